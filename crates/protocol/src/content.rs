@@ -1,0 +1,60 @@
+//! Content addresses: CIDv1, raw codec, sha2-256. The CID carries the result hash and nothing else, so
+//! either can be computed from the other and nobody has to be believed about which content it names.
+
+use cid::Cid;
+use multihash::Multihash;
+
+use crate::result_hash::ResultHash;
+
+const RAW: u64 = 0x55;
+const SHA2_256: u64 = 0x12;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a CIDv1 with raw codec and sha2-256")]
+pub struct CidError;
+
+/// The CID (base32 text) of content whose SHA-256 is `hash`.
+pub fn cid_of(hash: &ResultHash) -> String {
+    #[expect(clippy::expect_used, reason = "32 bytes always fit the 64 of the multihash type")]
+    let digest = Multihash::<64>::wrap(SHA2_256, &hash.0).expect("32 bytes fit");
+    Cid::new_v1(RAW, digest).to_string()
+}
+
+/// Reads a CID of that one form; every other kind is refused.
+pub fn parse_cid(text: &str) -> Result<ResultHash, CidError> {
+    // Base36, the longest base in use, needs 62 digits: longer text is refused before it is decoded.
+    if text.len() > 128 {
+        return Err(CidError);
+    }
+    let cid: Cid = text.parse().map_err(|_| CidError)?;
+    if cid.version() != cid::Version::V1 || cid.codec() != RAW || cid.hash().code() != SHA2_256 {
+        return Err(CidError);
+    }
+    cid.hash().digest().try_into().map(ResultHash).map_err(|_| CidError)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cid_of_a_known_content_is_the_one_other_tools_compute() {
+        // `ipfs add --cid-version=1 --raw-leaves` of the bytes "hello world".
+        let cid = "bafkreifzjut3te7nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e";
+        assert_eq!(cid_of(&ResultHash::of(b"hello world")), cid);
+        assert_eq!(parse_cid(cid), Ok(ResultHash::of(b"hello world")));
+    }
+
+    #[test]
+    fn other_codecs_versions_and_junk_are_refused() {
+        for bad in [
+            "",
+            "x",
+            "QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWnPbdG",
+            "bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi",
+            "../../etc/passwd",
+        ] {
+            assert_eq!(parse_cid(bad), Err(CidError), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! What every part of crtx agrees on, in one place: how money is split, what is hashed and signed,
+//! how things are named and where they live on chain. Nothing here does I/O.
+//!
+//! Without the feature `host` the crate is `no_std` and has no dependency; the on-chain program uses
+//! that half ([`fee`], [`seeds`], [`result_text`]).
+#![cfg_attr(not(feature = "host"), no_std)]
+#![forbid(unsafe_code)]
+
+pub mod fee;
+pub mod result_text;
+pub mod seeds;
+
+#[cfg(feature = "host")]
+pub mod address;
+#[cfg(feature = "host")]
+pub mod api_key;
+#[cfg(feature = "host")]
+pub mod content;
+#[cfg(feature = "host")]
+pub mod execution_id;
+#[cfg(feature = "host")]
+pub mod metadata;
+#[cfg(feature = "host")]
+pub mod request_hash;
+#[cfg(feature = "host")]
+pub mod result_hash;
+#[cfg(feature = "host")]
+pub mod usdc;

@@ -1,0 +1,155 @@
+//! The metadata document of a listing: what does not fit an account. Its SHA-256 and URI are on chain;
+//! a document that does not match the hash is never shown.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Tags per listing (specification, section 8).
+pub const MAX_TAGS: usize = 5;
+/// Largest document that is fetched, in bytes.
+pub const MAX_BYTES: usize = 256 * 1024;
+
+const MAX_NAME_CHARS: usize = 80;
+const MAX_TAGLINE_CHARS: usize = 200;
+const MAX_DESCRIPTION_CHARS: usize = 20_000;
+const MAX_TAG_CHARS: usize = 32;
+const MAX_ENDPOINT_CHARS: usize = 2_048;
+
+/// Specification 2.2, listing creation inputs, and the creator's endpoint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metadata {
+    pub name: String,
+    /// One sentence.
+    pub tagline: String,
+    pub description: String,
+    /// 1 to 5 lower-case tags: the standard taxonomy or the creator's own.
+    pub tags: Vec<String>,
+    /// Where `POST /execute` is answered: the full URL of the creator's execution service.
+    pub endpoint: String,
+    /// JSON Schema of accepted `parameters`.
+    pub input_schema: Value,
+    /// JSON Schema of the result structure.
+    pub output_schema: Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MetadataError {
+    #[error("the document is {0} bytes long; at most {MAX_BYTES} are read")]
+    TooLarge(usize),
+    #[error("the document is not JSON of the metadata form: {0}")]
+    Form(String),
+    #[error("`{field}` {problem}")]
+    Field { field: &'static str, problem: String },
+}
+
+impl Metadata {
+    /// Reads and checks a document.
+    pub fn parse(bytes: &[u8]) -> Result<Self, MetadataError> {
+        if bytes.len() > MAX_BYTES {
+            return Err(MetadataError::TooLarge(bytes.len()));
+        }
+        let metadata: Self = serde_json::from_slice(bytes).map_err(|error| MetadataError::Form(error.to_string()))?;
+        metadata.validate()?;
+        Ok(metadata)
+    }
+
+    pub fn validate(&self) -> Result<(), MetadataError> {
+        text("name", &self.name, MAX_NAME_CHARS)?;
+        text("tagline", &self.tagline, MAX_TAGLINE_CHARS)?;
+        text("description", &self.description, MAX_DESCRIPTION_CHARS)?;
+        text("endpoint", &self.endpoint, MAX_ENDPOINT_CHARS)?;
+        if !self.endpoint.starts_with("https://") && !self.endpoint.starts_with("http://") {
+            return Err(problem("endpoint", "must be an http or https URL"));
+        }
+        if self.tags.is_empty() || self.tags.len() > MAX_TAGS {
+            return Err(problem("tags", format!("must hold 1 to {MAX_TAGS} tags, not {}", self.tags.len())));
+        }
+        for tag in &self.tags {
+            text("tags", tag, MAX_TAG_CHARS)?;
+            if !tag.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_') {
+                return Err(problem(
+                    "tags",
+                    format!("must be lower-case letters, digits, `-` and `_`; `{tag}` is not"),
+                ));
+            }
+        }
+        let mut unique = self.tags.clone();
+        unique.sort();
+        unique.dedup();
+        if unique.len() != self.tags.len() {
+            return Err(problem("tags", "must not repeat a tag"));
+        }
+        if !self.input_schema.is_object() {
+            return Err(problem("input_schema", "must be a JSON Schema object"));
+        }
+        if !self.output_schema.is_object() {
+            return Err(problem("output_schema", "must be a JSON Schema object"));
+        }
+        Ok(())
+    }
+}
+
+fn problem(field: &'static str, problem: impl Into<String>) -> MetadataError {
+    MetadataError::Field { field, problem: problem.into() }
+}
+
+fn text(field: &'static str, value: &str, max_chars: usize) -> Result<(), MetadataError> {
+    let chars = value.chars().count();
+    if value.trim().is_empty() {
+        return Err(problem(field, "must not be empty"));
+    }
+    if chars > max_chars {
+        return Err(problem(field, format!("is {chars} characters long; at most {max_chars} are accepted")));
+    }
+    if value.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\r')) {
+        return Err(problem(field, "must not hold control characters"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn valid() -> Value {
+        json!({
+            "name": "n", "tagline": "t", "description": "d", "tags": ["data"], "endpoint": "https://a.example/execute",
+            "input_schema": {}, "output_schema": {"type": "string"}
+        })
+    }
+
+    #[test]
+    fn a_complete_document_is_read() {
+        let bytes = serde_json::to_vec(&valid()).expect("json");
+        assert_eq!(Metadata::parse(&bytes).expect("valid").tags, ["data"]);
+    }
+
+    #[test]
+    fn each_bad_field_is_named() {
+        for (field, bad) in [
+            ("name", json!("")),
+            ("name", json!("x".repeat(81))),
+            ("tagline", json!("   ")),
+            ("description", json!("a\u{0}b")),
+            ("endpoint", json!("ftp://x")),
+            ("tags", json!([])),
+            ("tags", json!(["a", "b", "c", "d", "e", "f"])),
+            ("tags", json!(["Upper"])),
+            ("tags", json!(["a", "a"])),
+            ("input_schema", json!("x")),
+            ("output_schema", json!(1)),
+        ] {
+            let mut document = valid();
+            document[field] = bad;
+            let error = Metadata::parse(&serde_json::to_vec(&document).expect("json")).expect_err(field);
+            assert!(matches!(&error, MetadataError::Field { field: named, .. } if *named == field), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_document_that_is_too_large_or_not_json_is_refused() {
+        assert_eq!(Metadata::parse(&vec![b' '; MAX_BYTES + 1]), Err(MetadataError::TooLarge(MAX_BYTES + 1)));
+        assert!(matches!(Metadata::parse(b"{}"), Err(MetadataError::Form(_))));
+    }
+}
