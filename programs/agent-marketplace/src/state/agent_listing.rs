@@ -1,0 +1,92 @@
+//! `AgentListing`: one agent, its terms, its collateral and its totals.
+
+use anchor_lang::prelude::*;
+
+/// Longest metadata URI in bytes.
+pub const MAX_METADATA_URI_BYTES: usize = 128;
+
+/// Seconds a creator's service may be given to answer.
+pub const MIN_TIMEOUT_S: u32 = 1;
+pub const MAX_TIMEOUT_S: u32 = 900;
+
+/// State of a listing (specification 3.2). Stored as its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, AnchorSerialize, AnchorDeserialize)]
+#[borsh(use_discriminant = false)]
+#[repr(u8)]
+pub enum AgentStatus {
+    Active = 1,
+    Paused = 2,
+    Delisted = 3,
+}
+
+/// Seeds: `["agent", creator, index as u32 little-endian]`. Its base58 address is the API's `agent_id`.
+#[account(zero_copy)]
+#[derive(Debug)]
+pub struct AgentListing {
+    pub creator: Pubkey,
+    /// Ed25519 public key that signs this agent's results.
+    pub result_key: Pubkey,
+    /// SHA-256 of the metadata document.
+    pub metadata_hash: [u8; 32],
+    pub revision: u64,
+    /// Price of one call.
+    pub price: u64,
+    /// Collateral accounted for: deposits minus withdrawals and slashes. The vault may hold more.
+    pub collateral: u64,
+    pub slashed_total: u64,
+    /// Sum of the amounts of all open executions.
+    pub open_amount: u64,
+    /// Finished executions: completed and failed.
+    pub total_executions: u64,
+    /// Completed executions without an upheld dispute.
+    pub successful_executions: u64,
+    pub failed_executions: u64,
+    /// Disputes ever raised.
+    pub disputed_executions: u64,
+    /// Sum of `execution_time_ms` over completed executions.
+    pub execution_time_ms_total: u64,
+    /// Completed executions, disputed or not: what the mean execution time is taken over.
+    pub completed_executions: u64,
+    pub created_at_unix_s: i64,
+    pub updated_at_unix_s: i64,
+    /// When the last open dispute window ends: collateral stays locked until then. 0 before the first completion.
+    pub last_dispute_deadline_unix_s: i64,
+    pub index: u32,
+    pub timeout_seconds: u32,
+    pub open_executions: u32,
+    pub open_disputes: u32,
+    /// [`AgentStatus`].
+    pub status: u8,
+    pub version: u8,
+    pub bump: u8,
+    pub escrow_bump: u8,
+    pub collateral_bump: u8,
+    pub metadata_uri_len: u8,
+    pub reserved: [u8; 2],
+    pub metadata_uri: [u8; MAX_METADATA_URI_BYTES],
+}
+
+impl AgentListing {
+    pub const SEED: &'static [u8] = crtx_protocol::seeds::AGENT;
+    pub const ESCROW_SEED: &'static [u8] = crtx_protocol::seeds::ESCROW;
+    pub const COLLATERAL_SEED: &'static [u8] = crtx_protocol::seeds::COLLATERAL;
+    pub const SPACE: usize = super::DISCRIMINATOR_LEN + core::mem::size_of::<Self>();
+
+    /// `None` if the stored number is not one that the program writes.
+    pub fn status(&self) -> Option<AgentStatus> {
+        match self.status {
+            1 => Some(AgentStatus::Active),
+            2 => Some(AgentStatus::Paused),
+            3 => Some(AgentStatus::Delisted),
+            _ => None,
+        }
+    }
+
+    /// The metadata URI. `None` if the stored bytes are not what the program writes.
+    pub fn metadata_uri(&self) -> Option<&str> {
+        let bytes = self.metadata_uri.get(..usize::from(self.metadata_uri_len))?;
+        core::str::from_utf8(bytes).ok()
+    }
+}
+
+const _: () = assert!(core::mem::size_of::<AgentListing>() == 360);

@@ -1,0 +1,68 @@
+//! `Config`: the one account of a deployment's roles, fee and limits.
+
+use anchor_lang::prelude::*;
+
+/// Price tiers, each with the collateral it takes.
+pub const COLLATERAL_TIERS: usize = 4;
+
+/// Seeds: `["config"]`.
+#[account(zero_copy)]
+#[derive(Debug)]
+pub struct Config {
+    pub admin: Pubkey,
+    /// Nominated successor of the admin; all zeros when there is none.
+    pub pending_admin: Pubkey,
+    /// Who resolves disputes.
+    pub resolver: Pubkey,
+    /// The gateway's settlement key: may submit signed results and failures, and nothing else.
+    pub gateway_authority: Pubkey,
+    /// Owner of the token account that receives the platform's part.
+    pub treasury_owner: Pubkey,
+    pub usdc_mint: Pubkey,
+    pub revision: u64,
+    /// Seconds after completion in which a dispute may be raised.
+    pub dispute_window_s: i64,
+    /// Seconds that settlement may take after a listing's time-out.
+    pub settle_grace_s: i64,
+    /// Ascending by `max_price`; the last tier holds for every higher price.
+    pub collateral_tiers: [CollateralTier; COLLATERAL_TIERS],
+    pub fee_bps: u16,
+    /// 1: no new listings and openings. Settlement, refund and dispute go on.
+    pub paused: u8,
+    pub version: u8,
+    pub bump: u8,
+    pub reserved: [u8; 3],
+}
+
+/// Collateral for prices up to `max_price` (both USDC base units).
+#[zero_copy]
+#[derive(Debug, PartialEq, Eq)]
+pub struct CollateralTier {
+    pub max_price: u64,
+    pub collateral: u64,
+}
+
+impl Config {
+    pub const SEED: &'static [u8] = crtx_protocol::seeds::CONFIG;
+    pub const SPACE: usize = super::DISCRIMINATOR_LEN + core::mem::size_of::<Self>();
+    pub const DEFAULT_DISPUTE_WINDOW_S: i64 = 72 * 60 * 60;
+    pub const DEFAULT_SETTLE_GRACE_S: i64 = 120;
+    /// Up to 0.10 USDC per call 10 USDC, up to 1 50, up to 10 200, above 1 000.
+    pub const DEFAULT_COLLATERAL_TIERS: [CollateralTier; COLLATERAL_TIERS] = [
+        CollateralTier { max_price: 100_000, collateral: 10_000_000 },
+        CollateralTier { max_price: 1_000_000, collateral: 50_000_000 },
+        CollateralTier { max_price: 10_000_000, collateral: 200_000_000 },
+        CollateralTier { max_price: u64::MAX, collateral: 1_000_000_000 },
+    ];
+
+    /// Collateral that a listing at `price` must hold.
+    pub fn required_collateral(&self, price: u64) -> u64 {
+        self.collateral_tiers
+            .iter()
+            .find(|tier| price <= tier.max_price)
+            .or_else(|| self.collateral_tiers.last())
+            .map_or(u64::MAX, |tier| tier.collateral)
+    }
+}
+
+const _: () = assert!(core::mem::size_of::<Config>() == 288);

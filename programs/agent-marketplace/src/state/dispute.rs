@@ -1,0 +1,69 @@
+//! `Dispute`: a caller's claim against a completed execution and how it was decided.
+
+use anchor_lang::prelude::*;
+
+/// Longest evidence URI in bytes.
+pub const MAX_EVIDENCE_URI_BYTES: usize = 128;
+
+/// Outcome of a dispute. Stored as its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, AnchorSerialize, AnchorDeserialize)]
+#[borsh(use_discriminant = false)]
+#[repr(u8)]
+pub enum DisputeOutcome {
+    Open = 1,
+    Upheld = 2,
+    Rejected = 3,
+}
+
+/// Seeds: `["dispute", execution record]`: one dispute per execution, ever.
+#[account(zero_copy)]
+#[derive(Debug)]
+pub struct Dispute {
+    pub execution: Pubkey,
+    pub agent: Pubkey,
+    pub raised_by: Pubkey,
+    /// Who paid the rent and gets it back.
+    pub rent_payer: Pubkey,
+    /// SHA-256 of the evidence document.
+    pub evidence_hash: [u8; 32],
+    /// SHA-256 of the resolver's reasons; zeros while open.
+    pub resolution_hash: [u8; 32],
+    pub revision: u64,
+    pub raised_at_unix_s: i64,
+    /// 0 while open.
+    pub resolved_at_unix_s: i64,
+    /// Taken from the collateral; 0 unless upheld.
+    pub slash_amount: u64,
+    /// Part of the slash that went to the caller, at most what the caller paid. The rest went to the treasury.
+    pub compensation: u64,
+    /// [`DisputeOutcome`].
+    pub outcome: u8,
+    pub evidence_uri_len: u8,
+    pub version: u8,
+    pub bump: u8,
+    pub reserved: [u8; 4],
+    pub evidence_uri: [u8; MAX_EVIDENCE_URI_BYTES],
+}
+
+impl Dispute {
+    pub const SEED: &'static [u8] = crtx_protocol::seeds::DISPUTE;
+    pub const SPACE: usize = super::DISCRIMINATOR_LEN + core::mem::size_of::<Self>();
+
+    /// `None` if the stored number is not one that the program writes.
+    pub fn outcome(&self) -> Option<DisputeOutcome> {
+        match self.outcome {
+            1 => Some(DisputeOutcome::Open),
+            2 => Some(DisputeOutcome::Upheld),
+            3 => Some(DisputeOutcome::Rejected),
+            _ => None,
+        }
+    }
+
+    /// The evidence URI. `None` if the stored bytes are not what the program writes.
+    pub fn evidence_uri(&self) -> Option<&str> {
+        let bytes = self.evidence_uri.get(..usize::from(self.evidence_uri_len))?;
+        core::str::from_utf8(bytes).ok()
+    }
+}
+
+const _: () = assert!(core::mem::size_of::<Dispute>() == 368);

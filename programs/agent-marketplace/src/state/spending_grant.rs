@@ -1,0 +1,48 @@
+//! `SpendingGrant`: what one session key (an API key) may spend of a wallet's USDC.
+
+use anchor_lang::prelude::*;
+
+/// Agents a grant can be limited to.
+pub const MAX_ALLOWED_AGENTS: usize = 8;
+
+/// Seeds: `["grant", wallet, session_key]`.
+#[account(zero_copy)]
+#[derive(Debug)]
+pub struct SpendingGrant {
+    pub wallet: Pubkey,
+    pub session_key: Pubkey,
+    /// The first `allowed_agents_len` entries; none means any agent.
+    pub allowed_agents: [Pubkey; MAX_ALLOWED_AGENTS],
+    pub revision: u64,
+    /// Most that one call may cost.
+    pub per_call_cap: u64,
+    /// Most that all calls together may cost. Refunds do not give it back.
+    pub total_cap: u64,
+    pub spent: u64,
+    /// Last second in which the grant opens executions.
+    pub expires_at_unix_s: i64,
+    pub created_at_unix_s: i64,
+    /// Executions opened with the grant.
+    pub executions: u64,
+    pub allowed_agents_len: u8,
+    /// 1: revoked, for good.
+    pub revoked: u8,
+    pub version: u8,
+    pub bump: u8,
+    /// Bump of the wallet's spender address.
+    pub spender_bump: u8,
+    pub reserved: [u8; 3],
+}
+
+impl SpendingGrant {
+    pub const SEED: &'static [u8] = crtx_protocol::seeds::GRANT;
+    pub const SPENDER_SEED: &'static [u8] = crtx_protocol::seeds::SPENDER;
+    pub const SPACE: usize = super::DISCRIMINATOR_LEN + core::mem::size_of::<Self>();
+
+    /// The agents the grant is limited to; empty means any.
+    pub fn allowed_agents(&self) -> &[Pubkey] {
+        self.allowed_agents.get(..usize::from(self.allowed_agents_len)).unwrap_or(&self.allowed_agents)
+    }
+}
+
+const _: () = assert!(core::mem::size_of::<SpendingGrant>() == 384);
