@@ -1,1 +1,69 @@
-fn main() {}
+//! `cargo xtask …`: tests, benchmarks, the program's ELF and everything generated.
+
+mod bench;
+mod generated;
+mod idl;
+mod program;
+mod source_hash;
+mod suites;
+mod test_database;
+mod workspace;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The project's own commands")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Build what is missing and run every suite and check; ends with one summary line per suite.
+    Test {
+        /// Run only these suites (unit, program, e2e, generated).
+        suites: Vec<suites::Suite>,
+    },
+    /// Measure. Without `--json` a table is printed and docs/benchmarks.md is updated.
+    Bench {
+        name: bench::Name,
+        /// Print one JSON object on stdout and nothing else there.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Build the program's ELF and the record beside it.
+    BuildProgram {
+        /// Rebuild with the recorded toolchain and fail unless the bytes are the committed ones.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Write the IDL of the program.
+    Idl {
+        /// Fail unless the committed IDL is the one of the source.
+        #[arg(long)]
+        check: bool,
+        /// Print it instead (used by this tool on itself).
+        #[arg(long, hide = true)]
+        print: bool,
+    },
+    /// Fail unless every generated file is what its source says.
+    CheckGenerated,
+    /// What a submission has to pass: formatting, lints, and `test`.
+    Ci,
+}
+
+fn main() -> Result<()> {
+    match Cli::parse().command {
+        Command::Test { suites } => suites::run(&suites),
+        Command::Bench { name, json } => bench::run(name, json),
+        Command::BuildProgram { check: false } => program::build(),
+        Command::BuildProgram { check: true } => program::check().map(|verdict| println!("{verdict}")),
+        Command::Idl { print: true, .. } => idl::print(),
+        Command::Idl { check: true, .. } => idl::check().map(|verdict| println!("{verdict}")),
+        Command::Idl { .. } => idl::write(),
+        Command::CheckGenerated => generated::check_all(),
+        Command::Ci => suites::ci(),
+    }
+}

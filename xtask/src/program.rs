@@ -1,0 +1,189 @@
+//! The program's ELF: built with Anza's tools where they are installed, else with the upstream recipe in
+//! `toolchain/`; committed with a record of its bytes, its source and how it was built; rebuilt to check.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::{source_hash, workspace};
+
+const ELF: &str = "programs/agent-marketplace/artifacts/agent_marketplace.so";
+const RECORD: &str = "programs/agent-marketplace/artifacts/agent_marketplace.json";
+/// `toolchain/build-sbf.sh` ends with this where a part of the toolchain cannot be had.
+const NOT_TO_BE_HAD: i32 = 3;
+
+/// What lies beside the ELF.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Record {
+    sha256: String,
+    bytes: u64,
+    /// Hash over sources, recipe and dependency versions: see `xtask/src/source_hash.rs`.
+    source_sha256: String,
+    command: String,
+    recipe: Recipe,
+    /// Version lines of the tools, as they print them.
+    toolchain: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Recipe {
+    /// `cargo build-sbf` with Anza's platform-tools.
+    Anza,
+    /// `toolchain/build-sbf.sh`.
+    Upstream,
+}
+
+/// What a check could find out.
+pub enum Verdict {
+    Rebuilt { sha256: String },
+    HashesOnly { why: String },
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Rebuilt { sha256 } => write!(f, "program: rebuilt to the committed bytes (sha256 {sha256})"),
+            Self::HashesOnly { why } => {
+                write!(f, "program: not rebuilt ({why}); the recorded SHA-256 and source hash hold")
+            }
+        }
+    }
+}
+
+pub fn build() -> Result<()> {
+    let recipe = if anza_tools().is_some() { Recipe::Anza } else { Recipe::Upstream };
+    let elf = workspace::root().join(ELF);
+    if let Some(why) = build_with(recipe, &elf)? {
+        bail!("the program cannot be built on this machine: {why}");
+    }
+    let record = Record {
+        sha256: source_hash::of_file(&elf)?,
+        bytes: fs::metadata(&elf)?.len(),
+        source_sha256: source_hash::of_program()?,
+        command: "cargo xtask build-program".to_owned(),
+        recipe,
+        toolchain: toolchain_of(recipe)?,
+    };
+    let path = workspace::root().join(RECORD);
+    fs::write(&path, serde_json::to_string_pretty(&record)? + "\n")?;
+    println!("{ELF}: {} bytes, sha256 {}", record.bytes, record.sha256);
+    Ok(())
+}
+
+/// Fails unless the committed ELF is the one that the committed source gives.
+pub fn check() -> Result<Verdict> {
+    let root = workspace::root();
+    let text = fs::read_to_string(root.join(RECORD)).with_context(|| format!("cannot read {RECORD}"))?;
+    let record: Record = serde_json::from_str(&text).with_context(|| format!("{RECORD} is not a build record"))?;
+    let committed = source_hash::of_file(&root.join(ELF))?;
+    if committed != record.sha256 {
+        bail!("{ELF} has sha256 {committed}, its record says {}", record.sha256);
+    }
+    let source = source_hash::of_program()?;
+    if source != record.source_sha256 {
+        bail!(
+            "the program's source, recipe or dependencies changed since the ELF was built: run `cargo xtask build-program`"
+        );
+    }
+    let here = toolchain_of(record.recipe).unwrap_or_default();
+    if here != record.toolchain {
+        let why = format!("it was built with {:?}, this machine has {here:?}", record.toolchain);
+        return Ok(Verdict::HashesOnly { why });
+    }
+    let folder = tempfile::tempdir()?;
+    let rebuilt = folder.path().join("agent_marketplace.so");
+    if let Some(why) = build_with(record.recipe, &rebuilt)? {
+        return Ok(Verdict::HashesOnly { why });
+    }
+    let sha256 = source_hash::of_file(&rebuilt)?;
+    if sha256 != record.sha256 {
+        bail!("the rebuilt program has sha256 {sha256}, the committed one {}", record.sha256);
+    }
+    Ok(Verdict::Rebuilt { sha256 })
+}
+
+/// Builds to `out`; `Some(reason)` where the toolchain cannot be had on this machine.
+fn build_with(recipe: Recipe, out: &Path) -> Result<Option<String>> {
+    let mut command = match recipe {
+        Recipe::Anza => anza_build(out)?,
+        Recipe::Upstream => upstream_build(out),
+    };
+    let status = workspace::status(&mut command)?;
+    match (status.success(), status.code()) {
+        (true, _) => {}
+        (false, Some(NOT_TO_BE_HAD)) => {
+            return Ok(Some("a part of the upstream toolchain cannot be had here".to_owned()));
+        }
+        _ => bail!("building the program failed with {status}"),
+    }
+    if recipe == Recipe::Anza {
+        fs::copy(anza_output(out).join("agent_marketplace.so"), out)?;
+    }
+    Ok(None)
+}
+
+fn upstream_build(out: &Path) -> Command {
+    let root = workspace::root();
+    let mut command = Command::new(root.join("toolchain/build-sbf.sh"));
+    command.arg(out).env("SBF_NIGHTLY", nightly());
+    // The variables that cargo sets for this tool must not reach the build that it starts.
+    for name in ["CARGO", "RUSTUP_TOOLCHAIN", "RUSTFLAGS", "CARGO_TARGET_DIR", "CARGO_BUILD_TARGET"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+fn anza_build(out: &Path) -> Result<Command> {
+    let mut command = workspace::cargo();
+    command
+        .args([
+            "build-sbf",
+            "--arch",
+            "v3",
+            "--manifest-path",
+            "programs/agent-marketplace/Cargo.toml",
+            "--sbf-out-dir",
+        ])
+        .arg(anza_output(out))
+        .args(["--", "--locked"])
+        .env("CARGO_PROFILE_RELEASE_LTO", "fat")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")
+        .env_remove("RUSTUP_TOOLCHAIN");
+    fs::create_dir_all(anza_output(out))?;
+    Ok(command)
+}
+
+fn anza_output(out: &Path) -> PathBuf {
+    out.with_extension("build-sbf")
+}
+
+/// Version lines of the tools that a recipe uses.
+fn toolchain_of(recipe: Recipe) -> Result<Vec<String>> {
+    match recipe {
+        Recipe::Anza => anza_tools().context("cargo build-sbf is not installed"),
+        Recipe::Upstream => {
+            let rustc = workspace::output(
+                Command::new("rustc").arg(format!("+{}", nightly())).arg("--version").env_remove("RUSTUP_TOOLCHAIN"),
+            )?;
+            Ok(vec![rustc.trim().to_owned(), "sbpf-linker 0.2.6".to_owned(), "libLLVM 23.1.4".to_owned()])
+        }
+    }
+}
+
+fn anza_tools() -> Option<Vec<String>> {
+    let versions = workspace::output(Command::new("cargo").args(["build-sbf", "--version"])).ok()?;
+    Some(versions.lines().map(str::to_owned).collect())
+}
+
+/// The dated nightly that the committed ELF is built with where it is installed under its date, else `nightly`.
+fn nightly() -> &'static str {
+    const DATED: &str = "nightly-2026-05-20";
+    let dated = Command::new("rustup").args(["which", "--toolchain", DATED, "rustc"]).output();
+    if dated.is_ok_and(|output| output.status.success()) { DATED } else { "nightly" }
+}

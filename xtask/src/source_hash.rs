@@ -1,0 +1,136 @@
+//! One hash over everything the program's bytes are made from: its sources, the recipe that builds them,
+//! and the exact versions of its dependencies.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use crate::workspace;
+
+const PACKAGE: &str = "agent-marketplace";
+
+/// Hexadecimal SHA-256 over the sorted list of inputs.
+pub fn of_program() -> Result<String> {
+    let root = workspace::root();
+    let mut files = BTreeSet::new();
+    for folder in ["programs/agent-marketplace/src", "toolchain"] {
+        collect(&root.join(folder), &mut files)?;
+    }
+    for file in [
+        "programs/agent-marketplace/Cargo.toml",
+        "crates/protocol/src/fee.rs",
+        "crates/protocol/src/result_text.rs",
+        "crates/protocol/src/seeds.rs",
+    ] {
+        files.insert(root.join(file));
+    }
+    let mut hash = Sha256::new();
+    for file in files.iter().filter(|file| file.extension().is_none_or(|ending| ending != "md")) {
+        let name = file.strip_prefix(&root)?.to_string_lossy();
+        let bytes = fs::read(file).with_context(|| format!("cannot read {name}"))?;
+        hash.update(format!("{name} {}\n", hex::encode(Sha256::digest(&bytes))));
+    }
+    for package in dependencies(&fs::read_to_string(root.join("Cargo.lock"))?)? {
+        hash.update(format!("{package}\n"));
+    }
+    Ok(hex::encode(hash.finalize()))
+}
+
+/// SHA-256 of a file, in hexadecimal.
+pub fn of_file(path: &Path) -> Result<String> {
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(hex::encode(Sha256::digest(&bytes)))
+}
+
+fn collect(folder: &Path, files: &mut BTreeSet<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else {
+            files.insert(path);
+        }
+    }
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct Lock {
+    package: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    version: String,
+    checksum: Option<String>,
+    #[serde(default)]
+    dependencies: Vec<String>,
+}
+
+/// `name version checksum` of every package that the program can reach in the lock file, sorted.
+fn dependencies(lock: &str) -> Result<BTreeSet<String>> {
+    let lock: Lock = toml::from_str(lock).context("Cargo.lock")?;
+    let mut by_name: BTreeMap<&str, Vec<&Package>> = BTreeMap::new();
+    for package in &lock.package {
+        by_name.entry(&package.name).or_default().push(package);
+    }
+    let mut seen = BTreeSet::new();
+    let mut open: Vec<String> = vec![PACKAGE.to_owned()];
+    while let Some(wanted) = open.pop() {
+        // A dependency is written `name`, or `name version` where the lock holds several.
+        let (name, version) =
+            wanted.split_once(' ').map_or((wanted.as_str(), None), |(name, version)| (name, Some(version)));
+        let candidates = by_name.get(name).map(Vec::as_slice).unwrap_or_default();
+        let named = |package: &&&Package| version.is_none_or(|v| v.split(' ').next() == Some(&package.version));
+        if let Some(package) = candidates.iter().find(named) {
+            let line =
+                format!("{} {} {}", package.name, package.version, package.checksum.as_deref().unwrap_or("workspace"));
+            if seen.insert(line) {
+                open.extend(package.dependencies.iter().cloned());
+            }
+        }
+    }
+    Ok(seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOCK: &str = r#"
+        [[package]]
+        name = "agent-marketplace"
+        version = "0.1.0"
+        dependencies = ["a", "b 2.0.0"]
+        [[package]]
+        name = "a"
+        version = "1.0.0"
+        checksum = "aa"
+        [[package]]
+        name = "b"
+        version = "1.0.0"
+        checksum = "b1"
+        [[package]]
+        name = "b"
+        version = "2.0.0"
+        checksum = "b2"
+        dependencies = ["a"]
+        [[package]]
+        name = "unrelated"
+        version = "1.0.0"
+        checksum = "cc"
+    "#;
+
+    #[test]
+    fn only_what_the_program_reaches_counts() {
+        let found: Vec<String> = dependencies(LOCK).expect("lock").into_iter().collect();
+        assert_eq!(found, ["a 1.0.0 aa", "agent-marketplace 0.1.0 workspace", "b 2.0.0 b2"]);
+    }
+}

@@ -1,0 +1,245 @@
+//! `cargo xtask test`: builds once, runs every suite, counts what ran, and ends with one line per suite.
+
+use std::{
+    collections::BTreeMap,
+    io::{BufRead, BufReader},
+    path::PathBuf,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use serde::Deserialize;
+
+use crate::{generated, test_database::TestDatabase, workspace};
+
+/// The suites, in the order in which they run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Suite {
+    /// Tests of each crate by itself, those against a real PostgreSQL included.
+    Unit,
+    /// The committed ELF in LiteSVM.
+    Program,
+    /// `crtx up` and everything behind it: Surfpool, PostgreSQL, HTTP.
+    E2e,
+    /// Committed files that are generated, against their sources.
+    Generated,
+}
+
+impl Suite {
+    const ALL: [Self; 4] = [Self::Unit, Self::Program, Self::E2e, Self::Generated];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Unit => "unit",
+            Self::Program => "program",
+            Self::E2e => "e2e",
+            Self::Generated => "generated",
+        }
+    }
+
+    fn of_package(folder: &std::path::Path) -> Self {
+        let root = workspace::root();
+        if folder == root.join("tests/program") {
+            Self::Program
+        } else if folder == root.join("tests/e2e") {
+            Self::E2e
+        } else {
+            Self::Unit
+        }
+    }
+}
+
+/// How a suite went.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    passed: u64,
+    failed: u64,
+    took: Duration,
+}
+
+/// One built test program.
+struct TestBinary {
+    suite: Suite,
+    executable: PathBuf,
+    folder: PathBuf,
+}
+
+pub fn run(wanted: &[Suite]) -> Result<()> {
+    let wanted = if wanted.is_empty() { &Suite::ALL } else { wanted };
+    let binaries = build()?;
+    let mut tallies: BTreeMap<Suite, Tally> = BTreeMap::new();
+    for suite in Suite::ALL.into_iter().filter(|suite| wanted.contains(suite)) {
+        eprintln!("\n=== suite {}", suite.name());
+        let started = Instant::now();
+        let mut tally = match suite {
+            Suite::Generated => run_generated(),
+            Suite::Unit | Suite::Program | Suite::E2e => run_binaries(suite, &binaries)?,
+        };
+        tally.took = started.elapsed();
+        tallies.insert(suite, tally);
+    }
+    summarise(&tallies)
+}
+
+pub fn ci() -> Result<()> {
+    workspace::run(workspace::cargo().args(["fmt", "--all", "--", "--check"]))?;
+    workspace::run(workspace::cargo().args([
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--locked",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
+    run(&[])
+}
+
+/// Builds the services and every test program, all with one set of features, so that nothing is built twice.
+fn build() -> Result<Vec<TestBinary>> {
+    eprintln!("=== building");
+    workspace::run(workspace::cargo().args(["build", "--workspace", "--bins", "--locked"]))?;
+    let mut child = workspace::cargo()
+        .args(["test", "--workspace", "--no-run", "--locked", "--message-format=json-render-diagnostics"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start cargo")?;
+    let mut binaries = Vec::new();
+    for line in BufReader::new(child.stdout.take().context("cargo's output is piped")?).lines() {
+        if let Some(binary) = test_binary(&line?) {
+            binaries.push(binary);
+        }
+    }
+    let status = child.wait()?;
+    if !status.success() {
+        bail!("the tests do not build ({status})");
+    }
+    Ok(binaries)
+}
+
+/// Reads one message of cargo's; `Some` if it announces a test program.
+fn test_binary(line: &str) -> Option<TestBinary> {
+    #[derive(Deserialize)]
+    struct Artifact {
+        executable: Option<PathBuf>,
+        manifest_path: PathBuf,
+        profile: Profile,
+    }
+    #[derive(Deserialize)]
+    struct Profile {
+        test: bool,
+    }
+    let artifact: Artifact = serde_json::from_str(line).ok()?;
+    let executable = artifact.executable.filter(|_| artifact.profile.test)?;
+    let folder = artifact.manifest_path.parent()?.to_path_buf();
+    Some(TestBinary { suite: Suite::of_package(&folder), executable, folder })
+}
+
+fn run_binaries(suite: Suite, binaries: &[TestBinary]) -> Result<Tally> {
+    let database = if suite == Suite::Unit { Some(TestDatabase::start()?) } else { None };
+    let mut tally = Tally::default();
+    for binary in binaries.iter().filter(|binary| binary.suite == suite) {
+        let name = binary.executable.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        eprintln!("--- {name}");
+        let mut command = Command::new(&binary.executable);
+        command
+            .current_dir(&binary.folder)
+            .env("CARGO_MANIFEST_DIR", &binary.folder)
+            .env("CRTX_BIN", workspace::root().join("target/debug/crtx"));
+        if let Some(database) = &database {
+            command.env("CRTX_TEST_DATABASE_URL", database.url());
+        }
+        let (passed, failed, success) = count(&mut command)?;
+        tally.passed = tally.passed.saturating_add(passed);
+        tally.failed = tally.failed.saturating_add(failed);
+        // A program that dies without a result line has failed as well.
+        if !success && failed == 0 {
+            eprintln!("{name} ended without a result");
+            tally.failed = tally.failed.saturating_add(1);
+        }
+    }
+    Ok(tally)
+}
+
+/// Runs one test program, shows what it prints, and reads its result line.
+fn count(command: &mut Command) -> Result<(u64, u64, bool)> {
+    let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start a test program")?;
+    let (mut passed, mut failed) = (0, 0);
+    for line in BufReader::new(child.stdout.take().context("the output is piped")?).lines() {
+        let line = line?;
+        if let Some(result) = line.strip_prefix("test result: ") {
+            passed = number_before(result, " passed");
+            failed = number_before(result, " failed");
+        }
+        println!("{line}");
+    }
+    Ok((passed, failed, child.wait()?.success()))
+}
+
+/// The number in front of a word: `number_before("ok. 12 passed; 0 failed", " passed")` is 12.
+fn number_before(text: &str, word: &str) -> u64 {
+    text.split(word)
+        .next()
+        .and_then(|before| before.rsplit(' ').next())
+        .and_then(|digits| digits.parse().ok())
+        .unwrap_or(0)
+}
+
+fn run_generated() -> Tally {
+    let mut tally = Tally::default();
+    for (name, check) in generated::CHECKS {
+        match check() {
+            Ok(verdict) => {
+                println!("{verdict}");
+                tally.passed = tally.passed.saturating_add(1);
+            }
+            Err(error) => {
+                println!("{name}: {error:#}");
+                tally.failed = tally.failed.saturating_add(1);
+            }
+        }
+    }
+    tally
+}
+
+/// One line per suite, last of all; an error if a suite failed or ran nothing.
+fn summarise(tallies: &BTreeMap<Suite, Tally>) -> Result<()> {
+    println!("\n=== summary");
+    for (suite, tally) in tallies {
+        eprintln!("{} took {} s", suite.name(), tally.took.as_secs());
+    }
+    for (suite, tally) in tallies {
+        println!("{}: {} passed, {} failed", suite.name(), tally.passed, tally.failed);
+    }
+    let ran_nothing: Vec<_> = tallies
+        .iter()
+        .filter(|(_, tally)| tally.passed == 0 && tally.failed == 0)
+        .map(|(suite, _)| suite.name())
+        .collect();
+    if !ran_nothing.is_empty() {
+        bail!("ran no test: {}", ran_nothing.join(", "));
+    }
+    if tallies.values().any(|tally| tally.failed > 0) {
+        bail!("there are failures");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_result_line_of_a_test_program_is_read() {
+        let line = "ok. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s";
+        assert_eq!((number_before(line, " passed"), number_before(line, " failed")), (12, 3));
+    }
+
+    #[test]
+    fn other_messages_of_cargo_are_passed_over() {
+        assert!(test_binary("not json").is_none());
+        assert!(test_binary(r#"{"reason":"build-finished","success":true}"#).is_none());
+    }
+}

@@ -1,0 +1,52 @@
+//! Where the workspace is, and how other programs are run in it.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus},
+};
+
+use anyhow::{Context, Result, bail};
+
+/// Root of the workspace: the folder above this crate's.
+pub fn root() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().unwrap_or(manifest).to_path_buf()
+}
+
+/// A `cargo` of the toolchain that runs this tool, in the root of the workspace.
+pub fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// Runs a command with inherited output; a status other than 0 is an error that shows the command.
+pub fn run(command: &mut Command) -> Result<()> {
+    let status = status(command)?;
+    if !status.success() {
+        bail!("`{}` ended with {status}", shown(command));
+    }
+    Ok(())
+}
+
+pub fn status(command: &mut Command) -> Result<ExitStatus> {
+    command.status().with_context(|| format!("cannot start `{}`", shown(command)))
+}
+
+/// Standard output of a command that must succeed, as text.
+pub fn output(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("cannot start `{}`", shown(command)))?;
+    if !output.status.success() {
+        bail!("`{}` ended with {}: {}", shown(command), output.status, String::from_utf8_lossy(&output.stderr).trim());
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("`{}` printed what is not UTF-8", shown(command)))
+}
+
+/// The command line, for messages.
+fn shown(command: &Command) -> String {
+    std::iter::once(command.get_program())
+        .chain(command.get_args())
+        .map(|part| part.to_string_lossy().into_owned())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
