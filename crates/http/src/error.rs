@@ -1,0 +1,260 @@
+//! The error of every endpoint: status, stable code, message, and the execution it belongs to.
+
+use std::{fmt::Display, time::Duration};
+
+use axum::{
+    Json,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use crtx_store::StoreError;
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+/// Stable error codes, each with its HTTP status. Codes are never reused for another meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorCode {
+    InvalidRequest,
+    Unauthorized,
+    InsufficientBalance,
+    Forbidden,
+    AgentNotFound,
+    ExecutionNotFound,
+    NotFound,
+    MethodNotAllowed,
+    ExecutionTimeout,
+    Conflict,
+    PayloadTooLarge,
+    AgentPaused,
+    RateLimited,
+    ExecutionFailed,
+    Internal,
+    Stale,
+    Unavailable,
+}
+
+impl ErrorCode {
+    pub const fn status(self) -> StatusCode {
+        match self {
+            Self::InvalidRequest => StatusCode::BAD_REQUEST,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::InsufficientBalance => StatusCode::PAYMENT_REQUIRED,
+            Self::Forbidden => StatusCode::FORBIDDEN,
+            Self::AgentNotFound | Self::ExecutionNotFound | Self::NotFound => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::ExecutionTimeout => StatusCode::REQUEST_TIMEOUT,
+            Self::Conflict => StatusCode::CONFLICT,
+            Self::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::AgentPaused => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+            Self::ExecutionFailed | Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Stale | Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// The code as it is written in bodies.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidRequest => "invalid_request",
+            Self::Unauthorized => "unauthorized",
+            Self::InsufficientBalance => "insufficient_balance",
+            Self::Forbidden => "forbidden",
+            Self::AgentNotFound => "agent_not_found",
+            Self::ExecutionNotFound => "execution_not_found",
+            Self::NotFound => "not_found",
+            Self::MethodNotAllowed => "method_not_allowed",
+            Self::ExecutionTimeout => "execution_timeout",
+            Self::Conflict => "conflict",
+            Self::PayloadTooLarge => "payload_too_large",
+            Self::AgentPaused => "agent_paused",
+            Self::RateLimited => "rate_limited",
+            Self::ExecutionFailed => "execution_failed",
+            Self::Internal => "internal",
+            Self::Stale => "stale",
+            Self::Unavailable => "unavailable",
+        }
+    }
+
+    /// Reads a code back, as the store keeps it.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| code.as_str() == text)
+    }
+
+    pub const ALL: [Self; 17] = [
+        Self::InvalidRequest,
+        Self::Unauthorized,
+        Self::InsufficientBalance,
+        Self::Forbidden,
+        Self::AgentNotFound,
+        Self::ExecutionNotFound,
+        Self::NotFound,
+        Self::MethodNotAllowed,
+        Self::ExecutionTimeout,
+        Self::Conflict,
+        Self::PayloadTooLarge,
+        Self::AgentPaused,
+        Self::RateLimited,
+        Self::ExecutionFailed,
+        Self::Internal,
+        Self::Stale,
+        Self::Unavailable,
+    ];
+}
+
+/// An error answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {message}", code.as_str())]
+pub struct ApiError {
+    pub code: ErrorCode,
+    pub message: String,
+    /// The execution that was created, if one was.
+    pub execution_id: Option<Uuid>,
+    /// Sent as `Retry-After`, in whole seconds, rounded up.
+    pub retry_after: Option<Duration>,
+}
+
+/// Specification 2.5.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ErrorBody {
+    pub error: ErrorDetail,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ErrorDetail {
+    pub code: ErrorCode,
+    /// For people; do not parse it.
+    pub message: String,
+    /// null when no execution was created.
+    #[schema(required)]
+    pub execution_id: Option<Uuid>,
+}
+
+impl ApiError {
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), execution_id: None, retry_after: None }
+    }
+
+    /// 400 about one named field or parameter: "`limit` must be …".
+    pub fn invalid(name: &str, problem: impl Display) -> Self {
+        Self::new(ErrorCode::InvalidRequest, format!("`{name}` {problem}"))
+    }
+
+    pub fn invalid_request(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::InvalidRequest, message)
+    }
+
+    pub fn unauthorized(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::Unauthorized, message)
+    }
+
+    pub fn agent_not_found(agent_id: &str) -> Self {
+        Self::new(ErrorCode::AgentNotFound, format!("there is no agent {}", shortened(agent_id)))
+    }
+
+    pub fn execution_not_found(execution_id: &Uuid) -> Self {
+        Self::new(ErrorCode::ExecutionNotFound, format!("this wallet has no execution {execution_id}"))
+    }
+
+    /// 500. The cause goes to the log, not to the client.
+    pub fn internal(cause: impl Display) -> Self {
+        tracing::error!(%cause, "internal error");
+        Self::new(ErrorCode::Internal, "an internal error occurred; the request id identifies it in the logs")
+    }
+
+    /// 503 with `Retry-After`. The cause goes to the log, not to the client.
+    pub fn unavailable(cause: impl Display) -> Self {
+        tracing::warn!(%cause, "a dependency is unavailable");
+        Self::new(ErrorCode::Unavailable, "the service cannot answer right now; try again")
+            .with_retry_after(Duration::from_secs(1))
+    }
+
+    #[must_use]
+    pub fn with_execution(mut self, execution_id: Uuid) -> Self {
+        self.execution_id = Some(execution_id);
+        self
+    }
+
+    #[must_use]
+    pub fn with_retry_after(mut self, after: Duration) -> Self {
+        self.retry_after = Some(after);
+        self
+    }
+
+    pub const fn status(&self) -> StatusCode {
+        self.code.status()
+    }
+
+    pub fn body(&self) -> ErrorBody {
+        ErrorBody {
+            error: ErrorDetail { code: self.code, message: self.message.clone(), execution_id: self.execution_id },
+        }
+    }
+}
+
+/// What a client sent, short enough for a message.
+fn shortened(text: &str) -> String {
+    const MAX_CHARS: usize = 64;
+    if text.chars().count() <= MAX_CHARS {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(MAX_CHARS).collect();
+    format!("{head}…")
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = (self.status(), Json(self.body())).into_response();
+        if self.code == ErrorCode::Unauthorized {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(after) = self.retry_after {
+            let seconds = after.as_secs().saturating_add(u64::from(after.subsec_nanos() > 0));
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+impl From<StoreError> for ApiError {
+    /// A database that cannot be reached is a passing condition; everything else is a fault of ours.
+    fn from(error: StoreError) -> Self {
+        if error.is_unavailable() { Self::unavailable(error) } else { Self::internal(error) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_written_code_is_the_one_in_the_body() {
+        for code in ErrorCode::ALL {
+            assert_eq!(serde_json::to_value(code).expect("json"), code.as_str());
+            assert_eq!(ErrorCode::parse(code.as_str()), Some(code));
+        }
+    }
+
+    #[test]
+    fn the_body_is_the_one_of_the_specification() {
+        let id = Uuid::from_u128(7);
+        let error = ApiError::new(ErrorCode::ExecutionFailed, "m").with_execution(id);
+        let expected = serde_json::json!({"error": {"code": "execution_failed", "message": "m", "execution_id": id}});
+        assert_eq!(serde_json::to_value(error.body()).expect("json"), expected);
+        let expected =
+            serde_json::json!({"error": {"code": "invalid_request", "message": "`limit` x", "execution_id": null}});
+        assert_eq!(serde_json::to_value(ApiError::invalid("limit", "x").body()).expect("json"), expected);
+    }
+
+    #[test]
+    fn retry_after_is_rounded_up_to_whole_seconds() {
+        let error = ApiError::new(ErrorCode::Conflict, "m").with_retry_after(Duration::from_millis(1_200));
+        assert_eq!(error.into_response().headers().get(header::RETRY_AFTER).expect("header"), "2");
+    }
+
+    #[test]
+    fn a_long_identifier_is_not_echoed_in_full() {
+        assert!(ApiError::agent_not_found(&"x".repeat(10_000)).message.len() < 200);
+    }
+}

@@ -1,0 +1,165 @@
+//! Extractors whose failures are 400 `invalid_request` and name the field or parameter.
+
+use axum::{
+    RequestPartsExt,
+    body::Bytes,
+    extract::{FromRequest, FromRequestParts, Path, Request, path::ErrorKind, rejection::PathRejection},
+    http::{HeaderMap, header, request::Parts},
+};
+use serde::de::DeserializeOwned;
+
+use crate::{
+    error::{ApiError, ErrorCode},
+    query::{FromQuery, QueryParams},
+};
+
+/// A JSON body.
+#[derive(Clone, Copy, Debug)]
+pub struct ApiJson<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for ApiJson<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        check_content_type(request.headers())?;
+        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
+            if rejection.status() == ErrorCode::PayloadTooLarge.status() {
+                ApiError::new(ErrorCode::PayloadTooLarge, "the body is larger than this endpoint accepts")
+            } else {
+                ApiError::invalid_request("the body could not be read")
+            }
+        })?;
+        parse_json(&bytes).map(Self)
+    }
+}
+
+/// JSON, or nothing said: what is said to be something else is not guessed at.
+fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
+    let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
+    let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json")) {
+        Ok(())
+    } else {
+        Err(ApiError::invalid_request("the body must be sent with `content-type: application/json`"))
+    }
+}
+
+/// Reads a JSON document; the error names the field that is wrong.
+pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let path = error.path().to_string();
+        let cause = error.into_inner();
+        if path == "." || cause.is_syntax() || cause.is_eof() {
+            ApiError::invalid_request(format!("the body is not what this endpoint accepts: {cause}"))
+        } else {
+            ApiError::invalid(&path, format!("is not acceptable: {cause}"))
+        }
+    })?;
+    deserializer
+        .end()
+        .map_err(|error| ApiError::invalid_request(format!("the body is not one JSON value: {error}")))?;
+    Ok(value)
+}
+
+/// The query string.
+#[derive(Clone, Copy, Debug)]
+pub struct ApiQuery<T>(pub T);
+
+impl<S: Send + Sync, T: FromQuery> FromRequestParts<S> for ApiQuery<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let mut params = QueryParams::parse(parts.uri.query().unwrap_or_default());
+        let value = T::from_query(&mut params)?;
+        params.finish()?;
+        Ok(Self(value))
+    }
+}
+
+/// Parameters of the path.
+#[derive(Clone, Copy, Debug)]
+pub struct ApiPath<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send + 'static> FromRequestParts<S> for ApiPath<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        // With one parameter serde reports no key: the name then comes from the matched route.
+        let only = only_parameter(parts);
+        match parts.extract::<Path<T>>().await {
+            Ok(Path(value)) => Ok(Self(value)),
+            Err(rejection) => Err(path_error(rejection, only)),
+        }
+    }
+}
+
+fn only_parameter(parts: &Parts) -> Option<String> {
+    let matched = parts.extensions.get::<axum::extract::MatchedPath>()?.as_str();
+    let mut names = matched.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let first = names.next()?.to_owned();
+    names.next().is_none().then_some(first)
+}
+
+fn path_error(rejection: PathRejection, only: Option<String>) -> ApiError {
+    let PathRejection::FailedToDeserializePathParams(error) = rejection else {
+        return ApiError::internal(rejection);
+    };
+    let text = error.body_text();
+    let named = |key: &str| ApiError::invalid(key, "in the path is malformed");
+    match error.into_kind() {
+        ErrorKind::ParseErrorAtKey { key, .. }
+        | ErrorKind::InvalidUtf8InPathParam { key }
+        | ErrorKind::DeserializeError { key, .. } => named(&key),
+        _ => {
+            only.map_or_else(|| ApiError::invalid_request(format!("the path is malformed: {text}")), |key| named(&key))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, serde::Deserialize)]
+    struct Body {
+        #[expect(dead_code, reason = "read by nobody: the test is about what is refused")]
+        task: String,
+        #[expect(dead_code, reason = "read by nobody: the test is about what is refused")]
+        #[serde(default)]
+        n: u8,
+    }
+
+    #[test]
+    fn a_bad_field_is_named() {
+        for (body, named) in [
+            (r#"{}"#, "`task`"),
+            (r#"{"task": 5}"#, "`task`"),
+            (r#"{"task": "t", "n": 300}"#, "`n`"),
+            (r#"{"task": "t""#, "not what this endpoint accepts"),
+            ("", "not what this endpoint accepts"),
+            (r#"{"task":"t"} x"#, "not one JSON value"),
+        ] {
+            let error = parse_json::<Body>(body.as_bytes()).expect_err(body);
+            assert_eq!(error.code, ErrorCode::InvalidRequest);
+            assert!(error.message.contains(named), "{body}: {}", error.message);
+        }
+    }
+
+    #[test]
+    fn only_json_is_read_as_json() {
+        for (value, accepted) in [
+            ("application/json", true),
+            ("Application/JSON; charset=utf-8", true),
+            ("application/problem+json", true),
+            ("text/plain", false),
+            ("application/x-www-form-urlencoded", false),
+            ("", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_TYPE, value.parse().expect("header value"));
+            assert_eq!(check_content_type(&headers).is_ok(), accepted, "{value}");
+        }
+        assert!(check_content_type(&HeaderMap::new()).is_ok());
+    }
+}

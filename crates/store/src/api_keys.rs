@@ -1,0 +1,185 @@
+//! API keys: which wallet a session public key acts for, and what it was used for.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use crtx_protocol::{api_key::KeyNetwork, usdc::UsdcBase};
+use solana_pubkey::Pubkey;
+use sqlx::{PgExecutor, PgPool};
+
+use crate::{
+    StoreError,
+    convert::{amount_from_db, amount_to_db, pubkey},
+};
+
+/// A key to be stored. The secret half never comes here.
+#[derive(Clone, Debug)]
+pub struct NewApiKey<'a> {
+    pub session_public_key: Pubkey,
+    pub wallet: Pubkey,
+    /// The on-chain `SpendingGrant` of wallet and session key.
+    pub grant: Pubkey,
+    pub name: &'a str,
+    pub network: KeyNetwork,
+}
+
+/// A stored key as its owner may see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiKeyRow {
+    pub session_public_key: Pubkey,
+    pub wallet: Pubkey,
+    pub grant: Pubkey,
+    pub name: String,
+    pub network: KeyNetwork,
+    pub created_at: DateTime<Utc>,
+    pub last_used_at: Option<DateTime<Utc>>,
+    pub revoked_at: Option<DateTime<Utc>>,
+    pub execution_count: u64,
+    pub spent: UsdcBase,
+}
+
+impl ApiKeyRow {
+    /// How exact `last_used_at` is kept.
+    const USE_RESOLUTION: TimeDelta = TimeDelta::seconds(10);
+
+    /// Whether the noted last use is old enough to be worth a write.
+    pub fn is_use_due(&self) -> bool {
+        self.last_used_at.is_none_or(|last| Utc::now().signed_duration_since(last) >= Self::USE_RESOLUTION)
+    }
+}
+
+struct Record {
+    session_public_key: String,
+    wallet: String,
+    grant_address: String,
+    name: String,
+    network: String,
+    created_at: DateTime<Utc>,
+    last_used_at: Option<DateTime<Utc>>,
+    revoked_at: Option<DateTime<Utc>>,
+    execution_count: i64,
+    spent: i64,
+}
+
+impl TryFrom<Record> for ApiKeyRow {
+    type Error = StoreError;
+
+    fn try_from(row: Record) -> Result<Self, StoreError> {
+        Ok(Self {
+            session_public_key: pubkey("session public key", &row.session_public_key)?,
+            wallet: pubkey("wallet", &row.wallet)?,
+            grant: pubkey("grant", &row.grant_address)?,
+            name: row.name,
+            network: network_from_db(&row.network)?,
+            created_at: row.created_at,
+            last_used_at: row.last_used_at,
+            revoked_at: row.revoked_at,
+            execution_count: amount_from_db("execution count", row.execution_count)?,
+            spent: UsdcBase(amount_from_db("amount spent", row.spent)?),
+        })
+    }
+}
+
+fn network_to_db(network: KeyNetwork) -> &'static str {
+    match network {
+        KeyNetwork::Live => "live",
+        KeyNetwork::Test => "test",
+    }
+}
+
+fn network_from_db(text: &str) -> Result<KeyNetwork, StoreError> {
+    match text {
+        "live" => Ok(KeyNetwork::Live),
+        "test" => Ok(KeyNetwork::Test),
+        other => Err(StoreError::corrupt("key network", other)),
+    }
+}
+
+/// Stores a key. A second key with the same session public key is a unique violation.
+pub async fn insert(executor: impl PgExecutor<'_>, key: &NewApiKey<'_>) -> Result<(), StoreError> {
+    sqlx::query!(
+        "INSERT INTO api_keys (session_public_key, wallet, grant_address, name, network) VALUES ($1, $2, $3, $4, $5)",
+        key.session_public_key.to_string(),
+        key.wallet.to_string(),
+        key.grant.to_string(),
+        key.name,
+        network_to_db(key.network),
+    )
+    .execute(executor)
+    .await?;
+    Ok(())
+}
+
+/// The key with that session public key, revoked or not.
+pub async fn find(executor: impl PgExecutor<'_>, session_public_key: &Pubkey) -> Result<Option<ApiKeyRow>, StoreError> {
+    sqlx::query_as!(
+        Record,
+        "SELECT session_public_key, wallet, grant_address, name, network, created_at, last_used_at, revoked_at,
+                execution_count, spent
+         FROM api_keys WHERE session_public_key = $1",
+        session_public_key.to_string(),
+    )
+    .fetch_optional(executor)
+    .await?
+    .map(ApiKeyRow::try_from)
+    .transpose()
+}
+
+/// All keys of a wallet, oldest first.
+pub async fn list(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<Vec<ApiKeyRow>, StoreError> {
+    sqlx::query_as!(
+        Record,
+        "SELECT session_public_key, wallet, grant_address, name, network, created_at, last_used_at, revoked_at,
+                execution_count, spent
+         FROM api_keys WHERE wallet = $1 ORDER BY created_at, session_public_key",
+        wallet.to_string(),
+    )
+    .fetch_all(executor)
+    .await?
+    .into_iter()
+    .map(ApiKeyRow::try_from)
+    .collect()
+}
+
+/// Revokes a key of that wallet, at once and for good. False if the wallet has no such unrevoked key.
+pub async fn revoke(
+    executor: impl PgExecutor<'_>,
+    wallet: &Pubkey,
+    session_public_key: &Pubkey,
+) -> Result<bool, StoreError> {
+    let done = sqlx::query!(
+        "UPDATE api_keys SET revoked_at = now()
+         WHERE session_public_key = $1 AND wallet = $2 AND revoked_at IS NULL",
+        session_public_key.to_string(),
+        wallet.to_string(),
+    )
+    .execute(executor)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Notes that a key was presented.
+pub async fn touch(pool: &PgPool, session_public_key: &Pubkey) -> Result<(), StoreError> {
+    sqlx::query!(
+        "UPDATE api_keys SET last_used_at = now() WHERE session_public_key = $1",
+        session_public_key.to_string()
+    )
+    .execute(pool)
+    .await?;
+    Ok(())
+}
+
+/// Adds one execution and what it cost. Call it in the transaction that makes the charge final.
+pub async fn record_execution(
+    executor: impl PgExecutor<'_>,
+    session_public_key: &Pubkey,
+    spent: UsdcBase,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "UPDATE api_keys SET execution_count = execution_count + 1, spent = spent + $2, last_used_at = now()
+         WHERE session_public_key = $1",
+        session_public_key.to_string(),
+        amount_to_db("amount spent", spent.0)?,
+    )
+    .execute(executor)
+    .await?;
+    Ok(())
+}
