@@ -3,5 +3,14 @@
 #![forbid(unsafe_code)]
 
 pub mod account;
+pub mod rpc;
+pub mod send;
+#[cfg(feature = "testing")]
+pub mod testing;
+pub mod transaction;
 
 pub use account::{DecodeError, Layout, ProgramAccount};
+pub use rpc::{AtSlot, ChainClient, ChainError, FetchedAccount};
+pub use send::Outcome;
+pub use solana_commitment_config::CommitmentConfig;
+pub use transaction::{RecentBlockhash, SignError, SignedTransaction};

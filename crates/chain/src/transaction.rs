@@ -1,0 +1,101 @@
+//! A signed transaction as it is stored and sent: bytes that never change once they exist.
+
+use solana_hash::Hash;
+use solana_instruction::Instruction;
+use solana_keypair::Keypair;
+use solana_message::{Message, VersionedMessage};
+use solana_pubkey::Pubkey;
+use solana_signature::Signature;
+use solana_signer::Signer;
+use solana_transaction::versioned::VersionedTransaction;
+
+/// Largest transaction that the network forwards, in bytes.
+pub const MAX_TRANSACTION_BYTES: usize = 1_232;
+
+/// A blockhash and the last block height at which a transaction with it can land.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecentBlockhash {
+    pub hash: Hash,
+    pub last_valid_block_height: u64,
+}
+
+/// What has to be stored before the first send: everything needed to send again and to know when to stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedTransaction {
+    pub signature: Signature,
+    pub bytes: Vec<u8>,
+    pub last_valid_block_height: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SignError {
+    #[error("the keys given do not sign this transaction: {0}")]
+    Signers(String),
+    #[error("the transaction has no wire form: {0}")]
+    Encoding(String),
+    #[error("the transaction is {0} bytes long; {MAX_TRANSACTION_BYTES} fit")]
+    TooLarge(usize),
+}
+
+impl SignedTransaction {
+    /// Signs `instructions` with every key of `signers`; the first of them pays the fee.
+    pub fn sign(
+        instructions: &[Instruction],
+        signers: &[&Keypair],
+        blockhash: RecentBlockhash,
+    ) -> Result<Self, SignError> {
+        let payer: Option<Pubkey> = signers.first().map(|signer| signer.pubkey());
+        let payer = payer.ok_or_else(|| SignError::Signers("there are none".to_owned()))?;
+        let message = Message::new_with_blockhash(instructions, Some(&payer), &blockhash.hash);
+        let transaction = VersionedTransaction::try_new(VersionedMessage::Legacy(message), signers)
+            .map_err(|error| SignError::Signers(error.to_string()))?;
+        let signature =
+            transaction.signatures.first().copied().ok_or_else(|| SignError::Signers("there are none".to_owned()))?;
+        let bytes = wincode::serialize(&transaction).map_err(|error| SignError::Encoding(error.to_string()))?;
+        if bytes.len() > MAX_TRANSACTION_BYTES {
+            return Err(SignError::TooLarge(bytes.len()));
+        }
+        Ok(Self { signature, bytes, last_valid_block_height: blockhash.last_valid_block_height })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLOCKHASH: RecentBlockhash =
+        RecentBlockhash { hash: Hash::new_from_array([3; 32]), last_valid_block_height: 9 };
+
+    fn transfer(from: &Keypair, data: usize) -> Instruction {
+        let signer = solana_instruction::AccountMeta::new(from.pubkey(), true);
+        Instruction { program_id: Pubkey::new_from_array([5; 32]), accounts: vec![signer], data: vec![0; data] }
+    }
+
+    #[test]
+    fn the_stored_bytes_start_with_the_signature_that_names_the_transaction() {
+        let key = Keypair::new_from_array([1; 32]);
+        let signed = SignedTransaction::sign(&[transfer(&key, 4)], &[&key], BLOCKHASH).expect("signs");
+        assert_eq!(signed.bytes[0], 1);
+        assert_eq!(&signed.bytes[1..65], signed.signature.as_ref());
+        assert_eq!(signed.last_valid_block_height, 9);
+    }
+
+    #[test]
+    fn a_missing_or_foreign_signer_is_refused() {
+        let (key, other) = (Keypair::new_from_array([1; 32]), Keypair::new_from_array([2; 32]));
+        assert!(matches!(
+            SignedTransaction::sign(&[transfer(&key, 4)], &[&other], BLOCKHASH),
+            Err(SignError::Signers(_))
+        ));
+        assert!(matches!(SignedTransaction::sign(&[transfer(&key, 4)], &[], BLOCKHASH), Err(SignError::Signers(_))));
+    }
+
+    #[test]
+    fn a_transaction_that_no_packet_holds_is_refused() {
+        let key = Keypair::new_from_array([1; 32]);
+        assert!(matches!(
+            SignedTransaction::sign(&[transfer(&key, 1_300)], &[&key], BLOCKHASH),
+            Err(SignError::TooLarge(_))
+        ));
+    }
+}
