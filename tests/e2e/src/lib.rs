@@ -1,1 +1,142 @@
+//! Starts `crtx up` as a user would, reads its one JSON line, and stops it the way a shell does.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "test support")]
+
+pub mod market;
+
+use std::{
+    path::{Path, PathBuf},
+    process::{ExitStatus, Stdio},
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+use crtx_protocol::usdc::UsdcBase;
+use serde::Deserialize;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader, Lines},
+    process::{Child, ChildStdout, Command},
+    time::timeout,
+};
+
+/// Longest start that is waited for: many times the promised one, since test machines are busy.
+const START_LIMIT: Duration = Duration::from_secs(120);
+const STOP_LIMIT: Duration = Duration::from_secs(60);
+
+/// What `crtx up --json` prints.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Info {
+    pub base_url: String,
+    pub api_key: String,
+    pub unfunded_api_key: String,
+    pub wallet: String,
+    pub rpc_url: String,
+    pub ws_url: String,
+    pub program_id: String,
+    pub usdc_mint: String,
+    pub database_url: String,
+    pub content_dir: PathBuf,
+    pub ready_ms: u64,
+    pub agents: Vec<AgentInfo>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentInfo {
+    pub agent_id: String,
+    pub name: String,
+    pub price_per_call_usdc: UsdcBase,
+    pub endpoint: String,
+}
+
+/// A running `crtx up`. It is killed when dropped; [`Up::stop`] stops it cleanly.
+#[derive(Debug)]
+pub struct Up {
+    child: Child,
+    info: Info,
+    stdout: Lines<BufReader<ChildStdout>>,
+}
+
+impl Up {
+    /// Starts on a free port with `folder` as data directory, and waits until it is ready.
+    pub async fn start(folder: &Path, more: &[&str]) -> Result<Self> {
+        let port = free_port()?.to_string();
+        let mut arguments =
+            vec!["up", "--json", "--port", &port, "--data-dir", folder.to_str().context("a UTF-8 path")?];
+        arguments.extend(more);
+        Self::start_with(&arguments).await
+    }
+
+    /// Starts with exactly these arguments, which have to contain `up` and `--json`.
+    pub async fn start_with(arguments: &[&str]) -> Result<Self> {
+        let mut child = Command::new(crtx_binary())
+            .args(arguments)
+            .env_remove("DATABASE_URL")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("cannot start {}", crtx_binary().display()))?;
+        let mut stdout = BufReader::new(child.stdout.take().context("stdout is piped")?).lines();
+        let line = timeout(START_LIMIT, stdout.next_line()).await.context("not ready in time")??;
+        let Some(line) = line else {
+            bail!("ended before it was ready: {}", child.wait().await?);
+        };
+        let info = serde_json::from_str(&line).with_context(|| format!("not the announced JSON line: {line}"))?;
+        Ok(Self { child, info, stdout })
+    }
+
+    pub const fn info(&self) -> &Info {
+        &self.info
+    }
+
+    /// Process id of `crtx up`.
+    pub fn pid(&self) -> u32 {
+        self.child.id().expect("still running")
+    }
+
+    /// Sends a signal by its name, such as `TERM` or `INT`.
+    pub async fn signal(&self, name: &str) -> Result<()> {
+        let status = Command::new("kill").args(["-s", name, &self.pid().to_string()]).status().await?;
+        if !status.success() {
+            bail!("kill -s {name} ended with {status}");
+        }
+        Ok(())
+    }
+
+    /// Waits until the process has ended by itself; fails if it printed more than its one line.
+    pub async fn wait(&mut self) -> Result<ExitStatus> {
+        let status = timeout(STOP_LIMIT, self.child.wait()).await.context("still running")??;
+        if let Some(line) = self.stdout.next_line().await? {
+            bail!("printed a second line on stdout: {line}");
+        }
+        Ok(status)
+    }
+
+    /// SIGTERM, and the exit status 0 that a clean stop has.
+    pub async fn stop(&mut self) -> Result<()> {
+        self.signal("TERM").await?;
+        let status = self.wait().await?;
+        if !status.success() {
+            bail!("crtx up ended with {status}");
+        }
+        Ok(())
+    }
+
+    /// SIGKILL: what a crash or a power cut does.
+    pub async fn crash(&mut self) -> Result<()> {
+        self.child.kill().await.context("cannot kill")
+    }
+}
+
+/// A port that nobody listened on a moment ago.
+pub fn free_port() -> Result<u16> {
+    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// The `crtx` under test: `CRTX_BIN`, else the one that cargo builds for this workspace.
+pub fn crtx_binary() -> PathBuf {
+    std::env::var_os("CRTX_BIN")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/debug/crtx"), PathBuf::from)
+}

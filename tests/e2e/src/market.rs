@@ -1,0 +1,163 @@
+//! A client of one running marketplace: the calls a user makes, and the balances the chain shows.
+
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode, header::HeaderMap};
+use serde_json::{Value, json};
+
+use crate::Info;
+
+/// What the service answered.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Value,
+}
+
+impl Answer {
+    /// `error.code` of an error body; panics with the whole answer if the body is not of the specified form.
+    pub fn error_code(&self) -> &str {
+        let error = &self.body["error"];
+        assert!(error["message"].is_string(), "an error body has a message: {self:?}");
+        assert!(error["execution_id"].is_string() || error["execution_id"].is_null(), "{self:?}");
+        assert!(error.as_object().is_some_and(|e| e.contains_key("execution_id")), "{self:?}");
+        error["code"].as_str().unwrap_or_else(|| panic!("an error body has a code: {self:?}"))
+    }
+
+    pub fn text(&self, field: &str) -> &str {
+        self.body[field].as_str().unwrap_or_else(|| panic!("`{field}` is a string: {self:?}"))
+    }
+}
+
+/// USDC base units that each party of the two demo agents holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Balances {
+    pub caller: u64,
+    pub creator: u64,
+    pub treasury: u64,
+}
+
+pub struct Market {
+    pub info: Info,
+    http: reqwest::Client,
+}
+
+impl Market {
+    pub fn new(info: Info) -> Self {
+        let http = reqwest::Client::builder().timeout(Duration::from_secs(60)).build().expect("a client");
+        Self { info, http }
+    }
+
+    pub fn agent(&self, name: &str) -> String {
+        let agents = &self.info.agents;
+        agents.iter().find(|agent| agent.name == name).unwrap_or_else(|| panic!("no agent {name}")).agent_id.clone()
+    }
+
+    pub async fn request(&self, method: Method, path: &str, key: Option<&str>, body: Option<&Value>) -> Answer {
+        let body = body.map(|body| serde_json::to_vec(body).expect("json"));
+        self.raw(method, path, key, &[], body).await
+    }
+
+    /// Sends bytes as they are; what comes back is JSON, or `null` where the body is none.
+    pub async fn raw(
+        &self,
+        method: Method,
+        path: &str,
+        key: Option<&str>,
+        headers: &[(&str, &str)],
+        body: Option<Vec<u8>>,
+    ) -> Answer {
+        let mut request = self.http.request(method, format!("{}{path}", self.info.base_url));
+        if let Some(key) = key {
+            request = request.bearer_auth(key);
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        if let Some(body) = body {
+            request = request.header("content-type", "application/json").body(body);
+        }
+        let response = request.send().await.expect("an answer");
+        let (status, headers) = (response.status(), response.headers().clone());
+        let bytes = response.bytes().await.expect("a whole body");
+        Answer { status, headers, body: serde_json::from_slice(&bytes).unwrap_or(Value::Null) }
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.request(Method::GET, path, None, None).await
+    }
+
+    pub async fn get_as_owner(&self, path: &str) -> Answer {
+        self.request(Method::GET, path, Some(&self.info.api_key), None).await
+    }
+
+    pub async fn bytes(&self, url: &str) -> Vec<u8> {
+        let response = self.http.get(url).send().await.expect("an answer").error_for_status().expect("content");
+        response.bytes().await.expect("a whole body").to_vec()
+    }
+
+    pub async fn execute(&self, agent: &str, body: &Value) -> Answer {
+        let path = format!("/v1/agents/{agent}/execute");
+        self.request(Method::POST, &path, Some(&self.info.api_key), Some(body)).await
+    }
+
+    /// Calls `conformance-target` with one behaviour.
+    pub async fn behave(&self, behaviour: &str) -> Answer {
+        let body = json!({"task": "conform", "parameters": {"behaviour": behaviour}});
+        self.execute(&self.agent("conformance-target"), &body).await
+    }
+
+    pub async fn rpc(&self, method: &str, params: Value) -> Value {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let response = self.http.post(&self.info.rpc_url).json(&body).send().await.expect("an RPC answer");
+        let answer: Value = response.json().await.expect("JSON from the RPC");
+        assert!(answer.get("error").is_none(), "{method}: {answer}");
+        answer["result"].clone()
+    }
+
+    /// Base units of USDC in all token accounts of a wallet.
+    pub async fn usdc_of(&self, owner: &str) -> u64 {
+        let params =
+            json!([owner, {"mint": self.info.usdc_mint}, {"encoding": "jsonParsed", "commitment": "confirmed"}]);
+        let accounts = self.rpc("getTokenAccountsByOwner", params).await;
+        let amounts = accounts["value"].as_array().expect("accounts").iter().map(|account| {
+            let amount = &account["account"]["data"]["parsed"]["info"]["tokenAmount"]["amount"];
+            amount.as_str().and_then(|text| text.parse::<u64>().ok()).expect("an amount")
+        });
+        amounts.sum()
+    }
+
+    pub async fn creator(&self) -> String {
+        let agent = self.get(&format!("/v1/agents/{}", self.agent("text-stats"))).await;
+        agent.body["creator"]["pubkey"].as_str().expect("the creator's wallet").to_owned()
+    }
+
+    pub async fn treasury_owner(&self) -> String {
+        use crtx_chain::ProgramAccount;
+        let program: solana_pubkey::Pubkey = self.info.program_id.parse().expect("program id");
+        let address = crtx_protocol::address::Addresses::new(program).config().to_string();
+        let account =
+            self.rpc("getAccountInfo", json!([address, {"encoding": "base64", "commitment": "confirmed"}])).await;
+        let data = account["value"]["data"][0].as_str().expect("account data");
+        let bytes = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, data).expect("base64");
+        let ProgramAccount::Config(config) = ProgramAccount::decode(&bytes).expect("an account") else {
+            panic!("the config address holds another account");
+        };
+        config.treasury_owner.to_string()
+    }
+
+    pub async fn balances(&self) -> Balances {
+        Balances {
+            caller: self.usdc_of(&self.info.wallet).await,
+            creator: self.usdc_of(&self.creator().await).await,
+            treasury: self.usdc_of(&self.treasury_owner().await).await,
+        }
+    }
+
+    /// Price of an agent in base units.
+    pub fn price(&self, name: &str) -> u64 {
+        let agent = self.info.agents.iter().find(|agent| agent.name == name).expect("a demo agent");
+        agent.price_per_call_usdc.0
+    }
+}
