@@ -7,6 +7,7 @@
 pub mod api_keys;
 mod convert;
 pub mod error;
+pub mod executions;
 pub mod mirror;
 #[cfg(feature = "testing")]
 pub mod testing;
