@@ -8,7 +8,9 @@ pub mod api_keys;
 mod convert;
 pub mod error;
 pub mod executions;
+pub mod metadata;
 pub mod mirror;
+pub mod reads;
 #[cfg(feature = "testing")]
 pub mod testing;
 

@@ -1,0 +1,108 @@
+//! Metadata documents of listings: which are to be fetched, and what came of it.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use crtx_protocol::metadata::Metadata;
+use serde_json::Value;
+use solana_pubkey::Pubkey;
+use sqlx::{PgExecutor, PgPool};
+
+use crate::{
+    StoreError,
+    convert::{amount_to_db, pubkey},
+};
+
+/// A document that a listing names and that is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    pub agent: Pubkey,
+    pub sha256: [u8; 32],
+    pub uri: String,
+    /// Attempts that failed so far.
+    pub attempts: u32,
+}
+
+/// Documents to fetch now: never tried, or failed long enough ago. Fewest attempts first, so that a
+/// creator with many dead links delays nobody.
+pub async fn wanted(executor: impl PgExecutor<'_>, limit: u32) -> Result<Vec<Wanted>, StoreError> {
+    sqlx::query!(
+        r#"SELECT a.address, a.metadata_hash, a.metadata_uri, COALESCE(m.attempts, 0) AS "attempts!"
+           FROM mirror_agents a
+           LEFT JOIN agent_metadata m ON m.agent = a.address AND m.sha256 = a.metadata_hash
+           WHERE a.closed_at_slot IS NULL AND a.status IN (1, 2)
+             AND (m.agent IS NULL
+                  OR (m.error IS NOT NULL AND (m.next_attempt <= now() OR m.uri <> a.metadata_uri)))
+           ORDER BY COALESCE(m.attempts, 0), a.address
+           LIMIT $1"#,
+        i64::from(limit),
+    )
+    .fetch_all(executor)
+    .await?
+    .into_iter()
+    .map(|row| {
+        Ok(Wanted {
+            agent: pubkey("agent address", &row.address)?,
+            sha256: <[u8; 32]>::try_from(row.metadata_hash)
+                .map_err(|bytes| StoreError::corrupt("metadata hash", bytes.len()))?,
+            uri: row.metadata_uri,
+            attempts: u32::try_from(row.attempts).map_err(|_| StoreError::corrupt("attempts", row.attempts))?,
+        })
+    })
+    .collect()
+}
+
+/// Keeps a document. The caller has checked its SHA-256 and read it with [`Metadata::parse`]. A document
+/// that the database cannot hold is an error like any other failed attempt; see [`store_failure`].
+pub async fn store_document(
+    pool: &PgPool,
+    wanted: &Wanted,
+    document: &Value,
+    metadata: &Metadata,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "INSERT INTO agent_metadata (agent, sha256, uri, document, name, tagline, tags, endpoint, fetched_at, attempts)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now(), $9)
+         ON CONFLICT (agent, sha256) DO UPDATE SET
+             uri = excluded.uri, document = excluded.document, name = excluded.name, tagline = excluded.tagline,
+             tags = excluded.tags, endpoint = excluded.endpoint, fetched_at = excluded.fetched_at, error = NULL,
+             attempts = excluded.attempts, next_attempt = NULL",
+        wanted.agent.to_string(),
+        wanted.sha256.as_slice(),
+        wanted.uri,
+        document,
+        metadata.name,
+        metadata.tagline,
+        &metadata.tags,
+        metadata.endpoint,
+        i32::try_from(wanted.attempts.saturating_add(1)).unwrap_or(i32::MAX),
+    )
+    .execute(pool)
+    .await?;
+    Ok(())
+}
+
+/// Notes why there is no document and when to try again. A document that is already there stays.
+pub async fn store_failure(pool: &PgPool, wanted: &Wanted, error: &str, retry_in: Duration) -> Result<(), StoreError> {
+    let seconds = amount_to_db("retry delay", retry_in.as_secs())?;
+    let next: DateTime<Utc> = TimeDelta::try_seconds(seconds)
+        .and_then(|delay| Utc::now().checked_add_signed(delay))
+        .ok_or_else(|| StoreError::out_of_range("retry delay", seconds))?;
+    sqlx::query!(
+        "INSERT INTO agent_metadata AS m (agent, sha256, uri, error, attempts, next_attempt)
+         VALUES ($1, $2, $3, $4, $5, $6)
+         ON CONFLICT (agent, sha256) DO UPDATE SET
+             uri = excluded.uri, error = excluded.error, attempts = excluded.attempts,
+             next_attempt = excluded.next_attempt
+         WHERE m.error IS NOT NULL",
+        wanted.agent.to_string(),
+        wanted.sha256.as_slice(),
+        wanted.uri,
+        error.replace('\0', "\u{fffd}"),
+        i32::try_from(wanted.attempts.saturating_add(1)).unwrap_or(i32::MAX),
+        next,
+    )
+    .execute(pool)
+    .await?;
+    Ok(())
+}
