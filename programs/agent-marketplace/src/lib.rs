@@ -1,8 +1,148 @@
 //! The crtx marketplace program: agents are listed against collateral, calls are paid into escrow, and
 //! the escrow is released only to a creator whose Ed25519 signature over the result verifies.
+#![expect(unexpected_cfgs, reason = "the framework's macros ask for features and a target that only it knows")]
 
 use anchor_lang::prelude::*;
+#[cfg(target_os = "solana")]
+use solana_compiler_builtins as _;
 
+pub mod account;
+pub mod ed25519_gate;
+pub mod error;
+pub mod event;
+pub mod instructions;
 pub mod state;
+pub mod token;
+
+use instructions::*;
 
 declare_id!("9d5194GTeZmmrAj3gXzNGxh86PNTCPK4cmDfTKhFViGK");
+
+/// The entry points. Dispatch goes through them in this order: what is called most stands first.
+#[program]
+pub mod agent_marketplace {
+    use super::*;
+
+    /// An API key pays a call from its wallet into escrow.
+    pub fn open_execution_with_grant(ctx: Context<OpenExecutionWithGrant>, args: OpenExecutionArgs) -> Result<()> {
+        instructions::open_execution_with_grant::handler(ctx, args)
+    }
+
+    /// A wallet pays a call into escrow.
+    pub fn open_execution(ctx: Context<OpenExecution>, args: OpenExecutionArgs) -> Result<()> {
+        instructions::open_execution::handler(ctx, args)
+    }
+
+    /// A signed result releases the escrow to creator and treasury.
+    pub fn complete_execution(ctx: Context<CompleteExecution>, args: CompleteExecutionArgs) -> Result<()> {
+        instructions::complete_execution::handler(ctx, args)
+    }
+
+    /// After the deadline anybody sends the money back to the caller.
+    pub fn refund_expired_execution(ctx: Context<RefundExpiredExecution>) -> Result<()> {
+        instructions::refund_expired_execution::handler(ctx)
+    }
+
+    /// Creator or gateway reports a failure; the caller is refunded.
+    pub fn fail_execution(ctx: Context<FailExecution>, args: FailExecutionArgs) -> Result<()> {
+        instructions::fail_execution::handler(ctx, args)
+    }
+
+    /// The program's upgrade authority sets the deployment up, once.
+    pub fn initialize_config(ctx: Context<InitializeConfig>, args: InitializeConfigArgs) -> Result<()> {
+        instructions::initialize_config::handler(ctx, args)
+    }
+
+    /// The admin changes roles, fee, durations or tiers.
+    pub fn update_config(ctx: Context<UpdateConfig>, args: UpdateConfigArgs) -> Result<()> {
+        instructions::update_config::handler(ctx, args)
+    }
+
+    /// The admin names a successor.
+    pub fn nominate_admin(ctx: Context<NominateAdmin>, args: NominateAdminArgs) -> Result<()> {
+        instructions::nominate_admin::handler(ctx, args)
+    }
+
+    /// The successor takes over.
+    pub fn accept_admin(ctx: Context<AcceptAdmin>) -> Result<()> {
+        instructions::accept_admin::handler(ctx)
+    }
+
+    /// The admin stops or resumes new listings and openings.
+    pub fn set_paused(ctx: Context<SetPaused>, args: SetPausedArgs) -> Result<()> {
+        instructions::set_paused::handler(ctx, args)
+    }
+
+    /// The admin gives or takes the badge.
+    pub fn verify_creator(ctx: Context<VerifyCreator>, args: VerifyCreatorArgs) -> Result<()> {
+        instructions::verify_creator::handler(ctx, args)
+    }
+
+    /// A creator sets the name to be shown under.
+    pub fn upsert_creator_profile<'info>(
+        ctx: Context<'info, UpsertCreatorProfile<'info>>,
+        args: UpsertCreatorProfileArgs,
+    ) -> Result<()> {
+        instructions::upsert_creator_profile::handler(ctx, args)
+    }
+
+    /// A creator lists an agent against collateral.
+    pub fn list_agent(ctx: Context<ListAgent>, args: ListAgentArgs) -> Result<()> {
+        instructions::list_agent::handler(ctx, args)
+    }
+
+    /// A creator edits an agent's terms or metadata.
+    pub fn update_listing(ctx: Context<UpdateListing>, args: UpdateListingArgs) -> Result<()> {
+        instructions::update_listing::handler(ctx, args)
+    }
+
+    /// A creator pauses or reactivates an agent.
+    pub fn set_agent_status(ctx: Context<SetAgentStatus>, args: SetAgentStatusArgs) -> Result<()> {
+        instructions::set_agent_status::handler(ctx, args)
+    }
+
+    /// A creator adds collateral.
+    pub fn deposit_collateral(ctx: Context<DepositCollateral>, args: DepositCollateralArgs) -> Result<()> {
+        instructions::deposit_collateral::handler(ctx, args)
+    }
+
+    /// A creator takes an agent off the market, for good.
+    pub fn delist_agent(ctx: Context<DelistAgent>) -> Result<()> {
+        instructions::delist_agent::handler(ctx)
+    }
+
+    /// A creator takes the collateral of a delisted agent back.
+    pub fn withdraw_collateral(ctx: Context<WithdrawCollateral>) -> Result<()> {
+        instructions::withdraw_collateral::handler(ctx)
+    }
+
+    /// A creator closes a delisted agent's accounts.
+    pub fn close_agent<'info>(ctx: Context<'info, CloseAgent<'info>>) -> Result<()> {
+        instructions::close_agent::handler(ctx)
+    }
+
+    /// A wallet lets a session key spend, within limits.
+    pub fn grant_spending<'info>(ctx: Context<'info, GrantSpending<'info>>, args: GrantSpendingArgs) -> Result<()> {
+        instructions::grant_spending::handler(ctx, args)
+    }
+
+    /// A wallet ends a grant.
+    pub fn revoke_spending(ctx: Context<RevokeSpending>) -> Result<()> {
+        instructions::revoke_spending::handler(ctx)
+    }
+
+    /// A caller disputes a completed execution.
+    pub fn open_dispute(ctx: Context<OpenDispute>, args: OpenDisputeArgs) -> Result<()> {
+        instructions::open_dispute::handler(ctx, args)
+    }
+
+    /// The resolver decides a dispute.
+    pub fn resolve_dispute(ctx: Context<ResolveDispute>, args: ResolveDisputeArgs) -> Result<()> {
+        instructions::resolve_dispute::handler(ctx, args)
+    }
+
+    /// Anybody closes a finished record; rent goes to who paid it.
+    pub fn close_execution<'info>(ctx: Context<'info, CloseExecution<'info>>) -> Result<()> {
+        instructions::close_execution::handler(ctx)
+    }
+}

@@ -64,6 +64,8 @@ pub struct AgentListing {
     pub metadata_uri_len: u8,
     pub reserved: [u8; 2],
     pub metadata_uri: [u8; MAX_METADATA_URI_BYTES],
+    /// The escrow token account. Kept here so that no payment pays for deriving it again.
+    pub escrow: Pubkey,
 }
 
 impl AgentListing {
@@ -89,4 +91,4 @@ impl AgentListing {
     }
 }
 
-const _: () = assert!(core::mem::size_of::<AgentListing>() == 360);
+const _: () = assert!(core::mem::size_of::<AgentListing>() == 392);

@@ -35,8 +35,8 @@ pub struct Config {
 }
 
 /// Collateral for prices up to `max_price` (both USDC base units).
-#[zero_copy]
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, AnchorSerialize, AnchorDeserialize, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
 pub struct CollateralTier {
     pub max_price: u64,
     pub collateral: u64,

@@ -1,0 +1,44 @@
+//! Events, emitted as instructions of the program to itself (`emit_cpi`), so that they stand in the
+//! transaction and no log limit cuts them off.
+
+use anchor_lang::prelude::*;
+
+/// An agent went live (specification 3.2).
+#[event]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentListed {
+    pub agent: Pubkey,
+    pub creator: Pubkey,
+    pub index: u32,
+    pub result_key: Pubkey,
+    /// USDC base units per call.
+    pub price: u64,
+    pub timeout_seconds: u32,
+    /// USDC base units locked.
+    pub collateral: u64,
+    pub metadata_hash: [u8; 32],
+    pub metadata_uri: String,
+    pub listed_at_unix_s: i64,
+}
+
+/// A record was closed and its rent returned. Carries the closed accounts' bytes as they last were,
+/// discriminator included, so that history can be rebuilt from transactions alone.
+#[event]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExecutionClosed {
+    pub record: Pubkey,
+    /// Bytes of the `ExecutionRecord` account.
+    pub record_data: Vec<u8>,
+    /// Bytes of its `Dispute` account, if there was one.
+    pub dispute_data: Option<Vec<u8>>,
+    pub closed_at_unix_s: i64,
+}
+
+/// A listing was closed and its rent returned. Carries the `AgentListing` account's last bytes.
+#[event]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentClosed {
+    pub agent: Pubkey,
+    pub agent_data: Vec<u8>,
+    pub closed_at_unix_s: i64,
+}

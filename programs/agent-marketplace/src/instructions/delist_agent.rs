@@ -1,0 +1,35 @@
+//! `delist_agent`: a creator takes an agent off the market, for good.
+
+use anchor_lang::prelude::*;
+
+use crate::{
+    account,
+    error::{MarketplaceError, ensure},
+    state::{AgentListing, AgentStatus},
+};
+
+#[derive(Accounts)]
+pub struct DelistAgent<'info> {
+    pub creator: Signer<'info>,
+    #[account(mut)]
+    pub agent: AccountLoader<'info, AgentListing>,
+}
+
+impl DelistAgent<'_> {
+    fn validate(&self) -> Result<()> {
+        let agent = self.agent.load()?;
+        ensure(agent.creator == *self.creator.key, MarketplaceError::NotCreator)?;
+        ensure(agent.status != AgentStatus::Delisted as u8, MarketplaceError::AgentDelisted)
+    }
+}
+
+/// Specification (3.2):
+/// - called by the creator; open executions settle or are refunded as they would have been.
+pub(crate) fn handler(ctx: Context<DelistAgent>) -> Result<()> {
+    ctx.accounts.validate()?;
+    let mut agent = ctx.accounts.agent.load_mut()?;
+    agent.status = AgentStatus::Delisted as u8;
+    agent.updated_at_unix_s = account::now_unix_s()?;
+    agent.revision = account::next_revision(agent.revision)?;
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! The instructions, one file each: arguments, accounts, what is refused, what is done, who may call.
+//! What several of them share is in `opening`, `escrow` and `collateral`.
+
+pub mod accept_admin;
+pub mod close_agent;
+pub mod close_execution;
+mod collateral;
+pub mod complete_execution;
+pub mod delist_agent;
+pub mod deposit_collateral;
+mod escrow;
+pub mod fail_execution;
+pub mod grant_spending;
+pub mod initialize_config;
+pub mod list_agent;
+pub mod nominate_admin;
+pub mod open_dispute;
+pub mod open_execution;
+pub mod open_execution_with_grant;
+mod opening;
+pub mod refund_expired_execution;
+pub mod resolve_dispute;
+pub mod revoke_spending;
+pub mod set_agent_status;
+pub mod set_paused;
+pub mod update_config;
+pub mod update_listing;
+pub mod upsert_creator_profile;
+pub mod verify_creator;
+pub mod withdraw_collateral;
+
+pub use accept_admin::*;
+pub use close_agent::*;
+pub use close_execution::*;
+pub use complete_execution::*;
+pub use delist_agent::*;
+pub use deposit_collateral::*;
+pub use fail_execution::*;
+pub use grant_spending::*;
+pub use initialize_config::*;
+pub use list_agent::*;
+pub use nominate_admin::*;
+pub use open_dispute::*;
+pub use open_execution::*;
+pub use open_execution_with_grant::*;
+pub use refund_expired_execution::*;
+pub use resolve_dispute::*;
+pub use revoke_spending::*;
+pub use set_agent_status::*;
+pub use set_paused::*;
+pub use update_config::*;
+pub use update_listing::*;
+pub use upsert_creator_profile::*;
+pub use verify_creator::*;
+pub use withdraw_collateral::*;

@@ -1,0 +1,38 @@
+//! `nominate_admin`: first of two steps to another admin.
+
+use anchor_lang::prelude::*;
+
+use crate::{
+    account,
+    error::{MarketplaceError, ensure},
+    state::Config,
+};
+
+#[derive(AnchorSerialize, AnchorDeserialize, Clone, Debug)]
+pub struct NominateAdminArgs {
+    /// Who may accept; the zero address takes a nomination back.
+    pub nominee: Pubkey,
+}
+
+#[derive(Accounts)]
+pub struct NominateAdmin<'info> {
+    pub admin: Signer<'info>,
+    #[account(mut)]
+    pub config: AccountLoader<'info, Config>,
+}
+
+impl NominateAdmin<'_> {
+    fn validate(&self) -> Result<()> {
+        ensure(self.config.load()?.admin == *self.admin.key, MarketplaceError::NotAdmin)
+    }
+}
+
+/// Specification:
+/// - called by the admin, who stays admin until the nominee accepts.
+pub(crate) fn handler(ctx: Context<NominateAdmin>, args: NominateAdminArgs) -> Result<()> {
+    ctx.accounts.validate()?;
+    let mut config = ctx.accounts.config.load_mut()?;
+    config.pending_admin = args.nominee;
+    config.revision = account::next_revision(config.revision)?;
+    Ok(())
+}

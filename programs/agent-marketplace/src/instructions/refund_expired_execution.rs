@@ -1,0 +1,59 @@
+//! `refund_expired_execution`: after the deadline anybody can send the money back.
+
+use anchor_lang::prelude::*;
+
+use super::escrow::Escrow;
+use crate::{
+    account,
+    error::{MarketplaceError, ensure},
+    state::{AgentListing, Config, ExecutionRecord, ExecutionStatus, FailureReason},
+    token,
+};
+
+#[derive(Accounts)]
+pub struct RefundExpiredExecution<'info> {
+    #[account(mut)]
+    pub agent: AccountLoader<'info, AgentListing>,
+    #[account(mut)]
+    pub record: AccountLoader<'info, ExecutionRecord>,
+    /// CHECK: by address, against the listing.
+    #[account(mut)]
+    pub escrow: UncheckedAccount<'info>,
+    /// CHECK: mint, owner and state are read from its bytes; any USDC account of the recorded wallet.
+    #[account(mut)]
+    pub refund_token: UncheckedAccount<'info>,
+    pub config: AccountLoader<'info, Config>,
+    /// CHECK: by address, against the configuration.
+    pub usdc_mint: UncheckedAccount<'info>,
+    /// CHECK: by address.
+    #[account(address = token::TOKEN_PROGRAM_ID @ MarketplaceError::WrongTokenProgram)]
+    pub token_program: UncheckedAccount<'info>,
+}
+
+impl<'info> RefundExpiredExecution<'info> {
+    fn escrow(&self) -> Escrow<'_, 'info> {
+        Escrow {
+            config: &self.config,
+            agent: &self.agent,
+            record: &self.record,
+            escrow: &self.escrow,
+            usdc_mint: &self.usdc_mint,
+        }
+    }
+
+    #[inline(always)]
+    fn validate(&self, now_unix_s: i64) -> Result<()> {
+        self.escrow().validate()?;
+        ensure(now_unix_s > self.record.load()?.deadline_unix_s, MarketplaceError::DeadlineNotPassed)
+    }
+}
+
+/// Specification (3.1, 8):
+/// - called by anybody, once the deadline has passed, paused or not;
+/// - the caller gets everything back; nobody is paid.
+pub(crate) fn handler(ctx: Context<RefundExpiredExecution>) -> Result<()> {
+    let accounts = &*ctx.accounts;
+    let now = account::now_unix_s()?;
+    accounts.validate(now)?;
+    accounts.escrow().refund(&accounts.refund_token, ExecutionStatus::Expired, FailureReason::Expired, now)
+}

@@ -1,0 +1,129 @@
+//! `resolve_dispute`: the resolver decides; a slash compensates the caller first.
+
+use anchor_lang::prelude::*;
+
+use super::collateral::{Vault, check_vault};
+use crate::{
+    account,
+    error::{MarketplaceError, OrRefuse, ensure},
+    state::{AgentListing, AgentStatus, Config, Dispute, DisputeOutcome, ExecutionRecord, ExecutionStatus},
+    token,
+};
+
+#[derive(AnchorSerialize, AnchorDeserialize, Clone, Debug)]
+pub struct ResolveDisputeArgs {
+    /// `true`: the caller was right.
+    pub upheld: bool,
+    /// USDC base units taken from the collateral; 0 when rejected.
+    pub slash: u64,
+    /// SHA-256 of the resolver's reasons.
+    pub resolution_hash: [u8; 32],
+}
+
+#[derive(Accounts)]
+pub struct ResolveDispute<'info> {
+    pub resolver: Signer<'info>,
+    pub config: AccountLoader<'info, Config>,
+    #[account(mut)]
+    pub agent: AccountLoader<'info, AgentListing>,
+    #[account(mut)]
+    pub record: AccountLoader<'info, ExecutionRecord>,
+    #[account(mut)]
+    pub dispute: AccountLoader<'info, Dispute>,
+    /// CHECK: by address, against the listing's bump.
+    #[account(mut)]
+    pub collateral_vault: UncheckedAccount<'info>,
+    /// CHECK: mint, owner and state are read from its bytes; any USDC account of the recorded wallet.
+    #[account(mut)]
+    pub caller_token: UncheckedAccount<'info>,
+    /// CHECK: mint, owner and state are read from its bytes.
+    #[account(mut)]
+    pub treasury_token: UncheckedAccount<'info>,
+    /// CHECK: by address, against the configuration.
+    pub usdc_mint: UncheckedAccount<'info>,
+    /// CHECK: by address.
+    #[account(address = token::TOKEN_PROGRAM_ID @ MarketplaceError::WrongTokenProgram)]
+    pub token_program: UncheckedAccount<'info>,
+}
+
+impl ResolveDispute<'_> {
+    fn validate(&self, args: &ResolveDisputeArgs) -> Result<()> {
+        let (config, agent, record) = (self.config.load()?, self.agent.load()?, self.record.load()?);
+        ensure(config.resolver == *self.resolver.key, MarketplaceError::NotResolver)?;
+        ensure(config.usdc_mint == *self.usdc_mint.key, MarketplaceError::WrongMint)?;
+        ensure(record.agent == *self.agent.as_ref().key, MarketplaceError::WrongAgent)?;
+        {
+            let dispute = self.dispute.load()?;
+            ensure(dispute.execution == *self.record.as_ref().key, MarketplaceError::WrongDispute)?;
+            ensure(dispute.outcome == DisputeOutcome::Open as u8, MarketplaceError::DisputeNotOpen)?;
+        }
+        ensure(args.resolution_hash != [0; 32], MarketplaceError::ResolutionMissing)?;
+        ensure(args.upheld || args.slash == 0, MarketplaceError::SlashWithoutCause)?;
+        ensure(args.slash <= agent.collateral, MarketplaceError::SlashAboveCollateral)?;
+        check_vault(&self.collateral_vault, self.agent.as_ref().key, &agent)?;
+        self.check_payees(&config, &record)
+    }
+
+    fn check_payees(&self, config: &Config, record: &ExecutionRecord) -> Result<()> {
+        token::check_account(&self.caller_token, &config.usdc_mint, &record.refund_owner)?;
+        token::check_account(&self.treasury_token, &config.usdc_mint, &config.treasury_owner)
+    }
+
+    /// Writes the decision; gives back what the caller gets of the slash.
+    fn decide(&self, args: &ResolveDisputeArgs, now_unix_s: i64) -> Result<u64> {
+        let mut record = self.record.load_mut()?;
+        let compensation = args.slash.min(record.amount);
+        let (status, outcome) = if args.upheld {
+            (ExecutionStatus::Overturned, DisputeOutcome::Upheld)
+        } else {
+            (ExecutionStatus::Completed, DisputeOutcome::Rejected)
+        };
+        record.status = status as u8;
+        record.revision = account::next_revision(record.revision)?;
+
+        let mut dispute = self.dispute.load_mut()?;
+        dispute.outcome = outcome as u8;
+        dispute.resolution_hash = args.resolution_hash;
+        dispute.resolved_at_unix_s = now_unix_s;
+        dispute.slash_amount = args.slash;
+        dispute.compensation = compensation;
+        dispute.revision = account::next_revision(dispute.revision)?;
+        Ok(compensation)
+    }
+
+    fn count(&self, args: &ResolveDisputeArgs, now_unix_s: i64) -> Result<()> {
+        let mut agent = self.agent.load_mut()?;
+        let subtract = |from: u64, amount: u64| from.checked_sub(amount).or_refuse(MarketplaceError::OutOfRange);
+        agent.open_disputes = agent.open_disputes.checked_sub(1).or_refuse(MarketplaceError::OutOfRange)?;
+        if args.upheld {
+            agent.successful_executions = subtract(agent.successful_executions, 1)?;
+            agent.collateral = subtract(agent.collateral, args.slash)?;
+            agent.slashed_total =
+                agent.slashed_total.checked_add(args.slash).or_refuse(MarketplaceError::OutOfRange)?;
+            let required = self.config.load()?.required_collateral(agent.price);
+            if agent.status == AgentStatus::Active as u8 && agent.collateral < required {
+                agent.status = AgentStatus::Paused as u8;
+            }
+        }
+        agent.updated_at_unix_s = now_unix_s;
+        agent.revision = account::next_revision(agent.revision)?;
+        Ok(())
+    }
+}
+
+/// Specification (1.6, 1.7):
+/// - called by the resolver, once per dispute, at any time, paused or not;
+/// - rejected: the execution is completed again, nothing moves;
+/// - upheld: the slash, at most the collateral, compensates the caller up to what was paid, the rest
+///   goes to the treasury; an agent left below its tier is paused.
+pub(crate) fn handler(ctx: Context<ResolveDispute>, args: ResolveDisputeArgs) -> Result<()> {
+    let accounts = &*ctx.accounts;
+    accounts.validate(&args)?;
+    let now = account::now_unix_s()?;
+    let compensation = accounts.decide(&args, now)?;
+    accounts.count(&args, now)?;
+    let rest = args.slash.checked_sub(compensation).or_refuse(MarketplaceError::OutOfRange)?;
+    let vault = Vault { agent: &accounts.agent, account: &accounts.collateral_vault, usdc_mint: &accounts.usdc_mint };
+    vault.pay(&accounts.caller_token, compensation)?;
+    vault.pay(&accounts.treasury_token, rest)
+}

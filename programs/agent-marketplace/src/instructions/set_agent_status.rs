@@ -1,0 +1,53 @@
+//! `set_agent_status`: a creator pauses an agent or takes it up again.
+
+use anchor_lang::prelude::*;
+
+use crate::{
+    account,
+    error::{MarketplaceError, ensure, refuse},
+    state::{AgentListing, AgentStatus, Config},
+};
+
+#[derive(AnchorSerialize, AnchorDeserialize, Clone, Debug)]
+pub struct SetAgentStatusArgs {
+    /// `Active` or `Paused`.
+    pub status: AgentStatus,
+}
+
+#[derive(Accounts)]
+pub struct SetAgentStatus<'info> {
+    pub creator: Signer<'info>,
+    pub config: AccountLoader<'info, Config>,
+    #[account(mut)]
+    pub agent: AccountLoader<'info, AgentListing>,
+}
+
+impl SetAgentStatus<'_> {
+    fn validate(&self, args: &SetAgentStatusArgs) -> Result<()> {
+        let agent = self.agent.load()?;
+        ensure(agent.creator == *self.creator.key, MarketplaceError::NotCreator)?;
+        ensure(agent.status != AgentStatus::Delisted as u8, MarketplaceError::AgentDelisted)?;
+        ensure(agent.status != args.status as u8, MarketplaceError::NothingToChange)?;
+        match args.status {
+            AgentStatus::Active => {
+                let required = self.config.load()?.required_collateral(agent.price);
+                ensure(agent.collateral >= required, MarketplaceError::CollateralTooLow)
+            }
+            AgentStatus::Paused => Ok(()),
+            AgentStatus::Delisted => refuse(MarketplaceError::StatusNotSettable),
+        }
+    }
+}
+
+/// Specification (3.2):
+/// - called by the creator; executions in progress are unaffected;
+/// - a delisted agent stays delisted;
+/// - only an agent that holds the collateral of its price can be active.
+pub(crate) fn handler(ctx: Context<SetAgentStatus>, args: SetAgentStatusArgs) -> Result<()> {
+    ctx.accounts.validate(&args)?;
+    let mut agent = ctx.accounts.agent.load_mut()?;
+    agent.status = args.status as u8;
+    agent.updated_at_unix_s = account::now_unix_s()?;
+    agent.revision = account::next_revision(agent.revision)?;
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! `update_listing`: a creator edits an agent without relisting it.
+
+use anchor_lang::prelude::*;
+
+use super::list_agent::{check_metadata_uri, check_price, check_result_key, check_timeout, write_metadata_uri};
+use crate::{
+    account,
+    error::{MarketplaceError, ensure},
+    state::{AgentListing, AgentStatus, Config},
+};
+
+/// What is `None` stays.
+#[derive(AnchorSerialize, AnchorDeserialize, Clone, Debug, Default)]
+pub struct UpdateListingArgs {
+    /// USDC base units.
+    pub price: Option<u64>,
+    pub timeout_seconds: Option<u32>,
+    pub result_key: Option<Pubkey>,
+    pub metadata: Option<MetadataRef>,
+}
+
+/// Where a metadata document is and what it hashes to.
+#[derive(AnchorSerialize, AnchorDeserialize, Clone, Debug)]
+pub struct MetadataRef {
+    /// SHA-256 of the document.
+    pub hash: [u8; 32],
+    pub uri: String,
+}
+
+#[derive(Accounts)]
+pub struct UpdateListing<'info> {
+    pub creator: Signer<'info>,
+    pub config: AccountLoader<'info, Config>,
+    #[account(mut)]
+    pub agent: AccountLoader<'info, AgentListing>,
+}
+
+impl UpdateListing<'_> {
+    fn validate(&self, args: &UpdateListingArgs) -> Result<()> {
+        let agent = self.agent.load()?;
+        ensure(agent.creator == *self.creator.key, MarketplaceError::NotCreator)?;
+        ensure(agent.status != AgentStatus::Delisted as u8, MarketplaceError::AgentDelisted)?;
+        if let Some(price) = args.price {
+            check_price(price)?;
+            // A lower price is always fine: it never takes more collateral than the one before.
+            let required = self.config.load()?.required_collateral(price);
+            ensure(price <= agent.price || agent.collateral >= required, MarketplaceError::CollateralTooLow)?;
+        }
+        args.timeout_seconds.map_or(Ok(()), check_timeout)?;
+        args.result_key.as_ref().map_or(Ok(()), check_result_key)?;
+        args.metadata.as_ref().map_or(Ok(()), |metadata| check_metadata_uri(&metadata.uri))?;
+        let nothing = args.price.is_none()
+            && args.timeout_seconds.is_none()
+            && args.result_key.is_none()
+            && args.metadata.is_none();
+        ensure(!nothing, MarketplaceError::NothingToChange)
+    }
+}
+
+/// Specification (3.2):
+/// - called by the creator; open executions keep what they were opened with;
+/// - a price that reaches a higher tier needs the collateral of that tier first.
+pub(crate) fn handler(ctx: Context<UpdateListing>, args: UpdateListingArgs) -> Result<()> {
+    ctx.accounts.validate(&args)?;
+    let mut agent = ctx.accounts.agent.load_mut()?;
+    if let Some(price) = args.price {
+        agent.price = price;
+    }
+    if let Some(timeout_seconds) = args.timeout_seconds {
+        agent.timeout_seconds = timeout_seconds;
+    }
+    if let Some(result_key) = args.result_key {
+        agent.result_key = result_key;
+    }
+    if let Some(metadata) = args.metadata {
+        agent.metadata_hash = metadata.hash;
+        write_metadata_uri(&mut agent, &metadata.uri)?;
+    }
+    agent.updated_at_unix_s = account::now_unix_s()?;
+    agent.revision = account::next_revision(agent.revision)?;
+    Ok(())
+}
