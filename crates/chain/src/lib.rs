@@ -3,13 +3,16 @@
 #![forbid(unsafe_code)]
 
 pub mod account;
+pub mod instructions;
 pub mod rpc;
 pub mod send;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod token;
 pub mod transaction;
 
 pub use account::{DecodeError, Layout, ProgramAccount};
+pub use instructions::Instructions;
 pub use rpc::{AtSlot, ChainClient, ChainError, FetchedAccount};
 pub use send::Outcome;
 pub use solana_commitment_config::CommitmentConfig;

@@ -1,0 +1,354 @@
+//! The program's instructions from plain arguments: every address that follows from others is derived
+//! here, so no caller can mix them up.
+
+use agent_marketplace::{
+    accounts, instruction,
+    instructions::{
+        CompleteExecutionArgs, FailExecutionArgs, GrantSpendingArgs, InitializeConfigArgs, ListAgentArgs,
+        OpenExecutionArgs, SetAgentStatusArgs, UpdateListingArgs, UpsertCreatorProfileArgs,
+    },
+    state::{AgentStatus, FailureReason},
+};
+use anchor_lang::{InstructionData, ToAccountMetas};
+use crtx_protocol::{address::Addresses, result_hash::ResultHash};
+use solana_compute_budget_interface::ComputeBudgetInstruction;
+use solana_instruction::Instruction;
+use solana_pubkey::Pubkey;
+use solana_sdk_ids::{bpf_loader_upgradeable, ed25519_program, system_program, sysvar};
+
+use crate::token::{TOKEN_PROGRAM_ID, associated_token_address};
+
+/// Builds instructions for one deployment and its USDC mint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instructions {
+    pub addresses: Addresses,
+    pub usdc_mint: Pubkey,
+}
+
+/// What an opening is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opening {
+    pub agent: Pubkey,
+    pub execution_id: [u8; 16],
+    pub request_hash: [u8; 32],
+    /// Most that may be taken, in base units: a guard against a price change on the way.
+    pub max_amount: u64,
+}
+
+/// A creator's signed result, ready to be settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settlement {
+    pub agent: Pubkey,
+    pub record: Pubkey,
+    pub creator: Pubkey,
+    pub treasury_owner: Pubkey,
+    pub result_key: Pubkey,
+    pub result_hash: ResultHash,
+    pub signature: [u8; 64],
+    pub execution_time_ms: u64,
+    pub tokens_used: Option<u64>,
+}
+
+impl Instructions {
+    pub const fn new(addresses: Addresses, usdc_mint: Pubkey) -> Self {
+        Self { addresses, usdc_mint }
+    }
+
+    /// The wallet's USDC account.
+    pub fn usdc_of(&self, wallet: &Pubkey) -> Pubkey {
+        associated_token_address(wallet, &self.usdc_mint)
+    }
+
+    fn build(&self, accounts: impl ToAccountMetas, data: impl InstructionData) -> Instruction {
+        Instruction {
+            program_id: self.addresses.program_id(),
+            accounts: accounts.to_account_metas(None),
+            data: data.data(),
+        }
+    }
+
+    /// Once per deployment, signed by the program's upgrade authority.
+    pub fn initialize_config(&self, authority: &Pubkey, args: InitializeConfigArgs) -> Instruction {
+        let program = self.addresses.program_id();
+        let accounts = accounts::InitializeConfig {
+            authority: *authority,
+            config: self.addresses.config(),
+            usdc_mint: self.usdc_mint,
+            program,
+            program_data: program_data_address(&program),
+            system_program: system_program::ID,
+        };
+        self.build(accounts, instruction::InitializeConfig { args })
+    }
+
+    pub fn upsert_creator_profile(&self, wallet: &Pubkey, display_name: &str) -> Instruction {
+        let accounts = accounts::UpsertCreatorProfile {
+            wallet: *wallet,
+            profile: self.addresses.creator_profile(wallet),
+            system_program: system_program::ID,
+        };
+        let args = UpsertCreatorProfileArgs { display_name: display_name.to_owned() };
+        self.build(accounts, instruction::UpsertCreatorProfile { args })
+    }
+
+    /// Locks the collateral out of the creator's USDC account.
+    pub fn list_agent(&self, creator: &Pubkey, args: ListAgentArgs) -> Instruction {
+        let agent = self.addresses.agent(creator, args.index);
+        let program = self.addresses.program_id();
+        let accounts = accounts::ListAgent {
+            creator: *creator,
+            config: self.addresses.config(),
+            agent,
+            escrow: self.addresses.escrow(&agent),
+            collateral_vault: self.addresses.collateral(&agent),
+            creator_token: self.usdc_of(creator),
+            usdc_mint: self.usdc_mint,
+            token_program: TOKEN_PROGRAM_ID,
+            system_program: system_program::ID,
+            event_authority: Pubkey::find_program_address(&[b"__event_authority"], &program).0,
+            program,
+        };
+        self.build(accounts, instruction::ListAgent { args })
+    }
+
+    pub fn set_agent_status(&self, creator: &Pubkey, agent: &Pubkey, status: AgentStatus) -> Instruction {
+        let accounts = accounts::SetAgentStatus { creator: *creator, config: self.addresses.config(), agent: *agent };
+        self.build(accounts, instruction::SetAgentStatus { args: SetAgentStatusArgs { status } })
+    }
+
+    pub fn update_listing(&self, creator: &Pubkey, agent: &Pubkey, args: UpdateListingArgs) -> Instruction {
+        let accounts = accounts::UpdateListing { creator: *creator, config: self.addresses.config(), agent: *agent };
+        self.build(accounts, instruction::UpdateListing { args })
+    }
+
+    /// What the session key may spend. The wallet also has to [`crate::token::approve`] its spender address.
+    pub fn grant_spending(&self, wallet: &Pubkey, args: GrantSpendingArgs) -> Instruction {
+        let accounts = accounts::GrantSpending {
+            wallet: *wallet,
+            grant: self.addresses.grant(wallet, &args.session_key),
+            spender: self.addresses.spender(wallet),
+            system_program: system_program::ID,
+        };
+        self.build(accounts, instruction::GrantSpending { args })
+    }
+
+    pub fn revoke_spending(&self, wallet: &Pubkey, session_key: &Pubkey) -> Instruction {
+        let accounts = accounts::RevokeSpending { wallet: *wallet, grant: self.addresses.grant(wallet, session_key) };
+        self.build(accounts, instruction::RevokeSpending {})
+    }
+
+    /// The wallet path: `caller` signs and pays out of its USDC account, `payer` pays the rent.
+    pub fn open_execution(&self, caller: &Pubkey, payer: &Pubkey, opening: &Opening) -> Instruction {
+        let accounts = accounts::OpenExecution {
+            caller: *caller,
+            payer: *payer,
+            config: self.addresses.config(),
+            agent: opening.agent,
+            record: self.addresses.execution(caller, &opening.execution_id),
+            caller_token: self.usdc_of(caller),
+            escrow: self.addresses.escrow(&opening.agent),
+            usdc_mint: self.usdc_mint,
+            token_program: TOKEN_PROGRAM_ID,
+            system_program: system_program::ID,
+        };
+        self.build(accounts, instruction::OpenExecution { args: opening.args() })
+    }
+
+    /// The API-key path: the session key signs, the wallet's USDC account pays, `payer` pays the rent.
+    pub fn open_execution_with_grant(
+        &self,
+        wallet: &Pubkey,
+        session_key: &Pubkey,
+        payer: &Pubkey,
+        opening: &Opening,
+    ) -> Instruction {
+        let accounts = accounts::OpenExecutionWithGrant {
+            session_key: *session_key,
+            payer: *payer,
+            wallet: *wallet,
+            grant: self.addresses.grant(wallet, session_key),
+            spender: self.addresses.spender(wallet),
+            config: self.addresses.config(),
+            agent: opening.agent,
+            record: self.addresses.execution(wallet, &opening.execution_id),
+            wallet_token: self.usdc_of(wallet),
+            escrow: self.addresses.escrow(&opening.agent),
+            usdc_mint: self.usdc_mint,
+            token_program: TOKEN_PROGRAM_ID,
+            system_program: system_program::ID,
+        };
+        self.build(accounts, instruction::OpenExecutionWithGrant { args: opening.args() })
+    }
+
+    /// The proof and the settlement it proves, in the order in which they must stand next to each other.
+    pub fn complete_execution(&self, authority: &Pubkey, settlement: &Settlement) -> [Instruction; 2] {
+        let accounts = accounts::CompleteExecution {
+            authority: *authority,
+            config: self.addresses.config(),
+            agent: settlement.agent,
+            record: settlement.record,
+            escrow: self.addresses.escrow(&settlement.agent),
+            creator_token: self.usdc_of(&settlement.creator),
+            treasury_token: self.usdc_of(&settlement.treasury_owner),
+            usdc_mint: self.usdc_mint,
+            instructions_sysvar: sysvar::instructions::ID,
+            token_program: TOKEN_PROGRAM_ID,
+        };
+        let args = CompleteExecutionArgs {
+            result_hash: settlement.result_hash.0,
+            execution_time_ms: settlement.execution_time_ms,
+            tokens_used: settlement.tokens_used,
+        };
+        let proof =
+            ed25519_instruction(&settlement.result_key, &settlement.result_hash.signed_text(), &settlement.signature);
+        [proof, self.build(accounts, instruction::CompleteExecution { args })]
+    }
+
+    /// Full refund to the USDC account of `refund_owner`.
+    pub fn fail_execution(
+        &self,
+        authority: &Pubkey,
+        agent: &Pubkey,
+        record: &Pubkey,
+        refund_owner: &Pubkey,
+        reason: FailureReason,
+    ) -> Instruction {
+        let accounts = accounts::FailExecution {
+            authority: *authority,
+            config: self.addresses.config(),
+            agent: *agent,
+            record: *record,
+            escrow: self.addresses.escrow(agent),
+            refund_token: self.usdc_of(refund_owner),
+            usdc_mint: self.usdc_mint,
+            token_program: TOKEN_PROGRAM_ID,
+        };
+        self.build(accounts, instruction::FailExecution { args: FailExecutionArgs { reason } })
+    }
+
+    /// Anybody may send it, after the deadline.
+    pub fn refund_expired_execution(&self, agent: &Pubkey, record: &Pubkey, refund_owner: &Pubkey) -> Instruction {
+        let accounts = accounts::RefundExpiredExecution {
+            agent: *agent,
+            record: *record,
+            escrow: self.addresses.escrow(agent),
+            refund_token: self.usdc_of(refund_owner),
+            config: self.addresses.config(),
+            usdc_mint: self.usdc_mint,
+            token_program: TOKEN_PROGRAM_ID,
+        };
+        self.build(accounts, instruction::RefundExpiredExecution {})
+    }
+}
+
+impl Opening {
+    fn args(&self) -> OpenExecutionArgs {
+        OpenExecutionArgs {
+            execution_id: self.execution_id,
+            request_hash: self.request_hash,
+            max_amount: self.max_amount,
+        }
+    }
+}
+
+/// Where the upgradeable loader keeps a program's bytes and its upgrade authority.
+pub fn program_data_address(program: &Pubkey) -> Pubkey {
+    Pubkey::find_program_address(&[program.as_ref()], &bpf_loader_upgradeable::ID).0
+}
+
+/// How many compute units the transaction may use. Put it first: nothing may come between the proof and
+/// the settlement.
+pub fn compute_unit_limit(units: u32) -> Instruction {
+    ComputeBudgetInstruction::set_compute_unit_limit(units)
+}
+
+/// What a compute unit is worth to the sender, in millionths of a lamport.
+pub fn compute_unit_price(micro_lamports: u64) -> Instruction {
+    ComputeBudgetInstruction::set_compute_unit_price(micro_lamports)
+}
+
+/// The one shape of Ed25519 instruction that the program accepts: one signature, everything in the
+/// instruction itself, no accounts.
+pub fn ed25519_instruction(key: &Pubkey, message: &[u8; 71], signature: &[u8; 64]) -> Instruction {
+    const THIS_INSTRUCTION: u16 = u16::MAX;
+    const KEY_AT: u16 = 16;
+    const SIGNATURE_AT: u16 = 48;
+    const MESSAGE_AT: u16 = 112;
+    const MESSAGE_LEN: u16 = 71;
+    let mut data = vec![1, 0];
+    for field in [SIGNATURE_AT, THIS_INSTRUCTION, KEY_AT, THIS_INSTRUCTION, MESSAGE_AT, MESSAGE_LEN, THIS_INSTRUCTION] {
+        data.extend_from_slice(&field.to_le_bytes());
+    }
+    data.extend_from_slice(key.as_ref());
+    data.extend_from_slice(signature);
+    data.extend_from_slice(message);
+    Instruction { program_id: ed25519_program::ID, accounts: Vec::new(), data }
+}
+
+#[cfg(test)]
+mod tests {
+    use solana_hash::Hash;
+    use solana_keypair::Keypair;
+    use solana_signer::Signer;
+
+    use super::*;
+    use crate::transaction::{MAX_TRANSACTION_BYTES, RecentBlockhash, SignedTransaction};
+
+    fn instructions() -> Instructions {
+        Instructions::new(Addresses::new(agent_marketplace::ID), Pubkey::new_from_array([6; 32]))
+    }
+
+    fn size(instructions: &[Instruction], signers: &[&Keypair]) -> usize {
+        let blockhash = RecentBlockhash { hash: Hash::new_from_array([9; 32]), last_valid_block_height: 1 };
+        SignedTransaction::sign(instructions, signers, blockhash).expect("signs").bytes.len()
+    }
+
+    fn settlement() -> Settlement {
+        Settlement {
+            agent: Pubkey::new_unique(),
+            record: Pubkey::new_unique(),
+            creator: Pubkey::new_unique(),
+            treasury_owner: Pubkey::new_unique(),
+            result_key: Pubkey::new_unique(),
+            result_hash: ResultHash::of(b"result"),
+            signature: [7; 64],
+            execution_time_ms: 5,
+            tokens_used: Some(9),
+        }
+    }
+
+    #[test]
+    fn both_transactions_of_a_paid_call_fit_a_packet_with_fees_set() {
+        let (gateway, session, wallet) = (Keypair::new(), Keypair::new(), Pubkey::new_unique());
+        let opening =
+            Opening { agent: Pubkey::new_unique(), execution_id: [1; 16], request_hash: [2; 32], max_amount: u64::MAX };
+        let open = instructions().open_execution_with_grant(&wallet, &session.pubkey(), &gateway.pubkey(), &opening);
+        let open = size(&[compute_unit_limit(1), compute_unit_price(1), open], &[&gateway, &session]);
+        let [proof, complete] = instructions().complete_execution(&gateway.pubkey(), &settlement());
+        let complete = size(&[compute_unit_limit(1), compute_unit_price(1), proof, complete], &[&gateway]);
+        assert!(open <= MAX_TRANSACTION_BYTES && complete <= MAX_TRANSACTION_BYTES, "{open} {complete}");
+    }
+
+    #[test]
+    fn the_proof_stands_directly_before_the_settlement_and_has_the_one_accepted_shape() {
+        let settlement = settlement();
+        let [proof, complete] = instructions().complete_execution(&Pubkey::new_unique(), &settlement);
+        assert_eq!(complete.program_id, agent_marketplace::ID);
+        assert_eq!(proof.program_id, ed25519_program::ID);
+        assert!(proof.accounts.is_empty());
+        assert_eq!(proof.data.len(), 112 + 71);
+        assert_eq!(&proof.data[16..48], settlement.result_key.as_ref());
+        assert_eq!(&proof.data[48..112], &settlement.signature);
+        assert_eq!(&proof.data[112..], &settlement.result_hash.signed_text());
+    }
+
+    #[test]
+    fn only_those_sign_who_have_to() {
+        let (payer, session) = (Pubkey::new_unique(), Pubkey::new_unique());
+        let opening =
+            Opening { agent: Pubkey::new_unique(), execution_id: [1; 16], request_hash: [2; 32], max_amount: 1 };
+        let open = instructions().open_execution_with_grant(&Pubkey::new_unique(), &session, &payer, &opening);
+        let signers: Vec<Pubkey> = open.accounts.iter().filter(|a| a.is_signer).map(|a| a.pubkey).collect();
+        assert_eq!(signers, [session, payer]);
+    }
+}
