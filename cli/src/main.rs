@@ -1,1 +1,2 @@
+//! The `crtx` command.
 fn main() {}

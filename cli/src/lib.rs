@@ -1,0 +1,5 @@
+//! The parts of the `crtx` command.
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "localnet")]
+pub mod localnet;

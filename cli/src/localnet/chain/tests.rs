@@ -1,0 +1,153 @@
+//! Starts real networks with a program that does nothing, and moves lamports.
+
+use std::{path::Path, time::Instant};
+
+use crtx_chain::{ChainClient, CommitmentConfig, Outcome, SignedTransaction};
+use solana_instruction::{AccountMeta, Instruction};
+use solana_keypair::Keypair;
+use solana_signer::Signer;
+use surfpool_core::surfnet::noop_program::NOOP_PROGRAM_ELF;
+
+use super::*;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn payer() -> Keypair {
+    Keypair::new_from_array([7; 32])
+}
+
+fn start(dir: &Path) -> (Chain, ChainClient) {
+    let options = ChainOptions {
+        dir: dir.to_owned(),
+        rpc_port: None,
+        ws_port: None,
+        program_id: Pubkey::new_from_array([9; 32]),
+        program_elf: NOOP_PROGRAM_ELF,
+        upgrade_authority: Pubkey::new_from_array([8; 32]),
+    };
+    let (failures, _) = mpsc::unbounded_channel();
+    let chain = Chain::start(&options, failures).expect("starts");
+    let client = ChainClient::new(&chain.rpc_url(), PATIENCE);
+    (chain, client)
+}
+
+async fn stop(chain: Chain) {
+    tokio::task::spawn_blocking(|| chain.stop()).await.expect("joins").expect("stops");
+}
+
+fn transfer(from: &Keypair, to: Pubkey, lamports: u64) -> Instruction {
+    let mut data = 2u32.to_le_bytes().to_vec();
+    data.extend_from_slice(&lamports.to_le_bytes());
+    let accounts = vec![AccountMeta::new(from.pubkey(), true), AccountMeta::new(to, false)];
+    Instruction { program_id: solana_sdk_ids::system_program::id(), accounts, data }
+}
+
+async fn pay(client: &ChainClient, to: Pubkey, lamports: u64) -> SignedTransaction {
+    let blockhash = client.recent_blockhash().await.expect("blockhash");
+    let signed = SignedTransaction::sign(&[transfer(&payer(), to, lamports)], &[&payer()], blockhash).expect("signs");
+    let outcome = client.send_and_confirm(&signed, PATIENCE).await;
+    assert!(matches!(outcome, Outcome::Confirmed { error: None, .. }), "{outcome:?}");
+    signed
+}
+
+async fn lamports(client: &ChainClient, address: Pubkey) -> Option<u64> {
+    client.account(&address).await.expect("reads").value.map(|account| account.lamports)
+}
+
+async fn clock_unix_s(client: &ChainClient) -> i64 {
+    let clock = client.account(&solana_sdk_ids::sysvar::clock::ID).await.expect("reads").value.expect("the clock");
+    i64::from_le_bytes(clock.data[32..40].try_into().expect("eight bytes"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_network_continues_with_its_accounts_and_transactions() {
+    let dir = tempfile::tempdir().expect("dir");
+    let receiver = Pubkey::new_from_array([3; 32]);
+    let (chain, client) = start(dir.path());
+    assert_eq!(chain.started_from, StartedFrom::Nothing);
+    chain.fund(&payer().pubkey(), 1_000_000_000).expect("funds");
+    let signed = pay(&client, receiver, 5_000_000).await;
+    let slot = client.slot(CommitmentConfig::confirmed()).await.expect("slot");
+    stop(chain).await;
+
+    let started = Instant::now();
+    let (chain, client) = start(dir.path());
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(matches!(chain.started_from, StartedFrom::Saved { .. }));
+    assert_eq!(lamports(&client, receiver).await, Some(5_000_000));
+    let statuses = client.signature_statuses(&[signed.signature], true).await.expect("statuses");
+    assert!(statuses[0].as_ref().is_some_and(|status| status.err.is_none()));
+    let about = client.rpc().get_signatures_for_address(&receiver).await.expect("signatures");
+    assert_eq!(about.iter().map(|found| found.signature.clone()).collect::<Vec<_>>(), [signed.signature.to_string()]);
+    assert!(client.slot(CommitmentConfig::confirmed()).await.expect("slot") >= slot);
+    pay(&client, receiver, 1_000_000).await;
+    assert_eq!(lamports(&client, receiver).await, Some(6_000_000));
+    stop(chain).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_network_has_lost_nothing_that_was_confirmed() {
+    let (dir, copy) = (tempfile::tempdir().expect("dir"), tempfile::tempdir().expect("dir"));
+    let receiver = Pubkey::new_from_array([4; 32]);
+    let (chain, client) = start(dir.path());
+    chain.fund(&payer().pubkey(), 1_000_000_000).expect("funds");
+    for extra in 0..5 {
+        pay(&client, receiver, 2_000_000 + extra).await;
+    }
+    let height = client.block_height(CommitmentConfig::confirmed()).await.expect("height");
+    // What a killed process leaves behind.
+    for file in std::fs::read_dir(dir.path()).expect("dir") {
+        let file = file.expect("file");
+        std::fs::copy(file.path(), copy.path().join(file.file_name())).expect("copy");
+    }
+    stop(chain).await;
+
+    let (chain, client) = start(copy.path());
+    assert!(matches!(chain.started_from, StartedFrom::Recovered { .. }), "{:?}", chain.started_from);
+    assert_eq!(lamports(&client, receiver).await, Some(10_000_010));
+    assert!(client.block_height(CommitmentConfig::confirmed()).await.expect("height") > height);
+    pay(&client, receiver, 2_000_000).await;
+    stop(chain).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_networks_clock_follows_the_machines_and_keeps_time_travel() {
+    let dir = tempfile::tempdir().expect("dir");
+    let (chain, client) = start(dir.path());
+    let now = || i64::try_from(blocks::now_unix_ms() / 1_000).expect("fits");
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    assert!((clock_unix_s(&client).await - now()).abs() <= 1);
+
+    let three_days_ms = 3 * 24 * 3_600 * 1_000;
+    let target = blocks::now_unix_ms() + three_days_ms;
+    let method = solana_rpc_client_request("surfnet_timeTravel");
+    let travelled =
+        client.rpc().send::<serde_json::Value>(method, serde_json::json!([{ "absoluteTimestamp": target }]));
+    travelled.await.expect("travels");
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    let ahead = clock_unix_s(&client).await - now();
+    assert!((ahead - 259_200).abs() <= 2, "{ahead}");
+    stop(chain).await;
+
+    let (chain, client) = start(dir.path());
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    let ahead = clock_unix_s(&client).await - now();
+    assert!((ahead - 259_200).abs() <= 2, "{ahead}");
+    stop(chain).await;
+}
+
+fn solana_rpc_client_request(method: &'static str) -> solana_rpc_client_api::request::RpcRequest {
+    solana_rpc_client_api::request::RpcRequest::Custom { method }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_networks_run_side_by_side() {
+    let (first, second) = (tempfile::tempdir().expect("dir"), tempfile::tempdir().expect("dir"));
+    let (one, one_client) = start(first.path());
+    let (two, two_client) = start(second.path());
+    one.fund(&payer().pubkey(), 500).expect("funds");
+    assert_eq!(lamports(&one_client, payer().pubkey()).await, Some(500));
+    assert_eq!(lamports(&two_client, payer().pubkey()).await, None);
+    stop(one).await;
+    stop(two).await;
+}

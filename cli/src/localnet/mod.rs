@@ -1,0 +1,4 @@
+//! Everything that `crtx up` starts, each part behind its own module.
+
+pub mod chain;
+pub mod postgres;

@@ -1,0 +1,145 @@
+//! Finds the PostgreSQL server on the machine.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+/// A directory with `postgres` and `initdb` of one version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binaries {
+    dir: PathBuf,
+}
+
+impl Binaries {
+    /// `None` unless both programs are in `dir`.
+    pub fn in_dir(dir: &Path) -> Option<Self> {
+        let dir = fs::canonicalize(dir).ok()?;
+        ["postgres", "initdb"].iter().all(|name| dir.join(name).is_file()).then_some(Self { dir })
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub fn postgres(&self) -> PathBuf {
+        self.dir.join("postgres")
+    }
+
+    pub fn initdb(&self) -> PathBuf {
+        self.dir.join("initdb")
+    }
+}
+
+/// Where to look, in this order.
+#[derive(Clone, Debug, Default)]
+pub struct Search {
+    /// `PG_BIN`: when set, nothing else is looked at.
+    pub chosen: Option<PathBuf>,
+    /// Directories of `PATH`.
+    pub path: Vec<PathBuf>,
+    /// Folders that hold one folder per version, and what follows the version: Debian and Homebrew.
+    pub versioned: Vec<VersionedFolder>,
+}
+
+/// `<root>/<prefix><version>/<bin>`.
+#[derive(Clone, Debug)]
+pub struct VersionedFolder {
+    pub root: PathBuf,
+    pub prefix: &'static str,
+}
+
+impl Search {
+    /// This machine: `PG_BIN`, `PATH`, `/usr/lib/postgresql/*/bin`, Homebrew's `opt/postgresql@*/bin`.
+    pub fn of_this_machine() -> Self {
+        let folder = |root: &str, prefix| VersionedFolder { root: root.into(), prefix };
+        Self {
+            chosen: env::var_os("PG_BIN").filter(|value| !value.is_empty()).map(PathBuf::from),
+            path: env::var_os("PATH").map(|path| env::split_paths(&path).collect()).unwrap_or_default(),
+            versioned: vec![
+                folder("/usr/lib/postgresql", ""),
+                folder("/usr/libexec", "postgresql"),
+                folder("/usr/pgsql", ""),
+                folder("/opt/homebrew/opt", "postgresql@"),
+                folder("/usr/local/opt", "postgresql@"),
+                folder("/home/linuxbrew/.linuxbrew/opt", "postgresql@"),
+            ],
+        }
+    }
+
+    pub fn find(&self) -> Option<Binaries> {
+        if let Some(chosen) = &self.chosen {
+            return Binaries::in_dir(chosen);
+        }
+        // A program on the PATH is often a link: the folder it points into holds its companions.
+        let on_path = self.path.iter().find_map(|dir| {
+            let program = fs::canonicalize(dir.join("postgres")).ok()?;
+            Binaries::in_dir(program.parent()?)
+        });
+        on_path.or_else(|| self.versioned.iter().find_map(VersionedFolder::newest))
+    }
+}
+
+impl VersionedFolder {
+    fn newest(&self) -> Option<Binaries> {
+        let mut versions: Vec<(u32, PathBuf)> = fs::read_dir(&self.root)
+            .ok()?
+            .filter_map(|entry| {
+                let entry = entry.ok()?;
+                let name = entry.file_name().into_string().ok()?;
+                let version = name.strip_prefix(self.prefix)?.split('.').next()?.parse().ok()?;
+                Some((version, entry.path()))
+            })
+            .collect();
+        versions.sort_by_key(|(version, _)| std::cmp::Reverse(*version));
+        versions
+            .iter()
+            .find_map(|(_, folder)| Binaries::in_dir(&folder.join("bin")).or_else(|| Binaries::in_dir(folder)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn install(dir: &Path) {
+        fs::create_dir_all(dir).expect("dir");
+        for name in ["postgres", "initdb"] {
+            fs::write(dir.join(name), "").expect("file");
+        }
+    }
+
+    #[test]
+    fn the_newest_of_the_versioned_folders_is_taken() {
+        let root = tempfile::tempdir().expect("dir");
+        for version in ["9.6", "15", "17", "junk"] {
+            install(&root.path().join(version).join("bin"));
+        }
+        let folder = VersionedFolder { root: root.path().to_owned(), prefix: "" };
+        let found = Search { versioned: vec![folder], ..Search::default() }.find().expect("found");
+        assert!(found.dir().ends_with("17/bin"), "{found:?}");
+    }
+
+    #[test]
+    fn a_link_on_the_path_leads_to_its_folder_and_goes_first() {
+        let root = tempfile::tempdir().expect("dir");
+        install(&root.path().join("15/bin"));
+        install(&root.path().join("real"));
+        let links = root.path().join("links");
+        fs::create_dir(&links).expect("dir");
+        std::os::unix::fs::symlink(root.path().join("real/postgres"), links.join("postgres")).expect("link");
+        let folder = VersionedFolder { root: root.path().to_owned(), prefix: "" };
+        let found = Search { path: vec![links], versioned: vec![folder], ..Search::default() }.find().expect("found");
+        assert!(found.dir().ends_with("real"), "{found:?}");
+    }
+
+    #[test]
+    fn a_chosen_folder_without_a_server_is_not_silently_replaced() {
+        let root = tempfile::tempdir().expect("dir");
+        install(&root.path().join("good"));
+        let empty = root.path().join("empty");
+        fs::create_dir(&empty).expect("dir");
+        let search = Search { chosen: Some(empty), path: vec![root.path().join("good")], ..Search::default() };
+        assert_eq!(search.find(), None);
+    }
+}

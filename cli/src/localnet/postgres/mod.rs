@@ -1,0 +1,215 @@
+//! A private PostgreSQL cluster: found or installed, initialised once, run as a child process that
+//! listens on a Unix socket only and ends with this process, however it ends.
+
+mod binaries;
+mod install;
+mod place;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{ExitStatus, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, bail};
+use sqlx::{Connection, PgConnection, Postgres, migrate::MigrateDatabase};
+use tokio::process::{Child, Command};
+use url::form_urlencoded::byte_serialize;
+
+pub use self::{
+    binaries::{Binaries, Search},
+    place::Place,
+};
+
+/// Role and database. Nobody else reaches the socket, so there is no password.
+const NAME: &str = "crtx";
+const START_LIMIT: Duration = Duration::from_secs(30);
+const STOP_LIMIT: Duration = Duration::from_secs(15);
+const POLL: Duration = Duration::from_millis(20);
+
+/// Starts the server (the arguments), tells it to shut down when standard input closes, and ends with
+/// it. Standard input closes when the parent says so and also when the parent is killed.
+const SUPERVISOR: &str = r#"
+exec 3<&0
+"$@" 3<&- </dev/null &
+server=$!
+{ cat <&3 >/dev/null 2>&1; kill -INT $server 2>/dev/null; } &
+watcher=$!
+exec 3<&-
+wait $server
+status=$?
+kill $watcher 2>/dev/null
+exit $status
+"#;
+
+/// A running private cluster. Dropping it also stops the server, without waiting for it.
+pub struct Cluster {
+    child: Child,
+    place: Place,
+}
+
+impl Cluster {
+    /// Starts the cluster below `data_dir`, initialising it first if there is none yet.
+    pub async fn start(data_dir: &Path, say: &(dyn Fn(&str) + Send + Sync)) -> anyhow::Result<Self> {
+        let place = Place::below(data_dir)?;
+        let binaries = match Search::of_this_machine().find() {
+            Some(found) => found,
+            None if std::env::var_os("PG_BIN").is_some_and(|value| !value.is_empty()) => {
+                bail!("PG_BIN names a folder without `postgres` and `initdb`")
+            }
+            None => install::install(&place.programs(), say).await?,
+        };
+        Self::start_with(&binaries, place).await
+    }
+
+    async fn start_with(binaries: &Binaries, place: Place) -> anyhow::Result<Self> {
+        wait_for_predecessor(&place.data().join("postmaster.pid")).await?;
+        check_version(binaries, &place).await?;
+        if !place.data().join("PG_VERSION").exists() {
+            initialise(binaries, &place).await?;
+        }
+        let mut child = spawn(binaries, &place)?;
+        let started = Instant::now();
+        let server = place.url("postgres");
+        loop {
+            if let Ok(connection) = PgConnection::connect(&server).await {
+                let _ = connection.close().await;
+                break;
+            }
+            if let Some(status) = child.try_wait()? {
+                bail!("the PostgreSQL server ended with {status}:\n{}", place.end_of_log());
+            }
+            if started.elapsed() > START_LIMIT {
+                bail!("the PostgreSQL server does not answer:\n{}", place.end_of_log());
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        let cluster = Self { child, place };
+        let url = cluster.url();
+        if !Postgres::database_exists(&url).await? {
+            Postgres::create_database(&url).await?;
+        }
+        Ok(cluster)
+    }
+
+    /// Connection string of the database.
+    pub fn url(&self) -> String {
+        self.place.url(NAME)
+    }
+
+    /// Returns when the server has ended by itself, which it should not.
+    pub async fn ended(&mut self) -> anyhow::Error {
+        match self.child.wait().await {
+            Ok(status) => anyhow::anyhow!("the PostgreSQL server ended with {status}:\n{}", self.place.end_of_log()),
+            Err(error) => anyhow::Error::new(error).context("the PostgreSQL server cannot be waited for"),
+        }
+    }
+
+    /// Fast shutdown: running transactions are rolled back, everything committed is on disk.
+    pub async fn stop(mut self) -> anyhow::Result<ExitStatus> {
+        drop(self.child.stdin.take());
+        let ended = tokio::time::timeout(STOP_LIMIT, self.child.wait()).await;
+        ended.context("the PostgreSQL server does not shut down")?.context("the PostgreSQL server cannot be waited for")
+    }
+}
+
+/// Removes the cluster of `data_dir`, wherever it lies.
+pub fn remove(data_dir: &Path) -> anyhow::Result<()> {
+    Place::remove(data_dir)
+}
+
+fn spawn(binaries: &Binaries, place: &Place) -> anyhow::Result<Child> {
+    let log = fs::OpenOptions::new().create(true).append(true).open(place.log()).context("the server's log")?;
+    let mut command = Command::new("sh");
+    command.args(["-c", SUPERVISOR, "sh"]).arg(binaries.postgres()).arg("-D").arg(place.data());
+    for setting in [
+        "listen_addresses=".to_owned(),
+        "unix_socket_permissions=0700".to_owned(),
+        format!("unix_socket_directories={}", place.socket().display()),
+        "max_connections=80".to_owned(),
+        "timezone=UTC".to_owned(),
+        "log_timezone=UTC".to_owned(),
+    ] {
+        command.args(["-c", &setting]);
+    }
+    command.stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log);
+    // Ctrl-C in a terminal goes to the whole process group; the server has to outlive its clients.
+    command.process_group(0);
+    place.run_as_owner(&mut command).spawn().context("the PostgreSQL server cannot be started")
+}
+
+/// Makes the cluster aside and moves it into place, so that a half-made one is never taken for one.
+async fn initialise(binaries: &Binaries, place: &Place) -> anyhow::Result<()> {
+    let unfinished = place.unfinished_data();
+    if unfinished.exists() {
+        fs::remove_dir_all(&unfinished).context("a half-made cluster cannot be removed")?;
+    }
+    let mut command = Command::new(binaries.initdb());
+    command.arg("-D").arg(&unfinished);
+    command.args(["-U", NAME, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]);
+    command.stdin(Stdio::null());
+    let output = place.run_as_owner(&mut command).output().await.context("initdb cannot be started")?;
+    if !output.status.success() {
+        bail!("initdb ended with {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
+    }
+    fs::rename(&unfinished, place.data()).context("the new cluster cannot be moved into place")
+}
+
+/// A killed `crtx up` leaves a server that is just shutting down.
+async fn wait_for_predecessor(pid_file: &Path) -> anyhow::Result<()> {
+    let started = Instant::now();
+    while let Some(pid) = running_pid(pid_file) {
+        if started.elapsed() > STOP_LIMIT {
+            bail!("a PostgreSQL server (process {pid}) still uses {}; stop it first", pid_file.display());
+        }
+        tokio::time::sleep(POLL).await;
+    }
+    Ok(())
+}
+
+fn running_pid(pid_file: &Path) -> Option<i32> {
+    let pid: i32 = fs::read_to_string(pid_file).ok()?.lines().next()?.trim().parse().ok()?;
+    // Permission denied also means that it lives.
+    let alive = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None) != Err(nix::errno::Errno::ESRCH);
+    (alive && is_postgres(pid)).then_some(pid)
+}
+
+/// After a reboot the number in the file can belong to anybody. Where that cannot be looked up, the
+/// server itself decides at its start.
+fn is_postgres(pid: i32) -> bool {
+    match fs::read_link(format!("/proc/{pid}/exe")) {
+        Ok(program) => program.file_name().is_some_and(|name| name.to_string_lossy().starts_with("postgres")),
+        Err(_) => Path::new(&format!("/proc/{pid}")).exists(),
+    }
+}
+
+async fn check_version(binaries: &Binaries, place: &Place) -> anyhow::Result<()> {
+    let Ok(made_by) = fs::read_to_string(place.data().join("PG_VERSION")) else { return Ok(()) };
+    let output = Command::new(binaries.postgres()).arg("--version").output().await?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    // "postgres (PostgreSQL) 15.13 (Debian 15.13-0+deb12u1)"
+    let version = text.split_whitespace().nth(2).unwrap_or_default();
+    let (made_by, major) = (made_by.trim(), version.split('.').next().unwrap_or_default());
+    if made_by != major {
+        bail!(
+            "the data directory was made by PostgreSQL {made_by}, but {} is PostgreSQL {version}: name the folder of \
+             the old one in PG_BIN, or start over with --fresh",
+            binaries.dir().display()
+        );
+    }
+    Ok(())
+}
+
+/// `postgres://` URL of a database behind a socket, as sqlx and libpq read it.
+fn socket_url(socket: &Path, database: &str) -> String {
+    let host: String = byte_serialize(socket.as_os_str().as_encoded_bytes()).collect();
+    format!("postgres://{NAME}@localhost/{database}?host={host}")
+}
+
+fn existing_parent(path: &Path) -> PathBuf {
+    path.ancestors().find(|ancestor| ancestor.exists()).map_or_else(|| PathBuf::from("/"), Path::to_path_buf)
+}
+
+#[cfg(test)]
+mod tests;

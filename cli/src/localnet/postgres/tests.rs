@@ -1,0 +1,128 @@
+//! Runs the real server.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+fn quiet(_: &str) {}
+
+async fn start(dir: &Path) -> Cluster {
+    Cluster::start(dir, &quiet).await.expect("starts")
+}
+
+async fn ask(url: &str, question: &'static str) -> i64 {
+    let mut connection = PgConnection::connect(url).await.expect("connects");
+    sqlx::query_scalar(question).fetch_one(&mut connection).await.expect("answers")
+}
+
+fn server_pid(cluster: &Cluster) -> i32 {
+    running_pid(&cluster.place.data().join("postmaster.pid")).expect("runs")
+}
+
+async fn gone(pid: i32) -> bool {
+    for _ in 0..500 {
+        if nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None).is_err() {
+            return true;
+        }
+        tokio::time::sleep(POLL).await;
+    }
+    false
+}
+
+#[tokio::test]
+async fn a_cluster_keeps_what_was_committed_over_a_stop() {
+    let dir = tempfile::tempdir().expect("dir");
+    // The server's user has to get in; a temporary directory is closed to others.
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("chmod");
+    let cluster = start(dir.path()).await;
+    let pid = server_pid(&cluster);
+    let mut connection = PgConnection::connect(&cluster.url()).await.expect("connects");
+    sqlx::query("create table kept as select 41::bigint as number").execute(&mut connection).await.expect("creates");
+    assert!(cluster.stop().await.expect("stops").success());
+    assert!(gone(pid).await, "the server outlived its stop");
+
+    let cluster = start(dir.path()).await;
+    assert_eq!(ask(&cluster.url(), "select number + 1 from kept").await, 42);
+    cluster.stop().await.expect("stops");
+    remove(dir.path()).expect("removes");
+}
+
+#[tokio::test]
+async fn the_server_listens_on_no_port_and_does_not_run_as_root() {
+    let dir = tempfile::tempdir().expect("dir");
+    let cluster = start(dir.path()).await;
+    let url = cluster.url();
+    assert_eq!(
+        ask(&url, "select count(*) from pg_settings where name = 'listen_addresses' and setting <> ''").await,
+        0
+    );
+    let pid = server_pid(&cluster);
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("status");
+    let uid = status.lines().find_map(|line| line.strip_prefix("Uid:")).expect("a uid");
+    assert_ne!(uid.split_whitespace().next(), Some("0"));
+    cluster.stop().await.expect("stops");
+    remove(dir.path()).expect("removes");
+}
+
+#[tokio::test]
+async fn a_data_directory_that_only_root_may_enter_works() {
+    let dir = tempfile::tempdir().expect("dir");
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).expect("chmod");
+    let cluster = start(dir.path()).await;
+    assert_eq!(ask(&cluster.url(), "select 1::bigint").await, 1);
+    if nix::unistd::geteuid().is_root() {
+        assert!(dir.path().join("postgres/elsewhere").exists());
+    }
+    let folder = cluster.place.clone();
+    cluster.stop().await.expect("stops");
+    remove(dir.path()).expect("removes");
+    assert!(!folder.data().exists());
+}
+
+#[tokio::test]
+async fn the_server_ends_with_its_parent_and_the_next_start_recovers() {
+    let dir = tempfile::tempdir().expect("dir");
+    let cluster = start(dir.path()).await;
+    let pid = server_pid(&cluster);
+    // As when the parent is killed: its end of the pipe closes, nobody waits.
+    drop(cluster);
+    let next = start(dir.path()).await;
+    assert!(gone(pid).await, "the first server outlived its parent");
+    assert_eq!(ask(&next.url(), "select 1::bigint").await, 1);
+    next.stop().await.expect("stops");
+    remove(dir.path()).expect("removes");
+}
+
+#[tokio::test]
+async fn a_server_that_dies_is_noticed() {
+    let dir = tempfile::tempdir().expect("dir");
+    let mut cluster = start(dir.path()).await;
+    let pid = nix::unistd::Pid::from_raw(server_pid(&cluster));
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGQUIT).expect("signals");
+    let error = tokio::time::timeout(STOP_LIMIT, cluster.ended()).await.expect("notices");
+    assert!(error.to_string().contains("ended"), "{error}");
+    remove(dir.path()).expect("removes");
+}
+
+#[tokio::test]
+async fn a_half_made_cluster_is_made_again() {
+    let dir = tempfile::tempdir().expect("dir");
+    let place = Place::below(dir.path()).expect("place");
+    fs::create_dir(place.unfinished_data()).expect("dir");
+    fs::write(place.unfinished_data().join("PG_VERSION"), "15\n").expect("file");
+    let cluster = start(dir.path()).await;
+    assert_eq!(ask(&cluster.url(), "select 1::bigint").await, 1);
+    cluster.stop().await.expect("stops");
+    remove(dir.path()).expect("removes");
+}
+
+#[tokio::test]
+async fn a_cluster_of_another_version_is_refused_with_a_way_out() {
+    let dir = tempfile::tempdir().expect("dir");
+    let place = Place::below(dir.path()).expect("place");
+    fs::create_dir(place.data()).expect("dir");
+    fs::write(place.data().join("PG_VERSION"), "9\n").expect("file");
+    let error = Cluster::start(dir.path(), &quiet).await.err().expect("refused");
+    assert!(error.to_string().contains("PostgreSQL 9") && error.to_string().contains("--fresh"), "{error}");
+    remove(dir.path()).expect("removes");
+}
