@@ -7,9 +7,11 @@
 #![forbid(unsafe_code)]
 
 pub mod auth;
+pub mod docs;
 pub mod error;
 pub mod extract;
 pub mod layers;
+pub mod links;
 pub mod outbound;
 pub mod query;
 
@@ -17,4 +19,5 @@ pub use auth::{AuthState, Caller};
 pub use error::{ApiError, ErrorBody, ErrorCode};
 pub use extract::{ApiJson, ApiPath, ApiQuery};
 pub use layers::{RequestId, finish};
+pub use links::Links;
 pub use query::{FromQuery, QueryParams};

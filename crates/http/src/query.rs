@@ -12,6 +12,13 @@ pub trait FromQuery: Sized {
     fn from_query(params: &mut QueryParams) -> Result<Self, ApiError>;
 }
 
+/// An endpoint without parameters.
+impl FromQuery for () {
+    fn from_query(_: &mut QueryParams) -> Result<Self, ApiError> {
+        Ok(())
+    }
+}
+
 /// The parameters of one query string. Each is taken once; what is left at the end is unknown.
 #[derive(Debug)]
 pub struct QueryParams {

@@ -8,6 +8,7 @@ pub mod api_keys;
 mod convert;
 pub mod error;
 pub mod executions;
+pub mod indexer_status;
 pub mod metadata;
 pub mod mirror;
 pub mod reads;

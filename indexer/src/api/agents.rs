@@ -1,0 +1,267 @@
+//! `GET /v1/agents` and `GET /v1/agents/{agent_id}` (specification 4.2 and 4.3).
+
+use axum::{Json, extract::State};
+use crtx_http::{ApiError, ApiPath, ApiQuery, AuthState, ErrorBody, FromQuery, QueryParams};
+use crtx_protocol::usdc::UsdcBase;
+use crtx_store::reads::{self, AgentFilter, AgentSort, ListingStatus, Page};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+
+use super::{IndexerApiState, Timestamp, types};
+
+/// Longest tag a listing can have.
+const MAX_TAG_CHARS: usize = 32;
+/// More tags than any listing has find nothing; this bounds what is looked for.
+const MAX_TAGS_IN_FILTER: usize = 20;
+
+/// Specification 2.1.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct AgentSummary {
+    /// Address of the listing account.
+    pub agent_id: String,
+    pub name: String,
+    /// One sentence.
+    pub tagline: String,
+    /// Capability tags.
+    pub tags: Vec<String>,
+    /// Price of one execution.
+    #[schema(value_type = f64)]
+    pub price_per_call_usdc: UsdcBase,
+    /// Finished executions: completed and failed.
+    pub total_executions: u64,
+    /// 0.0 to 1.0: successful of total; 0 before the first.
+    pub success_rate: f64,
+    /// Mean over completed executions; 0 before the first.
+    pub avg_execution_time_ms: u64,
+    pub creator: Creator,
+    /// `active` or `paused`.
+    pub status: &'static str,
+}
+
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Creator {
+    pub pubkey: String,
+    /// Whether the marketplace has checked the creator's identity.
+    pub verified: bool,
+}
+
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct AgentList {
+    pub agents: Vec<AgentSummary>,
+    /// Agents that pass the filter, on all pages.
+    pub total: u64,
+    pub limit: u32,
+    pub offset: u64,
+}
+
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct CreatorFull {
+    pub pubkey: String,
+    pub verified: bool,
+    /// Empty if the creator has set none.
+    pub display_name: String,
+}
+
+/// Specification 2.2.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct AgentFull {
+    pub agent_id: String,
+    pub name: String,
+    pub tagline: String,
+    pub tags: Vec<String>,
+    #[schema(value_type = f64)]
+    pub price_per_call_usdc: UsdcBase,
+    pub total_executions: u64,
+    pub success_rate: f64,
+    pub avg_execution_time_ms: u64,
+    pub creator: CreatorFull,
+    pub status: &'static str,
+    pub description: String,
+    /// JSON Schema of accepted `parameters`.
+    #[schema(value_type = Object)]
+    pub input_schema: Value,
+    /// JSON Schema of the result structure.
+    #[schema(value_type = Object)]
+    pub output_schema: Value,
+    /// Completed executions without an upheld dispute.
+    pub successful_executions: u64,
+    /// Disputes ever raised.
+    pub dispute_count: u64,
+    /// The listing account on the chain explorer.
+    pub on_chain_listing: String,
+    pub created_at: Timestamp,
+}
+
+impl From<reads::AgentSummary> for AgentSummary {
+    fn from(agent: reads::AgentSummary) -> Self {
+        Self {
+            agent_id: agent.address.to_string(),
+            name: agent.name,
+            tagline: agent.tagline,
+            tags: agent.tags,
+            price_per_call_usdc: agent.price,
+            total_executions: agent.total_executions,
+            success_rate: agent.success_rate,
+            avg_execution_time_ms: agent.avg_execution_time_ms,
+            creator: Creator { pubkey: agent.creator.to_string(), verified: agent.creator_verified },
+            status: status_text(agent.status),
+        }
+    }
+}
+
+const fn status_text(status: ListingStatus) -> &'static str {
+    match status {
+        ListingStatus::Active => "active",
+        ListingStatus::Paused => "paused",
+    }
+}
+
+/// Which agents to list.
+#[derive(Clone, Debug, PartialEq, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ListQuery {
+    /// Agents per page.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
+    limit: u32,
+    /// Agents to skip.
+    #[param(value_type = Option<u64>, minimum = 0, default = 0)]
+    offset: u64,
+    /// Comma-separated tags: agents that carry every one of them.
+    #[param(value_type = Option<String>, example = "data,finance")]
+    tags: Vec<String>,
+    #[param(value_type = Option<f64>, minimum = 0.0, maximum = 1.0)]
+    min_success_rate: f64,
+    /// Minimum total executions.
+    #[param(value_type = Option<u64>, minimum = 0)]
+    min_executions: u64,
+    /// Only agents of verified creators.
+    #[param(value_type = Option<bool>, default = false)]
+    verified_only: bool,
+    /// `total_executions`, `success_rate`, `price_asc`, `price_desc` or `created_at` (newest first).
+    #[param(value_type = Option<String>, default = "total_executions")]
+    sort: AgentSort,
+}
+
+impl FromQuery for ListQuery {
+    fn from_query(params: &mut QueryParams) -> Result<Self, ApiError> {
+        let Page { limit, offset } = types::page(params)?;
+        Ok(Self {
+            limit,
+            offset,
+            tags: tags(params)?,
+            min_success_rate: min_success_rate(params)?,
+            min_executions: params.integer("min_executions", 0, i64::MAX.unsigned_abs())?.unwrap_or(0),
+            verified_only: params.boolean("verified_only")?.unwrap_or(false),
+            sort: sort(params)?,
+        })
+    }
+}
+
+fn tags(params: &mut QueryParams) -> Result<Vec<String>, ApiError> {
+    let Some(text) = params.text("tags")? else { return Ok(Vec::new()) };
+    let tags: Vec<String> = text.split(',').map(|tag| tag.trim().to_owned()).collect();
+    let is_tag = |tag: &String| {
+        (1..=MAX_TAG_CHARS).contains(&tag.len())
+            && tag.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_'))
+    };
+    if tags.len() > MAX_TAGS_IN_FILTER || !tags.iter().all(is_tag) {
+        return Err(ApiError::invalid(
+            "tags",
+            "must be tags separated by commas, each of lower-case letters, digits, `-` and `_`",
+        ));
+    }
+    Ok(tags)
+}
+
+fn min_success_rate(params: &mut QueryParams) -> Result<f64, ApiError> {
+    const EXPECTED: &str = "a number from 0 to 1";
+    let rate = params.value::<f64>("min_success_rate", EXPECTED)?.unwrap_or(0.0);
+    if (0.0..=1.0).contains(&rate) {
+        Ok(rate)
+    } else {
+        Err(ApiError::invalid("min_success_rate", format!("must be {EXPECTED}")))
+    }
+}
+
+fn sort(params: &mut QueryParams) -> Result<AgentSort, ApiError> {
+    match params.text("sort")?.as_deref() {
+        None | Some("total_executions") => Ok(AgentSort::TotalExecutions),
+        Some("success_rate") => Ok(AgentSort::SuccessRate),
+        Some("price_asc") => Ok(AgentSort::PriceAscending),
+        Some("price_desc") => Ok(AgentSort::PriceDescending),
+        Some("created_at") => Ok(AgentSort::CreatedAt),
+        Some(_) => Err(ApiError::invalid(
+            "sort",
+            "must be `total_executions`, `success_rate`, `price_asc`, `price_desc` or `created_at`",
+        )),
+    }
+}
+
+/// Active agents, page by page.
+#[utoipa::path(
+    get, path = "/v1/agents", tag = "agents", operation_id = "list_agents", params(ListQuery),
+    responses(
+        (status = 200, description = "One page of agents", body = AgentList),
+        (status = 400, description = "`invalid_request`: a parameter is unknown, repeated or malformed", body = ErrorBody)
+    )
+)]
+pub async fn list(
+    State(state): State<IndexerApiState>,
+    ApiQuery(query): ApiQuery<ListQuery>,
+) -> Result<Json<AgentList>, ApiError> {
+    let ListQuery { limit, offset, tags, min_success_rate, min_executions, verified_only, sort } = query;
+    let filter = AgentFilter { tags, min_success_rate, min_executions, verified_only };
+    let (agents, total) = reads::list_agents(state.pool(), &filter, sort, Page { limit, offset }).await?;
+    let agents = agents.into_iter().map(AgentSummary::from).collect();
+    Ok(Json(AgentList { agents, total, limit, offset }))
+}
+
+/// One agent, active or paused.
+#[utoipa::path(
+    get, path = "/v1/agents/{agent_id}", tag = "agents", operation_id = "get_agent",
+    params(("agent_id" = String, Path, description = "Address of the listing account")),
+    responses(
+        (status = 200, description = "The full listing", body = AgentFull),
+        (status = 404, description = "`agent_not_found`: there is no such agent, or it was removed", body = ErrorBody)
+    )
+)]
+pub async fn get(
+    State(state): State<IndexerApiState>,
+    ApiPath(agent_id): ApiPath<String>,
+    ApiQuery(()): ApiQuery<()>,
+) -> Result<Json<AgentFull>, ApiError> {
+    let not_found = || ApiError::agent_not_found(&agent_id);
+    let address = types::address(&agent_id).ok_or_else(not_found)?;
+    let agent = reads::agent(state.pool(), &address).await?.ok_or_else(not_found)?;
+    Ok(Json(full(&state, agent)))
+}
+
+fn full(state: &IndexerApiState, agent: reads::AgentDetail) -> AgentFull {
+    let mut document = agent.document;
+    let mut member = |name: &str| document.get_mut(name).map(Value::take).unwrap_or_default();
+    let summary = agent.summary;
+    AgentFull {
+        agent_id: summary.address.to_string(),
+        name: summary.name,
+        tagline: summary.tagline,
+        tags: summary.tags,
+        price_per_call_usdc: summary.price,
+        total_executions: summary.total_executions,
+        success_rate: summary.success_rate,
+        avg_execution_time_ms: summary.avg_execution_time_ms,
+        creator: CreatorFull {
+            pubkey: summary.creator.to_string(),
+            verified: summary.creator_verified,
+            display_name: agent.creator_display_name.unwrap_or_default(),
+        },
+        status: status_text(summary.status),
+        description: member("description").as_str().unwrap_or_default().to_owned(),
+        input_schema: member("input_schema"),
+        output_schema: member("output_schema"),
+        successful_executions: agent.successful_executions,
+        dispute_count: agent.dispute_count,
+        on_chain_listing: state.links().account(&summary.address),
+        created_at: Timestamp(agent.created_at),
+    }
+}

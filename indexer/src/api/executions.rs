@@ -1,0 +1,284 @@
+//! `GET /v1/executions` and `GET /v1/executions/{execution_id}` (specification 4.4 and 4.5): what the
+//! API key's wallet has bought. Another wallet's executions do not exist here.
+
+use axum::{Json, extract::State};
+use chrono::{DateTime, Utc};
+use crtx_http::{ApiError, ApiPath, ApiQuery, AuthState, Caller, ErrorBody, FromQuery, QueryParams};
+use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
+use crtx_store::reads::{self, DisputeOutcome, ExecutionFilter, ExecutionStatus, Failure, Page};
+use serde::Serialize;
+use serde_json::Value;
+use solana_pubkey::Pubkey;
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::{IndexerApiState, Timestamp, types};
+
+/// Specification 2.3, list form.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ExecutionSummary {
+    pub execution_id: Uuid,
+    pub agent_id: String,
+    pub agent_name: String,
+    /// `pending`, `running`, `completed`, `failed` or `disputed`.
+    pub status: &'static str,
+    /// Total charged; 0 after a refund.
+    #[schema(value_type = f64)]
+    pub cost_usdc: UsdcBase,
+    pub initiated_at: Timestamp,
+    /// null while pending or running.
+    #[schema(required)]
+    pub completed_at: Option<Timestamp>,
+    /// The `ExecutionRecord` on the chain explorer.
+    pub on_chain_record: String,
+}
+
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ExecutionList {
+    pub executions: Vec<ExecutionSummary>,
+    /// Executions that pass the filter, on all pages.
+    pub total: u64,
+    pub limit: u32,
+    pub offset: u64,
+}
+
+/// Specification 2.3. What is not there (yet) is null, but `tokens_used`, `steps`, `error` and `dispute`
+/// are then left out.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ExecutionFull {
+    pub execution_id: Uuid,
+    pub agent_id: String,
+    pub agent_name: String,
+    /// `pending`, `running`, `completed`, `failed` or `disputed`.
+    pub status: &'static str,
+    /// The agent's output. null until paid for, and for executions that another gateway carried out:
+    /// their result is at `ipfs_url`.
+    #[schema(required)]
+    pub result: Option<String>,
+    /// `sha256:` and the hex SHA-256 of the result; committed on chain.
+    #[schema(required)]
+    pub result_hash: Option<String>,
+    #[schema(value_type = f64)]
+    pub cost_usdc: UsdcBase,
+    /// Part paid to the creator.
+    #[schema(value_type = f64)]
+    pub creator_amount_usdc: UsdcBase,
+    /// Part kept by the marketplace.
+    #[schema(value_type = f64)]
+    pub platform_amount_usdc: UsdcBase,
+    /// Only if reported by the creator's service.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_used: Option<u64>,
+    /// From dispatch to delivery.
+    #[schema(required)]
+    pub execution_time_ms: Option<u64>,
+    pub initiated_at: Timestamp,
+    #[schema(required)]
+    pub completed_at: Option<Timestamp>,
+    pub on_chain_record: String,
+    /// URL of the full result.
+    #[schema(required)]
+    pub ipfs_url: Option<String>,
+    /// The creator's reasoning trace, if given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Value>>)]
+    pub steps: Option<Value>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ExecutionError>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dispute: Option<Dispute>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ExecutionError {
+    pub code: String,
+    pub message: String,
+}
+
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Dispute {
+    /// `open`, `upheld` or `rejected`.
+    pub status: &'static str,
+    pub raised_at: Timestamp,
+    #[schema(required)]
+    pub resolved_at: Option<Timestamp>,
+    /// SHA-256 of the evidence document, hex.
+    pub evidence_hash: String,
+    pub evidence_uri: String,
+    /// What the caller got back.
+    #[schema(value_type = f64)]
+    pub compensation_usdc: UsdcBase,
+}
+
+impl ExecutionSummary {
+    fn new(state: &IndexerApiState, execution: reads::ExecutionSummary) -> Self {
+        Self {
+            execution_id: execution.execution_id,
+            agent_id: execution.agent.to_string(),
+            agent_name: execution.agent_name,
+            status: execution.status.as_str(),
+            cost_usdc: execution.cost,
+            initiated_at: Timestamp(execution.initiated_at),
+            completed_at: execution.completed_at.map(Timestamp),
+            on_chain_record: state.links().account(&execution.record),
+        }
+    }
+}
+
+impl ExecutionFull {
+    fn new(state: &IndexerApiState, execution: reads::ExecutionDetail) -> Self {
+        let summary = ExecutionSummary::new(state, execution.summary);
+        let hash = execution.result_hash.map(ResultHash);
+        Self {
+            execution_id: summary.execution_id,
+            agent_id: summary.agent_id,
+            agent_name: summary.agent_name,
+            status: summary.status,
+            result: execution.result,
+            result_hash: hash.map(|hash| hash.to_string()),
+            cost_usdc: summary.cost_usdc,
+            creator_amount_usdc: execution.creator_amount,
+            platform_amount_usdc: execution.platform_amount,
+            tokens_used: execution.tokens_used,
+            execution_time_ms: execution.execution_time_ms,
+            initiated_at: summary.initiated_at,
+            completed_at: summary.completed_at,
+            on_chain_record: summary.on_chain_record,
+            ipfs_url: hash.map(|hash| state.links().content(&hash)),
+            steps: execution.steps,
+            error: execution.failure.map(ExecutionError::from),
+            dispute: execution.dispute.map(Dispute::from),
+        }
+    }
+}
+
+impl From<Failure> for ExecutionError {
+    fn from(failure: Failure) -> Self {
+        let (code, message) = match failure {
+            Failure::Answered { code, message } => return Self { code, message },
+            Failure::OnChain(1) => ("execution_failed", "the creator's service reported a failure; escrow refunded"),
+            Failure::OnChain(2) => ("execution_timeout", "no answer within the listing's time-out; escrow refunded"),
+            Failure::OnChain(4) => ("execution_timeout", "no result before the deadline; escrow refunded"),
+            Failure::OnChain(_) => ("execution_failed", "the creator's answer broke the contract; escrow refunded"),
+        };
+        Self { code: code.to_owned(), message: message.to_owned() }
+    }
+}
+
+impl From<reads::DisputeSummary> for Dispute {
+    fn from(dispute: reads::DisputeSummary) -> Self {
+        Self {
+            status: match dispute.outcome {
+                DisputeOutcome::Open => "open",
+                DisputeOutcome::Upheld => "upheld",
+                DisputeOutcome::Rejected => "rejected",
+            },
+            raised_at: Timestamp(dispute.raised_at),
+            resolved_at: dispute.resolved_at.map(Timestamp),
+            evidence_hash: ResultHash(dispute.evidence_hash).to_string(),
+            evidence_uri: dispute.evidence_uri,
+            compensation_usdc: dispute.compensation,
+        }
+    }
+}
+
+/// Which executions to list.
+#[derive(Clone, Debug, PartialEq, Eq, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ListQuery {
+    /// Executions per page.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
+    limit: u32,
+    /// Executions to skip.
+    #[param(value_type = Option<u64>, minimum = 0, default = 0)]
+    offset: u64,
+    /// `completed`, `failed`, `disputed`, `running` or `pending`: the status shown.
+    #[param(value_type = Option<String>)]
+    status: Option<ExecutionStatus>,
+    /// Only executions of this agent.
+    #[param(value_type = Option<String>)]
+    agent_id: Option<Pubkey>,
+    /// Only executions initiated after this ISO 8601 time.
+    #[param(value_type = Option<String>, format = DateTime)]
+    from: Option<DateTime<Utc>>,
+    /// Only executions initiated before this ISO 8601 time.
+    #[param(value_type = Option<String>, format = DateTime)]
+    to: Option<DateTime<Utc>>,
+}
+
+impl FromQuery for ListQuery {
+    fn from_query(params: &mut QueryParams) -> Result<Self, ApiError> {
+        let Page { limit, offset } = types::page(params)?;
+        Ok(Self {
+            limit,
+            offset,
+            status: status(params)?,
+            agent_id: agent(params)?,
+            from: types::time(params, "from")?,
+            to: types::time(params, "to")?,
+        })
+    }
+}
+
+fn status(params: &mut QueryParams) -> Result<Option<ExecutionStatus>, ApiError> {
+    let expected = "must be `completed`, `failed`, `disputed`, `running` or `pending`";
+    params
+        .text("status")?
+        .map(|text| ExecutionStatus::parse(&text).ok_or_else(|| ApiError::invalid("status", expected)))
+        .transpose()
+}
+
+fn agent(params: &mut QueryParams) -> Result<Option<Pubkey>, ApiError> {
+    params
+        .text("agent_id")?
+        .map(|text| types::address(&text).ok_or_else(|| ApiError::invalid("agent_id", "is not an agent identifier")))
+        .transpose()
+}
+
+/// Executions of the API key's wallet, newest first.
+#[utoipa::path(
+    get, path = "/v1/executions", tag = "executions", operation_id = "list_executions", params(ListQuery),
+    security(("api_key" = [])),
+    responses(
+        (status = 200, description = "One page of executions", body = ExecutionList),
+        (status = 400, description = "`invalid_request`: a parameter is unknown, repeated or malformed", body = ErrorBody),
+        (status = 401, description = "`unauthorized`", body = ErrorBody)
+    )
+)]
+pub async fn list(
+    State(state): State<IndexerApiState>,
+    caller: Caller,
+    ApiQuery(query): ApiQuery<ListQuery>,
+) -> Result<Json<ExecutionList>, ApiError> {
+    let ListQuery { limit, offset, status, agent_id, from, to } = query;
+    let filter = ExecutionFilter { status, agent: agent_id, from, to };
+    let page = Page { limit, offset };
+    let (executions, total) = reads::list_executions(state.pool(), &caller.wallet, &filter, page).await?;
+    let executions = executions.into_iter().map(|execution| ExecutionSummary::new(&state, execution)).collect();
+    Ok(Json(ExecutionList { executions, total, limit, offset }))
+}
+
+/// One execution of the API key's wallet.
+#[utoipa::path(
+    get, path = "/v1/executions/{execution_id}", tag = "executions", operation_id = "get_execution",
+    params(("execution_id" = Uuid, Path, description = "Id of the execution")),
+    security(("api_key" = [])),
+    responses(
+        (status = 200, description = "The full record", body = ExecutionFull),
+        (status = 400, description = "`invalid_request`: `execution_id` is not a UUID", body = ErrorBody),
+        (status = 401, description = "`unauthorized`", body = ErrorBody),
+        (status = 404, description = "`execution_not_found`: this wallet has no such execution", body = ErrorBody)
+    )
+)]
+pub async fn get(
+    State(state): State<IndexerApiState>,
+    caller: Caller,
+    ApiPath(execution_id): ApiPath<Uuid>,
+    ApiQuery(()): ApiQuery<()>,
+) -> Result<Json<ExecutionFull>, ApiError> {
+    let execution = reads::execution(state.pool(), &caller.wallet, &execution_id)
+        .await?
+        .ok_or_else(|| ApiError::execution_not_found(&execution_id))?;
+    Ok(Json(ExecutionFull::new(&state, execution)))
+}

@@ -1,0 +1,135 @@
+//! `GET /v1/status` and `GET /healthz`: how far the mirror is, and whether the service is up.
+
+use std::time::{Duration, Instant};
+
+use axum::{Json, extract::State};
+use chrono::Utc;
+use crtx_http::{ApiError, ApiQuery, AuthState, ErrorBody};
+use crtx_store::{indexer_status, mirror};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::{IndexerApiState, Timestamp};
+
+/// Counting is the expensive part: one count serves everybody who asks within this time.
+const MAX_AGE: Duration = Duration::from_secs(2);
+/// Without a heartbeat for this long the indexer is taken to be down.
+const HEARTBEAT_MAX_AGE_S: i64 = 30;
+
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Status {
+    /// `starting` before the first snapshot, `live` while changes stream in, else `stale`.
+    pub status: &'static str,
+    /// The mirror shows the chain at this slot or later.
+    #[schema(required)]
+    pub indexed_slot: Option<u64>,
+    /// The chain's confirmed slot at the last heartbeat.
+    #[schema(required)]
+    pub chain_slot: Option<u64>,
+    /// Slots between the two. Grows on a quiet chain until the next change or resync: it bounds how far the
+    /// mirror can be behind, not how far it is.
+    #[schema(required)]
+    pub lag_slots: Option<u64>,
+    #[schema(required)]
+    pub last_snapshot_at: Option<Timestamp>,
+    #[schema(required)]
+    pub last_change_at: Option<Timestamp>,
+    pub counts: Counts,
+    /// Accounts of the program whose bytes could not be read. 0 when all is well.
+    pub quarantined: u64,
+    /// Report of the last audit, with `at`.
+    #[schema(required, value_type = Option<Object>)]
+    pub last_audit: Option<Value>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct Counts {
+    pub agents: u64,
+    /// Listings whose metadata document is not there (yet); they are not shown.
+    pub agents_without_metadata: u64,
+    pub creators: u64,
+    pub executions: u64,
+    pub disputes: u64,
+    pub grants: u64,
+}
+
+/// How far the mirror is, and what its last audit found.
+#[utoipa::path(
+    get, path = "/v1/status", tag = "service", operation_id = "status",
+    responses((status = 200, description = "State of the mirror", body = Status))
+)]
+pub async fn status(
+    State(state): State<IndexerApiState>,
+    ApiQuery(()): ApiQuery<()>,
+) -> Result<Json<Status>, ApiError> {
+    let mut cached = state.shared.status.lock().await;
+    if let Some((at, status)) = &*cached
+        && at.elapsed() < MAX_AGE
+    {
+        return Ok(Json(status.clone()));
+    }
+    let status = read(&state).await?;
+    *cached = Some((Instant::now(), status.clone()));
+    Ok(Json(status))
+}
+
+async fn read(state: &IndexerApiState) -> Result<Status, ApiError> {
+    let pool = state.pool();
+    let checkpoint = mirror::checkpoint(pool).await?;
+    let heartbeat = indexer_status::heartbeat(pool).await?;
+    let counts = mirror::counts(pool).await?;
+    let last_audit = indexer_status::last_audit(pool).await?.map(|(mut report, at)| {
+        if let (Value::Object(members), Ok(at)) = (&mut report, serde_json::to_value(Timestamp(at))) {
+            members.insert("at".to_owned(), at);
+        }
+        report
+    });
+    let fresh = heartbeat.as_ref().is_some_and(|beat| {
+        beat.streaming && Utc::now().signed_duration_since(beat.at).num_seconds() <= HEARTBEAT_MAX_AGE_S
+    });
+    let snapshot_at = checkpoint.as_ref().and_then(|checkpoint| checkpoint.snapshot_at);
+    let indexed_slot = checkpoint.map(|checkpoint| checkpoint.slot);
+    let chain_slot = heartbeat.as_ref().map(|beat| beat.chain_slot);
+    Ok(Status {
+        status: match (snapshot_at, fresh) {
+            (None, _) => "starting",
+            (Some(_), true) => "live",
+            (Some(_), false) => "stale",
+        },
+        indexed_slot,
+        chain_slot,
+        lag_slots: chain_slot.zip(indexed_slot).map(|(chain, indexed)| chain.saturating_sub(indexed)),
+        last_snapshot_at: snapshot_at.map(Timestamp),
+        last_change_at: heartbeat.and_then(|beat| beat.last_change).map(Timestamp),
+        counts: Counts {
+            agents: counts.agents,
+            agents_without_metadata: counts.agents_without_metadata,
+            creators: counts.creators,
+            executions: counts.executions,
+            disputes: counts.disputes,
+            grants: counts.grants,
+        },
+        quarantined: counts.quarantined,
+        last_audit,
+    })
+}
+
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct Health {
+    /// `ok`.
+    pub status: &'static str,
+}
+
+/// Whether the service is up and reaches its database.
+#[utoipa::path(
+    get, path = "/healthz", tag = "service", operation_id = "health",
+    responses(
+        (status = 200, description = "Up", body = Health),
+        (status = 503, description = "`unavailable`: the database cannot be reached", body = ErrorBody)
+    )
+)]
+pub async fn health(State(state): State<IndexerApiState>) -> Result<Json<Health>, ApiError> {
+    mirror::checkpoint(state.pool()).await.map_err(ApiError::unavailable)?;
+    Ok(Json(Health { status: "ok" }))
+}

@@ -1,0 +1,103 @@
+//! Values that several endpoints read or write: times, pages, addresses.
+
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, SecondsFormat, Utc};
+use crtx_http::{ApiError, QueryParams};
+use crtx_store::reads::Page;
+use serde::{Serialize, Serializer};
+use solana_pubkey::Pubkey;
+use utoipa::ToSchema;
+
+const DEFAULT_LIMIT: u64 = 20;
+const MAX_LIMIT: u64 = 100;
+
+/// A time, written in ISO 8601 with `Z`, to the microsecond where there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ToSchema)]
+#[schema(value_type = String, format = DateTime, example = "2026-11-21T10:00:00Z")]
+pub struct Timestamp(pub DateTime<Utc>);
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0.to_rfc3339_opts(SecondsFormat::AutoSi, true))
+    }
+}
+
+/// `limit` and `offset`.
+pub fn page(params: &mut QueryParams) -> Result<Page, ApiError> {
+    let limit = params.integer("limit", 1, MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT);
+    let offset = params.integer("offset", 0, i64::MAX.unsigned_abs())?.unwrap_or(0);
+    let limit = u32::try_from(limit).map_err(ApiError::internal)?;
+    Ok(Page { limit, offset })
+}
+
+/// An ISO 8601 time: with offset, without one (then UTC), or a date alone (then its midnight in UTC).
+pub fn time(params: &mut QueryParams, name: &str) -> Result<Option<DateTime<Utc>>, ApiError> {
+    params
+        .text(name)?
+        .map(|text| {
+            parse_time(&text)
+                .ok_or_else(|| ApiError::invalid(name, "must be an ISO 8601 time such as `2026-11-21T10:00:00Z`"))
+        })
+        .transpose()
+}
+
+fn parse_time(text: &str) -> Option<DateTime<Utc>> {
+    // The plus sign of an offset that was not percent-encoded arrives as a space.
+    let text = match text.rsplit_once(' ') {
+        Some((head, offset)) if head.contains('T') && offset.contains(':') => format!("{head}+{offset}"),
+        _ => text.to_owned(),
+    };
+    let time = DateTime::parse_from_rfc3339(&text)
+        .map(|time| time.with_timezone(&Utc))
+        .ok()
+        .or_else(|| text.parse::<NaiveDateTime>().ok().map(|time| time.and_utc()))
+        .or_else(|| text.parse::<NaiveDate>().ok()?.and_hms_opt(0, 0, 0).map(|time| time.and_utc()))?;
+    // Four digits are ISO 8601's plain form, and within what PostgreSQL stores.
+    (0..=9_999).contains(&time.year()).then_some(time)
+}
+
+/// An address, in the one spelling that base58 has for it.
+pub fn address(text: &str) -> Option<Pubkey> {
+    text.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_in_the_common_forms_of_iso_8601() {
+        let ten = "2026-11-21T10:00:00Z";
+        for text in [
+            ten,
+            "2026-11-21T11:00:00+01:00",
+            "2026-11-21T11:00:00 01:00",
+            "2026-11-21T10:00:00",
+            "2026-11-21T10:00:00.000Z",
+        ] {
+            assert_eq!(parse_time(text).expect(text), ten.parse::<DateTime<Utc>>().expect("time"), "{text}");
+        }
+        assert!(parse_time("2026-11-21").is_some());
+    }
+
+    #[test]
+    fn other_times_are_refused() {
+        for text in [
+            "",
+            "yesterday",
+            "1700000000",
+            "2026-13-01",
+            "2026-11-21T25:00:00Z",
+            "-4713-01-01",
+            "+99999-01-01T00:00:00",
+            "\0",
+        ] {
+            assert_eq!(parse_time(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_are_written_with_z() {
+        let time: DateTime<Utc> = "2026-11-21T10:00:00.5Z".parse().expect("time");
+        assert_eq!(serde_json::to_string(&Timestamp(time)).expect("json"), r#""2026-11-21T10:00:00.500Z""#);
+    }
+}

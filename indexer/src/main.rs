@@ -1,0 +1,2 @@
+//! The `crtx-indexer` service: configured by flags and environment.
+fn main() {}
