@@ -4,13 +4,17 @@ use std::{fs, process::Command};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{idl, program, workspace};
+use crate::{idl, program, sqlx_data, workspace};
 
 type Check = fn() -> Result<String>;
 
 /// Name of each generated thing and how it is checked; a check tells what it found.
-pub const CHECKS: [(&str, Check); 3] =
-    [("idl", idl::check), ("openapi", openapi), ("program", || program::check().map(|verdict| verdict.to_string()))];
+pub const CHECKS: [(&str, Check); 4] = [
+    ("idl", idl::check),
+    ("openapi", openapi),
+    ("sqlx", sqlx_data::check),
+    ("program", || program::check().map(|verdict| verdict.to_string())),
+];
 
 pub fn check_all() -> Result<()> {
     for (name, check) in CHECKS {

@@ -5,6 +5,7 @@ mod generated;
 mod idl;
 mod program;
 mod source_hash;
+mod sqlx_data;
 mod suites;
 mod test_database;
 mod workspace;
@@ -48,6 +49,12 @@ enum Command {
         #[arg(long, hide = true)]
         print: bool,
     },
+    /// Write `.sqlx/`, what the checked queries know about the schema.
+    Sqlx {
+        /// Fail unless the committed data is the one of the queries.
+        #[arg(long)]
+        check: bool,
+    },
     /// Fail unless every generated file is what its source says.
     CheckGenerated,
     /// What a submission has to pass: formatting, lints, and `test`.
@@ -63,6 +70,8 @@ fn main() -> Result<()> {
         Command::Idl { print: true, .. } => idl::print(),
         Command::Idl { check: true, .. } => idl::check().map(|verdict| println!("{verdict}")),
         Command::Idl { .. } => idl::write(),
+        Command::Sqlx { check: true } => sqlx_data::check().map(|verdict| println!("{verdict}")),
+        Command::Sqlx { check: false } => sqlx_data::write(),
         Command::CheckGenerated => generated::check_all(),
         Command::Ci => suites::ci(),
     }

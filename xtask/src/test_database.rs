@@ -1,11 +1,43 @@
-//! A private PostgreSQL for the unit suite: started for the run, gone after it.
-use anyhow::Result;
-pub struct TestDatabase(String);
+//! A private PostgreSQL for tests: started for the run, gone after it.
+
+use anyhow::{Context, Result};
+use crtx_postgres::Cluster;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+/// A server on which tests may create databases.
+pub struct TestDatabase {
+    url: String,
+    started: Option<Started>,
+}
+
+struct Started {
+    runtime: Runtime,
+    cluster: Cluster,
+    folder: TempDir,
+}
+
 impl TestDatabase {
     pub fn start() -> Result<Self> {
-        Ok(Self(std::env::var("CRTX_TEST_DATABASE_URL")?))
+        let folder = tempfile::tempdir()?;
+        let runtime = Runtime::new()?;
+        let cluster = runtime
+            .block_on(Cluster::start(folder.path(), &|text| eprintln!("{text}")))
+            .context("no PostgreSQL for the tests")?;
+        Ok(Self { url: cluster.url(), started: Some(Started { runtime, cluster, folder }) })
     }
+
     pub fn url(&self) -> &str {
-        &self.0
+        &self.url
+    }
+}
+
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        let Some(Started { runtime, cluster, folder }) = self.started.take() else { return };
+        let stopped = runtime.block_on(cluster.stop()).and_then(|_| crtx_postgres::remove(folder.path()));
+        if let Err(error) = stopped {
+            eprintln!("the tests' PostgreSQL was not cleared away: {error:#}");
+        }
     }
 }

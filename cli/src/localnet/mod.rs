@@ -1,4 +1,6 @@
 //! Everything that `crtx up` starts, each part behind its own module.
 
 pub mod chain;
-pub mod postgres;
+pub mod data_dir;
+pub mod demo;
+pub mod keys;

@@ -1,0 +1,134 @@
+//! Calls the creator over HTTP, as the gateway does.
+
+use crtx_protocol::result_hash::{parse_signature, verify_signature};
+
+use super::*;
+
+fn key() -> SigningKey {
+    SigningKey::from_bytes(&[5; 32])
+}
+
+async fn start() -> (String, CancellationToken) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+    let base = format!("http://{}", listener.local_addr().expect("address"));
+    let shutdown = CancellationToken::new();
+    tokio::spawn(serve(listener, key(), shutdown.clone()));
+    (base, shutdown)
+}
+
+fn request(parameters: Value) -> (Uuid, Value) {
+    let id = Uuid::new_v4();
+    let body = json!({
+        "execution_id": id, "task": "Some words. More words!", "parameters": parameters,
+        "user_pubkey": "11111111111111111111111111111111", "timeout_seconds": 1
+    });
+    (id, body)
+}
+
+async fn call(url: &str, body: &Value) -> reqwest::Result<reqwest::Response> {
+    reqwest::Client::new().post(url).json(body).send().await
+}
+
+async fn answer(path: &str, parameters: Value) -> (Uuid, Value) {
+    let (base, shutdown) = start().await;
+    let (id, body) = request(parameters);
+    let answer = call(&format!("{base}{path}"), &body).await.expect("answers").json().await.expect("json");
+    shutdown.cancel();
+    (id, answer)
+}
+
+/// Whether hash and signature of an answer hold.
+fn is_proven(answer: &Value) -> bool {
+    let (Some(result), Some(hash), Some(signature)) =
+        (answer["result"].as_str(), answer["result_hash"].as_str(), answer["signature"].as_str())
+    else {
+        return false;
+    };
+    let Ok(hash) = hash.parse::<ResultHash>() else { return false };
+    hash == ResultHash::of(result.as_bytes())
+        && parse_signature(signature)
+            .is_ok_and(|signature| verify_signature(key().verifying_key().as_bytes(), &hash, &signature).is_ok())
+}
+
+#[tokio::test]
+async fn text_stats_answers_with_a_signed_json_string() {
+    let (id, answer) = answer("/text-stats/execute", json!({"top_words": 1})).await;
+    assert!(is_proven(&answer), "{answer}");
+    assert_eq!((&answer["status"], &answer["execution_id"]), (&json!("completed"), &json!(id)));
+    let stats: Value = serde_json::from_str(answer["result"].as_str().expect("a string")).expect("json");
+    assert_eq!((&stats["words"], &stats["sentences"]), (&json!(4), &json!(2)));
+    assert_eq!(stats["top_words"], json!([{"word": "words", "count": 2}]));
+}
+
+#[tokio::test]
+async fn text_stats_reports_parameters_it_cannot_use() {
+    for bad in [json!({"top_words": 0}), json!({"top_words": 51}), json!({"top_words": "x"})] {
+        let (_, answer) = answer("/text-stats/execute", bad).await;
+        assert_eq!(answer["status"], "failed");
+        assert!(answer["result"].is_null() && answer["signature"].is_null() && answer["error"].is_string());
+    }
+}
+
+#[tokio::test]
+async fn ok_is_proven_and_carries_tokens_and_steps() {
+    let (_, answer) = answer("/conformance-target/execute", json!({"behaviour": "ok"})).await;
+    assert!(is_proven(&answer), "{answer}");
+    assert!(answer["tokens_used"].is_u64() && answer["steps"].is_array());
+}
+
+#[tokio::test]
+async fn each_lie_breaks_exactly_one_thing() {
+    let (id, lie) = answer("/conformance-target/execute", json!({"behaviour": "wrong_execution_id"})).await;
+    assert!(is_proven(&lie) && lie["execution_id"] != json!(id));
+
+    let (id, lie) = answer("/conformance-target/execute", json!({"behaviour": "bad_signature"})).await;
+    let honest_hash = ResultHash::of(lie["result"].as_str().expect("a result").as_bytes()).to_string();
+    assert!(!is_proven(&lie) && lie["result_hash"] == json!(honest_hash) && lie["execution_id"] == json!(id));
+
+    let (_, lie) = answer("/conformance-target/execute", json!({"behaviour": "wrong_hash"})).await;
+    let hash: ResultHash = lie["result_hash"].as_str().expect("a hash").parse().expect("its form");
+    let signature = parse_signature(lie["signature"].as_str().expect("a signature")).expect("its form");
+    assert!(verify_signature(key().verifying_key().as_bytes(), &hash, &signature).is_ok());
+    assert!(hash != ResultHash::of(lie["result"].as_str().expect("a result").as_bytes()));
+}
+
+#[tokio::test]
+async fn failures_are_reported_as_specified() {
+    let (id, answer) = answer("/conformance-target/execute", json!({"behaviour": "fail"})).await;
+    assert_eq!((&answer["status"], &answer["execution_id"]), (&json!("failed"), &json!(id)));
+    assert!(answer["result"].is_null() && answer["result_hash"].is_null() && answer["error"].is_string());
+}
+
+#[tokio::test]
+async fn oversize_not_json_and_drop_break_the_contract() {
+    let (base, shutdown) = start().await;
+    let url = format!("{base}/conformance-target/execute");
+    let response = call(&url, &request(json!({"behaviour": "oversize"})).1).await.expect("answers");
+    assert!(response.bytes().await.expect("body").len() > 1024 * 1024);
+    let text = call(&url, &request(json!({"behaviour": "not_json"})).1).await.expect("answers").text().await;
+    assert!(serde_json::from_str::<Value>(&text.expect("text")).is_err());
+    let dropped = call(&url, &request(json!({"behaviour": "drop"})).1).await;
+    let body = match dropped {
+        Ok(response) => response.bytes().await,
+        Err(error) => Err(error),
+    };
+    assert!(body.is_err(), "the connection is closed");
+    shutdown.cancel();
+}
+
+#[tokio::test]
+async fn slow_answers_after_the_time_out() {
+    let started = std::time::Instant::now();
+    let (_, answer) = answer("/conformance-target/execute", json!({"behaviour": "slow"})).await;
+    assert!(started.elapsed() > Duration::from_secs(1) && is_proven(&answer));
+}
+
+#[tokio::test]
+async fn what_is_no_execution_request_is_refused() {
+    let (base, shutdown) = start().await;
+    for path in ["/text-stats/execute", "/conformance-target/execute"] {
+        let response = call(&format!("{base}{path}"), &json!({"task": 1})).await.expect("answers");
+        assert_eq!(response.status().as_u16(), 400);
+    }
+    shutdown.cancel();
+}
