@@ -1,1 +1,28 @@
+//! Everything the program's tests share: a small world in LiteSVM around the committed ELF, builders for
+//! every instruction and for every right and wrong Ed25519 proof, the invariants, and the measuring of
+//! compute units.
+//!
+//! LiteSVM runs with its default feature set, which is mainnet's (as of August 2026): the SPL Token
+//! program is p-token there, and the rent sysvar has the SIMD-0194 layout.
+#![expect(
+    clippy::arithmetic_side_effects,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test fixture: a panic is a failed test"
+)]
 
+pub mod cu;
+pub mod expect;
+pub mod instructions;
+pub mod proof;
+pub mod proxy;
+pub mod world;
+
+pub use agent_marketplace::{error::MarketplaceError, state};
+pub use expect::*;
+pub use proof::Proof;
+pub use solana_instruction::Instruction;
+pub use solana_keypair::Keypair;
+pub use solana_signer::Signer;
+pub use world::*;

@@ -1,0 +1,37 @@
+//! What a transaction has to end in.
+
+use agent_marketplace::error::MarketplaceError;
+use litesvm::types::{TransactionMetadata, TransactionResult};
+use solana_instruction::error::InstructionError;
+use solana_transaction_error::TransactionError;
+
+/// Fails, with the logs, unless the transaction went through.
+#[track_caller]
+pub fn assert_ok(result: TransactionResult) -> TransactionMetadata {
+    match result {
+        Ok(meta) => meta,
+        Err(failed) => panic!("refused: {:?}\n{}", failed.err, failed.meta.logs.join("\n")),
+    }
+}
+
+/// Fails unless instruction `index` was refused by the program with `error`.
+#[track_caller]
+pub fn assert_error_at(result: TransactionResult, index: u8, error: MarketplaceError) {
+    assert_custom_at(result, index, error.into());
+}
+
+/// Fails unless instruction `index` was refused with this number, the program's or another's.
+#[track_caller]
+pub fn assert_custom_at(result: TransactionResult, index: u8, number: u32) {
+    assert_refused_at(result, index, InstructionError::Custom(number));
+}
+
+/// Fails unless instruction `index` was refused with `error`.
+#[track_caller]
+pub fn assert_refused_at(result: TransactionResult, index: u8, error: InstructionError) {
+    let expected = TransactionError::InstructionError(index, error);
+    match result {
+        Ok(_) => panic!("went through instead of {expected:?}"),
+        Err(failed) => assert_eq!(failed.err, expected, "\n{}", failed.meta.logs.join("\n")),
+    }
+}
