@@ -28,7 +28,9 @@ pub fn check() -> Result<String> {
     if committed != generated {
         let stale = committed.keys().filter(|name| !generated.contains_key(*name)).count();
         let missing = generated.iter().filter(|(name, text)| committed.get(*name) != Some(*text)).count();
-        bail!("{FOLDER} is not what the queries need ({missing} missing or changed, {stale} left over): run `cargo xtask sqlx`");
+        bail!(
+            "{FOLDER} is not what the queries need ({missing} missing or changed, {stale} left over): run `cargo xtask sqlx`"
+        );
     }
     Ok(format!("sqlx: {FOLDER} is the one of {} queries", committed.len()))
 }
