@@ -9,6 +9,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::result_large_err,
     reason = "a test fixture: a panic is a failed test"
 )]
 
