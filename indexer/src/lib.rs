@@ -1,7 +1,51 @@
 //! The indexer: mirrors the program's accounts into PostgreSQL and serves the read API over the mirror.
 //!
-//! [`run`] keeps the mirror true: a stream of changes, snapshots that repair what a stream misses, and
-//! metadata documents. [`api::router`] answers from the mirror and needs none of that in its process.
+//! [`run`] keeps the mirror true: a stream of changes, snapshots that repair what a stream misses,
+//! metadata documents, audits. [`api::router`] answers from the mirror and needs none of that in its
+//! process.
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod audit;
+pub mod config;
+pub mod documents;
+pub mod source;
+pub mod sync;
+
+use std::{sync::Arc, time::Duration};
+
+use crtx_chain::ChainClient;
+use crtx_store::PgPool;
+use tokio_util::sync::CancellationToken;
+
+pub use config::IndexerConfig;
+pub use crtx_store::mirror::SnapshotMode;
+pub use documents::ContentSources;
+
+use crate::{audit::Auditor, documents::Fetcher, source::RpcSource, sync::Syncer};
+
+/// Long enough for a snapshot of a million accounts.
+const RPC_TIMEOUT: Duration = Duration::from_secs(120);
+
+#[derive(Debug, thiserror::Error)]
+pub enum IndexerError {
+    #[error("the HTTP client cannot be set up: {0}")]
+    Client(#[from] reqwest::Error),
+}
+
+/// Mirrors until shut down. Fails only before it has begun: a lost node or database is waited for.
+/// The schema must be up to date ([`crtx_store::migrate`]).
+pub async fn run(config: IndexerConfig, pool: PgPool, shutdown: CancellationToken) -> Result<(), IndexerError> {
+    let chain = ChainClient::new(&config.rpc_url, RPC_TIMEOUT);
+    let source = Arc::new(RpcSource::new(chain, &config.ws_url, config.program_id));
+    let syncer = Arc::new(Syncer::new(Arc::clone(&source), pool.clone(), config.program_id, config.resync_interval));
+    let fetcher = Fetcher::new(pool.clone(), config.outbound, config.content)?;
+    let auditor = Auditor::new(source, pool, config.program_id);
+    tokio::join!(
+        Arc::clone(&syncer).run(config.first_snapshot, shutdown.clone()),
+        Arc::clone(&syncer).heartbeat(shutdown.clone()),
+        fetcher.run(syncer, shutdown.clone()),
+        auditor.run(config.audit_interval, shutdown),
+    );
+    Ok(())
+}

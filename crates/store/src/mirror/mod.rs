@@ -1,6 +1,7 @@
 //! The mirror of the program's accounts: batches of rows go in, forward only, together with the
 //! checkpoint that says how far the mirror is.
 
+mod compare;
 mod rows;
 mod upsert;
 
@@ -11,6 +12,7 @@ use serde_json::Value;
 use solana_pubkey::Pubkey;
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
+pub use compare::{Comparison, Difference, compare};
 pub use rows::{
     AgentRow, Bytes, ConfigRow, CreatorRow, DisputeRow, ExecutionRow, GrantRow, MirrorRow, Mirrored, QuarantineRow,
     TierRow,
@@ -346,6 +348,47 @@ pub async fn checkpoint(executor: impl PgExecutor<'_>) -> Result<Option<Checkpoi
             })
         })
         .transpose()
+}
+
+/// An agent's listing amounts against the sum over its open records, where the two differ.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct OpenAmountMismatch {
+    pub agent: String,
+    /// What the listing says is open.
+    pub listing: i64,
+    /// What its open records sum up to.
+    pub records: i64,
+}
+
+impl Batch {
+    /// Listings whose `open_amount` is not the sum over their open records. Meaningful for a whole snapshot.
+    pub fn open_amount_mismatches(&self) -> Vec<OpenAmountMismatch> {
+        let mut sums: HashMap<&str, i64> = HashMap::new();
+        for record in self.executions.values().filter(|record| record.status == 1) {
+            let sum = sums.entry(&record.agent).or_default();
+            *sum = sum.saturating_add(record.amount);
+        }
+        self.agents
+            .values()
+            .map(|agent| (agent, sums.get(agent.address.as_str()).copied().unwrap_or_default()))
+            .filter(|(agent, sum)| agent.open_amount != *sum)
+            .map(|(agent, records)| OpenAmountMismatch {
+                agent: agent.address.clone(),
+                listing: agent.open_amount,
+                records,
+            })
+            .collect()
+    }
+
+    /// Addresses of the listings in the batch.
+    pub fn agent_addresses(&self) -> Result<Vec<Pubkey>, StoreError> {
+        self.agents.keys().map(|address| pubkey("agent address", address)).collect()
+    }
+
+    /// Accounts in the batch that could not be read.
+    pub fn quarantined(&self) -> usize {
+        self.quarantine.len()
+    }
 }
 
 /// How much the mirror holds.

@@ -1,0 +1,46 @@
+//! What an indexer is told when it starts.
+
+use std::time::Duration;
+
+use crtx_http::outbound::OutboundPolicy;
+use crtx_store::mirror::SnapshotMode;
+use solana_pubkey::Pubkey;
+
+use crate::documents::ContentSources;
+
+pub const DEFAULT_RESYNC_INTERVAL: Duration = Duration::from_secs(60);
+pub const DEFAULT_AUDIT_INTERVAL: Duration = Duration::from_secs(600);
+
+/// Settings of [`crate::run`].
+#[derive(Clone, Debug)]
+pub struct IndexerConfig {
+    pub rpc_url: String,
+    pub ws_url: String,
+    pub program_id: Pubkey,
+    /// Between snapshots that repair what the stream missed.
+    pub resync_interval: Duration,
+    /// Between audits of the mirror against the chain.
+    pub audit_interval: Duration,
+    /// How the first snapshot is applied. [`SnapshotMode::Replace`] where the chain may have been set
+    /// back since the mirror was written: local networks. A chain with another genesis hash always replaces.
+    pub first_snapshot: SnapshotMode,
+    /// What metadata fetches may reach.
+    pub outbound: OutboundPolicy,
+    pub content: ContentSources,
+}
+
+impl IndexerConfig {
+    /// Settings for a public network.
+    pub fn new(rpc_url: &str, ws_url: &str, program_id: Pubkey) -> Self {
+        Self {
+            rpc_url: rpc_url.to_owned(),
+            ws_url: ws_url.to_owned(),
+            program_id,
+            resync_interval: DEFAULT_RESYNC_INTERVAL,
+            audit_interval: DEFAULT_AUDIT_INTERVAL,
+            first_snapshot: SnapshotMode::Forward,
+            outbound: OutboundPolicy::STRICT,
+            content: ContentSources::default(),
+        }
+    }
+}

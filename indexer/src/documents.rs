@@ -1,0 +1,202 @@
+//! Fetches the metadata documents that listings name. What is fetched counts only if its SHA-256 is the
+//! one on chain and its form is right; everything else is noted and tried again later, ever more rarely.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use crtx_http::outbound::{OutboundError, OutboundPolicy};
+use crtx_protocol::{
+    content::{cid_of, parse_cid},
+    metadata::{self, Metadata, MetadataError},
+    result_hash::ResultHash,
+};
+use crtx_store::{
+    PgPool, StoreError,
+    metadata::{self as store, Wanted},
+};
+use futures::StreamExt;
+use reqwest::{Client, StatusCode};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::{source::AccountSource, sync::Syncer};
+
+/// Bounds one fetch, from connecting to the last byte.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
+const CONCURRENT_FETCHES: usize = 8;
+const WANTED_PER_ROUND: u32 = 200;
+/// How often retries are looked for; new listings are fetched at once.
+const ROUND_INTERVAL: Duration = Duration::from_secs(2);
+const FIRST_RETRY: Duration = Duration::from_secs(2);
+const LAST_RETRY: Duration = Duration::from_secs(3_600);
+
+/// Where content of `ipfs://` addresses is found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContentSources {
+    /// A folder with one file per CID: the gateway's content store on this machine.
+    pub folder: Option<PathBuf>,
+    /// A URL that a CID is appended to, chosen by the operator and therefore not guarded.
+    pub base_url: Option<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    #[error("the metadata URI is neither ipfs:// with a raw sha2-256 CID nor a URL that is called: {0}")]
+    Uri(OutboundError),
+    #[error("no configured content source has the document")]
+    NotFound,
+    #[error("the request failed: {0}")]
+    Request(#[from] reqwest::Error),
+    #[error("the server answered {0}")]
+    Status(StatusCode),
+    #[error("no answer in time")]
+    Timeout,
+    #[error("the document's SHA-256 is {actual}, the listing says {expected}")]
+    Mismatch { expected: ResultHash, actual: ResultHash },
+    #[error(transparent)]
+    Invalid(#[from] MetadataError),
+    #[error("the content folder: {0}")]
+    Folder(#[from] std::io::Error),
+}
+
+/// Fetches documents for the listings of one database.
+pub struct Fetcher {
+    pool: PgPool,
+    policy: OutboundPolicy,
+    guarded: Client,
+    operator: Client,
+    sources: ContentSources,
+}
+
+impl Fetcher {
+    pub fn new(pool: PgPool, policy: OutboundPolicy, sources: ContentSources) -> reqwest::Result<Self> {
+        Ok(Self {
+            pool,
+            policy,
+            guarded: policy.client(FETCH_TIMEOUT)?,
+            operator: OutboundPolicy::LOCAL.client(FETCH_TIMEOUT)?,
+            sources,
+        })
+    }
+
+    /// Fetches whatever is wanted, whenever listings change and in regular intervals, until shut down.
+    pub async fn run<S: AccountSource>(self, syncer: Arc<Syncer<S>>, shutdown: CancellationToken) {
+        loop {
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = syncer.listings_changed.notified() => {}
+                () = tokio::time::sleep(ROUND_INTERVAL) => {}
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                round = self.round() => if let Err(error) = round {
+                    tracing::warn!(cause = %error, "metadata documents could not be looked after");
+                },
+            }
+        }
+    }
+
+    /// Fetches everything that is wanted now. Returns how many documents were stored.
+    pub async fn round(&self) -> Result<usize, StoreError> {
+        let wanted = store::wanted(&self.pool, WANTED_PER_ROUND).await?;
+        let results: Vec<Result<bool, StoreError>> =
+            futures::stream::iter(wanted.iter().map(|wanted| self.look_after(wanted)))
+                .buffer_unordered(CONCURRENT_FETCHES)
+                .collect()
+                .await;
+        let stored: Vec<bool> = results.into_iter().collect::<Result<_, _>>()?;
+        Ok(stored.into_iter().filter(|stored| *stored).count())
+    }
+
+    /// Fetches and keeps one document; true if that went well.
+    async fn look_after(&self, wanted: &Wanted) -> Result<bool, StoreError> {
+        let problem = match self.fetch_checked(wanted).await {
+            Ok(bytes) => match self.keep(wanted, &bytes).await {
+                Ok(()) => return Ok(true),
+                Err(problem) => problem,
+            },
+            Err(error) => error.to_string(),
+        };
+        let agent = wanted.agent;
+        tracing::warn!(%agent, uri = wanted.uri, problem, "a listing's metadata document cannot be shown");
+        store::store_failure(&self.pool, wanted, &problem, retry_in(wanted.attempts)).await?;
+        Ok(false)
+    }
+
+    /// The document's bytes, if their SHA-256 is the one on chain.
+    async fn fetch_checked(&self, wanted: &Wanted) -> Result<Vec<u8>, FetchError> {
+        let bytes = timeout(FETCH_TIMEOUT, self.fetch(&wanted.uri)).await.map_err(|_| FetchError::Timeout)??;
+        let (expected, actual) = (ResultHash(wanted.sha256), ResultHash::of(&bytes));
+        if expected == actual { Ok(bytes) } else { Err(FetchError::Mismatch { expected, actual }) }
+    }
+
+    async fn keep(&self, wanted: &Wanted, bytes: &[u8]) -> Result<(), String> {
+        let metadata = Metadata::parse(bytes).map_err(|error| error.to_string())?;
+        let document = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        store::store_document(&self.pool, wanted, &document, &metadata).await.map_err(|error| error.to_string())
+    }
+
+    async fn fetch(&self, uri: &str) -> Result<Vec<u8>, FetchError> {
+        if let Some(hash) = uri.strip_prefix("ipfs://").and_then(|cid| parse_cid(cid).ok()) {
+            return self.fetch_content(&hash).await;
+        }
+        let url = self.policy.check_url(uri).map_err(FetchError::Uri)?;
+        download(&self.guarded, url.as_str()).await
+    }
+
+    async fn fetch_content(&self, hash: &ResultHash) -> Result<Vec<u8>, FetchError> {
+        let cid = cid_of(hash);
+        if let Some(folder) = &self.sources.folder {
+            match read_capped(&folder.join(&cid)).await {
+                Ok(bytes) => return Ok(bytes),
+                Err(FetchError::Folder(error)) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        match &self.sources.base_url {
+            Some(base) => download(&self.operator, &format!("{}/{cid}", base.trim_end_matches('/'))).await,
+            None => Err(FetchError::NotFound),
+        }
+    }
+}
+
+async fn read_capped(path: &std::path::Path) -> Result<Vec<u8>, FetchError> {
+    let length = tokio::fs::metadata(path).await?.len();
+    match usize::try_from(length) {
+        Ok(length) if length <= metadata::MAX_BYTES => Ok(tokio::fs::read(path).await?),
+        _ => Err(MetadataError::TooLarge(usize::try_from(length).unwrap_or(usize::MAX)).into()),
+    }
+}
+
+/// Downloads at most what a document may be long.
+async fn download(client: &Client, url: &str) -> Result<Vec<u8>, FetchError> {
+    let response = client.get(url).send().await?;
+    if response.status() != StatusCode::OK {
+        return Err(FetchError::Status(response.status()));
+    }
+    let mut bytes = Vec::new();
+    let mut chunks = response.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        bytes.extend_from_slice(&chunk?);
+        if bytes.len() > metadata::MAX_BYTES {
+            return Err(MetadataError::TooLarge(bytes.len()).into());
+        }
+    }
+    Ok(bytes)
+}
+
+/// 2 s, 4 s, 8 s … up to an hour.
+fn retry_in(attempts: u32) -> Duration {
+    FIRST_RETRY.saturating_mul(2u32.saturating_pow(attempts.min(20))).min(LAST_RETRY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retries_become_rarer_and_never_stop() {
+        assert_eq!(retry_in(0), Duration::from_secs(2));
+        assert_eq!(retry_in(3), Duration::from_secs(16));
+        assert_eq!(retry_in(u32::MAX), LAST_RETRY);
+    }
+}

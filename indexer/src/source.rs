@@ -1,0 +1,172 @@
+//! Where accounts come from: a stream of changes, snapshots, and single reads.
+
+use async_trait::async_trait;
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use crtx_chain::{ChainClient, ChainError, CommitmentConfig};
+use futures::StreamExt;
+use solana_account_decoder_client_types::{UiAccountData, UiAccountEncoding};
+use solana_pubkey::Pubkey;
+use solana_pubsub_client::nonblocking::pubsub_client::PubsubClient;
+use solana_rpc_client_api::{
+    config::{RpcAccountInfoConfig, RpcProgramAccountsConfig},
+    response::{Response, RpcKeyedAccount},
+};
+use tokio::sync::mpsc;
+
+/// A change of one of the program's accounts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub address: Pubkey,
+    /// The slot the source names. Some sources name one that is too old (Surfpool 1.6.1: the slot at which
+    /// the subscription began), so nothing is ordered by it that the account's revision orders.
+    pub slot: u64,
+    pub data: Vec<u8>,
+}
+
+/// The program's accounts at one slot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    pub slot: u64,
+    pub accounts: Vec<(Pubkey, Vec<u8>)>,
+}
+
+/// Accounts read together at one slot, in the order asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Read {
+    pub slot: u64,
+    pub accounts: Vec<Option<OwnedAccount>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnedAccount {
+    pub owner: Pubkey,
+    pub data: Vec<u8>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    #[error("the WebSocket of the node: {0}")]
+    Subscription(String),
+    #[error("the stream of changes ended")]
+    StreamEnded,
+}
+
+/// Most addresses that [`AccountSource::read`] takes.
+pub const MAX_ACCOUNTS_PER_READ: usize = crtx_chain::rpc::MAX_ACCOUNTS_PER_READ;
+
+/// A source of the program's accounts at `confirmed`.
+#[async_trait]
+pub trait AccountSource: Send + Sync + 'static {
+    /// Changes from now on. They are buffered until they are taken; the channel closes when the source can
+    /// no longer promise that nothing was missed.
+    async fn subscribe(&self) -> Result<mpsc::UnboundedReceiver<Change>, SourceError>;
+
+    /// All accounts of the program.
+    async fn snapshot(&self) -> Result<Snapshot, SourceError>;
+
+    /// At most [`MAX_ACCOUNTS_PER_READ`] accounts, of the program or not.
+    async fn read(&self, addresses: &[Pubkey]) -> Result<Read, SourceError>;
+
+    /// The confirmed slot.
+    async fn slot(&self) -> Result<u64, SourceError>;
+
+    /// Tells chains apart.
+    async fn genesis_hash(&self) -> Result<String, SourceError>;
+}
+
+/// A node's JSON-RPC and WebSocket.
+pub struct RpcSource {
+    chain: ChainClient,
+    ws_url: String,
+    program: Pubkey,
+}
+
+impl RpcSource {
+    pub fn new(chain: ChainClient, ws_url: &str, program: Pubkey) -> Self {
+        Self { chain, ws_url: ws_url.to_owned(), program }
+    }
+}
+
+fn subscription_config() -> RpcProgramAccountsConfig {
+    RpcProgramAccountsConfig {
+        account_config: RpcAccountInfoConfig {
+            encoding: Some(UiAccountEncoding::Base64),
+            commitment: Some(CommitmentConfig::confirmed()),
+            ..RpcAccountInfoConfig::default()
+        },
+        ..RpcProgramAccountsConfig::default()
+    }
+}
+
+/// `None` if the node did not send base64, which is what it was asked for.
+fn change(notification: Response<RpcKeyedAccount>) -> Option<Change> {
+    let address = notification.value.pubkey.parse().ok()?;
+    let data = match &notification.value.account.data {
+        UiAccountData::Binary(text, UiAccountEncoding::Base64) => BASE64.decode(text).ok()?,
+        _ => return None,
+    };
+    Some(Change { address, slot: notification.context.slot, data })
+}
+
+#[async_trait]
+impl AccountSource for RpcSource {
+    async fn subscribe(&self) -> Result<mpsc::UnboundedReceiver<Change>, SourceError> {
+        let failed = |error: &dyn std::fmt::Display| SourceError::Subscription(error.to_string());
+        let client = PubsubClient::new(self.ws_url.as_str()).await.map_err(|error| failed(&error))?;
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let (subscribed, confirmation) = tokio::sync::oneshot::channel();
+        let program = self.program;
+        // The stream borrows the client, so one task holds both. It ends with the connection, or when
+        // nobody listens any more.
+        tokio::spawn(async move {
+            let (mut stream, _unsubscribe) = match client.program_subscribe(&program, Some(subscription_config())).await
+            {
+                Ok(subscription) => subscription,
+                Err(error) => return drop(subscribed.send(Err(error.to_string()))),
+            };
+            if subscribed.send(Ok(())).is_err() {
+                return;
+            }
+            loop {
+                let notification = tokio::select! {
+                    notification = stream.next() => notification,
+                    () = sender.closed() => return,
+                };
+                let Some(notification) = notification else { return };
+                match change(notification) {
+                    Some(change) => drop(sender.send(change)),
+                    // A gap in the stream: end it, so that a snapshot fills the gap.
+                    None => return tracing::warn!("the node sent a notification that cannot be read"),
+                }
+            }
+        });
+        match confirmation.await {
+            Ok(Ok(())) => Ok(receiver),
+            Ok(Err(reason)) => Err(SourceError::Subscription(reason)),
+            Err(_) => Err(SourceError::StreamEnded),
+        }
+    }
+
+    async fn snapshot(&self) -> Result<Snapshot, SourceError> {
+        let answer = self.chain.program_accounts(&self.program, CommitmentConfig::confirmed()).await?;
+        let accounts = answer.value.into_iter().map(|(address, account)| (address, account.data)).collect();
+        Ok(Snapshot { slot: answer.slot, accounts })
+    }
+
+    async fn read(&self, addresses: &[Pubkey]) -> Result<Read, SourceError> {
+        let answer = self.chain.accounts(addresses).await?;
+        let owned = |account: crtx_chain::FetchedAccount| OwnedAccount { owner: account.owner, data: account.data };
+        Ok(Read { slot: answer.slot, accounts: answer.value.into_iter().map(|account| account.map(owned)).collect() })
+    }
+
+    async fn slot(&self) -> Result<u64, SourceError> {
+        Ok(self.chain.slot(CommitmentConfig::confirmed()).await?)
+    }
+
+    async fn genesis_hash(&self) -> Result<String, SourceError> {
+        let hash = self.chain.rpc().get_genesis_hash().await.map_err(ChainError::from)?;
+        Ok(hash.to_string())
+    }
+}

@@ -1,0 +1,254 @@
+//! Keeps the mirror true to the chain.
+//!
+//! Every connection begins the same way: subscribe, so that changes are buffered; take a snapshot; apply
+//! it in one transaction; then take the changes as they come. Rows only move forward, so it does not
+//! matter which of a snapshot and a change is applied first. A snapshot in regular intervals repairs what
+//! a stream may have missed, and finds accounts that were closed: no stream reports those.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use agent_marketplace::state::DISCRIMINATOR_LEN;
+use chrono::{DateTime, Utc};
+use crtx_chain::ProgramAccount;
+use crtx_store::{
+    PgPool, StoreError, indexer_status,
+    mirror::{self, Batch, SnapshotMode},
+};
+use solana_pubkey::Pubkey;
+use tokio::{
+    sync::{Notify, mpsc},
+    time::{Instant, MissedTickBehavior, interval_at, sleep},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::source::{AccountSource, Change, MAX_ACCOUNTS_PER_READ, Snapshot, SourceError};
+
+/// Changes applied in one transaction at most.
+const MAX_CHANGES_PER_BATCH: usize = 1_000;
+const MIN_BACKOFF: Duration = Duration::from_millis(200);
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
+
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// One indexer's mirror: the source it reads and the database it writes.
+pub struct Syncer<S> {
+    source: Arc<S>,
+    pool: PgPool,
+    program: Pubkey,
+    resync_interval: Duration,
+    streaming: AtomicBool,
+    last_change: Mutex<Option<DateTime<Utc>>>,
+    /// Rung when listings may have changed: a document may be wanted.
+    pub listings_changed: Notify,
+}
+
+impl<S: AccountSource> Syncer<S> {
+    pub fn new(source: Arc<S>, pool: PgPool, program: Pubkey, resync_interval: Duration) -> Self {
+        Self {
+            source,
+            pool,
+            program,
+            resync_interval,
+            streaming: AtomicBool::new(false),
+            last_change: Mutex::new(None),
+            listings_changed: Notify::new(),
+        }
+    }
+
+    /// Connects, and connects again whenever the connection or the database fails, until shut down.
+    /// `first`: how the first snapshot is applied.
+    pub async fn run(self: Arc<Self>, first: SnapshotMode, shutdown: CancellationToken) {
+        let mut mode = first;
+        let mut backoff = MIN_BACKOFF;
+        loop {
+            let was_live = tokio::select! {
+                () = shutdown.cancelled() => return,
+                ended = self.session(&mut mode) => {
+                    let was_live = self.streaming.swap(false, Ordering::Relaxed);
+                    tracing::warn!(cause = %ended, retry_in_ms = backoff.as_millis(), "the mirror lost its source");
+                    was_live
+                }
+            };
+            if was_live {
+                backoff = MIN_BACKOFF;
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = sleep(backoff) => backoff = backoff.saturating_mul(2).min(MAX_BACKOFF),
+            }
+        }
+    }
+
+    /// One connection, from subscribing to the error that ends it. Once the first snapshot is applied,
+    /// `mode` is forward for good.
+    async fn session(self: &Arc<Self>, mode: &mut SnapshotMode) -> SyncError {
+        let mut changes = match self.connect(mode).await {
+            Ok(changes) => changes,
+            Err(error) => return error,
+        };
+        self.streaming.store(true, Ordering::Relaxed);
+        let start = Instant::now().checked_add(self.resync_interval).unwrap_or_else(Instant::now);
+        let mut resync_due = interval_at(start, self.resync_interval);
+        resync_due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut resync: Option<tokio::task::JoinHandle<Result<(), SyncError>>> = None;
+        loop {
+            tokio::select! {
+                change = changes.recv() => {
+                    let Some(first) = change else { return SourceError::StreamEnded.into() };
+                    if let Err(error) = self.apply_changes(first, &mut changes).await {
+                        return error;
+                    }
+                }
+                _ = resync_due.tick(), if resync.is_none() => {
+                    // Beside the stream: rows only move forward, so the two cannot undo each other.
+                    let syncer = Arc::clone(self);
+                    resync = Some(tokio::spawn(async move { syncer.resync(SnapshotMode::Forward).await }));
+                }
+                done = finished(&mut resync) => {
+                    resync = None;
+                    if let Err(error) = done {
+                        return error;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn connect(&self, mode: &mut SnapshotMode) -> Result<mpsc::UnboundedReceiver<Change>, SyncError> {
+        let changes = self.source.subscribe().await?;
+        self.resync(*mode).await?;
+        *mode = SnapshotMode::Forward;
+        Ok(changes)
+    }
+
+    /// Takes a snapshot and applies it. On another chain than the one that the mirror shows, whatever
+    /// `mode` says, the mirror is replaced.
+    pub async fn resync(&self, mode: SnapshotMode) -> Result<(), SyncError> {
+        let genesis_hash = self.source.genesis_hash().await?;
+        let before = mirror::checkpoint(&self.pool).await?;
+        let other_chain = before.and_then(|c| c.genesis_hash).is_some_and(|known| known != genesis_hash);
+        let mode = if other_chain { SnapshotMode::Replace } else { mode };
+        let Snapshot { slot, accounts } = self.source.snapshot().await?;
+        let mut batch = Batch::default();
+        for (address, data) in accounts {
+            push(&mut batch, &address, slot, data)?;
+        }
+        let changed = mirror::resync(&self.pool, &batch, slot, Some(&genesis_hash), mode).await?;
+        let closed = self.find_closed(&batch, slot).await?;
+        tracing::debug!(slot, accounts = batch.len(), changed, closed, "applied a snapshot");
+        self.listings_changed.notify_one();
+        Ok(())
+    }
+
+    /// Marks accounts that the snapshot does not have, once a read of each has not found it either: it
+    /// may have been opened since.
+    async fn find_closed(&self, snapshot: &Batch, slot: u64) -> Result<u64, SyncError> {
+        let missing = mirror::missing_from(&self.pool, snapshot, slot).await?;
+        let mut closed: u64 = 0;
+        for addresses in missing.chunks(MAX_ACCOUNTS_PER_READ) {
+            let read = self.source.read(addresses).await?;
+            let gone: Vec<Pubkey> = addresses
+                .iter()
+                .zip(&read.accounts)
+                .filter(|(_, account)| account.as_ref().is_none_or(|account| account.owner != self.program))
+                .map(|(address, _)| *address)
+                .collect();
+            closed = closed.saturating_add(mirror::mark_closed(&self.pool, &gone, read.slot).await?);
+        }
+        Ok(closed)
+    }
+
+    /// Applies a change and all that have come in behind it, in one transaction.
+    async fn apply_changes(&self, first: Change, more: &mut mpsc::UnboundedReceiver<Change>) -> Result<(), SyncError> {
+        let mut batch = Batch::default();
+        let mut slot = first.slot;
+        let mut next = Some(first);
+        while let Some(change) = next {
+            slot = slot.max(change.slot);
+            push(&mut batch, &change.address, change.slot, change.data)?;
+            next = if batch.len() < MAX_CHANGES_PER_BATCH { more.try_recv().ok() } else { None };
+        }
+        mirror::apply_changes(&self.pool, &batch, slot).await?;
+        if let Ok(mut last_change) = self.last_change.lock() {
+            *last_change = Some(Utc::now());
+        }
+        self.listings_changed.notify_one();
+        Ok(())
+    }
+
+    /// Tells the database, and so every process, that this indexer lives.
+    pub async fn heartbeat(self: Arc<Self>, shutdown: CancellationToken) {
+        let mut tick = tokio::time::interval(HEARTBEAT_INTERVAL);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                _ = tick.tick() => {}
+            }
+            if let Err(error) = self.beat().await {
+                tracing::warn!(cause = %error, "no heartbeat could be written");
+            }
+        }
+    }
+
+    async fn beat(&self) -> Result<(), SyncError> {
+        let slot = self.source.slot().await?;
+        let last_change = self.last_change.lock().ok().and_then(|last| *last);
+        indexer_status::beat(&self.pool, slot, self.streaming.load(Ordering::Relaxed), last_change).await?;
+        Ok(())
+    }
+}
+
+/// Waits for the task, if there is one; else for ever.
+async fn finished(task: &mut Option<tokio::task::JoinHandle<Result<(), SyncError>>>) -> Result<(), SyncError> {
+    match task {
+        Some(handle) => match handle.await {
+            Ok(result) => result,
+            Err(panic) => Err(SourceError::Subscription(format!("the resync task failed: {panic}")).into()),
+        },
+        None => std::future::pending().await,
+    }
+}
+
+/// Adds an account to a batch: as a row, or to the quarantine if its bytes cannot be read. An account
+/// whose data is empty or all zeros is one that is being closed or made; it is neither.
+pub fn push(batch: &mut Batch, address: &Pubkey, slot: u64, data: Vec<u8>) -> Result<(), StoreError> {
+    if data.len() < DISCRIMINATOR_LEN || data.iter().all(|byte| *byte == 0) {
+        return Ok(());
+    }
+    let pushed = match ProgramAccount::decode(&data) {
+        Ok(account) => push_account(batch, address, slot, &account).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    match pushed {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            tracing::error!(%address, slot, error, "an account of the program cannot be read");
+            batch.quarantine(address, slot, data, error)
+        }
+    }
+}
+
+fn push_account(batch: &mut Batch, address: &Pubkey, slot: u64, account: &ProgramAccount) -> Result<(), StoreError> {
+    match account {
+        ProgramAccount::Config(account) => batch.push(address, slot, account.as_ref()),
+        ProgramAccount::CreatorProfile(account) => batch.push(address, slot, account.as_ref()),
+        ProgramAccount::AgentListing(account) => batch.push(address, slot, account.as_ref()),
+        ProgramAccount::ExecutionRecord(account) => batch.push(address, slot, account.as_ref()),
+        ProgramAccount::Dispute(account) => batch.push(address, slot, account.as_ref()),
+        ProgramAccount::SpendingGrant(account) => batch.push(address, slot, account.as_ref()),
+    }
+}
