@@ -1,0 +1,148 @@
+// The generated client against what the program's own Rust types write: tests/vectors/, made and checked by
+// crates/chain/tests/client_vectors.rs.
+
+import { readFileSync } from 'node:fs';
+
+import {
+    type Address,
+    type Instruction,
+    type ReadonlyUint8Array,
+    createNoopSigner,
+    getBase64Codec,
+    isSignerRole,
+    isWritableRole,
+} from '@solana/kit';
+import { describe, expect, it } from 'vitest';
+
+import * as stored from '../src/chain/stored';
+import * as client from '../src/generated';
+
+type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+type AccountVector = { account: string; data: string; fields: { [name: string]: Json } };
+type InstructionVector = {
+    instruction: string;
+    inputs: { [name: string]: Json };
+    program: string;
+    accounts: { address: string; signer: boolean; writable: boolean }[];
+    data: string;
+};
+
+const vectors = <T>(file: string): T =>
+    JSON.parse(readFileSync(new URL(`../../tests/vectors/${file}`, import.meta.url), 'utf8')) as T;
+
+const base64 = (text: string): ReadonlyUint8Array => getBase64Codec().encode(text);
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const camel = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+/** A decoded value, spelled as the vectors spell it. */
+function spelled(value: unknown): Json {
+    if (typeof value === 'bigint') return value.toString();
+    if (value instanceof Uint8Array) return hex(value);
+    if (Array.isArray(value)) return value.map(spelled);
+    if (value !== null && typeof value === 'object') {
+        return Object.fromEntries(Object.entries(value).map(([name, inner]) => [snake(name), spelled(inner)]));
+    }
+    return value as Json;
+}
+
+type AccountCodec = {
+    fixedSize: number;
+    decode: (bytes: ReadonlyUint8Array) => { discriminator: ReadonlyUint8Array };
+    encode: (value: never) => ReadonlyUint8Array;
+};
+
+const CODECS: { [account: string]: AccountCodec } = {
+    AgentListing: client.getAgentListingCodec(),
+    Config: client.getConfigCodec(),
+    CreatorProfile: client.getCreatorProfileCodec(),
+    Dispute: client.getDisputeCodec(),
+    ExecutionRecord: client.getExecutionRecordCodec(),
+    SpendingGrant: client.getSpendingGrantCodec(),
+};
+
+describe('accounts', () => {
+    const accounts = vectors<AccountVector[]>('accounts.json');
+
+    it('has a vector for every account of the program', () => {
+        const known = Object.keys(client.AgentMarketplaceAccount).filter((name) => Number.isNaN(Number(name)));
+        expect(accounts.map(({ account }) => account).sort()).toEqual(known.sort());
+    });
+
+    it.each(accounts)('decodes every field of $account', ({ account, data, fields }) => {
+        const codec = CODECS[account];
+        if (codec === undefined) throw new Error(`no codec for ${account}`);
+        const bytes = base64(data);
+        expect(codec.fixedSize).toBe(bytes.length);
+        const { discriminator, ...decoded } = codec.decode(bytes);
+        expect(hex(new Uint8Array(discriminator))).toBe(hex(new Uint8Array(bytes.slice(0, 8))));
+        expect(spelled(decoded)).toEqual(fields);
+    });
+
+    it.each(accounts)('encodes $account to the same bytes', ({ account, data }) => {
+        const codec = CODECS[account];
+        if (codec === undefined) throw new Error(`no codec for ${account}`);
+        const bytes = base64(data);
+        expect(codec.encode(codec.decode(bytes) as never)).toEqual(bytes);
+        expect(client.identifyAgentMarketplaceAccount(bytes)).toBe(
+            client.AgentMarketplaceAccount[account as keyof typeof client.AgentMarketplaceAccount],
+        );
+    });
+
+    it('knows the numbers that accounts store', () => {
+        expect({
+            agent_status: stored.StoredAgentStatus,
+            execution_status: stored.StoredExecutionStatus,
+            failure_reason: stored.StoredFailureReason,
+            dispute_outcome: stored.StoredDisputeOutcome,
+        }).toEqual(vectors<Json>('stored.json'));
+    });
+});
+
+type Build = (input: never) => Promise<Instruction>;
+
+const BUILDERS: { [instruction: string]: Build } = {
+    list_agent: client.getListAgentInstructionAsync,
+    open_execution: client.getOpenExecutionInstructionAsync,
+    open_execution_with_grant: client.getOpenExecutionWithGrantInstructionAsync,
+    complete_execution: client.getCompleteExecutionInstructionAsync,
+    fail_execution: client.getFailExecutionInstructionAsync,
+    refund_expired_execution: client.getRefundExpiredExecutionInstructionAsync,
+    grant_spending: client.getGrantSpendingInstructionAsync,
+};
+
+const BYTES = new Set(['execution_id', 'request_hash', 'result_hash', 'metadata_hash']);
+
+/** An input of a vector in the client's own types. A key that has to sign becomes a signer. */
+function input(name: string, value: Json, signs: (address: string) => boolean): unknown {
+    if (name === 'reason') return client.FailureReason[value as keyof typeof client.FailureReason];
+    if (typeof value !== 'string') return value;
+    if (BYTES.has(name)) return new Uint8Array(Buffer.from(value, 'hex'));
+    if (/^-?[0-9]+$/.test(value)) return BigInt(value);
+    if (name !== 'session_key' && signs(value)) return createNoopSigner(value as Address);
+    return value;
+}
+
+describe('instructions', () => {
+    it.each(vectors<InstructionVector[]>('instructions.json'))(
+        'builds $instruction as the Rust builders do',
+        async ({ instruction, inputs, program, accounts, data }) => {
+            const build = BUILDERS[instruction];
+            if (build === undefined) throw new Error(`no builder for ${instruction}`);
+            const signs = (address: string) => accounts.some((meta) => meta.signer && meta.address === address);
+            const given = Object.entries(inputs).map(([name, value]) => [camel(name), input(name, value, signs)]);
+            if (typeof inputs['session_key'] === 'string' && signs(inputs['session_key'])) {
+                given.push(['sessionKey', createNoopSigner(inputs['session_key'] as Address)]);
+            }
+            const built = await build(Object.fromEntries(given) as never);
+            expect(built.programAddress).toBe(program);
+            const metas = (built.accounts ?? []).map(({ address, role }) => ({
+                address,
+                signer: isSignerRole(role),
+                writable: isWritableRole(role),
+            }));
+            expect(metas).toEqual(accounts);
+            expect(built.data).toEqual(base64(data));
+        },
+    );
+});
