@@ -1,1 +1,24 @@
+//! The gateway: takes a paid call, opens its escrow with the caller's session key, sends it to the
+//! creator, believes only a result whose signature verifies, and settles or refunds it on chain.
+//!
+//! [`api::router`] answers requests; [`run`] takes up executions that were left behind. Both work on
+//! leased rows of one database, so any number of gateways can share it.
+#![forbid(unsafe_code)]
 
+mod agents;
+pub mod api;
+pub mod config;
+pub mod content;
+mod creator;
+mod engine;
+mod request;
+mod snapshot;
+mod state;
+mod terms;
+mod worker;
+
+pub use config::{GatewayConfig, Limits};
+pub use content::{ContentError, ContentStore};
+pub use creator::MAX_RESULT_BYTES;
+pub use state::{Gateway, GatewayError};
+pub use worker::run;

@@ -497,13 +497,14 @@ impl Executions {
         took(updated.rows_affected())
     }
 
-    /// settling → completed, and counted for the API key.
+    /// result_stored or settling → completed, and counted for the API key. From result_stored if somebody
+    /// else settled the very same result.
     pub async fn completed(&self, lease: Lease) -> Step {
         let mut transaction = self.pool.begin().await?;
         let row = sqlx::query!(
             "UPDATE executions
              SET state = 'completed', finished_at = now(), updated_at = now(), lease_owner = NULL, lease_until = NULL
-             WHERE record = $1 AND lease_owner = $2 AND state = 'settling'
+             WHERE record = $1 AND lease_owner = $2 AND state IN ('result_stored', 'settling')
              RETURNING session_key, amount",
             lease.record.to_string(),
             lease.token,
@@ -516,14 +517,14 @@ impl Executions {
         Ok(transaction.commit().await?)
     }
 
-    /// pending … settling → refunding, with the reason. After settling only if it is certain that no
+    /// pending … refunding → refunding, with the reason. After settling only if it is certain that no
     /// settlement landed or will.
     pub async fn refunding(&self, lease: Lease, failure: &Failure) -> Step {
         let updated = sqlx::query!(
             "UPDATE executions
              SET state = 'refunding', failure_reason = $3, error_status = $4, error_code = $5, error_message = $6,
                  updated_at = now()
-             WHERE record = $1 AND lease_owner = $2 AND state IN ('pending', 'running', 'result_stored', 'settling')",
+             WHERE record = $1 AND lease_owner = $2 AND state IN ('pending', 'running', 'result_stored', 'settling', 'refunding')",
             lease.record.to_string(),
             lease.token,
             failure.reason.map(i16::from),
@@ -593,6 +594,19 @@ impl Executions {
                 })
             })
             .collect()
+    }
+
+    /// The metadata document with that hash, if it has been fetched for that agent.
+    pub async fn document(&self, agent: &Pubkey, sha256: &[u8; 32]) -> Result<Option<Value>, StoreError> {
+        let row = sqlx::query!(
+            r#"SELECT document AS "document!" FROM agent_metadata
+               WHERE agent = $1 AND sha256 = $2 AND document IS NOT NULL"#,
+            agent.to_string(),
+            sha256.as_slice(),
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(row.map(|row| row.document))
     }
 
     /// The execution with that record.

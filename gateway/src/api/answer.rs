@@ -1,0 +1,117 @@
+//! Answers to a call (specification 2.4 and 4.1), from what is stored: a replay says the same.
+
+use std::time::Duration;
+
+use axum::{
+    Json,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use crtx_http::{ApiError, ErrorCode, Links};
+use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
+use crtx_store::executions::{Call, Delivered, Failure};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::engine::{Ended, REFUNDED};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ExecuteStatus {
+    /// Escrow confirmed, task dispatched.
+    Pending,
+    /// The agent has answered; settlement is still under way.
+    Running,
+    /// Delivered and settled.
+    Completed,
+}
+
+/// A delivered and settled result (specification 2.4).
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct ExecuteAnswer {
+    pub execution_id: Uuid,
+    pub status: ExecuteStatus,
+    pub result: String,
+    /// `sha256:` and the hex SHA-256 of the result; committed on chain.
+    pub result_hash: String,
+    /// USDC deducted.
+    #[schema(value_type = f64)]
+    pub cost_usdc: UsdcBase,
+    /// Only if the creator's service reported them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_used: Option<u64>,
+    /// From dispatch to the delivery of the result.
+    pub execution_time_ms: u64,
+    /// The `ExecutionRecord` on a chain explorer.
+    pub on_chain_record: String,
+    /// The full result by its hash.
+    pub ipfs_url: String,
+    /// The creator's reasoning trace, if given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub steps: Option<Value>,
+}
+
+/// A call that is not finished yet; poll `GET /v1/executions/{execution_id}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct StatusAnswer {
+    pub execution_id: Uuid,
+    pub status: ExecuteStatus,
+}
+
+impl ExecuteAnswer {
+    pub fn new(call: &Call, delivered: &Delivered, links: &Links) -> Self {
+        let hash = ResultHash(delivered.hash);
+        Self {
+            execution_id: call.execution_id,
+            status: ExecuteStatus::Completed,
+            result: delivered.result.clone(),
+            result_hash: hash.to_string(),
+            cost_usdc: call.amount,
+            tokens_used: delivered.tokens_used,
+            execution_time_ms: delivered.execution_time_ms,
+            on_chain_record: links.account(&call.record),
+            ipfs_url: links.content(&hash),
+            steps: delivered.steps.clone(),
+        }
+    }
+}
+
+/// An asynchronous call whose escrow is confirmed.
+pub fn pending(execution_id: Uuid) -> Response {
+    Json(StatusAnswer { execution_id, status: ExecuteStatus::Pending }).into_response()
+}
+
+/// The error that is stored for the execution.
+pub fn failure(call: &Call, failure: &Failure) -> ApiError {
+    let code = ErrorCode::parse(&failure.code).unwrap_or(ErrorCode::ExecutionFailed);
+    let error = ApiError::new(code, failure.message.clone()).with_execution(call.execution_id);
+    if code == ErrorCode::Unavailable { error.with_retry_after(Duration::from_secs(1)) } else { error }
+}
+
+/// The answer to a synchronous call that ended so.
+pub fn ended(call: &Call, ended: &Ended, links: &Links) -> Result<Response, ApiError> {
+    match ended {
+        Ended::Completed(delivered) => Ok(Json(ExecuteAnswer::new(call, delivered, links)).into_response()),
+        Ended::StillSettling => {
+            let answer = StatusAnswer { execution_id: call.execution_id, status: ExecuteStatus::Running };
+            Ok((StatusCode::ACCEPTED, Json(answer)).into_response())
+        }
+        Ended::Failed(stored) | Ended::NotOpened(stored) => Err(failure(call, stored)),
+        Ended::RefundPending(stored) => {
+            let mut error = failure(call, stored);
+            error.message = error.message.replace(REFUNDED, "the refund is under way");
+            Err(error)
+        }
+        Ended::OpeningUnknown => Err(interrupted(call.execution_id)),
+    }
+}
+
+/// Nobody knows yet what becomes of the call, but it is stored and will be resolved.
+pub fn interrupted(execution_id: Uuid) -> ApiError {
+    let message = "the call could not be followed to its end; it is stored and will be settled or refunded: poll the \
+                   execution, or retry with the same Idempotency-Key";
+    ApiError::new(ErrorCode::Unavailable, message).with_execution(execution_id).with_retry_after(Duration::from_secs(2))
+}

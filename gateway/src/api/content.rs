@@ -1,0 +1,61 @@
+//! `GET /ipfs/{cid}`: content by its hash.
+
+use axum::{
+    body::Bytes,
+    extract::State,
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use crtx_http::{ApiError, ApiPath, ErrorBody, ErrorCode};
+use crtx_protocol::content::{cid_of, parse_cid};
+
+use crate::state::Gateway;
+
+/// The content of a CID: a result or a listing's metadata document. It can never change.
+#[utoipa::path(
+    get,
+    path = "/ipfs/{cid}",
+    operation_id = "get_content",
+    tag = "content",
+    params(("cid" = String, Path, description = "CIDv1, raw codec, sha2-256")),
+    responses(
+        (status = 200, description = "The bytes", body = String, content_type = "text/plain"),
+        (status = 304, description = "What `If-None-Match` names is still right, as it always is"),
+        (status = 400, description = "`invalid_request`: not such a CID", body = ErrorBody),
+        (status = 404, description = "`not_found`: not stored here", body = ErrorBody),
+    ),
+)]
+pub async fn get(
+    State(gateway): State<Gateway>,
+    ApiPath(cid): ApiPath<String>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let hash = parse_cid(&cid).map_err(|error| ApiError::invalid("cid", format!("is {error}")))?;
+    let content = gateway.content().get(&hash).await.map_err(ApiError::internal)?;
+    let content = content.ok_or_else(|| ApiError::new(ErrorCode::NotFound, "this content is not stored here"))?;
+    let tag = format!("\"{}\"", cid_of(&hash));
+    if headers.get_all(header::IF_NONE_MATCH).iter().any(|sent| sent.as_bytes() == tag.as_bytes()) {
+        return Ok((StatusCode::NOT_MODIFIED, content_headers(&tag)).into_response());
+    }
+    let kind = content_type(&content);
+    Ok((content_headers(&tag), [(header::CONTENT_TYPE, kind)], content).into_response())
+}
+
+/// Creators write what is served here: it must never run as a page of this origin.
+fn content_headers(tag: &str) -> [(HeaderName, HeaderValue); 5] {
+    let tag = HeaderValue::from_str(tag).unwrap_or(HeaderValue::from_static(""));
+    [
+        (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable")),
+        (header::ETAG, tag),
+        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox")),
+        (header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")),
+    ]
+}
+
+fn content_type(content: &Bytes) -> HeaderValue {
+    HeaderValue::from_static(match std::str::from_utf8(content) {
+        Ok(_) => "text/plain; charset=utf-8",
+        Err(_) => "application/octet-stream",
+    })
+}

@@ -1,0 +1,228 @@
+//! `POST /v1/agents/{agent_id}/execute`.
+
+use std::time::{Duration, Instant};
+
+use axum::{
+    body::{Bytes, to_bytes},
+    extract::{Request, State},
+    http::{HeaderName, HeaderValue},
+    response::{IntoResponse, Response},
+};
+use crtx_http::{ApiError, ApiPath, AuthState, Caller, ErrorBody, ErrorCode, auth::authenticate};
+use crtx_store::executions::{Call, Execution, Lease, Reservation, State as ExecutionState};
+use solana_pubkey::Pubkey;
+use tokio::sync::watch;
+
+use super::answer;
+use crate::{
+    engine::{Clock, Ended, Stage},
+    request::{self, Accepted, ExecuteBody},
+    state::Gateway,
+};
+
+const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+
+/// What an idempotency key that was used before means for this call.
+enum Known {
+    /// The answer it had.
+    Answer(Result<Response, ApiError>),
+    /// It came to nothing and cost nothing: try again.
+    Retry,
+}
+
+/// Pays an agent for one call and returns its verified result.
+#[utoipa::path(
+    post,
+    path = "/v1/agents/{agent_id}/execute",
+    operation_id = "execute_agent",
+    tag = "executions",
+    security(("api_key" = [])),
+    params(
+        ("agent_id" = String, Path, description = "Address of the listing"),
+        ("Idempotency-Key" = Option<String>, Header,
+            description = "1 to 255 visible ASCII characters. A retry with the same key and body never pays twice."),
+    ),
+    request_body = ExecuteBody,
+    responses(
+        (status = 200, description = "Delivered and settled; with `async`, only id and `pending`", body = answer::ExecuteAnswer),
+        (status = 202, description = "The result is good, settlement is still under way", body = answer::StatusAnswer),
+        (status = 400, description = "`invalid_request`", body = ErrorBody),
+        (status = 401, description = "`unauthorized`", body = ErrorBody),
+        (status = 402, description = "`insufficient_balance`", body = ErrorBody),
+        (status = 403, description = "`forbidden`: the key's on-chain grant does not allow it", body = ErrorBody),
+        (status = 404, description = "`agent_not_found`", body = ErrorBody),
+        (status = 408, description = "`execution_timeout`; refunded", body = ErrorBody),
+        (status = 409, description = "`conflict`: idempotency key in use", body = ErrorBody),
+        (status = 422, description = "`agent_paused`", body = ErrorBody),
+        (status = 500, description = "`execution_failed`; refunded", body = ErrorBody),
+        (status = 503, description = "`unavailable`: retry with the same idempotency key", body = ErrorBody),
+    ),
+)]
+pub async fn execute(State(gateway): State<Gateway>, ApiPath(agent_id): ApiPath<String>, request: Request) -> Response {
+    let started = Instant::now();
+    let mut clock = Clock::default();
+    let answer = answer_call(&gateway, &agent_id, request, &mut clock).await;
+    let mut response = answer.unwrap_or_else(IntoResponse::into_response);
+    response.headers_mut().insert(SERVER_TIMING, server_timing(started.elapsed(), clock));
+    response
+}
+
+async fn answer_call(
+    gateway: &Gateway,
+    agent_id: &str,
+    request: Request,
+    clock: &mut Clock,
+) -> Result<Response, ApiError> {
+    let (parts, body) = request.into_parts();
+    let caller = authenticate(&parts.headers, gateway.pool(), gateway.network()).await?;
+    let agent: Pubkey = agent_id.parse().map_err(|_| ApiError::agent_not_found(agent_id))?;
+    let accepted = Accepted::parse(&agent, &read(gateway, body).await?)?;
+    let idempotency_key = request::idempotency_key(&parts.headers)?;
+    if let Some(key) = &idempotency_key
+        && let Some(Known::Answer(answer)) = known(gateway, &caller, key, &accepted).await?
+    {
+        return answer;
+    }
+    let call = prepare(gateway, &caller, &agent, accepted, idempotency_key, clock).await?;
+    let lease = match reserve(gateway, &call).await? {
+        Ok(lease) => lease,
+        Err(answer) => return answer,
+    };
+    let stages = gateway.start(lease, call.clone(), caller);
+    if call.is_async {
+        follow_to_opening(gateway, &call, stages, clock).await
+    } else {
+        follow(gateway, &call, stages, clock).await
+    }
+}
+
+async fn read(gateway: &Gateway, body: axum::body::Body) -> Result<Bytes, ApiError> {
+    let limit = gateway.parts().config.limits.max_body_bytes;
+    to_bytes(body, limit)
+        .await
+        .map_err(|_| ApiError::invalid_request(format!("the body must arrive whole and hold at most {limit} bytes")))
+}
+
+/// What is stored under the idempotency key.
+async fn known(gateway: &Gateway, caller: &Caller, key: &str, accepted: &Accepted) -> Result<Option<Known>, ApiError> {
+    let id = request::execution_id(&caller.wallet, Some(key));
+    let record = gateway.parts().instructions.addresses.execution(&caller.wallet, id.as_bytes());
+    let execution = gateway.parts().executions.get(&record).await?;
+    Ok(execution.map(|execution| recall(gateway, &execution, &accepted.body_hash)))
+}
+
+fn recall(gateway: &Gateway, execution: &Execution, body_hash: &[u8; 32]) -> Known {
+    let call = &execution.call;
+    if call.body_hash != *body_hash {
+        let message = "the Idempotency-Key was used with another agent, task, parameters or mode";
+        let error = ApiError::new(ErrorCode::Conflict, message).with_execution(call.execution_id);
+        return Known::Answer(Err(error));
+    }
+    let paid = execution.opened_at.is_some();
+    match (execution.state, &execution.delivered, &execution.failure) {
+        (ExecutionState::Failed | ExecutionState::Reserved, ..) if !paid => Known::Retry,
+        _ if call.is_async && paid => Known::Answer(Ok(answer::pending(call.execution_id))),
+        (ExecutionState::Completed, Some(delivered), _) => {
+            let links = &gateway.parts().config.links;
+            Known::Answer(Ok(axum::Json(answer::ExecuteAnswer::new(call, delivered, links)).into_response()))
+        }
+        (ExecutionState::Failed, _, Some(failure)) => Known::Answer(Err(answer::failure(call, failure))),
+        _ => Known::Answer(Err(in_progress(call))),
+    }
+}
+
+fn in_progress(call: &Call) -> ApiError {
+    ApiError::new(ErrorCode::Conflict, "a call with this Idempotency-Key is still in progress")
+        .with_execution(call.execution_id)
+        .with_retry_after(Duration::from_secs(1))
+}
+
+/// Everything that can be refused before money moves.
+async fn prepare(
+    gateway: &Gateway,
+    caller: &Caller,
+    agent: &Pubkey,
+    accepted: Accepted,
+    idempotency_key: Option<String>,
+    clock: &mut Clock,
+) -> Result<Call, ApiError> {
+    let parts = gateway.parts();
+    let terms = clock.chain(parts.terms(caller, agent)).await?;
+    let document = parts.documents.get(agent, &terms.listing.metadata_hash).await?;
+    document.check(&accepted.request.parameters)?;
+    let execution_id = request::execution_id(&caller.wallet, idempotency_key.as_deref());
+    Ok(Call {
+        record: parts.instructions.addresses.execution(&caller.wallet, execution_id.as_bytes()),
+        execution_id,
+        caller: caller.wallet,
+        agent: *agent,
+        session_key: caller.session_key,
+        idempotency_key,
+        body_hash: accepted.body_hash,
+        is_async: accepted.is_async,
+        request: accepted.request,
+        request_hash: accepted.request_hash,
+        amount: terms.price,
+        timeout_seconds: terms.listing.timeout_seconds,
+        endpoint: document.endpoint.clone(),
+    })
+}
+
+/// The right to go on with the call, or the answer that somebody else's going on with it means.
+async fn reserve(gateway: &Gateway, call: &Call) -> Result<Result<Lease, Result<Response, ApiError>>, ApiError> {
+    let executions = &gateway.parts().executions;
+    match executions.reserve(call).await? {
+        Reservation::New(lease) => Ok(Ok(lease)),
+        Reservation::Existing(execution) => match recall(gateway, &execution, &call.body_hash) {
+            Known::Answer(answer) => Ok(Err(answer)),
+            Known::Retry => Ok(executions.retry(call).await?.ok_or_else(|| Err(in_progress(call)))),
+        },
+    }
+}
+
+/// The asynchronous answer: as soon as the escrow is confirmed.
+async fn follow_to_opening(
+    gateway: &Gateway,
+    call: &Call,
+    mut stages: watch::Receiver<Stage>,
+    clock: &mut Clock,
+) -> Result<Response, ApiError> {
+    let stage = stages.wait_for(|stage| !matches!(stage, Stage::Opening)).await.map(|stage| stage.clone());
+    match stage {
+        Ok(Stage::Ended(ended, spent)) if matches!(*ended, Ended::NotOpened(_) | Ended::OpeningUnknown) => {
+            clock.add(spent);
+            answer::ended(call, &ended, &gateway.parts().config.links)
+        }
+        Ok(_) => Ok(answer::pending(call.execution_id)),
+        Err(_) => Err(answer::interrupted(call.execution_id)),
+    }
+}
+
+async fn follow(
+    gateway: &Gateway,
+    call: &Call,
+    mut stages: watch::Receiver<Stage>,
+    clock: &mut Clock,
+) -> Result<Response, ApiError> {
+    let stage = stages.wait_for(|stage| matches!(stage, Stage::Ended(..))).await.map(|stage| stage.clone());
+    match stage {
+        Ok(Stage::Ended(ended, spent)) => {
+            clock.add(spent);
+            answer::ended(call, &ended, &gateway.parts().config.links)
+        }
+        _ => Err(answer::interrupted(call.execution_id)),
+    }
+}
+
+/// `gateway`, `creator` and `chain` in milliseconds; together the time the call took.
+fn server_timing(total: Duration, clock: Clock) -> HeaderValue {
+    let gateway = total.saturating_sub(clock.chain).saturating_sub(clock.creator);
+    let ms = |duration: Duration| duration.as_secs_f64() * 1_000.0;
+    let text = format!(
+        "gateway;dur={:.3}, creator;dur={:.3}, chain;dur={:.3}",
+        ms(gateway),
+        ms(clock.creator),
+        ms(clock.chain)
+    );
+    HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
+}

@@ -1,0 +1,137 @@
+//! The `crtx-gateway` service: configured by flags and environment, stopped by Ctrl-C or SIGTERM.
+
+use std::{net::SocketAddr, path::PathBuf, sync::Arc};
+
+use anyhow::{Context, Result};
+use clap::{Parser, ValueEnum};
+use crtx_gateway::{Gateway, GatewayConfig, Limits};
+use crtx_http::{Links, outbound::OutboundPolicy};
+use crtx_protocol::{address::Addresses, api_key::KeyNetwork};
+use solana_keypair::Keypair;
+use solana_pubkey::Pubkey;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+/// Takes paid calls and serves content.
+#[derive(Parser)]
+#[command(version)]
+struct Options {
+    /// Where to listen.
+    #[arg(long, env = "CRTX_LISTEN", default_value = "127.0.0.1:8081")]
+    listen: SocketAddr,
+    #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
+    database_url: String,
+    #[arg(long, env = "CRTX_DATABASE_CONNECTIONS", default_value_t = 32)]
+    database_connections: u32,
+    #[arg(long, env = "CRTX_RPC_URL")]
+    rpc_url: String,
+    #[arg(long, env = "CRTX_PROGRAM_ID", default_value_t = agent_marketplace::ID)]
+    program_id: Pubkey,
+    #[arg(long, env = "CRTX_USDC_MINT")]
+    usdc_mint: Pubkey,
+    /// Key pair file (a JSON array of 64 numbers) of the program's gateway authority.
+    #[arg(long, env = "CRTX_GATEWAY_KEYPAIR")]
+    keypair: PathBuf,
+    #[arg(long, env = "CRTX_NETWORK", value_enum)]
+    network: Network,
+    /// URL under which clients reach this service: content is linked below it.
+    #[arg(long, env = "CRTX_PUBLIC_URL")]
+    public_url: String,
+    /// Explorer page of an account, with `{address}` in it. Left out: the public explorer of the network.
+    #[arg(long, env = "CRTX_EXPLORER_URL")]
+    explorer_url: Option<String>,
+    /// Folder of the content store.
+    #[arg(long, env = "CRTX_CONTENT_DIR")]
+    content_dir: PathBuf,
+    /// Offered for each compute unit, in millionths of a lamport.
+    #[arg(long, env = "CRTX_COMPUTE_UNIT_PRICE", default_value_t = 0)]
+    compute_unit_price: u64,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Network {
+    Mainnet,
+    Devnet,
+    /// Also calls http endpoints and addresses of this machine.
+    Local,
+}
+
+impl Options {
+    fn links(&self) -> Result<Links> {
+        let content = format!("{}/ipfs", self.public_url.trim_end_matches('/'));
+        let explorer = match (&self.explorer_url, self.network) {
+            (Some(url), _) => url.as_str(),
+            (None, Network::Local) => return Ok(Links::local(&self.public_url, &self.rpc_url)),
+            (None, Network::Mainnet) => "https://explorer.solana.com/address/{address}",
+            (None, Network::Devnet) => "https://explorer.solana.com/address/{address}?cluster=devnet",
+        };
+        Ok(Links::new(explorer, &content)?)
+    }
+
+    fn config(&self) -> Result<GatewayConfig> {
+        Ok(GatewayConfig {
+            rpc_url: self.rpc_url.clone(),
+            addresses: Addresses::new(self.program_id),
+            usdc_mint: self.usdc_mint,
+            keypair: Arc::new(read_keypair(&self.keypair)?),
+            network: match self.network {
+                Network::Mainnet => KeyNetwork::Live,
+                Network::Devnet | Network::Local => KeyNetwork::Test,
+            },
+            outbound: match self.network {
+                Network::Mainnet | Network::Devnet => OutboundPolicy::STRICT,
+                Network::Local => OutboundPolicy::LOCAL,
+            },
+            links: self.links()?,
+            content_dir: self.content_dir.clone(),
+            limits: Limits { compute_unit_price: self.compute_unit_price, ..Limits::default() },
+        })
+    }
+}
+
+fn read_keypair(path: &std::path::Path) -> Result<Keypair> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let not_a_keypair = || format!("{} does not hold a key pair", path.display());
+    let bytes: Vec<u8> = serde_json::from_str(&text).with_context(not_a_keypair)?;
+    Keypair::try_from(bytes.as_slice()).with_context(not_a_keypair)
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let options = Options::parse();
+    let pool = crtx_store::connect(&options.database_url, options.database_connections).await?;
+    crtx_store::migrate(&pool).await?;
+    let gateway = Gateway::new(options.config()?, pool)?;
+    let listener =
+        TcpListener::bind(options.listen).await.with_context(|| format!("cannot listen on {}", options.listen))?;
+    tracing::info!(address = %options.listen, authority = %gateway.authority(), "ready");
+
+    let shutdown = CancellationToken::new();
+    let worker = tokio::spawn(crtx_gateway::run(gateway.clone(), shutdown.clone()));
+    let router = crtx_gateway::api::router(gateway).merge(crtx_http::docs::router(crtx_gateway::api::openapi()));
+    axum::serve(listener, crtx_http::finish(router)).with_graceful_shutdown(stop_signal(shutdown)).await?;
+    worker.await?;
+    Ok(())
+}
+
+/// Ends with Ctrl-C or SIGTERM, and tells the worker.
+async fn stop_signal(shutdown: CancellationToken) {
+    let interrupt = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        let terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate());
+        match terminate {
+            Ok(mut terminate) => tokio::select! {
+                _ = interrupt => {}
+                _ = terminate.recv() => {}
+            },
+            Err(_) => drop(interrupt.await),
+        }
+    }
+    #[cfg(not(unix))]
+    drop(interrupt.await);
+    shutdown.cancel();
+}

@@ -1,0 +1,164 @@
+//! What a caller sends: body, `Idempotency-Key`, and what both mean. Checked before anything is done.
+
+use axum::http::HeaderMap;
+use crtx_http::{ApiError, extract::parse_json};
+use crtx_protocol::{execution_id, request_hash};
+use crtx_store::executions::Request;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+use solana_pubkey::Pubkey;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
+const MAX_IDEMPOTENCY_KEY_BYTES: usize = 255;
+
+/// Body of `POST /v1/agents/{agent_id}/execute` (specification 4.1).
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExecuteBody {
+    /// Free text; not empty.
+    task: String,
+    /// Matches the agent's `input_schema`. Left out: an empty object.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    parameters: Option<Map<String, Value>>,
+    /// Answer as soon as the escrow is confirmed.
+    #[serde(default, rename = "async")]
+    is_async: Option<bool>,
+}
+
+/// A request that is complete in itself; whether the agent accepts it is another question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Accepted {
+    pub request: Request,
+    pub is_async: bool,
+    pub request_hash: [u8; 32],
+    /// What an idempotency key is bound to: agent, task, parameters and mode.
+    pub body_hash: [u8; 32],
+}
+
+#[derive(Serialize)]
+struct Bound<'a> {
+    agent_id: String,
+    r#async: bool,
+    parameters: &'a Map<String, Value>,
+    task: &'a str,
+}
+
+impl Accepted {
+    /// Reads a body. Every failure is 400 and names what is wrong.
+    pub fn parse(agent: &Pubkey, bytes: &[u8]) -> Result<Self, ApiError> {
+        // A derived reader would take an array for the fields in their order.
+        let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+        if first.is_some_and(|byte| *byte != b'{') {
+            return Err(ApiError::invalid_request("the body must be a JSON object"));
+        }
+        let body: ExecuteBody = parse_json(bytes)?;
+        if body.task.is_empty() {
+            return Err(ApiError::invalid("task", "must not be empty"));
+        }
+        let request = Request { task: body.task, parameters: body.parameters.unwrap_or_default() };
+        let is_async = body.is_async.unwrap_or(false);
+        let bad_number =
+            |error| ApiError::invalid("parameters", format!("holds a number that JSON cannot express: {error}"));
+        let request_hash = request_hash::of(&request.task, &request.parameters).map_err(bad_number)?;
+        let bound = Bound {
+            agent_id: agent.to_string(),
+            r#async: is_async,
+            parameters: &request.parameters,
+            task: &request.task,
+        };
+        let body_hash = Sha256::digest(serde_json_canonicalizer::to_vec(&bound).map_err(bad_number)?).into();
+        Ok(Self { request, is_async, request_hash, body_hash })
+    }
+}
+
+/// The `Idempotency-Key` header, if it was sent: 1 to 255 visible ASCII characters, once.
+pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+    let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let bytes = value.as_bytes();
+    let good = (1..=MAX_IDEMPOTENCY_KEY_BYTES).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_graphic);
+    if !good || values.next().is_some() {
+        return Err(ApiError::invalid("Idempotency-Key", "must be sent once, with 1 to 255 visible ASCII characters"));
+    }
+    Ok(Some(String::from_utf8_lossy(bytes).into_owned()))
+}
+
+/// The execution's id: from the wallet and its idempotency key, or random.
+pub fn execution_id(wallet: &Pubkey, idempotency_key: Option<&str>) -> Uuid {
+    idempotency_key.map_or_else(execution_id::random, |key| execution_id::from_idempotency_key(wallet, key))
+}
+
+#[cfg(test)]
+mod tests {
+    use crtx_http::ErrorCode;
+
+    use super::*;
+
+    const AGENT: Pubkey = Pubkey::new_from_array([1; 32]);
+
+    fn parse(body: &str) -> Result<Accepted, ApiError> {
+        Accepted::parse(&AGENT, body.as_bytes())
+    }
+
+    #[test]
+    fn a_body_is_bound_by_what_it_means_not_by_how_it_is_spelled() {
+        let a = parse(r#"{"task":"t","parameters":{"a":1.0,"b":"x"}}"#).expect("good");
+        let b = parse(r#"{ "parameters": {"b":"\u0078","a":1}, "task":"t", "async": false}"#).expect("good");
+        assert_eq!((a.body_hash, a.request_hash), (b.body_hash, b.request_hash));
+        assert_eq!(parse(r#"{"task":"t"}"#).expect("good"), parse(r#"{"task":"t","parameters":{}}"#).expect("good"));
+    }
+
+    #[test]
+    fn an_idempotency_key_is_bound_to_agent_task_parameters_and_mode() {
+        let body = r#"{"task":"t"}"#;
+        let hash = parse(body).expect("good").body_hash;
+        let other_agent = Accepted::parse(&Pubkey::new_from_array([2; 32]), body.as_bytes()).expect("good");
+        assert_ne!(other_agent.body_hash, hash);
+        for other in [r#"{"task":"u"}"#, r#"{"task":"t","async":true}"#, r#"{"task":"t","parameters":{"a":1}}"#] {
+            assert_ne!(parse(other).expect("good").body_hash, hash, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_malformed_body_is_refused_by_name() {
+        for (body, named) in [
+            ("", "body"),
+            ("[]", "object"),
+            (r#"["t"]"#, "object"),
+            ("null", "object"),
+            (r#"{"task":"#, "body"),
+            ("{}", "`task`"),
+            (r#"{"task":1}"#, "`task`"),
+            (r#"{"task":""}"#, "`task`"),
+            (r#"{"task":"t","parameters":[]}"#, "`parameters`"),
+            (r#"{"task":"t","async":"yes"}"#, "`async`"),
+            (r#"{"task":"t","more":1}"#, "`more`"),
+            (r#"{"task":"t","task":"u"}"#, "`task`"),
+        ] {
+            let error = parse(body).expect_err(body);
+            assert_eq!(error.code, ErrorCode::InvalidRequest, "{body}");
+            assert!(error.message.contains(named), "{body}: {}", error.message);
+        }
+        let deep = format!(r#"{{"task":"t","parameters":{{"a":{}{}}}}}"#, "[".repeat(5_000), "]".repeat(5_000));
+        assert_eq!(parse(&deep).expect_err("deep").code, ErrorCode::InvalidRequest);
+    }
+
+    #[test]
+    fn an_idempotency_key_is_short_visible_ascii() {
+        let read = |value: &[u8]| {
+            let mut headers = HeaderMap::new();
+            headers.insert(IDEMPOTENCY_KEY, axum::http::HeaderValue::from_bytes(value).expect("header"));
+            idempotency_key(&headers)
+        };
+        assert_eq!(idempotency_key(&HeaderMap::new()), Ok(None));
+        assert_eq!(read(b"order-7"), Ok(Some("order-7".to_owned())));
+        assert!(read(&[b'x'; 255]).is_ok());
+        for bad in [&b""[..], b"a b", b"\xc3\xa9", &[b'x'; 256]] {
+            assert!(read(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Whether a call may be opened, and at what price: read from the chain at one slot, just before. The
+//! program enforces all of it again; here it is told in words, before anything is signed.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use agent_marketplace::state::{AgentListing, AgentStatus, Config, SpendingGrant};
+use crtx_chain::{FetchedAccount, Layout, token::TokenAccount};
+use crtx_http::{ApiError, Caller, ErrorCode};
+use crtx_protocol::usdc::UsdcBase;
+use solana_pubkey::Pubkey;
+
+use crate::state::Parts;
+
+/// The agent's terms at the moment of the call.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    pub listing: AgentListing,
+    pub price: UsdcBase,
+}
+
+/// What the chain holds of everybody involved.
+struct Accounts {
+    config: Option<FetchedAccount>,
+    agent: Option<FetchedAccount>,
+    grant: Option<FetchedAccount>,
+    usdc: Option<FetchedAccount>,
+}
+
+impl Parts {
+    /// Reads everything that decides about the call in one request, and decides.
+    pub(crate) async fn terms(&self, caller: &Caller, agent: &Pubkey) -> Result<Terms, ApiError> {
+        let accounts = self.accounts_of(caller, agent).await?;
+        let listing = self.decode::<AgentListing>(accounts.agent.as_ref());
+        let listing = listing.ok_or_else(|| ApiError::agent_not_found(&agent.to_string()))?;
+        accounts.allow(self, caller, agent, &listing)?;
+        Ok(Terms { price: UsdcBase(listing.price), listing })
+    }
+
+    async fn accounts_of(&self, caller: &Caller, agent: &Pubkey) -> Result<Accounts, ApiError> {
+        let addresses = [
+            self.instructions.addresses.config(),
+            *agent,
+            self.instructions.addresses.grant(&caller.wallet, &caller.session_key),
+            self.instructions.usdc_of(&caller.wallet),
+        ];
+        let read = self.chain.accounts(&addresses).await.map_err(ApiError::unavailable)?;
+        let mut accounts = read.value.into_iter();
+        let mut next = || accounts.next().flatten();
+        Ok(Accounts { config: next(), agent: next(), grant: next(), usdc: next() })
+    }
+
+    /// An account of the program, if it is one and of that kind.
+    pub(crate) fn decode<A: Layout>(&self, account: Option<&FetchedAccount>) -> Option<A> {
+        let account = account.filter(|account| account.owner == self.instructions.addresses.program_id())?;
+        A::decode(&account.data).ok()
+    }
+}
+
+impl Accounts {
+    fn allow(&self, parts: &Parts, caller: &Caller, agent: &Pubkey, listing: &AgentListing) -> Result<(), ApiError> {
+        match listing.status() {
+            Some(AgentStatus::Active) => {}
+            Some(AgentStatus::Paused) => {
+                return Err(ApiError::new(ErrorCode::AgentPaused, "the agent is paused by its creator"));
+            }
+            Some(AgentStatus::Delisted) | None => return Err(ApiError::agent_not_found(&agent.to_string())),
+        }
+        let config = parts.decode::<Config>(self.config.as_ref());
+        let config = config.ok_or_else(|| ApiError::unavailable("the program is not configured"))?;
+        if config.paused != 0 {
+            return Err(ApiError::new(ErrorCode::Unavailable, "the marketplace takes no new calls for the moment"));
+        }
+        let grant = parts.decode::<SpendingGrant>(self.grant.as_ref());
+        let grant = grant.ok_or_else(|| forbidden("the key's wallet has not granted it any spending on chain"))?;
+        allow_by_grant(&grant, agent, listing.price, now_unix_s())?;
+        let spender = parts.instructions.addresses.spender(&caller.wallet);
+        allow_by_balance(self.usdc.as_ref(), &caller.wallet, &spender, UsdcBase(listing.price))
+    }
+}
+
+/// What the owner of the key signed on chain.
+fn allow_by_grant(grant: &SpendingGrant, agent: &Pubkey, price: u64, now_unix_s: i64) -> Result<(), ApiError> {
+    let price_text = UsdcBase(price);
+    if grant.revoked != 0 {
+        return Err(forbidden("the key's spending grant has been revoked on chain"));
+    }
+    if now_unix_s > grant.expires_at_unix_s {
+        return Err(forbidden("the key's spending grant has expired"));
+    }
+    let allowed = grant.allowed_agents();
+    if !allowed.is_empty() && !allowed.contains(agent) {
+        return Err(forbidden("the key's spending grant does not allow this agent"));
+    }
+    if price > grant.per_call_cap {
+        let cap = UsdcBase(grant.per_call_cap);
+        return Err(forbidden(&format!("the call costs {price_text} USDC; the key may spend {cap} USDC per call")));
+    }
+    let left = grant.total_cap.saturating_sub(grant.spent);
+    if price > left {
+        let left = UsdcBase(left);
+        return Err(forbidden(&format!("the call costs {price_text} USDC; the key may spend {left} USDC more in all")));
+    }
+    Ok(())
+}
+
+/// What the wallet holds, and what it lets its keys move.
+fn allow_by_balance(
+    account: Option<&FetchedAccount>,
+    wallet: &Pubkey,
+    spender: &Pubkey,
+    price: UsdcBase,
+) -> Result<(), ApiError> {
+    let account = account.and_then(|account| TokenAccount::decode(account).ok()).filter(|a| a.owner == *wallet);
+    let holding = UsdcBase(account.map_or(0, |account| account.amount));
+    let short = |problem: String| Err(ApiError::new(ErrorCode::InsufficientBalance, problem));
+    if holding < price {
+        return short(format!("the wallet holds {holding} USDC and {price} USDC is required"));
+    }
+    if account.is_some_and(|account| account.frozen) {
+        return short(format!("the wallet holds {holding} USDC in a frozen account and {price} USDC is required"));
+    }
+    let approved = account.and_then(|account| account.delegate).filter(|(delegate, _)| delegate == spender);
+    let approved = UsdcBase(approved.map_or(0, |(_, amount)| amount));
+    if approved < price {
+        return short(format!(
+            "the wallet holds {holding} USDC but lets its API keys move {approved} USDC of it, and {price} USDC is \
+             required: raise the token approval of the wallet's spender address"
+        ));
+    }
+    Ok(())
+}
+
+fn forbidden(problem: &str) -> ApiError {
+    ApiError::new(ErrorCode::Forbidden, problem)
+}
+
+pub(crate) fn now_unix_s() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytemuck::Zeroable;
+    use crtx_chain::token::TOKEN_PROGRAM_ID;
+
+    use super::*;
+
+    const WALLET: Pubkey = Pubkey::new_from_array([1; 32]);
+    const SPENDER: Pubkey = Pubkey::new_from_array([2; 32]);
+    const AGENT: Pubkey = Pubkey::new_from_array([3; 32]);
+
+    fn grant() -> SpendingGrant {
+        let mut grant = SpendingGrant::zeroed();
+        grant.per_call_cap = 100;
+        grant.total_cap = 1_000;
+        grant.spent = 850;
+        grant.expires_at_unix_s = 50;
+        grant
+    }
+
+    fn usdc(amount: u64, delegate: Option<(Pubkey, u64)>) -> FetchedAccount {
+        let account = TokenAccount { mint: Pubkey::default(), owner: WALLET, amount, delegate, frozen: false };
+        FetchedAccount { owner: TOKEN_PROGRAM_ID, lamports: 1, data: account.encode() }
+    }
+
+    #[test]
+    fn a_grant_allows_up_to_its_caps_until_it_expires() {
+        assert_eq!(allow_by_grant(&grant(), &AGENT, 100, 50), Ok(()));
+        let refused = |grant: SpendingGrant, price, now| {
+            let error = allow_by_grant(&grant, &AGENT, price, now).expect_err("refused");
+            assert_eq!(error.code, ErrorCode::Forbidden);
+            error.message
+        };
+        assert!(refused(grant(), 101, 50).contains("per call"));
+        assert!(refused(SpendingGrant { spent: 950, ..grant() }, 100, 50).contains("in all"));
+        assert!(refused(grant(), 100, 51).contains("expired"));
+        assert!(refused(SpendingGrant { revoked: 1, ..grant() }, 100, 50).contains("revoked"));
+    }
+
+    #[test]
+    fn a_grant_for_other_agents_does_not_allow_this_one() {
+        let mut limited = grant();
+        limited.allowed_agents[0] = WALLET;
+        limited.allowed_agents_len = 1;
+        assert!(allow_by_grant(&limited, &AGENT, 1, 0).is_err());
+        limited.allowed_agents[0] = AGENT;
+        assert_eq!(allow_by_grant(&limited, &AGENT, 1, 0), Ok(()));
+    }
+
+    #[test]
+    fn a_short_balance_names_holding_and_required() {
+        let price = UsdcBase(50_000);
+        let message = |account: Option<&FetchedAccount>| {
+            let error = allow_by_balance(account, &WALLET, &SPENDER, price).expect_err("short");
+            assert_eq!(error.code, ErrorCode::InsufficientBalance);
+            error.message
+        };
+        assert_eq!(message(None), "the wallet holds 0 USDC and 0.05 USDC is required");
+        let poor = usdc(49_999, Some((SPENDER, u64::MAX)));
+        assert_eq!(message(Some(&poor)), "the wallet holds 0.049999 USDC and 0.05 USDC is required");
+        let rich = usdc(50_000, Some((SPENDER, 50_000)));
+        assert_eq!(allow_by_balance(Some(&rich), &WALLET, &SPENDER, price), Ok(()));
+    }
+
+    #[test]
+    fn a_short_or_missing_approval_is_told_apart_from_a_short_balance() {
+        let price = UsdcBase(50_000);
+        for delegate in [None, Some((SPENDER, 49_999)), Some((WALLET, u64::MAX))] {
+            let error = allow_by_balance(Some(&usdc(60_000, delegate)), &WALLET, &SPENDER, price).expect_err("short");
+            assert!(error.message.contains("approval"), "{}", error.message);
+        }
+    }
+
+    #[test]
+    fn an_account_of_somebody_else_holds_nothing_for_this_wallet() {
+        let account = usdc(1_000_000, Some((SPENDER, 1_000_000)));
+        assert!(allow_by_balance(Some(&account), &AGENT, &SPENDER, UsdcBase(1)).is_err());
+    }
+}
