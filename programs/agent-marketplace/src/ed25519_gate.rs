@@ -145,6 +145,7 @@ const _: () = {
 };
 
 #[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "sizes of test data")]
 mod tests {
     use super::*;
 

@@ -59,10 +59,7 @@ impl World {
     }
 
     pub fn initialize_config(&self) -> Instruction {
-        build(
-            &self.initialize_config_accounts(),
-            &instruction::InitializeConfig { args: self.config_args() },
-        )
+        build(&self.initialize_config_accounts(), &instruction::InitializeConfig { args: self.config_args() })
     }
 
     // Listings.

@@ -80,11 +80,8 @@ fn a_listing_that_names_no_timeout_gets_sixty_seconds() {
 #[test]
 fn a_creator_lists_several_agents() {
     let mut world = World::new();
-    let second = Agent {
-        address: world.addresses.agent(&world.agent.creator.key(), 7),
-        index: 7,
-        ..world.agent.clone()
-    };
+    let second =
+        Agent { address: world.addresses.agent(&world.agent.creator.key(), 7), index: 7, ..world.agent.clone() };
     world.list(&second, world.list_args(&second));
     assert_eq!(world.listing(&second).index, 7);
     assert_ne!(second.address, world.agent.address);
@@ -230,10 +227,8 @@ fn tokens_that_were_not_reported_stay_unreported() {
     let mut world = World::new();
     let execution = world.opened();
     let args = ix::CompleteExecutionArgs { tokens_used: None, ..complete_args() };
-    let settle = build(
-        &world.complete_accounts(&execution),
-        &agent_marketplace::instruction::CompleteExecution { args },
-    );
+    let settle =
+        build(&world.complete_accounts(&execution), &agent_marketplace::instruction::CompleteExecution { args });
     let proof = world.proof(&execution).instruction();
     world.must(&[proof, settle], &[&world.gateway.keypair.insecure_clone()]);
     assert_eq!(world.record(&execution).reported_tokens(), None);
@@ -254,10 +249,9 @@ fn a_price_whose_fee_is_below_a_base_unit_goes_to_the_creator_whole() {
 #[test]
 fn a_failure_refunds_everything_at_once() {
     let mut world = World::new();
-    for (reporter, reason) in [
-        (world.gateway.clone(), FailureReason::Timeout),
-        (world.agent.creator.clone(), FailureReason::CreatorFailed),
-    ] {
+    for (reporter, reason) in
+        [(world.gateway.clone(), FailureReason::Timeout), (world.agent.creator.clone(), FailureReason::CreatorFailed)]
+    {
         let execution = world.opened();
         let mut accounts = world.fail_accounts(&execution);
         accounts.authority = reporter.key();
@@ -309,11 +303,9 @@ fn lamports_sent_ahead_to_an_address_do_not_block_its_creation() {
         world.svm.airdrop(&execution.record, lamports).expect("an airdrop");
         assert_ok(world.open(&execution));
         let agent = world.new_agent();
-        for address in [
-            agent.address,
-            world.addresses.escrow(&agent.address),
-            world.addresses.collateral(&agent.address),
-        ] {
+        for address in
+            [agent.address, world.addresses.escrow(&agent.address), world.addresses.collateral(&agent.address)]
+        {
             world.svm.airdrop(&address, lamports).expect("an airdrop");
         }
         world.list(&agent, world.list_args(&agent));
