@@ -3,3 +3,4 @@
 
 #[cfg(feature = "localnet")]
 pub mod localnet;
+pub mod logs;

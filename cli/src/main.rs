@@ -1,2 +1,35 @@
 //! The `crtx` command.
-fn main() {}
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use crtx_cli::logs;
+
+/// Pay-per-call AI agents on Solana: a marketplace on your machine, and proofs anybody can repeat
+#[derive(Debug, Parser)]
+#[command(name = "crtx", version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start the whole marketplace on this machine
+    #[cfg(feature = "localnet")]
+    Up(crtx_cli::localnet::up::UpArgs),
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let cli = Cli::parse();
+    logs::start();
+    let outcome = match cli.command {
+        #[cfg(feature = "localnet")]
+        Command::Up(arguments) => crtx_cli::localnet::up::run(arguments).await.map(|()| ExitCode::SUCCESS),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("crtx: {error:#}");
+        ExitCode::FAILURE
+    })
+}

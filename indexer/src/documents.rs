@@ -99,7 +99,8 @@ impl Fetcher {
     pub async fn round(&self) -> Result<usize, StoreError> {
         let wanted = store::wanted(&self.pool, WANTED_PER_ROUND).await?;
         let results: Vec<Result<bool, StoreError>> =
-            futures::stream::iter(wanted.iter().map(|wanted| self.look_after(wanted)))
+            futures::stream::iter(wanted)
+                .map(async |wanted| self.look_after(&wanted).await)
                 .buffer_unordered(CONCURRENT_FETCHES)
                 .collect()
                 .await;

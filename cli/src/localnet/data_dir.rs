@@ -40,7 +40,10 @@ impl DataDir {
         let marker = path.join(MARKER);
         if !marker.exists() {
             if fs::read_dir(&path)?.next().is_some() {
-                bail!("{} is not empty and not a data directory of crtx; choose another with --data-dir", path.display());
+                bail!(
+                    "{} is not empty and not a data directory of crtx; choose another with --data-dir",
+                    path.display()
+                );
             }
             fs::write(&marker, MARKER_TEXT)?;
         }

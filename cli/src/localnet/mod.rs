@@ -4,3 +4,8 @@ pub mod chain;
 pub mod data_dir;
 pub mod demo;
 pub mod keys;
+pub mod progress;
+pub mod ready;
+pub mod setup;
+pub mod signals;
+pub mod up;

@@ -9,6 +9,7 @@ mod convert;
 pub mod error;
 pub mod executions;
 pub mod indexer_status;
+pub mod local_network;
 pub mod metadata;
 pub mod mirror;
 pub mod reads;

@@ -33,7 +33,7 @@ use self::{
     store::{ChainDir, Position, SavedChain},
 };
 
-pub use self::store::replace as replace_file;
+pub use self::{blocks::now_unix_ms, store::replace as replace_file};
 
 const START_LIMIT: Duration = Duration::from_secs(20);
 const STOP_LIMIT: Duration = Duration::from_secs(5);

@@ -93,7 +93,10 @@ fn conformance_target(endpoint: &str) -> Metadata {
             }),
             &[],
         ),
-        output_schema: object(json!({"behaviour": {"type": "string"}, "task": {"type": "string"}}), &["behaviour", "task"]),
+        output_schema: object(
+            json!({"behaviour": {"type": "string"}, "task": {"type": "string"}}),
+            &["behaviour", "task"],
+        ),
     }
 }
 

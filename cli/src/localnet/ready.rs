@@ -1,0 +1,131 @@
+//! What `crtx up` prints when everything runs: one JSON line for scripts, a page for people.
+
+use std::path::PathBuf;
+
+use crtx_protocol::usdc::UsdcBase;
+use serde::Serialize;
+
+/// The JSON line. Its keys are a promise to scripts.
+#[derive(Clone, Debug, Serialize)]
+pub struct Ready {
+    pub base_url: String,
+    pub api_key: String,
+    pub unfunded_api_key: String,
+    pub wallet: String,
+    pub rpc_url: String,
+    pub ws_url: String,
+    pub program_id: String,
+    pub usdc_mint: String,
+    pub database_url: String,
+    pub content_dir: PathBuf,
+    pub ready_ms: u64,
+    pub agents: Vec<ReadyAgent>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct ReadyAgent {
+    pub agent_id: String,
+    pub name: String,
+    pub price_per_call_usdc: UsdcBase,
+    pub endpoint: String,
+}
+
+impl Ready {
+    /// The page for people, ending with a call that works when pasted.
+    pub fn page(&self) -> String {
+        let mut lines = vec![
+            format!("crtx is ready after {} ms. Ctrl-C stops everything.", self.ready_ms),
+            String::new(),
+            format!("  API        {}   (description: {}/docs)", self.base_url, self.base_url),
+            format!("  API key    {}", self.api_key),
+            format!("  wallet     {}   (demo, 1 000 USDC at first)", self.wallet),
+            format!("  Solana RPC {}   WebSocket {}", self.rpc_url, self.ws_url),
+            format!("  program    {}   USDC mint {}", self.program_id, self.usdc_mint),
+            format!("  database   {}", self.database_url),
+            format!("  content    {}", self.content_dir.display()),
+            String::new(),
+            "  agents".to_owned(),
+        ];
+        for agent in &self.agents {
+            lines.push(format!(
+                "    {:<20} {:>6} USDC  {}  {}",
+                agent.name, agent.price_per_call_usdc, agent.agent_id, agent.endpoint
+            ));
+        }
+        lines.extend([String::new(), "Buy a result:".to_owned(), String::new(), self.curl()]);
+        lines.join("\n")
+    }
+
+    fn curl(&self) -> String {
+        let agent = self.agents.first().map(|agent| agent.agent_id.as_str()).unwrap_or_default();
+        format!(
+            "curl -sS {}/v1/agents/{agent}/execute -H 'Authorization: Bearer {}' -H 'Content-Type: application/json' \
+             -d '{{\"task\": \"Paid by the call. Proven by the hash.\"}}'",
+            self.base_url, self.api_key
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ready() -> Ready {
+        let agent = ReadyAgent {
+            agent_id: "agent1".to_owned(),
+            name: "text-stats".to_owned(),
+            price_per_call_usdc: UsdcBase(10_000),
+            endpoint: "http://127.0.0.1:1/text-stats/execute".to_owned(),
+        };
+        let text = |name: &str| name.to_owned();
+        Ready {
+            base_url: text("http://127.0.0.1:8080"),
+            api_key: text("crtx_test_1"),
+            unfunded_api_key: text("crtx_test_2"),
+            wallet: text("w"),
+            rpc_url: text("r"),
+            ws_url: text("s"),
+            program_id: text("p"),
+            usdc_mint: text("m"),
+            database_url: text("d"),
+            content_dir: PathBuf::from("/c"),
+            ready_ms: 7,
+            agents: vec![agent],
+        }
+    }
+
+    #[test]
+    fn the_json_line_has_the_promised_keys_in_their_order() {
+        let line = serde_json::to_string(&ready()).expect("json");
+        assert!(!line.contains('\n'));
+        let keys = [
+            "base_url",
+            "api_key",
+            "unfunded_api_key",
+            "wallet",
+            "rpc_url",
+            "ws_url",
+            "program_id",
+            "usdc_mint",
+            "database_url",
+            "content_dir",
+            "ready_ms",
+            "agents",
+            "agent_id",
+            "name",
+            "price_per_call_usdc",
+            "endpoint",
+        ];
+        let places: Vec<_> = keys.iter().map(|key| line.find(&format!("\"{key}\":")).expect(key)).collect();
+        assert!(places.is_sorted(), "{line}");
+        assert!(line.contains("\"price_per_call_usdc\":0.01"), "{line}");
+    }
+
+    #[test]
+    fn the_page_ends_with_a_call_of_the_first_agent() {
+        let page = ready().page();
+        let last = page.lines().last().expect("a line");
+        assert!(last.starts_with("curl -sS http://127.0.0.1:8080/v1/agents/agent1/execute"), "{last}");
+        assert!(last.contains("Bearer crtx_test_1") && !page.contains("crtx_test_2"));
+    }
+}

@@ -1,0 +1,275 @@
+//! Sets the marketplace up on the local network, through the transactions that anybody would send:
+//! mint, configuration, wallets, listings, grants. Every step looks first at what the chain has, so a
+//! second run sends only what is missing or has changed.
+
+use std::time::Duration;
+
+use agent_marketplace::{
+    instructions::{GrantSpendingArgs, InitializeConfigArgs, ListAgentArgs, MetadataRef, UpdateListingArgs},
+    state::{AgentListing, Config, SpendingGrant},
+};
+use anyhow::{Context, anyhow, bail};
+use crtx_chain::{
+    ChainClient, Instructions, Outcome, ProgramAccount, SignedTransaction,
+    token::{self, TOKEN_PROGRAM_ID, TokenAccount, USDC_DECIMALS},
+};
+use crtx_gateway::content::ContentStore;
+use crtx_protocol::{content::cid_of, fee::DEFAULT_FEE_BPS, usdc::BASE_UNITS_PER_USDC};
+use solana_instruction::{AccountMeta, Instruction};
+use solana_keypair::Keypair;
+use solana_pubkey::Pubkey;
+use solana_sdk_ids::system_program;
+use solana_signer::Signer;
+
+use super::{
+    chain::Chain,
+    demo::{DEMO_AGENTS, DemoAgent},
+    keys::{Caller, Keys},
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const SOL: u64 = 1_000_000_000;
+const MINT_LEN: u64 = 82;
+const CREATOR_NAME: &str = "crtx demo creator";
+
+/// What the wallets start with.
+const DEMO_USDC: u64 = 1_000 * BASE_UNITS_PER_USDC;
+const CREATOR_USDC: u64 = 100 * BASE_UNITS_PER_USDC;
+
+/// What an API key of the local network may spend.
+const PER_CALL_CAP: u64 = 10 * BASE_UNITS_PER_USDC;
+const TOTAL_CAP: u64 = 1_000_000 * BASE_UNITS_PER_USDC;
+const GRANT_LIFE_S: i64 = 365 * 24 * 3_600;
+/// A grant that ends sooner than this is renewed at start.
+const GRANT_RENEWAL_S: i64 = 30 * 24 * 3_600;
+
+/// An agent as it is on chain now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedAgent {
+    pub agent_id: Pubkey,
+    pub name: &'static str,
+    /// USDC base units.
+    pub price: u64,
+    pub endpoint: String,
+}
+
+pub struct Setup<'a> {
+    pub chain: &'a ChainClient,
+    pub instructions: Instructions,
+    pub keys: &'a Keys,
+    pub content: &'a ContentStore,
+    pub creator_port: u16,
+}
+
+/// Gives SOL to whoever pays fees and rent here and has less than one left.
+pub async fn fund(network: &Chain, client: &ChainClient, keys: &Keys) -> anyhow::Result<()> {
+    let wallets = [&keys.admin, &keys.gateway_authority, &keys.creator, &keys.demo.wallet, &keys.unfunded.wallet]
+        .map(Signer::pubkey);
+    let accounts = client.accounts(&wallets).await?.value;
+    for (wallet, account) in wallets.iter().zip(accounts) {
+        if account.is_none_or(|account| account.lamports < SOL) {
+            let lamports = if *wallet == keys.gateway_authority.pubkey() { 10_000 } else { 100 };
+            network.fund(wallet, SOL.saturating_mul(lamports))?;
+        }
+    }
+    Ok(())
+}
+
+impl Setup<'_> {
+    /// Everything, in the order in which it depends on each other.
+    pub async fn run(&self) -> anyhow::Result<Vec<ListedAgent>> {
+        self.mint().await.context("the local USDC mint")?;
+        self.config().await.context("the marketplace's configuration")?;
+        let mut listed = Vec::new();
+        for agent in &DEMO_AGENTS {
+            listed.push(self.listing(agent).await.with_context(|| format!("the listing of {}", agent.name))?);
+        }
+        for caller in [&self.keys.demo, &self.keys.unfunded] {
+            self.grant(caller).await.context("a spending grant")?;
+        }
+        Ok(listed)
+    }
+
+    /// Mint, token accounts, first balances.
+    async fn mint(&self) -> anyhow::Result<()> {
+        let (keys, mint) = (self.keys, self.keys.usdc_mint.pubkey());
+        if self.chain.account(&mint).await?.value.is_some() {
+            return Ok(());
+        }
+        let payer = keys.admin.pubkey();
+        let lamports = self.chain.rpc().get_minimum_balance_for_rent_exemption(usize::try_from(MINT_LEN)?).await?;
+        let mut instructions = vec![create_account(&payer, &mint, lamports), initialize_mint(&mint, &payer)];
+        for wallet in [&keys.treasury_owner, &keys.creator, &keys.demo.wallet, &keys.unfunded.wallet] {
+            instructions.push(token::create_associated_token_account(&payer, &wallet.pubkey(), &mint));
+        }
+        for (wallet, amount) in [(&keys.creator, CREATOR_USDC), (&keys.demo.wallet, DEMO_USDC)] {
+            let account = self.instructions.usdc_of(&wallet.pubkey());
+            instructions.push(mint_to(&mint, &account, &payer, amount));
+        }
+        self.send(&instructions, &[&keys.admin, &keys.usdc_mint]).await
+    }
+
+    async fn config(&self) -> anyhow::Result<()> {
+        let keys = self.keys;
+        let addresses = &self.instructions.addresses;
+        if let Some(ProgramAccount::Config(config)) = self.decoded(&addresses.config()).await? {
+            return match config.usdc_mint == self.instructions.usdc_mint {
+                true => Ok(()),
+                false => bail!("the chain was set up with another USDC mint; `crtx up --fresh` starts over"),
+            };
+        }
+        let args = InitializeConfigArgs {
+            admin: keys.admin.pubkey(),
+            resolver: keys.admin.pubkey(),
+            gateway_authority: keys.gateway_authority.pubkey(),
+            treasury_owner: keys.treasury_owner.pubkey(),
+            fee_bps: DEFAULT_FEE_BPS,
+            dispute_window_s: Config::DEFAULT_DISPUTE_WINDOW_S,
+            settle_grace_s: Config::DEFAULT_SETTLE_GRACE_S,
+            collateral_tiers: Config::DEFAULT_COLLATERAL_TIERS,
+        };
+        let config = self.instructions.initialize_config(&keys.admin.pubkey(), args);
+        self.send(&[config], &[&keys.admin]).await?;
+        let profile = self.instructions.upsert_creator_profile(&keys.creator.pubkey(), CREATOR_NAME);
+        self.send(&[profile], &[&keys.creator]).await
+    }
+
+    async fn listing(&self, agent: &DemoAgent) -> anyhow::Result<ListedAgent> {
+        let creator = self.keys.creator.pubkey();
+        let address = self.instructions.addresses.agent(&creator, agent.index);
+        let metadata = self.store_metadata(agent).await?;
+        let price = match self.decoded(&address).await? {
+            None => {
+                self.list(agent, metadata).await?;
+                agent.price
+            }
+            Some(ProgramAccount::AgentListing(listing)) => {
+                self.refresh(&address, &listing, metadata).await?;
+                listing.price
+            }
+            Some(_) => bail!("its address holds another kind of account"),
+        };
+        Ok(ListedAgent { agent_id: address, name: agent.name, price, endpoint: agent.endpoint(self.creator_port) })
+    }
+
+    /// The document is named by its hash, so the chain says which one is meant.
+    async fn store_metadata(&self, agent: &DemoAgent) -> anyhow::Result<MetadataRef> {
+        let document = serde_json::to_vec(&agent.metadata(self.creator_port))?;
+        let hash = self.content.put(document).await?;
+        Ok(MetadataRef { hash: hash.0, uri: format!("ipfs://{}", cid_of(&hash)) })
+    }
+
+    async fn list(&self, agent: &DemoAgent, metadata: MetadataRef) -> anyhow::Result<()> {
+        let tiers = &Config::DEFAULT_COLLATERAL_TIERS;
+        let tier = tiers.iter().find(|tier| agent.price <= tier.max_price).context("no collateral tier")?;
+        let args = ListAgentArgs {
+            index: agent.index,
+            result_key: self.result_key(),
+            price: agent.price,
+            timeout_seconds: agent.timeout_seconds,
+            collateral: tier.collateral,
+            metadata_hash: metadata.hash,
+            metadata_uri: metadata.uri,
+        };
+        let list = self.instructions.list_agent(&self.keys.creator.pubkey(), args);
+        self.send(&[list], &[&self.keys.creator]).await
+    }
+
+    /// The demo creator's port may have changed since the listing was written.
+    async fn refresh(&self, address: &Pubkey, listing: &AgentListing, metadata: MetadataRef) -> anyhow::Result<()> {
+        if listing.metadata_hash == metadata.hash {
+            return Ok(());
+        }
+        let args = UpdateListingArgs { price: None, timeout_seconds: None, result_key: None, metadata: Some(metadata) };
+        let update = self.instructions.update_listing(&self.keys.creator.pubkey(), address, args);
+        self.send(&[update], &[&self.keys.creator]).await
+    }
+
+    /// The wallet approves its spender address once, and grants the API key what it may spend.
+    async fn grant(&self, caller: &Caller) -> anyhow::Result<()> {
+        let wallet = caller.wallet.pubkey();
+        let addresses = &self.instructions.addresses;
+        let (usdc, spender) = (self.instructions.usdc_of(&wallet), addresses.spender(&wallet));
+        let now = self.chain_time().await?;
+        let granted = match self.decoded(&addresses.grant(&wallet, &caller.session_key())).await? {
+            Some(ProgramAccount::SpendingGrant(grant)) => is_long_lived(&grant, now),
+            _ => false,
+        };
+        let account = self.chain.account(&usdc).await?.value.context("the wallet has no USDC account")?;
+        let approved = TokenAccount::decode(&account)?.delegate.is_some_and(|(delegate, _)| delegate == spender);
+        if granted && approved {
+            return Ok(());
+        }
+        let args = GrantSpendingArgs {
+            session_key: caller.session_key(),
+            per_call_cap: PER_CALL_CAP,
+            total_cap: TOTAL_CAP,
+            expires_at_unix_s: now.saturating_add(GRANT_LIFE_S),
+            allowed_agents: vec![],
+        };
+        let approve = token::approve(&usdc, &self.instructions.usdc_mint, &spender, &wallet, TOTAL_CAP);
+        self.send(&[approve, self.instructions.grant_spending(&wallet, args)], &[&caller.wallet]).await
+    }
+
+    fn result_key(&self) -> Pubkey {
+        Pubkey::new_from_array(self.keys.result_key.verifying_key().to_bytes())
+    }
+
+    async fn decoded(&self, address: &Pubkey) -> anyhow::Result<Option<ProgramAccount>> {
+        let Some(account) = self.chain.account(address).await?.value else { return Ok(None) };
+        let decoded = ProgramAccount::decode(&account.data);
+        Ok(Some(decoded.with_context(|| format!("account {address} is not of this program's version"))?))
+    }
+
+    /// `Clock::unix_timestamp`.
+    async fn chain_time(&self) -> anyhow::Result<i64> {
+        let clock = self.chain.account(&solana_sdk_ids::sysvar::clock::ID).await?.value;
+        let bytes = clock.and_then(|clock| clock.data.get(32..40).and_then(|bytes| bytes.try_into().ok()));
+        Ok(i64::from_le_bytes(bytes.context("the chain has no clock")?))
+    }
+
+    async fn send(&self, instructions: &[Instruction], signers: &[&Keypair]) -> anyhow::Result<()> {
+        let blockhash = self.chain.recent_blockhash().await?;
+        let signed = SignedTransaction::sign(instructions, signers, blockhash)?;
+        match self.chain.send_and_confirm(&signed, PATIENCE).await {
+            Outcome::Confirmed { error: None, .. } => Ok(()),
+            Outcome::Confirmed { error: Some(error), .. } => Err(anyhow!("the transaction failed: {error}")),
+            Outcome::Expired | Outcome::Unknown => bail!("the transaction was not confirmed"),
+        }
+    }
+}
+
+/// Revoked on purpose counts as granted: `up` does not undo what the wallet decided.
+fn is_long_lived(grant: &SpendingGrant, now: i64) -> bool {
+    grant.revoked == 1 || grant.expires_at_unix_s > now.saturating_add(GRANT_RENEWAL_S)
+}
+
+fn create_account(payer: &Pubkey, mint: &Pubkey, lamports: u64) -> Instruction {
+    let mut data = 0u32.to_le_bytes().to_vec();
+    data.extend_from_slice(&lamports.to_le_bytes());
+    data.extend_from_slice(&MINT_LEN.to_le_bytes());
+    data.extend_from_slice(TOKEN_PROGRAM_ID.as_ref());
+    let accounts = vec![AccountMeta::new(*payer, true), AccountMeta::new(*mint, true)];
+    Instruction { program_id: system_program::ID, accounts, data }
+}
+
+/// `InitializeMint2`, without a freeze authority.
+fn initialize_mint(mint: &Pubkey, authority: &Pubkey) -> Instruction {
+    let mut data = vec![20, USDC_DECIMALS];
+    data.extend_from_slice(authority.as_ref());
+    data.push(0);
+    Instruction { program_id: TOKEN_PROGRAM_ID, accounts: vec![AccountMeta::new(*mint, false)], data }
+}
+
+/// `MintToChecked`.
+fn mint_to(mint: &Pubkey, account: &Pubkey, authority: &Pubkey, amount: u64) -> Instruction {
+    let mut data = vec![14];
+    data.extend_from_slice(&amount.to_le_bytes());
+    data.push(USDC_DECIMALS);
+    let accounts = vec![
+        AccountMeta::new(*mint, false),
+        AccountMeta::new(*account, false),
+        AccountMeta::new_readonly(*authority, true),
+    ];
+    Instruction { program_id: TOKEN_PROGRAM_ID, accounts, data }
+}

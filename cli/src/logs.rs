@@ -1,0 +1,13 @@
+//! Logs go to standard error, warnings and errors unless `RUST_LOG` says otherwise.
+
+use std::io::IsTerminal;
+
+use tracing_subscriber::EnvFilter;
+
+pub fn start() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    let colours = std::io::stderr().is_terminal();
+    // Fails only where a subscriber is set already, as in tests.
+    let _ =
+        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).try_init();
+}
