@@ -1,6 +1,13 @@
 //! A fresh, migrated database for each test, on the server that `CRTX_TEST_DATABASE_URL` names.
 //! Without that variable tests fail: a test that did not run must not look like one that passed.
-#![allow(clippy::expect_used, reason = "test support: a broken set-up ends the test with its reason")]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "test support: a broken set-up ends the test with its reason"
+)]
+
+pub mod fixtures;
 
 use std::{
     process,

@@ -1,0 +1,236 @@
+//! The mirror on a real PostgreSQL: rows move forward only, whatever the order in which they come.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests"
+)]
+
+use agent_marketplace::state::{AgentStatus, DisputeOutcome, ExecutionStatus};
+use crtx_store::{
+    mirror::{self, Batch, SnapshotMode},
+    reads,
+    testing::{TestDatabase, fixtures::*},
+};
+use proptest::prelude::*;
+use solana_pubkey::Pubkey;
+use uuid::Uuid;
+
+async fn stored_price(database: &TestDatabase, agent: &Pubkey) -> u64 {
+    reads::agent(database.pool(), agent).await.expect("read").expect("shown").summary.price.0
+}
+
+#[tokio::test]
+async fn a_newer_revision_wins_and_an_older_one_changes_nothing() {
+    let database = TestDatabase::create().await;
+    let mut listing = listing(wallet(1), 0);
+    listing.revision = 5;
+    let agent = show(database.pool(), listing, "agent", &["data"]).await;
+    listing.metadata_hash = crtx_protocol::result_hash::ResultHash::of(&document("agent", &["data"])).0;
+
+    listing.price = 1;
+    listing.revision = 4;
+    assert!(!put(database.pool(), &agent, 999, &listing).await, "an older revision at a later slot");
+    assert_eq!(stored_price(&database, &agent).await, 50_000);
+
+    listing.price = 2;
+    listing.revision = 6;
+    assert!(put(database.pool(), &agent, 3, &listing).await, "a newer revision, whatever its slot");
+    assert_eq!(stored_price(&database, &agent).await, 2);
+
+    assert!(!put(database.pool(), &agent, 3, &listing).await, "the same again");
+    assert!(put(database.pool(), &agent, 4, &listing).await, "the same revision seen later");
+}
+
+#[tokio::test]
+async fn the_newest_of_a_batch_is_written() {
+    let database = TestDatabase::create().await;
+    let agent = show(database.pool(), listing(wallet(1), 0), "agent", &["data"]).await;
+    let mut batch = Batch::default();
+    for (revision, price) in [(3, 30), (7, 70), (5, 50)] {
+        let mut listing = listing(wallet(1), 0);
+        listing.revision = revision;
+        listing.price = price;
+        batch.push(&agent, 20, &listing).expect("a row");
+    }
+    assert_eq!(mirror::apply_changes(database.pool(), &batch, 20).await.expect("applied"), 1);
+    assert_eq!(stored_price(&database, &agent).await, 70);
+}
+
+#[tokio::test]
+async fn every_kind_of_account_comes_back_as_it_went_in() {
+    let database = TestDatabase::create().await;
+    let agent = wallet(20);
+    let id = Uuid::from_u128(1);
+    let record_address = addresses().execution(&wallet(2), id.as_bytes());
+    let mut batch = Batch::default();
+    let mut config = <agent_marketplace::state::Config as bytemuck::Zeroable>::zeroed();
+    config.revision = 1;
+    config.fee_bps = 100;
+    config.collateral_tiers = agent_marketplace::state::Config::DEFAULT_COLLATERAL_TIERS;
+    batch.push(&wallet(30), 7, &config).expect("config");
+    batch.push(&wallet(31), 7, &profile(wallet(1), "Ada", true)).expect("profile");
+    batch.push(&agent, 7, &listing(wallet(1), 0)).expect("listing");
+    batch.push(&record_address, 7, &completed(record(wallet(2), agent, id), "r")).expect("record");
+    batch.push(&wallet(32), 7, &dispute(record_address, agent, wallet(2), DisputeOutcome::Open)).expect("dispute");
+    batch.push(&wallet(33), 7, &grant(wallet(2), wallet(3))).expect("grant");
+    mirror::resync(database.pool(), &batch, 7, Some("genesis"), SnapshotMode::Forward).await.expect("applied");
+
+    let found = mirror::compare(database.pool(), &batch).await.expect("compared");
+    assert_eq!((found.equal, found.differences), (6, vec![]));
+    let checkpoint = mirror::checkpoint(database.pool()).await.expect("read").expect("there");
+    assert_eq!((checkpoint.slot, checkpoint.genesis_hash.as_deref()), (7, Some("genesis")));
+}
+
+#[tokio::test]
+async fn the_audit_names_what_differs_and_what_is_missing() {
+    let database = TestDatabase::create().await;
+    let mut listing = listing(wallet(1), 0);
+    put(database.pool(), &wallet(20), 7, &listing).await;
+    listing.price += 1;
+    listing.timeout_seconds += 1;
+    let mut batch = Batch::default();
+    batch.push(&wallet(20), 8, &listing).expect("a row");
+    batch.push(&wallet(21), 8, &listing).expect("a row");
+    let mut found = mirror::compare(database.pool(), &batch).await.expect("compared");
+    found.differences.sort_by(|a, b| a.columns.cmp(&b.columns));
+    assert_eq!(found.differences[0].columns, Vec::<String>::new());
+    assert_eq!(found.differences[0].address, wallet(21).to_string());
+    assert_eq!(found.differences[1].columns, ["price", "timeout_seconds"]);
+}
+
+#[tokio::test]
+async fn accounts_that_a_snapshot_lacks_are_found_and_marked_but_not_deleted() {
+    let database = TestDatabase::create().await;
+    let kept = show(database.pool(), listing(wallet(1), 0), "kept", &["data"]).await;
+    let gone = show(database.pool(), listing(wallet(1), 1), "gone", &["data"]).await;
+    // Written by somebody who read it after the snapshot was taken.
+    let later = addresses().agent(&wallet(1), 2);
+    put(database.pool(), &later, 60, &listing(wallet(1), 2)).await;
+
+    let mut snapshot = Batch::default();
+    snapshot.push(&kept, 50, &listing(wallet(1), 0)).expect("a row");
+    mirror::resync(database.pool(), &snapshot, 50, None, SnapshotMode::Forward).await.expect("applied");
+    assert_eq!(mirror::missing_from(database.pool(), &snapshot, 50).await.expect("read"), [gone]);
+
+    assert_eq!(mirror::mark_closed(database.pool(), &[gone, later], 55).await.expect("marked"), 1);
+    assert_eq!(reads::agent(database.pool(), &gone).await.expect("read"), None);
+    assert_eq!(mirror::counts(database.pool()).await.expect("counts").agents, 3);
+    assert_eq!(mirror::missing_from(database.pool(), &snapshot, 50).await.expect("read"), []);
+}
+
+#[tokio::test]
+async fn an_address_that_is_used_again_after_closing_starts_over() {
+    let database = TestDatabase::create().await;
+    let (caller, agent, id) = (wallet(2), wallet(20), Uuid::from_u128(1));
+    let address = addresses().execution(&caller, id.as_bytes());
+    put(database.pool(), &address, 10, &completed(record(caller, agent, id), "r")).await;
+    mirror::mark_closed(database.pool(), &[address], 20).await.expect("marked");
+    assert!(!put(database.pool(), &address, 15, &record(caller, agent, id)).await, "older than the closing");
+    assert!(put(database.pool(), &address, 30, &record(caller, agent, id)).await);
+    let execution = reads::execution(database.pool(), &caller, &id).await.expect("read").expect("there");
+    assert_eq!(execution.summary.status, reads::ExecutionStatus::Running);
+}
+
+#[tokio::test]
+async fn a_replacing_snapshot_leaves_nothing_of_the_old_chain_but_documents() {
+    let database = TestDatabase::create().await;
+    let old = show(database.pool(), listing(wallet(1), 0), "old", &["data"]).await;
+    let mut new = listing(wallet(1), 1);
+    new.revision = 1;
+    let address = addresses().agent(&wallet(1), 1);
+    let mut snapshot = Batch::default();
+    snapshot.push(&address, 2, &new).expect("a row");
+    mirror::resync(database.pool(), &snapshot, 2, Some("other"), SnapshotMode::Replace).await.expect("applied");
+    assert_eq!(reads::agent(database.pool(), &old).await.expect("read"), None);
+    assert_eq!(mirror::checkpoint(database.pool()).await.expect("read").expect("there").slot, 2);
+    // The same listing on the new chain finds its document.
+    show(database.pool(), listing(wallet(1), 0), "old", &["data"]).await;
+    assert!(reads::agent(database.pool(), &old).await.expect("read").is_some());
+}
+
+#[tokio::test]
+async fn unreadable_accounts_are_quarantined_until_they_can_be_read() {
+    let database = TestDatabase::create().await;
+    let address = wallet(20);
+    let mut batch = Batch::default();
+    batch.quarantine(&address, 5, vec![1, 2, 3], "no such\0discriminator").expect("kept");
+    mirror::apply_changes(database.pool(), &batch, 5).await.expect("applied");
+    assert_eq!(mirror::counts(database.pool()).await.expect("counts").quarantined, 1);
+    put(database.pool(), &address, 6, &listing(wallet(1), 0)).await;
+    assert_eq!(mirror::counts(database.pool()).await.expect("counts").quarantined, 0);
+}
+
+#[test]
+fn values_that_the_program_never_writes_are_refused() {
+    let mut bad_status = listing(wallet(1), 0);
+    bad_status.status = 9;
+    let mut bad_uri = listing(wallet(1), 0);
+    bad_uri.metadata_uri[0] = 0xff;
+    let mut bad_price = listing(wallet(1), 0);
+    bad_price.price = u64::MAX;
+    let mut bad_time = listing(wallet(1), 0);
+    bad_time.created_at_unix_s = i64::MAX;
+    for (listing, named) in
+        [(bad_status, "listing status"), (bad_uri, "metadata URI"), (bad_price, "price"), (bad_time, "created_at")]
+    {
+        let error = Batch::default().push(&wallet(20), 1, &listing).expect_err("refused").to_string();
+        assert!(error.contains(named), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn text_with_a_null_character_is_stored_without_it() {
+    let database = TestDatabase::create().await;
+    put(database.pool(), &wallet(31), 1, &profile(wallet(1), "A\0B", false)).await;
+    let agent = show(database.pool(), listing(wallet(1), 0), "agent", &["data"]).await;
+    let detail = reads::agent(database.pool(), &agent).await.expect("read").expect("shown");
+    assert_eq!(detail.creator_display_name.as_deref(), Some("A\u{fffd}B"));
+}
+
+#[tokio::test]
+async fn the_checkpoint_never_goes_back() {
+    let database = TestDatabase::create().await;
+    for (slot, expected) in [(5, 5), (9, 9), (7, 9)] {
+        mirror::apply_changes(database.pool(), &Batch::default(), slot).await.expect("applied");
+        assert_eq!(mirror::checkpoint(database.pool()).await.expect("read").expect("there").slot, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_delisted_agent_is_not_shown() {
+    let database = TestDatabase::create().await;
+    let mut delisted = listing(wallet(1), 0);
+    delisted.status = AgentStatus::Delisted as u8;
+    let agent = show(database.pool(), delisted, "agent", &["data"]).await;
+    assert_eq!(reads::agent(database.pool(), &agent).await.expect("read"), None);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// However updates are ordered and grouped, the last revision is what remains.
+    #[test]
+    fn any_order_of_updates_ends_in_the_newest_state(order in Just((1u64..=6).collect::<Vec<_>>()).prop_shuffle(), split in 0usize..6) {
+        tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
+            let database = TestDatabase::create().await;
+            let (caller, id) = (wallet(2), Uuid::from_u128(1));
+            let address = addresses().execution(&caller, id.as_bytes());
+            for revisions in [&order[..split], &order[split..]] {
+                let mut batch = Batch::default();
+                for revision in revisions {
+                    let mut record = record(caller, wallet(20), id);
+                    record.revision = *revision;
+                    record.amount = 1_000 * revision;
+                    record.status = if *revision == 6 { ExecutionStatus::Completed } else { ExecutionStatus::Open } as u8;
+                    batch.push(&address, 1, &record).expect("a row");
+                }
+                mirror::apply_changes(database.pool(), &batch, 1).await.expect("applied");
+            }
+            let execution = reads::execution(database.pool(), &caller, &id).await.expect("read").expect("there");
+            assert_eq!(execution.summary.cost.0, 6_000);
+            assert_eq!(execution.summary.status, reads::ExecutionStatus::Completed);
+        });
+    }
+}
