@@ -5,6 +5,9 @@ use litesvm::types::{TransactionMetadata, TransactionResult};
 use solana_instruction::error::InstructionError;
 use solana_transaction_error::TransactionError;
 
+/// Ways to bend an instruction's accounts, each with the error it has to end in.
+pub type Cases<'a, Accounts> = Vec<(Box<dyn Fn(&mut Accounts) + 'a>, MarketplaceError)>;
+
 /// Fails, with the logs, unless the transaction went through.
 #[track_caller]
 pub fn assert_ok(result: TransactionResult) -> TransactionMetadata {

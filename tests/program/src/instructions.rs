@@ -352,6 +352,164 @@ impl World {
     pub fn expire(&mut self, execution: &Execution) {
         self.set_time(self.record(execution).deadline_unix_s + 1);
     }
+
+    // Governance.
+
+    pub fn update_config(&self, args: args::UpdateConfigArgs) -> Instruction {
+        let accounts = accounts::UpdateConfig { admin: self.admin.key(), config: self.addresses.config() };
+        build(&accounts, &instruction::UpdateConfig { args })
+    }
+
+    pub fn nominate_admin(&self, nominee: &Pubkey) -> Instruction {
+        let accounts = accounts::NominateAdmin { admin: self.admin.key(), config: self.addresses.config() };
+        build(&accounts, &instruction::NominateAdmin { args: args::NominateAdminArgs { nominee: *nominee } })
+    }
+
+    pub fn accept_admin(&self, nominee: &Pubkey) -> Instruction {
+        let accounts = accounts::AcceptAdmin { nominee: *nominee, config: self.addresses.config() };
+        build(&accounts, &instruction::AcceptAdmin {})
+    }
+
+    pub fn set_paused(&self, paused: bool) -> Instruction {
+        let accounts = accounts::SetPaused { admin: self.admin.key(), config: self.addresses.config() };
+        build(&accounts, &instruction::SetPaused { args: args::SetPausedArgs { paused } })
+    }
+
+    pub fn verify_creator(&self, wallet: &Pubkey, verified: bool) -> Instruction {
+        let accounts = accounts::VerifyCreator {
+            admin: self.admin.key(),
+            config: self.addresses.config(),
+            profile: self.addresses.creator_profile(wallet),
+        };
+        build(&accounts, &instruction::VerifyCreator { args: args::VerifyCreatorArgs { verified } })
+    }
+
+    // Collateral and the end of a listing.
+
+    pub fn deposit_accounts(&self, agent: &Agent) -> accounts::DepositCollateral {
+        accounts::DepositCollateral {
+            creator: agent.creator.key(),
+            config: self.addresses.config(),
+            agent: agent.address,
+            collateral_vault: self.addresses.collateral(&agent.address),
+            creator_token: agent.creator.token,
+            usdc_mint: self.mint,
+            token_program: TOKEN_PROGRAM_ID,
+        }
+    }
+
+    pub fn deposit_collateral(&self, agent: &Agent, amount: u64) -> Instruction {
+        let args = args::DepositCollateralArgs { amount };
+        build(&self.deposit_accounts(agent), &instruction::DepositCollateral { args })
+    }
+
+    pub fn delist_agent(&self, agent: &Agent) -> Instruction {
+        let accounts = accounts::DelistAgent { creator: agent.creator.key(), agent: agent.address };
+        build(&accounts, &instruction::DelistAgent {})
+    }
+
+    pub fn withdraw_accounts(&self, agent: &Agent) -> accounts::WithdrawCollateral {
+        accounts::WithdrawCollateral {
+            creator: agent.creator.key(),
+            config: self.addresses.config(),
+            agent: agent.address,
+            collateral_vault: self.addresses.collateral(&agent.address),
+            creator_token: agent.creator.token,
+            usdc_mint: self.mint,
+            token_program: TOKEN_PROGRAM_ID,
+        }
+    }
+
+    pub fn withdraw_collateral(&self, agent: &Agent) -> Instruction {
+        build(&self.withdraw_accounts(agent), &instruction::WithdrawCollateral {})
+    }
+
+    pub fn close_agent_accounts(&self, agent: &Agent) -> accounts::CloseAgent {
+        accounts::CloseAgent {
+            creator: agent.creator.key(),
+            config: self.addresses.config(),
+            agent: agent.address,
+            escrow: self.addresses.escrow(&agent.address),
+            collateral_vault: self.addresses.collateral(&agent.address),
+            creator_token: agent.creator.token,
+            usdc_mint: self.mint,
+            token_program: TOKEN_PROGRAM_ID,
+            event_authority: event_authority(),
+            program: PROGRAM_ID,
+        }
+    }
+
+    pub fn close_agent(&self, agent: &Agent) -> Instruction {
+        build(&self.close_agent_accounts(agent), &instruction::CloseAgent {})
+    }
+
+    // Disputes and the end of a record.
+
+    pub fn dispute_accounts(&self, execution: &Execution) -> accounts::OpenDispute {
+        accounts::OpenDispute {
+            caller: execution.caller.key(),
+            payer: self.payer.key(),
+            agent: execution.agent.address,
+            record: execution.record,
+            dispute: self.addresses.dispute(&execution.record),
+            system_program: system_program::ID,
+        }
+    }
+
+    pub fn open_dispute(&self, execution: &Execution) -> Instruction {
+        build(&self.dispute_accounts(execution), &instruction::OpenDispute { args: dispute_args() })
+    }
+
+    /// A completed execution that its caller disputes.
+    #[track_caller]
+    pub fn disputed(&mut self) -> Execution {
+        let execution = self.completed();
+        let dispute = self.open_dispute(&execution);
+        self.must(&[dispute], &[&execution.caller.keypair]);
+        execution
+    }
+
+    pub fn resolve_accounts(&self, execution: &Execution) -> accounts::ResolveDispute {
+        accounts::ResolveDispute {
+            resolver: self.resolver.key(),
+            config: self.addresses.config(),
+            agent: execution.agent.address,
+            record: execution.record,
+            dispute: self.addresses.dispute(&execution.record),
+            collateral_vault: self.addresses.collateral(&execution.agent.address),
+            caller_token: execution.caller.token,
+            treasury_token: self.treasury.token,
+            usdc_mint: self.mint,
+            token_program: TOKEN_PROGRAM_ID,
+        }
+    }
+
+    pub fn resolve_dispute(&self, execution: &Execution, upheld: bool, slash: u64) -> Instruction {
+        let args = args::ResolveDisputeArgs { upheld, slash, resolution_hash: [0x55; 32] };
+        build(&self.resolve_accounts(execution), &instruction::ResolveDispute { args })
+    }
+
+    /// The resolver decides.
+    pub fn resolve(&mut self, execution: &Execution, upheld: bool, slash: u64) -> TransactionResult {
+        let resolve = self.resolve_dispute(execution, upheld, slash);
+        self.send(&[resolve], &[&self.resolver.keypair.insecure_clone()])
+    }
+
+    pub fn close_execution_accounts(&self, execution: &Execution) -> accounts::CloseExecution {
+        accounts::CloseExecution {
+            config: self.addresses.config(),
+            record: execution.record,
+            rent_payer: self.payer.key(),
+            dispute: self.addresses.dispute(&execution.record),
+            dispute_rent_payer: self.payer.key(),
+            event_authority: event_authority(),
+            program: PROGRAM_ID,
+        }
+    }
+
+    pub fn close_execution(&self, execution: &Execution) -> Instruction {
+        build(&self.close_execution_accounts(execution), &instruction::CloseExecution {})
+    }
 }
 
 /// The result hash that the world's settlements commit to.
@@ -359,4 +517,8 @@ pub const RESULT_HASH: [u8; 32] = [0xab; 32];
 
 pub fn complete_args() -> args::CompleteExecutionArgs {
     args::CompleteExecutionArgs { result_hash: RESULT_HASH, execution_time_ms: 1_234, tokens_used: Some(567) }
+}
+
+pub fn dispute_args() -> args::OpenDisputeArgs {
+    args::OpenDisputeArgs { evidence_hash: [0x44; 32], evidence_uri: "https://example.com/evidence".to_owned() }
 }

@@ -6,7 +6,6 @@
 //! program is p-token there, and the rent sysvar has the SIMD-0194 layout.
 #![expect(
     clippy::arithmetic_side_effects,
-    clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::result_large_err,

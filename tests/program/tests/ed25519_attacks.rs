@@ -2,6 +2,8 @@
 //! of its own. The chain's Ed25519 program runs for real in front of each settlement, so a proof that
 //! reaches the program's gate is one that the chain accepted.
 
+#![expect(clippy::expect_used, reason = "a test: a panic is a failure")]
+
 use agent_marketplace::{instruction, state::*};
 use crtx_program_tests::{instructions::*, proof::THIS, proxy::*, *};
 use crtx_protocol::result_text;
@@ -61,7 +63,7 @@ fn an_instruction_of_another_program_is_no_proof() {
     data.extend_from_slice(&0u64.to_le_bytes());
     let accounts = vec![AccountMeta::new(from, true), AccountMeta::new(from, true)];
     let transfer = Instruction { program_id: system, accounts, data };
-    assert_refused(&mut world, &[transfer.clone()], &execution, MarketplaceError::Ed25519WrongProgram);
+    assert_refused(&mut world, std::slice::from_ref(&transfer), &execution, MarketplaceError::Ed25519WrongProgram);
     assert_refused(&mut world, &[through_proxy(transfer)], &execution, MarketplaceError::Ed25519WrongProgram);
 }
 

@@ -1,5 +1,4 @@
 //! What the program is for: every instruction of the paid call, done right, exact to the base unit.
-#![expect(clippy::arithmetic_side_effects, reason = "a test: a panic is a failure")]
 
 use agent_marketplace::{event::AgentListed, instructions as ix, state::*};
 use anchor_lang::{AnchorDeserialize, Discriminator};
