@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use sqlx::{Connection, PgConnection, Postgres, migrate::MigrateDatabase};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, Command};
 use url::form_urlencoded::byte_serialize;
 
 pub use self::{
@@ -46,6 +46,8 @@ exit $status
 /// A running private cluster. Dropping it also stops the server, without waiting for it.
 pub struct Cluster {
     child: Child,
+    /// The server ends when this closes. Kept apart from `child`, whose `wait` would close it.
+    leash: Option<ChildStdin>,
     place: Place,
 }
 
@@ -70,6 +72,7 @@ impl Cluster {
             initialise(binaries, &place).await?;
         }
         let mut child = spawn(binaries, &place)?;
+        let leash = child.stdin.take();
         let started = Instant::now();
         let server = place.url("postgres");
         loop {
@@ -85,7 +88,7 @@ impl Cluster {
             }
             tokio::time::sleep(POLL).await;
         }
-        let cluster = Self { child, place };
+        let cluster = Self { child, leash, place };
         let url = cluster.url();
         if !Postgres::database_exists(&url).await? {
             Postgres::create_database(&url).await?;
@@ -108,7 +111,7 @@ impl Cluster {
 
     /// Fast shutdown: running transactions are rolled back, everything committed is on disk.
     pub async fn stop(mut self) -> anyhow::Result<ExitStatus> {
-        drop(self.child.stdin.take());
+        drop(self.leash.take());
         let ended = tokio::time::timeout(STOP_LIMIT, self.child.wait()).await;
         ended.context("the PostgreSQL server does not shut down")?.context("the PostgreSQL server cannot be waited for")
     }

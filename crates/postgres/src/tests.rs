@@ -105,6 +105,17 @@ async fn a_server_that_dies_is_noticed() {
 }
 
 #[tokio::test]
+async fn waiting_for_the_end_does_not_bring_it_about() {
+    let dir = tempfile::tempdir().expect("dir");
+    let mut cluster = start(dir.path()).await;
+    let ended = tokio::time::timeout(Duration::from_millis(500), cluster.ended()).await;
+    assert!(ended.is_err(), "the server ended: {ended:?}");
+    assert_eq!(ask(&cluster.url(), "select 1::bigint").await, 1);
+    cluster.stop().await.expect("stops");
+    remove(dir.path()).expect("removes");
+}
+
+#[tokio::test]
 async fn a_half_made_cluster_is_made_again() {
     let dir = tempfile::tempdir().expect("dir");
     let place = Place::below(dir.path()).expect("place");
