@@ -24,6 +24,7 @@ use crtx_store::{
         TransactionKind,
     },
 };
+use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 use solana_signer::Signer;
 use tokio::sync::watch;
@@ -43,6 +44,8 @@ const SETTLE_UNITS: u32 = 60_000;
 
 /// Settlements or refunds that the chain refuses before the gateway thinks again.
 const MAX_REJECTIONS: u32 = 3;
+/// Pause after a refusal: what made the chain refuse may pass.
+const AFTER_REJECTION: Duration = Duration::from_millis(200);
 /// Pause before a worker takes up an execution whose last transaction is still unknown, or that met an error.
 const RESUME_AFTER: Duration = Duration::from_secs(2);
 /// Time kept back for settlement when a call is sent to the creator a second time.
@@ -317,15 +320,17 @@ impl Parts {
             &opening,
         );
         let blockhash = self.chain.recent_blockhash().await?;
-        let mut instructions = self.budget(OPEN_UNITS);
+        let mut instructions = self.budget(OPEN_UNITS, 0);
         instructions.push(open);
         Ok(SignedTransaction::sign(&instructions, &[gateway, &session], blockhash)?)
     }
 
-    fn budget(&self, units: u32) -> Vec<solana_instruction::Instruction> {
+    /// Each attempt asks for one unit more: signed with the same blockhash, it would otherwise be the very
+    /// transaction that was refused before.
+    fn budget(&self, units: u32, attempt: u32) -> Vec<Instruction> {
         let price = self.config.limits.compute_unit_price;
         let price = (price > 0).then(|| compute_unit_price(price));
-        [compute_unit_limit(units)].into_iter().chain(price).collect()
+        [compute_unit_limit(units.saturating_add(attempt))].into_iter().chain(price).collect()
     }
 
     /// The opening did not land as signed. The record decides: somebody may have opened it before.
@@ -488,7 +493,7 @@ impl Parts {
             // The row is there, so the content has been stored; a damaged disk may have lost it since.
             self.content.put(work.delivered()?.result.clone()).await?;
         }
-        for _ in 0..MAX_REJECTIONS {
+        for attempt in 0..MAX_REJECTIONS {
             match self.resolve(work, TransactionKind::Complete).await? {
                 Landed::Yes => return self.completed(work).await,
                 Landed::No => {}
@@ -499,12 +504,12 @@ impl Parts {
                 Settling::Settled => return self.completed(work).await,
                 Settling::Lost(failure) => return self.give_up(work, &failure).await.map(|()| None),
             }
-            let transaction = self.sign_settlement(work).await?;
+            let transaction = self.sign_settlement(work, attempt).await?;
             self.executions.settling(work.lease, &stored(&transaction)).await?;
             work.state = State::Settling;
             match self.send(work, &transaction, self.config.limits.settle_patience).await? {
                 Landed::Yes => return self.completed(work).await,
-                Landed::No => work.fresh = false,
+                Landed::No => self.after_rejection(work).await,
                 Landed::Unknown => return self.leave(work, Ended::StillSettling).await,
             }
         }
@@ -535,7 +540,7 @@ impl Parts {
         }
     }
 
-    async fn sign_settlement(&self, work: &mut Work) -> Result<SignedTransaction, EngineError> {
+    async fn sign_settlement(&self, work: &mut Work, attempt: u32) -> Result<SignedTransaction, EngineError> {
         let seen = work.seen.as_ref().ok_or(EngineError::Missing("the record"))?;
         let record = seen.record.as_ref().ok_or(EngineError::Missing("the record"))?;
         let delivered = work.delivered()?;
@@ -553,7 +558,7 @@ impl Parts {
         let gateway = &*self.config.keypair;
         let blockhash = work.clock.chain(self.chain.recent_blockhash()).await?;
         // Nothing may come between the proof and the settlement, so the budget stands first.
-        let mut instructions = self.budget(SETTLE_UNITS);
+        let mut instructions = self.budget(SETTLE_UNITS, attempt);
         instructions.extend(self.instructions.complete_execution(&gateway.pubkey(), &settlement));
         Ok(SignedTransaction::sign(&instructions, &[gateway], blockhash)?)
     }
@@ -569,7 +574,7 @@ impl Parts {
 
     /// Pays everything back. `None`: the state has changed, look again.
     async fn refund(&self, work: &mut Work) -> Result<Option<Ended>, EngineError> {
-        for _ in 0..MAX_REJECTIONS {
+        for attempt in 0..MAX_REJECTIONS {
             match self.resolve(work, TransactionKind::Fail).await? {
                 Landed::Yes => return self.refunded(work).await,
                 Landed::No => {}
@@ -586,18 +591,18 @@ impl Parts {
                     return self.refunded(work).await;
                 }
             }
-            let transaction = self.sign_refund(work).await?;
+            let transaction = self.sign_refund(work, attempt).await?;
             self.executions.refund_signed(work.lease, &stored(&transaction)).await?;
             match self.send(work, &transaction, self.config.limits.refund_patience).await? {
                 Landed::Yes => return self.refunded(work).await,
-                Landed::No => work.fresh = false,
+                Landed::No => self.after_rejection(work).await,
                 Landed::Unknown => return self.leave_refund(work).await,
             }
         }
         self.leave_refund(work).await
     }
 
-    async fn sign_refund(&self, work: &mut Work) -> Result<SignedTransaction, EngineError> {
+    async fn sign_refund(&self, work: &mut Work, attempt: u32) -> Result<SignedTransaction, EngineError> {
         let reason = match work.failure()?.reason {
             Some(1) => FailureReason::CreatorFailed,
             Some(2) => FailureReason::Timeout,
@@ -606,7 +611,7 @@ impl Parts {
         let refund_owner = work.record()?.refund_owner;
         let gateway = &*self.config.keypair;
         let blockhash = work.clock.chain(self.chain.recent_blockhash()).await?;
-        let mut instructions = self.budget(SETTLE_UNITS);
+        let mut instructions = self.budget(SETTLE_UNITS, attempt);
         let record = &work.lease.record;
         instructions.push(self.instructions.fail_execution(
             &gateway.pubkey(),
@@ -625,6 +630,12 @@ impl Parts {
         note_unseen(seen);
         work.state = State::Failed;
         Ok(None)
+    }
+
+    /// From here on nothing is taken for granted.
+    async fn after_rejection(&self, work: &mut Work) {
+        work.fresh = false;
+        tokio::time::sleep(AFTER_REJECTION).await;
     }
 
     async fn leave_refund(&self, work: &mut Work) -> Result<Option<Ended>, EngineError> {

@@ -256,11 +256,12 @@ impl Executions {
     /// Accepts a call. Nothing is changed if its record is known already.
     pub async fn reserve(&self, call: &Call) -> Result<Reservation, StoreError> {
         let token = Uuid::new_v4();
+        let request_text = serde_json::to_string(&call.request).map_err(|e| StoreError::corrupt("request", e))?;
         let inserted = sqlx::query!(
             r#"INSERT INTO executions (record, execution_id, caller, agent, session_key, state, idempotency_key,
                    body_hash, is_async, request, request_hash, amount, timeout_seconds, endpoint,
                    lease_owner, lease_until)
-               VALUES ($1, $2, $3, $4, $5, 'reserved', $6, $7, $8, $9, $10, $11, $12, $13,
+               VALUES ($1, $2, $3, $4, $5, 'reserved', $6, $7, $8, $9::text::json, $10, $11, $12, $13,
                    $14, now() + make_interval(secs => $15))
                ON CONFLICT DO NOTHING"#,
             call.record.to_string(),
@@ -271,7 +272,8 @@ impl Executions {
             call.idempotency_key.as_deref(),
             call.body_hash.as_slice(),
             call.is_async,
-            Json(&call.request) as _,
+            // As text: sent as jsonb, a U+0000 that a caller wrote would be refused.
+            request_text,
             call.request_hash.as_slice(),
             amount_to_db("amount", call.amount.0)?,
             timeout_to_db(call.timeout_seconds)?,

@@ -1,0 +1,446 @@
+//! A gateway on a real database, with a scripted chain that keeps the program's accounts as the program
+//! would, and a creator's service that behaves as it is told.
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "test support, shared by several test binaries"
+)]
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, atomic::AtomicUsize, atomic::Ordering},
+    time::Duration,
+};
+
+use agent_marketplace::{
+    instruction,
+    instructions::{CompleteExecutionArgs, FailExecutionArgs, OpenExecutionArgs},
+    state::{AgentListing, AgentStatus, Config, ExecutionRecord, ExecutionStatus, SpendingGrant},
+};
+use anchor_lang::{AnchorDeserialize, Discriminator};
+use axum::{
+    Json, Router,
+    body::Body,
+    extract::State,
+    http::{Request, StatusCode},
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use bytemuck::{Pod, Zeroable};
+use crtx_chain::{
+    FetchedAccount, Instructions,
+    testing::FakeRpc,
+    token::{TOKEN_PROGRAM_ID, TokenAccount},
+};
+use crtx_gateway::{Gateway, GatewayConfig, Limits};
+use crtx_http::{Links, outbound::OutboundPolicy};
+use crtx_protocol::{
+    address::Addresses,
+    api_key::{ApiKey, KeyNetwork},
+    metadata::Metadata,
+    result_hash::{ResultHash, format_signature},
+};
+use crtx_store::{
+    api_keys::{self, NewApiKey},
+    executions::{Execution, Executions},
+    metadata::{self, Wanted},
+    testing::TestDatabase,
+};
+use ed25519_dalek::{Signer as _, SigningKey};
+use serde_json::{Value, json};
+use solana_keypair::Keypair;
+use solana_pubkey::Pubkey;
+use solana_signer::Signer as _;
+use solana_transaction::versioned::VersionedTransaction;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+use uuid::Uuid;
+
+pub const PRICE: u64 = 50_000;
+pub const HOLDING: u64 = 5_000_000;
+
+/// Everything one test needs.
+pub struct Market {
+    pub database: TestDatabase,
+    pub node: FakeRpc,
+    pub gateway: Gateway,
+    pub router: Router,
+    pub key: ApiKey,
+    pub wallet: Pubkey,
+    pub agent: Pubkey,
+    pub instructions: Instructions,
+    /// Calls that the creator's service got.
+    pub calls: Arc<AtomicUsize>,
+    _content: tempfile::TempDir,
+}
+
+/// What came back over HTTP.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: axum::http::HeaderMap,
+    pub body: Value,
+}
+
+impl Answer {
+    pub fn code(&self) -> &str {
+        self.body["error"]["code"].as_str().unwrap_or_else(|| panic!("an error body: {self:?}"))
+    }
+
+    pub fn message(&self) -> &str {
+        self.body["error"]["message"].as_str().unwrap_or_else(|| panic!("an error body: {self:?}"))
+    }
+
+    pub fn execution_id(&self) -> Uuid {
+        let id = self.body["execution_id"].as_str().or_else(|| self.body["error"]["execution_id"].as_str());
+        id.unwrap_or_else(|| panic!("an execution id: {self:?}")).parse().expect("a UUID")
+    }
+}
+
+fn result_signer() -> SigningKey {
+    SigningKey::from_bytes(&[7; 32])
+}
+
+impl Market {
+    pub async fn start() -> Self {
+        Self::start_with(Limits {
+            open_patience: Duration::from_millis(400),
+            settle_patience: Duration::from_millis(400),
+            refund_patience: Duration::from_millis(400),
+            lease: Duration::from_secs(2),
+            resume_every: Duration::from_millis(50),
+            rpc_timeout: Duration::from_secs(2),
+            ..Limits::default()
+        })
+        .await
+    }
+
+    pub async fn start_with(limits: Limits) -> Self {
+        let (database, node) = tokio::join!(TestDatabase::create(), FakeRpc::start());
+        let instructions = Instructions::new(Addresses::new(agent_marketplace::ID), Pubkey::new_from_array([6; 32]));
+        let (wallet, agent) = (Pubkey::new_from_array([11; 32]), Pubkey::new_from_array([12; 32]));
+        let key = ApiKey::from_secret(KeyNetwork::Test, [13; 32]);
+        let keypair = Arc::new(Keypair::new_from_array([14; 32]));
+        let calls = Arc::new(AtomicUsize::new(0));
+        let endpoint = creator_service(Arc::clone(&calls)).await;
+        let content = tempfile::tempdir().expect("folder");
+        let config = GatewayConfig {
+            rpc_url: node.url().to_owned(),
+            addresses: instructions.addresses,
+            usdc_mint: instructions.usdc_mint,
+            keypair: Arc::clone(&keypair),
+            network: KeyNetwork::Test,
+            outbound: OutboundPolicy::LOCAL,
+            links: Links::local("http://127.0.0.1:8080", node.url()),
+            content_dir: content.path().to_owned(),
+            limits,
+        };
+        let gateway = Gateway::new(config, database.pool().clone()).expect("gateway");
+        let router = crtx_http::finish(crtx_gateway::api::router(gateway.clone()));
+        let market =
+            Self { database, node, gateway, router, key, wallet, agent, instructions, calls, _content: content };
+        market.publish(&endpoint).await;
+        market.fill_chain(keypair.pubkey());
+        market
+    }
+
+    /// The key's row and the agent's document, as the indexer would have stored it.
+    async fn publish(&self, endpoint: &str) {
+        let pool = self.database.pool();
+        let session_public_key = self.session_key();
+        let grant = self.instructions.addresses.grant(&self.wallet, &session_public_key);
+        let key = NewApiKey { session_public_key, wallet: self.wallet, grant, name: "test", network: KeyNetwork::Test };
+        api_keys::insert(pool, &key).await.expect("key");
+        let document = json!({
+            "name": "scripted", "tagline": "t", "description": "d", "tags": ["data"], "endpoint": endpoint,
+            "input_schema": {
+                "type": "object",
+                "properties": {"behaviour": {"type": "string"}, "delay_ms": {"type": "integer"}},
+            },
+            "output_schema": {"type": "string"},
+        });
+        let parsed: Metadata = serde_json::from_value(document.clone()).expect("metadata");
+        let wanted = Wanted { agent: self.agent, sha256: [1; 32], uri: "ipfs://x".to_owned(), attempts: 0 };
+        metadata::store_document(pool, &wanted, &document, &parsed).await.expect("document");
+    }
+
+    fn fill_chain(&self, gateway_authority: Pubkey) {
+        let addresses = self.instructions.addresses;
+        let mut config = Config::zeroed();
+        config.gateway_authority = gateway_authority;
+        config.treasury_owner = Pubkey::new_from_array([15; 32]);
+        config.usdc_mint = self.instructions.usdc_mint;
+        config.settle_grace_s = 120;
+        config.fee_bps = 100;
+        config.revision = 1;
+        let mut listing = AgentListing::zeroed();
+        listing.creator = Pubkey::new_from_array([16; 32]);
+        listing.result_key = Pubkey::new_from_array(result_signer().verifying_key().to_bytes());
+        listing.metadata_hash = [1; 32];
+        listing.price = PRICE;
+        listing.timeout_seconds = 1;
+        listing.status = AgentStatus::Active as u8;
+        listing.revision = 1;
+        let mut grant = SpendingGrant::zeroed();
+        grant.wallet = self.wallet;
+        grant.session_key = self.session_key();
+        grant.per_call_cap = 1_000_000;
+        grant.total_cap = 100_000_000;
+        grant.expires_at_unix_s = i64::MAX;
+        grant.revision = 1;
+        let spender = addresses.spender(&self.wallet);
+        let usdc = TokenAccount {
+            mint: self.instructions.usdc_mint,
+            owner: self.wallet,
+            amount: HOLDING,
+            delegate: Some((spender, HOLDING)),
+            frozen: false,
+        };
+        self.set(addresses.config(), &config);
+        self.set(self.agent, &listing);
+        self.set(addresses.grant(&self.wallet, &self.session_key()), &grant);
+        self.set_usdc(usdc);
+        let (wallet, agent, instructions) = (self.wallet, self.agent, self.instructions);
+        self.node.script().effect =
+            Box::new(move |bytes, accounts| Program { wallet, agent, instructions, accounts }.run(bytes));
+    }
+
+    pub fn session_key(&self) -> Pubkey {
+        Pubkey::new_from_array(self.key.session_public_key())
+    }
+
+    pub fn set<A: Pod + Discriminator>(&self, address: Pubkey, account: &A) {
+        self.node.script().accounts.insert(address, program_account(account));
+    }
+
+    pub fn set_usdc(&self, usdc: TokenAccount) {
+        let address = self.instructions.usdc_of(&self.wallet);
+        let account = FetchedAccount { owner: TOKEN_PROGRAM_ID, lamports: 1, data: usdc.encode() };
+        self.node.script().accounts.insert(address, account);
+    }
+
+    pub fn usdc(&self) -> TokenAccount {
+        let script = self.node.script();
+        TokenAccount::decode(&script.accounts[&self.instructions.usdc_of(&self.wallet)]).expect("token account")
+    }
+
+    pub fn listing(&self) -> AgentListing {
+        crtx_chain::Layout::decode(&self.node.script().accounts[&self.agent].data).expect("listing")
+    }
+
+    pub fn grant(&self) -> SpendingGrant {
+        let address = self.instructions.addresses.grant(&self.wallet, &self.session_key());
+        crtx_chain::Layout::decode(&self.node.script().accounts[&address].data).expect("grant")
+    }
+
+    pub fn set_grant(&self, grant: &SpendingGrant) {
+        self.set(self.instructions.addresses.grant(&self.wallet, &self.session_key()), grant);
+    }
+
+    /// The on-chain record of an execution.
+    pub fn record(&self, id: Uuid) -> Option<ExecutionRecord> {
+        let address = self.instructions.addresses.execution(&self.wallet, id.as_bytes());
+        let script = self.node.script();
+        script.accounts.get(&address).map(|account| crtx_chain::Layout::decode(&account.data).expect("record"))
+    }
+
+    /// The gateway's row of an execution.
+    pub async fn row(&self, id: Uuid) -> Execution {
+        let executions = Executions::new(self.database.pool().clone(), Duration::from_secs(1));
+        let address = self.instructions.addresses.execution(&self.wallet, id.as_bytes());
+        executions.get(&address).await.expect("database").expect("a row")
+    }
+
+    /// The id that an idempotency key of the wallet leads to.
+    pub fn id_of(&self, idempotency_key: &str) -> Uuid {
+        crtx_protocol::execution_id::from_idempotency_key(&self.wallet, idempotency_key)
+    }
+
+    pub fn creator_calls(&self) -> usize {
+        self.calls.load(Ordering::SeqCst)
+    }
+
+    /// Runs a worker until the execution is finished.
+    pub async fn resume(&self, id: Uuid) -> Execution {
+        let shutdown = CancellationToken::new();
+        let worker = tokio::spawn(crtx_gateway::run(self.gateway.clone(), shutdown.clone()));
+        let mut row = self.row(id).await;
+        for _ in 0..600 {
+            if row.state.is_finished() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            row = self.row(id).await;
+        }
+        shutdown.cancel();
+        worker.await.expect("worker");
+        row
+    }
+
+    pub async fn execute(&self, body: &Value) -> Answer {
+        self.execute_with(&[], body.to_string().into_bytes()).await
+    }
+
+    pub async fn behave(&self, behaviour: &str) -> Answer {
+        self.execute(&json!({"task": "t", "parameters": {"behaviour": behaviour}})).await
+    }
+
+    /// With an `Idempotency-Key`.
+    pub async fn execute_once(&self, key: &str, body: &Value) -> Answer {
+        self.execute_with(&[("idempotency-key", key)], body.to_string().into_bytes()).await
+    }
+
+    pub async fn execute_with(&self, headers: &[(&str, &str)], body: Vec<u8>) -> Answer {
+        let mut request = Request::builder()
+            .method("POST")
+            .uri(format!("/v1/agents/{}/execute", self.agent))
+            .header("authorization", format!("Bearer {}", self.key.reveal()));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.send(request.body(Body::from(body)).expect("request")).await
+    }
+
+    pub async fn send(&self, request: Request<Body>) -> Answer {
+        let response = self.router.clone().oneshot(request).await.expect("infallible");
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let bytes = axum::body::to_bytes(response.into_body(), 16 << 20).await.expect("body");
+        let body = serde_json::from_slice(&bytes)
+            .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into_owned()));
+        Answer { status, headers, body }
+    }
+}
+
+fn program_account<A: Pod + Discriminator>(account: &A) -> FetchedAccount {
+    let data = [A::DISCRIMINATOR, bytemuck::bytes_of(account)].concat();
+    FetchedAccount { owner: agent_marketplace::ID, lamports: 1, data }
+}
+
+/// The program as far as these tests need it: what each instruction does to the accounts.
+struct Program<'a> {
+    wallet: Pubkey,
+    agent: Pubkey,
+    instructions: Instructions,
+    accounts: &'a mut HashMap<Pubkey, FetchedAccount>,
+}
+
+impl Program<'_> {
+    fn run(&mut self, bytes: &[u8]) {
+        let transaction: VersionedTransaction = wincode::deserialize(bytes).expect("a transaction");
+        let keys = transaction.message.static_account_keys();
+        for instruction in transaction.message.instructions() {
+            if keys[usize::from(instruction.program_id_index)] != agent_marketplace::ID {
+                continue;
+            }
+            let account = |index: usize| keys[usize::from(instruction.accounts[index])];
+            let (discriminator, mut args) = instruction.data.split_at(8);
+            if discriminator == instruction::OpenExecutionWithGrant::DISCRIMINATOR {
+                let record = account(7);
+                self.open(record, &OpenExecutionArgs::deserialize(&mut args).expect("args"));
+            } else if discriminator == instruction::CompleteExecution::DISCRIMINATOR {
+                let args = CompleteExecutionArgs::deserialize(&mut args).expect("args");
+                self.finish(account(3), ExecutionStatus::Completed, |record| {
+                    record.result_hash = args.result_hash;
+                    record.execution_time_ms = args.execution_time_ms;
+                });
+            } else if discriminator == instruction::FailExecution::DISCRIMINATOR {
+                let args = FailExecutionArgs::deserialize(&mut args).expect("args");
+                self.finish(account(3), ExecutionStatus::Failed, |record| record.failure_reason = args.reason as u8);
+                self.pay(i64::try_from(PRICE).expect("small"));
+            } else {
+                panic!("the gateway sent an instruction that it should not know");
+            }
+        }
+    }
+
+    fn pay(&mut self, change: i64) {
+        let address = self.instructions.usdc_of(&self.wallet);
+        let account = self.accounts.get_mut(&address).expect("the wallet's USDC");
+        let mut usdc = TokenAccount::decode(account).expect("token account");
+        usdc.amount = usdc.amount.checked_add_signed(change).expect("enough");
+        account.data = usdc.encode();
+    }
+
+    fn open(&mut self, address: Pubkey, args: &OpenExecutionArgs) {
+        assert!(!self.accounts.contains_key(&address), "an execution is opened once");
+        self.pay(-i64::try_from(PRICE).expect("small"));
+        let listing: AgentListing = crtx_chain::Layout::decode(&self.accounts[&self.agent].data).expect("listing");
+        let now = i64::try_from(std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_secs()).expect("small");
+        let mut record = ExecutionRecord::zeroed();
+        record.agent = self.agent;
+        record.caller = self.wallet;
+        record.refund_owner = self.wallet;
+        record.request_hash = args.request_hash;
+        record.result_key = listing.result_key;
+        record.execution_id = args.execution_id;
+        record.revision = 1;
+        record.amount = listing.price;
+        record.creator_amount = listing.price - listing.price / 100;
+        record.platform_amount = listing.price / 100;
+        record.opened_at_unix_s = now;
+        record.deadline_unix_s = now + 121;
+        record.timeout_seconds = listing.timeout_seconds;
+        record.status = ExecutionStatus::Open as u8;
+        self.accounts.insert(address, program_account(&record));
+    }
+
+    fn finish(&mut self, address: Pubkey, status: ExecutionStatus, change: impl FnOnce(&mut ExecutionRecord)) {
+        let data = &self.accounts[&address].data;
+        let mut record: ExecutionRecord = crtx_chain::Layout::decode(data).expect("record");
+        assert_eq!(record.status(), Some(ExecutionStatus::Open), "a record leaves `Open` exactly once");
+        record.status = status as u8;
+        record.revision += 1;
+        record.finished_at_unix_s = record.opened_at_unix_s + 1;
+        change(&mut record);
+        self.accounts.insert(address, program_account(&record));
+    }
+}
+
+/// A creator's service; `parameters.behaviour` says how it answers.
+async fn creator_service(calls: Arc<AtomicUsize>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("port");
+    let url = format!("http://{}/execute", listener.local_addr().expect("bound"));
+    let first = Arc::new(Mutex::new(true));
+    let router = Router::new().route("/execute", post(creator)).with_state((calls, first));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+type CreatorState = (Arc<AtomicUsize>, Arc<Mutex<bool>>);
+
+async fn creator(State((calls, first)): State<CreatorState>, Json(request): Json<Value>) -> Response {
+    calls.fetch_add(1, Ordering::SeqCst);
+    let parameters = &request["parameters"];
+    tokio::time::sleep(Duration::from_millis(parameters["delay_ms"].as_u64().unwrap_or(0))).await;
+    let result = format!("did {}", request["task"].as_str().expect("a task"));
+    let hash = ResultHash::of(result.as_bytes());
+    let signature = result_signer().sign(&hash.signed_text()).to_bytes();
+    let mut answer = json!({
+        "execution_id": request["execution_id"], "status": "completed", "result": result,
+        "result_hash": hash.to_string(), "signature": format_signature(&signature), "tokens_used": 3,
+    });
+    match parameters["behaviour"].as_str().unwrap_or("ok") {
+        "fail" => {
+            answer = json!({"execution_id": request["execution_id"], "status": "failed", "error": "out of ideas"});
+        }
+        "slow" => tokio::time::sleep(Duration::from_secs(5)).await,
+        "slow once" => {
+            let first = std::mem::replace(&mut *first.lock().expect("lock"), false);
+            if first {
+                tokio::time::sleep(Duration::from_secs(600)).await;
+            }
+        }
+        "bad_signature" => answer["signature"] = json!(format_signature(&[1; 64])),
+        "wrong_hash" => answer["result_hash"] = json!(ResultHash::of(b"else").to_string()),
+        "wrong_execution_id" => answer["execution_id"] = json!(Uuid::from_u128(1)),
+        "oversize" => answer["result"] = json!("x".repeat(2 << 20)),
+        "not_json" => return (StatusCode::OK, "hello").into_response(),
+        "panic" => panic!("on purpose: closes the connection"),
+        _ => {}
+    }
+    Json(answer).into_response()
+}

@@ -1,0 +1,206 @@
+//! What happens when the chain does not answer, transactions get lost, or a gateway dies: no call is paid
+//! twice, no result is lost, and everything ends settled or refunded.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests"
+)]
+
+mod support;
+
+use std::time::Duration;
+
+use agent_marketplace::state::ExecutionStatus;
+use crtx_chain::testing::OnSend;
+use crtx_store::executions::{Executions, Reservation, State};
+use serde_json::{Value, json};
+use support::{HOLDING, Market, PRICE};
+
+fn task() -> Value {
+    json!({"task": "it"})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_rpc_error_after_a_send_that_landed_is_not_a_failure() {
+    let market = Market::start().await;
+    market.node.script().on_send = OnSend::LandButAnswerError;
+    let answer = market.execute(&task()).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(market.usdc().amount, HOLDING - PRICE);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_opening_that_is_unknown_is_a_retryable_error_and_pays_once_when_it_landed_after_all() {
+    let market = Market::start().await;
+    market.node.script().on_send = OnSend::Drop;
+    let answer = market.execute_once("k", &task()).await;
+    assert_eq!((answer.status, answer.code()), (503, "unavailable"), "{answer:?}");
+    let id = answer.execution_id();
+    assert_eq!(market.row(id).await.state, State::Opening);
+    let meanwhile = market.execute_once("k", &task()).await;
+    assert_eq!((meanwhile.status, meanwhile.code()), (409, "conflict"), "{meanwhile:?}");
+
+    market.node.script().on_send = OnSend::Land;
+    assert_eq!(market.resume(id).await.state, State::Completed);
+    let again = market.execute_once("k", &task()).await;
+    assert_eq!((again.status, &again.body["result"]), (200, &json!("did it")), "{again:?}");
+    assert_eq!((market.usdc().amount, market.creator_calls()), (HOLDING - PRICE, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_opening_that_expired_unlanded_costs_nothing_and_a_retry_goes_on() {
+    let market = Market::start().await;
+    market.node.script().on_send = OnSend::Drop;
+    let answer = market.execute_once("k", &task()).await;
+    assert_eq!(answer.status, 503, "{answer:?}");
+    let id = answer.execution_id();
+    market.node.script().finalized_height = 1_000;
+    let row = market.resume(id).await;
+    assert_eq!((row.state, row.opened_at), (State::Failed, None));
+    assert_eq!(market.usdc().amount, HOLDING);
+
+    market.node.script().last_valid_block_height = 2_000;
+    market.node.script().on_send = OnSend::Land;
+    tokio::time::sleep(Duration::from_millis(350)).await;
+    let again = market.execute_once("k", &task()).await;
+    assert_eq!((again.status, again.execution_id()), (200, id), "{again:?}");
+    assert_eq!((market.usdc().amount, market.creator_calls()), (HOLDING - PRICE, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_opening_that_the_chain_refuses_costs_nothing() {
+    let market = Market::start().await;
+    market.node.script().on_send = OnSend::LandAndFail;
+    let answer = market.execute_once("k", &task()).await;
+    assert_eq!((answer.status, answer.code()), (503, "unavailable"), "{answer:?}");
+    assert!(answer.message().contains("nothing was charged"), "{answer:?}");
+    market.node.script().on_send = OnSend::Land;
+    tokio::time::sleep(Duration::from_millis(350)).await;
+    assert_eq!(market.execute_once("k", &task()).await.status, 200);
+    assert_eq!(market.usdc().amount, HOLDING - PRICE);
+}
+
+/// Lets the opening land and nothing after it.
+fn only_the_opening_lands(market: &Market, later: OnSend) {
+    let node = market.node.clone();
+    tokio::spawn(async move {
+        loop {
+            if node.script().landed.len() == 1 {
+                node.script().on_send = later;
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_settlement_beyond_the_bound_is_answered_202_and_settled_later() {
+    let market = Market::start().await;
+    only_the_opening_lands(&market, OnSend::Drop);
+    let body = json!({"task": "it", "parameters": {"delay_ms": 200}});
+    let answer = market.execute_once("k", &body).await;
+    let id = market.id_of("k");
+    assert_eq!((answer.status, &answer.body), (202, &json!({"execution_id": id, "status": "running"})));
+    assert_eq!(market.row(id).await.state, State::Settling);
+    market.node.script().on_send = OnSend::Land;
+    assert_eq!(market.resume(id).await.state, State::Completed);
+    let again = market.execute_once("k", &body).await;
+    assert_eq!((again.status, &again.body["result"]), (200, &json!("did it")), "{again:?}");
+    assert_eq!((market.usdc().amount, market.creator_calls()), (HOLDING - PRICE, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_settlement_that_expired_is_signed_anew_only_after_its_height_has_passed() {
+    let market = Market::start().await;
+    only_the_opening_lands(&market, OnSend::Drop);
+    let answer = market.execute(&json!({"task": "it", "parameters": {"delay_ms": 200}})).await;
+    assert_eq!(answer.status, 202, "{answer:?}");
+    let first: std::collections::HashSet<Vec<u8>> = market.node.script().sent[1..].iter().cloned().collect();
+    assert_eq!(first.len(), 1, "the same bytes, however often they are sent");
+    market.node.script().finalized_height = 1_000;
+    market.node.script().last_valid_block_height = 2_000;
+    market.node.script().on_send = OnSend::Land;
+    let row = market.resume(answer.execution_id()).await;
+    assert_eq!(row.state, State::Completed);
+    assert_eq!(market.usdc().amount, HOLDING - PRICE);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_settlement_that_the_chain_keeps_refusing_ends_in_a_refund() {
+    let market = Market::start().await;
+    only_the_opening_lands(&market, OnSend::LandAndFail);
+    let answer = market.execute(&json!({"task": "it", "parameters": {"delay_ms": 200}})).await;
+    assert_eq!((answer.status, answer.code()), (500, "execution_failed"), "{answer:?}");
+    assert!(answer.message().contains("the refund is under way"), "{answer:?}");
+    market.node.script().on_send = OnSend::Land;
+    assert_eq!(market.resume(answer.execution_id()).await.state, State::Failed);
+    assert_eq!(market.usdc().amount, HOLDING);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_beyond_the_bound_is_told_and_made_later() {
+    let market = Market::start().await;
+    only_the_opening_lands(&market, OnSend::Drop);
+    let body = json!({"task": "it", "parameters": {"delay_ms": 200, "behaviour": "fail"}});
+    let answer = market.execute_once("k", &body).await;
+    assert_eq!((answer.status, answer.code()), (500, "execution_failed"), "{answer:?}");
+    assert!(answer.message().contains("the refund is under way"), "{answer:?}");
+    market.node.script().on_send = OnSend::Land;
+    assert_eq!(market.resume(answer.execution_id()).await.state, State::Failed);
+    assert_eq!(market.usdc().amount, HOLDING);
+    let again = market.execute_once("k", &body).await;
+    assert!(again.message().contains("refunded"), "{again:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_that_hangs_up_loses_nothing() {
+    let market = Market::start().await;
+    let body = json!({"task": "it", "parameters": {"delay_ms": 300}});
+    let hung_up = tokio::time::timeout(Duration::from_millis(150), market.execute_once("k", &body)).await;
+    assert!(hung_up.is_err());
+    let id = market.id_of("k");
+    for _ in 0..100 {
+        if market.row(id).await.state == State::Completed {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let answer = market.execute_once("k", &body).await;
+    assert_eq!((answer.status, market.creator_calls()), (200, 1), "{answer:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_was_refunded_by_others_ends_failed() {
+    let market = Market::start().await;
+    only_the_opening_lands(&market, OnSend::Drop);
+    let answer = market.execute(&json!({"task": "it", "parameters": {"delay_ms": 200}})).await;
+    assert_eq!(answer.status, 202, "{answer:?}");
+    let id = answer.execution_id();
+    let mut record = market.record(id).unwrap();
+    record.status = ExecutionStatus::Expired as u8;
+    market.set(market.instructions.addresses.execution(&market.wallet, id.as_bytes()), &record);
+    market.node.script().finalized_height = 1_000;
+    let row = market.resume(id).await;
+    assert_eq!(row.state, State::Failed);
+    assert!(row.failure.unwrap().message.contains("without this gateway"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_that_died_before_signing_leaves_nothing_open() {
+    let market = Market::start().await;
+    // The reservation of a gateway that then dies: its lease runs out.
+    let answer = market.execute_once("k", &task()).await;
+    assert_eq!(answer.status, 200);
+    let done = market.row(answer.execution_id()).await;
+    let executions = Executions::new(market.database.pool().clone(), Duration::from_millis(1));
+    let mut call = done.call.clone();
+    call.execution_id = market.id_of("other");
+    call.record = market.instructions.addresses.execution(&market.wallet, call.execution_id.as_bytes());
+    assert!(matches!(executions.reserve(&call).await.unwrap(), Reservation::New(_)));
+    let row = market.resume(call.execution_id).await;
+    assert_eq!((row.state, row.opened_at), (State::Failed, None));
+    assert_eq!(market.usdc().amount, HOLDING - PRICE, "only the first call was paid");
+}
