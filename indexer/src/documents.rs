@@ -98,12 +98,11 @@ impl Fetcher {
     /// Fetches everything that is wanted now. Returns how many documents were stored.
     pub async fn round(&self) -> Result<usize, StoreError> {
         let wanted = store::wanted(&self.pool, WANTED_PER_ROUND).await?;
-        let results: Vec<Result<bool, StoreError>> =
-            futures::stream::iter(wanted)
-                .map(async |wanted| self.look_after(&wanted).await)
-                .buffer_unordered(CONCURRENT_FETCHES)
-                .collect()
-                .await;
+        let results: Vec<Result<bool, StoreError>> = futures::stream::iter(wanted)
+            .map(async |wanted| self.look_after(&wanted).await)
+            .buffer_unordered(CONCURRENT_FETCHES)
+            .collect()
+            .await;
         let stored: Vec<bool> = results.into_iter().collect::<Result<_, _>>()?;
         Ok(stored.into_iter().filter(|stored| *stored).count())
     }

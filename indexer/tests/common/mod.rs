@@ -1,0 +1,90 @@
+//! A marketplace in a fresh database, with the read API in front of it.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use axum::{Router, body::Body, http::Request};
+use crtx_http::Links;
+use crtx_indexer::api::{self, IndexerApiState};
+use crtx_protocol::api_key::{ApiKey, KeyNetwork};
+use crtx_store::{
+    api_keys::{self, NewApiKey},
+    testing::{TestDatabase, fixtures::addresses},
+};
+use serde_json::Value;
+use solana_pubkey::Pubkey;
+use tower::ServiceExt;
+
+pub struct Market {
+    pub database: TestDatabase,
+    router: Router,
+}
+
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: axum::http::HeaderMap,
+    pub body: Value,
+}
+
+impl Answer {
+    pub fn code(&self) -> &str {
+        self.body["error"]["code"].as_str().unwrap_or_default()
+    }
+
+    pub fn message(&self) -> &str {
+        self.body["error"]["message"].as_str().unwrap_or_default()
+    }
+
+    /// The value of `member` in each element of `list`.
+    pub fn each<'a>(&'a self, list: &str, member: &str) -> Vec<&'a str> {
+        self.body[list].as_array().expect("a list").iter().map(|item| item[member].as_str().expect("text")).collect()
+    }
+
+    /// An error answer has exactly the body of specification 2.5.
+    pub fn assert_error(&self, status: u16, code: &str) {
+        assert_eq!((self.status, self.code()), (status, code), "{}", self.body);
+        let error = self.body["error"].as_object().expect("an object");
+        assert_eq!(error.keys().collect::<Vec<_>>().len(), 3, "{}", self.body);
+        assert!(error["message"].is_string() && error.contains_key("execution_id"), "{}", self.body);
+    }
+}
+
+impl Market {
+    pub async fn open() -> Self {
+        let database = TestDatabase::create().await;
+        let links = Links::local("http://market.example", "http://node.example");
+        let state = IndexerApiState::new(database.pool().clone(), KeyNetwork::Test, links);
+        Self { router: crtx_http::finish(api::router(state)), database }
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(Request::get(path).body(Body::empty()).expect("request")).await
+    }
+
+    pub async fn get_as(&self, key: &ApiKey, path: &str) -> Answer {
+        let request = Request::get(path).header("authorization", format!("Bearer {}", key.reveal()));
+        self.send(request.body(Body::empty()).expect("request")).await
+    }
+
+    pub async fn send(&self, request: Request<Body>) -> Answer {
+        let response = self.router.clone().oneshot(request).await.expect("infallible");
+        let status = response.status().as_u16();
+        let headers = response.headers().clone();
+        let bytes = axum::body::to_bytes(response.into_body(), 10_000_000).await.expect("body");
+        Answer { status, headers, body: serde_json::from_slice(&bytes).expect("every answer is JSON") }
+    }
+
+    /// Makes an API key of `wallet`.
+    pub async fn key_of(&self, wallet: Pubkey) -> ApiKey {
+        let key = ApiKey::generate(KeyNetwork::Test).expect("randomness");
+        let session_public_key = Pubkey::new_from_array(key.session_public_key());
+        let new = NewApiKey {
+            session_public_key,
+            wallet,
+            grant: addresses().grant(&wallet, &session_public_key),
+            name: "test",
+            network: KeyNetwork::Test,
+        };
+        api_keys::insert(self.database.pool(), &new).await.expect("stored");
+        key
+    }
+}
