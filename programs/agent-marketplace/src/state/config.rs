@@ -63,6 +63,21 @@ impl Config {
             .or_else(|| self.collateral_tiers.last())
             .map_or(u64::MAX, |tier| tier.collateral)
     }
+
+    /// What always holds for a configuration the program wrote; else what does not.
+    pub fn invariant(&self) -> core::result::Result<(), &'static str> {
+        let roles = [self.admin, self.resolver, self.gateway_authority, self.treasury_owner, self.usdc_mint];
+        let ascending = self
+            .collateral_tiers
+            .is_sorted_by(|lower, higher| lower.max_price < higher.max_price && lower.collateral <= higher.collateral);
+        super::all(&[
+            (!roles.contains(&Pubkey::default()), "a role is missing"),
+            (self.fee_bps <= 1_000, "the fee is above 10 %"),
+            (self.dispute_window_s > 0 && self.settle_grace_s >= 0, "a duration is out of range"),
+            (ascending, "the collateral tiers do not ascend"),
+            (self.paused <= 1, "paused is neither 0 nor 1"),
+        ])
+    }
 }
 
 const _: () = assert!(core::mem::size_of::<Config>() == 288);

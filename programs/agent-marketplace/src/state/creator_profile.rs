@@ -33,6 +33,15 @@ impl CreatorProfile {
         let bytes = self.display_name.get(..usize::from(self.display_name_len))?;
         core::str::from_utf8(bytes).ok()
     }
+
+    /// What always holds for a profile the program wrote; else what does not.
+    pub fn invariant(&self) -> core::result::Result<(), &'static str> {
+        super::all(&[
+            (self.display_name().is_some_and(|name| !name.is_empty()), "there is no display name"),
+            (self.verified <= 1, "verified is neither 0 nor 1"),
+            ((self.verified == 1) == (self.verified_at_unix_s != 0), "verified without a time, or the reverse"),
+        ])
+    }
 }
 
 const _: () = assert!(core::mem::size_of::<CreatorProfile>() == 104);

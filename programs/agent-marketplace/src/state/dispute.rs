@@ -64,6 +64,21 @@ impl Dispute {
         let bytes = self.evidence_uri.get(..usize::from(self.evidence_uri_len))?;
         core::str::from_utf8(bytes).ok()
     }
+
+    /// What always holds for a dispute the program wrote; else what does not.
+    pub fn invariant(&self) -> core::result::Result<(), &'static str> {
+        let outcome = self.outcome().ok_or("an unknown outcome")?;
+        super::all(&[
+            (self.evidence_hash != [0; 32], "there is no evidence"),
+            (self.evidence_uri().is_some(), "the evidence URI cannot be read"),
+            (
+                (outcome == DisputeOutcome::Open) == (self.resolved_at_unix_s == 0),
+                "resolved while open, or the reverse",
+            ),
+            (outcome == DisputeOutcome::Upheld || self.slash_amount == 0, "slashed without cause"),
+            (self.compensation <= self.slash_amount, "more compensation than slash"),
+        ])
+    }
 }
 
 const _: () = assert!(core::mem::size_of::<Dispute>() == 368);

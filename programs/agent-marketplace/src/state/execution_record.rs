@@ -117,6 +117,29 @@ impl ExecutionRecord {
     pub fn reported_tokens(&self) -> Option<u64> {
         (self.tokens_reported == 1).then_some(self.tokens_used)
     }
+
+    /// What always holds for a record the program wrote; else what does not.
+    pub fn invariant(&self) -> core::result::Result<(), &'static str> {
+        use ExecutionStatus::{Completed, Disputed, Expired, Failed, Open, Overturned};
+        let status = self.status().ok_or("an unknown status")?;
+        let settled = matches!(status, Completed | Disputed | Overturned);
+        let in_time = (self.opened_at_unix_s..=self.deadline_unix_s).contains(&self.finished_at_unix_s);
+        let split = self.creator_amount.checked_add(self.platform_amount);
+        super::all(&[
+            (self.amount > 0 && split == Some(self.amount), "the split does not add up to the amount"),
+            (self.opened_at_unix_s < self.deadline_unix_s, "the deadline is not after the opening"),
+            ((status == Open) == (self.finished_at_unix_s == 0), "finished while open, or the reverse"),
+            (!settled || in_time, "settled after the deadline"),
+            (settled == (self.dispute_deadline_unix_s != 0), "a dispute window without settlement, or the reverse"),
+            (settled || self.result_hash == [0; 32], "a result without settlement"),
+            (
+                matches!(status, Failed | Expired) == (self.failure_reason != 0),
+                "a failure without reason, or the reverse",
+            ),
+            (!matches!(status, Disputed | Overturned) || self.dispute_count == 1, "disputed without a dispute"),
+            (self.dispute_count <= 1, "more than one dispute"),
+        ])
+    }
 }
 
 const _: () = assert!(core::mem::size_of::<ExecutionRecord>() == 368);

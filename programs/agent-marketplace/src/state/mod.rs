@@ -36,6 +36,11 @@ pub fn first_revision(now_unix_s: i64) -> Option<u64> {
     u64::try_from(now_unix_s).ok()?.checked_mul(REVISIONS_PER_SECOND)
 }
 
+/// The first claim that does not hold.
+fn all(claims: &[(bool, &'static str)]) -> core::result::Result<(), &'static str> {
+    claims.iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, claim)| Err(claim))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -43,6 +43,18 @@ impl SpendingGrant {
     pub fn allowed_agents(&self) -> &[Pubkey] {
         self.allowed_agents.get(..usize::from(self.allowed_agents_len)).unwrap_or(&self.allowed_agents)
     }
+
+    /// What always holds for a grant the program wrote; else what does not. (Spent may exceed a total cap
+    /// that was lowered later.)
+    pub fn invariant(&self) -> core::result::Result<(), &'static str> {
+        super::all(&[
+            (self.wallet != self.session_key, "the wallet is its own session key"),
+            (self.per_call_cap > 0 && self.total_cap > 0, "a cap of nothing"),
+            (usize::from(self.allowed_agents_len) <= MAX_ALLOWED_AGENTS, "more allowed agents than places"),
+            (self.revoked <= 1, "revoked is neither 0 nor 1"),
+            ((self.executions == 0) == (self.spent == 0), "spent without an execution, or the reverse"),
+        ])
+    }
 }
 
 const _: () = assert!(core::mem::size_of::<SpendingGrant>() == 384);
