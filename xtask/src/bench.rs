@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::workspace;
 
+const REPORT: &str = "docs/benchmarks.md";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Name {
     /// Compute units of each instruction, from the committed ELF.
@@ -80,7 +82,7 @@ pub fn run(name: Name, json: bool) -> Result<()> {
     } else {
         let table = table(&report);
         println!("{table}");
-        keep(name, &table)?;
+        keep_section(name.text(), name.heading(), &table)?;
     }
     let missed: Vec<_> = report.results.iter().filter(|row| !row.ok).map(|row| row.name.as_str()).collect();
     if !missed.is_empty() {
@@ -134,17 +136,18 @@ fn table(report: &Report) -> String {
     text
 }
 
-/// Replaces the section of this benchmark in `docs/benchmarks.md`.
-fn keep(name: Name, table: &str) -> Result<()> {
-    let path = workspace::root().join("docs/benchmarks.md");
-    let text = fs::read_to_string(&path)
-        .unwrap_or_else(|_| "# Benchmarks\n\nWritten by `cargo xtask bench <name>`.\n".to_owned());
-    fs::write(&path, with_section(&text, name, table)).context("docs/benchmarks.md")
+/// Replaces the section `name` of `docs/benchmarks.md`.
+pub fn keep_section(name: &str, heading: &str, table: &str) -> Result<()> {
+    let path = workspace::root().join(REPORT);
+    let text = fs::read_to_string(&path).unwrap_or_else(|_| {
+        "# Benchmarks\n\nWritten by `cargo xtask bench <name>` and `cargo xtask mutants`.\n".to_owned()
+    });
+    fs::write(&path, with_section(&text, name, heading, table)).context(REPORT)
 }
 
-fn with_section(text: &str, name: Name, table: &str) -> String {
-    let (begin, end) = (format!("<!-- begin {} -->", name.text()), format!("<!-- end {} -->", name.text()));
-    let section = format!("{begin}\n## `{}`: {}\n\n{table}{end}\n", name.text(), name.heading());
+fn with_section(text: &str, name: &str, heading: &str, table: &str) -> String {
+    let (begin, end) = (format!("<!-- begin {name} -->"), format!("<!-- end {name} -->"));
+    let section = format!("{begin}\n## `{name}`: {heading}\n\n{table}{end}\n");
     match (text.split_once(&begin), text.split_once(&format!("{end}\n"))) {
         (Some((before, _)), Some((_, after))) => format!("{before}{section}{after}"),
         _ => format!("{}\n\n{section}", text.trim_end()),
@@ -157,9 +160,9 @@ mod tests {
 
     #[test]
     fn a_section_is_added_once_and_replaced_after() {
-        let first = with_section("# Benchmarks\n", Name::Cu, "old\n");
-        let other = with_section(&first, Name::Execute, "e\n");
-        let second = with_section(&other, Name::Cu, "new\n");
+        let first = with_section("# Benchmarks\n", "cu", "CU", "old\n");
+        let other = with_section(&first, "execute", "Calls", "e\n");
+        let second = with_section(&other, "cu", "CU", "new\n");
         assert!(!second.contains("old"));
         assert_eq!(second.matches("## `cu`").count(), 1);
         assert!(second.contains("new") && second.contains("e\n"));

@@ -1,13 +1,16 @@
 //! `cargo xtask …`: tests, benchmarks, the program's ELF and everything generated.
 
 mod bench;
+mod fuzz;
 mod generated;
 mod idl;
+mod mutants;
 mod program;
 mod source_hash;
 mod sqlx_data;
 mod suites;
 mod test_database;
+mod web;
 mod workspace;
 
 use anyhow::Result;
@@ -24,7 +27,7 @@ struct Cli {
 enum Command {
     /// Build what is missing and run every suite and check; ends with one summary line per suite.
     Test {
-        /// Run only these suites (unit, program, e2e, generated).
+        /// Run only these suites (unit, program, e2e, web, generated).
         suites: Vec<suites::Suite>,
     },
     /// Measure. Without `--json` a table is printed and docs/benchmarks.md is updated.
@@ -39,6 +42,23 @@ enum Command {
         /// Rebuild with the recorded toolchain and fail unless the bytes are the committed ones.
         #[arg(long)]
         check: bool,
+    },
+    /// Plant faults in the program and see that the program suite notices each; exit 1 if one survives.
+    Mutants {
+        /// Run only these (see `--list`); the report is written after a run of all.
+        names: Vec<String>,
+        /// Print the planted faults, after checking that each still applies.
+        #[arg(long)]
+        list: bool,
+    },
+    /// Attack the program with random sequences of instructions, checking every invariant after each step.
+    Fuzz {
+        /// Sequences.
+        #[arg(long, default_value_t = 10_000)]
+        cases: u32,
+        /// Instructions in each.
+        #[arg(long, default_value_t = 50)]
+        steps: u32,
     },
     /// Write the IDL of the program.
     Idl {
@@ -67,6 +87,9 @@ fn main() -> Result<()> {
         Command::Bench { name, json } => bench::run(name, json),
         Command::BuildProgram { check: false } => program::build(),
         Command::BuildProgram { check: true } => program::check().map(|verdict| println!("{verdict}")),
+        Command::Mutants { list: true, .. } => mutants::list(),
+        Command::Mutants { names, list: false } => mutants::run(&names),
+        Command::Fuzz { cases, steps } => fuzz::run(cases, steps),
         Command::Idl { print: true, .. } => idl::print(),
         Command::Idl { check: true, .. } => idl::check().map(|verdict| println!("{verdict}")),
         Command::Idl { .. } => idl::write(),

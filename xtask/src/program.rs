@@ -57,9 +57,9 @@ impl std::fmt::Display for Verdict {
 }
 
 pub fn build() -> Result<()> {
-    let recipe = if anza_tools().is_some() { Recipe::Anza } else { Recipe::Upstream };
+    let recipe = recipe_here();
     let elf = workspace::root().join(ELF);
-    if let Some(why) = build_with(recipe, &elf)? {
+    if let Some(why) = build_with(recipe, &workspace::root(), None, &elf)? {
         bail!("the program cannot be built on this machine: {why}");
     }
     let record = Record {
@@ -74,6 +74,16 @@ pub fn build() -> Result<()> {
     fs::write(&path, serde_json::to_string_pretty(&record)? + "\n")?;
     println!("{ELF}: {} bytes, sha256 {}", record.bytes, record.sha256);
     Ok(())
+}
+
+/// Builds the program of the workspace in `root` to `out`, in a target folder of its own if one is named;
+/// `Some(reason)` where the toolchain cannot be had on this machine.
+pub fn build_elf(root: &Path, target: Option<&Path>, out: &Path) -> Result<Option<String>> {
+    build_with(recipe_here(), root, target, out)
+}
+
+fn recipe_here() -> Recipe {
+    if anza_tools().is_some() { Recipe::Anza } else { Recipe::Upstream }
 }
 
 /// Fails unless the committed ELF is the one that the committed source gives.
@@ -98,7 +108,7 @@ pub fn check() -> Result<Verdict> {
     }
     let folder = tempfile::tempdir()?;
     let rebuilt = folder.path().join("agent_marketplace.so");
-    if let Some(why) = build_with(record.recipe, &rebuilt)? {
+    if let Some(why) = build_with(record.recipe, &root, None, &rebuilt)? {
         return Ok(Verdict::HashesOnly { why });
     }
     let sha256 = source_hash::of_file(&rebuilt)?;
@@ -109,11 +119,15 @@ pub fn check() -> Result<Verdict> {
 }
 
 /// Builds to `out`; `Some(reason)` where the toolchain cannot be had on this machine.
-fn build_with(recipe: Recipe, out: &Path) -> Result<Option<String>> {
+fn build_with(recipe: Recipe, root: &Path, target: Option<&Path>, out: &Path) -> Result<Option<String>> {
     let mut command = match recipe {
-        Recipe::Anza => anza_build(out)?,
-        Recipe::Upstream => upstream_build(out),
+        Recipe::Anza => anza_build(root, out)?,
+        Recipe::Upstream => upstream_build(root, out),
     };
+    if let Some(target) = target {
+        let variable = if recipe == Recipe::Anza { "CARGO_TARGET_DIR" } else { "SBF_TARGET_DIR" };
+        command.env(variable, target);
+    }
     let status = workspace::status(&mut command)?;
     match (status.success(), status.code()) {
         (true, _) => {}
@@ -128,8 +142,7 @@ fn build_with(recipe: Recipe, out: &Path) -> Result<Option<String>> {
     Ok(None)
 }
 
-fn upstream_build(out: &Path) -> Command {
-    let root = workspace::root();
+fn upstream_build(root: &Path, out: &Path) -> Command {
     let mut command = Command::new(root.join("toolchain/build-sbf.sh"));
     command.arg(out).env("SBF_NIGHTLY", nightly());
     // The variables that cargo sets for this tool must not reach the build that it starts.
@@ -139,9 +152,10 @@ fn upstream_build(out: &Path) -> Command {
     command
 }
 
-fn anza_build(out: &Path) -> Result<Command> {
+fn anza_build(root: &Path, out: &Path) -> Result<Command> {
     let mut command = workspace::cargo();
     command
+        .current_dir(root)
         .args([
             "build-sbf",
             "--arch",

@@ -48,6 +48,13 @@ pub fn of_file(path: &Path) -> Result<String> {
     Ok(hex::encode(Sha256::digest(&bytes)))
 }
 
+/// Every file below a folder, sorted.
+pub fn files_below(folder: &Path) -> Result<BTreeSet<PathBuf>> {
+    let mut files = BTreeSet::new();
+    collect(folder, &mut files)?;
+    Ok(files)
+}
+
 fn collect(folder: &Path, files: &mut BTreeSet<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let path = entry?.path();

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use serde::Deserialize;
 
-use crate::{generated, test_database::TestDatabase, workspace};
+use crate::{generated, test_database::TestDatabase, web, workspace};
 
 /// The suites, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -23,18 +23,21 @@ pub enum Suite {
     Program,
     /// `crtx up` and everything behind it: Surfpool, PostgreSQL, HTTP.
     E2e,
+    /// The TypeScript of `app/`: types and tests.
+    Web,
     /// Committed files that are generated, against their sources.
     Generated,
 }
 
 impl Suite {
-    const ALL: [Self; 4] = [Self::Unit, Self::Program, Self::E2e, Self::Generated];
+    const ALL: [Self; 5] = [Self::Unit, Self::Program, Self::E2e, Self::Web, Self::Generated];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Unit => "unit",
             Self::Program => "program",
             Self::E2e => "e2e",
+            Self::Web => "web",
             Self::Generated => "generated",
         }
     }
@@ -60,21 +63,23 @@ struct Tally {
 }
 
 /// One built test program.
-struct TestBinary {
+pub struct TestBinary {
     suite: Suite,
-    executable: PathBuf,
-    folder: PathBuf,
+    pub executable: PathBuf,
+    pub folder: PathBuf,
 }
 
 pub fn run(wanted: &[Suite]) -> Result<()> {
     let wanted = if wanted.is_empty() { &Suite::ALL } else { wanted };
-    let binaries = build()?;
+    let rust = wanted.iter().any(|suite| matches!(suite, Suite::Unit | Suite::Program | Suite::E2e));
+    let binaries = if rust { build()? } else { Vec::new() };
     let mut tallies: BTreeMap<Suite, Tally> = BTreeMap::new();
     for suite in Suite::ALL.into_iter().filter(|suite| wanted.contains(suite)) {
         eprintln!("\n=== suite {}", suite.name());
         let started = Instant::now();
         let mut tally = match suite {
             Suite::Generated => run_generated(),
+            Suite::Web => run_web()?,
             Suite::Unit | Suite::Program | Suite::E2e => run_binaries(suite, &binaries)?,
         };
         tally.took = started.elapsed();
@@ -101,8 +106,14 @@ pub fn ci() -> Result<()> {
 fn build() -> Result<Vec<TestBinary>> {
     eprintln!("=== building");
     workspace::run(workspace::cargo().args(["build", "--workspace", "--bins", "--locked"]))?;
+    test_binaries(&["--workspace"])
+}
+
+/// Builds the test programs of the packages that `packages` (arguments of cargo's) name.
+pub fn test_binaries(packages: &[&str]) -> Result<Vec<TestBinary>> {
     let mut child = workspace::cargo()
-        .args(["test", "--workspace", "--no-run", "--locked", "--message-format=json-render-diagnostics"])
+        .args(["test", "--no-run", "--locked", "--message-format=json-render-diagnostics"])
+        .args(packages)
         .stdout(Stdio::piped())
         .spawn()
         .context("cannot start cargo")?;
@@ -185,6 +196,11 @@ fn number_before(text: &str, word: &str) -> u64 {
         .and_then(|before| before.rsplit(' ').next())
         .and_then(|digits| digits.parse().ok())
         .unwrap_or(0)
+}
+
+fn run_web() -> Result<Tally> {
+    let (passed, failed) = web::test()?;
+    Ok(Tally { passed, failed, took: Duration::ZERO })
 }
 
 fn run_generated() -> Tally {

@@ -1,0 +1,268 @@
+//! `cargo xtask mutants`: plants one fault after the other in the program's source, builds each, and runs
+//! the program's test suite against it. A fault that no test notices is a hole in the suite.
+//!
+//! The faults are in `xtask/mutants.toml`: pieces of text that must occur exactly once in their file, so a
+//! fault that does not apply any more stops the run instead of being counted as caught.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
+
+use crate::{
+    bench, program,
+    suites::{self, TestBinary},
+    workspace,
+};
+
+const FAULTS: &str = "xtask/mutants.toml";
+/// The issue asks for this many.
+const AT_LEAST: usize = 15;
+
+#[derive(Deserialize)]
+struct Faults {
+    mutant: Vec<Mutant>,
+}
+
+/// One planted fault: a sentence, and the edits that make it true.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mutant {
+    name: String,
+    edit: Vec<Edit>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Edit {
+    /// Path from the workspace's root.
+    file: String,
+    find: String,
+    replace: String,
+}
+
+/// What became of a mutant.
+struct Outcome<'a> {
+    mutant: &'a Mutant,
+    /// Test program and test that noticed it; `None`: survived.
+    caught_by: Option<String>,
+}
+
+pub fn list() -> Result<()> {
+    for mutant in &read()? {
+        println!("{}", mutant.name);
+    }
+    Ok(())
+}
+
+/// Runs the named mutants, or all; the report is written after a run of all.
+pub fn run(names: &[String]) -> Result<()> {
+    let mutants = read()?;
+    let unknown: Vec<_> = names.iter().filter(|name| mutants.iter().all(|mutant| mutant.name != **name)).collect();
+    ensure!(unknown.is_empty(), "no such mutants: {unknown:?}");
+    let wanted: Vec<_> = mutants.iter().filter(|mutant| names.is_empty() || names.contains(&mutant.name)).collect();
+
+    let tree = Tree::export()?;
+    let elf = tree.folder.with_file_name("mutant.so");
+    tree.build(&elf).context("the unchanged program does not build")?;
+    let binaries = timed_baseline(&tree, &elf)?;
+
+    let mut outcomes = Vec::new();
+    for (number, mutant) in wanted.iter().enumerate() {
+        let started = Instant::now();
+        let caught_by = tree.with(mutant, || {
+            tree.build(&elf).with_context(|| format!("{} does not build", mutant.name))?;
+            first_failure(&binaries, &tree, &elf)
+        })?;
+        let verdict = caught_by.as_deref().unwrap_or("SURVIVED");
+        let (number, of) = (number.saturating_add(1), wanted.len());
+        println!("{number}/{of} {}: {verdict} ({} s)", mutant.name, started.elapsed().as_secs());
+        outcomes.push(Outcome { mutant, caught_by });
+    }
+
+    let table = table(&outcomes);
+    println!("\n{table}");
+    if names.is_empty() {
+        bench::keep_section("mutants", "Faults planted in the program and the test that notices each", &table)?;
+    }
+    let survivors: Vec<_> =
+        outcomes.iter().filter(|outcome| outcome.caught_by.is_none()).map(|o| o.mutant.name.as_str()).collect();
+    ensure!(survivors.is_empty(), "survived: {}", survivors.join(", "));
+    Ok(())
+}
+
+/// The faults, each of which must still apply.
+fn read() -> Result<Vec<Mutant>> {
+    let root = workspace::root();
+    let text = fs::read_to_string(root.join(FAULTS)).with_context(|| format!("cannot read {FAULTS}"))?;
+    let Faults { mutant: mutants } = toml::from_str(&text).context(FAULTS)?;
+    ensure!(mutants.len() >= AT_LEAST, "{FAULTS} has {} faults, at least {AT_LEAST} are wanted", mutants.len());
+    let mut names = BTreeSet::new();
+    for mutant in &mutants {
+        ensure!(names.insert(&mutant.name), "{FAULTS} has two faults `{}`", mutant.name);
+        mutant.applied(&root)?;
+    }
+    Ok(mutants)
+}
+
+impl Mutant {
+    /// Each edited file and its text with the fault in it.
+    fn applied(&self, root: &Path) -> Result<BTreeMap<PathBuf, String>> {
+        ensure!(!self.edit.is_empty(), "mutant `{}` edits nothing", self.name);
+        let mut texts = BTreeMap::new();
+        for Edit { file, find, replace } in &self.edit {
+            let path = root.join(file);
+            let text = match texts.remove(&path) {
+                Some(text) => text,
+                None => fs::read_to_string(&path).with_context(|| format!("cannot read {file}"))?,
+            };
+            let found = text.matches(find).count();
+            ensure!(found == 1, "mutant `{}`: its text occurs {found} times in {file}, not once", self.name);
+            ensure!(find != replace, "mutant `{}` changes nothing", self.name);
+            texts.insert(path, text.replace(find, replace));
+        }
+        Ok(texts)
+    }
+
+    /// Name of the first edited file.
+    fn file(&self) -> &str {
+        self.edit.first().and_then(|edit| edit.file.rsplit('/').next()).unwrap_or_default()
+    }
+}
+
+/// A copy of the workspace below `target/`, in which the faults are planted.
+struct Tree {
+    folder: PathBuf,
+    target: PathBuf,
+}
+
+impl Tree {
+    /// Copies what git knows or would know; what is the same already keeps its time, so nothing is rebuilt for it.
+    fn export() -> Result<Self> {
+        let root = workspace::root();
+        let base = root.join("target/mutants");
+        let tree = Self { folder: base.join("tree"), target: base.join("sbf") };
+        let mut git = Command::new("git");
+        git.current_dir(&root).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+        let listed = workspace::output(&mut git)?;
+        let mut wanted = BTreeSet::new();
+        for name in listed.split_terminator('\0') {
+            let from = root.join(name);
+            // Deleted, but not from the index yet.
+            if !from.is_file() {
+                continue;
+            }
+            let to = tree.folder.join(name);
+            let bytes = fs::read(&from)?;
+            if fs::read(&to).ok().as_deref() != Some(&bytes) {
+                fs::create_dir_all(to.parent().context("a file lies in a folder")?)?;
+                fs::copy(&from, &to)?;
+            }
+            wanted.insert(to);
+        }
+        for old in crate::source_hash::files_below(&tree.folder)?.difference(&wanted) {
+            fs::remove_file(old)?;
+        }
+        Ok(tree)
+    }
+
+    fn build(&self, elf: &Path) -> Result<()> {
+        if let Some(why) = program::build_elf(&self.folder, Some(&self.target), elf)? {
+            bail!("the program cannot be built on this machine: {why}");
+        }
+        Ok(())
+    }
+
+    /// Plants a fault, does `work`, and takes the fault out again, whatever came of it.
+    fn with<T>(&self, mutant: &Mutant, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let mut originals = Vec::new();
+        for (path, text) in mutant.applied(&self.folder)? {
+            originals.push((path.clone(), fs::read(&path)?));
+            fs::write(path, text)?;
+        }
+        let result = work();
+        for (path, original) in originals {
+            fs::write(path, original)?;
+        }
+        result
+    }
+}
+
+/// Builds the test programs and runs them against the unchanged program: they have to pass, or nothing that
+/// they say of a mutant means anything. Quick ones first from then on.
+fn timed_baseline(tree: &Tree, elf: &Path) -> Result<Vec<TestBinary>> {
+    let mut timed = Vec::new();
+    for binary in suites::test_binaries(&["--package", "crtx-program-tests"])? {
+        let started = Instant::now();
+        if let Some(test) = failing_test(&binary, tree, elf)? {
+            bail!("{test} fails for the program as it is");
+        }
+        timed.push((started.elapsed(), binary));
+    }
+    timed.sort_by_key(|(took, _)| *took);
+    let all: Duration = timed.iter().map(|(took, _)| *took).sum();
+    eprintln!("the suite passes for the unchanged program, in {} s", all.as_secs());
+    Ok(timed.into_iter().map(|(_, binary)| binary).collect())
+}
+
+fn first_failure(binaries: &[TestBinary], tree: &Tree, elf: &Path) -> Result<Option<String>> {
+    for binary in binaries {
+        if let Some(test) = failing_test(binary, tree, elf)? {
+            return Ok(Some(test));
+        }
+    }
+    Ok(None)
+}
+
+/// Runs one test program until its first failing test.
+fn failing_test(binary: &TestBinary, tree: &Tree, elf: &Path) -> Result<Option<String>> {
+    let file = binary.executable.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let program = file.rsplit_once('-').map_or(file.as_str(), |(name, _)| name).to_owned();
+    let mut child = Command::new(&binary.executable)
+        // In the copy, so that failures which property tests keep for later do not reach the workspace.
+        .current_dir(tree.folder.join("tests/program"))
+        .env("CRTX_PROGRAM_ELF", elf)
+        .env("PROPTEST_MAX_SHRINK_ITERS", "0")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .with_context(|| format!("cannot start {program}"))?;
+    for line in BufReader::new(child.stdout.take().context("the output is piped")?).lines() {
+        let line = line?;
+        let failed = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED"));
+        if let Some(test) = failed {
+            child.kill()?;
+            child.wait()?;
+            return Ok(Some(format!("{program}::{test}")));
+        }
+    }
+    let status = child.wait()?;
+    Ok((!status.success()).then(|| format!("{program} ({status})")))
+}
+
+fn table(outcomes: &[Outcome]) -> String {
+    let caught = outcomes.iter().filter(|outcome| outcome.caught_by.is_some()).count();
+    let mut text = format!("{caught} of {} caught.\n\n| fault | where | caught by |\n|---|---|---|\n", outcomes.len());
+    for Outcome { mutant, caught_by } in outcomes {
+        let by = caught_by.as_ref().map_or_else(|| "**SURVIVED**".to_owned(), |test| format!("`{test}`"));
+        text += &format!("| {} | `{}` | {by} |\n", mutant.name, mutant.file());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_still_applies_exactly_once() {
+        read().expect("xtask/mutants.toml fits the source");
+    }
+}
