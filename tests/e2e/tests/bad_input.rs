@@ -7,7 +7,7 @@ use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use reqwest::Method;
 
 /// Inputs per endpoint and kind.
-const CASES: usize = 60;
+const CASES: usize = 300;
 
 /// Bodies: bytes, almost-JSON, and JSON of the request's form with arbitrary values.
 fn bodies() -> impl Strategy<Value = Vec<u8>> {
