@@ -149,6 +149,19 @@ mod tests {
     }
 
     #[test]
+    fn a_schema_that_refers_to_itself_does_not_exhaust_the_stack() {
+        for schema in [
+            json!({"$ref": "#"}),
+            json!({"allOf": [{"$ref": "#"}]}),
+            json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}),
+        ] {
+            if let Ok(document) = document(&schema) {
+                let _ = document.check(&Map::new());
+            }
+        }
+    }
+
+    #[test]
     fn a_long_value_is_not_quoted_in_full() {
         let schema = json!({"properties": {"a": {"type": "integer"}}});
         let error = check(&schema, json!({"a": "x".repeat(100_000)})).expect_err("not an integer");

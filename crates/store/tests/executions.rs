@@ -1,0 +1,219 @@
+//! The gateway's durable rows against a real PostgreSQL: every step needs its lease and its state, and a
+//! call that was paid is never taken up as if it had not been.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests"
+)]
+
+use std::{collections::HashSet, time::Duration};
+
+use crtx_protocol::usdc::UsdcBase;
+use crtx_store::{
+    executions::{
+        Call, Delivered, Executions, ExecutionsError, Failure, Lease, Request, Reservation, Resolution, State,
+        StoredTransaction, TransactionKind,
+    },
+    testing::TestDatabase,
+};
+use serde_json::{Map, json};
+use solana_pubkey::Pubkey;
+use uuid::Uuid;
+
+const LEASE: Duration = Duration::from_secs(60);
+
+fn call(seed: u8) -> Call {
+    let mut parameters = Map::new();
+    parameters.insert("\u{0}".to_owned(), json!(["\u{0}", 1.5, u64::MAX, {"a": null}]));
+    Call {
+        record: Pubkey::new_from_array([seed; 32]),
+        execution_id: Uuid::from_u128(u128::from(seed)),
+        caller: Pubkey::new_from_array([200; 32]),
+        agent: Pubkey::new_from_array([201; 32]),
+        session_key: Pubkey::new_from_array([202; 32]),
+        idempotency_key: Some("key".to_owned()),
+        body_hash: [seed; 32],
+        is_async: false,
+        request: Request { task: "a \u{0} b".to_owned(), parameters },
+        request_hash: [4; 32],
+        amount: UsdcBase(50_000),
+        timeout_seconds: 60,
+        endpoint: "https://a.example/execute".to_owned(),
+    }
+}
+
+fn transaction(name: &str) -> StoredTransaction {
+    StoredTransaction { signature: name.to_owned(), bytes: vec![1, 2, 3], last_valid_block_height: 150 }
+}
+
+fn delivered() -> Delivered {
+    Delivered {
+        result: "a \u{0} result".to_owned(),
+        hash: [5; 32],
+        signature: [6; 64],
+        tokens_used: Some(7),
+        execution_time_ms: 8,
+        steps: Some(json!([{"thought": "hm"}])),
+    }
+}
+
+fn failure(reason: Option<u8>) -> Failure {
+    Failure { reason, status: 500, code: "execution_failed".to_owned(), message: "why \u{0}".to_owned() }
+}
+
+async fn reserved(executions: &Executions, seed: u8) -> Lease {
+    match executions.reserve(&call(seed)).await.unwrap() {
+        Reservation::New(lease) => lease,
+        Reservation::Existing(execution) => panic!("reserved before: {execution:?}"),
+    }
+}
+
+fn lost<T: std::fmt::Debug>(result: Result<T, ExecutionsError>) -> bool {
+    matches!(result, Err(ExecutionsError::LeaseLost))
+}
+
+#[tokio::test]
+async fn a_call_is_read_back_exactly_as_it_was_accepted() {
+    let database = TestDatabase::create().await;
+    let executions = Executions::new(database.pool().clone(), LEASE);
+    reserved(&executions, 1).await;
+    let row = executions.get(&call(1).record).await.unwrap().unwrap();
+    assert_eq!(row.call, call(1));
+    assert_eq!((row.state, row.opened_at, row.finished_at), (State::Reserved, None, None));
+    assert!(matches!(executions.reserve(&call(1)).await.unwrap(), Reservation::Existing(_)));
+}
+
+#[tokio::test]
+async fn a_paid_call_goes_through_every_state_and_keeps_its_result() {
+    let database = TestDatabase::create().await;
+    let executions = Executions::new(database.pool().clone(), LEASE);
+    let lease = reserved(&executions, 1).await;
+    executions.opening(lease, &transaction("open")).await.unwrap();
+    executions.opened(lease).await.unwrap();
+    executions.dispatching(lease).await.unwrap();
+    executions.result_stored(lease, &delivered()).await.unwrap();
+    executions.settling(lease, &transaction("complete")).await.unwrap();
+    executions.completed(lease).await.unwrap();
+    let row = executions.get(&lease.record).await.unwrap().unwrap();
+    assert_eq!((row.state, row.delivered), (State::Completed, Some(delivered())));
+    assert!(row.opened_at.is_some() && row.dispatched_at.is_some() && row.finished_at.is_some());
+    assert!(lost(executions.completed(lease).await), "a finished execution is nobody's to change");
+}
+
+#[tokio::test]
+async fn no_step_follows_from_a_state_it_does_not_belong_to() {
+    let database = TestDatabase::create().await;
+    let executions = Executions::new(database.pool().clone(), LEASE);
+    let lease = reserved(&executions, 1).await;
+    assert!(lost(executions.opened(lease).await));
+    assert!(lost(executions.dispatching(lease).await));
+    assert!(lost(executions.result_stored(lease, &delivered()).await));
+    assert!(lost(executions.settling(lease, &transaction("s")).await));
+    assert!(lost(executions.completed(lease).await));
+    assert!(lost(executions.refunding(lease, &failure(Some(1))).await));
+    assert!(lost(executions.refund_signed(lease, &transaction("r")).await));
+    assert!(lost(executions.refunded(lease).await));
+    executions.opening(lease, &transaction("open")).await.unwrap();
+    assert!(lost(executions.opening(lease, &transaction("again")).await), "an opening is signed once");
+    executions.opened(lease).await.unwrap();
+    assert!(lost(executions.not_opened(lease, &failure(None)).await), "what was paid cannot be called unopened");
+}
+
+#[tokio::test]
+async fn a_transaction_is_stored_only_together_with_its_state() {
+    let database = TestDatabase::create().await;
+    let executions = Executions::new(database.pool().clone(), LEASE);
+    let lease = reserved(&executions, 1).await;
+    assert!(lost(executions.settling(lease, &transaction("early")).await));
+    let unresolved = executions.unresolved(&lease.record, TransactionKind::Complete).await.unwrap();
+    assert_eq!(unresolved, [], "no transaction without its state");
+    executions.opening(lease, &transaction("open")).await.unwrap();
+    let unresolved = executions.unresolved(&lease.record, TransactionKind::Open).await.unwrap();
+    assert_eq!(unresolved, [transaction("open")]);
+}
+
+#[tokio::test]
+async fn what_the_chain_said_about_a_transaction_is_final() {
+    let database = TestDatabase::create().await;
+    let executions = Executions::new(database.pool().clone(), LEASE);
+    let lease = reserved(&executions, 1).await;
+    executions.opening(lease, &transaction("open")).await.unwrap();
+    executions.resolve("open", &Resolution::Confirmed { slot: 9 }).await.unwrap();
+    executions.resolve("open", &Resolution::Expired).await.unwrap();
+    assert_eq!(executions.unresolved(&lease.record, TransactionKind::Open).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_worker_that_lost_its_lease_changes_nothing_any_more() {
+    let database = TestDatabase::create().await;
+    let short = Executions::new(database.pool().clone(), Duration::from_millis(1));
+    let executions = Executions::new(database.pool().clone(), LEASE);
+    let stale = reserved(&short, 1).await;
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let [lease] = executions.claim(10).await.unwrap()[..] else { panic!("one row to claim") };
+    assert_eq!(lease.record, stale.record);
+    assert!(!executions.renew(stale).await.unwrap());
+    assert!(executions.renew(lease).await.unwrap());
+    assert!(lost(executions.opening(stale, &transaction("stale")).await));
+    executions.opening(lease, &transaction("fresh")).await.unwrap();
+    assert_eq!(executions.claim(10).await.unwrap(), [], "a held lease is not claimed");
+}
+
+#[tokio::test]
+async fn workers_that_claim_at_once_never_share_an_execution() {
+    let database = TestDatabase::create().await;
+    let executions = Executions::new(database.pool().clone(), LEASE);
+    for seed in 1..=40 {
+        let lease = reserved(&executions, seed).await;
+        executions.release(lease).await.unwrap();
+    }
+    let claims = (0..8).map(|_| {
+        let executions = executions.clone();
+        tokio::spawn(async move { executions.claim(10).await.unwrap() })
+    });
+    let mut records = Vec::new();
+    for claim in claims.collect::<Vec<_>>() {
+        records.extend(claim.await.unwrap().into_iter().map(|lease| lease.record));
+    }
+    assert_eq!(records.len(), records.iter().collect::<HashSet<_>>().len(), "no record twice");
+    records.extend(executions.claim(100).await.unwrap().into_iter().map(|lease| lease.record));
+    assert_eq!(records.len(), 40);
+}
+
+#[tokio::test]
+async fn a_postponed_execution_is_left_alone_until_its_time_has_come() {
+    let database = TestDatabase::create().await;
+    let executions = Executions::new(database.pool().clone(), LEASE);
+    let lease = reserved(&executions, 1).await;
+    executions.postpone(lease, Duration::from_millis(300)).await.unwrap();
+    assert_eq!(executions.claim(10).await.unwrap(), []);
+    tokio::time::sleep(Duration::from_millis(350)).await;
+    assert_eq!(executions.claim(10).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn only_a_call_that_was_never_opened_is_taken_up_again() {
+    let database = TestDatabase::create().await;
+    let executions = Executions::new(database.pool().clone(), LEASE);
+    let lease = reserved(&executions, 1).await;
+    assert!(executions.retry(&call(1)).await.unwrap().is_none(), "somebody is at it");
+    executions.not_opened(lease, &failure(None)).await.unwrap();
+    let other_body = Call { body_hash: [99; 32], ..call(1) };
+    assert!(executions.retry(&other_body).await.unwrap().is_none(), "the key is bound to its body");
+    let cheaper = Call { amount: UsdcBase(40_000), ..call(1) };
+    let again = executions.retry(&cheaper).await.unwrap().expect("taken up again");
+    let row = executions.get(&again.record).await.unwrap().unwrap();
+    assert_eq!((row.state, row.call.amount, row.failure), (State::Reserved, UsdcBase(40_000), None));
+
+    executions.opening(again, &transaction("open")).await.unwrap();
+    executions.opened(again).await.unwrap();
+    executions.refunding(again, &failure(Some(3))).await.unwrap();
+    executions.refund_signed(again, &transaction("fail")).await.unwrap();
+    executions.refunded(again).await.unwrap();
+    assert!(executions.retry(&call(1)).await.unwrap().is_none(), "it was paid once");
+    let row = executions.get(&again.record).await.unwrap().unwrap();
+    assert_eq!(row.state, State::Failed);
+    assert_eq!(row.failure.unwrap().message, "why \u{fffd}");
+}
