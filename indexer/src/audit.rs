@@ -23,6 +23,8 @@ use crate::{
 
 /// Long enough for a change that the stream is about to deliver.
 const SECOND_LOOK_AFTER: Duration = Duration::from_secs(2);
+/// By then the first snapshot has been applied, or something is wrong enough to be reported.
+const FIRST_AUDIT_AFTER: Duration = Duration::from_secs(30);
 /// Faults listed in a report; all are counted.
 const MAX_LISTED: usize = 20;
 /// Where the amount stands in an SPL token account, and how long such an account is.
@@ -87,12 +89,13 @@ impl<S: AccountSource> Auditor<S> {
         self
     }
 
-    /// Audits in regular intervals, the first one interval after the start, until shut down.
+    /// Audits in regular intervals, and once soon after the start, until shut down.
     pub async fn run(self, interval: Duration, shutdown: CancellationToken) {
+        let mut pause = interval.min(FIRST_AUDIT_AFTER);
         loop {
             tokio::select! {
                 () = shutdown.cancelled() => return,
-                () = tokio::time::sleep(interval) => {}
+                () = tokio::time::sleep(pause) => pause = interval,
             }
             tokio::select! {
                 () = shutdown.cancelled() => return,

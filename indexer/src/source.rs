@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use crtx_chain::{ChainClient, ChainError, CommitmentConfig};
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use solana_account_decoder_client_types::{UiAccountData, UiAccountEncoding};
 use solana_pubkey::Pubkey;
 use solana_pubsub_client::nonblocking::pubsub_client::PubsubClient;
@@ -11,7 +11,7 @@ use solana_rpc_client_api::{
     config::{RpcAccountInfoConfig, RpcProgramAccountsConfig},
     response::{Response, RpcKeyedAccount},
 };
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// A change of one of the program's accounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +21,14 @@ pub struct Change {
     /// the subscription began), so nothing is ordered by it that the account's revision orders.
     pub slot: u64,
     pub data: Vec<u8>,
+}
+
+/// What a stream delivers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    Change(Change),
+    /// Every change up to this slot has been delivered before.
+    Reached(u64),
 }
 
 /// The program's accounts at one slot.
@@ -61,7 +69,7 @@ pub const MAX_ACCOUNTS_PER_READ: usize = crtx_chain::rpc::MAX_ACCOUNTS_PER_READ;
 pub trait AccountSource: Send + Sync + 'static {
     /// Changes from now on. They are buffered until they are taken; the channel closes when the source can
     /// no longer promise that nothing was missed.
-    async fn subscribe(&self) -> Result<mpsc::UnboundedReceiver<Change>, SourceError>;
+    async fn subscribe(&self) -> Result<mpsc::UnboundedReceiver<Event>, SourceError>;
 
     /// All accounts of the program.
     async fn snapshot(&self) -> Result<Snapshot, SourceError>;
@@ -110,38 +118,68 @@ fn change(notification: Response<RpcKeyedAccount>) -> Option<Change> {
     Some(Change { address, slot: notification.context.slot, data })
 }
 
+/// Subscribes, says so, and forwards notifications until the connection ends, one of them cannot be read
+/// (a gap, which a snapshot then fills), or nobody listens.
+async fn forward(
+    client: &PubsubClient,
+    program: &Pubkey,
+    subscribed: oneshot::Sender<Result<(), String>>,
+    events: &mpsc::UnboundedSender<Event>,
+) {
+    let (mut changes, _unsubscribe) = match client.program_subscribe(program, Some(subscription_config())).await {
+        Ok(subscription) => subscription,
+        Err(error) => return drop(subscribed.send(Err(error.to_string()))),
+    };
+    // Not every provider offers slots; without them the mirror is as true, and says less about how far it is.
+    let (mut slots, _unsubscribe) = match client.slot_subscribe().await {
+        Ok(subscription) => subscription,
+        Err(error) => {
+            tracing::warn!(cause = %error, "the node does not tell its slots");
+            (futures::stream::pending().boxed(), Box::new(|| futures::future::ready(()).boxed()) as _)
+        }
+    };
+    if subscribed.send(Ok(())).is_err() {
+        return;
+    }
+    loop {
+        let sent = tokio::select! {
+            notification = changes.next() => notification.and_then(|notification| send_change(events, notification)),
+            slot = slots.next() => slot.and_then(|slot| {
+                // The root lies some thirty slots behind: what it holds was confirmed, and so notified, long
+                // ago. Whatever of that waits here goes first.
+                while let Some(notification) = changes.next().now_or_never() {
+                    send_change(events, notification?)?;
+                }
+                events.send(Event::Reached(slot.root)).ok()
+            }),
+            () = events.closed() => None,
+        };
+        if sent.is_none() {
+            return;
+        }
+    }
+}
+
+fn send_change(events: &mpsc::UnboundedSender<Event>, notification: Response<RpcKeyedAccount>) -> Option<()> {
+    let Some(change) = change(notification) else {
+        tracing::warn!("the node sent a notification that cannot be read");
+        return None;
+    };
+    events.send(Event::Change(change)).ok()
+}
+
 #[async_trait]
 impl AccountSource for RpcSource {
-    async fn subscribe(&self) -> Result<mpsc::UnboundedReceiver<Change>, SourceError> {
-        let failed = |error: &dyn std::fmt::Display| SourceError::Subscription(error.to_string());
-        let client = PubsubClient::new(self.ws_url.as_str()).await.map_err(|error| failed(&error))?;
-        let (sender, receiver) = mpsc::unbounded_channel();
-        let (subscribed, confirmation) = tokio::sync::oneshot::channel();
+    async fn subscribe(&self) -> Result<mpsc::UnboundedReceiver<Event>, SourceError> {
+        let client = PubsubClient::new(self.ws_url.as_str())
+            .await
+            .map_err(|error| SourceError::Subscription(error.to_string()))?;
+        let (events, receiver) = mpsc::unbounded_channel();
+        let (subscribed, confirmation) = oneshot::channel();
         let program = self.program;
-        // The stream borrows the client, so one task holds both. It ends with the connection, or when
+        // Subscriptions borrow the client, so one task holds both. It ends with the connection, or when
         // nobody listens any more.
-        tokio::spawn(async move {
-            let (mut stream, _unsubscribe) = match client.program_subscribe(&program, Some(subscription_config())).await
-            {
-                Ok(subscription) => subscription,
-                Err(error) => return drop(subscribed.send(Err(error.to_string()))),
-            };
-            if subscribed.send(Ok(())).is_err() {
-                return;
-            }
-            loop {
-                let notification = tokio::select! {
-                    notification = stream.next() => notification,
-                    () = sender.closed() => return,
-                };
-                let Some(notification) = notification else { return };
-                match change(notification) {
-                    Some(change) => drop(sender.send(change)),
-                    // A gap in the stream: end it, so that a snapshot fills the gap.
-                    None => return tracing::warn!("the node sent a notification that cannot be read"),
-                }
-            }
-        });
+        tokio::spawn(async move { forward(&client, &program, subscribed, &events).await });
         match confirmation.await {
             Ok(Ok(())) => Ok(receiver),
             Ok(Err(reason)) => Err(SourceError::Subscription(reason)),

@@ -8,7 +8,7 @@
 use std::{
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -27,12 +27,14 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::source::{AccountSource, Change, MAX_ACCOUNTS_PER_READ, Snapshot, SourceError};
+use crate::source::{AccountSource, Event, MAX_ACCOUNTS_PER_READ, Snapshot, SourceError};
 
 /// Changes applied in one transaction at most.
 const MAX_CHANGES_PER_BATCH: usize = 1_000;
 const MIN_BACKOFF: Duration = Duration::from_millis(200);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
+/// On a quiet chain the checkpoint moves once in so many slots.
+const SLOTS_PER_CHECKPOINT: u64 = 8;
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
 
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +52,8 @@ pub struct Syncer<S> {
     program: Pubkey,
     resync_interval: Duration,
     streaming: AtomicBool,
+    /// The slot of the last checkpoint that the stream wrote.
+    reached: AtomicU64,
     last_change: Mutex<Option<DateTime<Utc>>>,
     /// Rung when listings may have changed: a document may be wanted.
     pub listings_changed: Notify,
@@ -63,6 +67,7 @@ impl<S: AccountSource> Syncer<S> {
             program,
             resync_interval,
             streaming: AtomicBool::new(false),
+            reached: AtomicU64::new(0),
             last_change: Mutex::new(None),
             listings_changed: Notify::new(),
         }
@@ -95,8 +100,8 @@ impl<S: AccountSource> Syncer<S> {
     /// One connection, from subscribing to the error that ends it. Once the first snapshot is applied,
     /// `mode` is forward for good.
     async fn session(self: &Arc<Self>, mode: &mut SnapshotMode) -> SyncError {
-        let mut changes = match self.connect(mode).await {
-            Ok(changes) => changes,
+        let mut events = match self.connect(mode).await {
+            Ok(events) => events,
             Err(error) => return error,
         };
         self.streaming.store(true, Ordering::Relaxed);
@@ -106,9 +111,9 @@ impl<S: AccountSource> Syncer<S> {
         let mut resync: Option<tokio::task::JoinHandle<Result<(), SyncError>>> = None;
         loop {
             tokio::select! {
-                change = changes.recv() => {
-                    let Some(first) = change else { return SourceError::StreamEnded.into() };
-                    if let Err(error) = self.apply_changes(first, &mut changes).await {
+                event = events.recv() => {
+                    let Some(first) = event else { return SourceError::StreamEnded.into() };
+                    if let Err(error) = self.apply_events(first, &mut events).await {
                         return error;
                     }
                 }
@@ -127,11 +132,12 @@ impl<S: AccountSource> Syncer<S> {
         }
     }
 
-    async fn connect(&self, mode: &mut SnapshotMode) -> Result<mpsc::UnboundedReceiver<Change>, SyncError> {
-        let changes = self.source.subscribe().await?;
+    async fn connect(&self, mode: &mut SnapshotMode) -> Result<mpsc::UnboundedReceiver<Event>, SyncError> {
+        let events = self.source.subscribe().await?;
         self.resync(*mode).await?;
         *mode = SnapshotMode::Forward;
-        Ok(changes)
+        self.reached.store(0, Ordering::Relaxed);
+        Ok(events)
     }
 
     /// Takes a snapshot and applies it. On another chain than the one that the mirror shows, whatever
@@ -171,21 +177,39 @@ impl<S: AccountSource> Syncer<S> {
         Ok(closed)
     }
 
-    /// Applies a change and all that have come in behind it, in one transaction.
-    async fn apply_changes(&self, first: Change, more: &mut mpsc::UnboundedReceiver<Change>) -> Result<(), SyncError> {
+    /// Applies an event and all that have come in behind it, in one transaction.
+    async fn apply_events(&self, first: Event, more: &mut mpsc::UnboundedReceiver<Event>) -> Result<(), SyncError> {
         let mut batch = Batch::default();
-        let mut slot = first.slot;
+        let mut slot = 0;
         let mut next = Some(first);
-        while let Some(change) = next {
-            slot = slot.max(change.slot);
-            push(&mut batch, &change.address, change.slot, change.data)?;
+        while let Some(event) = next {
+            match event {
+                Event::Change(change) => {
+                    slot = slot.max(change.slot);
+                    push(&mut batch, &change.address, change.slot, change.data)?;
+                }
+                Event::Reached(reached) => slot = slot.max(reached),
+            }
             next = if batch.len() < MAX_CHANGES_PER_BATCH { more.try_recv().ok() } else { None };
         }
+        if batch.is_empty() {
+            return self.reach(slot).await;
+        }
         mirror::apply_changes(&self.pool, &batch, slot).await?;
+        self.reached.store(slot, Ordering::Relaxed);
         if let Ok(mut last_change) = self.last_change.lock() {
             *last_change = Some(Utc::now());
         }
         self.listings_changed.notify_one();
+        Ok(())
+    }
+
+    /// Moves the checkpoint of a quiet chain, not with every slot: each time is a durable write.
+    async fn reach(&self, slot: u64) -> Result<(), SyncError> {
+        if slot >= self.reached.load(Ordering::Relaxed).saturating_add(SLOTS_PER_CHECKPOINT) {
+            mirror::apply_changes(&self.pool, &Batch::default(), slot).await?;
+            self.reached.store(slot, Ordering::Relaxed);
+        }
         Ok(())
     }
 

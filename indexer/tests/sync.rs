@@ -22,7 +22,7 @@ use crtx_indexer::{
     ContentSources, SnapshotMode,
     audit::Auditor,
     documents::Fetcher,
-    source::{AccountSource, Change, OwnedAccount, Read, Snapshot, SourceError},
+    source::{AccountSource, Change, Event, OwnedAccount, Read, Snapshot, SourceError},
     sync::Syncer,
 };
 use crtx_protocol::{content::cid_of, result_hash::ResultHash};
@@ -44,7 +44,7 @@ struct ChainState {
     slot: u64,
     genesis: String,
     accounts: HashMap<Pubkey, OwnedAccount>,
-    listeners: Vec<mpsc::UnboundedSender<Change>>,
+    listeners: Vec<mpsc::UnboundedSender<Event>>,
     /// The slot that changes claim; the real one if `None`.
     claimed_slot: Option<u64>,
     /// Happens after the next snapshot is read and before it is handed out.
@@ -62,7 +62,8 @@ impl ChainState {
     fn announce(&mut self, address: Pubkey) {
         let slot = self.claimed_slot.unwrap_or(self.slot);
         let data = self.accounts[&address].data.clone();
-        self.listeners.retain(|listener| listener.send(Change { address, slot, data: data.clone() }).is_ok());
+        self.listeners
+            .retain(|listener| listener.send(Event::Change(Change { address, slot, data: data.clone() })).is_ok());
     }
 
     fn change(&mut self, address: Pubkey, data: Vec<u8>) {
@@ -94,7 +95,7 @@ impl Chain {
 
 #[async_trait]
 impl AccountSource for Chain {
-    async fn subscribe(&self) -> Result<mpsc::UnboundedReceiver<Change>, SourceError> {
+    async fn subscribe(&self) -> Result<mpsc::UnboundedReceiver<Event>, SourceError> {
         let mut state = self.state();
         state.subscriptions += 1;
         if state.failing {
@@ -231,9 +232,9 @@ async fn changes_are_ordered_by_revision_even_if_their_slots_are_stale() {
     // An old state comes again, claiming a late slot.
     let (address, data) = priced(0, 3, 30);
     let listeners = running.chain.state().listeners.clone();
-    listeners
-        .iter()
-        .for_each(|listener| listener.send(Change { address, slot: 9_999, data: data.clone() }).expect("sent"));
+    listeners.iter().for_each(|listener| {
+        listener.send(Event::Change(Change { address, slot: 9_999, data: data.clone() })).expect("sent")
+    });
     running.until_equal().await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert!(running.caught_up().await);
@@ -357,6 +358,21 @@ async fn bytes_that_nobody_knows_are_quarantined_and_stop_nothing() {
     running.until_equal().await;
     let counts = mirror::counts(running.database.pool()).await.expect("counts");
     assert_eq!((counts.agents, counts.quarantined), (1, 2));
+}
+
+#[tokio::test]
+async fn the_checkpoint_of_a_quiet_chain_moves_on() {
+    let running = Running::start(Chain::new(), NEVER).await;
+    let listeners = running.chain.state().listeners.clone();
+    for slot in 150..=170 {
+        listeners.iter().for_each(|listener| listener.send(Event::Reached(slot)).expect("sent"));
+    }
+    let pool = running.database.pool();
+    running
+        .until("the checkpoint has moved", async || {
+            mirror::checkpoint(pool).await.expect("read").expect("there").slot >= 160
+        })
+        .await;
 }
 
 #[tokio::test]
