@@ -18,6 +18,10 @@ enum Command {
     /// Start the whole marketplace on this machine
     #[cfg(feature = "localnet")]
     Up(crtx_cli::localnet::up::UpArgs),
+    /// Check an execution against the chain and the content
+    Verify(crtx_cli::verify::VerifyArgs),
+    /// Call an agent and pay for it
+    Execute(crtx_cli::execute::ExecuteArgs),
 }
 
 #[tokio::main]
@@ -27,6 +31,8 @@ async fn main() -> ExitCode {
     let outcome = match cli.command {
         #[cfg(feature = "localnet")]
         Command::Up(arguments) => crtx_cli::localnet::up::run(arguments).await.map(|()| ExitCode::SUCCESS),
+        Command::Verify(arguments) => crtx_cli::verify::run(arguments).await,
+        Command::Execute(arguments) => crtx_cli::execute::run(arguments).await,
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("crtx: {error:#}");

@@ -120,6 +120,7 @@ async fn start(parts: &mut Parts, listener: TcpListener, started: Instant) -> an
     progress.step("starting PostgreSQL and the Solana network");
     let (database_url, chain_start) = parts.start_foundations(&keys, &ports, &progress).await?;
     let pool = crtx_store::connect(&database_url, DATABASE_CONNECTIONS).await.context("the database")?;
+    parts.pool = Some(pool.clone());
     crtx_store::migrate(&pool).await.context("the database's schema")?;
 
     let network = parts.chain.as_ref().context("no chain")?;
@@ -209,6 +210,7 @@ enum ChainStart {
 struct Parts {
     data_dir: Option<DataDir>,
     cluster: Option<Cluster>,
+    pool: Option<PgPool>,
     chain: Option<Chain>,
     /// Ends the HTTP API.
     api: CancellationToken,
@@ -229,6 +231,7 @@ impl Parts {
         Self {
             data_dir: None,
             cluster: None,
+            pool: None,
             chain: None,
             api: CancellationToken::new(),
             services: CancellationToken::new(),
@@ -345,6 +348,9 @@ impl Parts {
             Some(chain) => tokio::task::spawn_blocking(|| chain.stop()).await.map_err(anyhow::Error::new).flatten(),
             None => Ok(()),
         };
+        if let Some(pool) = self.pool.take() {
+            pool.close().await;
+        }
         let cluster = match self.cluster.take() {
             Some(cluster) => cluster.stop().await.map(drop),
             None => Ok(()),

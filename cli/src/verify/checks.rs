@@ -1,0 +1,280 @@
+//! The checks themselves: pure, each on its own, none believing what another found.
+
+use agent_marketplace::{
+    ed25519_gate::{DATA_LEN, ED25519_PROGRAM_ID, HEADER},
+    state::{ExecutionRecord, ExecutionStatus},
+};
+use crtx_protocol::{
+    address::Addresses,
+    content::parse_cid,
+    fee,
+    result_hash::{ResultHash, verify_signature},
+    usdc::UsdcBase,
+};
+use serde::Serialize;
+use solana_pubkey::Pubkey;
+
+use super::evidence::{Evidence, Settlement};
+
+/// One line of the report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Check {
+    pub name: &'static str,
+    pub ok: bool,
+    pub detail: String,
+}
+
+/// A check's outcome: what was found, or what is wrong.
+type Finding = Result<String, String>;
+type Checker = fn(&Evidence) -> Finding;
+
+/// All checks, in the order of a reader's questions.
+pub fn run(evidence: &Evidence) -> Vec<Check> {
+    let checks: [(&'static str, Checker); 16] = [
+        ("content", content_has_the_hash),
+        ("result", result_is_the_content),
+        ("address", address_is_the_hash),
+        ("record", record_is_the_programs),
+        ("identity", record_is_of_this_execution),
+        ("status", record_is_completed),
+        ("commitment", record_commits_to_the_hash),
+        ("settlement", settlement_is_there),
+        ("gate", proof_has_the_canonical_shape),
+        ("message", proof_is_about_the_hash),
+        ("key", proof_is_of_the_records_key),
+        ("signature", signature_verifies),
+        ("listing", key_is_the_listings),
+        ("split", parts_make_the_whole),
+        ("payment", tokens_moved_as_recorded),
+        ("amounts", stated_amounts_are_the_chains),
+    ];
+    checks
+        .into_iter()
+        .map(|(name, check)| match check(evidence) {
+            Ok(detail) => Check { name, ok: true, detail },
+            Err(detail) => Check { name, ok: false, detail },
+        })
+        .collect()
+}
+
+fn stated_hash(evidence: &Evidence) -> Result<ResultHash, String> {
+    let text = evidence.claims.result_hash.as_deref().ok_or("the record states no result hash")?;
+    text.parse().map_err(|error| format!("{error}"))
+}
+
+fn record(evidence: &Evidence) -> Result<&ExecutionRecord, String> {
+    evidence.record.as_ref().map_err(|problem| format!("not checked: {problem}"))
+}
+
+fn settlement(evidence: &Evidence) -> Result<&Settlement, String> {
+    evidence.settlement.as_ref().map_err(|problem| format!("not checked: {problem}"))
+}
+
+fn content_has_the_hash(evidence: &Evidence) -> Finding {
+    let content = evidence.content.as_ref().map_err(|problem| format!("the content is not to be had: {problem}"))?;
+    let (actual, stated) = (ResultHash::of(&content.bytes), stated_hash(evidence)?);
+    if actual != stated {
+        return Err(format!("the content of {} has {actual}, the record states {stated}", content.source));
+    }
+    Ok(format!("{} bytes of {} have {actual}", content.bytes.len(), content.source))
+}
+
+fn result_is_the_content(evidence: &Evidence) -> Finding {
+    let Some(result) = evidence.claims.result.as_deref() else { return Ok("none is stated".to_owned()) };
+    if ResultHash::of(result.as_bytes()) != stated_hash(evidence)? {
+        return Err("the stated result does not have the stated hash".to_owned());
+    }
+    Ok("the stated result has the stated hash".to_owned())
+}
+
+fn address_is_the_hash(evidence: &Evidence) -> Finding {
+    let url = evidence.claims.ipfs_url.as_deref().ok_or("the record states no content address")?;
+    let cid = url.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let named = parse_cid(cid).map_err(|error| format!("`{cid}` is {error}"))?;
+    if named != stated_hash(evidence)? {
+        return Err(format!("{cid} names {named}"));
+    }
+    Ok(format!("{cid} names the same hash"))
+}
+
+fn record_is_the_programs(evidence: &Evidence) -> Finding {
+    evidence.record.as_ref().map_err(Clone::clone)?;
+    Ok(format!("{} belongs to program {}", evidence.record_address, evidence.program_id))
+}
+
+fn record_is_of_this_execution(evidence: &Evidence) -> Finding {
+    let record = record(evidence)?;
+    let id = evidence.claims.execution_id;
+    if record.execution_id != *id.as_bytes() {
+        return Err(format!("the record is of another execution than {id}"));
+    }
+    let derived = Addresses::new(evidence.program_id).execution(&record.caller, &record.execution_id);
+    if derived != evidence.record_address {
+        return Err(format!("execution {id} of {} has its record at {derived}", record.caller));
+    }
+    match &evidence.claims.agent_id {
+        Some(agent) if *agent != record.agent.to_string() => Err(format!("the record's agent is {}", record.agent)),
+        _ => Ok(format!("execution {id} of wallet {}, agent {}", record.caller, record.agent)),
+    }
+}
+
+fn record_is_completed(evidence: &Evidence) -> Finding {
+    let (record, stated) = (record(evidence)?, evidence.claims.status.as_str());
+    match record.status() {
+        Some(ExecutionStatus::Completed) if stated == "completed" => Ok("completed".to_owned()),
+        Some(ExecutionStatus::Disputed) if stated == "disputed" => Ok("completed, and disputed since".to_owned()),
+        Some(status) => Err(format!("the chain says {status:?}, the record states {stated}")),
+        None => Err(format!("unknown status {}", record.status)),
+    }
+}
+
+fn record_commits_to_the_hash(evidence: &Evidence) -> Finding {
+    let (committed, stated) = (ResultHash(record(evidence)?.result_hash), stated_hash(evidence)?);
+    if committed != stated {
+        return Err(format!("the chain has {committed}, the record states {stated}"));
+    }
+    Ok("the chain has the same result hash".to_owned())
+}
+
+fn settlement_is_there(evidence: &Evidence) -> Finding {
+    let settlement = evidence.settlement.as_ref().map_err(Clone::clone)?;
+    Ok(format!("transaction {} completed the record", settlement.signature))
+}
+
+/// The data of the Ed25519 instruction directly before the completion.
+fn proof(evidence: &Evidence) -> Result<&[u8; DATA_LEN], String> {
+    let settlement = settlement(evidence)?;
+    let before = settlement.complete_at.checked_sub(1).and_then(|at| settlement.instructions.get(at));
+    let proof = before.ok_or("nothing stands before the completion")?;
+    if proof.program_id != ED25519_PROGRAM_ID {
+        return Err(format!("before the completion stands an instruction of {}", proof.program_id));
+    }
+    if !proof.accounts.is_empty() {
+        return Err("the Ed25519 instruction names accounts".to_owned());
+    }
+    let length = proof.data.len();
+    let data = proof.data.as_slice().try_into();
+    data.map_err(|_| format!("the Ed25519 instruction has {length} bytes of data instead of {DATA_LEN}"))
+}
+
+fn part<const N: usize>(data: &[u8], at: usize) -> Result<[u8; N], String> {
+    let bytes = data.get(at..).and_then(|rest| rest.first_chunk::<N>());
+    bytes.copied().ok_or_else(|| "the Ed25519 instruction is cut off".to_owned())
+}
+
+fn proof_has_the_canonical_shape(evidence: &Evidence) -> Finding {
+    if part::<16>(proof(evidence)?, 0)? != HEADER {
+        return Err("the Ed25519 instruction is not the one canonical shape".to_owned());
+    }
+    Ok("the chain's Ed25519 program ran directly before the completion, in the one canonical shape".to_owned())
+}
+
+fn proof_is_about_the_hash(evidence: &Evidence) -> Finding {
+    let message: [u8; 71] = part(proof(evidence)?, 112)?;
+    if message != stated_hash(evidence)?.signed_text() {
+        return Err(format!("what was signed is {:?}", String::from_utf8_lossy(&message)));
+    }
+    Ok("what was signed is the result hash".to_owned())
+}
+
+fn proof_is_of_the_records_key(evidence: &Evidence) -> Finding {
+    let key = Pubkey::new_from_array(part(proof(evidence)?, 16)?);
+    let expected = record(evidence)?.result_key;
+    if key != expected {
+        return Err(format!("{key} signed, the record expects {expected}"));
+    }
+    Ok(format!("{key} signed, as the record expects"))
+}
+
+fn signature_verifies(evidence: &Evidence) -> Finding {
+    let signature = part(proof(evidence)?, 48)?;
+    let key = record(evidence)?.result_key.to_bytes();
+    verify_signature(&key, &stated_hash(evidence)?, &signature).map_err(|error| error.to_string())?;
+    Ok("verifies under Ed25519's strict rules".to_owned())
+}
+
+fn key_is_the_listings(evidence: &Evidence) -> Finding {
+    let recorded = record(evidence)?.result_key;
+    let listing = evidence.listing.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
+    if listing.result_key == recorded {
+        return Ok("the listing registers this key".to_owned());
+    }
+    // The program copied the key at opening, and only an update by the creator changes the listing's.
+    if listing.updated_at_unix_s >= record(evidence)?.opened_at_unix_s {
+        return Ok(format!("the listing registers {} since, this key was registered at opening", listing.result_key));
+    }
+    Err(format!("the listing registers {}, and did when the execution was opened", listing.result_key))
+}
+
+fn parts_make_the_whole(evidence: &Evidence) -> Finding {
+    let record = record(evidence)?;
+    let (amount, creator, platform) =
+        (UsdcBase(record.amount), UsdcBase(record.creator_amount), UsdcBase(record.platform_amount));
+    if record.creator_amount.checked_add(record.platform_amount) != Some(record.amount) {
+        return Err(format!("{creator} + {platform} are not {amount} USDC"));
+    }
+    let current = evidence.config.as_ref().ok().and_then(|config| {
+        let parts = fee::split(record.amount, config.fee_bps)?;
+        (parts.creator == record.creator_amount).then_some(config.fee_bps)
+    });
+    Ok(match current {
+        Some(bps) => format!("{amount} = {creator} + {platform} USDC, a fee of {bps} basis points"),
+        None => format!("{amount} = {creator} + {platform} USDC, at another fee than today's"),
+    })
+}
+
+fn tokens_moved_as_recorded(evidence: &Evidence) -> Finding {
+    let (record, settlement) = (record(evidence)?, settlement(evidence)?);
+    let config = evidence.config.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
+    let listing = evidence.listing.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
+    let escrow = Addresses::new(evidence.program_id).escrow(&record.agent);
+    let usdc = || settlement.token_changes.iter().filter(|change| change.mint == config.usdc_mint);
+    let left: i128 = usdc().filter(|change| change.account == escrow).map(|change| change.change).sum();
+    if left != i128::from(record.amount).saturating_neg() {
+        return Err(format!("the escrow changed by {left} base units instead of -{}", record.amount));
+    }
+    let mut due = vec![(listing.creator, i128::from(record.creator_amount))];
+    let platform = i128::from(record.platform_amount);
+    match due.iter_mut().find(|(owner, _)| *owner == config.treasury_owner) {
+        Some((_, amount)) => *amount = amount.saturating_add(platform),
+        None => due.push((config.treasury_owner, platform)),
+    }
+    for (owner, expected) in due {
+        let got: i128 = usdc().filter(|change| change.owner == owner).map(|change| change.change).sum();
+        if got != expected {
+            return Err(format!("{owner} got {got} base units instead of {expected}"));
+        }
+    }
+    Ok(format!(
+        "in that transaction {} got {} and {} got {} USDC out of escrow",
+        listing.creator,
+        UsdcBase(record.creator_amount),
+        config.treasury_owner,
+        UsdcBase(record.platform_amount)
+    ))
+}
+
+fn stated_amounts_are_the_chains(evidence: &Evidence) -> Finding {
+    let (record, claims) = (record(evidence)?, &evidence.claims);
+    for (name, stated, actual) in [
+        ("cost_usdc", claims.cost_usdc, record.amount),
+        ("creator_amount_usdc", claims.creator_amount_usdc, record.creator_amount),
+        ("platform_amount_usdc", claims.platform_amount_usdc, record.platform_amount),
+    ] {
+        if stated.is_some_and(|stated| stated != UsdcBase(actual)) {
+            return Err(format!("{name} is stated otherwise than the chain's {}", UsdcBase(actual)));
+        }
+    }
+    for (name, stated, actual) in [
+        ("execution_time_ms", claims.execution_time_ms, Some(record.execution_time_ms)),
+        ("tokens_used", claims.tokens_used, record.reported_tokens()),
+    ] {
+        if stated.is_some() && stated != actual {
+            return Err(format!("{name} is stated otherwise than on the chain"));
+        }
+    }
+    Ok("every stated amount is the chain's".to_owned())
+}
+
+#[cfg(test)]
+mod tests;

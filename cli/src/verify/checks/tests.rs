@@ -1,0 +1,277 @@
+//! Each check fails on its own: one thing is altered at a time, and only the checks that look at it fail.
+
+use agent_marketplace::state::{AgentListing, Config};
+use crtx_chain::instructions::ed25519_instruction;
+use crtx_protocol::content::cid_of;
+use ed25519_dalek::{Signer, SigningKey};
+use uuid::Uuid;
+
+use super::{
+    super::{
+        claims::Claims,
+        evidence::{Content, PlainInstruction, TokenChange},
+    },
+    *,
+};
+
+const RESULT: &str = "what the agent said";
+const AMOUNT: u64 = 10_000;
+
+fn address(seed: u8) -> Pubkey {
+    Pubkey::new_from_array([seed; 32])
+}
+
+fn key() -> SigningKey {
+    SigningKey::from_bytes(&[5; 32])
+}
+
+fn proof_of(key: &SigningKey, hash: &ResultHash) -> PlainInstruction {
+    let text = hash.signed_text();
+    let public = Pubkey::new_from_array(key.verifying_key().to_bytes());
+    let built = ed25519_instruction(&public, &text, &key.sign(&text).to_bytes());
+    PlainInstruction { program_id: built.program_id, accounts: vec![], data: built.data }
+}
+
+/// Evidence of an execution with which nothing is wrong.
+fn good() -> Evidence {
+    let hash = ResultHash::of(RESULT.as_bytes());
+    let program_id = agent_marketplace::ID;
+    let id = Uuid::from_u128(7);
+    let (caller, agent, creator, treasury, mint) = (address(1), address(2), address(3), address(4), address(6));
+    let addresses = Addresses::new(program_id);
+    let result_key = Pubkey::new_from_array(key().verifying_key().to_bytes());
+    let record = ExecutionRecord {
+        agent,
+        caller,
+        result_key,
+        result_hash: hash.0,
+        execution_id: *id.as_bytes(),
+        amount: AMOUNT,
+        creator_amount: 9_900,
+        platform_amount: 100,
+        execution_time_ms: 12,
+        opened_at_unix_s: 1_000,
+        status: ExecutionStatus::Completed as u8,
+        ..bytemuck::Zeroable::zeroed()
+    };
+    let listing: AgentListing =
+        AgentListing { creator, result_key, updated_at_unix_s: 500, ..bytemuck::Zeroable::zeroed() };
+    let config: Config =
+        Config { treasury_owner: treasury, usdc_mint: mint, fee_bps: 100, ..bytemuck::Zeroable::zeroed() };
+    let change = |account, owner, change| TokenChange { account, owner, mint, change };
+    let complete = PlainInstruction { program_id, accounts: vec![], data: vec![] };
+    let url = format!("http://x/ipfs/{}", cid_of(&hash));
+    Evidence {
+        claims: Claims {
+            execution_id: id,
+            agent_id: Some(agent.to_string()),
+            status: "completed".to_owned(),
+            result: Some(RESULT.to_owned()),
+            result_hash: Some(hash.to_string()),
+            cost_usdc: Some(UsdcBase(AMOUNT)),
+            creator_amount_usdc: Some(UsdcBase(9_900)),
+            platform_amount_usdc: Some(UsdcBase(100)),
+            tokens_used: None,
+            execution_time_ms: Some(12),
+            on_chain_record: String::new(),
+            ipfs_url: Some(url.clone()),
+        },
+        program_id,
+        record_address: addresses.execution(&caller, id.as_bytes()),
+        content: Ok(Content { bytes: RESULT.into(), source: url }),
+        record: Ok(record),
+        listing: Ok(listing),
+        config: Ok(config),
+        settlement: Ok(Settlement {
+            signature: "s".to_owned(),
+            instructions: vec![proof_of(&key(), &hash), complete],
+            complete_at: 1,
+            token_changes: vec![
+                change(addresses.escrow(&agent), agent, -10_000),
+                change(address(11), creator, 9_900),
+                change(address(12), treasury, 100),
+            ],
+        }),
+    }
+}
+
+fn failing(evidence: &Evidence) -> Vec<&'static str> {
+    run(evidence).into_iter().filter(|check| !check.ok).map(|check| check.name).collect()
+}
+
+/// Alters good evidence and names the checks that fail then.
+fn with(alter: impl FnOnce(&mut Evidence)) -> Vec<&'static str> {
+    let mut evidence = good();
+    alter(&mut evidence);
+    failing(&evidence)
+}
+
+fn record_mut(evidence: &mut Evidence) -> &mut ExecutionRecord {
+    evidence.record.as_mut().expect("a record")
+}
+
+fn settlement_mut(evidence: &mut Evidence) -> &mut Settlement {
+    evidence.settlement.as_mut().expect("a settlement")
+}
+
+fn proof_mut(evidence: &mut Evidence) -> &mut PlainInstruction {
+    &mut settlement_mut(evidence).instructions[0]
+}
+
+#[test]
+fn nothing_is_wrong_with_an_honest_execution() {
+    assert_eq!(failing(&good()), Vec::<&str>::new());
+}
+
+#[test]
+fn altered_content_is_noticed() {
+    assert_eq!(with(|e| e.content.as_mut().expect("content").bytes.push(b'!')), ["content"]);
+    assert_eq!(with(|e| e.content = Err("404".to_owned())), ["content"]);
+}
+
+#[test]
+fn an_altered_result_is_noticed() {
+    assert_eq!(with(|e| e.claims.result = Some("else".to_owned())), ["result"]);
+    assert!(with(|e| e.claims.result = None).is_empty(), "a record need not repeat the result");
+}
+
+#[test]
+fn another_content_address_is_noticed() {
+    let other = cid_of(&ResultHash::of(b"else"));
+    assert_eq!(with(|e| e.claims.ipfs_url = Some(format!("http://x/ipfs/{other}"))), ["address"]);
+    assert_eq!(with(|e| e.claims.ipfs_url = None), ["address"]);
+    assert_eq!(with(|e| e.claims.ipfs_url = Some("http://x/ipfs/junk".to_owned())), ["address"]);
+}
+
+#[test]
+fn another_hash_that_content_and_address_agree_on_is_not_the_chains() {
+    let failed = with(|e| {
+        let hash = ResultHash::of(b"else");
+        e.claims.result = Some("else".to_owned());
+        e.claims.result_hash = Some(hash.to_string());
+        e.claims.ipfs_url = Some(format!("http://x/ipfs/{}", cid_of(&hash)));
+        e.content = Ok(Content { bytes: b"else".to_vec(), source: String::new() });
+    });
+    assert_eq!(failed, ["commitment", "message", "signature"]);
+}
+
+#[test]
+fn a_missing_or_foreign_record_is_noticed() {
+    let failed = with(|e| e.record = Err("owned by another program".to_owned()));
+    assert!(failed.starts_with(&["record", "identity", "status", "commitment"]), "{failed:?}");
+}
+
+#[test]
+fn the_record_of_another_execution_wallet_or_agent_is_noticed() {
+    assert_eq!(with(|e| e.claims.execution_id = Uuid::from_u128(8)), ["identity"]);
+    assert_eq!(with(|e| e.record_address = address(99)), ["identity"]);
+    assert_eq!(with(|e| e.claims.agent_id = Some(address(98).to_string())), ["identity"]);
+}
+
+#[test]
+fn a_record_that_is_not_completed_is_noticed() {
+    for status in
+        [ExecutionStatus::Open, ExecutionStatus::Failed, ExecutionStatus::Expired, ExecutionStatus::Overturned]
+    {
+        assert_eq!(with(|e| record_mut(e).status = status as u8), ["status"]);
+    }
+    assert_eq!(with(|e| record_mut(e).status = 99), ["status"]);
+    assert_eq!(with(|e| e.claims.status = "failed".to_owned()), ["status"]);
+    let disputed = with(|e| {
+        record_mut(e).status = ExecutionStatus::Disputed as u8;
+        e.claims.status = "disputed".to_owned();
+    });
+    assert!(disputed.is_empty(), "{disputed:?}");
+}
+
+#[test]
+fn another_hash_on_the_chain_is_noticed() {
+    assert_eq!(with(|e| record_mut(e).result_hash[0] ^= 1), ["commitment"]);
+}
+
+#[test]
+fn a_missing_settlement_is_noticed() {
+    let failed = with(|e| e.settlement = Err("not found".to_owned()));
+    assert_eq!(failed, ["settlement", "gate", "message", "key", "signature", "payment"]);
+}
+
+#[test]
+fn a_proof_that_is_not_directly_before_the_completion_is_noticed() {
+    let failed = with(|e| {
+        let settlement = settlement_mut(e);
+        let other = PlainInstruction { program_id: address(50), accounts: vec![], data: vec![] };
+        settlement.instructions.insert(1, other);
+        settlement.complete_at = 2;
+    });
+    assert_eq!(failed, ["gate", "message", "key", "signature"]);
+    let nothing_before = with(|e| settlement_mut(e).complete_at = 0);
+    assert_eq!(nothing_before, ["gate", "message", "key", "signature"]);
+}
+
+#[test]
+fn a_proof_of_another_shape_is_noticed() {
+    for at in 0..16 {
+        assert_eq!(with(|e| proof_mut(e).data[at] ^= 1), ["gate"], "header byte {at}");
+    }
+    for alter in [
+        (|proof: &mut PlainInstruction| proof.data.push(0)) as fn(&mut PlainInstruction),
+        |proof| proof.data.truncate(182),
+        |proof| proof.accounts.push(address(1)),
+        |proof| proof.program_id = address(1),
+    ] {
+        assert_eq!(with(|e| alter(proof_mut(e))), ["gate", "message", "key", "signature"]);
+    }
+}
+
+#[test]
+fn a_proof_of_another_message_key_or_signature_is_noticed() {
+    let other_message = with(|e| *proof_mut(e) = proof_of(&key(), &ResultHash::of(b"else")));
+    assert_eq!(other_message, ["message", "signature"]);
+    let stranger = SigningKey::from_bytes(&[6; 32]);
+    let other_key = with(|e| *proof_mut(e) = proof_of(&stranger, &ResultHash::of(RESULT.as_bytes())));
+    assert_eq!(other_key, ["key", "signature"]);
+    assert_eq!(with(|e| proof_mut(e).data[60] ^= 1), ["signature"]);
+}
+
+#[test]
+fn a_key_that_the_listing_never_registered_is_noticed() {
+    let other = address(77);
+    assert_eq!(with(|e| e.listing.as_mut().expect("a listing").result_key = other), ["listing"]);
+    let rotated = with(|e| {
+        let listing = e.listing.as_mut().expect("a listing");
+        (listing.result_key, listing.updated_at_unix_s) = (other, 2_000);
+    });
+    assert!(rotated.is_empty(), "a key that was rotated later is fine: {rotated:?}");
+}
+
+#[test]
+fn parts_that_do_not_make_the_whole_are_noticed() {
+    assert_eq!(with(|e| record_mut(e).amount += 1), ["split", "payment", "amounts"]);
+}
+
+#[test]
+fn money_that_went_elsewhere_is_noticed() {
+    for changed in 0..3 {
+        assert_eq!(with(|e| settlement_mut(e).token_changes[changed].change += 1), ["payment"]);
+    }
+    assert_eq!(with(|e| settlement_mut(e).token_changes[1].owner = address(66)), ["payment"]);
+    assert_eq!(with(|e| settlement_mut(e).token_changes[2].mint = address(66)), ["payment"]);
+}
+
+#[test]
+fn a_creator_who_owns_the_treasury_gets_both_parts() {
+    let failed = with(|e| {
+        e.config.as_mut().expect("a configuration").treasury_owner = address(3);
+        settlement_mut(e).token_changes[2].owner = address(3);
+    });
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+#[test]
+fn amounts_stated_otherwise_are_noticed() {
+    assert_eq!(with(|e| e.claims.cost_usdc = Some(UsdcBase(AMOUNT + 1))), ["amounts"]);
+    assert_eq!(with(|e| e.claims.creator_amount_usdc = Some(UsdcBase(1))), ["amounts"]);
+    assert_eq!(with(|e| e.claims.platform_amount_usdc = Some(UsdcBase(1))), ["amounts"]);
+    assert_eq!(with(|e| e.claims.tokens_used = Some(1)), ["amounts"]);
+    assert_eq!(with(|e| e.claims.execution_time_ms = Some(1)), ["amounts"]);
+}
