@@ -1,7 +1,7 @@
 //! `cargo xtask bench <name>`: runs a benchmark program of the workspace, prints its table, and keeps
 //! `docs/benchmarks.md`. Each program prints one JSON object: `{"results":[{name, value, unit, gate}]}`.
 
-use std::{fs, process::Command};
+use std::{collections::BTreeMap, fs, process::Command};
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
@@ -73,10 +73,7 @@ struct Row {
 }
 
 pub fn run(name: Name, json: bool) -> Result<()> {
-    let printed = workspace::output(command(name)?.stderr(std::process::Stdio::inherit()))?;
-    let measured: Measured = serde_json::from_str(&printed).context("the benchmark did not print its results")?;
-    let report =
-        Report { bench: name.text(), machine: machine()?, results: measured.results.into_iter().map(row).collect() };
+    let report = measure(name)?;
     if json {
         println!("{}", serde_json::to_string(&report)?);
     } else {
@@ -89,6 +86,52 @@ pub fn run(name: Name, json: bool) -> Result<()> {
         bail!("over the gate: {}", missed.join(", "));
     }
     Ok(())
+}
+
+fn measure(name: Name) -> Result<Report> {
+    let printed = workspace::output(command(name)?.stderr(std::process::Stdio::inherit()))?;
+    let measured: Measured = serde_json::from_str(&printed).context("the benchmark did not print its results")?;
+    Ok(Report { bench: name.text(), machine: machine()?, results: measured.results.into_iter().map(row).collect() })
+}
+
+/// Percent by which a figure of the table `cu` may grow before it has to be committed anew.
+const TOLERANCE_PERCENT: f64 = 3.0;
+
+/// Measures the table `cu` again, over the same keys, and fails where a figure missed its gate or grew by
+/// more than the tolerance over the committed one.
+pub fn check_cu() -> Result<String> {
+    let text = fs::read_to_string(workspace::root().join(REPORT)).with_context(|| format!("cannot read {REPORT}"))?;
+    let mut committed = committed(&text, Name::Cu.text());
+    let report = measure(Name::Cu)?;
+    let mut complaints = Vec::new();
+    for row in &report.results {
+        match committed.remove(&row.name) {
+            None => complaints.push(format!("{} is not in the table", row.name)),
+            Some(before) if row.value > before * (1.0 + TOLERANCE_PERCENT / 100.0) => {
+                complaints.push(format!("{} went from {before} to {} {}", row.name, row.value, row.unit));
+            }
+            Some(_) if !row.ok => complaints.push(format!("{} is over its gate", row.name)),
+            Some(_) => {}
+        }
+    }
+    complaints.extend(committed.keys().map(|name| format!("{name} is not measured any more")));
+    if !complaints.is_empty() {
+        bail!("{REPORT}: {}; `cargo xtask bench cu` writes the table", complaints.join(", "));
+    }
+    Ok(format!("cu: {} figures within their gates and {TOLERANCE_PERCENT} % of {REPORT}", report.results.len()))
+}
+
+/// Names and values of the committed section `name`.
+fn committed(text: &str, name: &str) -> BTreeMap<String, f64> {
+    let (begin, end) = (format!("<!-- begin {name} -->"), format!("<!-- end {name} -->"));
+    let section =
+        text.split_once(&begin).and_then(|(_, rest)| rest.split_once(&end)).map_or("", |(section, _)| section);
+    let row = |line: &str| {
+        let mut cells = line.strip_prefix("| `")?.split(" | ");
+        let name = cells.next()?.strip_suffix('`')?.to_owned();
+        Some((name, cells.next()?.trim().parse().ok()?))
+    };
+    section.lines().filter_map(row).collect()
 }
 
 fn command(name: Name) -> Result<Command> {
@@ -166,5 +209,16 @@ mod tests {
         assert!(!second.contains("old"));
         assert_eq!(second.matches("## `cu`").count(), 1);
         assert!(second.contains("new") && second.contains("e\n"));
+    }
+
+    #[test]
+    fn a_committed_table_is_read_back() {
+        let row = |name: &str, value| Row { name: name.to_owned(), value, unit: "CU".to_owned(), gate: None, ok: true };
+        let machine = Machine { cores: 2, os: "linux".to_owned(), rustc: "rustc".to_owned() };
+        let report = Report { bench: "cu", machine, results: vec![row("open", 8_373.0), row("fee", 0.5)] };
+        let text = with_section("# Benchmarks\n", "cu", "CU", &table(&report));
+        let other = with_section(&text, "execute", "Calls", "| `open` | 1 | ms | – | – |\n");
+        let expected = BTreeMap::from([("open".to_owned(), 8_373.0), ("fee".to_owned(), 0.5)]);
+        assert_eq!(committed(&other, "cu"), expected);
     }
 }

@@ -4,16 +4,17 @@ use std::{fs, process::Command};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{idl, program, sqlx_data, web, workspace};
+use crate::{bench, idl, program, sqlx_data, web, workspace};
 
 type Check = fn() -> Result<String>;
 
 /// Name of each generated thing and how it is checked; a check tells what it found.
-pub const CHECKS: [(&str, Check); 5] = [
+pub const CHECKS: [(&str, Check); 6] = [
     ("idl", idl::check),
     ("client", web::check_client),
     ("openapi", openapi),
     ("sqlx", sqlx_data::check),
+    ("cu", bench::check_cu),
     ("program", || program::check().map(|verdict| verdict.to_string())),
 ];
 

@@ -199,7 +199,8 @@ impl Tree {
 /// they say of a mutant means anything. Quick ones first from then on.
 fn timed_baseline(tree: &Tree, elf: &Path) -> Result<Vec<TestBinary>> {
     let mut timed = Vec::new();
-    for binary in suites::test_binaries(&["--package", "crtx-program-tests"])? {
+    let built = suites::test_binaries(&["--package", "crtx-program-tests"])?;
+    for binary in kept(built, &tree.folder.with_file_name("tests"))? {
         let started = Instant::now();
         if let Some(test) = failing_test(&binary, tree, elf)? {
             bail!("{test} fails for the program as it is");
@@ -210,6 +211,17 @@ fn timed_baseline(tree: &Tree, elf: &Path) -> Result<Vec<TestBinary>> {
     let all: Duration = timed.iter().map(|(took, _)| *took).sum();
     eprintln!("the suite passes for the unchanged program, in {} s", all.as_secs());
     Ok(timed.into_iter().map(|(_, binary)| binary).collect())
+}
+
+/// The test programs as they are now: what is built while the mutants run does not change them.
+fn kept(mut binaries: Vec<TestBinary>, folder: &Path) -> Result<Vec<TestBinary>> {
+    fs::create_dir_all(folder)?;
+    for binary in &mut binaries {
+        let kept = folder.join(binary.executable.file_name().context("a file has a name")?);
+        fs::copy(&binary.executable, &kept)?;
+        binary.executable = kept;
+    }
+    Ok(binaries)
 }
 
 fn first_failure(binaries: &[TestBinary], tree: &Tree, elf: &Path) -> Result<Option<String>> {

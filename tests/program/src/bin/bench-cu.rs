@@ -1,9 +1,15 @@
-//! Prints the compute units of every instruction as one JSON object: `cargo xtask bench cu` reads it.
+//! Prints compute units of every instruction and what else an execution costs as one JSON object:
+//! `cargo xtask bench cu` reads it.
+
+use crtx_program_tests::cu;
+use serde_json::json;
 
 fn main() {
-    let results: Vec<_> = crtx_program_tests::cu::measure_compute_units()
+    let units = cu::measure_compute_units()
         .into_iter()
-        .map(|row| serde_json::json!({"name": row.name, "value": row.median, "unit": "CU", "gate": row.gate}))
-        .collect();
-    println!("{}", serde_json::json!({ "results": results }));
+        .map(|row| json!({"name": row.name, "value": row.median, "unit": "CU", "gate": row.gate}));
+    let costs = cu::cost::measure_costs()
+        .into_iter()
+        .map(|row| json!({"name": row.name, "value": row.value, "unit": row.unit, "gate": row.gate}));
+    println!("{}", json!({ "results": units.chain(costs).collect::<Vec<_>>() }));
 }
