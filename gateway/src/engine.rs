@@ -28,6 +28,7 @@ use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 use solana_signer::Signer;
 use tokio::sync::watch;
+use uuid::Uuid;
 
 use crate::{
     content::ContentError,
@@ -320,17 +321,18 @@ impl Parts {
             &opening,
         );
         let blockhash = self.chain.recent_blockhash().await?;
-        let mut instructions = self.budget(OPEN_UNITS, 0);
+        let mut instructions = self.budget(OPEN_UNITS);
         instructions.push(open);
         Ok(SignedTransaction::sign(&instructions, &[gateway, &session], blockhash)?)
     }
 
-    /// Each attempt asks for one unit more: signed with the same blockhash, it would otherwise be the very
-    /// transaction that was refused before.
-    fn budget(&self, units: u32, attempt: u32) -> Vec<Instruction> {
+    /// Asks for a random few units more than needed: signed anew with the same blockhash, a transaction
+    /// would otherwise be the very one that was refused before.
+    fn budget(&self, units: u32) -> Vec<Instruction> {
+        let [few, ..] = Uuid::new_v4().into_bytes();
         let price = self.config.limits.compute_unit_price;
         let price = (price > 0).then(|| compute_unit_price(price));
-        [compute_unit_limit(units.saturating_add(attempt))].into_iter().chain(price).collect()
+        [compute_unit_limit(units.saturating_add(u32::from(few)))].into_iter().chain(price).collect()
     }
 
     /// The opening did not land as signed. The record decides: somebody may have opened it before.
@@ -493,7 +495,7 @@ impl Parts {
             // The row is there, so the content has been stored; a damaged disk may have lost it since.
             self.content.put(work.delivered()?.result.clone()).await?;
         }
-        for attempt in 0..MAX_REJECTIONS {
+        for _ in 0..MAX_REJECTIONS {
             match self.resolve(work, TransactionKind::Complete).await? {
                 Landed::Yes => return self.completed(work).await,
                 Landed::No => {}
@@ -504,7 +506,7 @@ impl Parts {
                 Settling::Settled => return self.completed(work).await,
                 Settling::Lost(failure) => return self.give_up(work, &failure).await.map(|()| None),
             }
-            let transaction = self.sign_settlement(work, attempt).await?;
+            let transaction = self.sign_settlement(work).await?;
             self.executions.settling(work.lease, &stored(&transaction)).await?;
             work.state = State::Settling;
             match self.send(work, &transaction, self.config.limits.settle_patience).await? {
@@ -540,7 +542,7 @@ impl Parts {
         }
     }
 
-    async fn sign_settlement(&self, work: &mut Work, attempt: u32) -> Result<SignedTransaction, EngineError> {
+    async fn sign_settlement(&self, work: &mut Work) -> Result<SignedTransaction, EngineError> {
         let seen = work.seen.as_ref().ok_or(EngineError::Missing("the record"))?;
         let record = seen.record.as_ref().ok_or(EngineError::Missing("the record"))?;
         let delivered = work.delivered()?;
@@ -558,7 +560,7 @@ impl Parts {
         let gateway = &*self.config.keypair;
         let blockhash = work.clock.chain(self.chain.recent_blockhash()).await?;
         // Nothing may come between the proof and the settlement, so the budget stands first.
-        let mut instructions = self.budget(SETTLE_UNITS, attempt);
+        let mut instructions = self.budget(SETTLE_UNITS);
         instructions.extend(self.instructions.complete_execution(&gateway.pubkey(), &settlement));
         Ok(SignedTransaction::sign(&instructions, &[gateway], blockhash)?)
     }
@@ -574,7 +576,7 @@ impl Parts {
 
     /// Pays everything back. `None`: the state has changed, look again.
     async fn refund(&self, work: &mut Work) -> Result<Option<Ended>, EngineError> {
-        for attempt in 0..MAX_REJECTIONS {
+        for _ in 0..MAX_REJECTIONS {
             match self.resolve(work, TransactionKind::Fail).await? {
                 Landed::Yes => return self.refunded(work).await,
                 Landed::No => {}
@@ -591,7 +593,7 @@ impl Parts {
                     return self.refunded(work).await;
                 }
             }
-            let transaction = self.sign_refund(work, attempt).await?;
+            let transaction = self.sign_refund(work).await?;
             self.executions.refund_signed(work.lease, &stored(&transaction)).await?;
             match self.send(work, &transaction, self.config.limits.refund_patience).await? {
                 Landed::Yes => return self.refunded(work).await,
@@ -602,7 +604,7 @@ impl Parts {
         self.leave_refund(work).await
     }
 
-    async fn sign_refund(&self, work: &mut Work, attempt: u32) -> Result<SignedTransaction, EngineError> {
+    async fn sign_refund(&self, work: &mut Work) -> Result<SignedTransaction, EngineError> {
         let reason = match work.failure()?.reason {
             Some(1) => FailureReason::CreatorFailed,
             Some(2) => FailureReason::Timeout,
@@ -611,7 +613,7 @@ impl Parts {
         let refund_owner = work.record()?.refund_owner;
         let gateway = &*self.config.keypair;
         let blockhash = work.clock.chain(self.chain.recent_blockhash()).await?;
-        let mut instructions = self.budget(SETTLE_UNITS, attempt);
+        let mut instructions = self.budget(SETTLE_UNITS);
         let record = &work.lease.record;
         instructions.push(self.instructions.fail_execution(
             &gateway.pubkey(),

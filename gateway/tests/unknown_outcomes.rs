@@ -77,7 +77,6 @@ async fn an_opening_that_the_chain_refuses_costs_nothing() {
     assert_eq!((answer.status, answer.code()), (503, "unavailable"), "{answer:?}");
     assert!(answer.message().contains("nothing was charged"), "{answer:?}");
     market.node.script().on_send = OnSend::Land;
-    tokio::time::sleep(Duration::from_millis(350)).await;
     assert_eq!(market.execute_once("k", &task()).await.status, 200);
     assert_eq!(market.usdc().amount, HOLDING - PRICE);
 }
@@ -203,4 +202,48 @@ async fn a_gateway_that_died_before_signing_leaves_nothing_open() {
     let row = market.resume(call.execution_id).await;
     assert_eq!((row.state, row.opened_at), (State::Failed, None));
     assert_eq!(market.usdc().amount, HOLDING - PRICE, "only the first call was paid");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_whose_gateway_died_while_the_creator_worked_is_sent_again_and_delivered() {
+    let market = Market::start().await;
+    let body = json!({"task": "it", "parameters": {"behaviour": "slow once"}});
+    market.execute_and_die("k", &body, Duration::from_millis(400)).await;
+    let id = market.id_of("k");
+    assert_eq!(market.row(id).await.state, State::Running);
+    assert_eq!(market.resume(id).await.state, State::Completed);
+    assert_eq!((market.creator_calls(), market.usdc().amount), (2, HOLDING - PRICE));
+    let again = market.execute_once("k", &body).await;
+    assert_eq!((again.status, &again.body["result"]), (200, &json!("did it")), "{again:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_killed_at_any_moment_leaves_calls_that_end_paid_once_or_not_at_all() {
+    let limits = crtx_gateway::Limits { lease: Duration::from_millis(600), ..Market::limits() };
+    let market = Market::start_with(limits).await;
+    let body = json!({"task": "it", "parameters": {"delay_ms": 10}});
+    let mut completed = 0;
+    let mut states = std::collections::HashSet::new();
+    for moment in 0..24 {
+        let key = format!("k{moment}");
+        // Closer together at the beginning, where the steps are.
+        market.execute_and_die(&key, &body, Duration::from_millis(moment * moment / 2)).await;
+        let id = market.id_of(&key);
+        // Whatever the killed gateway had handed to the database by then may still arrive.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let Some(row) = market.find(id).await else { continue };
+        states.insert(row.state);
+        let row = if row.state.is_finished() { row } else { market.resume(id).await };
+        let on_chain = market.record(id).and_then(|record| record.status());
+        match row.state {
+            State::Completed => {
+                completed += 1;
+                assert_eq!(on_chain, Some(ExecutionStatus::Completed), "{moment}");
+            }
+            State::Failed if row.opened_at.is_none() => assert_eq!(on_chain, None, "{moment}"),
+            other => panic!("{moment}: ended {other:?}, on chain {on_chain:?}: {:?}", row.failure),
+        }
+    }
+    assert_eq!(market.usdc().amount, HOLDING - completed * PRICE, "each completed call was paid once");
+    assert!(states.len() >= 2, "the moments were spread over the call: {states:?}");
 }

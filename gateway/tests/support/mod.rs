@@ -67,6 +67,7 @@ pub const HOLDING: u64 = 5_000_000;
 pub struct Market {
     pub database: TestDatabase,
     pub node: FakeRpc,
+    pub config: GatewayConfig,
     pub gateway: Gateway,
     pub router: Router,
     pub key: ApiKey,
@@ -107,7 +108,11 @@ fn result_signer() -> SigningKey {
 
 impl Market {
     pub async fn start() -> Self {
-        Self::start_with(Limits {
+        Self::start_with(Self::limits()).await
+    }
+
+    pub fn limits() -> Limits {
+        Limits {
             open_patience: Duration::from_millis(400),
             settle_patience: Duration::from_millis(400),
             refund_patience: Duration::from_millis(400),
@@ -115,8 +120,7 @@ impl Market {
             resume_every: Duration::from_millis(50),
             rpc_timeout: Duration::from_secs(2),
             ..Limits::default()
-        })
-        .await
+        }
     }
 
     pub async fn start_with(limits: Limits) -> Self {
@@ -139,10 +143,21 @@ impl Market {
             content_dir: content.path().to_owned(),
             limits,
         };
-        let gateway = Gateway::new(config, database.pool().clone()).expect("gateway");
+        let gateway = Gateway::new(config.clone(), database.pool().clone()).expect("gateway");
         let router = crtx_http::finish(crtx_gateway::api::router(gateway.clone()));
-        let market =
-            Self { database, node, gateway, router, key, wallet, agent, instructions, calls, _content: content };
+        let market = Self {
+            database,
+            node,
+            config,
+            gateway,
+            router,
+            key,
+            wallet,
+            agent,
+            instructions,
+            calls,
+            _content: content,
+        };
         market.publish(&endpoint).await;
         market.fill_chain(keypair.pubkey());
         market
@@ -250,9 +265,7 @@ impl Market {
 
     /// The gateway's row of an execution.
     pub async fn row(&self, id: Uuid) -> Execution {
-        let executions = Executions::new(self.database.pool().clone(), Duration::from_secs(1));
-        let address = self.instructions.addresses.execution(&self.wallet, id.as_bytes());
-        executions.get(&address).await.expect("database").expect("a row")
+        self.find(id).await.expect("a row")
     }
 
     /// The id that an idempotency key of the wallet leads to.
@@ -262,6 +275,38 @@ impl Market {
 
     pub fn creator_calls(&self) -> usize {
         self.calls.load(Ordering::SeqCst)
+    }
+
+    /// The gateway's row, if the call got that far.
+    pub async fn find(&self, id: Uuid) -> Option<Execution> {
+        let executions = Executions::new(self.database.pool().clone(), Duration::from_secs(1));
+        let address = self.instructions.addresses.execution(&self.wallet, id.as_bytes());
+        executions.get(&address).await.expect("database")
+    }
+
+    /// A call through a gateway of its own that is killed after `life`, with everything it was doing.
+    pub async fn execute_and_die(&self, key: &str, body: &Value, life: Duration) {
+        let (config, body) = (self.config.clone(), body.to_string());
+        let options = (*self.database.pool().connect_options()).clone();
+        let request = Request::builder()
+            .method("POST")
+            .uri(format!("/v1/agents/{}/execute", self.agent))
+            .header("authorization", format!("Bearer {}", self.key.reveal()))
+            .header("idempotency-key", key)
+            .body(Body::from(body))
+            .expect("request");
+        let runtime = tokio::runtime::Runtime::new().expect("runtime");
+        let (ready, started) = tokio::sync::oneshot::channel();
+        runtime.spawn(async move {
+            let pool = crtx_store::PgPool::connect_with(options).await.expect("database");
+            let gateway = Gateway::new(config, pool).expect("gateway");
+            let router = crtx_gateway::api::router(gateway);
+            let _ = ready.send(());
+            let _ = router.oneshot(request).await;
+        });
+        started.await.expect("started");
+        tokio::time::sleep(life).await;
+        runtime.shutdown_background();
     }
 
     /// Runs a worker until the execution is finished.
