@@ -39,6 +39,8 @@ use uuid::Uuid;
 #[derive(Clone, Default)]
 struct Chain(Arc<Mutex<ChainState>>);
 
+type Happening = Box<dyn FnOnce(&mut ChainState) + Send>;
+
 #[derive(Default)]
 struct ChainState {
     slot: u64,
@@ -48,7 +50,7 @@ struct ChainState {
     /// The slot that changes claim; the real one if `None`.
     claimed_slot: Option<u64>,
     /// Happens after the next snapshot is read and before it is handed out.
-    during_snapshot: Option<Box<dyn FnOnce(&mut ChainState) + Send>>,
+    during_snapshot: Option<Happening>,
     subscriptions: u32,
     failing: bool,
 }

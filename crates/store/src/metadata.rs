@@ -23,16 +23,15 @@ pub struct Wanted {
     pub attempts: u32,
 }
 
-/// Documents to fetch now: never tried, or failed long enough ago. Fewest attempts first, so that a
-/// creator with many dead links delays nobody.
+/// Documents to fetch now: listings that show none, unless the last attempt failed a moment ago. Fewest
+/// attempts first, so that a creator with many dead links delays nobody.
 pub async fn wanted(executor: impl PgExecutor<'_>, limit: u32) -> Result<Vec<Wanted>, StoreError> {
     sqlx::query!(
         r#"SELECT a.address, a.metadata_hash, a.metadata_uri, COALESCE(m.attempts, 0) AS "attempts!"
            FROM mirror_agents a
            LEFT JOIN agent_metadata m ON m.agent = a.address AND m.sha256 = a.metadata_hash
-           WHERE a.closed_at_slot IS NULL AND a.status IN (1, 2)
-             AND (m.agent IS NULL
-                  OR (m.error IS NOT NULL AND (m.next_attempt <= now() OR m.uri <> a.metadata_uri)))
+           WHERE a.name IS NULL AND a.closed_at_slot IS NULL AND a.status IN (1, 2)
+             AND (m.error IS NULL OR m.next_attempt <= now() OR m.uri <> a.metadata_uri)
            ORDER BY COALESCE(m.attempts, 0), a.address
            LIMIT $1"#,
         i64::from(limit),
@@ -60,6 +59,8 @@ pub async fn store_document(
     document: &Value,
     metadata: &Metadata,
 ) -> Result<(), StoreError> {
+    let agent = wanted.agent.to_string();
+    let mut transaction = pool.begin().await?;
     sqlx::query!(
         "INSERT INTO agent_metadata (agent, sha256, uri, document, name, tagline, tags, endpoint, fetched_at, attempts)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now(), $9)
@@ -67,7 +68,7 @@ pub async fn store_document(
              uri = excluded.uri, document = excluded.document, name = excluded.name, tagline = excluded.tagline,
              tags = excluded.tags, endpoint = excluded.endpoint, fetched_at = excluded.fetched_at, error = NULL,
              attempts = excluded.attempts, next_attempt = NULL",
-        wanted.agent.to_string(),
+        agent,
         wanted.sha256.as_slice(),
         wanted.uri,
         document,
@@ -77,8 +78,19 @@ pub async fn store_document(
         metadata.endpoint,
         i32::try_from(wanted.attempts.saturating_add(1)).unwrap_or(i32::MAX),
     )
-    .execute(pool)
+    .execute(&mut *transaction)
     .await?;
+    sqlx::query!(
+        "UPDATE mirror_agents SET name = $3, tagline = $4, tags = $5 WHERE address = $1 AND metadata_hash = $2",
+        agent,
+        wanted.sha256.as_slice(),
+        metadata.name,
+        metadata.tagline,
+        &metadata.tags,
+    )
+    .execute(&mut *transaction)
+    .await?;
+    transaction.commit().await?;
     Ok(())
 }
 

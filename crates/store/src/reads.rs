@@ -135,9 +135,9 @@ pub async fn list_agents(
     let total = sqlx::query_scalar!(
         r#"SELECT count(*) AS "total!"
            FROM mirror_agents a
-           JOIN agent_metadata m ON m.agent = a.address AND m.sha256 = a.metadata_hash AND m.error IS NULL
            LEFT JOIN mirror_creators c ON c.wallet = a.creator AND c.closed_at_slot IS NULL
-           WHERE a.status = 1 AND a.closed_at_slot IS NULL AND m.tags @> $1
+           WHERE a.status = 1 AND a.closed_at_slot IS NULL AND a.name IS NOT NULL
+             AND ($1::text[] = '{}' OR a.tags @> $1)
              AND a.success_rate >= $2 AND a.total_executions >= $3 AND (NOT $4 OR c.verified)"#,
         &filter.tags,
         filter.min_success_rate,
@@ -156,13 +156,13 @@ pub async fn list_agents(
         ($order:tt) => {
             sqlx::query_as!(
                 SummaryRecord,
-                r#"SELECT a.address, m.name AS "name!", m.tagline AS "tagline!", m.tags AS "tags!", a.price,
+                r#"SELECT a.address, a.name AS "name!", a.tagline AS "tagline!", a.tags AS "tags!", a.price,
                           a.total_executions, a.success_rate, a.avg_execution_time_ms, a.creator,
                           COALESCE(c.verified, false) AS "verified!", a.status
                    FROM mirror_agents a
-                   JOIN agent_metadata m ON m.agent = a.address AND m.sha256 = a.metadata_hash AND m.error IS NULL
                    LEFT JOIN mirror_creators c ON c.wallet = a.creator AND c.closed_at_slot IS NULL
-                   WHERE a.status = 1 AND a.closed_at_slot IS NULL AND m.tags @> $1
+                   WHERE a.status = 1 AND a.closed_at_slot IS NULL AND a.name IS NOT NULL
+                     AND ($1::text[] = '{}' OR a.tags @> $1)
                      AND a.success_rate >= $2 AND a.total_executions >= $3 AND (NOT $4 OR c.verified)
                    ORDER BY "#
                     + $order
@@ -374,10 +374,17 @@ pub async fn list_executions(
     let status = filter.status.map(ExecutionStatus::as_str);
     let agent = filter.agent.map(|agent| agent.to_string());
     let total = sqlx::query_scalar!(
-        r#"SELECT count(*) AS "total!" FROM execution_records x
-           WHERE x.caller = $1 AND ($2::text IS NULL OR x.status = $2) AND ($3::text IS NULL OR x.agent = $3)
-             AND ($4::timestamptz IS NULL OR x.initiated_at > $4)
-             AND ($5::timestamptz IS NULL OR x.initiated_at < $5)"#,
+        r#"SELECT
+           (SELECT count(*) FROM execution_records_on_chain x
+            WHERE x.caller = $1 AND ($2::text IS NULL OR x.status = $2) AND ($3::text IS NULL OR x.agent = $3)
+              AND ($4::timestamptz IS NULL OR x.initiated_at > $4)
+              AND ($5::timestamptz IS NULL OR x.initiated_at < $5))
+           +
+           (SELECT count(*) FROM execution_records_off_chain x
+            WHERE x.caller = $1 AND ($2::text IS NULL OR x.status = $2) AND ($3::text IS NULL OR x.agent = $3)
+              AND ($4::timestamptz IS NULL OR x.initiated_at > $4)
+              AND ($5::timestamptz IS NULL OR x.initiated_at < $5))
+           AS "total!""#,
         caller,
         status,
         agent,
@@ -399,15 +406,24 @@ pub async fn list_executions(
                    ORDER BY (m.sha256 = a.metadata_hash) DESC NULLS LAST, m.fetched_at DESC LIMIT 1)
                   AS "agent_name?"
            FROM (
-               SELECT x.execution_id, x.record, x.agent, x.status, x.cost, x.initiated_at, x.completed_at
-               FROM execution_records x
-               WHERE x.caller = $1 AND ($2::text IS NULL OR x.status = $2) AND ($3::text IS NULL OR x.agent = $3)
-                 AND ($4::timestamptz IS NULL OR x.initiated_at > $4)
-                 AND ($5::timestamptz IS NULL OR x.initiated_at < $5)
-               ORDER BY x.initiated_at DESC, x.execution_id DESC
-               LIMIT $6 OFFSET $7
+               (SELECT x.execution_id, x.record, x.agent, x.status, x.cost, x.initiated_at, x.completed_at
+                FROM execution_records_on_chain x
+                WHERE x.caller = $1 AND ($2::text IS NULL OR x.status = $2) AND ($3::text IS NULL OR x.agent = $3)
+                  AND ($4::timestamptz IS NULL OR x.initiated_at > $4)
+                  AND ($5::timestamptz IS NULL OR x.initiated_at < $5)
+                ORDER BY x.initiated_at DESC, x.execution_id DESC
+                LIMIT $6::bigint + $7::bigint)
+               UNION ALL
+               (SELECT x.execution_id, x.record, x.agent, x.status, x.cost, x.initiated_at, x.completed_at
+                FROM execution_records_off_chain x
+                WHERE x.caller = $1 AND ($2::text IS NULL OR x.status = $2) AND ($3::text IS NULL OR x.agent = $3)
+                  AND ($4::timestamptz IS NULL OR x.initiated_at > $4)
+                  AND ($5::timestamptz IS NULL OR x.initiated_at < $5)
+                ORDER BY x.initiated_at DESC, x.execution_id DESC
+                LIMIT $6::bigint + $7::bigint)
            ) p
-           ORDER BY p.initiated_at DESC, p.execution_id DESC"#,
+           ORDER BY p.initiated_at DESC, p.execution_id DESC
+           LIMIT $6 OFFSET $7"#,
         caller,
         status,
         agent,

@@ -413,9 +413,8 @@ pub async fn counts(executor: impl PgExecutor<'_>) -> Result<Counts, StoreError>
                (SELECT count(*) FROM mirror_disputes) AS "disputes!",
                (SELECT count(*) FROM mirror_grants) AS "grants!",
                (SELECT count(*) FROM mirror_quarantine) AS "quarantined!",
-               (SELECT count(*) FROM mirror_agents a
-                LEFT JOIN agent_metadata m ON m.agent = a.address AND m.sha256 = a.metadata_hash AND m.error IS NULL
-                WHERE m.agent IS NULL AND a.closed_at_slot IS NULL) AS "agents_without_metadata!""#
+               (SELECT count(*) FROM mirror_agents WHERE name IS NULL AND closed_at_slot IS NULL)
+                   AS "agents_without_metadata!""#
     )
     .fetch_one(executor)
     .await?;

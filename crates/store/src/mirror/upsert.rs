@@ -56,6 +56,8 @@ pub async fn creators(connection: &mut PgConnection, rows: &Value) -> Result<u64
     Ok(done.rows_affected())
 }
 
+/// Takes along what lists show of the listing's document, if it has been fetched. A document that was stored
+/// while this statement ran is not lost: the row's own value is kept as long as the hash is the same.
 pub async fn agents(connection: &mut PgConnection, rows: &Value) -> Result<u64, StoreError> {
     let done = sqlx::query!(
         "INSERT INTO mirror_agents AS t (
@@ -63,14 +65,15 @@ pub async fn agents(connection: &mut PgConnection, rows: &Value) -> Result<u64, 
              collateral, slashed_total, open_amount, total_executions, successful_executions,
              failed_executions, disputed_executions, completed_executions, execution_time_ms_total,
              timeout_seconds, open_executions, open_disputes, status, created_at, updated_at,
-             last_dispute_deadline)
+             last_dispute_deadline, name, tagline, tags)
          SELECT
              r.address, r.slot, r.revision, r.creator, r.agent_index, r.result_key, r.metadata_hash,
              r.metadata_uri, r.price, r.collateral, r.slashed_total, r.open_amount, r.total_executions,
              r.successful_executions, r.failed_executions, r.disputed_executions, r.completed_executions,
              r.execution_time_ms_total, r.timeout_seconds, r.open_executions, r.open_disputes, r.status,
-             r.created_at, r.updated_at, r.last_dispute_deadline
+             r.created_at, r.updated_at, r.last_dispute_deadline, m.name, m.tagline, m.tags
          FROM jsonb_populate_recordset(NULL::mirror_agents, $1) r
+         LEFT JOIN agent_metadata m ON m.agent = r.address AND m.sha256 = r.metadata_hash AND m.error IS NULL
          ORDER BY r.address
          ON CONFLICT (address) DO UPDATE SET
              slot = excluded.slot, revision = excluded.revision, creator = excluded.creator,
@@ -88,7 +91,13 @@ pub async fn agents(connection: &mut PgConnection, rows: &Value) -> Result<u64, 
              open_disputes = excluded.open_disputes, status = excluded.status,
              created_at = excluded.created_at, updated_at = excluded.updated_at,
              last_dispute_deadline = excluded.last_dispute_deadline, closed_at_slot = NULL,
-             observed_at = now()
+             observed_at = now(),
+             name = CASE WHEN t.metadata_hash = excluded.metadata_hash THEN COALESCE(t.name, excluded.name)
+                    ELSE excluded.name END,
+             tagline = CASE WHEN t.metadata_hash = excluded.metadata_hash THEN COALESCE(t.tagline, excluded.tagline)
+                       ELSE excluded.tagline END,
+             tags = CASE WHEN t.metadata_hash = excluded.metadata_hash THEN COALESCE(t.tags, excluded.tags)
+                    ELSE excluded.tags END
          WHERE (excluded.revision, excluded.slot) > (t.revision, t.slot) OR excluded.slot > t.closed_at_slot",
         rows,
     )
