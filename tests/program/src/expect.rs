@@ -1,6 +1,7 @@
 //! What a transaction has to end in.
 
 use agent_marketplace::error::MarketplaceError;
+use anchor_lang::{AnchorDeserialize, Discriminator};
 use litesvm::types::{TransactionMetadata, TransactionResult};
 use solana_instruction::error::InstructionError;
 use solana_transaction_error::TransactionError;
@@ -37,4 +38,12 @@ pub fn assert_refused_at(result: TransactionResult, index: u8, error: Instructio
         Ok(_) => panic!("went through instead of {expected:?}"),
         Err(failed) => assert_eq!(failed.err, expected, "\n{}", failed.meta.logs.join("\n")),
     }
+}
+
+/// The event that a transaction's first instruction emitted by CPI.
+#[track_caller]
+pub fn emitted<T: Discriminator + AnchorDeserialize>(meta: &TransactionMetadata) -> T {
+    let data = &meta.inner_instructions[0].last().expect("an inner instruction").instruction.data;
+    assert_eq!(&data[8..16], T::DISCRIMINATOR, "another event");
+    T::try_from_slice(&data[16..]).expect("the event decodes")
 }

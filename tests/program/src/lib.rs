@@ -15,12 +15,14 @@
 pub mod cu;
 pub mod expect;
 pub mod instructions;
+pub mod invariants;
 pub mod proof;
 pub mod proxy;
 pub mod world;
 
 pub use agent_marketplace::{error::MarketplaceError, state};
 pub use expect::*;
+pub use invariants::assert_invariants;
 pub use proof::Proof;
 pub use solana_instruction::Instruction;
 pub use solana_keypair::Keypair;

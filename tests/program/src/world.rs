@@ -23,7 +23,7 @@ use solana_program_runtime::solana_sbpf::program::BuiltinFunctionDefinition as _
 use solana_signer::Signer;
 use solana_transaction::Transaction;
 
-use crate::{assert_ok, instructions::Execution, proxy};
+use crate::{assert_invariants, assert_ok, instructions::Execution, proxy};
 
 pub const PROGRAM_ID: Pubkey = agent_marketplace::ID;
 /// When a world begins.
@@ -87,6 +87,8 @@ pub struct World {
     pub agent: Agent,
     /// USDC that exists.
     pub supply: u64,
+    /// Somebody changed the program's accounts behind its back: invariants are off.
+    tampered: bool,
     seed: u64,
     counter: u64,
 }
@@ -172,6 +174,7 @@ impl World {
                 mint,
                 agent: Agent { address: addresses.agent(&creator.key(), 0), creator, index: 0, result_key },
                 supply: 0,
+                tampered: false,
                 seed,
                 counter,
             }
@@ -256,8 +259,9 @@ impl World {
         self.put_account(*address, account);
     }
 
-    /// Rewrites one of the program's accounts behind its back.
+    /// Rewrites one of the program's accounts behind its back. Invariants are not checked any more.
     pub fn tamper_state<T: ZeroCopy + Discriminator>(&mut self, address: &Pubkey, change: impl FnOnce(&mut T)) {
+        self.tampered = true;
         self.tamper(address, |account| change(bytemuck::from_bytes_mut(&mut account.data[8..])));
     }
 
@@ -380,7 +384,8 @@ impl World {
 
     // Transactions.
 
-    /// Sends a transaction whose fee `payer` pays.
+    /// Sends a transaction whose fee `payer` pays. Whatever went through left every invariant standing.
+    #[track_caller]
     pub fn send(&mut self, instructions: &[Instruction], signers: &[&Keypair]) -> TransactionResult {
         self.svm.expire_blockhash();
         let payer = self.payer.keypair.insecure_clone();
@@ -392,7 +397,11 @@ impl World {
         }
         let blockhash = self.svm.latest_blockhash();
         let transaction = Transaction::new_signed_with_payer(instructions, Some(&payer.pubkey()), &keys, blockhash);
-        self.svm.send_transaction(transaction)
+        let result = self.svm.send_transaction(transaction);
+        if result.is_ok() && !self.tampered {
+            assert_invariants(self);
+        }
+        result
     }
 
     #[track_caller]

@@ -1,7 +1,6 @@
 //! What the program is for: every instruction of the paid call, done right, exact to the base unit.
 
 use agent_marketplace::{event::AgentListed, instructions as ix, state::*};
-use anchor_lang::{AnchorDeserialize, Discriminator};
 use crtx_program_tests::{instructions::*, *};
 
 #[test]
@@ -58,9 +57,7 @@ fn listing_emits_agent_listed_by_cpi() {
     let args = world.list_args(&agent);
     let list = world.list_agent(&agent, args.clone());
     let meta = world.must(&[list], &[&agent.creator.keypair]);
-    let event = &meta.inner_instructions[0].last().expect("an inner instruction").instruction.data;
-    assert_eq!(&event[8..16], AgentListed::DISCRIMINATOR);
-    let event = AgentListed::try_from_slice(&event[16..]).expect("the event decodes");
+    let event: AgentListed = emitted(&meta);
     assert_eq!(event.agent, agent.address);
     assert_eq!(event.creator, agent.creator.key());
     assert_eq!((event.price, event.collateral, event.timeout_seconds), (PRICE, COLLATERAL, TIMEOUT_S));

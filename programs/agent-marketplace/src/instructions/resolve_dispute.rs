@@ -61,12 +61,19 @@ impl ResolveDispute<'_> {
         ensure(args.upheld || args.slash == 0, MarketplaceError::SlashWithoutCause)?;
         ensure(args.slash <= agent.collateral, MarketplaceError::SlashAboveCollateral)?;
         check_vault(&self.collateral_vault, self.agent.as_ref().key, &agent)?;
-        self.check_payees(&config, &record)
+        self.check_payees(args, &config, &record)
     }
 
-    fn check_payees(&self, config: &Config, record: &ExecutionRecord) -> Result<()> {
-        token::check_account(&self.caller_token, &config.usdc_mint, &record.refund_owner)?;
-        token::check_account(&self.treasury_token, &config.usdc_mint, &config.treasury_owner)
+    /// Only who gets something has to be able to receive it: nobody holds up a decision by closing or
+    /// freezing an account that nothing is paid to.
+    fn check_payees(&self, args: &ResolveDisputeArgs, config: &Config, record: &ExecutionRecord) -> Result<()> {
+        if args.slash > 0 {
+            token::check_account(&self.caller_token, &config.usdc_mint, &record.refund_owner)?;
+        }
+        if args.slash > record.amount {
+            token::check_account(&self.treasury_token, &config.usdc_mint, &config.treasury_owner)?;
+        }
+        Ok(())
     }
 
     /// Writes the decision; gives back what the caller gets of the slash.

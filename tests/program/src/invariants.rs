@@ -1,0 +1,117 @@
+//! What holds in every world after every instruction. `docs/INVARIANTS.md` names each by its id.
+
+use std::collections::BTreeMap;
+
+use agent_marketplace::state::*;
+use anchor_lang::{Discriminator, ZeroCopy, prelude::Pubkey};
+
+use crate::{PROGRAM_ID, World};
+
+/// Everything the program owns, decoded.
+#[derive(Default)]
+struct Accounts {
+    configs: Vec<(Pubkey, Config)>,
+    profiles: Vec<(Pubkey, CreatorProfile)>,
+    listings: Vec<(Pubkey, AgentListing)>,
+    records: Vec<(Pubkey, ExecutionRecord)>,
+    disputes: Vec<(Pubkey, Dispute)>,
+    grants: Vec<(Pubkey, SpendingGrant)>,
+}
+
+/// Panics with the id of the invariant that does not hold.
+#[track_caller]
+pub fn assert_invariants(world: &World) {
+    let accounts = read(world);
+    each_account_by_itself(&accounts);
+    addresses_are_canonical(world, &accounts);
+    for (address, listing) in &accounts.listings {
+        listing_agrees(world, address, listing, &accounts);
+    }
+    conservation(world);
+}
+
+fn read(world: &World) -> Accounts {
+    let mut all = Accounts::default();
+    for (address, account) in world.svm.get_program_accounts(&PROGRAM_ID) {
+        if account.lamports == 0 {
+            continue;
+        }
+        let data = &account.data;
+        let known = decode(address, data, &mut all.configs)
+            || decode(address, data, &mut all.profiles)
+            || decode(address, data, &mut all.listings)
+            || decode(address, data, &mut all.records)
+            || decode(address, data, &mut all.disputes)
+            || decode(address, data, &mut all.grants);
+        assert!(known, "INV-01: {address} is of no known kind");
+        let rent = world.svm.minimum_balance_for_rent_exemption(data.len());
+        assert!(account.lamports >= rent, "INV-02: {address} is not rent-exempt");
+    }
+    all
+}
+
+fn decode<T: ZeroCopy + Discriminator>(address: Pubkey, data: &[u8], into: &mut Vec<(Pubkey, T)>) -> bool {
+    if data.len() != 8 + size_of::<T>() || &data[..8] != T::DISCRIMINATOR {
+        return false;
+    }
+    into.push((address, bytemuck::pod_read_unaligned(&data[8..])));
+    true
+}
+
+#[track_caller]
+fn each_account_by_itself(accounts: &Accounts) {
+    let hold = |what: Result<(), &'static str>, address: &Pubkey| {
+        assert_eq!(what, Ok(()), "INV-03: {address}");
+    };
+    accounts.configs.iter().for_each(|(address, account)| hold(account.invariant(), address));
+    accounts.profiles.iter().for_each(|(address, account)| hold(account.invariant(), address));
+    accounts.listings.iter().for_each(|(address, account)| hold(account.invariant(), address));
+    accounts.records.iter().for_each(|(address, account)| hold(account.invariant(), address));
+    accounts.disputes.iter().for_each(|(address, account)| hold(account.invariant(), address));
+    accounts.grants.iter().for_each(|(address, account)| hold(account.invariant(), address));
+}
+
+#[track_caller]
+fn addresses_are_canonical(world: &World, accounts: &Accounts) {
+    let addresses = &world.addresses;
+    let at = |address: &Pubkey, canonical: Pubkey| assert_eq!(*address, canonical, "INV-04");
+    assert!(accounts.configs.len() <= 1, "INV-04: more than one configuration");
+    accounts.configs.iter().for_each(|(address, _)| at(address, addresses.config()));
+    accounts.profiles.iter().for_each(|(address, p)| at(address, addresses.creator_profile(&p.wallet)));
+    accounts.listings.iter().for_each(|(address, l)| at(address, addresses.agent(&l.creator, l.index)));
+    accounts.listings.iter().for_each(|(address, l)| at(&l.escrow, addresses.escrow(address)));
+    accounts.records.iter().for_each(|(address, r)| at(address, addresses.execution(&r.caller, &r.execution_id)));
+    accounts.disputes.iter().for_each(|(address, d)| at(address, addresses.dispute(&d.execution)));
+    accounts.grants.iter().for_each(|(address, g)| at(address, addresses.grant(&g.wallet, &g.session_key)));
+}
+
+/// The listing's own numbers against the accounts they are about.
+#[track_caller]
+fn listing_agrees(world: &World, address: &Pubkey, listing: &AgentListing, accounts: &Accounts) {
+    let of_agent = || accounts.records.iter().filter(|(_, record)| record.agent == *address);
+    let with = |status: ExecutionStatus| of_agent().filter(move |(_, record)| record.status() == Some(status));
+    let open_amount: u64 = with(ExecutionStatus::Open).map(|(_, record)| record.amount).sum();
+    assert_eq!(listing.open_amount, open_amount, "INV-05: {address}: open amount");
+    assert_eq!(listing.open_executions as usize, with(ExecutionStatus::Open).count(), "INV-05: {address}: open count");
+    assert!(world.balance(&listing.escrow) >= listing.open_amount, "INV-06: {address}: escrow is short");
+    let vault = world.addresses.collateral(address);
+    assert!(world.balance(&vault) >= listing.collateral, "INV-07: {address}: collateral is short");
+    assert_eq!(listing.open_disputes as usize, with(ExecutionStatus::Disputed).count(), "INV-08: {address}");
+    let disputes: BTreeMap<_, _> = accounts.disputes.iter().map(|(_, dispute)| (dispute.execution, dispute)).collect();
+    for (record_address, record) in of_agent().filter(|(_, record)| record.dispute_count > 0) {
+        let outcome = disputes.get(record_address).and_then(|dispute| dispute.outcome());
+        let expected = match record.status() {
+            Some(ExecutionStatus::Disputed) => DisputeOutcome::Open,
+            Some(ExecutionStatus::Overturned) => DisputeOutcome::Upheld,
+            _ => DisputeOutcome::Rejected,
+        };
+        assert_eq!(outcome, Some(expected), "INV-08: {record_address}");
+    }
+}
+
+/// No USDC comes from nowhere and none disappears.
+#[track_caller]
+fn conservation(world: &World) {
+    let total: u64 = world.token_balances().iter().map(|(_, balance)| balance).sum();
+    assert_eq!(total, world.supply, "INV-09: USDC was made or lost");
+}

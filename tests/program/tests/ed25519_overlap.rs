@@ -1,0 +1,55 @@
+//! Proofs that bend one header field alone and still satisfy the chain's Ed25519 program, because what they
+//! point at overlaps with what the canonical shape has there. Such proofs have to be searched for.
+#![expect(clippy::expect_used, reason = "a test: a panic is a failure")]
+
+use agent_marketplace::state::ExecutionStatus;
+use crtx_program_tests::{
+    instructions::{Execution, RESULT_HASH},
+    *,
+};
+use crtx_protocol::result_text;
+use ed25519_dalek::{Signer as _, SigningKey};
+
+/// A key whose signature over `[last] + text[..70]` ends with `last`: shifted by one byte, the signed message
+/// begins inside of the signature and the canonical text, unsigned, stands where it belongs.
+fn key_with_overlap() -> (SigningKey, Vec<u8>) {
+    let text = result_text::of(&RESULT_HASH);
+    for seed in 1..=u8::MAX {
+        let key = SigningKey::from_bytes(&[seed; 32]);
+        // The last byte of S is at most 16: the group's order has 253 bits.
+        for last in 0..=16 {
+            let message: Vec<u8> = std::iter::once(last).chain(text[..70].iter().copied()).collect();
+            let signature = key.sign(&message).to_bytes();
+            if signature[63] == last {
+                return (key, [&key_bytes(&SigningKey::from_bytes(&[seed; 32]))[..], &signature, &text].concat());
+            }
+        }
+    }
+    panic!("no such key among 255");
+}
+
+fn key_bytes(key: &SigningKey) -> [u8; 32] {
+    key.verifying_key().to_bytes()
+}
+
+#[test]
+fn a_message_that_begins_inside_the_signature_is_refused() {
+    let (key, payload) = key_with_overlap();
+    let mut world = World::new();
+    let agent = Agent { result_key: key, ..world.new_agent() };
+    world.list(&agent, world.list_args(&agent));
+    let execution = Execution { agent, ..world.new_execution() };
+    assert_ok(world.open(&execution));
+
+    let canonical = world.proof(&execution);
+    let shifted = canonical.clone().with(|proof| {
+        proof.message_offset = 111;
+        proof.payload = payload;
+    });
+    let result = world.complete_after(&[shifted.instruction()], &execution);
+    assert_error_at(result, 1, MarketplaceError::Ed25519WrongMessageOffset);
+    assert_eq!(world.status(&execution), ExecutionStatus::Open);
+
+    assert_ok(world.complete_after(&[canonical.instruction()], &execution));
+    assert_eq!(world.status(&execution), ExecutionStatus::Completed);
+}

@@ -1,0 +1,75 @@
+//! No error number without a test that ends in it, no number used twice.
+#![expect(clippy::expect_used, reason = "a test: a panic is a failure")]
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+/// Errors that no transaction can end in: the chain's own programs refuse first. They are proved where
+/// the gate is tested on bare bytes.
+const PROVED_ON_BYTES: [&str; 1] = ["SysvarUnreadable"];
+
+fn read(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    fs::read_to_string(&path).expect("the file is there")
+}
+
+/// Names and discriminants as `error.rs` has them.
+fn errors() -> Vec<(String, u32)> {
+    read("../../programs/agent-marketplace/src/error.rs")
+        .lines()
+        .filter_map(|line| line.trim().strip_suffix(',')?.split_once(" = "))
+        .filter_map(|(name, number)| Some((name.to_owned(), number.parse().ok()?)))
+        .collect()
+}
+
+/// `true` if `text` contains `path` as a whole word.
+fn mentions(text: &str, path: &str) -> bool {
+    text.match_indices(path).any(|(at, _)| {
+        let behind = text[at..].chars().nth(path.chars().count());
+        let before = text[..at].chars().next_back();
+        let part_of_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        !part_of_word(behind) && !part_of_word(before)
+    })
+}
+
+#[test]
+fn every_error_number_ends_a_test() {
+    let mut tests = String::new();
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")).expect("the folder is there") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            tests += &fs::read_to_string(path).expect("the file is there");
+        }
+    }
+    let gate = read("../../programs/agent-marketplace/src/ed25519_gate.rs");
+    let (_, gate_tests) = gate.split_once("mod tests").expect("the gate has tests");
+    let untested: Vec<_> = errors()
+        .into_iter()
+        .map(|(name, _)| name)
+        .filter(|name| {
+            let (long, short) = (format!("MarketplaceError::{name}"), format!("E::{name}"));
+            let proved = mentions(&tests, &long) || mentions(&tests, &short);
+            !proved && !(PROVED_ON_BYTES.contains(&name.as_str()) && mentions(gate_tests, &long))
+        })
+        .collect();
+    assert!(untested.is_empty(), "no test ends in {untested:?}");
+}
+
+#[test]
+fn no_number_is_used_twice_and_the_idl_knows_them_all() {
+    let errors = errors();
+    assert!(errors.len() > 80, "the enum was not read");
+    let mut by_number = BTreeMap::new();
+    for (name, number) in &errors {
+        assert_eq!(by_number.insert(number + 6_000, name), None, "{name}");
+    }
+    let idl: serde_json::Value = serde_json::from_str(&read("../../idl/agent_marketplace.json")).expect("JSON");
+    let in_idl: BTreeMap<_, _> = idl["errors"]
+        .as_array()
+        .expect("errors")
+        .iter()
+        .map(|error| (error["code"].as_u64().expect("a code"), error["name"].as_str().expect("a name").to_owned()))
+        .collect();
+    let expected: BTreeMap<_, _> =
+        by_number.into_iter().map(|(number, name)| (u64::from(number), name.clone())).collect();
+    assert_eq!(in_idl, expected);
+}
