@@ -28,6 +28,7 @@ use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 use solana_signer::Signer;
 use tokio::sync::watch;
+use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::{
@@ -69,6 +70,19 @@ pub(crate) enum Ended {
     StillSettling,
     /// The refund's outcome is not known yet.
     RefundPending(Failure),
+}
+
+impl Ended {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Completed(_) => "completed",
+            Self::Failed(_) => "refunded",
+            Self::NotOpened(_) => "not opened",
+            Self::OpeningUnknown => "opening unknown",
+            Self::StillSettling => "still settling",
+            Self::RefundPending(_) => "refund pending",
+        }
+    }
 }
 
 /// What a waiting handler can see.
@@ -164,7 +178,8 @@ impl Gateway {
     pub(crate) fn start(&self, lease: Lease, call: Call, caller: Caller) -> watch::Receiver<Stage> {
         let (stage, watched) = watch::channel(Stage::default());
         let gateway = self.clone();
-        self.parts().tasks.spawn(async move {
+        let span = tracing::info_span!("call", execution = %call.execution_id, agent = %call.agent);
+        let task = async move {
             let parts = gateway.parts();
             let mut clock = Clock::default();
             let work = async {
@@ -177,9 +192,11 @@ impl Gateway {
                 Ok((ended, work.clock))
             };
             if let Some((ended, clock)) = parts.under_lease(lease, work).await {
+                tracing::info!(outcome = ended.name(), creator = ?clock.creator, chain = ?clock.chain, "call ended");
                 stage.send_replace(Stage::Ended(Arc::new(ended), clock));
             }
-        });
+        };
+        self.parts().tasks.spawn(task.instrument(span));
         watched
     }
 

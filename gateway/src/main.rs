@@ -105,6 +105,7 @@ async fn main() -> Result<()> {
     let pool = crtx_store::connect(&options.database_url, options.database_connections).await?;
     crtx_store::migrate(&pool).await?;
     let gateway = Gateway::new(options.config()?, pool)?;
+    gateway.check().await?;
     let listener =
         TcpListener::bind(options.listen).await.with_context(|| format!("cannot listen on {}", options.listen))?;
     tracing::info!(address = %options.listen, authority = %gateway.authority(), "ready");

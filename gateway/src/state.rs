@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crtx_chain::{ChainClient, Instructions};
+use agent_marketplace::state::Config;
+use crtx_chain::{ChainClient, ChainError, Instructions};
 use crtx_http::AuthState;
 use crtx_protocol::api_key::KeyNetwork;
 use crtx_store::{PgPool, executions::Executions};
@@ -41,6 +42,11 @@ pub enum GatewayError {
     Content(#[from] ContentError),
     #[error("no HTTP client for creators' services: {0}")]
     Http(#[from] reqwest::Error),
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    /// What this gateway was told is not what the program was told.
+    #[error("the program's configuration on chain {0}")]
+    Misconfigured(String),
 }
 
 impl Gateway {
@@ -58,6 +64,24 @@ impl Gateway {
             config,
         };
         Ok(Self { parts: Arc::new(parts) })
+    }
+
+    /// Compares the set-up with the program's configuration on chain. A gateway that fails this could open
+    /// calls but never settle or refund one.
+    pub async fn check(&self) -> Result<(), GatewayError> {
+        let parts = self.parts();
+        let account = parts.chain.account(&parts.instructions.addresses.config()).await?.value;
+        let wrong = |problem: String| Err(GatewayError::Misconfigured(problem));
+        let Some(config) = parts.decode::<Config>(account.as_ref()) else {
+            return wrong("is missing: is this the right program and network?".to_owned());
+        };
+        if config.gateway_authority != self.authority() {
+            return wrong(format!("names {} as gateway, not {}", config.gateway_authority, self.authority()));
+        }
+        if config.usdc_mint != parts.instructions.usdc_mint {
+            return wrong(format!("names the mint {}, not {}", config.usdc_mint, parts.instructions.usdc_mint));
+        }
+        Ok(())
     }
 
     pub(crate) fn parts(&self) -> &Parts {

@@ -312,3 +312,31 @@ async fn random_bodies_get_a_specified_answer_and_harm_nothing() {
     }
     assert_eq!(market.execute(&task()).await.status, 200);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_that_the_program_does_not_know_says_so_before_it_takes_a_call() {
+    let market = Market::start().await;
+    market.gateway.check().await.expect("the right set-up");
+    let mut other = market.config.clone();
+    other.keypair = std::sync::Arc::new(solana_keypair::Keypair::new_from_array([77; 32]));
+    let other = crtx_gateway::Gateway::new(other, market.database.pool().clone()).unwrap();
+    assert!(other.check().await.expect_err("another key").to_string().contains("as gateway"));
+    let mut other = market.config.clone();
+    other.usdc_mint = market.wallet;
+    let other = crtx_gateway::Gateway::new(other, market.database.pool().clone()).unwrap();
+    assert!(other.check().await.expect_err("another mint").to_string().contains("mint"));
+}
+
+#[test]
+fn the_description_names_both_endpoints_and_how_keys_are_sent() {
+    let description = serde_json::to_value(crtx_gateway::api::openapi()).unwrap();
+    let execute = &description["paths"]["/v1/agents/{agent_id}/execute"]["post"];
+    for status in ["200", "202", "400", "401", "402", "403", "404", "408", "409", "422", "500", "503"] {
+        assert!(execute["responses"][status].is_object(), "{status}");
+    }
+    assert_eq!(execute["security"], json!([{"api_key": []}]));
+    assert!(description["paths"]["/ipfs/{cid}"]["get"].is_object());
+    let body = &description["components"]["schemas"]["ExecuteBody"];
+    assert_eq!(body["required"], json!(["task"]));
+    assert!(body["properties"]["async"].is_object(), "{body}");
+}
