@@ -1,6 +1,5 @@
 //! Proofs that bend one header field alone and still satisfy the chain's Ed25519 program, because what they
 //! point at overlaps with what the canonical shape has there. Such proofs have to be searched for.
-#![expect(clippy::expect_used, reason = "a test: a panic is a failure")]
 
 use agent_marketplace::state::ExecutionStatus;
 use crtx_program_tests::{
@@ -10,8 +9,8 @@ use crtx_program_tests::{
 use crtx_protocol::result_text;
 use ed25519_dalek::{Signer as _, SigningKey};
 
-/// A key whose signature over `[last] + text[..70]` ends with `last`: shifted by one byte, the signed message
-/// begins inside of the signature and the canonical text, unsigned, stands where it belongs.
+/// A key whose signature over `[last] + text[..70]` ends with `last`, and the proof's payload: shifted by one
+/// byte, the signed message begins inside the signature, and the canonical text, unsigned, stands where it belongs.
 fn key_with_overlap() -> (SigningKey, Vec<u8>) {
     let text = result_text::of(&RESULT_HASH);
     for seed in 1..=u8::MAX {
@@ -21,15 +20,12 @@ fn key_with_overlap() -> (SigningKey, Vec<u8>) {
             let message: Vec<u8> = std::iter::once(last).chain(text[..70].iter().copied()).collect();
             let signature = key.sign(&message).to_bytes();
             if signature[63] == last {
-                return (key, [&key_bytes(&SigningKey::from_bytes(&[seed; 32]))[..], &signature, &text].concat());
+                let payload = [key.verifying_key().as_bytes().as_slice(), &signature, &text].concat();
+                return (key, payload);
             }
         }
     }
     panic!("no such key among 255");
-}
-
-fn key_bytes(key: &SigningKey) -> [u8; 32] {
-    key.verifying_key().to_bytes()
 }
 
 #[test]
