@@ -12,7 +12,9 @@ fn refused(world: &mut World, instruction: Instruction, signer: &Keypair, error:
 
 /// `instruction` with another first signer.
 fn signed_by(mut instruction: Instruction, signer: &Actor) -> Instruction {
-    instruction.accounts[0].pubkey = signer.key();
+    if let Some(first) = instruction.accounts.first_mut() {
+        first.pubkey = signer.key();
+    }
     instruction
 }
 

@@ -407,21 +407,26 @@ impl ReferenceStateMachine for Model {
     }
 
     fn transitions(state: &Self) -> BoxedStrategy<Step> {
-        let execution = 0..state.executions.len().max(1);
+        use ExecutionStatus::{Completed, Disputed, Open};
         let agent = 0..AGENTS;
+        let open = || execution(state, |e| e.status == Some(Open));
+        let late = execution(state, |e| e.status == Some(Open) && state.now > e.deadline);
+        let completed = execution(state, |e| e.status == Some(Completed) && !e.disputed);
+        let disputed = execution(state, |e| e.status == Some(Disputed));
+        let finished = execution(state, |e| e.status.is_some_and(|status| status != Open && status != Disputed));
         prop_oneof![
-            3 => prop_oneof![4 => 1..200i64, 1 => Just(WINDOW_S + 1)].prop_map(Step::Wait),
-            8 => (agent.clone(), 0..CALLERS, any::<bool>(), prop_oneof![4 => Just(u64::MAX), 1 => Just(PRICE - 1)])
+            4 => prop_oneof![5 => 1..200i64, 1 => Just(WINDOW_S + 1)].prop_map(Step::Wait),
+            14 => (agent.clone(), 0..CALLERS, any::<bool>(), prop_oneof![9 => Just(u64::MAX), 1 => Just(PRICE - 1)])
                 .prop_map(|(agent, caller, key, max_amount)| Step::Open { agent, caller, key, max_amount }),
-            6 => (execution.clone(), who(), how()).prop_map(|(execution, who, how)| Step::Complete { execution, who, how }),
-            3 => (execution.clone(), who()).prop_map(|(execution, who)| Step::Fail { execution, who }),
-            3 => (execution.clone(), any::<bool>())
+            16 => (open(), who(), how()).prop_map(|(execution, who, how)| Step::Complete { execution, who, how }),
+            4 => (open(), who()).prop_map(|(execution, who)| Step::Fail { execution, who }),
+            4 => (late, prop_oneof![3 => Just(false), 1 => Just(true)])
                 .prop_map(|(execution, to_stranger)| Step::Refund { execution, to_stranger }),
-            4 => (execution.clone(), prop_oneof![3 => Just(Who::Caller), 1 => who()])
+            8 => (completed, prop_oneof![4 => Just(Who::Caller), 1 => who()])
                 .prop_map(|(execution, who)| Step::OpenDispute { execution, who }),
-            4 => (execution.clone(), prop_oneof![3 => Just(Who::Resolver), 1 => who()], any::<bool>(), slash())
+            8 => (disputed, prop_oneof![4 => Just(Who::Resolver), 1 => who()], any::<bool>(), slash())
                 .prop_map(|(execution, who, upheld, slash)| Step::Resolve { execution, who, upheld, slash }),
-            2 => execution.prop_map(|execution| Step::CloseExecution { execution }),
+            4 => finished.prop_map(|execution| Step::CloseExecution { execution }),
             2 => (agent.clone(), prop_oneof![3 => Just(Who::Creator), 1 => who()], any::<bool>())
                 .prop_map(|(agent, who, active)| Step::SetStatus { agent, who, active }),
             2 => (agent.clone(), prop_oneof![Just(0), 1..200_000u64]).prop_map(|(agent, price)| Step::SetPrice { agent, price }),
@@ -445,6 +450,17 @@ impl ReferenceStateMachine for Model {
         state.goes_through = state.take(step);
         state
     }
+}
+
+/// Mostly an execution that `fits`, sometimes any, also one that does not exist.
+fn execution(state: &Model, fits: impl Fn(&ModelExecution) -> bool) -> BoxedStrategy<usize> {
+    let any = 0..state.executions.len() + 1;
+    let fitting: Vec<usize> =
+        state.executions.iter().enumerate().filter(|(_, e)| fits(e)).map(|(index, _)| index).collect();
+    if fitting.is_empty() {
+        return any.boxed();
+    }
+    prop_oneof![7 => proptest::sample::select(fitting), 1 => any].boxed()
 }
 
 fn who() -> impl Strategy<Value = Who> {
