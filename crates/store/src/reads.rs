@@ -124,13 +124,8 @@ impl TryFrom<SummaryRecord> for AgentSummary {
     }
 }
 
-/// Active agents that pass the filter, and how many there are in all.
-pub async fn list_agents(
-    pool: &PgPool,
-    filter: &AgentFilter,
-    sort: AgentSort,
-    page: Page,
-) -> Result<(Vec<AgentSummary>, u64), StoreError> {
+/// How many active agents pass the filter. Exact, and therefore the larger part of what a list costs.
+pub async fn count_agents(pool: &PgPool, filter: &AgentFilter) -> Result<u64, StoreError> {
     let min_executions = i64::try_from(filter.min_executions).unwrap_or(i64::MAX);
     let total = sqlx::query_scalar!(
         r#"SELECT count(*) AS "total!"
@@ -146,10 +141,17 @@ pub async fn list_agents(
     )
     .fetch_one(pool)
     .await?;
-    let total = amount_from_db("count", total)?;
-    if page.offset >= total {
-        return Ok((Vec::new(), total));
-    }
+    amount_from_db("count", total)
+}
+
+/// One page of the active agents that pass the filter.
+pub async fn list_agents(
+    pool: &PgPool,
+    filter: &AgentFilter,
+    sort: AgentSort,
+    page: Page,
+) -> Result<Vec<AgentSummary>, StoreError> {
+    let min_executions = i64::try_from(filter.min_executions).unwrap_or(i64::MAX);
     let limit = i64::from(page.limit);
     let offset = amount_to_db("offset", page.offset)?;
     macro_rules! page_ordered_by {
@@ -185,7 +187,7 @@ pub async fn list_agents(
         AgentSort::PriceDescending => page_ordered_by!("a.price DESC, a.address"),
         AgentSort::CreatedAt => page_ordered_by!("a.created_at DESC, a.address"),
     };
-    Ok((rows.into_iter().map(AgentSummary::try_from).collect::<Result<_, _>>()?, total))
+    rows.into_iter().map(AgentSummary::try_from).collect()
 }
 
 /// One agent, active or paused. `None` if it was delisted or closed, or has no checked document.
@@ -363,13 +365,8 @@ impl TryFrom<ExecutionRecord> for ExecutionSummary {
     }
 }
 
-/// Executions of one wallet, newest first, and how many there are in all.
-pub async fn list_executions(
-    pool: &PgPool,
-    caller: &Pubkey,
-    filter: &ExecutionFilter,
-    page: Page,
-) -> Result<(Vec<ExecutionSummary>, u64), StoreError> {
+/// How many executions of one wallet pass the filter. Exact.
+pub async fn count_executions(pool: &PgPool, caller: &Pubkey, filter: &ExecutionFilter) -> Result<u64, StoreError> {
     let caller = caller.to_string();
     let status = filter.status.map(ExecutionStatus::as_str);
     let agent = filter.agent.map(|agent| agent.to_string());
@@ -393,10 +390,19 @@ pub async fn list_executions(
     )
     .fetch_one(pool)
     .await?;
-    let total = amount_from_db("count", total)?;
-    if page.offset >= total {
-        return Ok((Vec::new(), total));
-    }
+    amount_from_db("count", total)
+}
+
+/// One page of the executions of one wallet, newest first.
+pub async fn list_executions(
+    pool: &PgPool,
+    caller: &Pubkey,
+    filter: &ExecutionFilter,
+    page: Page,
+) -> Result<Vec<ExecutionSummary>, StoreError> {
+    let caller = caller.to_string();
+    let status = filter.status.map(ExecutionStatus::as_str);
+    let agent = filter.agent.map(|agent| agent.to_string());
     let rows = sqlx::query_as!(
         ExecutionRecord,
         r#"SELECT p.execution_id AS "execution_id!", p.record AS "record!", p.agent AS "agent!",
@@ -434,7 +440,7 @@ pub async fn list_executions(
     )
     .fetch_all(pool)
     .await?;
-    Ok((rows.into_iter().map(ExecutionSummary::try_from).collect::<Result<_, _>>()?, total))
+    rows.into_iter().map(ExecutionSummary::try_from).collect()
 }
 
 /// One execution of that wallet. Another wallet's is `None`, also under the same UUID.

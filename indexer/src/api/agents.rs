@@ -212,7 +212,12 @@ pub async fn list(
 ) -> Result<Json<AgentList>, ApiError> {
     let ListQuery { limit, offset, tags, min_success_rate, min_executions, verified_only, sort } = query;
     let filter = AgentFilter { tags, min_success_rate, min_executions, verified_only };
-    let (agents, total) = reads::list_agents(state.pool(), &filter, sort, Page { limit, offset }).await?;
+    let total = state.totals().of(format!("{filter:?}"), reads::count_agents(state.pool(), &filter)).await?;
+    let agents = if offset < total {
+        reads::list_agents(state.pool(), &filter, sort, Page { limit, offset }).await?
+    } else {
+        Vec::new()
+    };
     let agents = agents.into_iter().map(AgentSummary::from).collect();
     Ok(Json(AgentList { agents, total, limit, offset }))
 }

@@ -253,8 +253,13 @@ pub async fn list(
 ) -> Result<Json<ExecutionList>, ApiError> {
     let ListQuery { limit, offset, status, agent_id, from, to } = query;
     let filter = ExecutionFilter { status, agent: agent_id, from, to };
-    let page = Page { limit, offset };
-    let (executions, total) = reads::list_executions(state.pool(), &caller.wallet, &filter, page).await?;
+    let count = reads::count_executions(state.pool(), &caller.wallet, &filter);
+    let total = state.totals().of(format!("{} {filter:?}", caller.wallet), count).await?;
+    let executions = if offset < total {
+        reads::list_executions(state.pool(), &caller.wallet, &filter, Page { limit, offset }).await?
+    } else {
+        Vec::new()
+    };
     let executions = executions.into_iter().map(|execution| ExecutionSummary::new(&state, execution)).collect();
     Ok(Json(ExecutionList { executions, total, limit, offset }))
 }

@@ -3,6 +3,7 @@
 mod agents;
 mod executions;
 mod status;
+mod totals;
 mod types;
 
 use std::{
@@ -29,6 +30,8 @@ pub use executions::{Dispute, ExecutionError, ExecutionFull, ExecutionList, Exec
 pub use status::Status;
 pub use types::Timestamp;
 
+use totals::Totals;
+
 /// The slot the mirror has reached, on every answer of the read API.
 pub const INDEXED_SLOT: HeaderName = HeaderName::from_static("x-indexed-slot");
 
@@ -47,12 +50,18 @@ struct Shared {
     links: Links,
     slot: Mutex<Option<(Instant, Option<u64>)>>,
     status: Mutex<Option<(Instant, Status)>>,
+    totals: Totals,
 }
 
 impl IndexerApiState {
     pub fn new(pool: PgPool, network: KeyNetwork, links: Links) -> Self {
-        let shared = Shared { pool, network, links, slot: Mutex::new(None), status: Mutex::new(None) };
+        let (slot, status) = (Mutex::new(None), Mutex::new(None));
+        let shared = Shared { pool, network, links, slot, status, totals: Totals::default() };
         Self { shared: Arc::new(shared) }
+    }
+
+    fn totals(&self) -> &Totals {
+        &self.shared.totals
     }
 
     fn links(&self) -> &Links {
