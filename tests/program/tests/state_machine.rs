@@ -13,7 +13,10 @@
 use agent_marketplace::{instruction, instructions as ix, state::*};
 use crtx_program_tests::{instructions::*, *};
 use ed25519_dalek::SigningKey;
-use proptest::{prelude::*, test_runner::Config as TestConfig};
+use proptest::{
+    prelude::*,
+    test_runner::{Config as TestConfig, FileFailurePersistence},
+};
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
 
 const AGENTS: usize = 2;
@@ -717,7 +720,12 @@ fn from_environment(name: &str, otherwise: u32) -> u32 {
 }
 
 fn test_config() -> TestConfig {
-    TestConfig { cases: from_environment("CRTX_FUZZ_CASES", 256), ..TestConfig::default() }
+    TestConfig {
+        cases: from_environment("CRTX_FUZZ_CASES", 256),
+        // Beside the manifest, where tests run: every later run starts with what failed once.
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("proptest-regressions/state_machine.txt"))),
+        ..TestConfig::default()
+    }
 }
 
 fn steps() -> usize {
