@@ -29,7 +29,9 @@ impl Name {
 
     const fn heading(self) -> &'static str {
         match self {
-            Self::Cu => "Compute units per instruction (committed ELF, LiteSVM, median over 20 random keys)",
+            Self::Cu => {
+                "Compute units of every instruction (median over 20 random keys), bytes, fees, rent: committed ELF, LiteSVM"
+            }
             Self::Execute => "A paid call on the local network (release build, `text-stats`, sequential)",
         }
     }

@@ -10,7 +10,7 @@ pub fn run(cases: u32, steps: u32) -> Result<()> {
     eprintln!("{cases} sequences of {steps} steps");
     let mut test = workspace::cargo();
     test.args(["test", "--locked", "--package", "crtx-program-tests", "--test", "state_machine", "--", "--nocapture"])
-        .env("PROPTEST_CASES", cases.to_string())
+        .env("CRTX_FUZZ_CASES", cases.to_string())
         .env("CRTX_FUZZ_STEPS", steps.to_string());
     workspace::run(&mut test).context("the state machine found a sequence that breaks an invariant, or did not run")
 }
