@@ -4,8 +4,11 @@ use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
 
+/// PostgreSQL's notices are about statements that were cut off by a stop; nobody can act on them.
+const DEFAULT: &str = "warn,sqlx::postgres::notice=error";
+
 pub fn start() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(DEFAULT));
     let colours = std::io::stderr().is_terminal();
     // Fails only where a subscriber is set already, as in tests.
     let _ =

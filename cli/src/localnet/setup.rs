@@ -47,6 +47,8 @@ const GRANT_RENEWAL_S: i64 = 30 * 24 * 3_600;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedAgent {
     pub agent_id: Pubkey,
+    /// SHA-256 of its metadata document.
+    pub metadata_hash: [u8; 32],
     pub name: &'static str,
     /// USDC base units.
     pub price: u64,
@@ -138,6 +140,7 @@ impl Setup<'_> {
         let creator = self.keys.creator.pubkey();
         let address = self.instructions.addresses.agent(&creator, agent.index);
         let metadata = self.store_metadata(agent).await?;
+        let metadata_hash = metadata.hash;
         let price = match self.decoded(&address).await? {
             None => {
                 self.list(agent, metadata).await?;
@@ -149,7 +152,8 @@ impl Setup<'_> {
             }
             Some(_) => bail!("its address holds another kind of account"),
         };
-        Ok(ListedAgent { agent_id: address, name: agent.name, price, endpoint: agent.endpoint(self.creator_port) })
+        let endpoint = agent.endpoint(self.creator_port);
+        Ok(ListedAgent { agent_id: address, metadata_hash, name: agent.name, price, endpoint })
     }
 
     /// The document is named by its hash, so the chain says which one is meant.

@@ -19,6 +19,7 @@ use crtx_protocol::{address::Addresses, api_key::KeyNetwork, usdc::UsdcBase};
 use crtx_store::{
     PgPool,
     api_keys::{self, NewApiKey},
+    executions::Executions,
     local_network,
 };
 use solana_pubkey::Pubkey;
@@ -172,7 +173,7 @@ async fn start(parts: &mut Parts, listener: TcpListener, started: Instant) -> an
     parts.serve_api(listener, IndexerApiState::new(pool.clone(), KeyNetwork::Test, links), gateway);
 
     progress.step("waiting until the index shows the agents");
-    parts.or_failure(wait_for_agents(&base_url, &listed)).await?;
+    parts.or_failure(wait_for_agents(&base_url, &pool, &listed)).await?;
     progress.finish();
     Ok(Ready {
         base_url,
@@ -429,15 +430,18 @@ async fn realign(pool: &PgPool, chain: &ChainClient, progress: &Progress) -> any
     Ok(())
 }
 
-/// Ready means that a caller finds both agents.
-async fn wait_for_agents(base_url: &str, agents: &[ListedAgent]) -> anyhow::Result<()> {
+/// Ready means that a caller finds both agents, as they are listed now: after a restart the index may
+/// still show an older document, with an endpoint that nobody answers any more.
+async fn wait_for_agents(base_url: &str, pool: &PgPool, agents: &[ListedAgent]) -> anyhow::Result<()> {
     let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(5)).build()?;
+    let executions = Executions::new(pool.clone(), Limits::default().lease);
     let started = Instant::now();
     for agent in agents {
         let url = format!("{base_url}/v1/agents/{}", agent.agent_id);
         loop {
+            let has_document = executions.document(&agent.agent_id, &agent.metadata_hash).await?.is_some();
             let answer = client.get(&url).send().await;
-            if answer.as_ref().is_ok_and(|answer| answer.status().is_success()) {
+            if has_document && answer.as_ref().is_ok_and(|answer| answer.status().is_success()) {
                 break;
             }
             if started.elapsed() > READY_LIMIT {

@@ -1,0 +1,333 @@
+//! `crtx up` as a process: how it starts, stops, continues, and what it leaves alone.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests"
+)]
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use crtx_e2e::{Up, crtx_binary, market::Market};
+use serde_json::{Value, json};
+
+/// Process ids of running programs that name the folder in their command line: the database server and
+/// its supervisor, whose data directory lies in it.
+fn processes_of(folder: &Path) -> BTreeSet<u32> {
+    let folder = folder.to_str().unwrap();
+    let own = std::process::id();
+    let all = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    all.filter(|pid| {
+        *pid != own && fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|c| c.contains(folder))
+    })
+    .collect()
+}
+
+async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < Duration::from_secs(20), "{what}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// A folder that the database's unprivileged user may enter, so that the database lies in it.
+fn open_folder() -> tempfile::TempDir {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+fn up(arguments: &[&str]) -> Output {
+    Command::new(crtx_binary()).arg("up").args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+async fn pay(market: &Market) -> String {
+    let answer = market.execute(&market.agent("text-stats"), &json!({"task": "One. Two."})).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.text("execution_id").to_owned()
+}
+
+async fn history(market: &Market) -> Value {
+    let answer = market.get_as_owner("/v1/executions?limit=100").await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.body
+}
+
+fn verifies(market: &Market, execution_id: &str) -> bool {
+    let mut command = Command::new(crtx_binary());
+    command.args(["verify", execution_id]).env("CRTX_URL", &market.info.base_url);
+    command.env("CRTX_API_KEY", &market.info.api_key).env("CRTX_RPC_URL", &market.info.rpc_url);
+    command.stdout(Stdio::null()).status().unwrap().success()
+}
+
+/// What stays the same from run to run.
+fn identity(market: &Market) -> (String, String, String, String, Vec<String>) {
+    let info = market.info.clone();
+    let agents = info.agents.into_iter().map(|agent| agent.agent_id).collect();
+    (info.api_key, info.unfunded_api_key, info.wallet, info.usdc_mint, agents)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sigterm_and_sigint_stop_every_child() {
+    let folder = open_folder();
+    for signal in ["TERM", "INT"] {
+        let mut up = Up::start(folder.path(), &[]).await.unwrap();
+        assert!(processes_of(folder.path()).len() > 1, "the database runs in the folder");
+        up.signal(signal).await.unwrap();
+        assert!(up.wait().await.unwrap().success(), "SIG{signal} ends with status 0");
+        assert_eq!(processes_of(folder.path()), BTreeSet::new(), "SIG{signal} leaves nothing behind");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_in_a_terminal_reaches_the_group_and_still_stops_cleanly() {
+    let folder = open_folder();
+    let mut up = Up::start(folder.path(), &[]).await.unwrap();
+    let market = Market::new(up.info().clone());
+    let id = pay(&market).await;
+    // A terminal sends SIGINT to every process of the group. The database must not be among them, or it
+    // would be gone before the services that use it.
+    let group: i32 = process_group(up.pid());
+    let members: Vec<u32> = processes_of(folder.path())
+        .into_iter()
+        .filter(|pid| process_group(*pid) == group && *pid != up.pid())
+        .collect();
+    assert_eq!(members, Vec::<u32>::new(), "children in the terminal's process group");
+    up.signal("INT").await.unwrap();
+    assert!(up.wait().await.unwrap().success());
+    let mut up = Up::start(folder.path(), &[]).await.unwrap();
+    assert!(verifies(&Market::new(up.info().clone()), &id));
+    up.stop().await.unwrap();
+}
+
+fn process_group(pid: u32) -> i32 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    fields.split_whitespace().nth(2).and_then(|group| group.parse().ok()).unwrap_or_default()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_up_continues_with_the_same_agents_keys_and_history() {
+    let folder = open_folder();
+    let mut first = Up::start(folder.path(), &[]).await.unwrap();
+    let market = Market::new(first.info().clone());
+    let id = pay(&market).await;
+    let (before, balances, known) = (history(&market).await, market.balances().await, identity(&market));
+    first.stop().await.unwrap();
+
+    let mut second = Up::start(folder.path(), &[]).await.unwrap();
+    assert!(second.info().ready_ms < 10_000, "ready after {} ms", second.info().ready_ms);
+    let market = Market::new(second.info().clone());
+    assert_eq!(identity(&market), known);
+    assert_eq!(market.balances().await, balances);
+    let after = history(&market).await;
+    assert_eq!(after["total"], before["total"]);
+    assert_eq!(after["executions"][0]["execution_id"], json!(id));
+    assert!(verifies(&market, &id), "an execution of the first run, its settling transaction included");
+    let next = pay(&market).await;
+    assert!(verifies(&market, &next));
+    second.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_kill_up_says_what_it_continues_from_and_chain_and_database_agree() {
+    let folder = open_folder();
+    let mut killed = Up::start(folder.path(), &[]).await.unwrap();
+    let market = Market::new(killed.info().clone());
+    let id = pay(&market).await;
+    let failed = market.behave("fail").await;
+    let (before, balances, known) = (history(&market).await, market.balances().await, identity(&market));
+    killed.crash().await.unwrap();
+    eventually("the database outlives a killed crtx", || processes_of(folder.path()).is_empty()).await;
+
+    let port = crtx_e2e::free_port().unwrap().to_string();
+    let said = folder.path().join("said");
+    let mut command = Command::new(crtx_binary());
+    command.args(["up", "--json", "--port", &port, "--data-dir", folder.path().to_str().unwrap()]);
+    let mut child = command.stdout(Stdio::piped()).stderr(fs::File::create(&said).unwrap()).spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
+    let text = fs::read_to_string(&said).unwrap();
+    assert!(text.contains("did not stop cleanly") && text.contains("continues from"), "{text}");
+
+    let market = Market::new(serde_json::from_str(&line).unwrap());
+    assert_eq!(identity(&market), known);
+    assert_eq!(market.balances().await, balances, "nothing that was answered is lost");
+    let after = history(&market).await;
+    assert_eq!(after["total"], before["total"]);
+    let statuses = |list: &Value| -> Vec<(Value, Value)> {
+        let list = list["executions"].as_array().unwrap();
+        list.iter().map(|execution| (execution["execution_id"].clone(), execution["status"].clone())).collect()
+    };
+    assert_eq!(statuses(&after), statuses(&before));
+    assert_eq!(failed.status, 500);
+    assert!(verifies(&market, &id));
+    let next = pay(&market).await;
+    assert!(verifies(&market, &next));
+    Command::new("kill").args(["-s", "TERM", &child.id().to_string()]).status().unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chain_that_was_lost_takes_the_databases_view_of_it_along() {
+    let folder = open_folder();
+    let mut first = Up::start(folder.path(), &[]).await.unwrap();
+    let market = Market::new(first.info().clone());
+    let id = pay(&market).await;
+    first.stop().await.unwrap();
+    fs::remove_dir_all(folder.path().join("chain")).unwrap();
+
+    let mut second = Up::start(folder.path(), &[]).await.unwrap();
+    let market = Market::new(second.info().clone());
+    let record = market.get_as_owner(&format!("/v1/executions/{id}")).await;
+    assert_eq!(record.body["status"], "failed", "{record:?}");
+    assert_eq!(record.body["cost_usdc"], 0, "{record:?}");
+    let agent = market.get(&format!("/v1/agents/{}", market.agent("text-stats"))).await;
+    assert_eq!(agent.body["total_executions"], 0, "{agent:?}");
+    pay(&market).await;
+    second.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_marketplaces_run_side_by_side() {
+    let (one, two) = (open_folder(), open_folder());
+    let mut first = Up::start(one.path(), &[]).await.unwrap();
+    let mut second = Up::start(two.path(), &[]).await.unwrap();
+    let (first_market, second_market) = (Market::new(first.info().clone()), Market::new(second.info().clone()));
+    assert_ne!(identity(&first_market), identity(&second_market));
+    pay(&first_market).await;
+    pay(&second_market).await;
+    assert_eq!(history(&first_market).await["total"], 1);
+    let foreign = first_market.request(reqwest::Method::GET, "/v1/executions", Some(&second_market.info.api_key), None);
+    assert_eq!(foreign.await.status, 401, "a key of the other marketplace");
+    first.stop().await.unwrap();
+    pay(&second_market).await;
+    second.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_in_use_is_a_clear_error_before_anything_is_started() {
+    let taken = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let folder = open_folder();
+    let data = folder.path().join("data");
+    let output = up(&["--json", "--port", &port, "--data-dir", data.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains(&format!("port {port} is in use")) && said.contains("--port"), "{said}");
+    assert!(!data.exists(), "nothing was made");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_data_directory_in_use_or_of_somebody_else_is_a_clear_error() {
+    let folder = open_folder();
+    let mut running = Up::start(folder.path(), &[]).await.unwrap();
+    let port = crtx_e2e::free_port().unwrap().to_string();
+    let output = up(&["--port", &port, "--data-dir", folder.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("another `crtx up` uses"), "{output:?}");
+    pay(&Market::new(running.info().clone())).await;
+    running.stop().await.unwrap();
+
+    let other = open_folder();
+    let thesis: PathBuf = other.path().join("thesis.txt");
+    fs::write(&thesis, "words").unwrap();
+    let output = up(&["--port", &port, "--fresh", "--data-dir", other.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("not a data directory of crtx"), "{output:?}");
+    assert!(thesis.exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fresh_starts_over() {
+    let folder = open_folder();
+    let mut first = Up::start(folder.path(), &[]).await.unwrap();
+    let market = Market::new(first.info().clone());
+    pay(&market).await;
+    let known = identity(&market);
+    first.stop().await.unwrap();
+    let mut second = Up::start(folder.path(), &["--fresh"]).await.unwrap();
+    let market = Market::new(second.info().clone());
+    assert_ne!(identity(&market), known);
+    assert_eq!(history(&market).await["total"], 0);
+    second.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_creators_port_that_is_taken_is_replaced_by_another_and_the_listing_follows() {
+    let folder = open_folder();
+    let mut first = Up::start(folder.path(), &[]).await.unwrap();
+    let endpoint = first.info().agents[0].endpoint.clone();
+    first.stop().await.unwrap();
+    let port: u16 = endpoint.split(':').nth(2).and_then(|rest| rest.split('/').next()).unwrap().parse().unwrap();
+    let _taken = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
+    let mut second = Up::start(folder.path(), &[]).await.unwrap();
+    assert_ne!(second.info().agents[0].endpoint, endpoint);
+    pay(&Market::new(second.info().clone())).await;
+    second.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_under_way_is_settled_before_the_stop_or_after_the_next_start() {
+    let folder = open_folder();
+    let mut first = Up::start(folder.path(), &[]).await.unwrap();
+    let market = Market::new(first.info().clone());
+    let balances = market.balances().await;
+    let body = json!({"task": "x", "parameters": {"behaviour": "ok", "delay_ms": 1500}, "async": true});
+    let started = market.execute(&market.agent("conformance-target"), &body).await;
+    let id = started.text("execution_id").to_owned();
+    first.crash().await.unwrap();
+    eventually("the database outlives a killed crtx", || processes_of(folder.path()).is_empty()).await;
+
+    let mut second = Up::start(folder.path(), &[]).await.unwrap();
+    let market = Market::new(second.info().clone());
+    let mut status = String::new();
+    for _ in 0..400 {
+        let record = market.get_as_owner(&format!("/v1/executions/{id}")).await;
+        status = record.body["status"].as_str().unwrap_or_default().to_owned();
+        if ["completed", "failed"].contains(&status.as_str()) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let now = market.balances().await;
+    let price = market.price("conformance-target");
+    match status.as_str() {
+        "completed" => assert_eq!(now.caller, balances.caller - price),
+        "failed" => assert_eq!(now, balances),
+        other => panic!("still {other:?} after 40 s"),
+    }
+    second.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_of_the_users_own_is_used_and_left_running() {
+    let folder = open_folder();
+    let mut keeper = Up::start(folder.path(), &[]).await.unwrap();
+    let url = keeper.info().database_url.replace("/crtx?", "/postgres?");
+    let own = open_folder();
+    let port = crtx_e2e::free_port().unwrap().to_string();
+    let mut command = Command::new(crtx_binary());
+    command.args(["up", "--json", "--port", &port, "--data-dir", own.path().to_str().unwrap()]);
+    let mut child = command.env("DATABASE_URL", &url).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
+    let market = Market::new(serde_json::from_str(&line).unwrap());
+    assert_eq!(market.info.database_url, url);
+    assert!(!own.path().join("postgres").exists(), "no cluster is made");
+    pay(&market).await;
+    Command::new("kill").args(["-s", "TERM", &child.id().to_string()]).status().unwrap();
+    assert!(child.wait().unwrap().success());
+    pay(&Market::new(keeper.info().clone())).await;
+    keeper.stop().await.unwrap();
+}
