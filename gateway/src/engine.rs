@@ -449,10 +449,20 @@ impl Parts {
         self.executions.dispatching(work.lease).await?;
         let sent_at = *work.dispatched_at.get_or_insert_with(Utc::now);
         work.state = State::Running;
-        match self.ask_and_check(work, patience).await? {
-            Ok(delivered) => self.keep_result(work, delivered, sent_at).await,
-            Err(error) => self.give_up(work, &error.failure()).await,
-        }
+        let checked = self.ask_and_check(work, patience).await?;
+        let seen = work.seen.clone();
+        let mirrored = async {
+            if let Some(seen) = &seen {
+                self.mirror(seen).await;
+            }
+        };
+        let kept = async {
+            match checked {
+                Ok(delivered) => self.keep_result(work, delivered, sent_at).await,
+                Err(error) => self.give_up(work, &error.failure()).await,
+            }
+        };
+        tokio::join!(kept, mirrored).0
     }
 
     /// The record is read while the creator works: its result key decides who may have signed.
@@ -478,7 +488,8 @@ impl Parts {
         Ok(answer.and_then(|answer| answer.check(work.call.execution_id, &result_key)))
     }
 
-    /// The content is stored before the row says so, and the row before anything is settled.
+    /// Content and row are stored before anything is settled. Whoever resumes from the row stores the
+    /// content again, so neither has to wait for the other.
     async fn keep_result(
         &self,
         work: &mut Work,
@@ -491,8 +502,10 @@ impl Parts {
         }
         // The program refuses times that the execution cannot have taken.
         delivered.execution_time_ms = delivered.execution_time_ms.min(longest_time_ms(work.record()?));
-        self.content.put(delivered.result.clone()).await?;
-        self.executions.result_stored(work.lease, &delivered).await?;
+        let content = self.content.put(delivered.result.clone());
+        let (stored, row) = tokio::join!(content, self.executions.result_stored(work.lease, &delivered));
+        row?;
+        stored?;
         work.delivered = Some(delivered);
         work.state = State::ResultStored;
         Ok(())
@@ -509,7 +522,7 @@ impl Parts {
     /// Settles the stored result. `None`: the state has changed, look again.
     async fn settle(&self, work: &mut Work) -> Result<Option<Ended>, EngineError> {
         if !work.fresh {
-            // The row is there, so the content has been stored; a damaged disk may have lost it since.
+            // The worker before may have died between the row and the content.
             self.content.put(work.delivered()?.result.clone()).await?;
         }
         for _ in 0..MAX_REJECTIONS {

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use agent_marketplace::state::{AgentListing, Config, ExecutionRecord, ExecutionStatus, SpendingGrant};
-use crtx_store::{executions::Call, mirror};
+use crtx_store::{StoreError, executions::Call, mirror};
+use solana_pubkey::Pubkey;
 
 use crate::{
     engine::{Clock, EngineError},
@@ -17,10 +18,13 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
-    pub slot: u64,
+    slot: u64,
+    record_address: Pubkey,
+    listing_address: Pubkey,
+    grant_address: Pubkey,
     pub record: Option<ExecutionRecord>,
     pub listing: Option<AgentListing>,
-    pub grant: Option<SpendingGrant>,
+    grant: Option<SpendingGrant>,
     pub config: Option<Config>,
 }
 
@@ -28,13 +32,16 @@ impl Parts {
     /// One look at the chain.
     pub(crate) async fn snapshot(&self, call: &Call) -> Result<Snapshot, EngineError> {
         let addresses = &self.instructions.addresses;
-        let wanted = [call.record, call.agent, addresses.grant(&call.caller, &call.session_key), addresses.config()];
-        let read = self.chain.accounts(&wanted).await?;
+        let grant_address = addresses.grant(&call.caller, &call.session_key);
+        let read = self.chain.accounts(&[call.record, call.agent, grant_address, addresses.config()]).await?;
         let mut accounts = read.value.into_iter();
         let mut next = || accounts.next().flatten();
         let (record, listing, grant, config) = (next(), next(), next(), next());
         Ok(Snapshot {
             slot: read.slot,
+            record_address: call.record,
+            listing_address: call.agent,
+            grant_address,
             record: self.decode(record.as_ref()),
             listing: self.decode(listing.as_ref()),
             grant: self.decode(grant.as_ref()),
@@ -42,27 +49,23 @@ impl Parts {
         })
     }
 
-    /// The open or finished record and what belongs to it, mirrored.
+    /// The record, which has been confirmed before, and what belongs to it.
     pub(crate) async fn see(&self, call: &Call) -> Result<Snapshot, EngineError> {
         self.see_when(call, |_| true).await
     }
 
-    /// The same once the record has left `Open`, which has been confirmed before.
+    /// The same once the record has left `Open`, which has been confirmed before; mirrored.
     pub(crate) async fn see_finished(&self, call: &Call, clock: &mut Clock) -> Result<Snapshot, EngineError> {
-        let started = std::time::Instant::now();
-        let seen = self.see_when(call, |record| record.status() != Some(ExecutionStatus::Open)).await;
-        clock.chain = clock.chain.saturating_add(started.elapsed());
-        seen
+        let finished = |record: &ExecutionRecord| record.status() != Some(ExecutionStatus::Open);
+        let seen = clock.chain(self.see_when(call, finished)).await?;
+        self.mirror(&seen).await;
+        Ok(seen)
     }
 
     async fn see_when(&self, call: &Call, ready: impl Fn(&ExecutionRecord) -> bool) -> Result<Snapshot, EngineError> {
         for _ in 0..LOOKS {
             let seen = self.snapshot(call).await?;
             if seen.record.as_ref().is_some_and(&ready) {
-                // The chain is what counts; a mirror that lags is the indexer's to mend.
-                if let Err(error) = self.mirror(call, &seen).await {
-                    tracing::warn!(record = %call.record, %error, "the mirror was not brought up to date");
-                }
                 return Ok(seen);
             }
             tokio::time::sleep(BETWEEN_LOOKS).await;
@@ -70,21 +73,26 @@ impl Parts {
         Err(EngineError::Missing("the record in its confirmed state"))
     }
 
-    async fn mirror(&self, call: &Call, seen: &Snapshot) -> Result<(), EngineError> {
+    /// Writes to the mirror what was seen. The chain is what counts: a mirror that lags is the indexer's to mend.
+    pub(crate) async fn mirror(&self, seen: &Snapshot) {
+        if let Err(error) = self.try_mirror(seen).await {
+            tracing::warn!(record = %seen.record_address, %error, "the mirror was not brought up to date");
+        }
+    }
+
+    async fn try_mirror(&self, seen: &Snapshot) -> Result<(), StoreError> {
         let mut batch = mirror::Batch::default();
         if let Some(record) = &seen.record {
-            batch.push(&call.record, seen.slot, record)?;
+            batch.push(&seen.record_address, seen.slot, record)?;
         }
         if let Some(listing) = &seen.listing {
-            batch.push(&call.agent, seen.slot, listing)?;
+            batch.push(&seen.listing_address, seen.slot, listing)?;
         }
         if let Some(grant) = &seen.grant {
-            let address = self.instructions.addresses.grant(&call.caller, &call.session_key);
-            batch.push(&address, seen.slot, grant)?;
+            batch.push(&seen.grant_address, seen.slot, grant)?;
         }
-        let mut transaction = self.executions.pool().begin().await.map_err(crtx_store::StoreError::from)?;
+        let mut transaction = self.executions.pool().begin().await?;
         mirror::apply(&mut transaction, &batch).await?;
-        transaction.commit().await.map_err(crtx_store::StoreError::from)?;
-        Ok(())
+        Ok(transaction.commit().await?)
     }
 }

@@ -13,7 +13,10 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument;
 use uuid::Uuid;
 
-use crate::error::{ApiError, ErrorCode};
+use crate::{
+    error::{ApiError, ErrorCode},
+    unread::read_to_the_end,
+};
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -29,6 +32,7 @@ pub fn finish(router: Router) -> Router {
             ApiError::new(ErrorCode::MethodNotAllowed, "this path does not answer that method")
         })
         .layer(CatchPanicLayer::custom(answer_for_panic))
+        .layer(middleware::from_fn(read_to_the_end))
         .layer(middleware::from_fn(with_request_id))
 }
 

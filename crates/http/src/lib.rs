@@ -14,6 +14,7 @@ pub mod layers;
 pub mod links;
 pub mod outbound;
 pub mod query;
+mod unread;
 
 pub use auth::{AuthState, Caller};
 pub use error::{ApiError, ErrorBody, ErrorCode};

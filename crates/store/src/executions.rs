@@ -28,7 +28,7 @@ pub enum State {
     Pending,
     /// Sent to the creator, perhaps more than once: the execution id lets the creator tell.
     Running,
-    /// A checked result is stored, with its content.
+    /// A checked result is stored.
     ResultStored,
     /// A settling transaction is stored and may have been sent.
     Settling,
@@ -477,7 +477,7 @@ impl Executions {
         took(updated.rows_affected())
     }
 
-    /// running → result_stored. The content must be stored by now.
+    /// running → result_stored. Whoever goes on from there makes sure that the content is stored, too.
     pub async fn result_stored(&self, lease: Lease, delivered: &Delivered) -> Step {
         let tokens_used = delivered.tokens_used.map(|tokens| amount_to_db("tokens used", tokens)).transpose()?;
         let updated = sqlx::query!(
