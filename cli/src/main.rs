@@ -22,6 +22,9 @@ enum Command {
     Verify(crtx_cli::verify::VerifyArgs),
     /// Call an agent and pay for it
     Execute(crtx_cli::execute::ExecuteArgs),
+    /// Print the OpenAPI description of the services
+    #[cfg(feature = "localnet")]
+    Openapi,
 }
 
 #[tokio::main]
@@ -33,6 +36,8 @@ async fn main() -> ExitCode {
         Command::Up(arguments) => crtx_cli::localnet::up::run(arguments).await.map(|()| ExitCode::SUCCESS),
         Command::Verify(arguments) => crtx_cli::verify::run(arguments).await,
         Command::Execute(arguments) => crtx_cli::execute::run(arguments).await,
+        #[cfg(feature = "localnet")]
+        Command::Openapi => crtx_cli::localnet::openapi::print().map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("crtx: {error:#}");

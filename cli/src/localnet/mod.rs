@@ -4,6 +4,7 @@ pub mod chain;
 pub mod data_dir;
 pub mod demo;
 pub mod keys;
+pub mod openapi;
 pub mod progress;
 pub mod ready;
 pub mod setup;

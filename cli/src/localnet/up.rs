@@ -32,6 +32,7 @@ use super::{
     data_dir::{DataDir, Ports},
     demo,
     keys::{Caller, Keys},
+    openapi,
     progress::Progress,
     ready::{Ready, ReadyAgent},
     setup::{self, ListedAgent, Setup},
@@ -301,11 +302,9 @@ impl Parts {
     }
 
     fn serve_api(&mut self, listener: TcpListener, reads: IndexerApiState, gateway: Gateway) {
-        let mut description = crtx_indexer::api::openapi();
-        description.merge(crtx_gateway::api::openapi());
         let router = crtx_indexer::api::router(reads)
             .merge(crtx_gateway::api::router(gateway))
-            .merge(crtx_http::docs::router(description));
+            .merge(crtx_http::docs::router(openapi::description()));
         let (shutdown, failures) = (self.api.clone(), self.failure_sender.clone());
         self.api_task.spawn(async move {
             let served =

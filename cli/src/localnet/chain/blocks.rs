@@ -159,6 +159,7 @@ impl Blocks {
         });
         let (position, accounts) = saved.map_err(|error| anyhow!("the chain cannot be read: {error}"))?;
         self.dir.save(position, accounts)?;
+        self.journal = self.dir.journal_writer()?;
         self.journaled = 0;
         Ok(())
     }

@@ -8,7 +8,7 @@
 //! the last run did not stop cleanly.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     fs::{self, File, OpenOptions},
     io::{self, BufRead, BufReader, Write},
     path::{Path, PathBuf},
@@ -21,7 +21,7 @@ use surfpool_core::{surfnet::BlockHeader, types::SurfnetTransactionStatus};
 
 const FORMAT: u32 = 1;
 
-/// Blocks with transactions that are brought back at start. Older ones stay in the file.
+/// Blocks with transactions that are brought back at start, and at least as many stay in the file.
 const HISTORY_BLOCKS: usize = 4_000;
 
 /// Where the chain stands.
@@ -126,22 +126,20 @@ impl ChainDir {
             return Err(StoreError::Form { path, problem: format!("format {}", file.format) });
         }
         let (mut position, mut accounts) = (file.position, file.accounts);
-        for line in read_lines::<JournalLine>(&self.journal())? {
+        for line in parse::<JournalLine>(&self.journal(), &read_tail(&self.journal(), usize::MAX)?) {
             // A crash between replacing the snapshot and emptying the journal leaves older lines behind.
             if line.position.slot > position.slot {
                 apply(&mut accounts, line.accounts);
                 position = line.position;
             }
         }
-        let mut history = read_lines::<HistoryLine>(&self.history())?;
+        let mut history = parse::<HistoryLine>(&self.history(), &read_tail(&self.history(), HISTORY_BLOCKS)?);
         history.retain(|line| line.slot <= position.slot);
-        if history.len() > HISTORY_BLOCKS {
-            history.drain(..history.len().saturating_sub(HISTORY_BLOCKS));
-        }
         Ok(Some(SavedChain { position, accounts, history, clean: !self.marker().exists() }))
     }
 
-    /// Writes every account at `position` and starts an empty journal.
+    /// Writes every account at `position`, starts an empty journal and shortens the history. A writer that
+    /// is open has to be opened again.
     pub fn save(&self, position: Position, accounts: BTreeMap<String, SavedAccount>) -> Result<(), StoreError> {
         let path = self.snapshot();
         let file = SnapshotFile { format: FORMAT, position, accounts };
@@ -150,7 +148,21 @@ impl ChainDir {
         replace(&path, &bytes).map_err(at(&path))?;
         let journal = self.journal();
         File::create(&journal).map_err(at(&journal))?;
-        Ok(())
+        self.shorten_history()
+    }
+
+    fn shorten_history(&self) -> Result<(), StoreError> {
+        let path = self.history();
+        let lines = read_tail(&path, HISTORY_BLOCKS.saturating_mul(2).saturating_add(1))?;
+        if lines.len() <= HISTORY_BLOCKS.saturating_mul(2) {
+            return Ok(());
+        }
+        let kept: String = lines
+            .iter()
+            .skip(lines.len().saturating_sub(HISTORY_BLOCKS))
+            .flat_map(|line| [line.as_str(), "\n"])
+            .collect();
+        replace(&path, kept.as_bytes()).map_err(at(&path))
     }
 
     pub fn mark_running(&self) -> Result<(), StoreError> {
@@ -236,24 +248,36 @@ fn appender(path: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// Reads line by line up to the first that is torn or of another form.
-fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, StoreError> {
+/// The last `count` lines.
+fn read_tail(path: &Path, count: usize) -> Result<VecDeque<String>, StoreError> {
     let file = match File::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(VecDeque::new()),
         Err(error) => return Err(at(path)(error)),
     };
-    let mut lines = Vec::new();
+    let mut tail = VecDeque::new();
     for line in BufReader::new(file).lines() {
-        match serde_json::from_str(&line.map_err(at(path))?) {
-            Ok(value) => lines.push(value),
+        if tail.len() >= count {
+            tail.pop_front();
+        }
+        tail.push_back(line.map_err(at(path))?);
+    }
+    Ok(tail)
+}
+
+/// The lines' values, up to the first line that is torn or of another form.
+fn parse<T: DeserializeOwned>(path: &Path, lines: &VecDeque<String>) -> Vec<T> {
+    let mut values = Vec::new();
+    for line in lines {
+        match serde_json::from_str(line) {
+            Ok(value) => values.push(value),
             Err(error) => {
-                tracing::warn!(path = %path.display(), %error, line = lines.len(), "the rest of the file is ignored");
+                tracing::warn!(path = %path.display(), %error, line = values.len(), "the rest of the file is ignored");
                 break;
             }
         }
     }
-    Ok(lines)
+    values
 }
 
 /// Replaces a file so that a reader finds the old or the new content, also after a crash.
@@ -344,6 +368,23 @@ mod tests {
         assert_eq!((saved.position.slot, saved.accounts.len()), (3, 0));
         chain.mark_stopped().expect("marker");
         assert!(chain.load().expect("load").expect("a chain").clean);
+    }
+
+    #[test]
+    fn a_long_history_is_shortened_to_its_newest_blocks() {
+        let dir = tempfile::tempdir().expect("dir");
+        let chain = ChainDir::new(dir.path().to_owned()).expect("dir");
+        let blocks = u64::try_from(HISTORY_BLOCKS).expect("fits") * 2 + 5;
+        let mut writer = chain.journal_writer().expect("journal");
+        for slot in 1..=blocks {
+            writer.append(&block(slot), &journal(slot, "a", None)).expect("append");
+        }
+        chain.save(position(blocks), BTreeMap::new()).expect("save");
+        let saved = chain.load().expect("load").expect("a chain");
+        assert_eq!(saved.history.len(), HISTORY_BLOCKS);
+        assert_eq!(saved.history.last().map(|line| line.slot), Some(blocks));
+        let text = fs::read_to_string(dir.path().join("history.jsonl")).expect("file");
+        assert_eq!(text.lines().count(), HISTORY_BLOCKS);
     }
 
     #[test]
