@@ -23,7 +23,7 @@ use crtx_store::{
 use solana_pubkey::Pubkey;
 use tokio::{
     sync::{Notify, mpsc},
-    time::{Instant, MissedTickBehavior, interval_at, sleep},
+    time::{Instant, MissedTickBehavior, interval_at, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -105,6 +105,7 @@ impl<S: AccountSource> Syncer<S> {
             Err(error) => return error,
         };
         self.streaming.store(true, Ordering::Relaxed);
+        self.tell().await;
         let start = Instant::now().checked_add(self.resync_interval).unwrap_or_else(Instant::now);
         let mut resync_due = interval_at(start, self.resync_interval);
         resync_due.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -220,11 +221,17 @@ impl<S: AccountSource> Syncer<S> {
         loop {
             tokio::select! {
                 () = shutdown.cancelled() => return,
-                _ = tick.tick() => {}
+                () = async { tick.tick().await; self.tell().await } => {}
             }
-            if let Err(error) = self.beat().await {
-                tracing::warn!(cause = %error, "no heartbeat could be written");
-            }
+        }
+    }
+
+    /// A heartbeat; one that cannot be written is followed by the next.
+    async fn tell(&self) {
+        match timeout(HEARTBEAT_INTERVAL, self.beat()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(cause = %error, "no heartbeat could be written"),
+            Err(_) => tracing::warn!("no heartbeat could be written in time"),
         }
     }
 
