@@ -157,12 +157,12 @@ impl ChainDir {
         if lines.len() <= HISTORY_BLOCKS.saturating_mul(2) {
             return Ok(());
         }
-        let kept: String = lines
-            .iter()
-            .skip(lines.len().saturating_sub(HISTORY_BLOCKS))
-            .flat_map(|line| [line.as_str(), "\n"])
-            .collect();
-        replace(&path, kept.as_bytes()).map_err(at(&path))
+        let mut kept = Vec::new();
+        for line in lines.iter().skip(lines.len().saturating_sub(HISTORY_BLOCKS)) {
+            kept.extend_from_slice(line);
+            kept.push(b'\n');
+        }
+        replace(&path, &kept).map_err(at(&path))
     }
 
     pub fn mark_running(&self) -> Result<(), StoreError> {
@@ -249,14 +249,14 @@ fn appender(path: &Path) -> Result<File, StoreError> {
 }
 
 /// The last `count` lines.
-fn read_tail(path: &Path, count: usize) -> Result<VecDeque<String>, StoreError> {
+fn read_tail(path: &Path, count: usize) -> Result<VecDeque<Vec<u8>>, StoreError> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(VecDeque::new()),
         Err(error) => return Err(at(path)(error)),
     };
     let mut tail = VecDeque::new();
-    for line in BufReader::new(file).lines() {
+    for line in BufReader::new(file).split(b'\n') {
         if tail.len() >= count {
             tail.pop_front();
         }
@@ -266,10 +266,10 @@ fn read_tail(path: &Path, count: usize) -> Result<VecDeque<String>, StoreError> 
 }
 
 /// The lines' values, up to the first line that is torn or of another form.
-fn parse<T: DeserializeOwned>(path: &Path, lines: &VecDeque<String>) -> Vec<T> {
+fn parse<T: DeserializeOwned>(path: &Path, lines: &VecDeque<Vec<u8>>) -> Vec<T> {
     let mut values = Vec::new();
     for line in lines {
-        match serde_json::from_str(line) {
+        match serde_json::from_slice(line) {
             Ok(value) => values.push(value),
             Err(error) => {
                 tracing::warn!(path = %path.display(), %error, line = values.len(), "the rest of the file is ignored");
@@ -339,7 +339,7 @@ mod tests {
         writer.append(&block(12), &journal(12, "b", None)).expect("append");
         let path = dir.path().join("journal.jsonl");
         let mut torn = fs::read(&path).expect("read");
-        torn.extend_from_slice(b"{\"position\":{\"slot\":13");
+        torn.extend_from_slice(b"{\"position\":{\"slot\":\xc3");
         fs::write(&path, torn).expect("write");
 
         let saved = chain.load().expect("load").expect("a chain");
