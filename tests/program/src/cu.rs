@@ -1,19 +1,25 @@
-//! Compute units per instruction, of whole transactions with nothing else in them (a settlement's
-//! Ed25519 instruction included), over many worlds with keys of their own: a new address costs 1 500
-//! for every bump tried, so one world says little.
+//! What the program costs: compute units per instruction, the size of the ELF and the rent to deploy it,
+//! fees, rent and bytes of a paid call.
+//!
+//! Compute units are of whole transactions with nothing else in them (a settlement's Ed25519 instruction
+//! included), over many worlds with keys of their own: a new address costs 1 500 for every bump tried, so
+//! one world says little.
 
-pub mod cost;
-
-use agent_marketplace::{instructions as ix, state::AgentStatus};
+use agent_marketplace::{instructions as ix, state::*};
 use litesvm::types::TransactionResult;
 use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 use solana_signer::Signer;
+use solana_transaction::Transaction;
 
-use crate::{Agent, START_UNIX_S, USDC, World, assert_ok};
+use crate::{START_UNIX_S, USDC, World, assert_ok, elf};
 
 /// Worlds measured.
 pub const SAMPLES: u64 = 20;
+/// Largest transaction that the network carries.
+const MAX_TRANSACTION_BYTES: u64 = 1_232;
+/// Largest ELF that this project allows itself.
+const MAX_ELF_BYTES: u64 = 512 * 1_024;
 
 /// Compute units of one instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +32,16 @@ pub struct CuRow {
     pub gate: Option<u64>,
 }
 
-/// Median, least and most compute units of every measured instruction.
+/// Something else that is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CostRow {
+    pub name: &'static str,
+    pub value: u64,
+    pub unit: &'static str,
+    pub gate: Option<u64>,
+}
+
+/// Median, least and most compute units of every instruction.
 pub fn measure_compute_units() -> Vec<CuRow> {
     let mut samples: Vec<(&'static str, Vec<u64>)> = Vec::new();
     for seed in 1..=SAMPLES {
@@ -56,140 +71,165 @@ fn gate(name: &str) -> Option<u64> {
     }
 }
 
-type Rows = Vec<(&'static str, u64)>;
-
-fn units(result: TransactionResult) -> u64 {
-    assert_ok(result).compute_units_consumed
+/// Compute units, one instruction after the other.
+struct Meter {
+    world: World,
+    rows: Vec<(&'static str, u64)>,
 }
 
-fn measure_world(seed: u64) -> Rows {
-    let mut rows = paid_calls(seed);
-    rows.extend(disputes(seed));
-    rows.extend(listings(seed));
-    rows.extend(grants(seed));
-    rows.extend(governance(seed));
-    rows
-}
-
-/// One instruction by itself, signed by `signer`.
-fn alone(world: &mut World, instruction: Instruction, signer: &Keypair) -> u64 {
-    units(world.send(&[instruction], &[signer]))
-}
-
-fn paid_calls(seed: u64) -> Rows {
-    let mut world = World::with_seed(seed);
-    let mut rows = Vec::new();
-    let execution = world.new_execution();
-    rows.push(("open_execution", units(world.open(&execution))));
-    rows.push(("complete_execution", units(world.complete(&execution))));
-    let execution = world.new_execution();
-    rows.push(("open_execution_with_grant", units(world.open_with_grant(&execution))));
-    rows.push(("fail_execution", units(world.fail(&execution))));
-    let execution = world.opened();
-    world.expire(&execution);
-    rows.push(("refund_expired_execution", units(world.refund(&execution))));
-    rows
-}
-
-fn disputes(seed: u64) -> Rows {
-    let mut world = World::with_seed(seed);
-    let mut rows = Vec::new();
-    let caller = world.caller.keypair.insecure_clone();
-    let undisputed = world.completed();
-    let execution = world.completed();
-    let open = world.open_dispute(&execution);
-    rows.push(("open_dispute", alone(&mut world, open, &caller)));
-    rows.push(("resolve_dispute", units(world.resolve(&execution, true, USDC))));
-    world.set_time(world.record(&execution).dispute_deadline_unix_s + 1);
-    let close = world.close_execution(&undisputed);
-    rows.push(("close_execution", units(world.send(&[close], &[]))));
-    let close = world.close_execution(&execution);
-    rows.push(("close_execution_with_dispute", units(world.send(&[close], &[]))));
-    rows
-}
-
-fn listings(seed: u64) -> Rows {
-    let mut world = World::with_seed(seed);
-    let mut rows = Vec::new();
-    let agent: Agent = world.new_agent();
-    let creator = agent.creator.keypair.insecure_clone();
-    let profile = world.upsert_creator_profile(&creator.pubkey(), "Ada");
-    rows.push(("upsert_creator_profile", alone(&mut world, profile, &creator)));
-    let admin = world.admin.keypair.insecure_clone();
-    let verify = world.verify_creator(&creator.pubkey(), true);
-    rows.push(("verify_creator", alone(&mut world, verify, &admin)));
-    let list = world.list_agent(&agent, world.list_args(&agent));
-    rows.push(("list_agent", alone(&mut world, list, &creator)));
-    let edit = ix::UpdateListingArgs {
-        price: Some(60_000),
-        timeout_seconds: Some(90),
-        metadata: Some(ix::MetadataRef { hash: [0x33; 32], uri: "https://example.com/metadata.json".to_owned() }),
-        ..Default::default()
-    };
-    let update = world.update_listing(&agent, edit);
-    rows.push(("update_listing", alone(&mut world, update, &creator)));
-    let pause = world.set_agent_status(&agent, AgentStatus::Paused);
-    rows.push(("set_agent_status", alone(&mut world, pause, &creator)));
-    let deposit = world.deposit_collateral(&agent, USDC);
-    rows.push(("deposit_collateral", alone(&mut world, deposit, &creator)));
-    let delist = world.delist_agent(&agent);
-    rows.push(("delist_agent", alone(&mut world, delist, &creator)));
-    let withdraw = world.withdraw_collateral(&agent);
-    rows.push(("withdraw_collateral", alone(&mut world, withdraw, &creator)));
-    let close = world.close_agent(&agent);
-    rows.push(("close_agent", alone(&mut world, close, &creator)));
-    rows
-}
-
-fn grants(seed: u64) -> Rows {
-    let mut world = World::with_seed(seed);
-    let caller = world.caller.keypair.insecure_clone();
-    let args = ix::GrantSpendingArgs {
-        session_key: world.new_key().pubkey(),
-        per_call_cap: USDC,
-        total_cap: 100 * USDC,
-        expires_at_unix_s: START_UNIX_S + 1_000,
-        allowed_agents: vec![],
-    };
-    let grant = world.grant_spending(args);
-    let granted = alone(&mut world, grant, &caller);
-    let revoke = world.revoke_spending();
-    vec![("grant_spending", granted), ("revoke_spending", alone(&mut world, revoke, &caller))]
-}
-
-fn governance(seed: u64) -> Rows {
-    let mut world = World::bare(seed);
-    let mut rows = Vec::new();
-    let authority = world.upgrade_authority.keypair.insecure_clone();
-    let initialize = world.initialize_config();
-    rows.push(("initialize_config", alone(&mut world, initialize, &authority)));
-    let admin = world.admin.keypair.insecure_clone();
-    let update = world.update_config(ix::UpdateConfigArgs { fee_bps: Some(200), ..Default::default() });
-    rows.push(("update_config", alone(&mut world, update, &admin)));
-    let pause = world.set_paused(true);
-    rows.push(("set_paused", alone(&mut world, pause, &admin)));
-    let successor = world.stranger.keypair.insecure_clone();
-    let nominate = world.nominate_admin(&successor.pubkey());
-    rows.push(("nominate_admin", alone(&mut world, nominate, &admin)));
-    let accept = world.accept_admin(&successor.pubkey());
-    rows.push(("accept_admin", alone(&mut world, accept, &successor)));
-    rows
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn every_instruction_of_the_idl_is_measured() {
-        let idl = include_str!("../../../idl/agent_marketplace.json");
-        let idl: serde_json::Value = serde_json::from_str(idl).expect("the IDL is JSON");
-        let instructions = idl["instructions"].as_array().expect("a list").iter();
-        let wanted: BTreeSet<_> = instructions.filter_map(|entry| entry["name"].as_str()).collect();
-        let rows = measure_world(1);
-        let measured: BTreeSet<_> = rows.iter().map(|(name, _)| name.trim_end_matches("_with_dispute")).collect();
-        assert_eq!(measured, wanted);
+impl Meter {
+    fn note(&mut self, name: &'static str, result: TransactionResult) {
+        self.rows.push((name, assert_ok(result).compute_units_consumed));
     }
+
+    fn send(&mut self, name: &'static str, instruction: Instruction, signer: &Keypair) {
+        let result = self.world.send(&[instruction], &[signer]);
+        self.note(name, result);
+    }
+
+    fn executions(&mut self) {
+        let execution = self.world.new_execution();
+        let opened = self.world.open(&execution);
+        self.note("open_execution", opened);
+        let by_key = self.world.new_execution();
+        let opened = self.world.open_with_grant(&by_key);
+        self.note("open_execution_with_grant", opened);
+        let completed = self.world.complete(&execution);
+        self.note("complete_execution", completed);
+        let failed = self.world.fail(&by_key);
+        self.note("fail_execution", failed);
+        let execution = self.world.opened();
+        self.world.expire(&execution);
+        let refunded = self.world.refund(&execution);
+        self.note("refund_expired_execution", refunded);
+    }
+
+    fn disputes(&mut self) {
+        let execution = self.world.completed();
+        let dispute = self.world.open_dispute(&execution);
+        self.send("open_dispute", dispute, &execution.caller.keypair);
+        let resolve = self.world.resolve_dispute(&execution, true, USDC);
+        let resolver = self.world.resolver.keypair.insecure_clone();
+        self.send("resolve_dispute", resolve, &resolver);
+        self.world.set_time(self.world.record(&execution).dispute_deadline_unix_s + 1);
+        let close = self.world.close_execution(&execution);
+        let closed = self.world.send(&[close], &[]);
+        self.note("close_execution", closed);
+    }
+
+    fn listing(&mut self) {
+        let agent = self.world.new_agent();
+        let creator = agent.creator.keypair.insecure_clone();
+        let name = self.world.upsert_creator_profile(&creator.pubkey(), "Ada Lovelace");
+        self.send("upsert_creator_profile", name, &creator);
+        let list = self.world.list_agent(&agent, self.world.list_args(&agent));
+        self.send("list_agent", list, &creator);
+        let edit = ix::UpdateListingArgs { price: Some(1), timeout_seconds: Some(9), ..Default::default() };
+        let edit = self.world.update_listing(&agent, edit);
+        self.send("update_listing", edit, &creator);
+        let pause = self.world.set_agent_status(&agent, AgentStatus::Paused);
+        self.send("set_agent_status", pause, &creator);
+        let deposit = self.world.deposit_collateral(&agent, USDC);
+        self.send("deposit_collateral", deposit, &creator);
+        let delist = self.world.delist_agent(&agent);
+        self.send("delist_agent", delist, &creator);
+        let withdraw = self.world.withdraw_collateral(&agent);
+        self.send("withdraw_collateral", withdraw, &creator);
+        let close = self.world.close_agent(&agent);
+        self.send("close_agent", close, &creator);
+        let admin = self.world.admin.keypair.insecure_clone();
+        let verify = self.world.verify_creator(&creator.pubkey(), true);
+        self.send("verify_creator", verify, &admin);
+    }
+
+    fn grants(&mut self) {
+        let (caller, session_key) = (self.world.caller.keypair.insecure_clone(), self.world.new_key().pubkey());
+        let grant = self.world.grant_spending(ix::GrantSpendingArgs {
+            session_key,
+            per_call_cap: USDC,
+            total_cap: USDC,
+            expires_at_unix_s: START_UNIX_S * 2,
+            allowed_agents: vec![],
+        });
+        self.send("grant_spending", grant, &caller);
+        let revoke = self.world.revoke_spending();
+        self.send("revoke_spending", revoke, &caller);
+    }
+
+    fn governance(&mut self) {
+        let (admin, nominee) =
+            (self.world.admin.keypair.insecure_clone(), self.world.stranger.keypair.insecure_clone());
+        let update = self.world.update_config(ix::UpdateConfigArgs { fee_bps: Some(99), ..Default::default() });
+        self.send("update_config", update, &admin);
+        let pause = self.world.set_paused(true);
+        self.send("set_paused", pause, &admin);
+        let nominate = self.world.nominate_admin(&nominee.pubkey());
+        self.send("nominate_admin", nominate, &admin);
+        let accept = self.world.accept_admin(&nominee.pubkey());
+        self.send("accept_admin", accept, &nominee);
+    }
+}
+
+fn measure_world(seed: u64) -> Vec<(&'static str, u64)> {
+    let mut meter = Meter { world: World::with_seed(seed), rows: Vec::new() };
+    meter.executions();
+    meter.disputes();
+    meter.listing();
+    meter.grants();
+    meter.governance();
+    let mut bare = World::bare(seed);
+    let initialize = bare.initialize_config();
+    let initialized = bare.send(&[initialize], &[&bare.upgrade_authority.keypair.insecure_clone()]);
+    meter.note("initialize_config", initialized);
+    meter.rows
+}
+
+/// ELF, rent, fees and bytes. The fees and the rent of a call are differences of the fee payer's balance,
+/// with one key as fee payer and gateway, as the gateway does it.
+pub fn measure_costs() -> Vec<CostRow> {
+    let mut world = World::with_seed(1);
+    world.payer = world.gateway.clone();
+    let payer = world.payer.key();
+    let start = world.lamports(&payer);
+    let execution = world.new_execution();
+    let open = world.open_execution_with_grant(&execution);
+    let open_bytes = transaction_bytes(&world, std::slice::from_ref(&open), &world.session.insecure_clone());
+    assert_ok(world.send(&[open], &[&world.session.insecure_clone()]));
+    let locked = world.lamports(&execution.record);
+    let settle = [world.proof(&execution).instruction(), world.complete_execution(&execution)];
+    let settle_bytes = transaction_bytes(&world, &settle, &world.gateway.keypair.insecure_clone());
+    assert_ok(world.send(&settle, &[&world.gateway.keypair.insecure_clone()]));
+    let fees = start - world.lamports(&payer) - locked;
+    world.set_time(world.record(&execution).dispute_deadline_unix_s + 1);
+    let close = world.close_execution(&execution);
+    let close_fee = world.must(&[close], &[]).fee;
+    let returned = world.lamports(&payer) + fees + locked + close_fee - start;
+
+    let elf_bytes = elf().len() as u64;
+    // The loader's program account and, in front of the ELF, its record of it.
+    let deploy = world.svm.minimum_balance_for_rent_exemption(36)
+        + world.svm.minimum_balance_for_rent_exemption(45 + elf().len());
+    let cost = |name, value, unit, gate| CostRow { name, value, unit, gate };
+    vec![
+        cost("elf_size", elf_bytes, "bytes", Some(MAX_ELF_BYTES)),
+        cost("deploy_rent", deploy, "lamports", None),
+        cost("open_transaction", open_bytes, "bytes", Some(MAX_TRANSACTION_BYTES)),
+        cost("complete_transaction", settle_bytes, "bytes", Some(MAX_TRANSACTION_BYTES)),
+        cost("execution_base_fee", fees, "lamports", Some(20_000)),
+        cost("execution_rent_locked", locked, "lamports", None),
+        cost("execution_rent_not_returned", locked - returned, "lamports", Some(0)),
+    ]
+}
+
+/// Bytes of a transaction on the wire.
+fn transaction_bytes(world: &World, instructions: &[Instruction], signer: &Keypair) -> u64 {
+    let payer = &world.payer.keypair;
+    let mut signers = vec![payer];
+    if signer.pubkey() != payer.pubkey() {
+        signers.push(signer);
+    }
+    let blockhash = world.svm.latest_blockhash();
+    let transaction = Transaction::new_signed_with_payer(instructions, Some(&payer.pubkey()), &signers, blockhash);
+    // One byte of count (fewer than 128 signatures), 64 bytes each, and the message.
+    (1 + 64 * transaction.signatures.len() + transaction.message_data().len()) as u64
 }
