@@ -14,7 +14,7 @@ pub struct Progress {
 impl Progress {
     pub fn new(steps: u64) -> Self {
         let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template("{spinner} [{bar:24}] {msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{spinner} [{bar:24}] {wide_msg}") {
             bar.set_style(style.progress_chars("=> "));
         }
         if !bar.is_hidden() {

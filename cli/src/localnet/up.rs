@@ -45,7 +45,7 @@ static PROGRAM_ELF: &[u8] = include_bytes!(concat!(
     "/../programs/agent-marketplace/artifacts/agent_marketplace.so"
 ));
 
-const STEPS: u64 = 6;
+const STEPS: u64 = 4;
 const RPC_TIMEOUT: Duration = Duration::from_secs(20);
 const READY_LIMIT: Duration = Duration::from_secs(60);
 /// How long a stop waits for requests under way.
