@@ -91,7 +91,7 @@ impl Parts {
         if let Some(grant) = &seen.grant {
             batch.push(&seen.grant_address, seen.slot, grant)?;
         }
-        let mut transaction = self.executions.pool().begin().await?;
+        let mut transaction = self.executions.begin_relaxed().await?;
         mirror::apply(&mut transaction, &batch).await?;
         Ok(transaction.commit().await?)
     }

@@ -9,7 +9,7 @@ use crtx_protocol::usdc::UsdcBase;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use solana_pubkey::Pubkey;
-use sqlx::{PgPool, types::Json};
+use sqlx::{PgPool, Postgres, Transaction, types::Json};
 use uuid::Uuid;
 
 use crate::{
@@ -253,6 +253,17 @@ impl Executions {
         &self.pool
     }
 
+    /// A database transaction whose commit does not wait for the disk: for what the chain can tell again.
+    ///
+    /// What must survive a crash is waited for: the reservation, every signed transaction before it is sent,
+    /// and the result. That flushes everything written before, too. What merely notes what the chain has
+    /// confirmed is not: a crash may take it back, and whoever resumes asks the chain and notes it anew.
+    pub async fn begin_relaxed(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
+        let mut transaction = self.pool.begin().await?;
+        sqlx::query!("SELECT set_config('synchronous_commit', 'off', true)").fetch_one(&mut *transaction).await?;
+        Ok(transaction)
+    }
+
     /// Accepts a call. Nothing is changed if its record is known already.
     pub async fn reserve(&self, call: &Call) -> Result<Reservation, StoreError> {
         let token = Uuid::new_v4();
@@ -436,6 +447,7 @@ impl Executions {
     pub async fn opened(&self, lease: Lease) -> Step {
         let updated = sqlx::query!(
             "UPDATE executions SET state = 'pending', opened_at = now(), updated_at = now()
+             FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
              WHERE record = $1 AND lease_owner = $2 AND state = 'opening'",
             lease.record.to_string(),
             lease.token,
@@ -468,6 +480,7 @@ impl Executions {
         let updated = sqlx::query!(
             "UPDATE executions
              SET state = 'running', dispatched_at = coalesce(dispatched_at, now()), updated_at = now()
+             FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
              WHERE record = $1 AND lease_owner = $2 AND state IN ('pending', 'running')",
             lease.record.to_string(),
             lease.token,
@@ -502,7 +515,7 @@ impl Executions {
     /// result_stored or settling → completed, and counted for the API key. From result_stored if somebody
     /// else settled the very same result.
     pub async fn completed(&self, lease: Lease) -> Step {
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = self.begin_relaxed().await?;
         let row = sqlx::query!(
             "UPDATE executions
              SET state = 'completed', finished_at = now(), updated_at = now(), lease_owner = NULL, lease_until = NULL
@@ -541,7 +554,7 @@ impl Executions {
 
     /// refunding → failed: the refund is on chain. Counted for the API key, at no cost.
     pub async fn refunded(&self, lease: Lease) -> Step {
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = self.begin_relaxed().await?;
         let row = sqlx::query!(
             "UPDATE executions
              SET state = 'failed', finished_at = now(), updated_at = now(), lease_owner = NULL, lease_until = NULL
@@ -562,6 +575,7 @@ impl Executions {
     pub async fn resolve(&self, signature: &str, resolution: &Resolution) -> Result<(), StoreError> {
         sqlx::query!(
             "UPDATE execution_transactions SET outcome = $2, slot = $3, detail = $4, resolved_at = now()
+             FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
              WHERE signature = $1 AND outcome = 'unknown'",
             signature,
             resolution.as_str(),
