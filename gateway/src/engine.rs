@@ -90,7 +90,7 @@ impl Ended {
 pub(crate) enum Stage {
     #[default]
     Opening,
-    Open,
+    Open(Clock),
     Ended(Arc<Ended>, Clock),
 }
 
@@ -186,7 +186,7 @@ impl Gateway {
                 if let Some(ended) = parts.open(lease, &call, &caller, &mut clock).await? {
                     return Ok((ended, clock));
                 }
-                stage.send_replace(Stage::Open);
+                stage.send_replace(Stage::Open(clock));
                 let mut work = Work::fresh(lease, call, clock);
                 let ended = parts.carry_on(&mut work).await?;
                 Ok((ended, work.clock))

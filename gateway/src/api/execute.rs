@@ -193,7 +193,11 @@ async fn follow_to_opening(
             clock.add(spent);
             answer::ended(call, &ended, &gateway.parts().config.links)
         }
-        Ok(_) => Ok(answer::pending(call.execution_id)),
+        Ok(Stage::Open(spent) | Stage::Ended(_, spent)) => {
+            clock.add(spent);
+            Ok(answer::pending(call.execution_id))
+        }
+        Ok(Stage::Opening) => Err(answer::interrupted(call.execution_id)),
         Err(_) => Err(answer::interrupted(call.execution_id)),
     }
 }
