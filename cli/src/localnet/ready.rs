@@ -1,6 +1,6 @@
 //! What `crtx up` prints when everything runs: one JSON line for scripts, a page for people.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crtx_protocol::usdc::UsdcBase;
 use serde::Serialize;
@@ -31,7 +31,7 @@ pub struct ReadyAgent {
 }
 
 impl Ready {
-    /// The page for people, ending with a call that works when pasted.
+    /// The page for people, ending with commands that work when pasted.
     pub fn page(&self) -> String {
         let mut lines = vec![
             format!("crtx is ready after {} ms. Ctrl-C stops everything.", self.ready_ms),
@@ -52,8 +52,15 @@ impl Ready {
                 agent.name, agent.price_per_call_usdc, agent.agent_id, agent.endpoint
             ));
         }
-        lines.extend([String::new(), "Buy a result:".to_owned(), String::new(), self.curl()]);
+        lines.extend([String::new(), "Buy a result:".to_owned(), String::new(), self.curl(), String::new()]);
+        lines.extend(["Check it, from the chain and the content alone:".to_owned(), String::new(), self.verify()]);
         lines.join("\n")
+    }
+
+    fn verify(&self) -> String {
+        let program = std::env::current_exe().ok();
+        let program = program.as_deref().map_or_else(|| "crtx".into(), Path::to_string_lossy);
+        format!("CRTX_URL={} CRTX_API_KEY={} {program} verify EXECUTION_ID", self.base_url, self.api_key)
     }
 
     fn curl(&self) -> String {
@@ -122,10 +129,11 @@ mod tests {
     }
 
     #[test]
-    fn the_page_ends_with_a_call_of_the_first_agent() {
+    fn the_page_names_a_call_of_the_first_agent_and_its_verification() {
         let page = ready().page();
-        let last = page.lines().last().expect("a line");
-        assert!(last.starts_with("curl -sS http://127.0.0.1:8080/v1/agents/agent1/execute"), "{last}");
-        assert!(last.contains("Bearer crtx_test_1") && !page.contains("crtx_test_2"));
+        let call = page.lines().find(|line| line.starts_with("curl ")).expect("a call");
+        assert!(call.starts_with("curl -sS http://127.0.0.1:8080/v1/agents/agent1/execute"), "{call}");
+        assert!(call.contains("Bearer crtx_test_1") && !page.contains("crtx_test_2"));
+        assert!(page.ends_with(" verify EXECUTION_ID"), "{page}");
     }
 }

@@ -82,6 +82,7 @@ impl Setup<'_> {
     pub async fn run(&self) -> anyhow::Result<Vec<ListedAgent>> {
         self.mint().await.context("the local USDC mint")?;
         self.config().await.context("the marketplace's configuration")?;
+        self.profile().await.context("the demo creator's profile")?;
         let mut listed = Vec::new();
         for agent in &DEMO_AGENTS {
             listed.push(self.listing(agent).await.with_context(|| format!("the listing of {}", agent.name))?);
@@ -131,9 +132,16 @@ impl Setup<'_> {
             collateral_tiers: Config::DEFAULT_COLLATERAL_TIERS,
         };
         let config = self.instructions.initialize_config(&keys.admin.pubkey(), args);
-        self.send(&[config], &[&keys.admin]).await?;
-        let profile = self.instructions.upsert_creator_profile(&keys.creator.pubkey(), CREATOR_NAME);
-        self.send(&[profile], &[&keys.creator]).await
+        self.send(&[config], &[&keys.admin]).await
+    }
+
+    async fn profile(&self) -> anyhow::Result<()> {
+        let creator = self.keys.creator.pubkey();
+        if self.decoded(&self.instructions.addresses.creator_profile(&creator)).await?.is_some() {
+            return Ok(());
+        }
+        let profile = self.instructions.upsert_creator_profile(&creator, CREATOR_NAME);
+        self.send(&[profile], &[&self.keys.creator]).await
     }
 
     async fn listing(&self, agent: &DemoAgent) -> anyhow::Result<ListedAgent> {
@@ -222,7 +230,8 @@ impl Setup<'_> {
     async fn decoded(&self, address: &Pubkey) -> anyhow::Result<Option<ProgramAccount>> {
         let Some(account) = self.chain.account(address).await?.value else { return Ok(None) };
         let decoded = ProgramAccount::decode(&account.data);
-        Ok(Some(decoded.with_context(|| format!("account {address} is not of this program's version"))?))
+        let text = || format!("account {address} is of another version of the program; `crtx up --fresh` starts over");
+        Ok(Some(decoded.with_context(text)?))
     }
 
     /// `Clock::unix_timestamp`.
