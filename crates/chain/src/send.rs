@@ -284,12 +284,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_landed_transaction_is_confirmed_within_milliseconds() {
+    async fn a_landed_transaction_is_confirmed_with_its_slot() {
         let (_node, client, transaction) = start(OnSend::Land).await;
-        let started = Instant::now();
         let outcome = client.send_and_confirm(&transaction, LONG).await;
         assert_eq!(outcome, Outcome::Confirmed { slot: 5, error: None });
-        assert!(started.elapsed() < Duration::from_millis(400), "{:?}", started.elapsed());
     }
 
     #[tokio::test]
