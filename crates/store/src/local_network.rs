@@ -8,7 +8,7 @@ use crate::{PgPool, StoreError};
 /// What [`realign_executions`] changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Realigned {
-    /// Their record is not on the chain: failed now.
+    /// Their record is not on the chain, and was not seen to be closed: failed now.
     pub lost: u64,
     /// Their record is open again: they will be settled or refunded again.
     pub reopened: u64,
@@ -26,7 +26,8 @@ pub async fn realign_executions(pool: &PgPool, records: &[Pubkey], open: &[Pubke
              error_message = 'the local network lost this execution; nothing was charged',
              finished_at = COALESCE(finished_at, now()), updated_at = now(), lease_owner = NULL, lease_until = NULL
          WHERE opened_at IS NOT NULL AND record <> ALL ($1)
-           AND (state <> 'failed' OR error_code IS DISTINCT FROM 'unavailable')",
+           AND (state <> 'failed' OR error_code IS DISTINCT FROM 'unavailable')
+           AND NOT EXISTS (SELECT 1 FROM mirror_executions m WHERE m.address = record AND m.closed_at_slot IS NOT NULL)",
         &records,
     )
     .execute(&mut *transaction)

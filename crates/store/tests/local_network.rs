@@ -1,0 +1,114 @@
+//! Rows of the gateway after the local chain was set back, on a real PostgreSQL.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+use std::time::Duration;
+
+use crtx_protocol::usdc::UsdcBase;
+use crtx_store::{
+    executions::{Call, Delivered, Executions, Failure, Lease, Request, Reservation, State, StoredTransaction},
+    local_network::{Realigned, realign_executions},
+    testing::{TestDatabase, fixtures::wallet},
+};
+use serde_json::Map;
+use uuid::Uuid;
+
+async fn reserved(executions: &Executions, seed: u8) -> Lease {
+    let call = Call {
+        record: wallet(seed),
+        execution_id: Uuid::from_u128(seed.into()),
+        caller: wallet(200),
+        agent: wallet(201),
+        session_key: wallet(202),
+        idempotency_key: None,
+        body_hash: [seed; 32],
+        is_async: false,
+        request: Request { task: "x".to_owned(), parameters: Map::new() },
+        request_hash: [4; 32],
+        amount: UsdcBase(50_000),
+        timeout_seconds: 60,
+        endpoint: "https://a.example/execute".to_owned(),
+    };
+    match executions.reserve(&call).await.unwrap() {
+        Reservation::New(lease) => lease,
+        Reservation::Existing(row) => panic!("{row:?}"),
+    }
+}
+
+async fn opened(executions: &Executions, seed: u8) -> Lease {
+    let lease = reserved(executions, seed).await;
+    executions.opening(lease, &transaction(seed, "open")).await.unwrap();
+    executions.opened(lease).await.unwrap();
+    lease
+}
+
+fn transaction(seed: u8, kind: &str) -> StoredTransaction {
+    StoredTransaction { signature: format!("{kind}{seed}"), bytes: vec![1], last_valid_block_height: 150 }
+}
+
+async fn completed(executions: &Executions, seed: u8) {
+    let lease = opened(executions, seed).await;
+    executions.dispatching(lease).await.unwrap();
+    let delivered = Delivered {
+        result: "r".to_owned(),
+        hash: [5; 32],
+        signature: [6; 64],
+        tokens_used: None,
+        execution_time_ms: 8,
+        steps: None,
+    };
+    executions.result_stored(lease, &delivered).await.unwrap();
+    executions.settling(lease, &transaction(seed, "complete")).await.unwrap();
+    executions.completed(lease).await.unwrap();
+}
+
+async fn failed(executions: &Executions, seed: u8) {
+    let lease = opened(executions, seed).await;
+    let failure =
+        Failure { reason: Some(1), status: 500, code: "execution_failed".to_owned(), message: "no".to_owned() };
+    executions.refunding(lease, &failure).await.unwrap();
+    executions.refund_signed(lease, &transaction(seed, "fail")).await.unwrap();
+    executions.refunded(lease).await.unwrap();
+}
+
+async fn state(executions: &Executions, seed: u8) -> State {
+    executions.get(&wallet(seed)).await.unwrap().expect("a row").state
+}
+
+#[tokio::test]
+async fn rows_follow_a_chain_that_was_set_back() {
+    let database = TestDatabase::create().await;
+    let executions = Executions::new(database.pool().clone(), Duration::from_secs(60));
+    for seed in [1, 2, 3] {
+        completed(&executions, seed).await;
+    }
+    for seed in [4, 5] {
+        failed(&executions, seed).await;
+    }
+    opened(&executions, 6).await;
+    reserved(&executions, 7).await;
+
+    // 1 and 4 are as they were; 2 and 5 are open again; 3 and 6 are gone; 7 was never on the chain.
+    let (records, open) = ([1, 2, 4, 5].map(wallet), [2, 5].map(wallet));
+    let changed = realign_executions(database.pool(), &records, &open).await.unwrap();
+    assert_eq!(changed, Realigned { lost: 2, reopened: 2 });
+    let expected = [
+        (1, State::Completed),
+        (2, State::ResultStored),
+        (3, State::Failed),
+        (4, State::Failed),
+        (5, State::Refunding),
+        (6, State::Failed),
+        (7, State::Reserved),
+    ];
+    for (seed, expected) in expected {
+        assert_eq!(state(&executions, seed).await, expected, "execution {seed}");
+    }
+    let lost = executions.get(&wallet(3)).await.unwrap().expect("a row").failure.expect("a reason");
+    assert_eq!((lost.status, lost.code.as_str()), (503, "unavailable"));
+
+    // What is open again can be taken up at once.
+    let claimed = executions.claim(10).await.unwrap();
+    assert_eq!(claimed.len(), 2, "the reserved one is still leased");
+    let again = realign_executions(database.pool(), &records, &open).await.unwrap();
+    assert_eq!(again, Realigned { lost: 0, reopened: 0 }, "a second time changes nothing");
+}
