@@ -59,7 +59,7 @@ impl Search {
             versioned: vec![
                 folder("/usr/lib/postgresql", ""),
                 folder("/usr/libexec", "postgresql"),
-                folder("/usr/pgsql", ""),
+                folder("/usr", "pgsql-"),
                 folder("/opt/homebrew/opt", "postgresql@"),
                 folder("/usr/local/opt", "postgresql@"),
                 folder("/home/linuxbrew/.linuxbrew/opt", "postgresql@"),
