@@ -213,9 +213,14 @@ fn timed_baseline(tree: &Tree, elf: &Path) -> Result<Vec<TestBinary>> {
     Ok(timed.into_iter().map(|(_, binary)| binary).collect())
 }
 
+/// Measures what the program costs: it may notice that a fault changed something, not what.
+const NOT_A_TEST_OF_BEHAVIOUR: &str = "costs-";
+
 /// The test programs as they are now: what is built while the mutants run does not change them.
 fn kept(mut binaries: Vec<TestBinary>, folder: &Path) -> Result<Vec<TestBinary>> {
     fs::create_dir_all(folder)?;
+    let name = |binary: &TestBinary| binary.executable.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    binaries.retain(|binary| !name(binary).starts_with(NOT_A_TEST_OF_BEHAVIOUR));
     for binary in &mut binaries {
         let kept = folder.join(binary.executable.file_name().context("a file has a name")?);
         fs::copy(&binary.executable, &kept)?;

@@ -1,5 +1,5 @@
 //! The gates on what the program costs, and its table: 3 % more than committed has to be meant.
-#![expect(clippy::arithmetic_side_effects, clippy::expect_used, reason = "a test: a panic is a failure")]
+#![expect(clippy::expect_used, reason = "a test: a panic is a failure")]
 
 use std::{collections::BTreeMap, fs, path::Path};
 
