@@ -225,6 +225,11 @@ impl World {
         Actor { keypair, token }
     }
 
+    /// The key pair of a key that this world made.
+    pub fn key_of(&self, public: &Pubkey) -> Option<Keypair> {
+        (0..=self.counter).map(|counter| seeded_key(self.seed, counter)).find(|key| key.pubkey() == *public)
+    }
+
     pub fn new_execution_id(&mut self) -> [u8; 16] {
         let key = self.new_key().pubkey().to_bytes();
         key[..16].try_into().expect("16 bytes")

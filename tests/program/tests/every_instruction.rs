@@ -1,0 +1,185 @@
+//! What holds for every instruction of the IDL alike: it asks for each signature, each writable account and
+//! the right kind of each account of the program's.
+#![expect(clippy::expect_used, reason = "a test: a panic is a failure")]
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use agent_marketplace::{instructions as ix, state::*};
+use crtx_program_tests::*;
+use solana_instruction::error::InstructionError;
+use solana_transaction_error::TransactionError;
+
+/// Anchor's numbers.
+const NOT_SIGNER: u32 = 3_010;
+const NOT_WRITABLE: u32 = 2_000;
+const WRONG_OWNER: u32 = 3_007;
+const WRONG_DISCRIMINATOR: u32 = 3_002;
+
+/// One instruction as it should be, and what stands before it.
+struct Case {
+    before: Vec<Instruction>,
+    instruction: Instruction,
+}
+
+/// A world in which all of them could be sent, and all of them.
+fn cases() -> (World, Vec<Case>) {
+    let mut world = World::new();
+    let (agent, caller) = (world.agent.clone(), world.caller.key());
+    let upsert = world.upsert_creator_profile(&agent.creator.key(), "Ada");
+    world.must(std::slice::from_ref(&upsert), &[&agent.creator.keypair]);
+    let (open, completed, disputed) = (world.opened(), world.completed(), world.disputed());
+    let next = world.new_execution();
+    let unlisted = world.new_agent();
+    let grant = ix::GrantSpendingArgs {
+        session_key: world.session.pubkey(),
+        per_call_cap: USDC,
+        total_cap: USDC,
+        expires_at_unix_s: i64::MAX,
+        allowed_agents: vec![],
+    };
+    let plain = [
+        world.initialize_config(),
+        world.update_config(ix::UpdateConfigArgs::default()),
+        world.nominate_admin(&caller),
+        world.accept_admin(&caller),
+        world.set_paused(true),
+        world.verify_creator(&agent.creator.key(), true),
+        upsert,
+        world.list_agent(&unlisted, world.list_args(&unlisted)),
+        world.update_listing(&agent, ix::UpdateListingArgs { price: Some(1), ..Default::default() }),
+        world.set_agent_status(&agent, AgentStatus::Paused),
+        world.deposit_collateral(&agent, 1),
+        world.delist_agent(&agent),
+        world.withdraw_collateral(&agent),
+        world.close_agent(&agent),
+        world.grant_spending(grant),
+        world.revoke_spending(),
+        world.open_execution(&next),
+        world.open_execution_with_grant(&next),
+        world.fail_execution(&open, FailureReason::Timeout),
+        world.refund_expired_execution(&open),
+        world.open_dispute(&completed),
+        world.resolve_dispute(&disputed, true, 1),
+        world.close_execution(&completed),
+    ];
+    let mut cases: Vec<Case> = plain.into_iter().map(|instruction| Case { before: vec![], instruction }).collect();
+    let proof = world.proof(&open).instruction();
+    cases.push(Case { before: vec![proof], instruction: world.complete_execution(&open) });
+    (world, cases)
+}
+
+/// Sends a changed case with every signature that it still asks for.
+#[track_caller]
+fn assert_refused(world: &mut World, case: &Case, changed: Instruction, number: u32, what: &str) {
+    let everybody =
+        [&world.upgrade_authority, &world.admin, &world.resolver, &world.gateway, &world.caller, &world.agent.creator];
+    let mut keys: Vec<Keypair> = everybody.map(|actor| actor.keypair.insecure_clone()).into();
+    keys.push(world.session.insecure_clone());
+    keys.extend(case.instruction.accounts.iter().filter_map(|meta| world.key_of(&meta.pubkey)));
+    let wanted = |key: &Keypair| changed.accounts.iter().any(|meta| meta.is_signer && meta.pubkey == key.pubkey());
+    let signers: Vec<Keypair> = keys.into_iter().filter(wanted).collect();
+    let signers: Vec<&Keypair> = signers.iter().collect();
+    let index = u8::try_from(case.before.len()).expect("few instructions");
+    let mut all = case.before.clone();
+    all.push(changed);
+    let failed = world.send(&all, &signers).expect_err(what);
+    let expected = TransactionError::InstructionError(index, InstructionError::Custom(number));
+    assert_eq!(failed.err, expected, "{what}\n{}", failed.meta.logs.join("\n"));
+}
+
+fn name_of(instruction: &Instruction, idl: &serde_json::Value) -> String {
+    let all = idl["instructions"].as_array().expect("instructions");
+    let this = all.iter().find(|candidate| {
+        let bytes = candidate["discriminator"].as_array().expect("a discriminator");
+        let bytes: Vec<u8> = bytes.iter().filter_map(|byte| byte.as_u64()?.try_into().ok()).collect();
+        instruction.data.starts_with(&bytes)
+    });
+    this.expect("an instruction of the IDL")["name"].as_str().expect("a name").to_owned()
+}
+
+fn idl() -> serde_json::Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../idl/agent_marketplace.json");
+    serde_json::from_str(&fs::read_to_string(path).expect("the IDL is there")).expect("JSON")
+}
+
+/// Calls `check` with every account of every instruction.
+fn for_every_account(mut check: impl FnMut(&mut World, &Case, usize, &str)) {
+    let (idl, (mut world, cases)) = (idl(), cases());
+    let mut seen = BTreeSet::new();
+    for case in &cases {
+        let name = name_of(&case.instruction, &idl);
+        for index in 0..case.instruction.accounts.len() {
+            check(&mut world, case, index, &format!("{name}, account {index}"));
+        }
+        seen.insert(name);
+    }
+    let listed = idl["instructions"].as_array().expect("instructions").len();
+    assert_eq!(seen.len(), listed, "not every instruction of the IDL was tried");
+}
+
+#[test]
+fn every_signature_is_asked_for() {
+    let mut tried = 0u32;
+    for_every_account(|world, case, index, what| {
+        let mut changed = case.instruction.clone();
+        let meta = changed.accounts.get_mut(index).expect("an account");
+        // The fee payer signs the transaction anyhow.
+        if !meta.is_signer || meta.pubkey == world.payer.key() {
+            return;
+        }
+        meta.is_signer = false;
+        assert_refused(world, case, changed, NOT_SIGNER, what);
+        tried = tried.saturating_add(1);
+    });
+    assert!(tried >= 22, "only {tried} signatures were left out");
+}
+
+#[test]
+fn every_writable_account_has_to_be_given_as_such() {
+    let mut tried = 0u32;
+    for_every_account(|world, case, index, what| {
+        let mut changed = case.instruction.clone();
+        let key = changed.accounts.get(index).expect("an account").pubkey;
+        // The fee payer is writable anyhow; an account named twice is writable if either is.
+        let twice = changed.accounts.iter().filter(|meta| meta.pubkey == key).count() > 1;
+        if twice || key == world.payer.key() || !changed.accounts.get(index).expect("an account").is_writable {
+            return;
+        }
+        changed.accounts.get_mut(index).expect("an account").is_writable = false;
+        assert_refused(world, case, changed, NOT_WRITABLE, what);
+        tried = tried.saturating_add(1);
+    });
+    assert!(tried >= 50, "only {tried} accounts were made read-only");
+}
+
+#[test]
+fn the_programs_accounts_have_to_be_its_own_and_of_the_right_kind() {
+    let mut tried = 0u32;
+    for_every_account(|world, case, index, what| {
+        let key = case.instruction.accounts.get(index).expect("an account").pubkey;
+        let Some(genuine) = world.account(&key).filter(|account| account.owner == PROGRAM_ID) else { return };
+        // A copy that another program owns, and a genuine account of another kind.
+        let copy = world.new_key().pubkey();
+        world.put_account(copy, solana_account::Account { owner: world.stranger.key(), ..genuine });
+        let config = world.addresses.config();
+        let other = if key == config { world.agent.address } else { config };
+        for (replacement, number) in [(copy, WRONG_OWNER), (other, WRONG_DISCRIMINATOR)] {
+            let mut changed = case.instruction.clone();
+            changed.accounts.get_mut(index).expect("an account").pubkey = replacement;
+            if let Some(number) = expected(what, number) {
+                assert_refused(world, case, changed, number, what);
+                tried = tried.saturating_add(1);
+            }
+        }
+    });
+    assert!(tried >= 60, "only {tried} accounts were exchanged");
+}
+
+/// Accounts that are made or found at their canonical address refuse by address instead.
+fn expected(what: &str, number: u32) -> Option<u32> {
+    let by_address = ["initialize_config, account 1", "upsert_creator_profile, account 1", "grant_spending, account 1"];
+    if by_address.contains(&what) {
+        return Some(MarketplaceError::WrongAddress.into());
+    }
+    Some(number)
+}
