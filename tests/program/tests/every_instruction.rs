@@ -1,6 +1,6 @@
 //! What holds for every instruction of the IDL alike: it asks for each signature, each writable account and
 //! the right kind of each account of the program's.
-#![expect(clippy::expect_used, reason = "a test: a panic is a failure")]
+#![expect(clippy::expect_used, clippy::indexing_slicing, reason = "a test: a panic is a failure")]
 
 use std::{collections::BTreeSet, fs, path::Path};
 
