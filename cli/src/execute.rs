@@ -13,7 +13,7 @@ pub struct ExecuteArgs {
     /// The agent to call
     pub agent_id: String,
     /// What it shall do; `-` reads it from standard input
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     pub task: String,
     /// Parameters as a JSON object, as the agent's input_schema says
     #[arg(long, value_name = "JSON", value_parser = parse_parameters)]

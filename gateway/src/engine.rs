@@ -441,6 +441,11 @@ impl Parts {
             }
             let left = record.deadline_unix_s.saturating_sub(now_unix_s()).saturating_sub(SETTLE_MARGIN_S);
             patience = patience.min(Duration::from_secs(u64::try_from(left).unwrap_or(0)));
+            // The creator's time began when the call was first sent; an interruption does not prolong it.
+            if let Some(sent_at) = work.dispatched_at {
+                let gone = Utc::now().signed_duration_since(sent_at).to_std().unwrap_or_default();
+                patience = patience.saturating_sub(gone);
+            }
             if patience.is_zero() {
                 let timeout = CreatorError::Timeout(u64::from(work.call.timeout_seconds));
                 return self.give_up(work, &timeout.failure()).await;

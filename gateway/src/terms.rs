@@ -82,7 +82,9 @@ impl Accounts {
 fn allow_by_grant(grant: &SpendingGrant, agent: &Pubkey, price: u64, now_unix_s: i64) -> Result<(), ApiError> {
     let price_text = UsdcBase(price);
     if grant.revoked != 0 {
-        return Err(forbidden("the key's spending grant has been revoked on chain"));
+        return Err(ApiError::unauthorized(
+            "the API key has been revoked: its wallet ended its spending grant on chain",
+        ));
     }
     if now_unix_s > grant.expires_at_unix_s {
         return Err(forbidden("the key's spending grant has expired"));
@@ -175,7 +177,12 @@ mod tests {
         assert!(refused(grant(), 101, 50).contains("per call"));
         assert!(refused(SpendingGrant { spent: 950, ..grant() }, 100, 50).contains("in all"));
         assert!(refused(grant(), 100, 51).contains("expired"));
-        assert!(refused(SpendingGrant { revoked: 1, ..grant() }, 100, 50).contains("revoked"));
+    }
+
+    #[test]
+    fn a_key_whose_grant_was_revoked_is_no_key_any_more() {
+        let error = allow_by_grant(&SpendingGrant { revoked: 1, ..grant() }, &AGENT, 1, 50).expect_err("refused");
+        assert_eq!(error.code, ErrorCode::Unauthorized);
     }
 
     #[test]

@@ -227,7 +227,7 @@ async fn what_can_be_refused_is_refused_before_money_moves() {
         changed.revoked = 1;
         changed
     });
-    refused(403, "forbidden", "revoked").await;
+    refused(401, "unauthorized", "revoked").await;
     market.set_grant(&grant);
 
     market.set(market.agent, &{

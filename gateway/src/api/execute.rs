@@ -74,6 +74,10 @@ async fn answer_call(
     clock: &mut Clock,
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
+    if let Some(query) = parts.uri.query().filter(|query| !query.is_empty()) {
+        let query: String = query.chars().take(64).collect();
+        return Err(ApiError::invalid_request(format!("this endpoint takes no query parameters, not `{query}`")));
+    }
     let caller = authenticate(&parts.headers, gateway.pool(), gateway.network()).await?;
     let agent: Pubkey = agent_id.parse().map_err(|_| ApiError::agent_not_found(agent_id))?;
     let accepted = Accepted::parse(&agent, &read(gateway, body).await?)?;
