@@ -207,6 +207,10 @@ async fn a_gateway_that_died_before_signing_leaves_nothing_open() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_whose_gateway_died_while_the_creator_worked_is_sent_again_and_delivered() {
     let market = Market::start().await;
+    let mut listing = market.listing();
+    listing.timeout_seconds = 60;
+    listing.revision += 1;
+    market.set(market.agent, &listing);
     let body = json!({"task": "it", "parameters": {"behaviour": "slow once"}});
     market.execute_and_die("k", &body, Duration::from_millis(400)).await;
     let id = market.id_of("k");
@@ -215,6 +219,23 @@ async fn a_call_whose_gateway_died_while_the_creator_worked_is_sent_again_and_de
     assert_eq!((market.creator_calls(), market.usdc().amount), (2, HOLDING - PRICE));
     let again = market.execute_once("k", &body).await;
     assert_eq!((again.status, &again.body["result"]), (200, &json!("did it")), "{again:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_taken_up_after_its_time_out_is_refunded_and_not_sent_again() {
+    let market = Market::start().await;
+    let body = json!({"task": "it", "parameters": {"behaviour": "slow once"}});
+    market.execute_and_die("k", &body, Duration::from_millis(400)).await;
+    let row = market.row(market.id_of("k")).await;
+    assert_eq!(row.state, State::Running);
+    let timeout = Duration::from_secs(u64::from(row.call.timeout_seconds));
+    tokio::time::sleep(timeout).await;
+    let row = market.resume(market.id_of("k")).await;
+    assert_eq!(
+        (row.state, row.failure.map(|failure| failure.code)),
+        (State::Failed, Some("execution_timeout".to_owned()))
+    );
+    assert_eq!((market.creator_calls(), market.usdc().amount), (1, HOLDING));
 }
 
 #[tokio::test(flavor = "multi_thread")]

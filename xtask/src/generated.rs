@@ -30,7 +30,7 @@ pub fn check_all() -> Result<()> {
 fn openapi() -> Result<String> {
     const PATH: &str = "docs/openapi.json";
     let root = workspace::root();
-    workspace::run(workspace::cargo().args(["build", "--workspace", "--bins", "--locked", "--quiet"]))?;
+    workspace::build_binaries()?;
     let served = workspace::output(Command::new(root.join("target/debug/crtx")).arg("openapi"))?;
     let committed = fs::read_to_string(root.join(PATH)).with_context(|| format!("cannot read {PATH}"))?;
     ensure!(

@@ -1,6 +1,6 @@
 //! The program's IDL, assembled by Anchor's own library from the source.
 
-use std::{fs, process::Command};
+use std::{fs, path::PathBuf, process::Command};
 
 use anchor_lang_idl::build::IdlBuilder;
 use anyhow::{Context, Result, bail};
@@ -38,10 +38,16 @@ pub fn print() -> Result<()> {
 fn generate() -> Result<String> {
     let root = workspace::root();
     workspace::output(
-        Command::new(std::env::current_exe()?)
+        Command::new(own_executable()?)
             .args(["idl", "--print"])
             .current_dir(&root)
             .env("CARGO_TARGET_DIR", root.join("target/idl"))
             .env_remove("RUSTUP_TOOLCHAIN"),
     )
+}
+
+/// Linux marks the path of a program that was built anew while it runs; the new one does as well.
+fn own_executable() -> Result<PathBuf> {
+    let path = std::env::current_exe()?;
+    Ok(path.to_str().and_then(|text| text.strip_suffix(" (deleted)")).map_or(path.clone(), PathBuf::from))
 }

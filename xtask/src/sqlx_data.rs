@@ -38,7 +38,7 @@ pub fn check() -> Result<String> {
 /// File name and text of every query's data.
 fn generate() -> Result<BTreeMap<String, String>> {
     let root = workspace::root();
-    workspace::run(workspace::cargo().args(["build", "--workspace", "--bins", "--locked", "--quiet"]))?;
+    workspace::build_binaries()?;
     let database = TestDatabase::start()?;
     workspace::run(Command::new(root.join("target/debug/crtx-migrate")).env("DATABASE_URL", database.url()))?;
     let out = tempfile::tempdir()?;

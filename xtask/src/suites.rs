@@ -105,7 +105,7 @@ pub fn ci() -> Result<()> {
 /// Builds the services and every test program, all with one set of features, so that nothing is built twice.
 fn build() -> Result<Vec<TestBinary>> {
     eprintln!("=== building");
-    workspace::run(workspace::cargo().args(["build", "--workspace", "--bins", "--locked"]))?;
+    workspace::build_binaries()?;
     test_binaries(&["--workspace"])
 }
 

@@ -20,6 +20,12 @@ pub fn cargo() -> Command {
     command
 }
 
+/// Builds the services. This tool is left out: built with the others' features it would be replaced while
+/// it runs.
+pub fn build_binaries() -> Result<()> {
+    run(cargo().args(["build", "--workspace", "--exclude", "xtask", "--bins", "--locked"]))
+}
+
 /// Runs a command with inherited output; a status other than 0 is an error that shows the command.
 pub fn run(command: &mut Command) -> Result<()> {
     let status = status(command)?;
