@@ -20,7 +20,7 @@ use crtx_store::{
     PgPool,
     api_keys::{self, NewApiKey},
     executions::Executions,
-    local_network,
+    local_network, mirror,
 };
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
@@ -420,6 +420,9 @@ async fn realign(pool: &PgPool, chain: &ChainClient, progress: &Progress) -> any
         }
     }
     let changed = local_network::realign_executions(pool, &records, &open).await?;
+    // Emptied now, so that nothing of the lost chain can pass for the index of this one before the indexer's
+    // first snapshot has arrived.
+    mirror::resync(pool, &mirror::Batch::default(), 0, None, SnapshotMode::Replace).await?;
     if changed != local_network::Realigned::default() {
         progress.note(&format!(
             "executions: {} are not on the chain and have failed, {} are open again and go on",
