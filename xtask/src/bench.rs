@@ -137,18 +137,16 @@ fn committed(text: &str, name: &str) -> BTreeMap<String, f64> {
 }
 
 fn command(name: Name) -> Result<Command> {
-    let mut command = workspace::cargo();
-    match name {
-        Name::Cu => {
-            command.args(["run", "--quiet", "--locked", "--package", "crtx-program-tests", "--bin", "bench-cu"]);
-        }
+    workspace::build_binaries()?;
+    Ok(match name {
+        Name::Cu => Command::new(workspace::binary("bench-cu")),
         Name::Execute => {
             workspace::run(workspace::cargo().args(["build", "--release", "--locked", "--package", "crtx-cli"]))?;
-            command.args(["run", "--quiet", "--locked", "--package", "crtx-e2e", "--bin", "bench-execute"]);
+            let mut command = Command::new(workspace::binary("bench-execute"));
             command.env("CRTX_BIN", workspace::root().join("target/release/crtx"));
+            command
         }
-    }
-    Ok(command)
+    })
 }
 
 fn row(measured: MeasuredRow) -> Row {

@@ -199,7 +199,7 @@ impl Tree {
 /// they say of a mutant means anything. Quick ones first from then on.
 fn timed_baseline(tree: &Tree, elf: &Path) -> Result<Vec<TestBinary>> {
     let mut timed = Vec::new();
-    let built = suites::test_binaries(&["--package", "crtx-program-tests"])?;
+    let built = suites::program_tests()?;
     for binary in kept(built, &tree.folder.with_file_name("tests"))? {
         let started = Instant::now();
         if let Some(test) = failing_test(&binary, tree, elf)? {
@@ -214,13 +214,12 @@ fn timed_baseline(tree: &Tree, elf: &Path) -> Result<Vec<TestBinary>> {
 }
 
 /// Measures what the program costs: it may notice that a fault changed something, not what.
-const NOT_A_TEST_OF_BEHAVIOUR: &str = "costs-";
+const NOT_A_TEST_OF_BEHAVIOUR: &str = "costs";
 
 /// The test programs as they are now: what is built while the mutants run does not change them.
 fn kept(mut binaries: Vec<TestBinary>, folder: &Path) -> Result<Vec<TestBinary>> {
     fs::create_dir_all(folder)?;
-    let name = |binary: &TestBinary| binary.executable.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    binaries.retain(|binary| !name(binary).starts_with(NOT_A_TEST_OF_BEHAVIOUR));
+    binaries.retain(|binary| binary.name() != NOT_A_TEST_OF_BEHAVIOUR);
     for binary in &mut binaries {
         let kept = folder.join(binary.executable.file_name().context("a file has a name")?);
         fs::copy(&binary.executable, &kept)?;
@@ -240,8 +239,7 @@ fn first_failure(binaries: &[TestBinary], tree: &Tree, elf: &Path) -> Result<Opt
 
 /// Runs one test program until its first failing test.
 fn failing_test(binary: &TestBinary, tree: &Tree, elf: &Path) -> Result<Option<String>> {
-    let file = binary.executable.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let program = file.rsplit_once('-').map_or(file.as_str(), |(name, _)| name).to_owned();
+    let program = binary.name();
     let mut child = Command::new(&binary.executable)
         // In the copy, so that failures which property tests keep for later do not reach the workspace.
         .current_dir(tree.folder.join("tests/program"))

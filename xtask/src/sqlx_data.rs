@@ -1,7 +1,7 @@
 //! `.sqlx/`: what the checked queries of `crates/store` know about the schema, written by sqlx's own
 //! macros while they compile against a freshly migrated database.
 
-use std::{collections::BTreeMap, fs, path::Path, process::Command};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result, bail};
 
@@ -38,9 +38,8 @@ pub fn check() -> Result<String> {
 /// File name and text of every query's data.
 fn generate() -> Result<BTreeMap<String, String>> {
     let root = workspace::root();
-    workspace::build_binaries()?;
     let database = TestDatabase::start()?;
-    workspace::run(Command::new(root.join("target/debug/crtx-migrate")).env("DATABASE_URL", database.url()))?;
+    database.migrate(&root.join("migrations")).context("the migrations")?;
     let out = tempfile::tempdir()?;
     // The macros write only when the crate is compiled; a target folder of its own, with the crate's own
     // part cleaned, makes sure of that and spares the dependencies.

@@ -109,8 +109,16 @@ fn build() -> Result<Vec<TestBinary>> {
     test_binaries(&["--workspace"])
 }
 
+/// The test programs of the `program` suite, built with the features of a whole test run. This tool is left
+/// out, so that it is not replaced while it runs.
+pub fn program_tests() -> Result<Vec<TestBinary>> {
+    let mut binaries = test_binaries(&["--workspace", "--exclude", "xtask"])?;
+    binaries.retain(|binary| binary.suite == Suite::Program);
+    Ok(binaries)
+}
+
 /// Builds the test programs of the packages that `packages` (arguments of cargo's) name.
-pub fn test_binaries(packages: &[&str]) -> Result<Vec<TestBinary>> {
+fn test_binaries(packages: &[&str]) -> Result<Vec<TestBinary>> {
     let mut child = workspace::cargo()
         .args(["test", "--no-run", "--locked", "--message-format=json-render-diagnostics"])
         .args(packages)
@@ -128,6 +136,14 @@ pub fn test_binaries(packages: &[&str]) -> Result<Vec<TestBinary>> {
         bail!("the tests do not build ({status})");
     }
     Ok(binaries)
+}
+
+impl TestBinary {
+    /// File name without the hash that cargo puts behind it.
+    pub fn name(&self) -> String {
+        let file = self.executable.file_name().unwrap_or_default().to_string_lossy();
+        file.rsplit_once('-').map_or(&*file, |(name, _)| name).to_owned()
+    }
 }
 
 /// Reads one message of cargo's; `Some` if it announces a test program.

@@ -1,7 +1,10 @@
 //! A private PostgreSQL for tests: started for the run, gone after it.
 
+use std::path::Path;
+
 use anyhow::{Context, Result};
 use crtx_postgres::Cluster;
+use sqlx::{Connection, PgConnection, migrate::Migrator};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -25,6 +28,16 @@ impl TestDatabase {
             .block_on(Cluster::start(folder.path(), &|text| eprintln!("{text}")))
             .context("no PostgreSQL for the tests")?;
         Ok(Self { url: cluster.url(), started: Some(Started { runtime, cluster, folder }) })
+    }
+
+    /// Applies the migrations of `folder`. Not by the services' own program: that one compiles only once
+    /// `.sqlx/` knows its queries.
+    pub fn migrate(&self, folder: &Path) -> Result<()> {
+        Runtime::new()?.block_on(async {
+            let mut connection = PgConnection::connect(&self.url).await?;
+            Migrator::new(folder).await?.run(&mut connection).await?;
+            Ok(connection.close().await?)
+        })
     }
 
     pub fn url(&self) -> &str {

@@ -20,7 +20,14 @@ pub fn cargo() -> Command {
     command
 }
 
-/// Builds the services. This tool is left out: built with the others' features it would be replaced while
+/// A program that [`build_binaries`] built.
+pub fn binary(name: &str) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    root().join(target).join("debug").join(name)
+}
+
+/// Builds the services and the benchmarks, with the features that the test suites share, so that nothing is
+/// compiled a second time for one of them. This tool is left out: built with the others' features it would be replaced while
 /// it runs.
 pub fn build_binaries() -> Result<()> {
     run(cargo().args(["build", "--workspace", "--exclude", "xtask", "--bins", "--locked"]))

@@ -19,4 +19,4 @@ export const StoredExecutionStatus = {
 export const StoredFailureReason = { CreatorFailed: 1, Timeout: 2, InvalidResponse: 3, Expired: 4 } as const;
 
 /** `Dispute.outcome`. */
-export const StoredDisputeOutcome = { Open: 1, Upheld: 2, Rejected: 3 } as const;
+export const StoredDisputeOutcome = { Open: 1, Upheld: 2, Rejected: 3, Expired: 4 } as const;

@@ -223,33 +223,41 @@ fn parts_make_the_whole(evidence: &Evidence) -> Finding {
     })
 }
 
+/// The payees are those that the settling instruction names: the program saw to it that the second was the
+/// treasury's of that day, which need not be today's.
 fn tokens_moved_as_recorded(evidence: &Evidence) -> Finding {
     let (record, settlement) = (record(evidence)?, settlement(evidence)?);
     let config = evidence.config.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
     let listing = evidence.listing.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
+    let payees = settlement.payees().ok_or("the settling instruction names too few accounts")?;
+    let (creator, platform) = (i128::from(record.creator_amount), i128::from(record.platform_amount));
     let escrow = Addresses::new(evidence.program_id).escrow(&record.agent);
-    let usdc = || settlement.token_changes.iter().filter(|change| change.mint == config.usdc_mint);
-    let left: i128 = usdc().filter(|change| change.account == escrow).map(|change| change.change).sum();
-    if left != i128::from(record.amount).saturating_neg() {
-        return Err(format!("the escrow changed by {left} base units instead of -{}", record.amount));
-    }
-    let mut due = vec![(listing.creator, i128::from(record.creator_amount))];
-    let platform = i128::from(record.platform_amount);
-    match due.iter_mut().find(|(owner, _)| *owner == config.treasury_owner) {
+    let mut due = vec![(escrow, i128::from(record.amount).saturating_neg()), (payees.creator, creator)];
+    match due.iter_mut().find(|(account, _)| *account == payees.treasury) {
         Some((_, amount)) => *amount = amount.saturating_add(platform),
-        None => due.push((config.treasury_owner, platform)),
+        None => due.push((payees.treasury, platform)),
     }
-    for (owner, expected) in due {
-        let got: i128 = usdc().filter(|change| change.owner == owner).map(|change| change.change).sum();
+    let usdc =
+        |account| settlement.token_changes.iter().find(move |c| c.account == account && c.mint == config.usdc_mint);
+    for (account, expected) in due {
+        let got = usdc(account).map_or(0, |change| change.change);
         if got != expected {
-            return Err(format!("{owner} got {got} base units instead of {expected}"));
+            return Err(format!("{account} changed by {got} base units instead of {expected}"));
         }
     }
+    let owner = |account| usdc(account).map(|change| change.owner);
+    if owner(payees.creator).is_some_and(|owner| owner != listing.creator) {
+        return Err(format!("{} is not an account of the creator {}", payees.creator, listing.creator));
+    }
+    let treasury = match owner(payees.treasury) {
+        Some(owner) if owner == config.treasury_owner => format!("the treasury {owner}"),
+        Some(owner) => format!("the treasury of that day, {owner},"),
+        None => "the treasury".to_owned(),
+    };
     Ok(format!(
-        "in that transaction {} got {} and {} got {} USDC out of escrow",
+        "in that transaction {} got {} and {treasury} got {} USDC out of escrow",
         listing.creator,
         UsdcBase(record.creator_amount),
-        config.treasury_owner,
         UsdcBase(record.platform_amount)
     ))
 }

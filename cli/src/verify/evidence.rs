@@ -21,8 +21,10 @@ const MAX_CONTENT_BYTES: usize = 64 * 1024 * 1024;
 const HTTP_TIMEOUT: Duration = Duration::from_secs(30);
 const RPC_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Place of the record among the accounts of `complete_execution`.
+/// Places among the accounts of `complete_execution`.
 const RECORD_POSITION: usize = 3;
+const CREATOR_TOKEN_POSITION: usize = 5;
+const TREASURY_TOKEN_POSITION: usize = 6;
 
 /// Everything that was found. What was not found says why.
 #[derive(Clone, Debug)]
@@ -53,6 +55,22 @@ pub struct Settlement {
     /// Which of them is `complete_execution` of the record.
     pub complete_at: usize,
     pub token_changes: Vec<TokenChange>,
+}
+
+/// The token accounts that a settlement pays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Payees {
+    pub creator: Pubkey,
+    pub treasury: Pubkey,
+}
+
+impl Settlement {
+    /// As the settling instruction names them.
+    pub fn payees(&self) -> Option<Payees> {
+        let accounts = &self.instructions.get(self.complete_at)?.accounts;
+        let at = |position: usize| accounts.get(position).copied();
+        Some(Payees { creator: at(CREATOR_TOKEN_POSITION)?, treasury: at(TREASURY_TOKEN_POSITION)? })
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -160,6 +160,10 @@ fn config() -> Value {
         gateway_authority: key(24),
         treasury_owner: key(25),
         usdc_mint: key(26),
+        announced_resolver: key(36),
+        announced_treasury_owner: key(37),
+        roles_apply_from_unix_s: time(38),
+        resolver_since_unix_s: time(246),
         revision: number(27),
         dispute_window_s: time(28),
         settle_grace_s: time(251),
@@ -232,6 +236,7 @@ fn execution_record() -> Value {
         finished_at_unix_s: time(88),
         dispute_deadline_unix_s: time(254),
         timeout_seconds: 0xfedc_ba98,
+        dispute_window_s: 0xfedc_ba99,
         status: 1,
         failure_reason: 2,
         tokens_reported: 3,
@@ -276,7 +281,7 @@ fn stored() -> Value {
         "agent_status": numbers!(AgentStatus { Active, Paused, Delisted }),
         "execution_status": numbers!(ExecutionStatus { Open, Completed, Failed, Expired, Disputed, Overturned }),
         "failure_reason": numbers!(FailureReason { CreatorFailed, Timeout, InvalidResponse, Expired }),
-        "dispute_outcome": numbers!(DisputeOutcome { Open, Upheld, Rejected }),
+        "dispute_outcome": numbers!(DisputeOutcome { Open, Upheld, Rejected, Expired }),
     })
 }
 

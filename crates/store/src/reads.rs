@@ -335,6 +335,8 @@ pub enum DisputeOutcome {
     Open,
     Upheld,
     Rejected,
+    /// The resolver did not decide in time.
+    Expired,
 }
 
 struct ExecutionRecord {
@@ -528,6 +530,7 @@ fn dispute_outcome(outcome: i16) -> Result<DisputeOutcome, StoreError> {
         1 => Ok(DisputeOutcome::Open),
         2 => Ok(DisputeOutcome::Upheld),
         3 => Ok(DisputeOutcome::Rejected),
+        4 => Ok(DisputeOutcome::Expired),
         other => Err(StoreError::corrupt("dispute outcome", other)),
     }
 }

@@ -98,7 +98,7 @@ pub struct ExecutionError {
 
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Dispute {
-    /// `open`, `upheld` or `rejected`.
+    /// `open`, `upheld`, `rejected`, or `expired` when nobody decided within 30 days.
     pub status: &'static str,
     pub raised_at: Timestamp,
     #[schema(required)]
@@ -173,6 +173,7 @@ impl From<reads::DisputeSummary> for Dispute {
                 DisputeOutcome::Open => "open",
                 DisputeOutcome::Upheld => "upheld",
                 DisputeOutcome::Rejected => "rejected",
+                DisputeOutcome::Expired => "expired",
             },
             raised_at: Timestamp(dispute.raised_at),
             resolved_at: dispute.resolved_at.map(Timestamp),

@@ -54,7 +54,7 @@ pub enum MarketplaceError {
     Paused = 100,
     #[msg("the fee is at most 1000 basis points")]
     FeeTooHigh = 101,
-    #[msg("dispute window 1 s to 90 days, settle grace 0 to 1 day")]
+    #[msg("dispute window 1 s to 14 days, settle grace 0 to 1 day")]
     DurationOutOfRange = 102,
     #[msg("collateral tiers ascend by price and never fall in collateral")]
     TiersNotAscending = 103,
@@ -62,6 +62,10 @@ pub enum MarketplaceError {
     RoleMissing = 104,
     #[msg("the change changes nothing")]
     NothingToChange = 105,
+    #[msg("no roles are announced")]
+    NoRolesAnnounced = 106,
+    #[msg("announced roles apply 16 days after their announcement")]
+    RolesNotDue = 107,
 
     // Profiles.
     #[msg("the display name is 1 to 32 bytes of printable UTF-8")]
@@ -98,6 +102,8 @@ pub enum MarketplaceError {
     NoCollateral = 213,
     #[msg("the amount is at least one base unit")]
     AmountZero = 214,
+    #[msg("an agent cannot be closed in the second it was listed in")]
+    ListedThisSecond = 215,
 
     // Executions.
     #[msg("the execution is not open")]
@@ -210,6 +216,12 @@ pub enum MarketplaceError {
     SlashWithoutCause = 706,
     #[msg("a resolution needs the hash of its reasons")]
     ResolutionMissing = 707,
+    #[msg("a slash above the amount paid waits for the agent's other disputes")]
+    PenaltyBeforeOtherClaims = 708,
+    #[msg("a slash above the amount paid takes a resolver in office when the dispute was raised")]
+    PenaltyByLaterResolver = 709,
+    #[msg("the resolver has 30 days to decide")]
+    DisputeStillDecidable = 710,
 }
 
 /// `Ok` if `holds`, else `error`. Unlike the framework's `require!` it adds no file names to the ELF.

@@ -18,6 +18,16 @@ use instructions::*;
 
 declare_id!("9d5194GTeZmmrAj3gXzNGxh86PNTCPK4cmDfTKhFViGK");
 
+// Where to report a hole, for whoever finds the program on chain and nothing else.
+#[cfg(target_os = "solana")]
+solana_security_txt::security_txt! {
+    name: "crtx agent marketplace",
+    project_url: "crtx",
+    contacts: "other:the maintainers, privately, as SECURITY.md of the source repository says",
+    policy: "SECURITY.md of the source repository",
+    preferred_languages: "en"
+}
+
 /// The entry points. Dispatch goes through them in this order: what is called most stands first.
 #[program]
 pub mod agent_marketplace {
@@ -53,7 +63,7 @@ pub mod agent_marketplace {
         instructions::initialize_config::handler(ctx, args)
     }
 
-    /// The admin changes roles, fee, durations or tiers.
+    /// The admin changes gateway authority, fee, durations or tiers.
     pub fn update_config(ctx: Context<UpdateConfig>, args: UpdateConfigArgs) -> Result<()> {
         instructions::update_config::handler(ctx, args)
     }
@@ -66,6 +76,21 @@ pub mod agent_marketplace {
     /// The successor takes over.
     pub fn accept_admin(ctx: Context<AcceptAdmin>) -> Result<()> {
         instructions::accept_admin::handler(ctx)
+    }
+
+    /// The admin announces another resolver or treasury owner.
+    pub fn announce_roles(ctx: Context<AnnounceRoles>, args: AnnounceRolesArgs) -> Result<()> {
+        instructions::announce_roles::handler(ctx, args)
+    }
+
+    /// Anybody puts announced roles into effect, after the delay.
+    pub fn apply_roles(ctx: Context<ApplyRoles>) -> Result<()> {
+        instructions::apply_roles::handler(ctx)
+    }
+
+    /// The admin takes the resolver's role away.
+    pub fn remove_resolver(ctx: Context<RemoveResolver>) -> Result<()> {
+        instructions::remove_resolver::handler(ctx)
     }
 
     /// The admin stops or resumes new listings and openings.
@@ -139,6 +164,11 @@ pub mod agent_marketplace {
     /// The resolver decides a dispute.
     pub fn resolve_dispute(ctx: Context<ResolveDispute>, args: ResolveDisputeArgs) -> Result<()> {
         instructions::resolve_dispute::handler(ctx, args)
+    }
+
+    /// Anybody ends a dispute that was not decided in time.
+    pub fn expire_dispute(ctx: Context<ExpireDispute>) -> Result<()> {
+        instructions::expire_dispute::handler(ctx)
     }
 
     /// Anybody closes a finished record; rent goes to who paid it.

@@ -105,6 +105,11 @@ impl Meter {
     }
 
     fn disputes(&mut self) {
+        let undecided = self.world.disputed();
+        self.world.set_time(self.world.now() + Dispute::LIMIT_S + 1);
+        let expire = self.world.expire_dispute(&undecided);
+        let expired = self.world.send(&[expire], &[]);
+        self.note("expire_dispute", expired);
         let execution = self.world.completed();
         let dispute = self.world.open_dispute(&execution);
         self.send("open_dispute", dispute, &execution.caller.keypair);
@@ -135,6 +140,7 @@ impl Meter {
         self.send("delist_agent", delist, &creator);
         let withdraw = self.world.withdraw_collateral(&agent);
         self.send("withdraw_collateral", withdraw, &creator);
+        self.world.set_time(self.world.now() + 1);
         let close = self.world.close_agent(&agent);
         self.send("close_agent", close, &creator);
         let admin = self.world.admin.keypair.insecure_clone();
@@ -163,6 +169,14 @@ impl Meter {
         self.send("update_config", update, &admin);
         let pause = self.world.set_paused(true);
         self.send("set_paused", pause, &admin);
+        let announce = self.world.announce_roles(Some(nominee.pubkey()), Some(nominee.pubkey()));
+        self.send("announce_roles", announce, &admin);
+        let remove = self.world.remove_resolver();
+        self.send("remove_resolver", remove, &admin);
+        self.world.set_time(self.world.config().roles_apply_from_unix_s);
+        let apply = self.world.apply_roles();
+        let applied = self.world.send(&[apply], &[]);
+        self.note("apply_roles", applied);
         let nominate = self.world.nominate_admin(&nominee.pubkey());
         self.send("nominate_admin", nominate, &admin);
         let accept = self.world.accept_admin(&nominee.pubkey());

@@ -3,8 +3,11 @@
 use agent_marketplace::error::MarketplaceError;
 use anchor_lang::{AnchorDeserialize, Discriminator};
 use litesvm::types::{TransactionMetadata, TransactionResult};
-use solana_instruction::error::InstructionError;
+use solana_instruction::{Instruction, error::InstructionError};
+use solana_keypair::Keypair;
 use solana_transaction_error::TransactionError;
+
+use crate::World;
 
 /// Ways to bend an instruction's accounts, each with the error it has to end in.
 pub type Cases<'a, Accounts> = Vec<(Box<dyn Fn(&mut Accounts) + 'a>, MarketplaceError)>;
@@ -38,6 +41,14 @@ pub fn assert_refused_at(result: TransactionResult, index: u8, error: Instructio
         Ok(_) => panic!("went through instead of {expected:?}"),
         Err(failed) => assert_eq!(failed.err, expected, "\n{}", failed.meta.logs.join("\n")),
     }
+}
+
+/// Fails unless `instruction` was refused with `error` and moved no USDC.
+#[track_caller]
+pub fn refused(world: &mut World, instruction: Instruction, signers: &[&Keypair], error: MarketplaceError) {
+    let balances = world.token_balances();
+    assert_error_at(world.send(&[instruction], signers), 0, error);
+    assert_eq!(world.token_balances(), balances, "refused, and still USDC moved");
 }
 
 /// The event that a transaction's first instruction emitted by CPI.

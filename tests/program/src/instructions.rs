@@ -370,6 +370,21 @@ impl World {
         build(&accounts, &instruction::AcceptAdmin {})
     }
 
+    pub fn announce_roles(&self, resolver: Option<Pubkey>, treasury_owner: Option<Pubkey>) -> Instruction {
+        let accounts = accounts::AnnounceRoles { admin: self.admin.key(), config: self.addresses.config() };
+        let args = args::AnnounceRolesArgs { resolver, treasury_owner };
+        build(&accounts, &instruction::AnnounceRoles { args })
+    }
+
+    pub fn apply_roles(&self) -> Instruction {
+        build(&accounts::ApplyRoles { config: self.addresses.config() }, &instruction::ApplyRoles {})
+    }
+
+    pub fn remove_resolver(&self) -> Instruction {
+        let accounts = accounts::RemoveResolver { admin: self.admin.key(), config: self.addresses.config() };
+        build(&accounts, &instruction::RemoveResolver {})
+    }
+
     pub fn set_paused(&self, paused: bool) -> Instruction {
         let accounts = accounts::SetPaused { admin: self.admin.key(), config: self.addresses.config() };
         build(&accounts, &instruction::SetPaused { args: args::SetPausedArgs { paused } })
@@ -495,9 +510,20 @@ impl World {
         self.send(&[resolve], &[&self.resolver.keypair.insecure_clone()])
     }
 
+    pub fn expire_dispute_accounts(&self, execution: &Execution) -> accounts::ExpireDispute {
+        accounts::ExpireDispute {
+            agent: execution.agent.address,
+            record: execution.record,
+            dispute: self.addresses.dispute(&execution.record),
+        }
+    }
+
+    pub fn expire_dispute(&self, execution: &Execution) -> Instruction {
+        build(&self.expire_dispute_accounts(execution), &instruction::ExpireDispute {})
+    }
+
     pub fn close_execution_accounts(&self, execution: &Execution) -> accounts::CloseExecution {
         accounts::CloseExecution {
-            config: self.addresses.config(),
             record: execution.record,
             rent_payer: self.payer.key(),
             dispute: self.addresses.dispute(&execution.record),

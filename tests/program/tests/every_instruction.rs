@@ -42,6 +42,9 @@ fn cases() -> (World, Vec<Case>) {
         world.update_config(ix::UpdateConfigArgs::default()),
         world.nominate_admin(&caller),
         world.accept_admin(&caller),
+        world.announce_roles(Some(caller), None),
+        world.apply_roles(),
+        world.remove_resolver(),
         world.set_paused(true),
         world.verify_creator(&agent.creator.key(), true),
         upsert,
@@ -60,6 +63,7 @@ fn cases() -> (World, Vec<Case>) {
         world.refund_expired_execution(&open),
         world.open_dispute(&completed),
         world.resolve_dispute(&disputed, true, 1),
+        world.expire_dispute(&disputed),
         world.close_execution(&completed),
     ];
     let mut cases: Vec<Case> = plain.into_iter().map(|instruction| Case { before: vec![], instruction }).collect();

@@ -16,13 +16,6 @@ const ANCHOR_WRONG_DISCRIMINATOR: u32 = 3_002;
 const TOKEN_INSUFFICIENT_FUNDS: u32 = 1;
 
 /// A single instruction is refused and no USDC moved.
-#[track_caller]
-fn refused(world: &mut World, instruction: Instruction, signers: &[&Keypair], error: E) {
-    let balances = world.token_balances();
-    assert_error_at(world.send(&[instruction], signers), 0, error);
-    assert_eq!(world.token_balances(), balances);
-}
-
 /// A settlement with a canonical proof is refused and no USDC moved.
 #[track_caller]
 fn settle_refused(
@@ -157,7 +150,7 @@ fn configurations_beyond_the_limits_are_refused() {
         (ix::InitializeConfigArgs { fee_bps: 1_001, ..good.clone() }, E::FeeTooHigh),
         (ix::InitializeConfigArgs { dispute_window_s: 0, ..good.clone() }, E::DurationOutOfRange),
         (ix::InitializeConfigArgs { dispute_window_s: -1, ..good.clone() }, E::DurationOutOfRange),
-        (ix::InitializeConfigArgs { dispute_window_s: 90 * 86_400 + 1, ..good.clone() }, E::DurationOutOfRange),
+        (ix::InitializeConfigArgs { dispute_window_s: 14 * 86_400 + 1, ..good.clone() }, E::DurationOutOfRange),
         (ix::InitializeConfigArgs { settle_grace_s: -1, ..good.clone() }, E::DurationOutOfRange),
         (ix::InitializeConfigArgs { settle_grace_s: 86_401, ..good.clone() }, E::DurationOutOfRange),
         (ix::InitializeConfigArgs { collateral_tiers: falling, ..good.clone() }, E::TiersNotAscending),

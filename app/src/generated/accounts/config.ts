@@ -65,15 +65,23 @@ export type Config = {
   admin: Address;
   /** Nominated successor of the admin; all zeros when there is none. */
   pendingAdmin: Address;
-  /** Who resolves disputes. */
+  /** Who resolves disputes; all zeros when the admin removed the last one and no successor is due yet. */
   resolver: Address;
   /** The gateway's settlement key: may submit signed results and failures, and nothing else. */
   gatewayAuthority: Address;
   /** Owner of the token account that receives the platform's part. */
   treasuryOwner: Address;
   usdcMint: Address;
+  /** Announced successor of the resolver; all zeros when there is none. */
+  announcedResolver: Address;
+  /** Announced successor of the treasury's owner; all zeros when there is none. */
+  announcedTreasuryOwner: Address;
+  /** First second in which the announced roles can be applied; 0 when none are announced. */
+  rolesApplyFromUnixS: bigint;
+  /** When the resolver took office. Disputes raised before are decided within narrower bounds. */
+  resolverSinceUnixS: bigint;
   revision: bigint;
-  /** Seconds after completion in which a dispute may be raised. */
+  /** Seconds after completion in which a dispute may be raised, for executions opened from now on. */
   disputeWindowS: bigint;
   /** Seconds that settlement may take after a listing's time-out. */
   settleGraceS: bigint;
@@ -91,15 +99,23 @@ export type ConfigArgs = {
   admin: Address;
   /** Nominated successor of the admin; all zeros when there is none. */
   pendingAdmin: Address;
-  /** Who resolves disputes. */
+  /** Who resolves disputes; all zeros when the admin removed the last one and no successor is due yet. */
   resolver: Address;
   /** The gateway's settlement key: may submit signed results and failures, and nothing else. */
   gatewayAuthority: Address;
   /** Owner of the token account that receives the platform's part. */
   treasuryOwner: Address;
   usdcMint: Address;
+  /** Announced successor of the resolver; all zeros when there is none. */
+  announcedResolver: Address;
+  /** Announced successor of the treasury's owner; all zeros when there is none. */
+  announcedTreasuryOwner: Address;
+  /** First second in which the announced roles can be applied; 0 when none are announced. */
+  rolesApplyFromUnixS: number | bigint;
+  /** When the resolver took office. Disputes raised before are decided within narrower bounds. */
+  resolverSinceUnixS: number | bigint;
   revision: number | bigint;
-  /** Seconds after completion in which a dispute may be raised. */
+  /** Seconds after completion in which a dispute may be raised, for executions opened from now on. */
   disputeWindowS: number | bigint;
   /** Seconds that settlement may take after a listing's time-out. */
   settleGraceS: number | bigint;
@@ -124,6 +140,10 @@ export function getConfigEncoder(): FixedSizeEncoder<ConfigArgs> {
       ["gatewayAuthority", getAddressEncoder()],
       ["treasuryOwner", getAddressEncoder()],
       ["usdcMint", getAddressEncoder()],
+      ["announcedResolver", getAddressEncoder()],
+      ["announcedTreasuryOwner", getAddressEncoder()],
+      ["rolesApplyFromUnixS", getI64Encoder()],
+      ["resolverSinceUnixS", getI64Encoder()],
       ["revision", getU64Encoder()],
       ["disputeWindowS", getI64Encoder()],
       ["settleGraceS", getI64Encoder()],
@@ -151,6 +171,10 @@ export function getConfigDecoder(): FixedSizeDecoder<Config> {
     ["gatewayAuthority", getAddressDecoder()],
     ["treasuryOwner", getAddressDecoder()],
     ["usdcMint", getAddressDecoder()],
+    ["announcedResolver", getAddressDecoder()],
+    ["announcedTreasuryOwner", getAddressDecoder()],
+    ["rolesApplyFromUnixS", getI64Decoder()],
+    ["resolverSinceUnixS", getI64Decoder()],
     ["revision", getU64Decoder()],
     ["disputeWindowS", getI64Decoder()],
     ["settleGraceS", getI64Decoder()],
@@ -225,7 +249,7 @@ export async function fetchAllMaybeConfig(
 }
 
 export function getConfigSize(): number {
-  return 296;
+  return 376;
 }
 
 export async function fetchConfigFromSeeds(

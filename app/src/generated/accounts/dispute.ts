@@ -59,7 +59,7 @@ export type Dispute = {
   rentPayer: Address;
   /** SHA-256 of the evidence document. */
   evidenceHash: ReadonlyUint8Array;
-  /** SHA-256 of the resolver's reasons; zeros while open. */
+  /** SHA-256 of the resolver's reasons; zeros while open and when it expired. */
   resolutionHash: ReadonlyUint8Array;
   revision: bigint;
   raisedAtUnixS: bigint;
@@ -86,7 +86,7 @@ export type DisputeArgs = {
   rentPayer: Address;
   /** SHA-256 of the evidence document. */
   evidenceHash: ReadonlyUint8Array;
-  /** SHA-256 of the resolver's reasons; zeros while open. */
+  /** SHA-256 of the resolver's reasons; zeros while open and when it expired. */
   resolutionHash: ReadonlyUint8Array;
   revision: number | bigint;
   raisedAtUnixS: number | bigint;

@@ -89,6 +89,8 @@ export type ExecutionRecord = {
   /** Last second in which a dispute may be raised; 0 unless completed. */
   disputeDeadlineUnixS: bigint;
   timeoutSeconds: number;
+  /** Seconds after completion in which a dispute may be raised, fixed at opening. */
+  disputeWindowS: number;
   /** [`ExecutionStatus`]. */
   status: number;
   /** [`FailureReason`]; 0 unless failed or expired. */
@@ -135,6 +137,8 @@ export type ExecutionRecordArgs = {
   /** Last second in which a dispute may be raised; 0 unless completed. */
   disputeDeadlineUnixS: number | bigint;
   timeoutSeconds: number;
+  /** Seconds after completion in which a dispute may be raised, fixed at opening. */
+  disputeWindowS: number;
   /** [`ExecutionStatus`]. */
   status: number;
   /** [`FailureReason`]; 0 unless failed or expired. */
@@ -171,13 +175,14 @@ export function getExecutionRecordEncoder(): FixedSizeEncoder<ExecutionRecordArg
       ["finishedAtUnixS", getI64Encoder()],
       ["disputeDeadlineUnixS", getI64Encoder()],
       ["timeoutSeconds", getU32Encoder()],
+      ["disputeWindowS", getU32Encoder()],
       ["status", getU8Encoder()],
       ["failureReason", getU8Encoder()],
       ["tokensReported", getU8Encoder()],
       ["disputeCount", getU8Encoder()],
       ["version", getU8Encoder()],
       ["bump", getU8Encoder()],
-      ["reserved", fixEncoderSize(getBytesEncoder(), 6)],
+      ["reserved", fixEncoderSize(getBytesEncoder(), 2)],
     ]),
     (value) => ({ ...value, discriminator: EXECUTION_RECORD_DISCRIMINATOR }),
   );
@@ -207,13 +212,14 @@ export function getExecutionRecordDecoder(): FixedSizeDecoder<ExecutionRecord> {
     ["finishedAtUnixS", getI64Decoder()],
     ["disputeDeadlineUnixS", getI64Decoder()],
     ["timeoutSeconds", getU32Decoder()],
+    ["disputeWindowS", getU32Decoder()],
     ["status", getU8Decoder()],
     ["failureReason", getU8Decoder()],
     ["tokensReported", getU8Decoder()],
     ["disputeCount", getU8Decoder()],
     ["version", getU8Decoder()],
     ["bump", getU8Decoder()],
-    ["reserved", fixDecoderSize(getBytesDecoder(), 6)],
+    ["reserved", fixDecoderSize(getBytesDecoder(), 2)],
   ]);
 }
 

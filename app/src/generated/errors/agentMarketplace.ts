@@ -56,7 +56,7 @@ export const AGENT_MARKETPLACE_ERROR__WRONG_RENT_PAYER = 0x178c; // 6028
 export const AGENT_MARKETPLACE_ERROR__PAUSED = 0x17d4; // 6100
 /** FeeTooHigh: the fee is at most 1000 basis points */
 export const AGENT_MARKETPLACE_ERROR__FEE_TOO_HIGH = 0x17d5; // 6101
-/** DurationOutOfRange: dispute window 1 s to 90 days, settle grace 0 to 1 day */
+/** DurationOutOfRange: dispute window 1 s to 14 days, settle grace 0 to 1 day */
 export const AGENT_MARKETPLACE_ERROR__DURATION_OUT_OF_RANGE = 0x17d6; // 6102
 /** TiersNotAscending: collateral tiers ascend by price and never fall in collateral */
 export const AGENT_MARKETPLACE_ERROR__TIERS_NOT_ASCENDING = 0x17d7; // 6103
@@ -64,6 +64,10 @@ export const AGENT_MARKETPLACE_ERROR__TIERS_NOT_ASCENDING = 0x17d7; // 6103
 export const AGENT_MARKETPLACE_ERROR__ROLE_MISSING = 0x17d8; // 6104
 /** NothingToChange: the change changes nothing */
 export const AGENT_MARKETPLACE_ERROR__NOTHING_TO_CHANGE = 0x17d9; // 6105
+/** NoRolesAnnounced: no roles are announced */
+export const AGENT_MARKETPLACE_ERROR__NO_ROLES_ANNOUNCED = 0x17da; // 6106
+/** RolesNotDue: announced roles apply 16 days after their announcement */
+export const AGENT_MARKETPLACE_ERROR__ROLES_NOT_DUE = 0x17db; // 6107
 /** DisplayNameInvalid: the display name is 1 to 32 bytes of printable UTF-8 */
 export const AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_INVALID = 0x1806; // 6150
 /** PriceZero: the price is at least one base unit */
@@ -96,6 +100,8 @@ export const AGENT_MARKETPLACE_ERROR__COLLATERAL_REMAINS = 0x1844; // 6212
 export const AGENT_MARKETPLACE_ERROR__NO_COLLATERAL = 0x1845; // 6213
 /** AmountZero: the amount is at least one base unit */
 export const AGENT_MARKETPLACE_ERROR__AMOUNT_ZERO = 0x1846; // 6214
+/** ListedThisSecond: an agent cannot be closed in the second it was listed in */
+export const AGENT_MARKETPLACE_ERROR__LISTED_THIS_SECOND = 0x1847; // 6215
 /** ExecutionNotOpen: the execution is not open */
 export const AGENT_MARKETPLACE_ERROR__EXECUTION_NOT_OPEN = 0x189c; // 6300
 /** DeadlinePassed: the deadline has passed */
@@ -198,6 +204,12 @@ export const AGENT_MARKETPLACE_ERROR__SLASH_ABOVE_COLLATERAL = 0x1a31; // 6705
 export const AGENT_MARKETPLACE_ERROR__SLASH_WITHOUT_CAUSE = 0x1a32; // 6706
 /** ResolutionMissing: a resolution needs the hash of its reasons */
 export const AGENT_MARKETPLACE_ERROR__RESOLUTION_MISSING = 0x1a33; // 6707
+/** PenaltyBeforeOtherClaims: a slash above the amount paid waits for the agent's other disputes */
+export const AGENT_MARKETPLACE_ERROR__PENALTY_BEFORE_OTHER_CLAIMS = 0x1a34; // 6708
+/** PenaltyByLaterResolver: a slash above the amount paid takes a resolver in office when the dispute was raised */
+export const AGENT_MARKETPLACE_ERROR__PENALTY_BY_LATER_RESOLVER = 0x1a35; // 6709
+/** DisputeStillDecidable: the resolver has 30 days to decide */
+export const AGENT_MARKETPLACE_ERROR__DISPUTE_STILL_DECIDABLE = 0x1a36; // 6710
 
 export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__AGENT_DELISTED
@@ -214,6 +226,7 @@ export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_INVALID
   | typeof AGENT_MARKETPLACE_ERROR__DISPUTE_NOT_OPEN
   | typeof AGENT_MARKETPLACE_ERROR__DISPUTES_OPEN
+  | typeof AGENT_MARKETPLACE_ERROR__DISPUTE_STILL_DECIDABLE
   | typeof AGENT_MARKETPLACE_ERROR__DISPUTE_WINDOW_OVER
   | typeof AGENT_MARKETPLACE_ERROR__DISPUTE_WINDOW_RUNNING
   | typeof AGENT_MARKETPLACE_ERROR__DURATION_OUT_OF_RANGE
@@ -243,9 +256,11 @@ export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__GRANT_EXPIRED
   | typeof AGENT_MARKETPLACE_ERROR__GRANT_EXPIRY_PAST
   | typeof AGENT_MARKETPLACE_ERROR__GRANT_REVOKED
+  | typeof AGENT_MARKETPLACE_ERROR__LISTED_THIS_SECOND
   | typeof AGENT_MARKETPLACE_ERROR__METADATA_URI_INVALID
   | typeof AGENT_MARKETPLACE_ERROR__MINT_UNSUITABLE
   | typeof AGENT_MARKETPLACE_ERROR__NO_COLLATERAL
+  | typeof AGENT_MARKETPLACE_ERROR__NO_ROLES_ANNOUNCED
   | typeof AGENT_MARKETPLACE_ERROR__NOT_ADMIN
   | typeof AGENT_MARKETPLACE_ERROR__NOT_CALLER
   | typeof AGENT_MARKETPLACE_ERROR__NOT_CREATOR
@@ -261,6 +276,8 @@ export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__NOT_UPGRADE_AUTHORITY
   | typeof AGENT_MARKETPLACE_ERROR__OUT_OF_RANGE
   | typeof AGENT_MARKETPLACE_ERROR__PAUSED
+  | typeof AGENT_MARKETPLACE_ERROR__PENALTY_BEFORE_OTHER_CLAIMS
+  | typeof AGENT_MARKETPLACE_ERROR__PENALTY_BY_LATER_RESOLVER
   | typeof AGENT_MARKETPLACE_ERROR__PER_CALL_CAP_EXCEEDED
   | typeof AGENT_MARKETPLACE_ERROR__PRICE_ABOVE_MAXIMUM
   | typeof AGENT_MARKETPLACE_ERROR__PRICE_ZERO
@@ -268,6 +285,7 @@ export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__RESOLUTION_MISSING
   | typeof AGENT_MARKETPLACE_ERROR__RESULT_KEY_MISSING
   | typeof AGENT_MARKETPLACE_ERROR__ROLE_MISSING
+  | typeof AGENT_MARKETPLACE_ERROR__ROLES_NOT_DUE
   | typeof AGENT_MARKETPLACE_ERROR__SESSION_KEY_INVALID
   | typeof AGENT_MARKETPLACE_ERROR__SLASH_ABOVE_COLLATERAL
   | typeof AGENT_MARKETPLACE_ERROR__SLASH_WITHOUT_CAUSE
@@ -311,9 +329,10 @@ if (process.env["NODE_ENV"] !== "production") {
     [AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_INVALID]: `the display name is 1 to 32 bytes of printable UTF-8`,
     [AGENT_MARKETPLACE_ERROR__DISPUTE_NOT_OPEN]: `the dispute is not open`,
     [AGENT_MARKETPLACE_ERROR__DISPUTES_OPEN]: `disputes are open`,
+    [AGENT_MARKETPLACE_ERROR__DISPUTE_STILL_DECIDABLE]: `the resolver has 30 days to decide`,
     [AGENT_MARKETPLACE_ERROR__DISPUTE_WINDOW_OVER]: `the dispute window is over`,
     [AGENT_MARKETPLACE_ERROR__DISPUTE_WINDOW_RUNNING]: `the last dispute window is not over`,
-    [AGENT_MARKETPLACE_ERROR__DURATION_OUT_OF_RANGE]: `dispute window 1 s to 90 days, settle grace 0 to 1 day`,
+    [AGENT_MARKETPLACE_ERROR__DURATION_OUT_OF_RANGE]: `dispute window 1 s to 14 days, settle grace 0 to 1 day`,
     [AGENT_MARKETPLACE_ERROR__ED25519_HAS_ACCOUNTS]: `the Ed25519 instruction takes no accounts`,
     [AGENT_MARKETPLACE_ERROR__ED25519_MISSING]: `no instruction stands before the settlement`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_COUNT]: `the Ed25519 instruction holds exactly one signature`,
@@ -340,9 +359,11 @@ if (process.env["NODE_ENV"] !== "production") {
     [AGENT_MARKETPLACE_ERROR__GRANT_EXPIRED]: `the grant has expired`,
     [AGENT_MARKETPLACE_ERROR__GRANT_EXPIRY_PAST]: `a grant expires in the future`,
     [AGENT_MARKETPLACE_ERROR__GRANT_REVOKED]: `the grant is revoked`,
+    [AGENT_MARKETPLACE_ERROR__LISTED_THIS_SECOND]: `an agent cannot be closed in the second it was listed in`,
     [AGENT_MARKETPLACE_ERROR__METADATA_URI_INVALID]: `the metadata URI is 1 to 128 bytes of printable ASCII`,
     [AGENT_MARKETPLACE_ERROR__MINT_UNSUITABLE]: `the mint is not an initialized classic SPL Token mint with 6 decimals`,
     [AGENT_MARKETPLACE_ERROR__NO_COLLATERAL]: `there is no collateral to withdraw`,
+    [AGENT_MARKETPLACE_ERROR__NO_ROLES_ANNOUNCED]: `no roles are announced`,
     [AGENT_MARKETPLACE_ERROR__NOT_ADMIN]: `only the admin may do this`,
     [AGENT_MARKETPLACE_ERROR__NOT_CALLER]: `only the execution's caller may do this`,
     [AGENT_MARKETPLACE_ERROR__NOT_CREATOR]: `only the agent's creator may do this`,
@@ -358,6 +379,8 @@ if (process.env["NODE_ENV"] !== "production") {
     [AGENT_MARKETPLACE_ERROR__NOT_UPGRADE_AUTHORITY]: `only the program's upgrade authority may do this`,
     [AGENT_MARKETPLACE_ERROR__OUT_OF_RANGE]: `a number left its range`,
     [AGENT_MARKETPLACE_ERROR__PAUSED]: `new listings and openings are paused`,
+    [AGENT_MARKETPLACE_ERROR__PENALTY_BEFORE_OTHER_CLAIMS]: `a slash above the amount paid waits for the agent's other disputes`,
+    [AGENT_MARKETPLACE_ERROR__PENALTY_BY_LATER_RESOLVER]: `a slash above the amount paid takes a resolver in office when the dispute was raised`,
     [AGENT_MARKETPLACE_ERROR__PER_CALL_CAP_EXCEEDED]: `the price is above the grant's cap per call`,
     [AGENT_MARKETPLACE_ERROR__PRICE_ABOVE_MAXIMUM]: `the price is above the caller's maximum`,
     [AGENT_MARKETPLACE_ERROR__PRICE_ZERO]: `the price is at least one base unit`,
@@ -365,6 +388,7 @@ if (process.env["NODE_ENV"] !== "production") {
     [AGENT_MARKETPLACE_ERROR__RESOLUTION_MISSING]: `a resolution needs the hash of its reasons`,
     [AGENT_MARKETPLACE_ERROR__RESULT_KEY_MISSING]: `the result key may not be the zero address`,
     [AGENT_MARKETPLACE_ERROR__ROLE_MISSING]: `a role may not be the zero address`,
+    [AGENT_MARKETPLACE_ERROR__ROLES_NOT_DUE]: `announced roles apply 16 days after their announcement`,
     [AGENT_MARKETPLACE_ERROR__SESSION_KEY_INVALID]: `the session key may not be the zero address or the wallet`,
     [AGENT_MARKETPLACE_ERROR__SLASH_ABOVE_COLLATERAL]: `a slash takes at most the collateral`,
     [AGENT_MARKETPLACE_ERROR__SLASH_WITHOUT_CAUSE]: `a rejected dispute slashes nothing`,

@@ -34,7 +34,7 @@ import {
   getAddressFromResolvedInstructionAccount,
   type ResolvedInstructionAccount,
 } from "@solana/kit/program-client-core";
-import { findConfigPda, findDisputePda, findEventAuthorityPda } from "../pdas";
+import { findDisputePda, findEventAuthorityPda } from "../pdas";
 import { AGENT_MARKETPLACE_PROGRAM_ADDRESS } from "../programs";
 
 export const CLOSE_EXECUTION_DISCRIMINATOR: ReadonlyUint8Array = new Uint8Array(
@@ -49,7 +49,6 @@ export function getCloseExecutionDiscriminatorBytes(): ReadonlyUint8Array {
 
 export type CloseExecutionInstruction<
   TProgram extends string = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
-  TAccountConfig extends string | AccountMeta<string> = string,
   TAccountRecord extends string | AccountMeta<string> = string,
   TAccountRentPayer extends string | AccountMeta<string> = string,
   TAccountDispute extends string | AccountMeta<string> = string,
@@ -62,9 +61,6 @@ export type CloseExecutionInstruction<
   InstructionWithData<ReadonlyUint8Array> &
   InstructionWithAccounts<
     [
-      TAccountConfig extends string
-        ? ReadonlyAccount<TAccountConfig>
-        : TAccountConfig,
       TAccountRecord extends string
         ? WritableAccount<TAccountRecord>
         : TAccountRecord,
@@ -117,7 +113,6 @@ export function getCloseExecutionInstructionDataCodec(): FixedSizeCodec<
 }
 
 export type CloseExecutionAsyncInput<
-  TAccountConfig extends string = string,
   TAccountRecord extends string = string,
   TAccountRentPayer extends string = string,
   TAccountDispute extends string = string,
@@ -125,7 +120,6 @@ export type CloseExecutionAsyncInput<
   TAccountEventAuthority extends string = string,
   TAccountProgram extends string = string,
 > = {
-  config?: Address<TAccountConfig>;
   record: Address<TAccountRecord>;
   rentPayer: Address<TAccountRentPayer>;
   dispute?: Address<TAccountDispute>;
@@ -135,7 +129,6 @@ export type CloseExecutionAsyncInput<
 };
 
 export async function getCloseExecutionInstructionAsync<
-  TAccountConfig extends string,
   TAccountRecord extends string,
   TAccountRentPayer extends string,
   TAccountDispute extends string,
@@ -145,7 +138,6 @@ export async function getCloseExecutionInstructionAsync<
   TProgramAddress extends Address = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
 >(
   input: CloseExecutionAsyncInput<
-    TAccountConfig,
     TAccountRecord,
     TAccountRentPayer,
     TAccountDispute,
@@ -157,7 +149,6 @@ export async function getCloseExecutionInstructionAsync<
 ): Promise<
   CloseExecutionInstruction<
     TProgramAddress,
-    TAccountConfig,
     TAccountRecord,
     TAccountRentPayer,
     TAccountDispute,
@@ -172,7 +163,6 @@ export async function getCloseExecutionInstructionAsync<
 
   // Original accounts.
   const originalAccounts = {
-    config: { value: input.config ?? null, isWritable: false },
     record: { value: input.record ?? null, isWritable: true },
     rentPayer: { value: input.rentPayer ?? null, isWritable: true },
     dispute: { value: input.dispute ?? null, isWritable: true },
@@ -189,9 +179,6 @@ export async function getCloseExecutionInstructionAsync<
   >;
 
   // Resolve default values.
-  if (!accounts.config.value) {
-    accounts.config.value = await findConfigPda();
-  }
   if (!accounts.dispute.value) {
     accounts.dispute.value = await findDisputePda({
       execution: getAddressFromResolvedInstructionAccount(
@@ -211,7 +198,6 @@ export async function getCloseExecutionInstructionAsync<
   const getAccountMeta = getAccountMetaFactory(programAddress, "programId");
   return Object.freeze({
     accounts: [
-      getAccountMeta("config", accounts.config),
       getAccountMeta("record", accounts.record),
       getAccountMeta("rentPayer", accounts.rentPayer),
       getAccountMeta("dispute", accounts.dispute),
@@ -223,7 +209,6 @@ export async function getCloseExecutionInstructionAsync<
     programAddress,
   } as CloseExecutionInstruction<
     TProgramAddress,
-    TAccountConfig,
     TAccountRecord,
     TAccountRentPayer,
     TAccountDispute,
@@ -234,7 +219,6 @@ export async function getCloseExecutionInstructionAsync<
 }
 
 export type CloseExecutionInput<
-  TAccountConfig extends string = string,
   TAccountRecord extends string = string,
   TAccountRentPayer extends string = string,
   TAccountDispute extends string = string,
@@ -242,7 +226,6 @@ export type CloseExecutionInput<
   TAccountEventAuthority extends string = string,
   TAccountProgram extends string = string,
 > = {
-  config: Address<TAccountConfig>;
   record: Address<TAccountRecord>;
   rentPayer: Address<TAccountRentPayer>;
   dispute: Address<TAccountDispute>;
@@ -252,7 +235,6 @@ export type CloseExecutionInput<
 };
 
 export function getCloseExecutionInstruction<
-  TAccountConfig extends string,
   TAccountRecord extends string,
   TAccountRentPayer extends string,
   TAccountDispute extends string,
@@ -262,7 +244,6 @@ export function getCloseExecutionInstruction<
   TProgramAddress extends Address = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
 >(
   input: CloseExecutionInput<
-    TAccountConfig,
     TAccountRecord,
     TAccountRentPayer,
     TAccountDispute,
@@ -273,7 +254,6 @@ export function getCloseExecutionInstruction<
   config?: { programAddress?: TProgramAddress },
 ): CloseExecutionInstruction<
   TProgramAddress,
-  TAccountConfig,
   TAccountRecord,
   TAccountRentPayer,
   TAccountDispute,
@@ -287,7 +267,6 @@ export function getCloseExecutionInstruction<
 
   // Original accounts.
   const originalAccounts = {
-    config: { value: input.config ?? null, isWritable: false },
     record: { value: input.record ?? null, isWritable: true },
     rentPayer: { value: input.rentPayer ?? null, isWritable: true },
     dispute: { value: input.dispute ?? null, isWritable: true },
@@ -312,7 +291,6 @@ export function getCloseExecutionInstruction<
   const getAccountMeta = getAccountMetaFactory(programAddress, "programId");
   return Object.freeze({
     accounts: [
-      getAccountMeta("config", accounts.config),
       getAccountMeta("record", accounts.record),
       getAccountMeta("rentPayer", accounts.rentPayer),
       getAccountMeta("dispute", accounts.dispute),
@@ -324,7 +302,6 @@ export function getCloseExecutionInstruction<
     programAddress,
   } as CloseExecutionInstruction<
     TProgramAddress,
-    TAccountConfig,
     TAccountRecord,
     TAccountRentPayer,
     TAccountDispute,
@@ -340,13 +317,12 @@ export type ParsedCloseExecutionInstruction<
 > = {
   programAddress: Address<TProgram>;
   accounts: {
-    config: TAccountMetas[0];
-    record: TAccountMetas[1];
-    rentPayer: TAccountMetas[2];
-    dispute: TAccountMetas[3];
-    disputeRentPayer: TAccountMetas[4];
-    eventAuthority: TAccountMetas[5];
-    program: TAccountMetas[6];
+    record: TAccountMetas[0];
+    rentPayer: TAccountMetas[1];
+    dispute: TAccountMetas[2];
+    disputeRentPayer: TAccountMetas[3];
+    eventAuthority: TAccountMetas[4];
+    program: TAccountMetas[5];
   };
   data: CloseExecutionInstructionData;
 };
@@ -359,12 +335,12 @@ export function parseCloseExecutionInstruction<
     InstructionWithAccounts<TAccountMetas> &
     InstructionWithData<ReadonlyUint8Array>,
 ): ParsedCloseExecutionInstruction<TProgram, TAccountMetas> {
-  if (instruction.accounts.length < 7) {
+  if (instruction.accounts.length < 6) {
     throw new SolanaError(
       SOLANA_ERROR__PROGRAM_CLIENTS__INSUFFICIENT_ACCOUNT_METAS,
       {
         actualAccountMetas: instruction.accounts.length,
-        expectedAccountMetas: 7,
+        expectedAccountMetas: 6,
       },
     );
   }
@@ -377,7 +353,6 @@ export function parseCloseExecutionInstruction<
   return {
     programAddress: instruction.programAddress,
     accounts: {
-      config: getNextAccount(),
       record: getNextAccount(),
       rentPayer: getNextAccount(),
       dispute: getNextAccount(),

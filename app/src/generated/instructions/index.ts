@@ -7,11 +7,14 @@
  */
 
 export * from "./acceptAdmin";
+export * from "./announceRoles";
+export * from "./applyRoles";
 export * from "./closeAgent";
 export * from "./closeExecution";
 export * from "./completeExecution";
 export * from "./delistAgent";
 export * from "./depositCollateral";
+export * from "./expireDispute";
 export * from "./failExecution";
 export * from "./grantSpending";
 export * from "./initializeConfig";
@@ -21,6 +24,7 @@ export * from "./openDispute";
 export * from "./openExecution";
 export * from "./openExecutionWithGrant";
 export * from "./refundExpiredExecution";
+export * from "./removeResolver";
 export * from "./resolveDispute";
 export * from "./revokeSpending";
 export * from "./setAgentStatus";

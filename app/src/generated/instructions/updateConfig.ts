@@ -88,9 +88,7 @@ export type UpdateConfigInstruction<
 
 export type UpdateConfigInstructionData = {
   discriminator: ReadonlyUint8Array;
-  resolver: Option<Address>;
   gatewayAuthority: Option<Address>;
-  treasuryOwner: Option<Address>;
   feeBps: Option<number>;
   disputeWindowS: Option<bigint>;
   settleGraceS: Option<bigint>;
@@ -98,9 +96,7 @@ export type UpdateConfigInstructionData = {
 };
 
 export type UpdateConfigInstructionDataArgs = {
-  resolver: OptionOrNullable<Address>;
   gatewayAuthority: OptionOrNullable<Address>;
-  treasuryOwner: OptionOrNullable<Address>;
   feeBps: OptionOrNullable<number>;
   disputeWindowS: OptionOrNullable<number | bigint>;
   settleGraceS: OptionOrNullable<number | bigint>;
@@ -111,9 +107,7 @@ export function getUpdateConfigInstructionDataEncoder(): Encoder<UpdateConfigIns
   return transformEncoder(
     getStructEncoder([
       ["discriminator", fixEncoderSize(getBytesEncoder(), 8)],
-      ["resolver", getOptionEncoder(getAddressEncoder())],
       ["gatewayAuthority", getOptionEncoder(getAddressEncoder())],
-      ["treasuryOwner", getOptionEncoder(getAddressEncoder())],
       ["feeBps", getOptionEncoder(getU16Encoder())],
       ["disputeWindowS", getOptionEncoder(getI64Encoder())],
       ["settleGraceS", getOptionEncoder(getI64Encoder())],
@@ -131,9 +125,7 @@ export function getUpdateConfigInstructionDataEncoder(): Encoder<UpdateConfigIns
 export function getUpdateConfigInstructionDataDecoder(): Decoder<UpdateConfigInstructionData> {
   return getStructDecoder([
     ["discriminator", fixDecoderSize(getBytesDecoder(), 8)],
-    ["resolver", getOptionDecoder(getAddressDecoder())],
     ["gatewayAuthority", getOptionDecoder(getAddressDecoder())],
-    ["treasuryOwner", getOptionDecoder(getAddressDecoder())],
     ["feeBps", getOptionDecoder(getU16Decoder())],
     ["disputeWindowS", getOptionDecoder(getI64Decoder())],
     ["settleGraceS", getOptionDecoder(getI64Decoder())],
@@ -162,9 +154,7 @@ export type UpdateConfigAsyncInput<
 > = {
   admin: TransactionSigner<TAccountAdmin>;
   config?: Address<TAccountConfig>;
-  resolver: UpdateConfigInstructionDataArgs["resolver"];
   gatewayAuthority: UpdateConfigInstructionDataArgs["gatewayAuthority"];
-  treasuryOwner: UpdateConfigInstructionDataArgs["treasuryOwner"];
   feeBps: UpdateConfigInstructionDataArgs["feeBps"];
   disputeWindowS: UpdateConfigInstructionDataArgs["disputeWindowS"];
   settleGraceS: UpdateConfigInstructionDataArgs["settleGraceS"];
@@ -222,9 +212,7 @@ export type UpdateConfigInput<
 > = {
   admin: TransactionSigner<TAccountAdmin>;
   config: Address<TAccountConfig>;
-  resolver: UpdateConfigInstructionDataArgs["resolver"];
   gatewayAuthority: UpdateConfigInstructionDataArgs["gatewayAuthority"];
-  treasuryOwner: UpdateConfigInstructionDataArgs["treasuryOwner"];
   feeBps: UpdateConfigInstructionDataArgs["feeBps"];
   disputeWindowS: UpdateConfigInstructionDataArgs["disputeWindowS"];
   settleGraceS: UpdateConfigInstructionDataArgs["settleGraceS"];

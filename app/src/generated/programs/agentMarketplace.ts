@@ -55,11 +55,14 @@ import {
 } from "../accounts";
 import {
   getAcceptAdminInstructionAsync,
+  getAnnounceRolesInstructionAsync,
+  getApplyRolesInstructionAsync,
   getCloseAgentInstructionAsync,
   getCloseExecutionInstructionAsync,
   getCompleteExecutionInstructionAsync,
   getDelistAgentInstruction,
   getDepositCollateralInstructionAsync,
+  getExpireDisputeInstruction,
   getFailExecutionInstructionAsync,
   getGrantSpendingInstructionAsync,
   getInitializeConfigInstructionAsync,
@@ -69,6 +72,7 @@ import {
   getOpenExecutionInstructionAsync,
   getOpenExecutionWithGrantInstructionAsync,
   getRefundExpiredExecutionInstructionAsync,
+  getRemoveResolverInstructionAsync,
   getResolveDisputeInstructionAsync,
   getRevokeSpendingInstruction,
   getSetAgentStatusInstructionAsync,
@@ -79,11 +83,14 @@ import {
   getVerifyCreatorInstructionAsync,
   getWithdrawCollateralInstructionAsync,
   parseAcceptAdminInstruction,
+  parseAnnounceRolesInstruction,
+  parseApplyRolesInstruction,
   parseCloseAgentInstruction,
   parseCloseExecutionInstruction,
   parseCompleteExecutionInstruction,
   parseDelistAgentInstruction,
   parseDepositCollateralInstruction,
+  parseExpireDisputeInstruction,
   parseFailExecutionInstruction,
   parseGrantSpendingInstruction,
   parseInitializeConfigInstruction,
@@ -93,6 +100,7 @@ import {
   parseOpenExecutionInstruction,
   parseOpenExecutionWithGrantInstruction,
   parseRefundExpiredExecutionInstruction,
+  parseRemoveResolverInstruction,
   parseResolveDisputeInstruction,
   parseRevokeSpendingInstruction,
   parseSetAgentStatusInstruction,
@@ -103,11 +111,14 @@ import {
   parseVerifyCreatorInstruction,
   parseWithdrawCollateralInstruction,
   type AcceptAdminAsyncInput,
+  type AnnounceRolesAsyncInput,
+  type ApplyRolesAsyncInput,
   type CloseAgentAsyncInput,
   type CloseExecutionAsyncInput,
   type CompleteExecutionAsyncInput,
   type DelistAgentInput,
   type DepositCollateralAsyncInput,
+  type ExpireDisputeInput,
   type FailExecutionAsyncInput,
   type GrantSpendingAsyncInput,
   type InitializeConfigAsyncInput,
@@ -117,11 +128,14 @@ import {
   type OpenExecutionAsyncInput,
   type OpenExecutionWithGrantAsyncInput,
   type ParsedAcceptAdminInstruction,
+  type ParsedAnnounceRolesInstruction,
+  type ParsedApplyRolesInstruction,
   type ParsedCloseAgentInstruction,
   type ParsedCloseExecutionInstruction,
   type ParsedCompleteExecutionInstruction,
   type ParsedDelistAgentInstruction,
   type ParsedDepositCollateralInstruction,
+  type ParsedExpireDisputeInstruction,
   type ParsedFailExecutionInstruction,
   type ParsedGrantSpendingInstruction,
   type ParsedInitializeConfigInstruction,
@@ -131,6 +145,7 @@ import {
   type ParsedOpenExecutionInstruction,
   type ParsedOpenExecutionWithGrantInstruction,
   type ParsedRefundExpiredExecutionInstruction,
+  type ParsedRemoveResolverInstruction,
   type ParsedResolveDisputeInstruction,
   type ParsedRevokeSpendingInstruction,
   type ParsedSetAgentStatusInstruction,
@@ -141,6 +156,7 @@ import {
   type ParsedVerifyCreatorInstruction,
   type ParsedWithdrawCollateralInstruction,
   type RefundExpiredExecutionAsyncInput,
+  type RemoveResolverAsyncInput,
   type ResolveDisputeAsyncInput,
   type RevokeSpendingInput,
   type SetAgentStatusAsyncInput,
@@ -254,11 +270,14 @@ export function identifyAgentMarketplaceAccount(
 
 export enum AgentMarketplaceInstruction {
   AcceptAdmin,
+  AnnounceRoles,
+  ApplyRoles,
   CloseAgent,
   CloseExecution,
   CompleteExecution,
   DelistAgent,
   DepositCollateral,
+  ExpireDispute,
   FailExecution,
   GrantSpending,
   InitializeConfig,
@@ -268,6 +287,7 @@ export enum AgentMarketplaceInstruction {
   OpenExecution,
   OpenExecutionWithGrant,
   RefundExpiredExecution,
+  RemoveResolver,
   ResolveDispute,
   RevokeSpending,
   SetAgentStatus,
@@ -293,6 +313,28 @@ export function identifyAgentMarketplaceInstruction(
     )
   ) {
     return AgentMarketplaceInstruction.AcceptAdmin;
+  }
+  if (
+    containsBytes(
+      data,
+      fixEncoderSize(getBytesEncoder(), 8).encode(
+        new Uint8Array([221, 242, 175, 118, 54, 73, 38, 201]),
+      ),
+      0,
+    )
+  ) {
+    return AgentMarketplaceInstruction.AnnounceRoles;
+  }
+  if (
+    containsBytes(
+      data,
+      fixEncoderSize(getBytesEncoder(), 8).encode(
+        new Uint8Array([178, 48, 223, 26, 178, 139, 7, 185]),
+      ),
+      0,
+    )
+  ) {
+    return AgentMarketplaceInstruction.ApplyRoles;
   }
   if (
     containsBytes(
@@ -348,6 +390,17 @@ export function identifyAgentMarketplaceInstruction(
     )
   ) {
     return AgentMarketplaceInstruction.DepositCollateral;
+  }
+  if (
+    containsBytes(
+      data,
+      fixEncoderSize(getBytesEncoder(), 8).encode(
+        new Uint8Array([241, 116, 178, 182, 234, 173, 61, 120]),
+      ),
+      0,
+    )
+  ) {
+    return AgentMarketplaceInstruction.ExpireDispute;
   }
   if (
     containsBytes(
@@ -447,6 +500,17 @@ export function identifyAgentMarketplaceInstruction(
     )
   ) {
     return AgentMarketplaceInstruction.RefundExpiredExecution;
+  }
+  if (
+    containsBytes(
+      data,
+      fixEncoderSize(getBytesEncoder(), 8).encode(
+        new Uint8Array([87, 90, 193, 60, 246, 119, 62, 88]),
+      ),
+      0,
+    )
+  ) {
+    return AgentMarketplaceInstruction.RemoveResolver;
   }
   if (
     containsBytes(
@@ -560,6 +624,12 @@ export type ParsedAgentMarketplaceInstruction<
       instructionType: AgentMarketplaceInstruction.AcceptAdmin;
     } & ParsedAcceptAdminInstruction<TProgram>)
   | ({
+      instructionType: AgentMarketplaceInstruction.AnnounceRoles;
+    } & ParsedAnnounceRolesInstruction<TProgram>)
+  | ({
+      instructionType: AgentMarketplaceInstruction.ApplyRoles;
+    } & ParsedApplyRolesInstruction<TProgram>)
+  | ({
       instructionType: AgentMarketplaceInstruction.CloseAgent;
     } & ParsedCloseAgentInstruction<TProgram>)
   | ({
@@ -574,6 +644,9 @@ export type ParsedAgentMarketplaceInstruction<
   | ({
       instructionType: AgentMarketplaceInstruction.DepositCollateral;
     } & ParsedDepositCollateralInstruction<TProgram>)
+  | ({
+      instructionType: AgentMarketplaceInstruction.ExpireDispute;
+    } & ParsedExpireDisputeInstruction<TProgram>)
   | ({
       instructionType: AgentMarketplaceInstruction.FailExecution;
     } & ParsedFailExecutionInstruction<TProgram>)
@@ -601,6 +674,9 @@ export type ParsedAgentMarketplaceInstruction<
   | ({
       instructionType: AgentMarketplaceInstruction.RefundExpiredExecution;
     } & ParsedRefundExpiredExecutionInstruction<TProgram>)
+  | ({
+      instructionType: AgentMarketplaceInstruction.RemoveResolver;
+    } & ParsedRemoveResolverInstruction<TProgram>)
   | ({
       instructionType: AgentMarketplaceInstruction.ResolveDispute;
     } & ParsedResolveDisputeInstruction<TProgram>)
@@ -641,6 +717,20 @@ export function parseAgentMarketplaceInstruction<TProgram extends string>(
         ...parseAcceptAdminInstruction(instruction),
       };
     }
+    case AgentMarketplaceInstruction.AnnounceRoles: {
+      assertIsInstructionWithAccounts(instruction);
+      return {
+        instructionType: AgentMarketplaceInstruction.AnnounceRoles,
+        ...parseAnnounceRolesInstruction(instruction),
+      };
+    }
+    case AgentMarketplaceInstruction.ApplyRoles: {
+      assertIsInstructionWithAccounts(instruction);
+      return {
+        instructionType: AgentMarketplaceInstruction.ApplyRoles,
+        ...parseApplyRolesInstruction(instruction),
+      };
+    }
     case AgentMarketplaceInstruction.CloseAgent: {
       assertIsInstructionWithAccounts(instruction);
       return {
@@ -674,6 +764,13 @@ export function parseAgentMarketplaceInstruction<TProgram extends string>(
       return {
         instructionType: AgentMarketplaceInstruction.DepositCollateral,
         ...parseDepositCollateralInstruction(instruction),
+      };
+    }
+    case AgentMarketplaceInstruction.ExpireDispute: {
+      assertIsInstructionWithAccounts(instruction);
+      return {
+        instructionType: AgentMarketplaceInstruction.ExpireDispute,
+        ...parseExpireDisputeInstruction(instruction),
       };
     }
     case AgentMarketplaceInstruction.FailExecution: {
@@ -737,6 +834,13 @@ export function parseAgentMarketplaceInstruction<TProgram extends string>(
       return {
         instructionType: AgentMarketplaceInstruction.RefundExpiredExecution,
         ...parseRefundExpiredExecutionInstruction(instruction),
+      };
+    }
+    case AgentMarketplaceInstruction.RemoveResolver: {
+      assertIsInstructionWithAccounts(instruction);
+      return {
+        instructionType: AgentMarketplaceInstruction.RemoveResolver,
+        ...parseRemoveResolverInstruction(instruction),
       };
     }
     case AgentMarketplaceInstruction.ResolveDispute: {
@@ -839,6 +943,14 @@ export type AgentMarketplacePluginInstructions = {
     input: AcceptAdminAsyncInput,
   ) => ReturnType<typeof getAcceptAdminInstructionAsync> &
     SelfPlanAndSendFunctions;
+  announceRoles: (
+    input: AnnounceRolesAsyncInput,
+  ) => ReturnType<typeof getAnnounceRolesInstructionAsync> &
+    SelfPlanAndSendFunctions;
+  applyRoles: (
+    input: ApplyRolesAsyncInput,
+  ) => ReturnType<typeof getApplyRolesInstructionAsync> &
+    SelfPlanAndSendFunctions;
   closeAgent: (
     input: CloseAgentAsyncInput,
   ) => ReturnType<typeof getCloseAgentInstructionAsync> &
@@ -857,6 +969,10 @@ export type AgentMarketplacePluginInstructions = {
   depositCollateral: (
     input: DepositCollateralAsyncInput,
   ) => ReturnType<typeof getDepositCollateralInstructionAsync> &
+    SelfPlanAndSendFunctions;
+  expireDispute: (
+    input: ExpireDisputeInput,
+  ) => ReturnType<typeof getExpireDisputeInstruction> &
     SelfPlanAndSendFunctions;
   failExecution: (
     input: FailExecutionAsyncInput,
@@ -893,6 +1009,10 @@ export type AgentMarketplacePluginInstructions = {
   refundExpiredExecution: (
     input: RefundExpiredExecutionAsyncInput,
   ) => ReturnType<typeof getRefundExpiredExecutionInstructionAsync> &
+    SelfPlanAndSendFunctions;
+  removeResolver: (
+    input: RemoveResolverAsyncInput,
+  ) => ReturnType<typeof getRemoveResolverInstructionAsync> &
     SelfPlanAndSendFunctions;
   resolveDispute: (
     input: ResolveDisputeAsyncInput,
@@ -978,6 +1098,16 @@ export function agentMarketplaceProgram() {
               client,
               getAcceptAdminInstructionAsync(input),
             ),
+          announceRoles: (input) =>
+            addSelfPlanAndSendFunctions(
+              client,
+              getAnnounceRolesInstructionAsync(input),
+            ),
+          applyRoles: (input) =>
+            addSelfPlanAndSendFunctions(
+              client,
+              getApplyRolesInstructionAsync(input),
+            ),
           closeAgent: (input) =>
             addSelfPlanAndSendFunctions(
               client,
@@ -1002,6 +1132,11 @@ export function agentMarketplaceProgram() {
             addSelfPlanAndSendFunctions(
               client,
               getDepositCollateralInstructionAsync(input),
+            ),
+          expireDispute: (input) =>
+            addSelfPlanAndSendFunctions(
+              client,
+              getExpireDisputeInstruction(input),
             ),
           failExecution: (input) =>
             addSelfPlanAndSendFunctions(
@@ -1056,6 +1191,11 @@ export function agentMarketplaceProgram() {
             addSelfPlanAndSendFunctions(
               client,
               getRefundExpiredExecutionInstructionAsync(input),
+            ),
+          removeResolver: (input) =>
+            addSelfPlanAndSendFunctions(
+              client,
+              getRemoveResolverInstructionAsync(input),
             ),
           resolveDispute: (input) =>
             addSelfPlanAndSendFunctions(

@@ -59,7 +59,20 @@ fn good() -> Evidence {
     let config: Config =
         Config { treasury_owner: treasury, usdc_mint: mint, fee_bps: 100, ..bytemuck::Zeroable::zeroed() };
     let change = |account, owner, change| TokenChange { account, owner, mint, change };
-    let complete = PlainInstruction { program_id, accounts: vec![], data: vec![] };
+    let record_address = addresses.execution(&caller, id.as_bytes());
+    let complete = PlainInstruction {
+        program_id,
+        accounts: vec![
+            address(8),
+            addresses.config(),
+            agent,
+            record_address,
+            addresses.escrow(&agent),
+            address(11),
+            address(12),
+        ],
+        data: vec![],
+    };
     let url = format!("http://x/ipfs/{}", cid_of(&hash));
     Evidence {
         claims: Claims {
@@ -77,7 +90,7 @@ fn good() -> Evidence {
             ipfs_url: Some(url.clone()),
         },
         program_id,
-        record_address: addresses.execution(&caller, id.as_bytes()),
+        record_address,
         content: Ok(Content { bytes: RESULT.into(), source: url }),
         record: Ok(record),
         listing: Ok(listing),
@@ -204,7 +217,11 @@ fn a_proof_that_is_not_directly_before_the_completion_is_noticed() {
         settlement.complete_at = 2;
     });
     assert_eq!(failed, ["gate", "message", "key", "signature"]);
-    let nothing_before = with(|e| settlement_mut(e).complete_at = 0);
+    let nothing_before = with(|e| {
+        let settlement = settlement_mut(e);
+        settlement.instructions.swap(0, 1);
+        settlement.complete_at = 0;
+    });
     assert_eq!(nothing_before, ["gate", "message", "key", "signature"]);
 }
 
@@ -263,6 +280,36 @@ fn a_creator_who_owns_the_treasury_gets_both_parts() {
     let failed = with(|e| {
         e.config.as_mut().expect("a configuration").treasury_owner = address(3);
         settlement_mut(e).token_changes[2].owner = address(3);
+    });
+    assert!(failed.is_empty(), "{failed:?}");
+    let into_one_account = with(|e| {
+        e.config.as_mut().expect("a configuration").treasury_owner = address(3);
+        let settlement = settlement_mut(e);
+        settlement.instructions[1].accounts[6] = address(11);
+        settlement.token_changes[1].change = 10_000;
+        settlement.token_changes.truncate(2);
+    });
+    assert!(into_one_account.is_empty(), "{into_one_account:?}");
+}
+
+#[test]
+fn a_treasury_that_has_changed_since_does_not_matter() {
+    let mut evidence = good();
+    evidence.config.as_mut().expect("a configuration").treasury_owner = address(99);
+    assert_eq!(failing(&evidence), Vec::<&str>::new());
+    let payment = run(&evidence).into_iter().find(|check| check.name == "payment").expect("there is one");
+    assert!(payment.detail.contains("the treasury of that day"), "{}", payment.detail);
+}
+
+#[test]
+fn a_call_without_a_fee_pays_no_treasury() {
+    let failed = with(|e| {
+        let record = record_mut(e);
+        (record.creator_amount, record.platform_amount) = (AMOUNT, 0);
+        let settlement = settlement_mut(e);
+        settlement.token_changes[1].change = 10_000;
+        settlement.token_changes.truncate(2);
+        (e.claims.creator_amount_usdc, e.claims.platform_amount_usdc) = (Some(UsdcBase(AMOUNT)), Some(UsdcBase(0)));
     });
     assert!(failed.is_empty(), "{failed:?}");
 }

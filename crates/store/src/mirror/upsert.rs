@@ -11,18 +11,23 @@ pub async fn config(connection: &mut PgConnection, rows: &Value) -> Result<u64, 
     let done = sqlx::query!(
         "INSERT INTO mirror_config AS t (
              address, slot, revision, admin, pending_admin, resolver, gateway_authority, treasury_owner,
-             usdc_mint, dispute_window_s, settle_grace_s, collateral_tiers, fee_bps, paused)
+             usdc_mint, announced_resolver, announced_treasury_owner, roles_apply_from, resolver_since,
+             dispute_window_s, settle_grace_s, collateral_tiers, fee_bps, paused)
          SELECT
              r.address, r.slot, r.revision, r.admin, r.pending_admin, r.resolver, r.gateway_authority,
-             r.treasury_owner, r.usdc_mint, r.dispute_window_s, r.settle_grace_s, r.collateral_tiers,
-             r.fee_bps, r.paused
+             r.treasury_owner, r.usdc_mint, r.announced_resolver, r.announced_treasury_owner,
+             r.roles_apply_from, r.resolver_since, r.dispute_window_s, r.settle_grace_s,
+             r.collateral_tiers, r.fee_bps, r.paused
          FROM jsonb_populate_recordset(NULL::mirror_config, $1) r
          ORDER BY r.address
          ON CONFLICT (address) DO UPDATE SET
              slot = excluded.slot, revision = excluded.revision, admin = excluded.admin,
              pending_admin = excluded.pending_admin, resolver = excluded.resolver,
              gateway_authority = excluded.gateway_authority, treasury_owner = excluded.treasury_owner,
-             usdc_mint = excluded.usdc_mint, dispute_window_s = excluded.dispute_window_s,
+             usdc_mint = excluded.usdc_mint, announced_resolver = excluded.announced_resolver,
+             announced_treasury_owner = excluded.announced_treasury_owner,
+             roles_apply_from = excluded.roles_apply_from, resolver_since = excluded.resolver_since,
+             dispute_window_s = excluded.dispute_window_s,
              settle_grace_s = excluded.settle_grace_s, collateral_tiers = excluded.collateral_tiers,
              fee_bps = excluded.fee_bps, paused = excluded.paused, closed_at_slot = NULL,
              observed_at = now()
@@ -112,12 +117,12 @@ pub async fn executions(connection: &mut PgConnection, rows: &Value) -> Result<u
         "INSERT INTO mirror_executions AS t (
              address, slot, revision, execution_id, agent, caller, request_hash, refund_owner, result_key,
              rent_payer, grant_address, result_hash, amount, creator_amount, platform_amount, tokens_used,
-             execution_time_ms, timeout_seconds, opened_at, deadline_at, finished_at, dispute_deadline,
+             execution_time_ms, timeout_seconds, dispute_window_s, opened_at, deadline_at, finished_at, dispute_deadline,
              status, failure_reason, dispute_count, initiated_at)
          SELECT
              r.address, r.slot, r.revision, r.execution_id, r.agent, r.caller, r.request_hash,
              r.refund_owner, r.result_key, r.rent_payer, r.grant_address, r.result_hash, r.amount,
-             r.creator_amount, r.platform_amount, r.tokens_used, r.execution_time_ms, r.timeout_seconds,
+             r.creator_amount, r.platform_amount, r.tokens_used, r.execution_time_ms, r.timeout_seconds, r.dispute_window_s,
              r.opened_at, r.deadline_at, r.finished_at, r.dispute_deadline, r.status, r.failure_reason,
              r.dispute_count, COALESCE(e.created_at, r.opened_at)
          FROM jsonb_populate_recordset(NULL::mirror_executions, $1) r
@@ -131,7 +136,8 @@ pub async fn executions(connection: &mut PgConnection, rows: &Value) -> Result<u
              result_hash = excluded.result_hash, amount = excluded.amount,
              creator_amount = excluded.creator_amount, platform_amount = excluded.platform_amount,
              tokens_used = excluded.tokens_used, execution_time_ms = excluded.execution_time_ms,
-             timeout_seconds = excluded.timeout_seconds, opened_at = excluded.opened_at,
+             timeout_seconds = excluded.timeout_seconds, dispute_window_s = excluded.dispute_window_s,
+             opened_at = excluded.opened_at,
              deadline_at = excluded.deadline_at, finished_at = excluded.finished_at,
              dispute_deadline = excluded.dispute_deadline, status = excluded.status,
              failure_reason = excluded.failure_reason, dispute_count = excluded.dispute_count,

@@ -42,6 +42,8 @@ impl CloseAgent<'_> {
         ensure(*self.usdc_mint.key == self.config.load()?.usdc_mint, MarketplaceError::WrongMint)?;
         ensure(agent.creator == *self.creator.key, MarketplaceError::NotCreator)?;
         check_unclaimed(agent, now_unix_s)?;
+        // Else a listing made anew in this second would count its revisions from where this one began.
+        ensure(now_unix_s > agent.created_at_unix_s, MarketplaceError::ListedThisSecond)?;
         ensure(agent.collateral == 0, MarketplaceError::CollateralRemains)?;
         ensure(*self.escrow.key == agent.escrow, MarketplaceError::WrongEscrow)?;
         check_vault(&self.collateral_vault, self.agent.key, agent)?;
@@ -50,7 +52,8 @@ impl CloseAgent<'_> {
 }
 
 /// Specification (3.2):
-/// - called by the creator, under the conditions of `withdraw_collateral`, after the withdrawal;
+/// - called by the creator, under the conditions of `withdraw_collateral`, after the withdrawal,
+///   and not in the second it was listed in;
 /// - dust in the vaults goes to the creator, so it never keeps an account alive;
 /// - emits the listing as it last was.
 pub(crate) fn handler<'info>(ctx: Context<'info, CloseAgent<'info>>) -> Result<()> {

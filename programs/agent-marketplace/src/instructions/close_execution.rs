@@ -6,13 +6,12 @@ use crate::{
     account,
     error::{MarketplaceError, OrRefuse, ensure},
     event::ExecutionClosed,
-    state::{Config, Dispute, ExecutionRecord, ExecutionStatus},
+    state::{Dispute, ExecutionRecord, ExecutionStatus},
 };
 
 #[event_cpi]
 #[derive(Accounts)]
 pub struct CloseExecution<'info> {
-    pub config: AccountLoader<'info, Config>,
     /// CHECK: owner and discriminator are checked by loading it; closed here.
     #[account(mut)]
     pub record: UncheckedAccount<'info>,
@@ -38,7 +37,7 @@ impl CloseExecution<'_> {
             // late retry still finds the execution id taken.
             ExecutionStatus::Failed | ExecutionStatus::Expired => record
                 .finished_at_unix_s
-                .checked_add(self.config.load()?.dispute_window_s)
+                .checked_add(i64::from(record.dispute_window_s))
                 .or_refuse(MarketplaceError::OutOfRange)?,
         };
         ensure(now_unix_s > needed_until, MarketplaceError::RecordStillNeeded)

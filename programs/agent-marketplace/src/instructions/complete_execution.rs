@@ -78,7 +78,9 @@ impl<'info> CompleteExecution<'info> {
         ensure(now_unix_s <= record.deadline_unix_s, MarketplaceError::DeadlinePassed)?;
         check_execution_time(args.execution_time_ms, &record)?;
         token::check_account(&self.creator_token, self.usdc_mint.key, &agent.creator)?;
-        token::check_account(&self.treasury_token, self.usdc_mint.key, &config.treasury_owner)?;
+        if record.platform_amount > 0 {
+            token::check_account(&self.treasury_token, self.usdc_mint.key, &config.treasury_owner)?;
+        }
 
         ensure(get_stack_height() == TRANSACTION_LEVEL_STACK_HEIGHT, MarketplaceError::CalledByProgram)?;
         let sysvar = self.instructions_sysvar.try_borrow_data()?;
@@ -128,18 +130,18 @@ fn check_execution_time(execution_time_ms: u64, record: &ExecutionRecord) -> Res
 /// - called by the creator, the caller or the gateway, in a transaction whose instruction directly before
 ///   is the Ed25519 program's proof that the execution's result key signed `result_hash`;
 /// - until the deadline, once;
-/// - pays the creator and the treasury the parts fixed at opening.
+/// - pays the creator and the treasury the parts fixed at opening; the treasury's account matters only if
+///   it gets something.
 pub(crate) fn handler(ctx: Context<CompleteExecution>, args: CompleteExecutionArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;
     accounts.validate(&args, now)?;
-    let dispute_deadline =
-        now.checked_add(accounts.config.load()?.dispute_window_s).or_refuse(MarketplaceError::OutOfRange)?;
-    accounts.record_result(&args, now, dispute_deadline)?;
-    let (amount, creator_amount, platform_amount) = {
+    let (amount, creator_amount, platform_amount, dispute_window_s) = {
         let record = accounts.record.load()?;
-        (record.amount, record.creator_amount, record.platform_amount)
+        (record.amount, record.creator_amount, record.platform_amount, record.dispute_window_s)
     };
+    let dispute_deadline = now.checked_add(i64::from(dispute_window_s)).or_refuse(MarketplaceError::OutOfRange)?;
+    accounts.record_result(&args, now, dispute_deadline)?;
     accounts.count(amount, args.execution_time_ms, now, dispute_deadline)?;
     let escrow = accounts.escrow();
     escrow.pay(&accounts.creator_token, creator_amount)?;

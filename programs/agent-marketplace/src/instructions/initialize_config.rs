@@ -11,10 +11,6 @@ use crate::{
 
 /// Highest fee a deployment can take: 10 %.
 pub const MAX_FEE_BPS: u16 = 1_000;
-/// Longest dispute window: 90 days.
-pub const MAX_DISPUTE_WINDOW_S: i64 = 90 * 24 * 60 * 60;
-/// Longest time that settlement may take beyond the time-out: one day.
-pub const MAX_SETTLE_GRACE_S: i64 = 24 * 60 * 60;
 
 /// Tag of a program account in the upgradeable loader's data, little-endian.
 const LOADER_PROGRAM_TAG: [u8; 4] = [2, 0, 0, 0];
@@ -98,6 +94,7 @@ impl InitializeConfig<'_> {
 pub(crate) fn handler(ctx: Context<InitializeConfig>, args: InitializeConfigArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
     accounts.validate(&args)?;
+    let now = account::now_unix_s()?;
     let bump = account::canonical_bump(&accounts.config, &[Config::SEED])?;
     let seeds: &[&[u8]] = &[Config::SEED, &[bump]];
     account::create(&accounts.authority, &accounts.config, Config::SPACE, ctx.program_id, seeds)?;
@@ -107,6 +104,7 @@ pub(crate) fn handler(ctx: Context<InitializeConfig>, args: InitializeConfigArgs
         config.gateway_authority = args.gateway_authority;
         config.treasury_owner = args.treasury_owner;
         config.usdc_mint = *accounts.usdc_mint.key;
+        config.resolver_since_unix_s = now;
         config.revision = 1;
         config.dispute_window_s = args.dispute_window_s;
         config.settle_grace_s = args.settle_grace_s;
@@ -128,7 +126,8 @@ pub(super) fn check_fee(fee_bps: u16) -> Result<()> {
 
 pub(super) fn check_durations(dispute_window_s: i64, settle_grace_s: i64) -> Result<()> {
     ensure(
-        (1..=MAX_DISPUTE_WINDOW_S).contains(&dispute_window_s) && (0..=MAX_SETTLE_GRACE_S).contains(&settle_grace_s),
+        (1..=Config::MAX_DISPUTE_WINDOW_S).contains(&dispute_window_s)
+            && (0..=Config::MAX_SETTLE_GRACE_S).contains(&settle_grace_s),
         MarketplaceError::DurationOutOfRange,
     )
 }

@@ -1,14 +1,18 @@
 //! The instructions, one file each: arguments, accounts, what is refused, what is done, who may call.
-//! What several of them share is in `opening`, `escrow` and `collateral`.
+//! What several of them share is in `opening`, `escrow`, `collateral` and `dispute`.
 
 pub mod accept_admin;
+pub mod announce_roles;
+pub mod apply_roles;
 pub mod close_agent;
 pub mod close_execution;
 mod collateral;
 pub mod complete_execution;
 pub mod delist_agent;
 pub mod deposit_collateral;
+mod dispute;
 mod escrow;
+pub mod expire_dispute;
 pub mod fail_execution;
 pub mod grant_spending;
 pub mod initialize_config;
@@ -19,6 +23,7 @@ pub mod open_execution;
 pub mod open_execution_with_grant;
 mod opening;
 pub mod refund_expired_execution;
+pub mod remove_resolver;
 pub mod resolve_dispute;
 pub mod revoke_spending;
 pub mod set_agent_status;
@@ -30,11 +35,14 @@ pub mod verify_creator;
 pub mod withdraw_collateral;
 
 pub use accept_admin::*;
+pub use announce_roles::*;
+pub use apply_roles::*;
 pub use close_agent::*;
 pub use close_execution::*;
 pub use complete_execution::*;
 pub use delist_agent::*;
 pub use deposit_collateral::*;
+pub use expire_dispute::*;
 pub use fail_execution::*;
 pub use grant_spending::*;
 pub use initialize_config::*;
@@ -44,6 +52,7 @@ pub use open_dispute::*;
 pub use open_execution::*;
 pub use open_execution_with_grant::*;
 pub use refund_expired_execution::*;
+pub use remove_resolver::*;
 pub use resolve_dispute::*;
 pub use revoke_spending::*;
 pub use set_agent_status::*;

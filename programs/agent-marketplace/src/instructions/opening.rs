@@ -42,6 +42,7 @@ struct Terms {
     split: fee::Split,
     result_key: Pubkey,
     timeout_seconds: u32,
+    dispute_window_s: u32,
     opened_at_unix_s: i64,
     deadline_unix_s: i64,
 }
@@ -82,6 +83,7 @@ impl Opening<'_, '_> {
             split: fee::split(amount, config.fee_bps).or_refuse(MarketplaceError::OutOfRange)?,
             result_key: agent.result_key,
             timeout_seconds: agent.timeout_seconds,
+            dispute_window_s: u32::try_from(config.dispute_window_s).ok().or_refuse(MarketplaceError::OutOfRange)?,
             opened_at_unix_s: now_unix_s,
             deadline_unix_s: deadline.or_refuse(MarketplaceError::OutOfRange)?,
         })
@@ -109,6 +111,7 @@ impl Opening<'_, '_> {
             record.opened_at_unix_s = terms.opened_at_unix_s;
             record.deadline_unix_s = terms.deadline_unix_s;
             record.timeout_seconds = terms.timeout_seconds;
+            record.dispute_window_s = terms.dispute_window_s;
             record.status = ExecutionStatus::Open as u8;
             record.version = LAYOUT_VERSION;
             record.bump = bump;

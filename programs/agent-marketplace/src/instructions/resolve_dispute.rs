@@ -2,7 +2,10 @@
 
 use anchor_lang::prelude::*;
 
-use super::collateral::{Vault, check_vault};
+use super::{
+    collateral::{Vault, check_vault},
+    dispute,
+};
 use crate::{
     account,
     error::{MarketplaceError, OrRefuse, ensure},
@@ -51,17 +54,29 @@ impl ResolveDispute<'_> {
         let (config, agent, record) = (self.config.load()?, self.agent.load()?, self.record.load()?);
         ensure(config.resolver == *self.resolver.key, MarketplaceError::NotResolver)?;
         ensure(config.usdc_mint == *self.usdc_mint.key, MarketplaceError::WrongMint)?;
-        ensure(record.agent == *self.agent.as_ref().key, MarketplaceError::WrongAgent)?;
-        {
-            let dispute = self.dispute.load()?;
-            ensure(dispute.execution == *self.record.as_ref().key, MarketplaceError::WrongDispute)?;
-            ensure(dispute.outcome == DisputeOutcome::Open as u8, MarketplaceError::DisputeNotOpen)?;
-        }
+        dispute::check(&self.agent, &self.record, &self.dispute)?;
         ensure(args.resolution_hash != [0; 32], MarketplaceError::ResolutionMissing)?;
         ensure(args.upheld || args.slash == 0, MarketplaceError::SlashWithoutCause)?;
         ensure(args.slash <= agent.collateral, MarketplaceError::SlashAboveCollateral)?;
+        self.check_penalty(args, &config, &agent, &record)?;
         check_vault(&self.collateral_vault, self.agent.as_ref().key, &agent)?;
         self.check_payees(args, &config, &record)
+    }
+
+    /// A slash beyond what the caller paid is a penalty. None while others still have a claim on the same
+    /// collateral, and none for what was raised under a former resolver: who left at the announcement of
+    /// this one risks what the calls cost and no more.
+    fn check_penalty(
+        &self,
+        args: &ResolveDisputeArgs,
+        config: &Config,
+        agent: &AgentListing,
+        record: &ExecutionRecord,
+    ) -> Result<()> {
+        let penalty = args.slash > record.amount;
+        ensure(!penalty || agent.open_disputes == 1, MarketplaceError::PenaltyBeforeOtherClaims)?;
+        let raised_before = self.dispute.load()?.raised_at_unix_s < config.resolver_since_unix_s;
+        ensure(!penalty || !raised_before, MarketplaceError::PenaltyByLaterResolver)
     }
 
     /// Only who gets something has to be able to receive it: nobody holds up a decision by closing or
@@ -101,7 +116,7 @@ impl ResolveDispute<'_> {
     fn count(&self, args: &ResolveDisputeArgs, now_unix_s: i64) -> Result<()> {
         let mut agent = self.agent.load_mut()?;
         let subtract = |from: u64, amount: u64| from.checked_sub(amount).or_refuse(MarketplaceError::OutOfRange);
-        agent.open_disputes = agent.open_disputes.checked_sub(1).or_refuse(MarketplaceError::OutOfRange)?;
+        dispute::release(&mut agent, now_unix_s)?;
         if args.upheld {
             agent.successful_executions = subtract(agent.successful_executions, 1)?;
             agent.collateral = subtract(agent.collateral, args.slash)?;
@@ -112,17 +127,17 @@ impl ResolveDispute<'_> {
                 agent.status = AgentStatus::Paused as u8;
             }
         }
-        agent.updated_at_unix_s = now_unix_s;
-        agent.revision = account::next_revision(agent.revision)?;
         Ok(())
     }
 }
 
 /// Specification (1.6, 1.7):
-/// - called by the resolver, once per dispute, at any time, paused or not;
+/// - called by the resolver, once per dispute, until the dispute expires, paused or not;
 /// - rejected: the execution is completed again, nothing moves;
 /// - upheld: the slash, at most the collateral, compensates the caller up to what was paid, the rest
-///   goes to the treasury; an agent left below its tier is paused.
+///   goes to the treasury; an agent left below its tier is paused;
+/// - a slash above what was paid waits for the agent's other disputes, and takes a resolver who was in
+///   office when the dispute was raised.
 pub(crate) fn handler(ctx: Context<ResolveDispute>, args: ResolveDisputeArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
     accounts.validate(&args)?;

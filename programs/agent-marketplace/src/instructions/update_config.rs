@@ -1,4 +1,4 @@
-//! `update_config`: the admin changes roles other than the admin, fee, durations and tiers.
+//! `update_config`: the admin changes the gateway authority, fee, durations and tiers.
 
 use anchor_lang::prelude::*;
 
@@ -12,9 +12,7 @@ use crate::{
 /// What is `None` stays.
 #[derive(AnchorSerialize, AnchorDeserialize, Clone, Debug, Default)]
 pub struct UpdateConfigArgs {
-    pub resolver: Option<Pubkey>,
     pub gateway_authority: Option<Pubkey>,
-    pub treasury_owner: Option<Pubkey>,
     pub fee_bps: Option<u16>,
     pub dispute_window_s: Option<i64>,
     pub settle_grace_s: Option<i64>,
@@ -35,21 +33,19 @@ impl UpdateConfig<'_> {
 }
 
 /// Specification:
-/// - called by the admin; the mint never changes, the admin only by nomination and acceptance;
-/// - open executions keep their split and deadline, completed ones their dispute window.
+/// - called by the admin; takes effect at once;
+/// - the mint never changes, the admin only by nomination and acceptance, resolver and treasury owner only
+///   by announcement;
+/// - open executions keep their split, deadline and dispute window.
 pub(crate) fn handler(ctx: Context<UpdateConfig>, args: UpdateConfigArgs) -> Result<()> {
     ctx.accounts.validate()?;
     let mut config = ctx.accounts.config.load_mut()?;
-    for role in [args.resolver, args.gateway_authority, args.treasury_owner].iter().flatten() {
-        check_role(role)?;
-    }
-    config.resolver = args.resolver.unwrap_or(config.resolver);
     config.gateway_authority = args.gateway_authority.unwrap_or(config.gateway_authority);
-    config.treasury_owner = args.treasury_owner.unwrap_or(config.treasury_owner);
     config.fee_bps = args.fee_bps.unwrap_or(config.fee_bps);
     config.dispute_window_s = args.dispute_window_s.unwrap_or(config.dispute_window_s);
     config.settle_grace_s = args.settle_grace_s.unwrap_or(config.settle_grace_s);
     config.collateral_tiers = args.collateral_tiers.unwrap_or(config.collateral_tiers);
+    check_role(&config.gateway_authority)?;
     check_fee(config.fee_bps)?;
     check_durations(config.dispute_window_s, config.settle_grace_s)?;
     check_tiers(&config.collateral_tiers)?;

@@ -13,6 +13,8 @@ pub enum DisputeOutcome {
     Open = 1,
     Upheld = 2,
     Rejected = 3,
+    /// The resolver did not decide within [`Dispute::LIMIT_S`]; the execution stays completed.
+    Expired = 4,
 }
 
 /// Seeds: `["dispute", execution record]`: one dispute per execution, ever.
@@ -26,7 +28,7 @@ pub struct Dispute {
     pub rent_payer: Pubkey,
     /// SHA-256 of the evidence document.
     pub evidence_hash: [u8; 32],
-    /// SHA-256 of the resolver's reasons; zeros while open.
+    /// SHA-256 of the resolver's reasons; zeros while open and when it expired.
     pub resolution_hash: [u8; 32],
     pub revision: u64,
     pub raised_at_unix_s: i64,
@@ -48,6 +50,13 @@ pub struct Dispute {
 impl Dispute {
     pub const SEED: &'static [u8] = crtx_protocol::seeds::DISPUTE;
     pub const SPACE: usize = super::DISCRIMINATOR_LEN + core::mem::size_of::<Self>();
+    /// Seconds the resolver has to decide: 30 days. Longer than it takes to put another resolver in place.
+    pub const LIMIT_S: i64 = 30 * 24 * 60 * 60;
+
+    /// Last second that belongs to the resolver alone.
+    pub fn decidable_until_unix_s(&self) -> Option<i64> {
+        self.raised_at_unix_s.checked_add(Self::LIMIT_S)
+    }
 
     /// `None` if the stored number is not one that the program writes.
     pub fn outcome(&self) -> Option<DisputeOutcome> {
@@ -55,6 +64,7 @@ impl Dispute {
             1 => Some(DisputeOutcome::Open),
             2 => Some(DisputeOutcome::Upheld),
             3 => Some(DisputeOutcome::Rejected),
+            4 => Some(DisputeOutcome::Expired),
             _ => None,
         }
     }
@@ -68,6 +78,7 @@ impl Dispute {
     /// What always holds for a dispute the program wrote; else what does not.
     pub fn invariant(&self) -> core::result::Result<(), &'static str> {
         let outcome = self.outcome().ok_or("an unknown outcome")?;
+        let decided = matches!(outcome, DisputeOutcome::Upheld | DisputeOutcome::Rejected);
         super::all(&[
             (self.evidence_hash != [0; 32], "there is no evidence"),
             (self.evidence_uri().is_some(), "the evidence URI cannot be read"),
@@ -75,6 +86,7 @@ impl Dispute {
                 (outcome == DisputeOutcome::Open) == (self.resolved_at_unix_s == 0),
                 "resolved while open, or the reverse",
             ),
+            (decided == (self.resolution_hash != [0; 32]), "decided without reasons, or the reverse"),
             (outcome == DisputeOutcome::Upheld || self.slash_amount == 0, "slashed without cause"),
             (self.compensation <= self.slash_amount, "more compensation than slash"),
         ])
@@ -82,3 +94,4 @@ impl Dispute {
 }
 
 const _: () = assert!(core::mem::size_of::<Dispute>() == 368);
+const _: () = assert!(Dispute::LIMIT_S > super::Config::ROLE_DELAY_S);

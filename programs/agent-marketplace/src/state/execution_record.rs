@@ -74,6 +74,8 @@ pub struct ExecutionRecord {
     /// Last second in which a dispute may be raised; 0 unless completed.
     pub dispute_deadline_unix_s: i64,
     pub timeout_seconds: u32,
+    /// Seconds after completion in which a dispute may be raised, fixed at opening.
+    pub dispute_window_s: u32,
     /// [`ExecutionStatus`].
     pub status: u8,
     /// [`FailureReason`]; 0 unless failed or expired.
@@ -82,7 +84,7 @@ pub struct ExecutionRecord {
     pub dispute_count: u8,
     pub version: u8,
     pub bump: u8,
-    pub reserved: [u8; 6],
+    pub reserved: [u8; 2],
 }
 
 impl ExecutionRecord {
@@ -125,12 +127,14 @@ impl ExecutionRecord {
         let settled = matches!(status, Completed | Disputed | Overturned);
         let in_time = (self.opened_at_unix_s..=self.deadline_unix_s).contains(&self.finished_at_unix_s);
         let split = self.creator_amount.checked_add(self.platform_amount);
+        let dispute_deadline =
+            if settled { self.finished_at_unix_s.saturating_add(i64::from(self.dispute_window_s)) } else { 0 };
         super::all(&[
             (self.amount > 0 && split == Some(self.amount), "the split does not add up to the amount"),
             (self.opened_at_unix_s < self.deadline_unix_s, "the deadline is not after the opening"),
             ((status == Open) == (self.finished_at_unix_s == 0), "finished while open, or the reverse"),
             (!settled || in_time, "settled after the deadline"),
-            (settled == (self.dispute_deadline_unix_s != 0), "a dispute window without settlement, or the reverse"),
+            (self.dispute_deadline_unix_s == dispute_deadline, "the dispute deadline is not the settlement's"),
             (settled || self.result_hash == [0; 32], "a result without settlement"),
             (
                 matches!(status, Failed | Expired) == (self.failure_reason != 0),

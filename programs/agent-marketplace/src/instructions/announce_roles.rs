@@ -1,0 +1,50 @@
+//! `announce_roles`: the admin names the next resolver and treasury owner, long before they take office.
+
+use anchor_lang::prelude::*;
+
+use super::initialize_config::check_role;
+use crate::{
+    account,
+    error::{MarketplaceError, OrRefuse, ensure},
+    state::Config,
+};
+
+/// What is `None` is not announced.
+#[derive(AnchorSerialize, AnchorDeserialize, Clone, Debug, Default)]
+pub struct AnnounceRolesArgs {
+    pub resolver: Option<Pubkey>,
+    pub treasury_owner: Option<Pubkey>,
+}
+
+#[derive(Accounts)]
+pub struct AnnounceRoles<'info> {
+    pub admin: Signer<'info>,
+    #[account(mut)]
+    pub config: AccountLoader<'info, Config>,
+}
+
+impl AnnounceRoles<'_> {
+    fn validate(&self, args: &AnnounceRolesArgs) -> Result<()> {
+        ensure(self.config.load()?.admin == *self.admin.key, MarketplaceError::NotAdmin)?;
+        [args.resolver, args.treasury_owner].iter().flatten().try_for_each(check_role)
+    }
+}
+
+/// Specification:
+/// - called by the admin;
+/// - replaces an earlier announcement and starts the delay anew; naming nobody takes it back;
+/// - changes nothing else before `apply_roles`.
+pub(crate) fn handler(ctx: Context<AnnounceRoles>, args: AnnounceRolesArgs) -> Result<()> {
+    ctx.accounts.validate(&args)?;
+    let now = account::now_unix_s()?;
+    let mut config = ctx.accounts.config.load_mut()?;
+    config.announced_resolver = args.resolver.unwrap_or_default();
+    config.announced_treasury_owner = args.treasury_owner.unwrap_or_default();
+    config.roles_apply_from_unix_s = if args.resolver.is_some() || args.treasury_owner.is_some() {
+        now.checked_add(Config::ROLE_DELAY_S).or_refuse(MarketplaceError::OutOfRange)?
+    } else {
+        0
+    };
+    config.revision = account::next_revision(config.revision)?;
+    Ok(())
+}

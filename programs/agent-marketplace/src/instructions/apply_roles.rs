@@ -1,0 +1,44 @@
+//! `apply_roles`: an announced resolver or treasury owner takes office.
+
+use anchor_lang::prelude::*;
+
+use crate::{
+    account,
+    error::{MarketplaceError, ensure},
+    state::Config,
+};
+
+#[derive(Accounts)]
+pub struct ApplyRoles<'info> {
+    #[account(mut)]
+    pub config: AccountLoader<'info, Config>,
+}
+
+impl ApplyRoles<'_> {
+    fn validate(&self, now_unix_s: i64) -> Result<()> {
+        let apply_from = self.config.load()?.roles_apply_from_unix_s;
+        ensure(apply_from != 0, MarketplaceError::NoRolesAnnounced)?;
+        ensure(now_unix_s >= apply_from, MarketplaceError::RolesNotDue)
+    }
+}
+
+/// Specification:
+/// - called by anybody, once the delay after the announcement is over.
+pub(crate) fn handler(ctx: Context<ApplyRoles>) -> Result<()> {
+    let now = account::now_unix_s()?;
+    ctx.accounts.validate(now)?;
+    let mut config = ctx.accounts.config.load_mut()?;
+    let (resolver, treasury_owner) = (config.announced_resolver, config.announced_treasury_owner);
+    if resolver != Pubkey::default() {
+        config.resolver = resolver;
+        config.resolver_since_unix_s = now;
+    }
+    if treasury_owner != Pubkey::default() {
+        config.treasury_owner = treasury_owner;
+    }
+    config.announced_resolver = Pubkey::default();
+    config.announced_treasury_owner = Pubkey::default();
+    config.roles_apply_from_unix_s = 0;
+    config.revision = account::next_revision(config.revision)?;
+    Ok(())
+}

@@ -1,0 +1,29 @@
+//! What the two ways to end a dispute share: the decision and the time limit.
+
+use anchor_lang::prelude::*;
+
+use crate::{
+    account,
+    error::{MarketplaceError, OrRefuse, ensure},
+    state::{AgentListing, Dispute, DisputeOutcome, ExecutionRecord},
+};
+
+/// Refuses accounts that do not belong together and a dispute that is over.
+pub(super) fn check(
+    agent: &AccountLoader<AgentListing>,
+    record: &AccountLoader<ExecutionRecord>,
+    dispute: &AccountLoader<Dispute>,
+) -> Result<()> {
+    ensure(record.load()?.agent == *agent.as_ref().key, MarketplaceError::WrongAgent)?;
+    let dispute = dispute.load()?;
+    ensure(dispute.execution == *record.as_ref().key, MarketplaceError::WrongDispute)?;
+    ensure(dispute.outcome == DisputeOutcome::Open as u8, MarketplaceError::DisputeNotOpen)
+}
+
+/// Takes the dispute out of the listing's open ones.
+pub(super) fn release(agent: &mut AgentListing, now_unix_s: i64) -> Result<()> {
+    agent.open_disputes = agent.open_disputes.checked_sub(1).or_refuse(MarketplaceError::OutOfRange)?;
+    agent.updated_at_unix_s = now_unix_s;
+    agent.revision = account::next_revision(agent.revision)?;
+    Ok(())
+}

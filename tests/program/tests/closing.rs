@@ -1,0 +1,90 @@
+//! The end of an execution record: when it may be closed, where its rent goes, what stays in the ledger.
+
+use agent_marketplace::{event::ExecutionClosed, instruction, state::*};
+use crtx_program_tests::{instructions::*, *};
+
+use MarketplaceError as E;
+
+#[test]
+fn a_record_closes_when_nothing_can_happen_to_it_any_more() {
+    let mut world = World::new();
+    let (completed, failed) = (world.completed(), world.opened());
+    assert_ok(world.fail(&failed));
+    let open = world.opened();
+    let disputed = world.disputed();
+    let end = START_UNIX_S + Config::DEFAULT_DISPUTE_WINDOW_S;
+    for execution in [&completed, &failed] {
+        let close = world.close_execution(execution);
+        for time in [START_UNIX_S, end - 1, end] {
+            world.set_time(time);
+            refused(&mut world, close.clone(), &[], E::RecordStillNeeded);
+        }
+        world.set_time(end + 1);
+        world.must(&[close], &[]);
+        assert!(world.account(&execution.record).is_none());
+    }
+    for execution in [&open, &disputed] {
+        let close = world.close_execution(execution);
+        refused(&mut world, close, &[], E::RecordStillNeeded);
+    }
+}
+
+#[test]
+fn closing_returns_the_rent_to_who_paid_it_and_emits_everything() {
+    let mut world = World::new();
+    let execution = world.disputed();
+    assert_ok(world.resolve(&execution, true, 5));
+    let dispute = world.addresses.dispute(&execution.record);
+    let accounts = [execution.record, dispute].map(|address| world.account(&address).expect("there"));
+    world.set_time(world.record(&execution).dispute_deadline_unix_s + 1);
+    let before = world.lamports(&world.payer.key());
+    let close = world.close_execution(&execution);
+    let meta = world.must(&[close], &[]);
+    let rent: u64 = accounts.iter().map(|account| account.lamports).sum();
+    assert_eq!(world.lamports(&world.payer.key()), before + rent - meta.fee);
+    let event: ExecutionClosed = emitted(&meta);
+    assert_eq!(event.record, execution.record);
+    assert_eq!(event.record_data, accounts[0].data);
+    assert_eq!(event.dispute_data.as_ref(), Some(&accounts[1].data));
+    assert!(world.account(&dispute).is_none());
+}
+
+#[test]
+fn rent_goes_to_nobody_else() {
+    let mut world = World::new();
+    let execution = world.disputed();
+    assert_ok(world.resolve(&execution, false, 0));
+    world.set_time(world.record(&execution).dispute_deadline_unix_s + 1);
+    let stranger = world.stranger.key();
+    let elsewhere = world.addresses.dispute(&stranger);
+    type Accounts = agent_marketplace::accounts::CloseExecution;
+    let cases: Cases<Accounts> = vec![
+        (Box::new(move |a| a.rent_payer = stranger), E::WrongRentPayer),
+        (Box::new(move |a| a.dispute_rent_payer = stranger), E::WrongRentPayer),
+        (Box::new(move |a| a.dispute = elsewhere), E::WrongAddress),
+    ];
+    for (change, error) in cases {
+        let mut accounts = world.close_execution_accounts(&execution);
+        change(&mut accounts);
+        let close = build(&accounts, &instruction::CloseExecution {});
+        refused(&mut world, close, &[], error);
+    }
+}
+
+#[test]
+fn a_whole_call_costs_no_rent_in_the_end() {
+    let mut world = World::new();
+    let payer = world.payer.key();
+    let before = world.lamports(&payer);
+    let execution = world.new_execution();
+    let open = world.open_execution_with_grant(&execution);
+    let mut fees = world.must(&[open], &[&world.session.insecure_clone()]).fee;
+    let locked = world.lamports(&execution.record);
+    assert_eq!(world.lamports(&payer), before - fees - locked);
+    fees += assert_ok(world.complete(&execution)).fee;
+    assert!(fees <= 25_000, "base fees of {fees} lamports");
+    world.set_time(world.record(&execution).dispute_deadline_unix_s + 1);
+    let close = world.close_execution(&execution);
+    fees += world.must(&[close], &[]).fee;
+    assert_eq!(world.lamports(&payer), before - fees);
+}

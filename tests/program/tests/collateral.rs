@@ -1,0 +1,248 @@
+//! Collateral from deposit to withdrawal, and the end of a listing.
+
+use agent_marketplace::{event::AgentClosed, instruction, instructions as ix, state::*};
+use crtx_program_tests::{instructions::*, *};
+
+use MarketplaceError as E;
+
+/// A world whose agent is delisted, a second later.
+fn delisted() -> (World, Agent) {
+    let mut world = World::new();
+    let agent = world.agent.clone();
+    let delist = world.delist_agent(&agent);
+    world.must(&[delist], &[&agent.creator.keypair]);
+    world.set_time(START_UNIX_S + 1);
+    (world, agent)
+}
+
+#[test]
+fn a_price_in_a_higher_tier_needs_the_deposit_first() {
+    let mut world = World::new();
+    let agent = world.agent.clone();
+    let raise = world.update_listing(&agent, ix::UpdateListingArgs { price: Some(100_001), ..Default::default() });
+    refused(&mut world, raise.clone(), &[&agent.creator.keypair], E::CollateralTooLow);
+    let deposit = world.deposit_collateral(&agent, 40 * USDC);
+    world.must(&[deposit, raise], &[&agent.creator.keypair]);
+    assert_eq!(world.listing(&agent).collateral, 50 * USDC);
+    assert_eq!(world.balance(&world.addresses.collateral(&agent.address)), 50 * USDC);
+    assert_eq!(world.balance(&agent.creator.token), PURSE - 50 * USDC);
+}
+
+#[test]
+fn a_deposit_is_the_creators_own_and_goes_to_the_agents_own_vault() {
+    let mut world = World::new();
+    let agent = world.agent.clone();
+    let other = world.new_agent();
+    world.list(&other, world.list_args(&other));
+    let other_vault = world.addresses.collateral(&other.address);
+    let escrow = world.addresses.escrow(&agent.address);
+    let other_mint = world.new_key().pubkey();
+    world.put_mint(other_mint, 0);
+    let frozen = world.new_token_account(&agent.creator.key(), PURSE);
+    world.freeze(&frozen);
+    let stranger = world.stranger.clone();
+    type Accounts = agent_marketplace::accounts::DepositCollateral;
+    let cases: Cases<Accounts> = vec![
+        (Box::new(move |a| a.collateral_vault = other_vault), E::WrongCollateralVault),
+        (Box::new(move |a| a.collateral_vault = escrow), E::WrongCollateralVault),
+        (Box::new(move |a| a.usdc_mint = other_mint), E::WrongMint),
+        (Box::new(move |a| a.creator_token = stranger.token), E::TokenOwnerMismatch),
+        (Box::new(move |a| a.creator_token = frozen), E::TokenAccountUnusable),
+        (Box::new(|a| a.creator_token = a.agent), E::NotTokenAccount),
+        (Box::new(|a| a.token_program = PROGRAM_ID), E::WrongTokenProgram),
+    ];
+    let args = ix::DepositCollateralArgs { amount: 1 };
+    for (change, error) in cases {
+        let mut accounts = world.deposit_accounts(&agent);
+        change(&mut accounts);
+        let deposit = build(&accounts, &instruction::DepositCollateral { args: args.clone() });
+        refused(&mut world, deposit, &[&agent.creator.keypair], error);
+    }
+    let nothing = world.deposit_collateral(&agent, 0);
+    refused(&mut world, nothing, &[&agent.creator.keypair], E::AmountZero);
+    let stranger = world.stranger.clone();
+    let mut accounts = world.deposit_accounts(&agent);
+    (accounts.creator, accounts.creator_token) = (stranger.key(), stranger.token);
+    let deposit = build(&accounts, &instruction::DepositCollateral { args });
+    refused(&mut world, deposit, &[&stranger.keypair], E::NotCreator);
+}
+
+#[test]
+fn a_delisted_agent_is_off_the_market_for_good() {
+    let (mut world, agent) = delisted();
+    let creator = agent.creator.keypair.insecure_clone();
+    assert_eq!(world.listing(&agent).status(), Some(AgentStatus::Delisted));
+    for instruction in [
+        world.delist_agent(&agent),
+        world.set_agent_status(&agent, AgentStatus::Active),
+        world.update_listing(&agent, ix::UpdateListingArgs { price: Some(1), ..Default::default() }),
+        world.deposit_collateral(&agent, 1),
+    ] {
+        refused(&mut world, instruction, &[&creator], E::AgentDelisted);
+    }
+    let execution = world.new_execution();
+    assert_error_at(world.open(&execution), 0, E::AgentNotActive);
+}
+
+#[test]
+fn only_the_creator_delists_withdraws_and_closes() {
+    let (mut world, agent) = delisted();
+    let stranger = world.stranger.clone();
+    let mut withdraw = world.withdraw_accounts(&agent);
+    (withdraw.creator, withdraw.creator_token) = (stranger.key(), stranger.token);
+    let withdraw = build(&withdraw, &instruction::WithdrawCollateral {});
+    refused(&mut world, withdraw, &[&stranger.keypair], E::NotCreator);
+    let mut close = world.close_agent_accounts(&agent);
+    (close.creator, close.creator_token) = (stranger.key(), stranger.token);
+    let close = build(&close, &instruction::CloseAgent {});
+    refused(&mut world, close, &[&stranger.keypair], E::NotCreator);
+    let mut delist = world.delist_agent(&agent);
+    delist.accounts[0].pubkey = stranger.key();
+    refused(&mut world, delist, &[&stranger.keypair], E::NotCreator);
+}
+
+#[test]
+fn collateral_leaves_only_when_nobody_can_claim_it() {
+    let mut world = World::new();
+    let agent = world.agent.clone();
+    let creator = agent.creator.keypair.insecure_clone();
+    let withdraw = world.withdraw_collateral(&agent);
+    refused(&mut world, withdraw.clone(), &[&creator], E::AgentNotDelisted);
+    let close = world.close_agent(&agent);
+    refused(&mut world, close.clone(), &[&creator], E::AgentNotDelisted);
+
+    let (disputed, open) = (world.completed(), world.opened());
+    let delist = world.delist_agent(&agent);
+    world.must(&[delist], &[&creator]);
+    refused(&mut world, withdraw.clone(), &[&creator], E::ExecutionsOpen);
+    refused(&mut world, close.clone(), &[&creator], E::ExecutionsOpen);
+
+    assert_ok(world.complete(&open));
+    let dispute = world.open_dispute(&disputed);
+    world.must(&[dispute], &[&disputed.caller.keypair]);
+    let window_end = world.listing(&agent).last_dispute_deadline_unix_s;
+    world.set_time(window_end + 1_000);
+    refused(&mut world, withdraw.clone(), &[&creator], E::DisputesOpen);
+    refused(&mut world, close.clone(), &[&creator], E::DisputesOpen);
+
+    assert_ok(world.resolve(&disputed, true, 3 * USDC));
+    for (time, error) in [(window_end - 1, E::DisputeWindowRunning), (window_end, E::DisputeWindowRunning)] {
+        world.set_time(time);
+        refused(&mut world, withdraw.clone(), &[&creator], error);
+        refused(&mut world, close.clone(), &[&creator], error);
+    }
+    world.set_time(window_end + 1);
+    refused(&mut world, close.clone(), &[&creator], E::CollateralRemains);
+    let before = world.balance(&agent.creator.token);
+    world.must(std::slice::from_ref(&withdraw), &[&creator]);
+    assert_eq!(world.balance(&agent.creator.token), before + 7 * USDC, "minus the slash");
+    refused(&mut world, withdraw, &[&creator], E::NoCollateral);
+    world.must(&[close], &[&creator]);
+}
+
+#[test]
+fn a_withdrawal_goes_to_the_creators_account_and_comes_from_the_agents_vault() {
+    let (mut world, agent) = delisted();
+    let other = world.new_agent();
+    world.list(&other, world.list_args(&other));
+    let (other_vault, escrow) = (world.addresses.collateral(&other.address), world.addresses.escrow(&agent.address));
+    let other_mint = world.new_key().pubkey();
+    world.put_mint(other_mint, 0);
+    let other_mint_token = world.new_token_account_of(&other_mint, &agent.creator.key(), 0);
+    let frozen = world.new_token_account(&agent.creator.key(), 0);
+    world.freeze(&frozen);
+    let stranger_token = world.stranger.token;
+    let creator = agent.creator.keypair.insecure_clone();
+    type Accounts = agent_marketplace::accounts::WithdrawCollateral;
+    let cases: Cases<Accounts> = vec![
+        (Box::new(move |a| a.collateral_vault = other_vault), E::WrongCollateralVault),
+        (Box::new(move |a| a.collateral_vault = escrow), E::WrongCollateralVault),
+        (Box::new(move |a| a.usdc_mint = other_mint), E::WrongMint),
+        (Box::new(move |a| a.creator_token = other_mint_token), E::TokenMintMismatch),
+        (Box::new(move |a| a.creator_token = stranger_token), E::TokenOwnerMismatch),
+        (Box::new(move |a| a.creator_token = frozen), E::TokenAccountUnusable),
+        (Box::new(|a| a.token_program = PROGRAM_ID), E::WrongTokenProgram),
+    ];
+    for (change, error) in cases {
+        let mut accounts = world.withdraw_accounts(&agent);
+        change(&mut accounts);
+        let withdraw = build(&accounts, &instruction::WithdrawCollateral {});
+        refused(&mut world, withdraw, &[&creator], error);
+    }
+}
+
+#[test]
+fn closing_an_agent_returns_all_rent_and_sweeps_dust_to_the_creator() {
+    let (mut world, agent) = delisted();
+    let creator = agent.creator.clone();
+    let (escrow, vault) = (world.addresses.escrow(&agent.address), world.addresses.collateral(&agent.address));
+    world.dust(&escrow, 11);
+    world.dust(&vault, 22);
+    let rent: u64 = [agent.address, escrow, vault].iter().map(|address| world.lamports(address)).sum();
+    let (lamports, listing) = (world.lamports(&creator.key()), world.account(&agent.address).expect("listed"));
+    let withdraw = world.withdraw_collateral(&agent);
+    world.must(&[withdraw], &[&creator.keypair]);
+    let close = world.close_agent(&agent);
+    let meta = world.must(&[close], &[&creator.keypair]);
+    assert_eq!(world.lamports(&creator.key()), lamports + rent);
+    assert_eq!(world.balance(&creator.token), PURSE + 33);
+    for address in [agent.address, escrow, vault] {
+        assert!(world.account(&address).is_none());
+    }
+    let event: AgentClosed = emitted(&meta);
+    assert_eq!((event.agent, event.agent_data.len()), (agent.address, listing.data.len()));
+}
+
+#[test]
+fn an_agent_closes_with_its_own_accounts_alone() {
+    let (mut world, agent) = delisted();
+    let creator = agent.creator.keypair.insecure_clone();
+    let withdraw = world.withdraw_collateral(&agent);
+    world.must(&[withdraw], &[&creator]);
+    let other = world.new_agent();
+    world.list(&other, world.list_args(&other));
+    let (other_escrow, other_vault) =
+        (world.addresses.escrow(&other.address), world.addresses.collateral(&other.address));
+    let other_mint = world.new_key().pubkey();
+    world.put_mint(other_mint, 0);
+    let stranger_token = world.stranger.token;
+    type Accounts = agent_marketplace::accounts::CloseAgent;
+    let cases: Cases<Accounts> = vec![
+        (Box::new(move |a| a.escrow = other_escrow), E::WrongEscrow),
+        (Box::new(|a| a.escrow = a.collateral_vault), E::WrongEscrow),
+        (Box::new(move |a| a.collateral_vault = other_vault), E::WrongCollateralVault),
+        (Box::new(move |a| a.usdc_mint = other_mint), E::WrongMint),
+        (Box::new(move |a| a.creator_token = stranger_token), E::TokenOwnerMismatch),
+        (Box::new(|a| a.token_program = PROGRAM_ID), E::WrongTokenProgram),
+    ];
+    for (change, error) in cases {
+        let mut accounts = world.close_agent_accounts(&agent);
+        change(&mut accounts);
+        let close = build(&accounts, &instruction::CloseAgent {});
+        refused(&mut world, close, &[&creator], error);
+    }
+}
+
+#[test]
+fn an_agent_listed_again_continues_above_its_earlier_revisions() {
+    let (mut world, agent) = delisted();
+    let withdraw = world.withdraw_collateral(&agent);
+    world.must(&[withdraw], &[&agent.creator.keypair]);
+    let last = world.listing(&agent).revision;
+    let close = world.close_agent(&agent);
+    world.must(&[close], &[&agent.creator.keypair]);
+    world.list(&agent, world.list_args(&agent));
+    assert!(world.listing(&agent).revision > last);
+}
+
+#[test]
+fn an_agent_is_not_closed_in_the_second_it_was_listed_in() {
+    let (mut world, agent) = delisted();
+    world.set_time(START_UNIX_S);
+    let withdraw = world.withdraw_collateral(&agent);
+    world.must(&[withdraw], &[&agent.creator.keypair]);
+    let close = world.close_agent(&agent);
+    refused(&mut world, close.clone(), &[&agent.creator.keypair], E::ListedThisSecond);
+    world.set_time(START_UNIX_S + 1);
+    world.must(&[close], &[&agent.creator.keypair]);
+}

@@ -1,0 +1,354 @@
+//! Disputes from claim to slash, rejection or expiry.
+
+use agent_marketplace::{instruction, instructions as ix, state::*};
+use crtx_program_tests::{instructions::*, *};
+
+use MarketplaceError as E;
+
+#[test]
+fn a_caller_disputes_with_evidence() {
+    let mut world = World::new();
+    let execution = world.disputed();
+    assert_eq!(world.status(&execution), ExecutionStatus::Disputed);
+    let dispute = world.dispute(&execution);
+    assert_eq!(dispute.outcome(), Some(DisputeOutcome::Open));
+    assert_eq!((dispute.execution, dispute.agent), (execution.record, world.agent.address));
+    assert_eq!((dispute.raised_by, dispute.rent_payer), (world.caller.key(), world.payer.key()));
+    assert_eq!((dispute.evidence_hash, dispute.evidence_uri()), ([0x44; 32], Some("https://example.com/evidence")));
+    let listing = world.listing(&world.agent);
+    assert_eq!((listing.open_disputes, listing.disputed_executions), (1, 1));
+}
+
+#[test]
+fn disputes_that_make_no_sense_are_refused() {
+    let mut world = World::new();
+    let execution = world.completed();
+    let caller = execution.caller.keypair.insecure_clone();
+    let stranger = world.stranger.clone();
+    let mut accounts = world.dispute_accounts(&execution);
+    accounts.caller = stranger.key();
+    let by_stranger = build(&accounts, &instruction::OpenDispute { args: dispute_args() });
+    refused(&mut world, by_stranger, &[&stranger.keypair], E::NotCaller);
+
+    let uri = |uri: &str| ix::OpenDisputeArgs { evidence_uri: uri.to_owned(), ..dispute_args() };
+    for (args, error) in [
+        (ix::OpenDisputeArgs { evidence_hash: [0; 32], ..dispute_args() }, E::EvidenceMissing),
+        (uri(&"x".repeat(129)), E::EvidenceUriInvalid),
+        (uri("a b"), E::EvidenceUriInvalid),
+    ] {
+        let dispute = build(&world.dispute_accounts(&execution), &instruction::OpenDispute { args });
+        refused(&mut world, dispute, &[&caller], error);
+    }
+    let other = world.new_agent();
+    world.list(&other, world.list_args(&other));
+    let elsewhere = world.addresses.dispute(&other.address);
+    type Accounts = agent_marketplace::accounts::OpenDispute;
+    let cases: Cases<Accounts> = vec![
+        (Box::new(move |a| a.agent = other.address), E::WrongAgent),
+        (Box::new(move |a| a.dispute = elsewhere), E::WrongAddress),
+        (Box::new(|a| a.system_program = PROGRAM_ID), E::WrongSystemProgram),
+    ];
+    for (change, error) in cases {
+        let mut accounts = world.dispute_accounts(&execution);
+        change(&mut accounts);
+        let dispute = build(&accounts, &instruction::OpenDispute { args: dispute_args() });
+        refused(&mut world, dispute, &[&caller], error);
+    }
+    // An empty URI is fine: the hash is what counts.
+    let dispute = build(&world.dispute_accounts(&execution), &instruction::OpenDispute { args: uri("") });
+    world.must(&[dispute], &[&caller]);
+}
+
+#[test]
+fn only_a_completed_execution_is_disputed_and_only_once() {
+    let mut world = World::new();
+    let caller = world.caller.keypair.insecure_clone();
+    let open = world.opened();
+    let failed = world.opened();
+    assert_ok(world.fail(&failed));
+    let (disputed, rejected, upheld) = (world.disputed(), world.disputed(), world.disputed());
+    assert_ok(world.resolve(&rejected, false, 0));
+    assert_ok(world.resolve(&upheld, true, 0));
+    for execution in [open, failed, disputed, rejected, upheld] {
+        let dispute = world.open_dispute(&execution);
+        refused(&mut world, dispute, &[&caller], E::NotDisputable);
+    }
+}
+
+#[test]
+fn a_dispute_is_raised_until_the_last_second_of_the_window() {
+    for (offset, raised) in [(-1, true), (0, true), (1, false)] {
+        let mut world = World::new();
+        let execution = world.completed();
+        world.set_time(world.record(&execution).dispute_deadline_unix_s + offset);
+        let dispute = world.open_dispute(&execution);
+        let caller = execution.caller.keypair.insecure_clone();
+        if raised {
+            world.must(&[dispute], &[&caller]);
+        } else {
+            refused(&mut world, dispute, &[&caller], E::DisputeWindowOver);
+        }
+    }
+}
+
+#[test]
+fn a_prefunded_dispute_address_does_not_block_the_dispute() {
+    let mut world = World::new();
+    let execution = world.completed();
+    let address = world.addresses.dispute(&execution.record);
+    world.svm.airdrop(&address, 5_000_000).expect("an airdrop");
+    let dispute = world.open_dispute(&execution);
+    world.must(&[dispute], &[&execution.caller.keypair]);
+    assert_eq!(world.outcome(&execution), DisputeOutcome::Open);
+}
+
+#[test]
+fn a_rejected_dispute_leaves_the_execution_completed_and_moves_nothing() {
+    let mut world = World::new();
+    let execution = world.disputed();
+    let balances = world.token_balances();
+    assert_ok(world.resolve(&execution, false, 0));
+    assert_eq!(world.token_balances(), balances);
+    assert_eq!(world.status(&execution), ExecutionStatus::Completed);
+    assert_eq!(world.outcome(&execution), DisputeOutcome::Rejected);
+    let listing = world.listing(&world.agent);
+    assert_eq!((listing.open_disputes, listing.disputed_executions, listing.successful_executions), (0, 1, 1));
+}
+
+#[test]
+fn an_upheld_dispute_compensates_the_caller_first_and_the_treasury_after() {
+    for (slash, compensation) in [(PRICE - 1, PRICE - 1), (PRICE, PRICE), (PRICE + 7, PRICE), (COLLATERAL, PRICE)] {
+        let mut world = World::new();
+        let execution = world.disputed();
+        let (caller, treasury) = (world.balance(&world.caller.token), world.balance(&world.treasury.token));
+        assert_ok(world.resolve(&execution, true, slash));
+        assert_eq!(world.balance(&world.caller.token), caller + compensation);
+        assert_eq!(world.balance(&world.treasury.token), treasury + slash - compensation);
+        assert_eq!(world.status(&execution), ExecutionStatus::Overturned);
+        let dispute = world.dispute(&execution);
+        assert_eq!((dispute.slash_amount, dispute.compensation), (slash, compensation));
+        assert_eq!(dispute.outcome(), Some(DisputeOutcome::Upheld));
+        let listing = world.listing(&world.agent);
+        assert_eq!((listing.collateral, listing.slashed_total), (COLLATERAL - slash, slash));
+        assert_eq!((listing.successful_executions, listing.completed_executions), (0, 1));
+        assert_eq!(listing.status(), Some(AgentStatus::Paused), "below its tier");
+    }
+}
+
+#[test]
+fn an_agent_that_keeps_its_tier_stays_active() {
+    let mut world = World::new();
+    let agent = world.agent.clone();
+    let deposit = world.deposit_collateral(&agent, PRICE);
+    world.must(&[deposit], &[&agent.creator.keypair]);
+    let execution = world.disputed();
+    assert_ok(world.resolve(&execution, true, PRICE));
+    assert_eq!(world.listing(&agent).status(), Some(AgentStatus::Active));
+}
+
+#[test]
+fn a_slashed_agent_comes_back_after_topping_up() {
+    let mut world = World::new();
+    let agent = world.agent.clone();
+    let execution = world.disputed();
+    assert_ok(world.resolve(&execution, true, 1));
+    let activate = world.set_agent_status(&agent, AgentStatus::Active);
+    refused(&mut world, activate.clone(), &[&agent.creator.keypair], E::CollateralTooLow);
+    let deposit = world.deposit_collateral(&agent, 1);
+    world.must(&[deposit, activate], &[&agent.creator.keypair]);
+    assert_eq!(world.listing(&agent).status(), Some(AgentStatus::Active));
+}
+
+#[test]
+fn a_slash_on_a_delisted_agent_leaves_it_delisted() {
+    let mut world = World::new();
+    let agent = world.agent.clone();
+    let execution = world.disputed();
+    let delist = world.delist_agent(&agent);
+    world.must(&[delist], &[&agent.creator.keypair]);
+    assert_ok(world.resolve(&execution, true, COLLATERAL));
+    let listing = world.listing(&agent);
+    assert_eq!((listing.status(), listing.collateral), (Some(AgentStatus::Delisted), 0));
+}
+
+#[test]
+fn decisions_that_make_no_sense_are_refused() {
+    let mut world = World::new();
+    let execution = world.disputed();
+    let resolver = world.resolver.keypair.insecure_clone();
+    let above = world.resolve_dispute(&execution, true, COLLATERAL + 1);
+    refused(&mut world, above, &[&resolver], E::SlashAboveCollateral);
+    let without_cause = world.resolve_dispute(&execution, false, 1);
+    refused(&mut world, without_cause, &[&resolver], E::SlashWithoutCause);
+    let args = ix::ResolveDisputeArgs { upheld: true, slash: 1, resolution_hash: [0; 32] };
+    let unreasoned = build(&world.resolve_accounts(&execution), &instruction::ResolveDispute { args });
+    refused(&mut world, unreasoned, &[&resolver], E::ResolutionMissing);
+    for who in [world.stranger.clone(), world.admin.clone(), world.caller.clone(), world.agent.creator.clone()] {
+        let mut accounts = world.resolve_accounts(&execution);
+        accounts.resolver = who.key();
+        let args = ix::ResolveDisputeArgs { upheld: true, slash: 1, resolution_hash: [1; 32] };
+        let resolve = build(&accounts, &instruction::ResolveDispute { args });
+        refused(&mut world, resolve, &[&who.keypair], E::NotResolver);
+    }
+    assert_ok(world.resolve(&execution, true, 1));
+    let again = world.resolve_dispute(&execution, true, 1);
+    refused(&mut world, again, &[&resolver], E::DisputeNotOpen);
+}
+
+#[test]
+fn a_decision_with_wrong_accounts_is_refused() {
+    let mut world = World::new();
+    let execution = world.disputed();
+    let second = world.disputed();
+    let other = world.new_agent();
+    world.list(&other, world.list_args(&other));
+    let other_mint = world.new_key().pubkey();
+    world.put_mint(other_mint, 0);
+    let (other_vault, escrow) =
+        (world.addresses.collateral(&other.address), world.addresses.escrow(&world.agent.address));
+    let second_dispute = world.addresses.dispute(&second.record);
+    // Decided, so that it does not hold up a slash above the amount paid.
+    assert_ok(world.resolve(&second, false, 0));
+    let (stranger_token, caller) = (world.stranger.token, world.caller.key());
+    let frozen = world.new_token_account(&caller, 0);
+    world.freeze(&frozen);
+    let treasury = world.treasury.key();
+    let frozen_treasury = world.new_token_account(&treasury, 0);
+    world.freeze(&frozen_treasury);
+    type Accounts = agent_marketplace::accounts::ResolveDispute;
+    let cases: Cases<Accounts> = vec![
+        (Box::new(move |a| a.dispute = second_dispute), E::WrongDispute),
+        (Box::new(move |a| a.agent = other.address), E::WrongAgent),
+        (Box::new(move |a| a.collateral_vault = other_vault), E::WrongCollateralVault),
+        (Box::new(move |a| a.collateral_vault = escrow), E::WrongCollateralVault),
+        (Box::new(move |a| a.usdc_mint = other_mint), E::WrongMint),
+        (Box::new(move |a| a.caller_token = stranger_token), E::TokenOwnerMismatch),
+        (Box::new(move |a| a.caller_token = frozen), E::TokenAccountUnusable),
+        (Box::new(move |a| a.treasury_token = stranger_token), E::TokenOwnerMismatch),
+        (Box::new(move |a| a.treasury_token = frozen_treasury), E::TokenAccountUnusable),
+        (Box::new(|a| a.token_program = PROGRAM_ID), E::WrongTokenProgram),
+    ];
+    let resolver = world.resolver.keypair.insecure_clone();
+    for (change, error) in cases {
+        let mut accounts = world.resolve_accounts(&execution);
+        change(&mut accounts);
+        let args = ix::ResolveDisputeArgs { upheld: true, slash: PRICE + 1, resolution_hash: [1; 32] };
+        let resolve = build(&accounts, &instruction::ResolveDispute { args });
+        refused(&mut world, resolve, &[&resolver], error);
+    }
+}
+
+#[test]
+fn nobody_holds_up_a_decision_with_an_account_that_gets_nothing() {
+    let mut world = World::new();
+    let (rejected, upheld) = (world.disputed(), world.disputed());
+    let (caller, treasury) = (world.caller.token, world.treasury.token);
+    world.freeze(&caller);
+    world.freeze(&treasury);
+    assert_ok(world.resolve(&rejected, false, 0));
+    assert_ok(world.resolve(&upheld, true, 0));
+}
+
+#[test]
+fn a_slash_above_the_amount_paid_waits_for_the_agents_other_disputes() {
+    let mut world = World::new();
+    let (first, second) = (world.disputed(), world.disputed());
+    let resolver = world.resolver.keypair.insecure_clone();
+    let penalty = world.resolve_dispute(&first, true, PRICE + 1);
+    refused(&mut world, penalty, &[&resolver], E::PenaltyBeforeOtherClaims);
+    let caller = world.balance(&world.caller.token);
+    assert_ok(world.resolve(&first, true, PRICE));
+    assert_ok(world.resolve(&second, true, COLLATERAL - PRICE));
+    assert_eq!(world.balance(&world.caller.token), caller + 2 * PRICE, "nobody was starved");
+    assert_eq!(world.listing(&world.agent).collateral, 0);
+}
+
+#[test]
+fn a_slash_above_the_amount_paid_takes_a_resolver_who_was_in_office_when_the_dispute_was_raised() {
+    let mut world = World::new();
+    let successor = world.stranger.clone();
+    let earlier = world.disputed();
+    let announce = world.announce_roles(Some(successor.key()), None);
+    world.must(&[announce], &[&world.admin.keypair.insecure_clone()]);
+    world.set_time(world.config().roles_apply_from_unix_s);
+    let apply = world.apply_roles();
+    world.must(&[apply], &[]);
+    world.resolver = successor.clone();
+    let penalty = world.resolve_dispute(&earlier, true, PRICE + 1);
+    refused(&mut world, penalty, &[&successor.keypair], E::PenaltyByLaterResolver);
+    assert_ok(world.resolve(&earlier, true, PRICE));
+    // Raised in the very second of the appointment: the new resolver's own.
+    let agent = world.agent.clone();
+    let top_up = [world.deposit_collateral(&agent, PRICE), world.set_agent_status(&agent, AgentStatus::Active)];
+    world.must(&top_up, &[&agent.creator.keypair]);
+    let later = world.disputed();
+    assert_ok(world.resolve(&later, true, COLLATERAL));
+}
+
+#[test]
+fn a_dispute_that_nobody_decides_expires_after_thirty_days() {
+    for (offset, expires) in [(-1, false), (0, false), (1, true)] {
+        let mut world = World::new();
+        let execution = world.disputed();
+        let balances = world.token_balances();
+        world.set_time(START_UNIX_S + 30 * 86_400 + offset);
+        let expire = world.expire_dispute(&execution);
+        if !expires {
+            refused(&mut world, expire, &[], E::DisputeStillDecidable);
+            assert_ok(world.resolve(&execution, true, PRICE));
+            continue;
+        }
+        world.must(&[expire], &[]);
+        assert_eq!(world.token_balances(), balances);
+        assert_eq!(world.status(&execution), ExecutionStatus::Completed);
+        let dispute = world.dispute(&execution);
+        assert_eq!(dispute.outcome(), Some(DisputeOutcome::Expired));
+        assert_eq!((dispute.resolved_at_unix_s, dispute.resolution_hash), (world.now(), [0; 32]));
+        let listing = world.listing(&world.agent);
+        assert_eq!((listing.open_disputes, listing.disputed_executions, listing.successful_executions), (0, 1, 1));
+    }
+}
+
+#[test]
+fn an_expired_dispute_is_over_for_good_and_frees_the_collateral() {
+    let mut world = World::new();
+    let agent = world.agent.clone();
+    let execution = world.disputed();
+    let delist = world.delist_agent(&agent);
+    world.must(&[delist], &[&agent.creator.keypair]);
+    world.set_time(START_UNIX_S + Dispute::LIMIT_S + 1);
+    let expire = world.expire_dispute(&execution);
+    world.must(std::slice::from_ref(&expire), &[]);
+    refused(&mut world, expire, &[], E::DisputeNotOpen);
+    let resolve = world.resolve_dispute(&execution, true, PRICE);
+    let resolver = world.resolver.keypair.insecure_clone();
+    refused(&mut world, resolve, &[&resolver], E::DisputeNotOpen);
+    let again = world.open_dispute(&execution);
+    refused(&mut world, again, &[&execution.caller.keypair], E::NotDisputable);
+    let (withdraw, close) = (world.withdraw_collateral(&agent), world.close_execution(&execution));
+    world.must(&[withdraw, close], &[&agent.creator.keypair]);
+}
+
+#[test]
+fn an_expiry_with_accounts_that_do_not_belong_together_is_refused() {
+    let mut world = World::new();
+    let execution = world.disputed();
+    let other_dispute = {
+        let other = world.disputed();
+        world.addresses.dispute(&other.record)
+    };
+    let other = world.new_agent();
+    world.list(&other, world.list_args(&other));
+    world.set_time(START_UNIX_S + Dispute::LIMIT_S + 1);
+    type Accounts = agent_marketplace::accounts::ExpireDispute;
+    let cases: Cases<Accounts> = vec![
+        (Box::new(move |a| a.agent = other.address), E::WrongAgent),
+        (Box::new(move |a| a.dispute = other_dispute), E::WrongDispute),
+    ];
+    for (change, error) in cases {
+        let mut accounts = world.expire_dispute_accounts(&execution);
+        change(&mut accounts);
+        let expire = build(&accounts, &instruction::ExpireDispute {});
+        refused(&mut world, expire, &[], error);
+    }
+}
