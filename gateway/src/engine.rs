@@ -506,7 +506,8 @@ impl Parts {
             delivered.execution_time_ms = since_first.max(delivered.execution_time_ms);
         }
         // The program refuses times that the execution cannot have taken.
-        delivered.execution_time_ms = delivered.execution_time_ms.min(longest_time_ms(work.record()?));
+        let longest_ms = work.record()?.longest_execution_time_ms().unwrap_or(0);
+        delivered.execution_time_ms = delivered.execution_time_ms.min(longest_ms);
         let content = self.content.put(delivered.result.clone());
         let (stored, row) = tokio::join!(content, self.executions.result_stored(work.lease, &delivered));
         row?;
@@ -760,12 +761,6 @@ fn settled_elsewhere() -> Failure {
             .to_owned(),
         ..failed("")
     }
-}
-
-/// The program takes no execution time beyond the time the execution had.
-fn longest_time_ms(record: &ExecutionRecord) -> u64 {
-    let seconds = record.deadline_unix_s.saturating_sub(record.opened_at_unix_s);
-    u64::try_from(seconds).unwrap_or(0).saturating_mul(1_000)
 }
 
 /// The money has moved and the row says so: what could not be seen of it yet changes nothing.

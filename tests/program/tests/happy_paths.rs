@@ -1,6 +1,6 @@
 //! What the program is for: every instruction of the paid call, done right, exact to the base unit.
 
-use agent_marketplace::{event::AgentListed, instructions as ix, state::*};
+use agent_marketplace::{event::AgentListed, instruction, instructions as ix, state::*};
 use crtx_program_tests::{instructions::*, *};
 
 #[test]
@@ -274,6 +274,24 @@ fn anybody_refunds_after_the_deadline() {
     assert_eq!(world.record(&execution).failure_reason(), Some(FailureReason::Expired));
     assert_eq!(world.balance(&world.caller.token), PURSE);
     assert_eq!(world.grant().spent, PRICE, "a refund does not renew the cap");
+}
+
+/// Found by the state machine: whole seconds made the time of a short call shorter than it was.
+#[test]
+fn a_call_that_took_until_the_end_of_its_last_second_settles() {
+    let mut world = World::new();
+    let agent = world.agent.clone();
+    let short = world.update_listing(&agent, ix::UpdateListingArgs { timeout_seconds: Some(1), ..Default::default() });
+    let without_grace = world.update_config(ix::UpdateConfigArgs { settle_grace_s: Some(0), ..Default::default() });
+    let admin = world.admin.keypair.insecure_clone();
+    world.must(&[short, without_grace], &[&agent.creator.keypair, &admin]);
+    let execution = world.opened();
+    world.set_time(START_UNIX_S + 1);
+    let args = ix::CompleteExecutionArgs { execution_time_ms: 1_999, ..complete_args() };
+    let settle = build(&world.complete_accounts(&execution), &instruction::CompleteExecution { args });
+    let proof = world.proof(&execution).instruction();
+    assert_ok(world.send(&[proof, settle], &[&world.gateway.keypair.insecure_clone()]));
+    assert_eq!(world.record(&execution).execution_time_ms, 1_999);
 }
 
 #[test]

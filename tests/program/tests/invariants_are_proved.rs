@@ -8,6 +8,16 @@ fn read(path: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// A test program of one file or of several.
+fn source_of(test_program: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(test_program);
+    if folder.is_dir() {
+        read(&format!("tests/{test_program}/main.rs"))
+    } else {
+        read(&format!("tests/{test_program}.rs"))
+    }
+}
+
 /// Id and `file::test` names of each row.
 fn rows() -> Vec<(String, Vec<(String, String)>)> {
     let text = read("../../docs/INVARIANTS.md");
@@ -30,7 +40,7 @@ fn every_named_test_exists() {
     for (id, proofs) in rows {
         assert!(!proofs.is_empty(), "{id} names no test");
         for (file, test) in proofs {
-            let source = read(&format!("tests/{file}.rs"));
+            let source = source_of(&file);
             let declared = source.contains(&format!("fn {test}("));
             assert!(declared, "{id}: {file}::{test} does not exist");
         }

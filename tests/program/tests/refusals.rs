@@ -802,7 +802,7 @@ fn a_settlement_with_wrong_accounts_is_refused() {
 fn a_time_longer_than_the_execution_had_is_refused() {
     let mut world = World::new();
     let execution = world.opened();
-    let had_ms = (u64::from(TIMEOUT_S) + 120) * 1_000;
+    let had_ms = (u64::from(TIMEOUT_S) + 120 + 1) * 1_000;
     let gateway = world.gateway.keypair.insecure_clone();
     let proof = world.proof(&execution).instruction();
     for (execution_time_ms, settles) in [(u64::MAX, false), (had_ms + 1, false), (had_ms, true)] {

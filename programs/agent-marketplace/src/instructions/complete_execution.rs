@@ -14,9 +14,6 @@ use crate::{
     token,
 };
 
-/// Milliseconds in a second.
-const MS_PER_S: i64 = 1_000;
-
 #[derive(AnchorSerialize, AnchorDeserialize, Clone, Debug)]
 pub struct CompleteExecutionArgs {
     /// SHA-256 of the result; its text form is what the creator signed.
@@ -121,9 +118,8 @@ impl<'info> CompleteExecution<'info> {
 /// report can push the sum out of its range and block later settlements.
 #[inline(always)]
 fn check_execution_time(execution_time_ms: u64, record: &ExecutionRecord) -> Result<()> {
-    let had_ms = record.deadline_unix_s.checked_sub(record.opened_at_unix_s).and_then(|s| s.checked_mul(MS_PER_S));
-    let had_ms = had_ms.and_then(|ms| u64::try_from(ms).ok()).or_refuse(MarketplaceError::OutOfRange)?;
-    ensure(execution_time_ms <= had_ms, MarketplaceError::ExecutionTimeImplausible)
+    let longest_ms = record.longest_execution_time_ms().or_refuse(MarketplaceError::OutOfRange)?;
+    ensure(execution_time_ms <= longest_ms, MarketplaceError::ExecutionTimeImplausible)
 }
 
 /// Specification (1.3, 3.1, 4.7):

@@ -115,6 +115,13 @@ impl ExecutionRecord {
         }
     }
 
+    /// Most milliseconds that can lie between opening and settlement. The chain counts whole seconds, and the
+    /// deadline's second belongs to the execution up to its end. `None` if the stored times are out of range.
+    pub fn longest_execution_time_ms(&self) -> Option<u64> {
+        let seconds = self.deadline_unix_s.checked_sub(self.opened_at_unix_s)?.checked_add(1)?;
+        u64::try_from(seconds).ok()?.checked_mul(1_000)
+    }
+
     /// Tokens used, if the creator's service reported them.
     pub fn reported_tokens(&self) -> Option<u64> {
         (self.tokens_reported == 1).then_some(self.tokens_used)
