@@ -2,7 +2,7 @@
 
 use agent_marketplace::{
     ed25519_gate::{DATA_LEN, ED25519_PROGRAM_ID, HEADER},
-    state::{ExecutionRecord, ExecutionStatus},
+    state::{ExecutionRecord, ExecutionStatus, FailureReason},
 };
 use crtx_protocol::{
     address::Addresses,
@@ -14,7 +14,11 @@ use crtx_protocol::{
 use serde::Serialize;
 use solana_pubkey::Pubkey;
 
-use super::evidence::{Evidence, Settlement};
+use super::{
+    ending::{Ending, Payees},
+    evidence::Evidence,
+    transactions::TokenChange,
+};
 
 /// One line of the report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -28,28 +32,68 @@ pub struct Check {
 type Finding = Result<String, String>;
 type Checker = fn(&Evidence) -> Finding;
 
-/// All checks, in the order of a reader's questions.
+/// What became of the money, by the chain's record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// Creator and treasury were paid.
+    Paid,
+    /// The caller got everything back, out of escrow.
+    Refunded,
+    /// Creator and treasury were paid, and a dispute was upheld.
+    Overturned,
+}
+
+impl Outcome {
+    /// `None` while the execution is open, or if its record is not to be had.
+    pub fn of(evidence: &Evidence) -> Option<Self> {
+        match evidence.record.as_ref().ok()?.status()? {
+            ExecutionStatus::Open => None,
+            ExecutionStatus::Completed | ExecutionStatus::Disputed => Some(Self::Paid),
+            ExecutionStatus::Failed | ExecutionStatus::Expired => Some(Self::Refunded),
+            ExecutionStatus::Overturned => Some(Self::Overturned),
+        }
+    }
+}
+
+/// Of an execution with a result, in the order of a reader's questions.
+const RESULT: [(&str, Checker); 16] = [
+    ("content", content_has_the_hash),
+    ("result", result_is_the_content),
+    ("address", address_is_the_hash),
+    ("record", record_is_the_programs),
+    ("identity", record_is_of_this_execution),
+    ("status", record_is_completed),
+    ("commitment", record_commits_to_the_hash),
+    ("settlement", settlement_is_there),
+    ("gate", proof_has_the_canonical_shape),
+    ("message", proof_is_about_the_hash),
+    ("key", proof_is_of_the_records_key),
+    ("signature", signature_verifies),
+    ("listing", key_is_the_listings),
+    ("split", parts_make_the_whole),
+    ("payment", tokens_moved_as_recorded),
+    ("amounts", stated_amounts_are_the_chains),
+];
+
+/// Of an execution that was refunded.
+const REFUND: [(&str, Checker); 6] = [
+    ("record", record_is_the_programs),
+    ("identity", record_is_of_this_execution),
+    ("status", record_is_refunded),
+    ("settlement", settlement_is_there),
+    ("payment", refund_moved_as_recorded),
+    ("amounts", nothing_is_stated_as_paid),
+];
+
+/// All checks that apply.
 pub fn run(evidence: &Evidence) -> Vec<Check> {
-    let checks: [(&'static str, Checker); 16] = [
-        ("content", content_has_the_hash),
-        ("result", result_is_the_content),
-        ("address", address_is_the_hash),
-        ("record", record_is_the_programs),
-        ("identity", record_is_of_this_execution),
-        ("status", record_is_completed),
-        ("commitment", record_commits_to_the_hash),
-        ("settlement", settlement_is_there),
-        ("gate", proof_has_the_canonical_shape),
-        ("message", proof_is_about_the_hash),
-        ("key", proof_is_of_the_records_key),
-        ("signature", signature_verifies),
-        ("listing", key_is_the_listings),
-        ("split", parts_make_the_whole),
-        ("payment", tokens_moved_as_recorded),
-        ("amounts", stated_amounts_are_the_chains),
-    ];
+    let checks: &[(&'static str, Checker)] = match Outcome::of(evidence) {
+        Some(Outcome::Refunded) => &REFUND,
+        _ => &RESULT,
+    };
     checks
-        .into_iter()
+        .iter()
         .map(|(name, check)| match check(evidence) {
             Ok(detail) => Check { name, ok: true, detail },
             Err(detail) => Check { name, ok: false, detail },
@@ -66,8 +110,8 @@ fn record(evidence: &Evidence) -> Result<&ExecutionRecord, String> {
     evidence.record.as_ref().map_err(|problem| format!("not checked: {problem}"))
 }
 
-fn settlement(evidence: &Evidence) -> Result<&Settlement, String> {
-    evidence.settlement.as_ref().map_err(|problem| format!("not checked: {problem}"))
+fn ending(evidence: &Evidence) -> Result<&Ending, String> {
+    evidence.ending.as_ref().map_err(|problem| format!("not checked: {problem}"))
 }
 
 fn content_has_the_hash(evidence: &Evidence) -> Finding {
@@ -99,7 +143,11 @@ fn address_is_the_hash(evidence: &Evidence) -> Finding {
 
 fn record_is_the_programs(evidence: &Evidence) -> Finding {
     evidence.record.as_ref().map_err(Clone::clone)?;
-    Ok(format!("{} belongs to program {}", evidence.record_address, evidence.program_id))
+    let (address, program_id) = (evidence.record_address, evidence.program_id);
+    Ok(match &evidence.closed_by {
+        None => format!("{address} belongs to program {program_id}"),
+        Some(by) => format!("{address} belonged to program {program_id}, which told its content when {by} closed it"),
+    })
 }
 
 fn record_is_of_this_execution(evidence: &Evidence) -> Finding {
@@ -123,6 +171,9 @@ fn record_is_completed(evidence: &Evidence) -> Finding {
     match record.status() {
         Some(ExecutionStatus::Completed) if stated == "completed" => Ok("completed".to_owned()),
         Some(ExecutionStatus::Disputed) if stated == "disputed" => Ok("completed, and disputed since".to_owned()),
+        Some(ExecutionStatus::Overturned) if stated == "failed" => {
+            Ok("completed, and overturned by an upheld dispute since".to_owned())
+        }
         Some(status) => Err(format!("the chain says {status:?}, the record states {stated}")),
         None => Err(format!("unknown status {}", record.status)),
     }
@@ -137,14 +188,18 @@ fn record_commits_to_the_hash(evidence: &Evidence) -> Finding {
 }
 
 fn settlement_is_there(evidence: &Evidence) -> Finding {
-    let settlement = evidence.settlement.as_ref().map_err(Clone::clone)?;
-    Ok(format!("transaction {} completed the record", settlement.signature))
+    let ending = evidence.ending.as_ref().map_err(Clone::clone)?;
+    let did = match ending.payees {
+        Payees::Settled { .. } => "completed",
+        Payees::Refunded { .. } => "refunded",
+    };
+    Ok(format!("transaction {} {did} the execution", ending.transaction.signature))
 }
 
 /// The data of the Ed25519 instruction directly before the completion.
 fn proof(evidence: &Evidence) -> Result<&[u8; DATA_LEN], String> {
-    let settlement = settlement(evidence)?;
-    let before = settlement.complete_at.checked_sub(1).and_then(|at| settlement.instructions.get(at));
+    let ending = ending(evidence)?;
+    let before = ending.at.checked_sub(1).and_then(|at| ending.transaction.instructions.get(at));
     let proof = before.ok_or("nothing stands before the completion")?;
     if proof.program_id != ED25519_PROGRAM_ID {
         return Err(format!("before the completion stands an instruction of {}", proof.program_id));
@@ -223,33 +278,50 @@ fn parts_make_the_whole(evidence: &Evidence) -> Finding {
     })
 }
 
-/// The payees are those that the settling instruction names: the program saw to it that the second was the
-/// treasury's of that day, which need not be today's.
-fn tokens_moved_as_recorded(evidence: &Evidence) -> Finding {
-    let (record, settlement) = (record(evidence)?, settlement(evidence)?);
-    let config = evidence.config.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
-    let listing = evidence.listing.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
-    let payees = settlement.payees().ok_or("the settling instruction names too few accounts")?;
-    let (creator, platform) = (i128::from(record.creator_amount), i128::from(record.platform_amount));
-    let escrow = Addresses::new(evidence.program_id).escrow(&record.agent);
-    let mut due = vec![(escrow, i128::from(record.amount).saturating_neg()), (payees.creator, creator)];
-    match due.iter_mut().find(|(account, _)| *account == payees.treasury) {
-        Some((_, amount)) => *amount = amount.saturating_add(platform),
-        None => due.push((payees.treasury, platform)),
-    }
-    let usdc =
-        |account| settlement.token_changes.iter().find(move |c| c.account == account && c.mint == config.usdc_mint);
+/// Fails unless exactly these changes of USDC accounts are in the transaction that ended the execution.
+fn check_changes(evidence: &Evidence, due: &[(Pubkey, i128)]) -> Result<(), String> {
     for (account, expected) in due {
-        let got = usdc(account).map_or(0, |change| change.change);
-        if got != expected {
+        let got = usdc_change(evidence, account)?.map_or(0, |change| change.change);
+        if got != *expected {
             return Err(format!("{account} changed by {got} base units instead of {expected}"));
         }
     }
-    let owner = |account| usdc(account).map(|change| change.owner);
-    if owner(payees.creator).is_some_and(|owner| owner != listing.creator) {
-        return Err(format!("{} is not an account of the creator {}", payees.creator, listing.creator));
+    Ok(())
+}
+
+fn usdc_change<'a>(evidence: &'a Evidence, account: &Pubkey) -> Result<Option<&'a TokenChange>, String> {
+    let config = evidence.config.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
+    let mut changes = ending(evidence)?.transaction.token_changes.iter();
+    Ok(changes.find(|change| change.account == *account && change.mint == config.usdc_mint))
+}
+
+/// What left the agent's escrow: the whole amount, whoever got it.
+fn out_of_escrow(evidence: &Evidence) -> Result<(Pubkey, i128), String> {
+    let record = record(evidence)?;
+    let escrow = Addresses::new(evidence.program_id).escrow(&record.agent);
+    Ok((escrow, i128::from(record.amount).saturating_neg()))
+}
+
+/// The payees are those that the settling instruction names: the program saw to it that the second was the
+/// treasury's of that day, which need not be today's.
+fn tokens_moved_as_recorded(evidence: &Evidence) -> Finding {
+    let (record, ending) = (record(evidence)?, ending(evidence)?);
+    let config = evidence.config.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
+    let listing = evidence.listing.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
+    let Payees::Settled { creator, treasury } = ending.payees else {
+        return Err(format!("transaction {} refunded the execution", ending.transaction.signature));
+    };
+    let platform = i128::from(record.platform_amount);
+    let mut due = vec![out_of_escrow(evidence)?, (creator, i128::from(record.creator_amount))];
+    match due.iter_mut().find(|(account, _)| *account == treasury) {
+        Some((_, amount)) => *amount = amount.saturating_add(platform),
+        None => due.push((treasury, platform)),
     }
-    let treasury = match owner(payees.treasury) {
+    check_changes(evidence, &due)?;
+    if usdc_change(evidence, &creator)?.is_some_and(|change| change.owner != listing.creator) {
+        return Err(format!("{creator} is not an account of the creator {}", listing.creator));
+    }
+    let treasury = match usdc_change(evidence, &treasury)?.map(|change| change.owner) {
         Some(owner) if owner == config.treasury_owner => format!("the treasury {owner}"),
         Some(owner) => format!("the treasury of that day, {owner},"),
         None => "the treasury".to_owned(),
@@ -262,10 +334,66 @@ fn tokens_moved_as_recorded(evidence: &Evidence) -> Finding {
     ))
 }
 
+fn refund_moved_as_recorded(evidence: &Evidence) -> Finding {
+    let (record, ending) = (record(evidence)?, ending(evidence)?);
+    let Payees::Refunded { caller } = ending.payees else {
+        return Err(format!("transaction {} paid the creator", ending.transaction.signature));
+    };
+    check_changes(evidence, &[out_of_escrow(evidence)?, (caller, i128::from(record.amount))])?;
+    if usdc_change(evidence, &caller)?.is_some_and(|change| change.owner != record.refund_owner) {
+        return Err(format!("{caller} is not an account of the caller {}", record.refund_owner));
+    }
+    let amount = UsdcBase(record.amount);
+    Ok(format!("in that transaction {} got all {amount} USDC back out of escrow", record.refund_owner))
+}
+
+fn record_is_refunded(evidence: &Evidence) -> Finding {
+    let (record, stated) = (record(evidence)?, evidence.claims.status.as_str());
+    if stated != "failed" {
+        return Err(format!("the chain says {:?}, the record states {stated}", record.status()));
+    }
+    let reason = match record.failure_reason() {
+        Some(FailureReason::CreatorFailed) => "the creator's service reported a failure",
+        Some(FailureReason::Timeout) => "no answer within the time-out",
+        Some(FailureReason::InvalidResponse) => "the creator's answer broke the contract",
+        Some(FailureReason::Expired) => "no result before the deadline",
+        None => return Err(format!("unknown failure reason {}", record.failure_reason)),
+    };
+    Ok(format!("refunded: {reason}"))
+}
+
+fn nothing_is_stated_as_paid(evidence: &Evidence) -> Finding {
+    let claims = &evidence.claims;
+    for (name, stated) in [
+        ("cost_usdc", claims.cost_usdc),
+        ("creator_amount_usdc", claims.creator_amount_usdc),
+        ("platform_amount_usdc", claims.platform_amount_usdc),
+    ] {
+        if let Some(stated) = stated.filter(|stated| stated.0 != 0) {
+            return Err(format!("{name} is stated as {stated}, and everything was refunded"));
+        }
+    }
+    if claims.result.is_some() || claims.result_hash.is_some() {
+        return Err("a result is stated, and the chain has none".to_owned());
+    }
+    Ok("nothing is stated as paid, and no result".to_owned())
+}
+
+/// What the execution cost in the end: after an upheld dispute less than what was paid.
+fn cost(evidence: &Evidence) -> Result<u64, String> {
+    let record = record(evidence)?;
+    if record.status() != Some(ExecutionStatus::Overturned) {
+        return Ok(record.amount);
+    }
+    let dispute = evidence.dispute.as_ref().ok_or("not checked: there is no dispute")?;
+    let dispute = dispute.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
+    Ok(record.amount.saturating_sub(dispute.compensation))
+}
+
 fn stated_amounts_are_the_chains(evidence: &Evidence) -> Finding {
     let (record, claims) = (record(evidence)?, &evidence.claims);
     for (name, stated, actual) in [
-        ("cost_usdc", claims.cost_usdc, record.amount),
+        ("cost_usdc", claims.cost_usdc, cost(evidence)?),
         ("creator_amount_usdc", claims.creator_amount_usdc, record.creator_amount),
         ("platform_amount_usdc", claims.platform_amount_usdc, record.platform_amount),
     ] {

@@ -1,30 +1,24 @@
-//! Collects what the checks look at: content over HTTP, accounts and the settling transaction over RPC.
+//! Collects what the checks look at: content over HTTP, accounts and the transaction that ended the execution
+//! over RPC. An account that has been closed is read from the event that closed it.
 
 use std::time::Duration;
 
-use agent_marketplace::state::{AgentListing, Config, ExecutionRecord};
-use anchor_lang::Discriminator;
+use agent_marketplace::state::{AgentListing, Config, Dispute, ExecutionRecord};
 use anyhow::{Context, bail};
-use base64::{Engine, prelude::BASE64_STANDARD};
-use crtx_chain::{ChainClient, ProgramAccount};
+use crtx_chain::{ChainClient, Layout};
 use crtx_protocol::address::Addresses;
-use serde::Deserialize;
-use serde_json::json;
 use solana_pubkey::Pubkey;
-use solana_rpc_client_api::request::RpcRequest;
-use solana_transaction::versioned::VersionedTransaction;
 
-use super::claims::Claims;
+use super::{
+    claims::Claims,
+    ending::{self, Ending},
+    transactions::History,
+};
 
 /// Larger than any result that a marketplace stores by default, small enough to hold in memory.
 const MAX_CONTENT_BYTES: usize = 64 * 1024 * 1024;
 const HTTP_TIMEOUT: Duration = Duration::from_secs(30);
 const RPC_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Places among the accounts of `complete_execution`.
-const RECORD_POSITION: usize = 3;
-const CREATOR_TOKEN_POSITION: usize = 5;
-const TREASURY_TOKEN_POSITION: usize = 6;
 
 /// Everything that was found. What was not found says why.
 #[derive(Clone, Debug)]
@@ -34,9 +28,13 @@ pub struct Evidence {
     pub record_address: Pubkey,
     pub content: Result<Content, String>,
     pub record: Result<ExecutionRecord, String>,
+    /// The transaction that closed the record, if it is closed.
+    pub closed_by: Option<String>,
     pub listing: Result<AgentListing, String>,
+    /// `None` if the execution was never disputed.
+    pub dispute: Option<Result<Dispute, String>>,
     pub config: Result<Config, String>,
-    pub settlement: Result<Settlement, String>,
+    pub ending: Result<Ending, String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,50 +42,6 @@ pub struct Content {
     pub bytes: Vec<u8>,
     /// Where it came from, for the report.
     pub source: String,
-}
-
-/// The transaction that completed the execution.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settlement {
-    pub signature: String,
-    /// Top-level instructions.
-    pub instructions: Vec<PlainInstruction>,
-    /// Which of them is `complete_execution` of the record.
-    pub complete_at: usize,
-    pub token_changes: Vec<TokenChange>,
-}
-
-/// The token accounts that a settlement pays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Payees {
-    pub creator: Pubkey,
-    pub treasury: Pubkey,
-}
-
-impl Settlement {
-    /// As the settling instruction names them.
-    pub fn payees(&self) -> Option<Payees> {
-        let accounts = &self.instructions.get(self.complete_at)?.accounts;
-        let at = |position: usize| accounts.get(position).copied();
-        Some(Payees { creator: at(CREATOR_TOKEN_POSITION)?, treasury: at(TREASURY_TOKEN_POSITION)? })
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlainInstruction {
-    pub program_id: Pubkey,
-    pub accounts: Vec<Pubkey>,
-    pub data: Vec<u8>,
-}
-
-/// What a transaction did to one token account.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TokenChange {
-    pub account: Pubkey,
-    pub owner: Pubkey,
-    pub mint: Pubkey,
-    /// Base units; negative where they left.
-    pub change: i128,
 }
 
 /// Where the content comes from.
@@ -111,34 +65,84 @@ pub async fn collect(
     let record_address = claims.record_address()?;
     let chain = ChainClient::new(rpc_url, RPC_TIMEOUT);
     let content = find_content(&claims, source).await.map_err(|error| format!("{error:#}"));
-    let record = account(&chain, &program_id, &record_address).await.and_then(|account| match account {
-        ProgramAccount::ExecutionRecord(record) => Ok(*record),
-        _ => bail!("{record_address} is not an execution record"),
-    });
-    let listing = match &record {
-        Ok(record) => account(&chain, &program_id, &record.agent).await.and_then(|account| match account {
-            ProgramAccount::AgentListing(listing) => Ok(*listing),
-            _ => bail!("the record's agent is not a listing"),
-        }),
-        Err(_) => Err(anyhow::anyhow!("there is no record that names it")),
+    let look = Look { chain: &chain, program_id };
+    let history = look.history(&record_address).await;
+    let record = look.account::<ExecutionRecord>(&record_address, &history).await;
+    let (listing, dispute) = match &record {
+        Ok((record, _)) => (look.listing(record).await, look.dispute(&record_address, record, &history).await),
+        Err(_) => (Err(anyhow::anyhow!("there is no record that names it")), None),
     };
-    let config =
-        account(&chain, &program_id, &Addresses::new(program_id).config()).await.and_then(|account| match account {
-            ProgramAccount::Config(config) => Ok(*config),
-            _ => bail!("the configuration's address holds something else"),
-        });
-    let settlement = find_settlement(&chain, &program_id, &record_address).await;
+    let config = look.account::<Config>(&Addresses::new(program_id).config(), &Ok(History::default())).await;
+    let ending = match &history {
+        Ok(history) => ending::find(&chain, history, &program_id, &record_address).await,
+        Err(error) => Err(anyhow::anyhow!("{error}")),
+    };
     let text = |error: anyhow::Error| format!("{error:#}");
     Ok(Evidence {
         claims,
         program_id,
         record_address,
         content,
-        record: record.map_err(text),
+        closed_by: record.as_ref().ok().and_then(|(_, closed_by)| closed_by.clone()),
+        record: record.map(|(record, _)| record).map_err(text),
         listing: listing.map_err(text),
-        config: config.map_err(text),
-        settlement: settlement.map_err(text),
+        dispute: dispute.map(|dispute| dispute.map_err(text)),
+        config: config.map(|(config, _)| config).map_err(text),
+        ending: ending.map_err(text),
     })
+}
+
+/// Where accounts are looked for.
+struct Look<'a> {
+    chain: &'a ChainClient,
+    program_id: Pubkey,
+}
+
+impl Look<'_> {
+    async fn history(&self, address: &Pubkey) -> Result<History, String> {
+        History::of(self.chain, address).await.map_err(|error| format!("{error:#}"))
+    }
+
+    /// An account of the program as it is, or as it was when it was closed, and by which transaction.
+    async fn account<T: Layout>(
+        &self,
+        address: &Pubkey,
+        history: &Result<History, String>,
+    ) -> anyhow::Result<(T, Option<String>)> {
+        let program_id = self.program_id;
+        if let Some(found) = self.chain.account(address).await?.value {
+            if found.owner != program_id {
+                bail!("{address} is owned by {}, not by the marketplace program {program_id}", found.owner);
+            }
+            return Ok((T::decode(&found.data)?, None));
+        }
+        let history = history.as_ref().map_err(|error| anyhow::anyhow!("{error}"))?;
+        let closed = ending::find_closed(self.chain, history, &program_id, address).await?;
+        let (signature, data) = closed.with_context(|| format!("{address} is not on the chain"))?;
+        Ok((T::decode(&data)?, Some(signature)))
+    }
+
+    async fn listing(&self, record: &ExecutionRecord) -> anyhow::Result<AgentListing> {
+        // The history of an agent is long, and needed only where its listing is gone.
+        let history = match self.chain.account(&record.agent).await?.value {
+            Some(_) => Ok(History::default()),
+            None => self.history(&record.agent).await,
+        };
+        Ok(self.account(&record.agent, &history).await?.0)
+    }
+
+    async fn dispute(
+        &self,
+        record_address: &Pubkey,
+        record: &ExecutionRecord,
+        history: &Result<History, String>,
+    ) -> Option<anyhow::Result<Dispute>> {
+        if record.dispute_count == 0 {
+            return None;
+        }
+        let address = Addresses::new(self.program_id).dispute(record_address);
+        Some(self.account(&address, history).await.map(|(dispute, _)| dispute))
+    }
 }
 
 async fn find_content(claims: &Claims, source: ContentSource) -> anyhow::Result<Content> {
@@ -169,151 +173,4 @@ async fn fetch_content(claims: &Claims) -> anyhow::Result<Content> {
         bytes.extend_from_slice(&chunk);
     }
     Ok(Content { bytes, source: url.to_owned() })
-}
-
-/// An account of the program, owner checked.
-async fn account(chain: &ChainClient, program_id: &Pubkey, address: &Pubkey) -> anyhow::Result<ProgramAccount> {
-    let found = chain.account(address).await?.value.with_context(|| format!("{address} is not on the chain"))?;
-    if found.owner != *program_id {
-        bail!("{address} is owned by {}, not by the marketplace program {program_id}", found.owner);
-    }
-    Ok(ProgramAccount::decode(&found.data)?)
-}
-
-/// Newest first, the successful transactions that touched the record, until one completes it.
-async fn find_settlement(chain: &ChainClient, program_id: &Pubkey, record: &Pubkey) -> anyhow::Result<Settlement> {
-    #[derive(Deserialize)]
-    struct Found {
-        signature: String,
-        err: Option<serde_json::Value>,
-    }
-    let config = json!({"commitment": "confirmed"});
-    let found: Vec<Found> =
-        chain.rpc().send(RpcRequest::GetSignaturesForAddress, json!([record.to_string(), config])).await?;
-    for candidate in found.iter().filter(|found| found.err.is_none()) {
-        if let Some(settlement) = read_settlement(chain, program_id, record, &candidate.signature).await? {
-            return Ok(settlement);
-        }
-    }
-    bail!("the RPC node has no successful transaction that completes this record (of {} about it)", found.len())
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RpcTransaction {
-    transaction: (String, String),
-    meta: Option<RpcMeta>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RpcMeta {
-    err: Option<serde_json::Value>,
-    pre_token_balances: Option<Vec<RpcTokenBalance>>,
-    post_token_balances: Option<Vec<RpcTokenBalance>>,
-    loaded_addresses: Option<RpcLoadedAddresses>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RpcTokenBalance {
-    account_index: usize,
-    mint: String,
-    owner: String,
-    ui_token_amount: RpcAmount,
-}
-
-#[derive(Deserialize)]
-struct RpcAmount {
-    amount: String,
-}
-
-#[derive(Default, Deserialize)]
-struct RpcLoadedAddresses {
-    writable: Vec<String>,
-    readonly: Vec<String>,
-}
-
-async fn read_settlement(
-    chain: &ChainClient,
-    program_id: &Pubkey,
-    record: &Pubkey,
-    signature: &str,
-) -> anyhow::Result<Option<Settlement>> {
-    let config = json!({"encoding": "base64", "commitment": "confirmed", "maxSupportedTransactionVersion": 1});
-    let answer: Option<RpcTransaction> =
-        chain.rpc().send(RpcRequest::GetTransaction, json!([signature, config])).await?;
-    let answer = answer.with_context(|| format!("the RPC node lists {signature} but does not have it"))?;
-    let meta = answer.meta.context("the RPC node gives no metadata")?;
-    if meta.err.is_some() {
-        return Ok(None);
-    }
-    let bytes = BASE64_STANDARD.decode(&answer.transaction.0).context("the transaction is not base64")?;
-    let transaction: VersionedTransaction =
-        wincode::deserialize(&bytes).map_err(|error| anyhow::anyhow!("the transaction cannot be read: {error}"))?;
-    let keys = account_keys(&transaction, meta.loaded_addresses.as_ref())?;
-    let instructions = plain_instructions(&transaction, &keys)?;
-    let Some(complete_at) = instructions.iter().position(|instruction| completes(instruction, program_id, record))
-    else {
-        return Ok(None);
-    };
-    let before = meta.pre_token_balances.unwrap_or_default();
-    let after = meta.post_token_balances.unwrap_or_default();
-    let token_changes = token_changes(&keys, &before, &after)?;
-    Ok(Some(Settlement { signature: signature.to_owned(), instructions, complete_at, token_changes }))
-}
-
-fn account_keys(
-    transaction: &VersionedTransaction,
-    loaded: Option<&RpcLoadedAddresses>,
-) -> anyhow::Result<Vec<Pubkey>> {
-    let mut keys = transaction.message.static_account_keys().to_vec();
-    for address in loaded.iter().flat_map(|loaded| loaded.writable.iter().chain(&loaded.readonly)) {
-        keys.push(address.parse().context("a loaded address")?);
-    }
-    Ok(keys)
-}
-
-fn plain_instructions(transaction: &VersionedTransaction, keys: &[Pubkey]) -> anyhow::Result<Vec<PlainInstruction>> {
-    let key = |index: u8| keys.get(usize::from(index)).copied().context("an account index out of range");
-    let instructions = transaction.message.instructions().iter().map(|instruction| {
-        Ok(PlainInstruction {
-            program_id: key(instruction.program_id_index)?,
-            accounts: instruction.accounts.iter().map(|index| key(*index)).collect::<anyhow::Result<_>>()?,
-            data: instruction.data.clone(),
-        })
-    });
-    instructions.collect()
-}
-
-fn completes(instruction: &PlainInstruction, program_id: &Pubkey, record: &Pubkey) -> bool {
-    instruction.program_id == *program_id
-        && instruction.data.starts_with(agent_marketplace::instruction::CompleteExecution::DISCRIMINATOR)
-        && instruction.accounts.get(RECORD_POSITION) == Some(record)
-}
-
-/// An account that is missing on one side had nothing there.
-fn token_changes(
-    keys: &[Pubkey],
-    before: &[RpcTokenBalance],
-    after: &[RpcTokenBalance],
-) -> anyhow::Result<Vec<TokenChange>> {
-    let mut changes: Vec<TokenChange> = Vec::new();
-    for (balances, sign) in [(before, -1), (after, 1)] {
-        for balance in balances {
-            let account = *keys.get(balance.account_index).context("a balance of no account")?;
-            let amount: u64 = balance.ui_token_amount.amount.parse().context("a balance")?;
-            let signed = i128::from(amount).saturating_mul(sign);
-            match changes.iter_mut().find(|change| change.account == account) {
-                Some(change) => change.change = change.change.saturating_add(signed),
-                None => changes.push(TokenChange {
-                    account,
-                    owner: balance.owner.parse().context("a balance's owner")?,
-                    mint: balance.mint.parse().context("a balance's mint")?,
-                    change: signed,
-                }),
-            }
-        }
-    }
-    Ok(changes)
 }

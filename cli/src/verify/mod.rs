@@ -2,7 +2,9 @@
 
 mod checks;
 mod claims;
+mod ending;
 mod evidence;
+mod transactions;
 
 use std::{
     path::{Path, PathBuf},
@@ -15,7 +17,7 @@ use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
 use self::{
-    checks::Check,
+    checks::{Check, Outcome},
     claims::Claims,
     evidence::{Content, ContentSource, Evidence},
 };
@@ -96,10 +98,12 @@ fn report(evidence: &Evidence, checks: &[Check], verified: bool, rpc_url: &str) 
     json!({
         "execution_id": evidence.claims.execution_id,
         "verified": verified,
+        "outcome": Outcome::of(evidence),
         "record": evidence.record_address.to_string(),
         "program_id": evidence.program_id.to_string(),
         "rpc_url": rpc_url,
-        "settling_transaction": evidence.settlement.as_ref().ok().map(|settlement| &settlement.signature),
+        "settling_transaction": evidence.ending.as_ref().ok().map(|ending| &ending.transaction.signature),
+        "closing_transaction": evidence.closed_by,
         "checks": checks,
     })
 }
@@ -111,9 +115,15 @@ fn print_lines(evidence: &Evidence, checks: &[Check], verified: bool, rpc_url: &
     }
     let id = evidence.claims.execution_id;
     let failed = checks.iter().filter(|check| !check.ok).count();
-    if verified {
-        eprintln!("execution {id} is verified against {rpc_url}");
-    } else {
-        eprintln!("execution {id} is NOT verified: {failed} of {} checks failed against {rpc_url}", checks.len());
+    match (verified, Outcome::of(evidence)) {
+        (false, _) => {
+            eprintln!("execution {id} is NOT verified: {failed} of {} checks failed against {rpc_url}", checks.len());
+        }
+        (true, Some(Outcome::Refunded)) => {
+            eprintln!(
+                "execution {id} was refunded, so there is no result to verify; the refund is verified against {rpc_url}"
+            );
+        }
+        (true, _) => eprintln!("execution {id} is verified against {rpc_url}"),
     }
 }

@@ -5,7 +5,8 @@ use agent_marketplace::{
     accounts, instruction,
     instructions::{
         CompleteExecutionArgs, FailExecutionArgs, GrantSpendingArgs, InitializeConfigArgs, ListAgentArgs,
-        OpenExecutionArgs, SetAgentStatusArgs, UpdateListingArgs, UpsertCreatorProfileArgs,
+        OpenDisputeArgs, OpenExecutionArgs, ResolveDisputeArgs, SetAgentStatusArgs, UpdateConfigArgs,
+        UpdateListingArgs, UpsertCreatorProfileArgs,
     },
     state::{AgentStatus, FailureReason},
 };
@@ -81,6 +82,11 @@ impl Instructions {
         self.build(accounts, instruction::InitializeConfig { args })
     }
 
+    pub fn update_config(&self, admin: &Pubkey, args: UpdateConfigArgs) -> Instruction {
+        let accounts = accounts::UpdateConfig { admin: *admin, config: self.addresses.config() };
+        self.build(accounts, instruction::UpdateConfig { args })
+    }
+
     pub fn upsert_creator_profile(&self, wallet: &Pubkey, display_name: &str) -> Instruction {
         let accounts = accounts::UpsertCreatorProfile {
             wallet: *wallet,
@@ -105,7 +111,7 @@ impl Instructions {
             usdc_mint: self.usdc_mint,
             token_program: TOKEN_PROGRAM_ID,
             system_program: system_program::ID,
-            event_authority: Pubkey::find_program_address(&[b"__event_authority"], &program).0,
+            event_authority: event_authority_address(&program),
             program,
         };
         self.build(accounts, instruction::ListAgent { args })
@@ -239,6 +245,64 @@ impl Instructions {
         };
         self.build(accounts, instruction::RefundExpiredExecution {})
     }
+
+    /// `payer` lends the dispute's rent until the record is closed.
+    pub fn open_dispute(
+        &self,
+        caller: &Pubkey,
+        payer: &Pubkey,
+        agent: &Pubkey,
+        record: &Pubkey,
+        args: OpenDisputeArgs,
+    ) -> Instruction {
+        let accounts = accounts::OpenDispute {
+            caller: *caller,
+            payer: *payer,
+            agent: *agent,
+            record: *record,
+            dispute: self.addresses.dispute(record),
+            system_program: system_program::ID,
+        };
+        self.build(accounts, instruction::OpenDispute { args })
+    }
+
+    pub fn resolve_dispute(
+        &self,
+        resolver: &Pubkey,
+        agent: &Pubkey,
+        record: &Pubkey,
+        refund_owner: &Pubkey,
+        treasury_owner: &Pubkey,
+        args: ResolveDisputeArgs,
+    ) -> Instruction {
+        let accounts = accounts::ResolveDispute {
+            resolver: *resolver,
+            config: self.addresses.config(),
+            agent: *agent,
+            record: *record,
+            dispute: self.addresses.dispute(record),
+            collateral_vault: self.addresses.collateral(agent),
+            caller_token: self.usdc_of(refund_owner),
+            treasury_token: self.usdc_of(treasury_owner),
+            usdc_mint: self.usdc_mint,
+            token_program: TOKEN_PROGRAM_ID,
+        };
+        self.build(accounts, instruction::ResolveDispute { args })
+    }
+
+    /// Anybody may send it, when nothing can happen to the record any more. Name for `dispute_rent_payer` who
+    /// lent the dispute's rent; without a dispute any account does.
+    pub fn close_execution(&self, record: &Pubkey, rent_payer: &Pubkey, dispute_rent_payer: &Pubkey) -> Instruction {
+        let accounts = accounts::CloseExecution {
+            record: *record,
+            rent_payer: *rent_payer,
+            dispute: self.addresses.dispute(record),
+            dispute_rent_payer: *dispute_rent_payer,
+            event_authority: event_authority_address(&self.addresses.program_id()),
+            program: self.addresses.program_id(),
+        };
+        self.build(accounts, instruction::CloseExecution {})
+    }
 }
 
 impl Opening {
@@ -249,6 +313,11 @@ impl Opening {
             max_amount: self.max_amount,
         }
     }
+}
+
+/// Signs the program's events.
+pub fn event_authority_address(program: &Pubkey) -> Pubkey {
+    Pubkey::find_program_address(&[b"__event_authority"], program).0
 }
 
 /// Where the upgradeable loader keeps a program's bytes and its upgrade authority.

@@ -1,6 +1,6 @@
 //! Each check fails on its own: one thing is altered at a time, and only the checks that look at it fail.
 
-use agent_marketplace::state::{AgentListing, Config};
+use agent_marketplace::state::{AgentListing, Config, Dispute};
 use crtx_chain::instructions::ed25519_instruction;
 use crtx_protocol::content::cid_of;
 use ed25519_dalek::{Signer, SigningKey};
@@ -9,7 +9,8 @@ use uuid::Uuid;
 use super::{
     super::{
         claims::Claims,
-        evidence::{Content, PlainInstruction, TokenChange},
+        evidence::Content,
+        transactions::{PlainInstruction, PlainTransaction, TokenChange},
     },
     *,
 };
@@ -59,20 +60,7 @@ fn good() -> Evidence {
     let config: Config =
         Config { treasury_owner: treasury, usdc_mint: mint, fee_bps: 100, ..bytemuck::Zeroable::zeroed() };
     let change = |account, owner, change| TokenChange { account, owner, mint, change };
-    let record_address = addresses.execution(&caller, id.as_bytes());
-    let complete = PlainInstruction {
-        program_id,
-        accounts: vec![
-            address(8),
-            addresses.config(),
-            agent,
-            record_address,
-            addresses.escrow(&agent),
-            address(11),
-            address(12),
-        ],
-        data: vec![],
-    };
+    let complete = PlainInstruction { program_id, accounts: vec![], data: vec![] };
     let url = format!("http://x/ipfs/{}", cid_of(&hash));
     Evidence {
         claims: Claims {
@@ -90,20 +78,26 @@ fn good() -> Evidence {
             ipfs_url: Some(url.clone()),
         },
         program_id,
-        record_address,
+        record_address: addresses.execution(&caller, id.as_bytes()),
         content: Ok(Content { bytes: RESULT.into(), source: url }),
         record: Ok(record),
         listing: Ok(listing),
         config: Ok(config),
-        settlement: Ok(Settlement {
-            signature: "s".to_owned(),
-            instructions: vec![proof_of(&key(), &hash), complete],
-            complete_at: 1,
-            token_changes: vec![
-                change(addresses.escrow(&agent), agent, -10_000),
-                change(address(11), creator, 9_900),
-                change(address(12), treasury, 100),
-            ],
+        closed_by: None,
+        dispute: None,
+        ending: Ok(Ending {
+            transaction: PlainTransaction {
+                signature: "s".to_owned(),
+                instructions: vec![proof_of(&key(), &hash), complete],
+                inner_instructions: vec![],
+                token_changes: vec![
+                    change(addresses.escrow(&agent), agent, -10_000),
+                    change(address(11), creator, 9_900),
+                    change(address(12), treasury, 100),
+                ],
+            },
+            at: 1,
+            payees: Payees::Settled { creator: address(11), treasury: address(12) },
         }),
     }
 }
@@ -123,12 +117,12 @@ fn record_mut(evidence: &mut Evidence) -> &mut ExecutionRecord {
     evidence.record.as_mut().expect("a record")
 }
 
-fn settlement_mut(evidence: &mut Evidence) -> &mut Settlement {
-    evidence.settlement.as_mut().expect("a settlement")
+fn ending_mut(evidence: &mut Evidence) -> &mut Ending {
+    evidence.ending.as_mut().expect("an ending")
 }
 
 fn proof_mut(evidence: &mut Evidence) -> &mut PlainInstruction {
-    &mut settlement_mut(evidence).instructions[0]
+    &mut ending_mut(evidence).transaction.instructions[0]
 }
 
 #[test]
@@ -183,11 +177,13 @@ fn the_record_of_another_execution_wallet_or_agent_is_noticed() {
 
 #[test]
 fn a_record_that_is_not_completed_is_noticed() {
-    for status in
-        [ExecutionStatus::Open, ExecutionStatus::Failed, ExecutionStatus::Expired, ExecutionStatus::Overturned]
-    {
-        assert_eq!(with(|e| record_mut(e).status = status as u8), ["status"]);
+    let with_status = |status: ExecutionStatus| with(|e| record_mut(e).status = status as u8);
+    assert_eq!(with_status(ExecutionStatus::Open), ["status"]);
+    // The chain says refunded: then nothing of what is stated fits.
+    for status in [ExecutionStatus::Failed, ExecutionStatus::Expired] {
+        assert_eq!(with_status(status), ["status", "payment", "amounts"]);
     }
+    assert_eq!(with_status(ExecutionStatus::Overturned), ["status", "amounts"]);
     assert_eq!(with(|e| record_mut(e).status = 99), ["status"]);
     assert_eq!(with(|e| e.claims.status = "failed".to_owned()), ["status"]);
     let disputed = with(|e| {
@@ -204,23 +200,23 @@ fn another_hash_on_the_chain_is_noticed() {
 
 #[test]
 fn a_missing_settlement_is_noticed() {
-    let failed = with(|e| e.settlement = Err("not found".to_owned()));
+    let failed = with(|e| e.ending = Err("not found".to_owned()));
     assert_eq!(failed, ["settlement", "gate", "message", "key", "signature", "payment"]);
 }
 
 #[test]
 fn a_proof_that_is_not_directly_before_the_completion_is_noticed() {
     let failed = with(|e| {
-        let settlement = settlement_mut(e);
+        let ending = ending_mut(e);
         let other = PlainInstruction { program_id: address(50), accounts: vec![], data: vec![] };
-        settlement.instructions.insert(1, other);
-        settlement.complete_at = 2;
+        ending.transaction.instructions.insert(1, other);
+        ending.at = 2;
     });
     assert_eq!(failed, ["gate", "message", "key", "signature"]);
     let nothing_before = with(|e| {
-        let settlement = settlement_mut(e);
-        settlement.instructions.swap(0, 1);
-        settlement.complete_at = 0;
+        let ending = ending_mut(e);
+        ending.transaction.instructions.swap(0, 1);
+        ending.at = 0;
     });
     assert_eq!(nothing_before, ["gate", "message", "key", "signature"]);
 }
@@ -269,25 +265,25 @@ fn parts_that_do_not_make_the_whole_are_noticed() {
 #[test]
 fn money_that_went_elsewhere_is_noticed() {
     for changed in 0..3 {
-        assert_eq!(with(|e| settlement_mut(e).token_changes[changed].change += 1), ["payment"]);
+        assert_eq!(with(|e| ending_mut(e).transaction.token_changes[changed].change += 1), ["payment"]);
     }
-    assert_eq!(with(|e| settlement_mut(e).token_changes[1].owner = address(66)), ["payment"]);
-    assert_eq!(with(|e| settlement_mut(e).token_changes[2].mint = address(66)), ["payment"]);
+    assert_eq!(with(|e| ending_mut(e).transaction.token_changes[1].owner = address(66)), ["payment"]);
+    assert_eq!(with(|e| ending_mut(e).transaction.token_changes[2].mint = address(66)), ["payment"]);
 }
 
 #[test]
 fn a_creator_who_owns_the_treasury_gets_both_parts() {
     let failed = with(|e| {
         e.config.as_mut().expect("a configuration").treasury_owner = address(3);
-        settlement_mut(e).token_changes[2].owner = address(3);
+        ending_mut(e).transaction.token_changes[2].owner = address(3);
     });
     assert!(failed.is_empty(), "{failed:?}");
     let into_one_account = with(|e| {
         e.config.as_mut().expect("a configuration").treasury_owner = address(3);
-        let settlement = settlement_mut(e);
-        settlement.instructions[1].accounts[6] = address(11);
-        settlement.token_changes[1].change = 10_000;
-        settlement.token_changes.truncate(2);
+        let ending = ending_mut(e);
+        ending.payees = Payees::Settled { creator: address(11), treasury: address(11) };
+        ending.transaction.token_changes[1].change = 10_000;
+        ending.transaction.token_changes.truncate(2);
     });
     assert!(into_one_account.is_empty(), "{into_one_account:?}");
 }
@@ -306,9 +302,9 @@ fn a_call_without_a_fee_pays_no_treasury() {
     let failed = with(|e| {
         let record = record_mut(e);
         (record.creator_amount, record.platform_amount) = (AMOUNT, 0);
-        let settlement = settlement_mut(e);
-        settlement.token_changes[1].change = 10_000;
-        settlement.token_changes.truncate(2);
+        let ending = ending_mut(e);
+        ending.transaction.token_changes[1].change = 10_000;
+        ending.transaction.token_changes.truncate(2);
         (e.claims.creator_amount_usdc, e.claims.platform_amount_usdc) = (Some(UsdcBase(AMOUNT)), Some(UsdcBase(0)));
     });
     assert!(failed.is_empty(), "{failed:?}");
@@ -321,4 +317,89 @@ fn amounts_stated_otherwise_are_noticed() {
     assert_eq!(with(|e| e.claims.platform_amount_usdc = Some(UsdcBase(1))), ["amounts"]);
     assert_eq!(with(|e| e.claims.tokens_used = Some(1)), ["amounts"]);
     assert_eq!(with(|e| e.claims.execution_time_ms = Some(1)), ["amounts"]);
+}
+
+/// Evidence of an execution whose creator reported a failure, with which nothing is wrong.
+fn refunded() -> Evidence {
+    let mut evidence = good();
+    let record = record_mut(&mut evidence);
+    record.status = ExecutionStatus::Failed as u8;
+    record.failure_reason = FailureReason::CreatorFailed as u8;
+    record.result_hash = [0; 32];
+    record.refund_owner = record.caller;
+    let (owner, caller) = (record.caller, address(13));
+    let ending = ending_mut(&mut evidence);
+    ending.payees = Payees::Refunded { caller };
+    let mint = address(6);
+    ending.transaction.token_changes.truncate(1);
+    ending.transaction.token_changes.push(TokenChange { account: caller, owner, mint, change: 10_000 });
+    evidence.content = Err("there is none".to_owned());
+    let claims = &mut evidence.claims;
+    claims.status = "failed".to_owned();
+    (claims.result, claims.result_hash, claims.ipfs_url) = (None, None, None);
+    let nothing = Some(UsdcBase(0));
+    (claims.cost_usdc, claims.creator_amount_usdc, claims.platform_amount_usdc) = (nothing, nothing, nothing);
+    evidence
+}
+
+fn with_refunded(alter: impl FnOnce(&mut Evidence)) -> Vec<&'static str> {
+    let mut evidence = refunded();
+    alter(&mut evidence);
+    failing(&evidence)
+}
+
+#[test]
+fn nothing_is_wrong_with_an_honest_refund() {
+    assert_eq!(failing(&refunded()), Vec::<&str>::new());
+    assert_eq!(Outcome::of(&refunded()), Some(Outcome::Refunded));
+}
+
+#[test]
+fn a_refund_that_did_not_go_back_whole_to_the_caller_is_noticed() {
+    for changed in 0..2 {
+        assert_eq!(with_refunded(|e| ending_mut(e).transaction.token_changes[changed].change -= 1), ["payment"]);
+    }
+    assert_eq!(with_refunded(|e| ending_mut(e).transaction.token_changes[1].owner = address(66)), ["payment"]);
+    let paid = Payees::Settled { creator: address(11), treasury: address(12) };
+    assert_eq!(with_refunded(|e| ending_mut(e).payees = paid), ["payment"]);
+    assert_eq!(with_refunded(|e| e.ending = Err("not found".to_owned())), ["settlement", "payment"]);
+}
+
+#[test]
+fn a_refunded_execution_that_is_stated_as_anything_else_is_noticed() {
+    assert_eq!(with_refunded(|e| e.claims.status = "completed".to_owned()), ["status"]);
+    assert_eq!(with_refunded(|e| e.claims.cost_usdc = Some(UsdcBase(AMOUNT))), ["amounts"]);
+    assert_eq!(with_refunded(|e| e.claims.result = Some("made up".to_owned())), ["amounts"]);
+    assert_eq!(with_refunded(|e| record_mut(e).failure_reason = 0), ["status"]);
+    assert_eq!(with_refunded(|e| record_mut(e).execution_id = [9; 16]), ["identity"]);
+}
+
+#[test]
+fn a_settlement_that_was_a_refund_is_noticed() {
+    assert_eq!(with(|e| ending_mut(e).payees = Payees::Refunded { caller: address(13) }), ["payment"]);
+}
+
+#[test]
+fn an_upheld_dispute_lowers_the_cost_by_its_compensation() {
+    let overturned = |compensation: u64, cost: u64| {
+        with(|e| {
+            record_mut(e).status = ExecutionStatus::Overturned as u8;
+            let dispute = Dispute { compensation, ..bytemuck::Zeroable::zeroed() };
+            e.dispute = Some(Ok(dispute));
+            e.claims.status = "failed".to_owned();
+            e.claims.cost_usdc = Some(UsdcBase(cost));
+        })
+    };
+    assert_eq!(overturned(4_000, 6_000), Vec::<&str>::new());
+    assert_eq!(overturned(AMOUNT, 0), Vec::<&str>::new());
+    assert_eq!(overturned(4_000, AMOUNT), ["amounts"]);
+}
+
+#[test]
+fn a_closed_record_says_which_transaction_told_its_content() {
+    let mut evidence = good();
+    evidence.closed_by = Some("the closing one".to_owned());
+    assert_eq!(failing(&evidence), Vec::<&str>::new());
+    let record = run(&evidence).into_iter().find(|check| check.name == "record").expect("there is one");
+    assert!(record.detail.contains("the closing one"), "{}", record.detail);
 }

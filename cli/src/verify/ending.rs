@@ -1,0 +1,100 @@
+//! How an execution ended, read from the chain's transactions: the one that moved the money out of escrow, and
+//! the one that closed the account and left its last bytes behind as an event.
+
+use agent_marketplace::{
+    event::{AgentClosed, ExecutionClosed},
+    instruction::{CompleteExecution, FailExecution, RefundExpiredExecution},
+};
+use anchor_lang::{AnchorDeserialize, Discriminator, event::EVENT_IX_TAG_LE};
+use anyhow::bail;
+use crtx_chain::ChainClient;
+use crtx_protocol::address::Addresses;
+use solana_pubkey::Pubkey;
+
+use super::transactions::{History, PlainInstruction, PlainTransaction};
+
+/// The transaction that moved the money.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    pub transaction: PlainTransaction,
+    /// Which of its instructions it was.
+    pub at: usize,
+    pub payees: Payees,
+}
+
+/// The token accounts that got it, as the instruction names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payees {
+    Settled { creator: Pubkey, treasury: Pubkey },
+    Refunded { caller: Pubkey },
+}
+
+/// Newest first, until a transaction completes, fails or refunds the record.
+pub async fn find(
+    chain: &ChainClient,
+    history: &History,
+    program_id: &Pubkey,
+    record: &Pubkey,
+) -> anyhow::Result<Ending> {
+    for signature in &history.signatures {
+        let Some(transaction) = PlainTransaction::read(chain, signature).await? else { continue };
+        let ended = transaction.instructions.iter().enumerate();
+        let ended = ended.filter(|(_, instruction)| instruction.program_id == *program_id);
+        let found = ended.filter_map(|(at, instruction)| Some((at, payees(instruction, record)?))).next();
+        if let Some((at, payees)) = found {
+            return Ok(Ending { transaction, at, payees });
+        }
+    }
+    bail!("the RPC node has no successful transaction that ends this execution (of {})", history.signatures.len())
+}
+
+/// Whom the instruction pays, if it ends the execution of `record`. The places are those of the program's
+/// account lists.
+fn payees(instruction: &PlainInstruction, record: &Pubkey) -> Option<Payees> {
+    let is = |discriminator: &[u8], record_at: usize| {
+        instruction.data.starts_with(discriminator) && instruction.accounts.get(record_at) == Some(record)
+    };
+    let account = |at: usize| instruction.accounts.get(at).copied();
+    if is(CompleteExecution::DISCRIMINATOR, 3) {
+        return Some(Payees::Settled { creator: account(5)?, treasury: account(6)? });
+    }
+    if is(FailExecution::DISCRIMINATOR, 3) {
+        return Some(Payees::Refunded { caller: account(5)? });
+    }
+    is(RefundExpiredExecution::DISCRIMINATOR, 1).then(|| account(3)).flatten().map(|caller| Payees::Refunded { caller })
+}
+
+/// The last bytes of a closed record, dispute or listing, and the transaction that closed it.
+pub async fn find_closed(
+    chain: &ChainClient,
+    history: &History,
+    program_id: &Pubkey,
+    address: &Pubkey,
+) -> anyhow::Result<Option<(String, Vec<u8>)>> {
+    for signature in &history.signatures {
+        let Some(transaction) = PlainTransaction::read(chain, signature).await? else { continue };
+        // Only the program itself can call its event instruction: the call is signed by an address of its own.
+        let events = transaction.inner_instructions.iter().filter(|inner| inner.program_id == *program_id);
+        let mut events = events.filter_map(|inner| inner.data.strip_prefix(EVENT_IX_TAG_LE));
+        if let Some(bytes) = events.find_map(|event| closed_bytes(event, program_id, address)) {
+            return Ok(Some((transaction.signature, bytes)));
+        }
+    }
+    Ok(None)
+}
+
+/// What the event says of the account at `address`.
+fn closed_bytes(event: &[u8], program_id: &Pubkey, address: &Pubkey) -> Option<Vec<u8>> {
+    if let Some(mut body) = event.strip_prefix(ExecutionClosed::DISCRIMINATOR) {
+        let closed = ExecutionClosed::deserialize(&mut body).ok()?;
+        let dispute = Addresses::new(*program_id).dispute(&closed.record);
+        return match () {
+            () if closed.record == *address => Some(closed.record_data),
+            () if dispute == *address => closed.dispute_data,
+            () => None,
+        };
+    }
+    let mut body = event.strip_prefix(AgentClosed::DISCRIMINATOR)?;
+    let closed = AgentClosed::deserialize(&mut body).ok()?;
+    (closed.agent == *address).then_some(closed.agent_data)
+}
