@@ -108,13 +108,16 @@ pub async fn insert(executor: impl PgExecutor<'_>, key: &NewApiKey<'_>) -> Resul
     Ok(())
 }
 
-/// The key with that session public key, revoked or not.
+/// The key with that session public key, revoked or not. A key is revoked as well when its wallet ended the
+/// grant on the chain, from when the mirror saw it: the program never takes that back.
 pub async fn find(executor: impl PgExecutor<'_>, session_public_key: &Pubkey) -> Result<Option<ApiKeyRow>, StoreError> {
     sqlx::query_as!(
         Record,
-        "SELECT session_public_key, wallet, grant_address, name, network, created_at, last_used_at, revoked_at,
-                execution_count, spent
-         FROM api_keys WHERE session_public_key = $1",
+        r#"SELECT k.session_public_key, k.wallet, k.grant_address, k.name, k.network, k.created_at, k.last_used_at,
+                COALESCE(k.revoked_at, CASE WHEN g.revoked THEN g.observed_at END) AS "revoked_at?",
+                k.execution_count, k.spent
+         FROM api_keys k LEFT JOIN mirror_grants g ON g.address = k.grant_address
+         WHERE k.session_public_key = $1"#,
         session_public_key.to_string(),
     )
     .fetch_optional(executor)
@@ -127,9 +130,11 @@ pub async fn find(executor: impl PgExecutor<'_>, session_public_key: &Pubkey) ->
 pub async fn list(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<Vec<ApiKeyRow>, StoreError> {
     sqlx::query_as!(
         Record,
-        "SELECT session_public_key, wallet, grant_address, name, network, created_at, last_used_at, revoked_at,
-                execution_count, spent
-         FROM api_keys WHERE wallet = $1 ORDER BY created_at, session_public_key",
+        r#"SELECT k.session_public_key, k.wallet, k.grant_address, k.name, k.network, k.created_at, k.last_used_at,
+                COALESCE(k.revoked_at, CASE WHEN g.revoked THEN g.observed_at END) AS "revoked_at?",
+                k.execution_count, k.spent
+         FROM api_keys k LEFT JOIN mirror_grants g ON g.address = k.grant_address
+         WHERE k.wallet = $1 ORDER BY k.created_at, k.session_public_key"#,
         wallet.to_string(),
     )
     .fetch_all(executor)
