@@ -213,13 +213,14 @@ fn timed_baseline(tree: &Tree, elf: &Path) -> Result<Vec<TestBinary>> {
     Ok(timed.into_iter().map(|(_, binary)| binary).collect())
 }
 
-/// Measures what the program costs: it may notice that a fault changed something, not what.
-const NOT_A_TEST_OF_BEHAVIOUR: &str = "costs";
+/// Tests of what the program costs, which may notice that a fault changed something but not what, and of what
+/// stands in the workspace's files.
+const NO_TESTS_OF_BEHAVIOUR: [&str; 3] = ["costs", "every_error_has_a_test", "invariants_are_proved"];
 
 /// The test programs as they are now: what is built while the mutants run does not change them.
 fn kept(mut binaries: Vec<TestBinary>, folder: &Path) -> Result<Vec<TestBinary>> {
     fs::create_dir_all(folder)?;
-    binaries.retain(|binary| binary.name() != NOT_A_TEST_OF_BEHAVIOUR);
+    binaries.retain(|binary| !NO_TESTS_OF_BEHAVIOUR.contains(&binary.name().as_str()));
     for binary in &mut binaries {
         let kept = folder.join(binary.executable.file_name().context("a file has a name")?);
         fs::copy(&binary.executable, &kept)?;

@@ -21,6 +21,17 @@ fn errors() -> Vec<(String, u32)> {
         .collect()
 }
 
+/// All Rust files below a folder.
+fn sources(folder: &Path) -> String {
+    let entries = fs::read_dir(folder).expect("the folder is there").map(|entry| entry.expect("an entry").path());
+    let read = |path: std::path::PathBuf| match path.extension() {
+        _ if path.is_dir() => sources(&path),
+        Some(extension) if extension == "rs" => fs::read_to_string(&path).expect("the file is there"),
+        _ => String::new(),
+    };
+    entries.map(read).collect()
+}
+
 /// `true` if `text` contains `path` as a whole word.
 fn mentions(text: &str, path: &str) -> bool {
     text.match_indices(path).any(|(at, _)| {
@@ -33,13 +44,7 @@ fn mentions(text: &str, path: &str) -> bool {
 
 #[test]
 fn every_error_number_ends_a_test() {
-    let mut tests = String::new();
-    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")).expect("the folder is there") {
-        let path = entry.expect("an entry").path();
-        if path.extension().is_some_and(|extension| extension == "rs") {
-            tests += &fs::read_to_string(path).expect("the file is there");
-        }
-    }
+    let tests = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests"));
     let gate = read("../../programs/agent-marketplace/src/ed25519_gate.rs");
     let (_, gate_tests) = gate.split_once("mod tests").expect("the gate has tests");
     let untested: Vec<_> = errors()

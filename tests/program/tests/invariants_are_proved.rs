@@ -8,14 +8,11 @@ fn read(path: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A test program of one file or of several.
+/// The source of a test program of one file, or of several in a folder.
 fn source_of(test_program: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(test_program);
-    if folder.is_dir() {
-        read(&format!("tests/{test_program}/main.rs"))
-    } else {
-        read(&format!("tests/{test_program}.rs"))
-    }
+    let Ok(files) = fs::read_dir(folder) else { return read(&format!("tests/{test_program}.rs")) };
+    files.map(|file| fs::read_to_string(file.expect("an entry").path()).expect("a file is read")).collect()
 }
 
 /// Id and `file::test` names of each row.

@@ -1,0 +1,118 @@
+//! Who may configure a deployment, with what, and how often.
+
+use super::*;
+
+// initialize_config
+
+#[test]
+fn only_the_upgrade_authority_configures() {
+    let mut world = World::bare(0);
+    let mut accounts = world.initialize_config_accounts();
+    accounts.authority = world.admin.key();
+    let args = world.config_args();
+    let initialize = build(&accounts, &instruction::InitializeConfig { args });
+    let admin = world.admin.keypair.insecure_clone();
+    refused(&mut world, initialize, &[&admin], E::NotUpgradeAuthority);
+}
+
+#[test]
+fn a_program_without_upgrade_authority_cannot_be_configured() {
+    let mut world = World::bare(0);
+    let authority = world.upgrade_authority.keypair.insecure_clone();
+    world.set_upgrade_authority(None);
+    let initialize = world.initialize_config();
+    refused(&mut world, initialize, &[&authority], E::NotUpgradeAuthority);
+}
+
+#[test]
+fn the_upgrade_authority_is_read_from_this_programs_own_accounts() {
+    let mut world = World::bare(0);
+    let authority = world.upgrade_authority.keypair.insecure_clone();
+    // A forged program-data account that names the attacker.
+    let fake = world.new_key().pubkey();
+    let genuine = world.account(&program_data()).expect("deployed");
+    world.put_account(fake, solana_account::Account { owner: PROGRAM_ID, executable: false, ..genuine.clone() });
+    let args = world.config_args();
+    type Accounts = agent_marketplace::accounts::InitializeConfig;
+    let cases: Cases<Accounts> = vec![
+        (Box::new(|accounts| accounts.program_data = fake), E::WrongProgramData),
+        (Box::new(|accounts| accounts.program = agent_marketplace::token::TOKEN_PROGRAM_ID), E::WrongProgramData),
+        (Box::new(|accounts| accounts.program_data = PROGRAM_ID), E::WrongProgramData),
+    ];
+    for (change, error) in cases {
+        let mut accounts = world.initialize_config_accounts();
+        change(&mut accounts);
+        let initialize = build(&accounts, &instruction::InitializeConfig { args: args.clone() });
+        refused(&mut world, initialize, &[&authority], error);
+    }
+}
+
+#[test]
+fn the_configuration_is_made_once() {
+    let mut world = World::new();
+    let authority = world.upgrade_authority.keypair.insecure_clone();
+    let again = world.initialize_config();
+    refused(&mut world, again, &[&authority], E::AlreadyExists);
+}
+
+#[test]
+fn the_configuration_stands_at_its_own_address() {
+    let mut world = World::bare(0);
+    let authority = world.upgrade_authority.keypair.insecure_clone();
+    let mut accounts = world.initialize_config_accounts();
+    accounts.config = world.addresses.creator_profile(&world.admin.key());
+    let args = world.config_args();
+    let initialize = build(&accounts, &instruction::InitializeConfig { args });
+    refused(&mut world, initialize, &[&authority], E::WrongAddress);
+}
+
+#[test]
+fn a_mint_of_another_kind_is_refused() {
+    let mut world = World::bare(0);
+    let authority = world.upgrade_authority.keypair.insecure_clone();
+    let token_2022 = anchor_lang::prelude::pubkey!("TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb");
+    let changes: [fn(&mut solana_account::Account, Address); 4] = [
+        |mint, _| mint.data[44] = 9,
+        |mint, _| mint.data[45] = 0,
+        |mint, _| mint.data.truncate(81),
+        |mint, other| mint.owner = other,
+    ];
+    for change in changes {
+        let mint = world.new_key().pubkey();
+        world.put_mint(mint, 0);
+        world.tamper(&mint, |account| change(account, token_2022));
+        let mut accounts = world.initialize_config_accounts();
+        accounts.usdc_mint = mint;
+        let args = world.config_args();
+        let initialize = build(&accounts, &instruction::InitializeConfig { args });
+        refused(&mut world, initialize, &[&authority], E::MintUnsuitable);
+    }
+}
+
+#[test]
+fn configurations_beyond_the_limits_are_refused() {
+    let mut world = World::bare(0);
+    let authority = world.upgrade_authority.keypair.insecure_clone();
+    let good = world.config_args();
+    let mut falling = good.collateral_tiers;
+    falling[3].collateral = 1;
+    let mut unordered = good.collateral_tiers;
+    unordered[1].max_price = unordered[0].max_price;
+    for (args, error) in [
+        (ix::InitializeConfigArgs { fee_bps: 1_001, ..good.clone() }, E::FeeTooHigh),
+        (ix::InitializeConfigArgs { dispute_window_s: 0, ..good.clone() }, E::DurationOutOfRange),
+        (ix::InitializeConfigArgs { dispute_window_s: -1, ..good.clone() }, E::DurationOutOfRange),
+        (ix::InitializeConfigArgs { dispute_window_s: 14 * 86_400 + 1, ..good.clone() }, E::DurationOutOfRange),
+        (ix::InitializeConfigArgs { settle_grace_s: -1, ..good.clone() }, E::DurationOutOfRange),
+        (ix::InitializeConfigArgs { settle_grace_s: 86_401, ..good.clone() }, E::DurationOutOfRange),
+        (ix::InitializeConfigArgs { collateral_tiers: falling, ..good.clone() }, E::TiersNotAscending),
+        (ix::InitializeConfigArgs { collateral_tiers: unordered, ..good.clone() }, E::TiersNotAscending),
+        (ix::InitializeConfigArgs { admin: Default::default(), ..good.clone() }, E::RoleMissing),
+        (ix::InitializeConfigArgs { resolver: Default::default(), ..good.clone() }, E::RoleMissing),
+        (ix::InitializeConfigArgs { gateway_authority: Default::default(), ..good.clone() }, E::RoleMissing),
+        (ix::InitializeConfigArgs { treasury_owner: Default::default(), ..good.clone() }, E::RoleMissing),
+    ] {
+        let initialize = build(&world.initialize_config_accounts(), &instruction::InitializeConfig { args });
+        refused(&mut world, initialize, &[&authority], error);
+    }
+}

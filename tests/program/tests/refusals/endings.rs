@@ -1,0 +1,251 @@
+//! Settlements and refunds to the wrong hands, by the wrong hands, at the wrong time. The proof itself has a test program of its own.
+
+use super::*;
+
+// complete_execution: everything but the proof itself
+
+#[test]
+fn a_stranger_does_not_settle() {
+    let mut world = World::new();
+    let execution = world.opened();
+    for who in [world.stranger.key(), world.admin.key()] {
+        settle_refused(&mut world, &execution, E::NotSettler, |accounts| accounts.authority = who);
+    }
+    let settle = unsigned(world.complete_execution(&execution), &world.gateway.key());
+    let proof = world.proof(&execution).instruction();
+    assert_custom_at(world.send(&[proof, settle], &[]), 1, ANCHOR_NOT_SIGNER);
+}
+
+#[test]
+fn the_money_goes_to_the_recorded_wallets_alone() {
+    let mut world = World::new();
+    let execution = world.opened();
+    let other_mint = world.new_key().pubkey();
+    world.put_mint(other_mint, 0);
+    let (creator, treasury) = (world.agent.creator.key(), world.treasury.key());
+    let stranger_token = world.stranger.token;
+    let (creator_other, treasury_other) =
+        (world.new_token_account_of(&other_mint, &creator, 0), world.new_token_account_of(&other_mint, &treasury, 0));
+    let (creator_frozen, treasury_frozen) =
+        (world.new_token_account(&creator, 0), world.new_token_account(&treasury, 0));
+    world.freeze(&creator_frozen);
+    world.freeze(&treasury_frozen);
+    let not_token = world.payer.key();
+    for (error, creator_token, treasury_token) in [
+        (E::TokenOwnerMismatch, stranger_token, treasury_frozen),
+        (E::TokenMintMismatch, creator_other, treasury_other),
+        (E::TokenAccountUnusable, creator_frozen, treasury_frozen),
+        (E::NotTokenAccount, not_token, not_token),
+    ] {
+        settle_refused(&mut world, &execution, error, |accounts| accounts.creator_token = creator_token);
+        let treasury_token = if error == E::TokenOwnerMismatch { stranger_token } else { treasury_token };
+        settle_refused(&mut world, &execution, error, |accounts| accounts.treasury_token = treasury_token);
+    }
+    // The two payees' accounts exchanged.
+    settle_refused(&mut world, &execution, E::TokenOwnerMismatch, |accounts| {
+        core::mem::swap(&mut accounts.creator_token, &mut accounts.treasury_token);
+    });
+    // A closed account.
+    let closed = world.new_key().pubkey();
+    settle_refused(&mut world, &execution, E::NotTokenAccount, |accounts| accounts.creator_token = closed);
+}
+
+#[test]
+fn a_settlement_with_wrong_accounts_is_refused() {
+    let mut world = World::new();
+    let execution = world.opened();
+    let other_mint = world.new_key().pubkey();
+    world.put_mint(other_mint, 0);
+    let other = world.new_agent();
+    world.list(&other, world.list_args(&other));
+    let (vault, other_escrow) =
+        (world.addresses.collateral(&world.agent.address), world.addresses.escrow(&other.address));
+    settle_refused(&mut world, &execution, E::WrongMint, |accounts| accounts.usdc_mint = other_mint);
+    settle_refused(&mut world, &execution, E::WrongEscrow, |accounts| accounts.escrow = vault);
+    settle_refused(&mut world, &execution, E::WrongEscrow, |accounts| accounts.escrow = other_escrow);
+    settle_refused(&mut world, &execution, E::WrongAgent, |accounts| {
+        (accounts.agent, accounts.escrow) = (other.address, other_escrow);
+    });
+    settle_refused(&mut world, &execution, E::WrongTokenProgram, |accounts| accounts.token_program = PROGRAM_ID);
+}
+
+#[test]
+fn a_time_longer_than_the_execution_had_is_refused() {
+    let mut world = World::new();
+    let execution = world.opened();
+    let had_ms = (u64::from(TIMEOUT_S) + 120 + 1) * 1_000;
+    let gateway = world.gateway.keypair.insecure_clone();
+    let proof = world.proof(&execution).instruction();
+    for (execution_time_ms, settles) in [(u64::MAX, false), (had_ms + 1, false), (had_ms, true)] {
+        let args = ix::CompleteExecutionArgs { execution_time_ms, ..complete_args() };
+        let settle = build(&world.complete_accounts(&execution), &instruction::CompleteExecution { args });
+        let result = world.send(&[proof.clone(), settle], &[&gateway]);
+        if settles {
+            assert_ok(result);
+        } else {
+            assert_error_at(result, 1, E::ExecutionTimeImplausible);
+        }
+    }
+}
+
+// fail_execution
+
+#[test]
+fn only_creator_and_gateway_report_a_failure() {
+    let mut world = World::new();
+    let execution = world.opened();
+    for who in [world.caller.clone(), world.stranger.clone(), world.admin.clone()] {
+        let mut accounts = world.fail_accounts(&execution);
+        accounts.authority = who.key();
+        let args = ix::FailExecutionArgs { reason: FailureReason::CreatorFailed };
+        let fail = build(&accounts, &instruction::FailExecution { args });
+        refused(&mut world, fail, &[&who.keypair], E::NotFailureReporter);
+    }
+    let fail = unsigned(world.fail_execution(&execution, FailureReason::Timeout), &world.gateway.key());
+    assert_custom_at(world.send(&[fail], &[]), 0, ANCHOR_NOT_SIGNER);
+}
+
+#[test]
+fn nobody_reports_an_expiry_before_its_time() {
+    let mut world = World::new();
+    let execution = world.opened();
+    let gateway = world.gateway.keypair.insecure_clone();
+    let fail = world.fail_execution(&execution, FailureReason::Expired);
+    refused(&mut world, fail, &[&gateway], E::FailureReasonReserved);
+}
+
+#[test]
+fn a_refund_goes_to_the_recorded_wallet_alone() {
+    let mut world = World::new();
+    let execution = world.opened();
+    world.expire(&execution);
+    let other_mint = world.new_key().pubkey();
+    world.put_mint(other_mint, 0);
+    let caller = world.caller.key();
+    let gateway = world.gateway.keypair.insecure_clone();
+    let frozen = world.new_token_account(&caller, 0);
+    world.freeze(&frozen);
+    let uninitialized = world.new_token_account(&caller, 0);
+    world.tamper(&uninitialized, |account| account.data[108] = 0);
+    let short = world.new_token_account(&caller, 0);
+    world.tamper(&short, |account| account.data.truncate(164));
+    let cases = [
+        (world.stranger.token, E::TokenOwnerMismatch),
+        (world.agent.creator.token, E::TokenOwnerMismatch),
+        (world.new_token_account_of(&other_mint, &caller, 0), E::TokenMintMismatch),
+        (frozen, E::TokenAccountUnusable),
+        (uninitialized, E::TokenAccountUnusable),
+        (short, E::NotTokenAccount),
+        (world.caller.key(), E::NotTokenAccount),
+    ];
+    for (token, error) in cases {
+        let mut accounts = world.fail_accounts(&execution);
+        accounts.refund_token = token;
+        let args = ix::FailExecutionArgs { reason: FailureReason::Timeout };
+        let fail = build(&accounts, &instruction::FailExecution { args });
+        refused(&mut world, fail, &[&gateway], error);
+        let mut accounts = world.refund_accounts(&execution);
+        accounts.refund_token = token;
+        let refund = build(&accounts, &instruction::RefundExpiredExecution {});
+        refused(&mut world, refund, &[], error);
+    }
+}
+
+#[test]
+fn a_refund_with_wrong_accounts_is_refused() {
+    let mut world = World::new();
+    let execution = world.opened();
+    world.expire(&execution);
+    let other_mint = world.new_key().pubkey();
+    world.put_mint(other_mint, 0);
+    let other = world.new_agent();
+    world.list(&other, world.list_args(&other));
+    let other_escrow = world.addresses.escrow(&other.address);
+    let vault = world.addresses.collateral(&world.agent.address);
+    type Accounts = agent_marketplace::accounts::RefundExpiredExecution;
+    let cases: Cases<Accounts> = vec![
+        (Box::new(move |a| a.usdc_mint = other_mint), E::WrongMint),
+        (Box::new(move |a| a.escrow = vault), E::WrongEscrow),
+        (Box::new(move |a| a.escrow = other_escrow), E::WrongEscrow),
+        (Box::new(move |a| (a.agent, a.escrow) = (other.address, other_escrow)), E::WrongAgent),
+        (Box::new(|a| a.token_program = PROGRAM_ID), E::WrongTokenProgram),
+    ];
+    for (change, error) in cases {
+        let mut accounts = world.refund_accounts(&execution);
+        change(&mut accounts);
+        let refund = build(&accounts, &instruction::RefundExpiredExecution {});
+        refused(&mut world, refund, &[], error);
+    }
+}
+
+// refund_expired_execution
+
+#[test]
+fn a_refund_waits_until_the_deadline_has_passed() {
+    for (offset, refunds) in [(-1, false), (0, false), (1, true)] {
+        let mut world = World::new();
+        let execution = world.opened();
+        world.set_time(world.record(&execution).deadline_unix_s + offset);
+        let refund = world.refund_expired_execution(&execution);
+        if refunds {
+            world.must(&[refund], &[]);
+        } else {
+            refused(&mut world, refund, &[], E::DeadlineNotPassed);
+        }
+    }
+}
+
+#[test]
+fn a_record_leaves_open_exactly_once() {
+    type Finish = fn(&mut World, &Execution) -> litesvm::types::TransactionResult;
+    let finishes: [(Finish, bool); 3] = [(World::complete, false), (World::fail, false), (World::refund, true)];
+    for (first, late) in finishes {
+        let mut world = World::new();
+        let execution = world.opened();
+        let deadline = world.record(&execution).deadline_unix_s;
+        if late {
+            world.set_time(deadline + 1);
+        }
+        assert_ok(first(&mut world, &execution));
+        let record = world.record(&execution);
+        let balances = world.token_balances();
+        for (index, (second, late)) in finishes.into_iter().enumerate() {
+            world.set_time(if late { deadline + 1 } else { deadline });
+            let at = u8::from(index == 0);
+            assert_error_at(second(&mut world, &execution), at, E::ExecutionNotOpen);
+        }
+        assert_eq!(bytemuck::bytes_of(&world.record(&execution)), bytemuck::bytes_of(&record));
+        assert_eq!(world.token_balances(), balances);
+    }
+}
+
+// arithmetic
+
+#[test]
+fn counters_at_their_end_refuse_instead_of_wrapping() {
+    let mut world = World::new();
+    let execution = world.opened();
+    let agent = world.agent.address;
+    let changes: [fn(&mut AgentListing); 4] = [
+        |listing| listing.open_amount = u64::MAX,
+        |listing| listing.open_executions = u32::MAX,
+        |listing| listing.revision = u64::MAX,
+        |listing| listing.status = AgentStatus::Active as u8,
+    ];
+    let caller = world.caller.keypair.insecure_clone();
+    let genuine = world.account(&agent).expect("listed");
+    for (index, change) in changes.into_iter().enumerate() {
+        world.put_account(agent, genuine.clone());
+        world.tamper_state::<AgentListing>(&agent, change);
+        let next = world.new_execution();
+        let open = world.open_execution(&next);
+        if index < 3 {
+            refused(&mut world, open, &[&caller], E::OutOfRange);
+        } else {
+            world.must(&[open], &[&caller]);
+        }
+    }
+    // An escrow that owes less than the record says: the program does not settle by guesswork.
+    world.tamper_state::<AgentListing>(&agent, |listing| listing.open_amount = 0);
+    assert_error_at(world.complete(&execution), 1, E::OutOfRange);
+}

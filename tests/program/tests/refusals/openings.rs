@@ -1,0 +1,295 @@
+//! Openings that nobody agreed to: beyond price, caps, time or money, with wrong accounts.
+
+use super::*;
+
+// open_execution
+
+#[test]
+fn an_agent_that_is_not_active_takes_no_calls() {
+    let mut world = World::new();
+    let execution = world.new_execution();
+    for status in [AgentStatus::Paused, AgentStatus::Delisted] {
+        let agent = world.agent.address;
+        world.tamper_state::<AgentListing>(&agent, |listing| listing.status = status as u8);
+        let caller = world.caller.keypair.insecure_clone();
+        let open = world.open_execution(&execution);
+        refused(&mut world, open, &[&caller], E::AgentNotActive);
+        let session = world.session.insecure_clone();
+        let open = world.open_execution_with_grant(&execution);
+        refused(&mut world, open, &[&session], E::AgentNotActive);
+    }
+}
+
+#[test]
+fn pause_stops_new_listings_and_openings_and_nothing_else() {
+    let mut world = World::new();
+    let (settled, failed, expired) = (world.opened(), world.opened(), world.opened());
+    let config = world.addresses.config();
+    world.tamper_state::<Config>(&config, |config| config.paused = 1);
+    let agent = world.new_agent();
+    let list = world.list_agent(&agent, world.list_args(&agent));
+    refused(&mut world, list, &[&agent.creator.keypair], E::Paused);
+    let execution = world.new_execution();
+    let (open, caller) = (world.open_execution(&execution), world.caller.keypair.insecure_clone());
+    refused(&mut world, open, &[&caller], E::Paused);
+    let (open, session) = (world.open_execution_with_grant(&execution), world.session.insecure_clone());
+    refused(&mut world, open, &[&session], E::Paused);
+    assert_ok(world.complete(&settled));
+    assert_ok(world.fail(&failed));
+    world.expire(&expired);
+    assert_ok(world.refund(&expired));
+}
+
+#[test]
+fn a_price_above_the_callers_maximum_is_refused() {
+    let mut world = World::new();
+    let execution = world.new_execution();
+    let caller = world.caller.keypair.insecure_clone();
+    for (max_amount, refused_with) in [(PRICE - 1, Some(E::PriceAboveMaximum)), (PRICE, None)] {
+        let args = ix::OpenExecutionArgs { max_amount, ..world.open_args(&execution) };
+        let open = build(&world.open_accounts(&execution), &instruction::OpenExecution { args });
+        match refused_with {
+            Some(error) => refused(&mut world, open, &[&caller], error),
+            None => drop(world.must(&[open], &[&caller])),
+        }
+    }
+}
+
+#[test]
+fn the_same_call_opens_once() {
+    let mut world = World::new();
+    let execution = world.opened();
+    let caller = world.caller.keypair.insecure_clone();
+    let again = world.open_execution(&execution);
+    refused(&mut world, again.clone(), &[&caller], E::AlreadyExists);
+    let session = world.session.insecure_clone();
+    let by_key = world.open_execution_with_grant(&execution);
+    refused(&mut world, by_key, &[&session], E::AlreadyExists);
+    assert_ok(world.complete(&execution));
+    refused(&mut world, again, &[&caller], E::AlreadyExists);
+}
+
+#[test]
+fn two_callers_use_the_same_execution_id_without_meeting() {
+    let mut world = World::new();
+    let first = world.opened();
+    let caller = world.stranger.clone();
+    let record = world.addresses.execution(&caller.key(), &first.id);
+    let second = Execution { caller, record, ..first.clone() };
+    assert_ok(world.open(&second));
+    assert_ok(world.complete(&first));
+    assert_eq!(world.status(&second), ExecutionStatus::Open);
+}
+
+#[test]
+fn an_opening_with_wrong_accounts_is_refused() {
+    let mut world = World::new();
+    let execution = world.new_execution();
+    let other_mint = world.new_key().pubkey();
+    world.put_mint(other_mint, 0);
+    let other_mint_token = world.new_token_account_of(&other_mint, &world.caller.key(), PURSE);
+    let frozen = world.new_token_account(&world.caller.key(), PURSE);
+    world.freeze(&frozen);
+    let agent = world.agent.address;
+    let agent_owned = world.new_token_account(&agent, 0);
+    let (stranger_token, not_token) = (world.stranger.token, world.payer.key());
+    let vault = world.addresses.collateral(&world.agent.address);
+    let elsewhere = world.addresses.execution(&world.stranger.key(), &execution.id);
+    type Accounts = agent_marketplace::accounts::OpenExecution;
+    let cases: Cases<Accounts> = vec![
+        (Box::new(move |a| a.record = elsewhere), E::WrongAddress),
+        (Box::new(move |a| a.escrow = agent_owned), E::WrongEscrow),
+        (Box::new(move |a| a.escrow = vault), E::WrongEscrow),
+        (Box::new(|a| a.escrow = a.caller_token), E::WrongEscrow),
+        (Box::new(move |a| a.usdc_mint = other_mint), E::WrongMint),
+        (Box::new(move |a| a.caller_token = other_mint_token), E::TokenMintMismatch),
+        (Box::new(move |a| a.caller_token = stranger_token), E::TokenOwnerMismatch),
+        (Box::new(move |a| a.caller_token = frozen), E::TokenAccountUnusable),
+        (Box::new(move |a| a.caller_token = not_token), E::NotTokenAccount),
+        (Box::new(|a| a.token_program = a.system_program), E::WrongTokenProgram),
+        (Box::new(|a| a.system_program = a.token_program), E::WrongSystemProgram),
+    ];
+    let caller = world.caller.keypair.insecure_clone();
+    for (change, error) in cases {
+        let mut accounts = world.open_accounts(&execution);
+        change(&mut accounts);
+        let open = build(&accounts, &instruction::OpenExecution { args: world.open_args(&execution) });
+        refused(&mut world, open, &[&caller], error);
+    }
+}
+
+#[test]
+fn accounts_of_another_kind_are_not_read() {
+    let mut world = World::new();
+    let execution = world.opened();
+    let fake = world.new_key().pubkey();
+    let genuine = world.account(&world.addresses.config()).expect("configured");
+    world.put_account(fake, solana_account::Account { owner: world.stranger.key(), ..genuine });
+    let mut accounts = world.refund_accounts(&execution);
+    accounts.config = fake;
+    let refund = build(&accounts, &instruction::RefundExpiredExecution {});
+    assert_custom_at(world.send(&[refund], &[]), 0, ANCHOR_WRONG_OWNER);
+    let mut accounts = world.refund_accounts(&execution);
+    accounts.record = execution.agent.address;
+    let refund = build(&accounts, &instruction::RefundExpiredExecution {});
+    assert_custom_at(world.send(&[refund], &[]), 0, ANCHOR_WRONG_DISCRIMINATOR);
+}
+
+#[test]
+fn a_wallet_that_holds_too_little_opens_nothing() {
+    let mut world = World::new();
+    let execution = world.new_execution();
+    let token = world.caller.token;
+    world.tamper(&token, |account| account.data[64..72].copy_from_slice(&(PRICE - 1).to_le_bytes()));
+    assert_custom_at(world.open(&execution), 0, TOKEN_INSUFFICIENT_FUNDS);
+    assert_custom_at(world.open_with_grant(&execution), 0, TOKEN_INSUFFICIENT_FUNDS);
+    assert!(world.account(&execution.record).is_none());
+}
+
+#[test]
+fn nobody_opens_in_anothers_name() {
+    let mut world = World::new();
+    let execution = world.new_execution();
+    let open = world.open_execution(&execution);
+    let result = world.send(&[unsigned(open, &execution.caller.key())], &[]);
+    assert_custom_at(result, 0, ANCHOR_NOT_SIGNER);
+}
+
+#[test]
+fn a_delegate_does_not_open_on_its_principals_account() {
+    // The stranger holds an SPL approval for the caller's account; that is not the caller's consent here.
+    let mut world = World::new();
+    let (stranger, caller) = (world.stranger.clone(), world.caller.clone());
+    let mut approve = world.approve_spender(u64::MAX);
+    approve.accounts[1].pubkey = stranger.key();
+    world.must(&[approve], &[&caller.keypair]);
+    let mut execution = world.new_execution();
+    execution.caller = Actor { token: caller.token, ..stranger.clone() };
+    execution.record = world.addresses.execution(&stranger.key(), &execution.id);
+    let open = world.open_execution(&execution);
+    refused(&mut world, open, &[&stranger.keypair], E::TokenOwnerMismatch);
+}
+
+// open_execution_with_grant
+
+#[test]
+fn the_caps_of_a_grant_hold_to_the_base_unit() {
+    let mut world = World::new();
+    let caller = world.caller.keypair.insecure_clone();
+    let session = world.session.insecure_clone();
+    let tight =
+        |per_call_cap, total_cap| ix::GrantSpendingArgs { per_call_cap, total_cap, ..grant_args(&World::bare(0)) };
+    let grant = world.grant_spending(tight(PRICE - 1, USDC));
+    world.must(&[grant], &[&caller]);
+    let execution = world.new_execution();
+    let open = world.open_execution_with_grant(&execution);
+    refused(&mut world, open.clone(), &[&session], E::PerCallCapExceeded);
+
+    let grant = world.grant_spending(tight(PRICE, 2 * PRICE - 1));
+    world.must(&[grant], &[&caller]);
+    world.must(&[open], &[&session]);
+    let second = world.new_execution();
+    let open = world.open_execution_with_grant(&second);
+    refused(&mut world, open.clone(), &[&session], E::TotalCapExceeded);
+    // A refund does not give the cap back.
+    assert_ok(world.fail(&execution));
+    refused(&mut world, open.clone(), &[&session], E::TotalCapExceeded);
+
+    let grant = world.grant_spending(tight(PRICE, 2 * PRICE));
+    world.must(&[grant], &[&caller]);
+    world.must(&[open], &[&session]);
+    assert_eq!(world.grant().spent, 2 * PRICE);
+}
+
+#[test]
+fn spending_that_overflows_is_over_the_cap() {
+    let mut world = World::new();
+    let address = world.addresses.grant(&world.caller.key(), &world.session.pubkey());
+    world.tamper_state::<SpendingGrant>(&address, |grant| (grant.spent, grant.total_cap) = (u64::MAX, u64::MAX));
+    let execution = world.new_execution();
+    let (open, session) = (world.open_execution_with_grant(&execution), world.session.insecure_clone());
+    refused(&mut world, open, &[&session], E::TotalCapExceeded);
+}
+
+#[test]
+fn a_grant_opens_until_its_last_second_and_not_after() {
+    for (offset, opens) in [(-1, true), (0, true), (1, false)] {
+        let mut world = World::new();
+        world.set_time(world.grant().expires_at_unix_s + offset);
+        let execution = world.new_execution();
+        let (open, session) = (world.open_execution_with_grant(&execution), world.session.insecure_clone());
+        if opens {
+            world.must(&[open], &[&session]);
+        } else {
+            refused(&mut world, open, &[&session], E::GrantExpired);
+        }
+    }
+}
+
+#[test]
+fn a_grant_limited_to_agents_opens_no_others() {
+    let mut world = World::new();
+    let caller = world.caller.keypair.insecure_clone();
+    let session = world.session.insecure_clone();
+    let other = world.new_agent();
+    world.list(&other, world.list_args(&other));
+    let limited = ix::GrantSpendingArgs { allowed_agents: vec![PROGRAM_ID, other.address], ..grant_args(&world) };
+    let grant = world.grant_spending(limited);
+    world.must(&[grant], &[&caller]);
+    let mut execution = world.new_execution();
+    let open = world.open_execution_with_grant(&execution);
+    refused(&mut world, open, &[&session], E::AgentNotAllowed);
+    execution.agent = other;
+    assert_ok(world.open_with_grant(&execution));
+}
+
+#[test]
+fn only_the_session_key_uses_its_grant() {
+    let mut world = World::new();
+    let execution = world.new_execution();
+    for who in [world.stranger.keypair.insecure_clone(), world.payer.keypair.insecure_clone()] {
+        let mut accounts = world.open_with_grant_accounts(&execution);
+        accounts.session_key = who.pubkey();
+        let args = world.open_args(&execution);
+        let open = build(&accounts, &instruction::OpenExecutionWithGrant { args });
+        refused(&mut world, open, &[&who], E::NotSessionKey);
+    }
+    let open = world.open_execution_with_grant(&execution);
+    let result = world.send(&[unsigned(open, &world.session.pubkey())], &[]);
+    assert_custom_at(result, 0, ANCHOR_NOT_SIGNER);
+}
+
+#[test]
+fn a_grant_spends_its_own_wallets_money_alone() {
+    let mut world = World::new();
+    let execution = world.new_execution();
+    let session = world.session.insecure_clone();
+    let stranger = world.stranger.clone();
+    let args = world.open_args(&execution);
+    let mut accounts = world.open_with_grant_accounts(&execution);
+    accounts.wallet = stranger.key();
+    let open = build(&accounts, &instruction::OpenExecutionWithGrant { args: args.clone() });
+    refused(&mut world, open, &[&session], E::WrongGrantWallet);
+    let mut accounts = world.open_with_grant_accounts(&execution);
+    accounts.wallet_token = stranger.token;
+    let open = build(&accounts, &instruction::OpenExecutionWithGrant { args: args.clone() });
+    refused(&mut world, open, &[&session], E::TokenOwnerMismatch);
+    // Another spender address cannot be signed for.
+    let mut accounts = world.open_with_grant_accounts(&execution);
+    accounts.spender = world.addresses.spender(&stranger.key());
+    let open = build(&accounts, &instruction::OpenExecutionWithGrant { args });
+    assert_refused_at(world.send(&[open], &[&session]), 0, InstructionError::PrivilegeEscalation);
+}
+
+#[test]
+fn a_grant_without_the_wallets_approval_spends_nothing() {
+    let mut world = World::new();
+    let execution = world.new_execution();
+    let token = world.caller.token;
+    world.tamper(&token, |account| account.data[72..108].fill(0));
+    const TOKEN_OWNER_DOES_NOT_MATCH: u32 = 4;
+    assert_custom_at(world.open_with_grant(&execution), 0, TOKEN_OWNER_DOES_NOT_MATCH);
+    let approve = world.approve_spender(PRICE - 1);
+    world.must(&[approve], &[&world.caller.keypair.insecure_clone()]);
+    assert_custom_at(world.open_with_grant(&execution), 0, TOKEN_INSUFFICIENT_FUNDS);
+}

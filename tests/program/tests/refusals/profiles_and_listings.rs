@@ -1,0 +1,205 @@
+//! Profiles and listings beyond their limits, in another's name, with wrong accounts.
+
+use super::*;
+
+// upsert_creator_profile
+
+#[test]
+fn display_names_that_cannot_be_shown_are_refused() {
+    let mut world = World::new();
+    let creator = world.agent.creator.clone();
+    for name in ["", " Ada", "Ada ", "a\u{7}b", "a\nb", &"x".repeat(33), &"ü".repeat(17)] {
+        let upsert = world.upsert_creator_profile(&creator.key(), name);
+        refused(&mut world, upsert, &[&creator.keypair], E::DisplayNameInvalid);
+    }
+    for name in ["A", &"x".repeat(32), &"ü".repeat(16)] {
+        let upsert = world.upsert_creator_profile(&creator.key(), name);
+        world.must(&[upsert], &[&creator.keypair]);
+    }
+}
+
+#[test]
+fn a_profile_belongs_to_the_wallet_that_signs() {
+    let mut world = World::new();
+    let (creator, stranger) = (world.agent.creator.clone(), world.stranger.clone());
+    let upsert = world.upsert_creator_profile(&creator.key(), "Ada");
+    world.must(std::slice::from_ref(&upsert), &[&creator.keypair]);
+    // Signed by a stranger, for the creator's profile.
+    let mut stolen = upsert.clone();
+    stolen.accounts[0].pubkey = stranger.key();
+    refused(&mut world, stolen, &[&stranger.keypair], E::WrongAddress);
+    let result = world.send(&[unsigned(upsert, &creator.key())], &[]);
+    assert_custom_at(result, 0, ANCHOR_NOT_SIGNER);
+}
+
+// list_agent
+
+#[test]
+fn listings_beyond_the_limits_are_refused() {
+    let mut world = World::new();
+    let agent = world.new_agent();
+    let good = world.list_args(&agent);
+    for (args, error) in [
+        (ix::ListAgentArgs { price: 0, ..good.clone() }, E::PriceZero),
+        (ix::ListAgentArgs { timeout_seconds: 901, ..good.clone() }, E::TimeoutOutOfRange),
+        (ix::ListAgentArgs { result_key: Default::default(), ..good.clone() }, E::ResultKeyMissing),
+        (ix::ListAgentArgs { metadata_uri: String::new(), ..good.clone() }, E::MetadataUriInvalid),
+        (ix::ListAgentArgs { metadata_uri: "a b".to_owned(), ..good.clone() }, E::MetadataUriInvalid),
+        (ix::ListAgentArgs { metadata_uri: "x".repeat(129), ..good.clone() }, E::MetadataUriInvalid),
+        (ix::ListAgentArgs { collateral: COLLATERAL - 1, ..good.clone() }, E::CollateralTooLow),
+        (ix::ListAgentArgs { price: 100_001, ..good.clone() }, E::CollateralTooLow),
+        (ix::ListAgentArgs { price: u64::MAX, collateral: 999 * USDC, ..good.clone() }, E::CollateralTooLow),
+    ] {
+        let list = world.list_agent(&agent, args);
+        refused(&mut world, list, &[&agent.creator.keypair], error);
+    }
+}
+
+#[test]
+fn each_price_tier_takes_its_collateral() {
+    for (price, tier) in [
+        (1, 10),
+        (100_000, 10),
+        (100_001, 50),
+        (1_000_000, 50),
+        (1_000_001, 200),
+        (10_000_000, 200),
+        (10_000_001, 1_000),
+        (u64::MAX, 1_000),
+    ] {
+        let mut world = World::new();
+        let agent = world.new_agent();
+        let args = ix::ListAgentArgs { price, collateral: tier * USDC - 1, ..world.list_args(&agent) };
+        let list = world.list_agent(&agent, args.clone());
+        refused(&mut world, list, &[&agent.creator.keypair], E::CollateralTooLow);
+        world.list(&agent, ix::ListAgentArgs { collateral: tier * USDC, ..args });
+    }
+}
+
+#[test]
+fn a_listing_with_wrong_accounts_is_refused() {
+    let mut world = World::new();
+    let agent = world.new_agent();
+    let args = world.list_args(&agent);
+    let other_mint = world.new_key().pubkey();
+    world.put_mint(other_mint, 0);
+    let other_mint_token = world.new_token_account_of(&other_mint, &agent.creator.key(), PURSE);
+    let frozen = world.new_token_account(&agent.creator.key(), PURSE);
+    world.freeze(&frozen);
+    let stranger_token = world.stranger.token;
+    let not_token = world.payer.key();
+    let other_address = world.addresses.escrow(&world.agent.address);
+    type Accounts = agent_marketplace::accounts::ListAgent;
+    let cases: Cases<Accounts> = vec![
+        (Box::new(|a| a.agent = a.collateral_vault), E::WrongAddress),
+        (Box::new(|a| a.escrow = other_address), E::WrongAddress),
+        (Box::new(|a| a.collateral_vault = a.escrow), E::WrongAddress),
+        (Box::new(|a| a.usdc_mint = other_mint), E::WrongMint),
+        (Box::new(move |a| a.creator_token = other_mint_token), E::TokenMintMismatch),
+        (Box::new(move |a| a.creator_token = stranger_token), E::TokenOwnerMismatch),
+        (Box::new(move |a| a.creator_token = frozen), E::TokenAccountUnusable),
+        (Box::new(move |a| a.creator_token = not_token), E::NotTokenAccount),
+        (Box::new(|a| a.token_program = a.system_program), E::WrongTokenProgram),
+        (Box::new(|a| a.system_program = a.token_program), E::WrongSystemProgram),
+    ];
+    for (change, error) in cases {
+        let mut accounts = world.list_accounts(&agent);
+        change(&mut accounts);
+        let list = build(&accounts, &instruction::ListAgent { args: args.clone() });
+        refused(&mut world, list, &[&agent.creator.keypair], error);
+    }
+}
+
+#[test]
+fn the_same_index_is_listed_once() {
+    let mut world = World::new();
+    let agent = world.agent.clone();
+    let again = world.list_agent(&agent, world.list_args(&agent));
+    refused(&mut world, again, &[&agent.creator.keypair], E::AlreadyExists);
+}
+
+#[test]
+fn an_agent_cannot_be_listed_in_anothers_name() {
+    let mut world = World::new();
+    let agent = world.new_agent();
+    let list = world.list_agent(&agent, world.list_args(&agent));
+    let result = world.send(&[unsigned(list.clone(), &agent.creator.key())], &[]);
+    assert_custom_at(result, 0, ANCHOR_NOT_SIGNER);
+    let mut stolen = list;
+    stolen.accounts[0].pubkey = world.stranger.key();
+    let stranger = world.stranger.clone();
+    stolen.accounts[5].pubkey = stranger.token;
+    refused(&mut world, stolen, &[&stranger.keypair], E::WrongAddress);
+}
+
+#[test]
+fn collateral_that_is_not_there_cannot_be_locked() {
+    let mut world = World::new();
+    let agent = world.new_agent();
+    let args = ix::ListAgentArgs { collateral: PURSE + 1, ..world.list_args(&agent) };
+    let list = world.list_agent(&agent, args);
+    let result = world.send(&[list], &[&agent.creator.keypair]);
+    assert_custom_at(result, 0, TOKEN_INSUFFICIENT_FUNDS);
+    assert!(world.try_state::<AgentListing>(&agent.address).is_none());
+}
+
+// set_agent_status, update_listing
+
+#[test]
+fn status_changes_that_make_no_sense_are_refused() {
+    let mut world = World::new();
+    let agent = world.agent.clone();
+    let creator = agent.creator.keypair.insecure_clone();
+    let set = world.set_agent_status(&agent, AgentStatus::Active);
+    refused(&mut world, set, &[&creator], E::NothingToChange);
+    let set = world.set_agent_status(&agent, AgentStatus::Delisted);
+    refused(&mut world, set, &[&creator], E::StatusNotSettable);
+    let stranger = world.stranger.clone();
+    let mut set = world.set_agent_status(&agent, AgentStatus::Paused);
+    set.accounts[0].pubkey = stranger.key();
+    refused(&mut world, set, &[&stranger.keypair], E::NotCreator);
+    world.tamper_state::<AgentListing>(&agent.address, |listing| listing.status = AgentStatus::Delisted as u8);
+    let set = world.set_agent_status(&agent, AgentStatus::Paused);
+    refused(&mut world, set, &[&creator], E::AgentDelisted);
+}
+
+#[test]
+fn an_agent_below_its_tier_cannot_be_reactivated() {
+    let mut world = World::new();
+    let agent = world.agent.clone();
+    world.tamper_state::<AgentListing>(&agent.address, |listing| {
+        listing.status = AgentStatus::Paused as u8;
+        listing.collateral = COLLATERAL - 1;
+    });
+    let set = world.set_agent_status(&agent, AgentStatus::Active);
+    refused(&mut world, set, &[&agent.creator.keypair], E::CollateralTooLow);
+}
+
+#[test]
+fn edits_beyond_the_limits_are_refused() {
+    let mut world = World::new();
+    let agent = world.agent.clone();
+    let none = ix::UpdateListingArgs::default();
+    let metadata = |uri: &str| Some(ix::MetadataRef { hash: [1; 32], uri: uri.to_owned() });
+    for (args, error) in [
+        (none.clone(), E::NothingToChange),
+        (ix::UpdateListingArgs { price: Some(0), ..none.clone() }, E::PriceZero),
+        (ix::UpdateListingArgs { price: Some(100_001), ..none.clone() }, E::CollateralTooLow),
+        (ix::UpdateListingArgs { timeout_seconds: Some(0), ..none.clone() }, E::TimeoutOutOfRange),
+        (ix::UpdateListingArgs { timeout_seconds: Some(901), ..none.clone() }, E::TimeoutOutOfRange),
+        (ix::UpdateListingArgs { result_key: Some(Default::default()), ..none.clone() }, E::ResultKeyMissing),
+        (ix::UpdateListingArgs { metadata: metadata(""), ..none.clone() }, E::MetadataUriInvalid),
+        (ix::UpdateListingArgs { metadata: metadata("ü"), ..none.clone() }, E::MetadataUriInvalid),
+    ] {
+        let update = world.update_listing(&agent, args);
+        refused(&mut world, update, &[&agent.creator.keypair], error);
+    }
+    let stranger = world.stranger.clone();
+    let edit = ix::UpdateListingArgs { price: Some(1), ..none };
+    let mut update = world.update_listing(&agent, edit.clone());
+    update.accounts[0].pubkey = stranger.key();
+    refused(&mut world, update, &[&stranger.keypair], E::NotCreator);
+    world.tamper_state::<AgentListing>(&agent.address, |listing| listing.status = AgentStatus::Delisted as u8);
+    let update = world.update_listing(&agent, edit);
+    refused(&mut world, update, &[&agent.creator.keypair], E::AgentDelisted);
+}
