@@ -5,7 +5,11 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
+use solana_pubkey::Pubkey;
+use url::Url;
 use uuid::Uuid;
+
+use crate::usage::{UsageError, http_url};
 
 /// Longer than the longest call that a listing may ask for.
 const TIMEOUT: Duration = Duration::from_secs(960);
@@ -14,8 +18,9 @@ const TIMEOUT: Duration = Duration::from_secs(960);
 #[derive(Clone, Debug, clap::Args)]
 pub struct ApiArgs {
     /// Base URL of the marketplace's API
-    #[arg(long, env = "CRTX_URL", value_name = "BASE_URL", default_value = "http://127.0.0.1:8080")]
-    pub url: String,
+    #[arg(long, env = "CRTX_URL", value_name = "BASE_URL", default_value = "http://127.0.0.1:8080",
+        value_parser = http_url)]
+    pub url: Url,
     /// API key; better given as CRTX_API_KEY, where other users of the machine do not see it
     #[arg(long, env = "CRTX_API_KEY", value_name = "KEY", hide_env_values = true)]
     pub api_key: Option<String>,
@@ -29,9 +34,10 @@ pub struct Api {
 
 impl Api {
     pub fn new(arguments: &ApiArgs) -> anyhow::Result<Self> {
-        let api_key = arguments.api_key.clone().context("which wallet? Set CRTX_API_KEY to an API key")?;
+        let api_key = arguments.api_key.clone().filter(|key| !key.is_empty());
+        let api_key = api_key.ok_or_else(|| UsageError::new("which wallet? Set CRTX_API_KEY to an API key"))?;
         let client = reqwest::Client::builder().timeout(TIMEOUT).build()?;
-        Ok(Self { client, base_url: arguments.url.trim_end_matches('/').to_owned(), api_key })
+        Ok(Self { client, base_url: arguments.url.as_str().trim_end_matches('/').to_owned(), api_key })
     }
 
     /// The bytes of `GET /v1/executions/{id}`.
@@ -44,7 +50,7 @@ impl Api {
     }
 
     /// Status and body of `POST /v1/agents/{agent}/execute`.
-    pub async fn execute(&self, agent: &str, body: &Value) -> anyhow::Result<(StatusCode, Vec<u8>)> {
+    pub async fn execute(&self, agent: &Pubkey, body: &Value) -> anyhow::Result<(StatusCode, Vec<u8>)> {
         self.send(Method::POST, &format!("/v1/agents/{agent}/execute"), Some(body)).await
     }
 

@@ -4,14 +4,15 @@ use std::{io::Read, process::ExitCode};
 
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
+use solana_pubkey::Pubkey;
 
 use crate::api::{Api, ApiArgs, error_text};
 
 /// What the command line says.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ExecuteArgs {
-    /// The agent to call
-    pub agent_id: String,
+    /// The agent to call: its address
+    pub agent_id: Pubkey,
     /// What it shall do; `-` reads it from standard input
     #[arg(long, allow_hyphen_values = true)]
     pub task: String,

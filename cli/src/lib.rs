@@ -6,4 +6,5 @@ pub mod execute;
 #[cfg(feature = "localnet")]
 pub mod localnet;
 pub mod logs;
+pub mod usage;
 pub mod verify;

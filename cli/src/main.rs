@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use crtx_cli::logs;
+use crtx_cli::{logs, usage::UsageError};
 
 /// Pay-per-call AI agents on Solana: a marketplace on your machine, and proofs anybody can repeat
 #[derive(Debug, Parser)]
@@ -41,6 +41,6 @@ async fn main() -> ExitCode {
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("crtx: {error:#}");
-        ExitCode::FAILURE
+        if error.is::<UsageError>() { ExitCode::from(2) } else { ExitCode::FAILURE }
     })
 }

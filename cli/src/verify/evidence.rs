@@ -18,7 +18,6 @@ use super::{
 /// Larger than any result that a marketplace stores by default, small enough to hold in memory.
 const MAX_CONTENT_BYTES: usize = 64 * 1024 * 1024;
 const HTTP_TIMEOUT: Duration = Duration::from_secs(30);
-const RPC_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Everything that was found. What was not found says why.
 #[derive(Clone, Debug)]
@@ -59,13 +58,12 @@ pub enum ContentSource {
 pub async fn collect(
     claims: Claims,
     program_id: Pubkey,
-    rpc_url: &str,
+    chain: &ChainClient,
     source: ContentSource,
 ) -> anyhow::Result<Evidence> {
     let record_address = claims.record_address()?;
-    let chain = ChainClient::new(rpc_url, RPC_TIMEOUT);
     let content = find_content(&claims, source).await.map_err(|error| format!("{error:#}"));
-    let look = Look { chain: &chain, program_id };
+    let look = Look { chain, program_id };
     let history = look.history(&record_address).await;
     let record = look.account::<ExecutionRecord>(&record_address, &history).await;
     let (listing, dispute) = match &record {
@@ -74,7 +72,7 @@ pub async fn collect(
     };
     let config = look.account::<Config>(&Addresses::new(program_id).config(), &Ok(History::default())).await;
     let ending = match &history {
-        Ok(history) => ending::find(&chain, history, &program_id, &record_address).await,
+        Ok(history) => ending::find(chain, history, &program_id, &record_address).await,
         Err(error) => Err(anyhow::anyhow!("{error}")),
     };
     let text = |error: anyhow::Error| format!("{error:#}");

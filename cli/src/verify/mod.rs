@@ -9,11 +9,14 @@ mod transactions;
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
+    time::Duration,
 };
 
 use anyhow::{Context, bail};
+use crtx_chain::{ChainClient, CommitmentConfig};
 use serde_json::json;
 use solana_pubkey::Pubkey;
+use url::{Host, Url};
 use uuid::Uuid;
 
 use self::{
@@ -21,7 +24,12 @@ use self::{
     claims::Claims,
     evidence::{Content, ContentSource, Evidence},
 };
-use crate::api::{Api, ApiArgs};
+use crate::{
+    api::{Api, ApiArgs},
+    usage::{UsageError, http_url},
+};
+
+const RPC_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What the command line says.
 #[derive(Clone, Debug, clap::Args)]
@@ -36,9 +44,9 @@ pub struct VerifyArgs {
     /// A saved copy of the content, instead of fetching it
     #[arg(long, value_name = "FILE")]
     pub content: Option<PathBuf>,
-    /// Solana RPC node to ask; without it the one that the record's explorer link names
-    #[arg(long, env = "CRTX_RPC_URL", value_name = "URL")]
-    pub rpc_url: Option<String>,
+    /// Solana RPC node to ask; without it the one that the record's explorer link names, if it is on this machine
+    #[arg(long, env = "CRTX_RPC_URL", value_name = "URL", value_parser = http_url)]
+    pub rpc_url: Option<Url>,
     /// Address of the marketplace program
     #[arg(long, env = "CRTX_PROGRAM_ID", value_name = "ADDRESS", default_value_t = agent_marketplace::ID)]
     pub program_id: Pubkey,
@@ -52,11 +60,16 @@ pub struct VerifyArgs {
 /// Prints the report. Fails only where nothing could be checked.
 pub async fn run(arguments: VerifyArgs) -> anyhow::Result<ExitCode> {
     let (claims, source) = read_subject(&arguments).await?;
-    let rpc_url = match arguments.rpc_url.clone().or_else(|| claims.rpc_url()) {
+    let rpc_url = match arguments.rpc_url.clone() {
         Some(url) => url,
-        None => bail!("which chain? Name a Solana RPC node with --rpc-url or CRTX_RPC_URL"),
+        None => rpc_url_of(&claims)?,
     };
-    let evidence = evidence::collect(claims, arguments.program_id, &rpc_url, source).await?;
+    let rpc_url = rpc_url.as_str().trim_end_matches('/').to_owned();
+    // Without a chain to ask, sixteen failed checks would say less than this.
+    let chain = ChainClient::new(&rpc_url, RPC_TIMEOUT);
+    let slot = chain.slot(CommitmentConfig::confirmed()).await;
+    slot.with_context(|| format!("nothing was checked: {rpc_url} does not answer as a Solana RPC node"))?;
+    let evidence = evidence::collect(claims, arguments.program_id, &chain, source).await?;
     let checks = checks::run(&evidence);
     let verified = checks.iter().all(|check| check.ok);
     if arguments.json {
@@ -65,6 +78,30 @@ pub async fn run(arguments: VerifyArgs) -> anyhow::Result<ExitCode> {
         print_lines(&evidence, &checks, verified, &rpc_url);
     }
     Ok(if verified { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The node that the record itself names, as records of local networks do. Only one on this machine is believed:
+/// whoever made a record up could have made up a chain to go with it.
+fn rpc_url_of(claims: &Claims) -> anyhow::Result<Url> {
+    let Some(named) = claims.rpc_url() else {
+        return Err(UsageError::new("which chain? Name a Solana RPC node with --rpc-url or CRTX_RPC_URL").into());
+    };
+    match http_url(&named) {
+        Ok(url) if is_loopback(&url) => Ok(url),
+        _ => Err(UsageError::new(format!(
+            "the record names {named} as its Solana RPC node; name one that you trust with --rpc-url or CRTX_RPC_URL"
+        ))
+        .into()),
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
 }
 
 /// What is to be verified, and where its content comes from.

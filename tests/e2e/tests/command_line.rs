@@ -1,0 +1,70 @@
+//! What the `crtx` command says and how it ends where nothing can be done: scripts depend on both.
+#![allow(clippy::expect_used, reason = "tests")]
+
+const ID: &str = "165cf497-1db5-4f5e-940b-57c2e3534dea";
+const AGENT: &str = "82vpEBc9TeDX6S1Dd3UJ77nQeqFkHSMEgANRBhc28GR8";
+/// Well formed, and of no wallet.
+const KEY: (&str, &str) = ("CRTX_API_KEY", "crtx_test_4XJ3P1DYqDvnp7j1HtZV2GWkLtc3W3g8d1B1zG2mNikZ");
+
+/// Arguments, environment, and what the message has to contain.
+type Case = (&'static [&'static str], &'static [(&'static str, &'static str)], &'static str);
+
+/// Exit status and what is told on standard error.
+fn crtx(arguments: &[&str], environment: &[(&str, &str)]) -> (Option<i32>, String) {
+    let mut command = std::process::Command::new(crtx_e2e::crtx_binary());
+    command.args(arguments).env_remove("CRTX_URL").env_remove("CRTX_API_KEY").env_remove("CRTX_RPC_URL");
+    let output = command.envs(environment.iter().copied()).output().expect("crtx runs");
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn a_command_line_that_makes_no_sense_ends_with_status_2_and_says_what_is_wrong() {
+    let cases: [Case; 9] = [
+        (&["verify"], &[KEY], "EXECUTION_ID"),
+        (&["verify", "nonsense"], &[KEY], "EXECUTION_ID"),
+        (&["verify", ID, "--rpc-url", "nonsense"], &[KEY], "not a URL"),
+        (&["verify", ID], &[KEY, ("CRTX_URL", "localhost:8080")], "http://"),
+        (&["verify", ID], &[], "CRTX_API_KEY"),
+        (&["verify", ID], &[("CRTX_API_KEY", "")], "CRTX_API_KEY"),
+        (&["execute", "nonsense", "--task", "x"], &[KEY], "AGENT_ID"),
+        (&["execute", AGENT], &[KEY], "--task"),
+        (&["execute", AGENT, "--task", "x", "--parameters", "[]"], &[KEY], "JSON object"),
+    ];
+    for (arguments, environment, says) in cases {
+        let (status, text) = crtx(arguments, environment);
+        assert_eq!(status, Some(2), "{arguments:?}: {text}");
+        assert!(text.contains(says), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
+fn a_service_that_does_not_answer_is_an_error_and_no_verdict() {
+    // Nobody listens on port 1.
+    let (status, text) = crtx(&["verify", ID], &[KEY, ("CRTX_URL", "http://127.0.0.1:1")]);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("no answer from http://127.0.0.1:1"), "{text}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("record.json");
+    let record = serde_json::json!({"execution_id": ID, "status": "completed",
+        "on_chain_record": "https://explorer.solana.com/address/BJu51f7FUVrLYHU1rHsBKtCGWToEFoKUhz3brbxX8A86"});
+    std::fs::write(&file, record.to_string()).expect("written");
+    let file = file.to_str().expect("a path");
+    let (status, text) = crtx(&["verify", "--file", file, "--rpc-url", "http://127.0.0.1:1"], &[]);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("nothing was checked") && !text.contains("checks failed"), "{text}");
+}
+
+#[test]
+fn a_record_does_not_choose_the_chain_that_it_is_checked_against() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("record.json");
+    let link = "https://explorer.solana.com/address/BJu51f7FUVrLYHU1rHsBKtCGWToEFoKUhz3brbxX8A86";
+    for node in ["", "?cluster=custom&customUrl=https%3A%2F%2Frpc.example", "?cluster=custom&customUrl=nonsense"] {
+        let record =
+            serde_json::json!({"execution_id": ID, "status": "completed", "on_chain_record": format!("{link}{node}")});
+        std::fs::write(&file, record.to_string()).expect("written");
+        let (status, text) = crtx(&["verify", "--file", file.to_str().expect("a path")], &[]);
+        assert_eq!(status, Some(2), "{text}");
+        assert!(text.contains("CRTX_RPC_URL"), "{text}");
+    }
+}
