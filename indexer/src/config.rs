@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crtx_http::outbound::OutboundPolicy;
-use crtx_store::mirror::SnapshotMode;
 use solana_pubkey::Pubkey;
 
 use crate::documents::ContentSources;
@@ -21,9 +20,6 @@ pub struct IndexerConfig {
     pub resync_interval: Duration,
     /// Between audits of the mirror against the chain.
     pub audit_interval: Duration,
-    /// How the first snapshot is applied. [`SnapshotMode::Replace`] where the chain may have been set
-    /// back since the mirror was written: local networks. A chain with another genesis hash always replaces.
-    pub first_snapshot: SnapshotMode,
     /// What metadata fetches may reach.
     pub outbound: OutboundPolicy,
     pub content: ContentSources,
@@ -38,7 +34,6 @@ impl IndexerConfig {
             program_id,
             resync_interval: DEFAULT_RESYNC_INTERVAL,
             audit_interval: DEFAULT_AUDIT_INTERVAL,
-            first_snapshot: SnapshotMode::Forward,
             outbound: OutboundPolicy::STRICT,
             content: ContentSources::default(),
         }

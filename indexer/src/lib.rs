@@ -19,7 +19,6 @@ use crtx_store::PgPool;
 use tokio_util::sync::CancellationToken;
 
 pub use config::IndexerConfig;
-pub use crtx_store::mirror::SnapshotMode;
 pub use documents::ContentSources;
 
 use crate::{audit::Auditor, documents::Fetcher, source::RpcSource, sync::Syncer};
@@ -42,7 +41,7 @@ pub async fn run(config: IndexerConfig, pool: PgPool, shutdown: CancellationToke
     let fetcher = Fetcher::new(pool.clone(), config.outbound, config.content)?;
     let auditor = Auditor::new(source, pool, config.program_id);
     tokio::join!(
-        Arc::clone(&syncer).run(config.first_snapshot, shutdown.clone()),
+        Arc::clone(&syncer).run(shutdown.clone()),
         Arc::clone(&syncer).heartbeat(shutdown.clone()),
         fetcher.run(syncer, shutdown.clone()),
         auditor.run(config.audit_interval, shutdown),

@@ -74,14 +74,12 @@ impl<S: AccountSource> Syncer<S> {
     }
 
     /// Connects, and connects again whenever the connection or the database fails, until shut down.
-    /// `first`: how the first snapshot is applied.
-    pub async fn run(self: Arc<Self>, first: SnapshotMode, shutdown: CancellationToken) {
-        let mut mode = first;
+    pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         let mut backoff = MIN_BACKOFF;
         loop {
             let was_live = tokio::select! {
                 () = shutdown.cancelled() => return,
-                ended = self.session(&mut mode) => {
+                ended = self.session() => {
                     let was_live = self.streaming.swap(false, Ordering::Relaxed);
                     tracing::warn!(cause = %ended, retry_in_ms = backoff.as_millis(), "the mirror lost its source");
                     was_live
@@ -97,10 +95,9 @@ impl<S: AccountSource> Syncer<S> {
         }
     }
 
-    /// One connection, from subscribing to the error that ends it. Once the first snapshot is applied,
-    /// `mode` is forward for good.
-    async fn session(self: &Arc<Self>, mode: &mut SnapshotMode) -> SyncError {
-        let mut events = match self.connect(mode).await {
+    /// One connection, from subscribing to the error that ends it.
+    async fn session(self: &Arc<Self>) -> SyncError {
+        let mut events = match self.connect().await {
             Ok(events) => events,
             Err(error) => return error,
         };
@@ -121,7 +118,7 @@ impl<S: AccountSource> Syncer<S> {
                 _ = resync_due.tick(), if resync.is_none() => {
                     // Beside the stream: rows only move forward, so the two cannot undo each other.
                     let syncer = Arc::clone(self);
-                    resync = Some(tokio::spawn(async move { syncer.resync(SnapshotMode::Forward).await }));
+                    resync = Some(tokio::spawn(async move { syncer.resync().await }));
                 }
                 done = finished(&mut resync) => {
                     resync = None;
@@ -133,21 +130,20 @@ impl<S: AccountSource> Syncer<S> {
         }
     }
 
-    async fn connect(&self, mode: &mut SnapshotMode) -> Result<mpsc::UnboundedReceiver<Event>, SyncError> {
+    async fn connect(&self) -> Result<mpsc::UnboundedReceiver<Event>, SyncError> {
         let events = self.source.subscribe().await?;
-        self.resync(*mode).await?;
-        *mode = SnapshotMode::Forward;
+        self.resync().await?;
         self.reached.store(0, Ordering::Relaxed);
         Ok(events)
     }
 
-    /// Takes a snapshot and applies it. On another chain than the one that the mirror shows, whatever
-    /// `mode` says, the mirror is replaced.
-    pub async fn resync(&self, mode: SnapshotMode) -> Result<(), SyncError> {
+    /// Takes a snapshot and applies it. On another chain than the one that the mirror shows, the mirror is
+    /// replaced.
+    pub async fn resync(&self) -> Result<(), SyncError> {
         let genesis_hash = self.source.genesis_hash().await?;
         let before = mirror::checkpoint(&self.pool).await?;
         let other_chain = before.and_then(|c| c.genesis_hash).is_some_and(|known| known != genesis_hash);
-        let mode = if other_chain { SnapshotMode::Replace } else { mode };
+        let mode = if other_chain { SnapshotMode::Replace } else { SnapshotMode::Forward };
         let Snapshot { slot, accounts } = self.source.snapshot().await?;
         let mut batch = Batch::default();
         for (address, data) in accounts {

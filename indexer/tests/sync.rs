@@ -19,7 +19,7 @@ use anchor_lang::Discriminator;
 use async_trait::async_trait;
 use crtx_http::outbound::OutboundPolicy;
 use crtx_indexer::{
-    ContentSources, SnapshotMode,
+    ContentSources,
     audit::Auditor,
     documents::Fetcher,
     source::{AccountSource, Change, Event, OwnedAccount, Read, Snapshot, SourceError},
@@ -143,13 +143,13 @@ struct Running {
 impl Running {
     /// Starts a mirror and waits for its first snapshot.
     async fn start(chain: Chain, resync: Duration) -> Self {
-        Self::start_on(TestDatabase::create().await, chain, resync, SnapshotMode::Forward).await
+        Self::start_on(TestDatabase::create().await, chain, resync).await
     }
 
-    async fn start_on(database: TestDatabase, chain: Chain, resync: Duration, first: SnapshotMode) -> Self {
+    async fn start_on(database: TestDatabase, chain: Chain, resync: Duration) -> Self {
         let syncer = Arc::new(Syncer::new(Arc::new(chain.clone()), database.pool().clone(), program(), resync));
         let shutdown = CancellationToken::new();
-        let task = tokio::spawn(Arc::clone(&syncer).run(first, shutdown.clone()));
+        let task = tokio::spawn(Arc::clone(&syncer).run(shutdown.clone()));
         let running = Self { database, chain, syncer, shutdown, task };
         running.until("the first snapshot", async || running.caught_up().await).await;
         running
@@ -289,7 +289,7 @@ async fn a_closed_account_is_marked_once_a_read_confirms_it() {
         state.slot += 10;
         state.accounts.insert(closed, OwnedAccount { owner: Pubkey::default(), data: vec![] });
     }
-    running.syncer.resync(SnapshotMode::Forward).await.expect("resynced");
+    running.syncer.resync().await.expect("resynced");
     let snapshot = mirror::Batch::default();
     let open = mirror::missing_from(running.database.pool(), &snapshot, u64::MAX >> 1).await.expect("read");
     assert_eq!(open, [kept], "the closed one is marked, the other is not");
@@ -308,10 +308,10 @@ async fn an_account_opened_after_the_snapshot_is_not_taken_for_closed() {
         let (address, data) = priced(0, 1, 10);
         state.change(address, data);
     }));
-    let before = running.syncer.resync(SnapshotMode::Forward);
+    let before = running.syncer.resync();
     before.await.expect("resynced");
     running.until_equal().await;
-    running.syncer.resync(SnapshotMode::Forward).await.expect("resynced");
+    running.syncer.resync().await.expect("resynced");
     assert!(running.caught_up().await);
     assert_eq!(mirror::counts(running.database.pool()).await.expect("counts").agents, 1);
 }
@@ -329,19 +329,20 @@ async fn another_chain_replaces_the_mirror() {
     let (new, data) = priced(0, 1, 77);
     assert_eq!(old, new);
     restarted.state().write(new, data);
-    let running = Running::start_on(database, restarted, NEVER, SnapshotMode::Forward).await;
+    let running = Running::start_on(database, restarted, NEVER).await;
     assert_eq!(mirror::checkpoint(running.database.pool()).await.expect("read").expect("there").slot, 4);
 }
 
 #[tokio::test]
-async fn a_chain_that_was_set_back_is_followed_when_told_to_replace() {
+async fn a_chain_that_was_set_back_is_followed_once_the_mirror_was_emptied() {
     let chain = Chain::new();
     let (address, data) = priced(0, 50, 10);
     chain.state().write(address, data);
     let (database, chain) = Running::start(chain, NEVER).await.stop().await;
     let (address, data) = priced(0, 49, 9);
     chain.state().write(address, data);
-    Running::start_on(database, chain, NEVER, SnapshotMode::Replace).await;
+    mirror::clear(database.pool()).await.expect("emptied");
+    Running::start_on(database, chain, NEVER).await;
 }
 
 #[tokio::test]

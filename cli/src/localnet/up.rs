@@ -13,7 +13,7 @@ use anyhow::{Context, anyhow, bail};
 use crtx_chain::{ChainClient, CommitmentConfig, Instructions, ProgramAccount};
 use crtx_gateway::{Gateway, GatewayConfig, Limits};
 use crtx_http::{Links, outbound::OutboundPolicy};
-use crtx_indexer::{ContentSources, IndexerConfig, SnapshotMode, api::IndexerApiState};
+use crtx_indexer::{ContentSources, IndexerConfig, api::IndexerApiState};
 use crtx_postgres::Cluster;
 use crtx_protocol::{address::Addresses, api_key::KeyNetwork, usdc::UsdcBase};
 use crtx_store::{
@@ -164,10 +164,6 @@ async fn start(parts: &mut Parts, listener: TcpListener, started: Instant) -> an
     let indexer = IndexerConfig {
         outbound: OutboundPolicy::LOCAL,
         content: ContentSources { folder: Some(content_dir.clone()), base_url: None },
-        first_snapshot: match chain_start {
-            ChainStart::Continued => SnapshotMode::Forward,
-            ChainStart::SetBack => SnapshotMode::Replace,
-        },
         ..IndexerConfig::new(&rpc_url, &ws_url, agent_marketplace::ID)
     };
     parts.run_services(indexer, gateway.clone(), pool.clone());
@@ -420,9 +416,8 @@ async fn realign(pool: &PgPool, chain: &ChainClient, progress: &Progress) -> any
         }
     }
     let changed = local_network::realign_executions(pool, &records, &open).await?;
-    // Emptied now, so that nothing of the lost chain can pass for the index of this one before the indexer's
-    // first snapshot has arrived.
-    mirror::resync(pool, &mirror::Batch::default(), 0, None, SnapshotMode::Replace).await?;
+    // Before the services start, so that nothing of the lost chain can pass for the index of this one.
+    mirror::clear(pool).await?;
     if changed != local_network::Realigned::default() {
         progress.note(&format!(
             "executions: {} are not on the chain and have failed, {} are open again and go on",

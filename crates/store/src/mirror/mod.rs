@@ -238,8 +238,8 @@ pub async fn apply_changes(pool: &PgPool, batch: &Batch, slot: u64) -> Result<u6
 pub enum SnapshotMode {
     /// The same chain as before: rows move forward only.
     Forward,
-    /// Another chain, or one that was set back: what is stored of it is worth nothing. Rows of all mirror
-    /// tables are replaced. Metadata documents stay: they are found by their hash.
+    /// Another chain: what is stored is worth nothing. Rows of all mirror tables are replaced. Metadata documents
+    /// stay: they are found by their hash.
     Replace,
 }
 
@@ -253,7 +253,7 @@ pub async fn resync(
 ) -> Result<u64, StoreError> {
     let mut transaction = pool.begin().await?;
     if mode == SnapshotMode::Replace {
-        clear(&mut transaction).await?;
+        clear(&mut *transaction).await?;
     }
     let changed = apply(&mut transaction, batch).await?;
     sqlx::query!(
@@ -272,12 +272,14 @@ pub async fn resync(
     Ok(changed)
 }
 
-async fn clear(connection: &mut PgConnection) -> Result<(), StoreError> {
+/// Forgets all that is mirrored of the chain, checkpoint included: for a chain that was set back, of which the
+/// rows, having newer revisions, would stay. Metadata documents stay.
+pub async fn clear(executor: impl PgExecutor<'_>) -> Result<(), StoreError> {
     sqlx::query!(
         "TRUNCATE mirror_config, mirror_creators, mirror_agents, mirror_executions, mirror_disputes, mirror_grants,
                   mirror_quarantine, mirror_checkpoint"
     )
-    .execute(connection)
+    .execute(executor)
     .await?;
     Ok(())
 }
