@@ -30,12 +30,8 @@ pub enum Payees {
 }
 
 /// Newest first, until a transaction completes, fails or refunds the record.
-pub async fn find(
-    chain: &ChainClient,
-    history: &History,
-    program_id: &Pubkey,
-    record: &Pubkey,
-) -> anyhow::Result<Ending> {
+pub async fn find(chain: &ChainClient, program_id: &Pubkey, record: &Pubkey) -> anyhow::Result<Ending> {
+    let history = History::of(chain, record).await?;
     for signature in &history.signatures {
         let Some(transaction) = PlainTransaction::read(chain, signature).await? else { continue };
         let ended = transaction.instructions.iter().enumerate();
@@ -67,10 +63,10 @@ fn payees(instruction: &PlainInstruction, record: &Pubkey) -> Option<Payees> {
 /// The last bytes of a closed record, dispute or listing, and the transaction that closed it.
 pub async fn find_closed(
     chain: &ChainClient,
-    history: &History,
     program_id: &Pubkey,
     address: &Pubkey,
 ) -> anyhow::Result<Option<(String, Vec<u8>)>> {
+    let history = History::of(chain, address).await?;
     for signature in &history.signatures {
         let Some(transaction) = PlainTransaction::read(chain, signature).await? else { continue };
         // Only the program itself can call its event instruction: the call is signed by an address of its own.

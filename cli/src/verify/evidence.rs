@@ -12,7 +12,6 @@ use solana_pubkey::Pubkey;
 use super::{
     claims::Claims,
     ending::{self, Ending},
-    transactions::History,
 };
 
 /// Larger than any result that a marketplace stores by default, small enough to hold in memory.
@@ -64,17 +63,13 @@ pub async fn collect(
     let record_address = claims.record_address()?;
     let content = find_content(&claims, source).await.map_err(|error| format!("{error:#}"));
     let look = Look { chain, program_id };
-    let history = look.history(&record_address).await;
-    let record = look.account::<ExecutionRecord>(&record_address, &history).await;
+    let record = look.account::<ExecutionRecord>(&record_address).await;
     let (listing, dispute) = match &record {
-        Ok((record, _)) => (look.listing(record).await, look.dispute(&record_address, record, &history).await),
+        Ok((record, _)) => (look.account(&record.agent).await, look.dispute(&record_address, record).await),
         Err(_) => (Err(anyhow::anyhow!("there is no record that names it")), None),
     };
-    let config = look.account::<Config>(&Addresses::new(program_id).config(), &Ok(History::default())).await;
-    let ending = match &history {
-        Ok(history) => ending::find(chain, history, &program_id, &record_address).await,
-        Err(error) => Err(anyhow::anyhow!("{error}")),
-    };
+    let config = look.account::<Config>(&Addresses::new(program_id).config()).await;
+    let ending = ending::find(chain, &program_id, &record_address).await;
     let text = |error: anyhow::Error| format!("{error:#}");
     Ok(Evidence {
         claims,
@@ -83,7 +78,7 @@ pub async fn collect(
         content,
         closed_by: record.as_ref().ok().and_then(|(_, closed_by)| closed_by.clone()),
         record: record.map(|(record, _)| record).map_err(text),
-        listing: listing.map_err(text),
+        listing: listing.map(|(listing, _)| listing).map_err(text),
         dispute: dispute.map(|dispute| dispute.map_err(text)),
         config: config.map(|(config, _)| config).map_err(text),
         ending: ending.map_err(text),
@@ -97,16 +92,8 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    async fn history(&self, address: &Pubkey) -> Result<History, String> {
-        History::of(self.chain, address).await.map_err(|error| format!("{error:#}"))
-    }
-
     /// An account of the program as it is, or as it was when it was closed, and by which transaction.
-    async fn account<T: Layout>(
-        &self,
-        address: &Pubkey,
-        history: &Result<History, String>,
-    ) -> anyhow::Result<(T, Option<String>)> {
+    async fn account<T: Layout>(&self, address: &Pubkey) -> anyhow::Result<(T, Option<String>)> {
         let program_id = self.program_id;
         if let Some(found) = self.chain.account(address).await?.value {
             if found.owner != program_id {
@@ -114,32 +101,18 @@ impl Look<'_> {
             }
             return Ok((T::decode(&found.data)?, None));
         }
-        let history = history.as_ref().map_err(|error| anyhow::anyhow!("{error}"))?;
-        let closed = ending::find_closed(self.chain, history, &program_id, address).await?;
+        let closed = ending::find_closed(self.chain, &program_id, address).await?;
         let (signature, data) = closed.with_context(|| format!("{address} is not on the chain"))?;
         Ok((T::decode(&data)?, Some(signature)))
     }
 
-    async fn listing(&self, record: &ExecutionRecord) -> anyhow::Result<AgentListing> {
-        // The history of an agent is long, and needed only where its listing is gone.
-        let history = match self.chain.account(&record.agent).await?.value {
-            Some(_) => Ok(History::default()),
-            None => self.history(&record.agent).await,
-        };
-        Ok(self.account(&record.agent, &history).await?.0)
-    }
-
-    async fn dispute(
-        &self,
-        record_address: &Pubkey,
-        record: &ExecutionRecord,
-        history: &Result<History, String>,
-    ) -> Option<anyhow::Result<Dispute>> {
+    /// `None` if the execution was never disputed.
+    async fn dispute(&self, record_address: &Pubkey, record: &ExecutionRecord) -> Option<anyhow::Result<Dispute>> {
         if record.dispute_count == 0 {
             return None;
         }
         let address = Addresses::new(self.program_id).dispute(record_address);
-        Some(self.account(&address, history).await.map(|(dispute, _)| dispute))
+        Some(self.account(&address).await.map(|(dispute, _)| dispute))
     }
 }
 
