@@ -31,7 +31,7 @@ fn openapi() -> Result<String> {
     const PATH: &str = "docs/openapi.json";
     let root = workspace::root();
     workspace::build_binaries()?;
-    let served = workspace::output(Command::new(root.join("target/debug/crtx")).arg("openapi"))?;
+    let served = workspace::output(Command::new(workspace::binary("crtx")).arg("openapi"))?;
     let committed = fs::read_to_string(root.join(PATH)).with_context(|| format!("cannot read {PATH}"))?;
     ensure!(
         served.trim_end() == committed.trim_end(),

@@ -174,7 +174,7 @@ fn run_binaries(suite: Suite, binaries: &[TestBinary]) -> Result<Tally> {
         command
             .current_dir(&binary.folder)
             .env("CARGO_MANIFEST_DIR", &binary.folder)
-            .env("CRTX_BIN", workspace::root().join("target/debug/crtx"));
+            .env("CRTX_BIN", workspace::binary("crtx"));
         if let Some(database) = &database {
             command.env("CRTX_TEST_DATABASE_URL", database.url());
         }

@@ -6,12 +6,12 @@ use agent_marketplace::{
     instruction::{CompleteExecution, FailExecution, RefundExpiredExecution},
 };
 use anchor_lang::{AnchorDeserialize, Discriminator, event::EVENT_IX_TAG_LE};
-use anyhow::bail;
+use anyhow::anyhow;
 use crtx_chain::ChainClient;
 use crtx_protocol::address::Addresses;
 use solana_pubkey::Pubkey;
 
-use super::transactions::{History, PlainInstruction, PlainTransaction};
+use super::transactions::{PlainInstruction, PlainTransaction, first_about};
 
 /// The transaction that moved the money.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,19 +29,17 @@ pub enum Payees {
     Refunded { caller: Pubkey },
 }
 
-/// Newest first, until a transaction completes, fails or refunds the record.
+/// The newest transaction that completes, fails or refunds the record.
 pub async fn find(chain: &ChainClient, program_id: &Pubkey, record: &Pubkey) -> anyhow::Result<Ending> {
-    let history = History::of(chain, record).await?;
-    for signature in &history.signatures {
-        let Some(transaction) = PlainTransaction::read(chain, signature).await? else { continue };
+    let found = first_about(chain, record, |transaction| {
         let ended = transaction.instructions.iter().enumerate();
-        let ended = ended.filter(|(_, instruction)| instruction.program_id == *program_id);
-        let found = ended.filter_map(|(at, instruction)| Some((at, payees(instruction, record)?))).next();
-        if let Some((at, payees)) = found {
-            return Ok(Ending { transaction, at, payees });
-        }
-    }
-    bail!("the RPC node has no successful transaction that ends this execution (of {})", history.signatures.len())
+        let mut ended = ended.filter(|(_, instruction)| instruction.program_id == *program_id);
+        let (at, payees) = ended.find_map(|(at, instruction)| Some((at, payees(instruction, record)?)))?;
+        Some(Ending { transaction, at, payees })
+    });
+    found.await?.map_err(|looked_at| {
+        anyhow!("the RPC node has no successful transaction that ends this execution (of {looked_at})")
+    })
 }
 
 /// Whom the instruction pays, if it ends the execution of `record`. The places are those of the program's
@@ -66,29 +64,25 @@ pub async fn find_closed(
     program_id: &Pubkey,
     address: &Pubkey,
 ) -> anyhow::Result<Option<(String, Vec<u8>)>> {
-    let history = History::of(chain, address).await?;
-    for signature in &history.signatures {
-        let Some(transaction) = PlainTransaction::read(chain, signature).await? else { continue };
+    let found = first_about(chain, address, |transaction| {
         // Only the program itself can call its event instruction: the call is signed by an address of its own.
         let events = transaction.inner_instructions.iter().filter(|inner| inner.program_id == *program_id);
         let mut events = events.filter_map(|inner| inner.data.strip_prefix(EVENT_IX_TAG_LE));
-        if let Some(bytes) = events.find_map(|event| closed_bytes(event, program_id, address)) {
-            return Ok(Some((transaction.signature, bytes)));
-        }
-    }
-    Ok(None)
+        let bytes = events.find_map(|event| closed_bytes(event, program_id, address))?;
+        Some((transaction.signature, bytes))
+    });
+    Ok(found.await?.ok())
 }
 
 /// What the event says of the account at `address`.
 fn closed_bytes(event: &[u8], program_id: &Pubkey, address: &Pubkey) -> Option<Vec<u8>> {
     if let Some(mut body) = event.strip_prefix(ExecutionClosed::DISCRIMINATOR) {
         let closed = ExecutionClosed::deserialize(&mut body).ok()?;
+        if closed.record == *address {
+            return Some(closed.record_data);
+        }
         let dispute = Addresses::new(*program_id).dispute(&closed.record);
-        return match () {
-            () if closed.record == *address => Some(closed.record_data),
-            () if dispute == *address => closed.dispute_data,
-            () => None,
-        };
+        return closed.dispute_data.filter(|_| dispute == *address);
     }
     let mut body = event.strip_prefix(AgentClosed::DISCRIMINATOR)?;
     let closed = AgentClosed::deserialize(&mut body).ok()?;

@@ -14,12 +14,6 @@ const PAGE: usize = 1_000;
 /// Successful transactions about one account that are looked at.
 const MOST: usize = 10_000;
 
-/// The successful transactions that touched an account, newest first.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct History {
-    pub signatures: Vec<String>,
-}
-
 /// One transaction that went through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlainTransaction {
@@ -48,28 +42,43 @@ pub struct TokenChange {
     pub change: i128,
 }
 
-impl History {
-    pub async fn of(chain: &ChainClient, address: &Pubkey) -> anyhow::Result<Self> {
-        #[derive(Deserialize)]
-        struct Found {
-            signature: String,
-            err: Option<serde_json::Value>,
+/// Signatures of the successful transactions that touched an account, newest first.
+async fn signatures_about(chain: &ChainClient, address: &Pubkey) -> anyhow::Result<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Found {
+        signature: String,
+        err: Option<serde_json::Value>,
+    }
+    let mut signatures = Vec::new();
+    let mut before: Option<String> = None;
+    loop {
+        let config = json!({"commitment": "confirmed", "limit": PAGE, "before": before});
+        let page: Vec<Found> =
+            chain.rpc().send(RpcRequest::GetSignaturesForAddress, json!([address.to_string(), config])).await?;
+        let (last, full) = (page.last().map(|found| found.signature.clone()), page.len() >= PAGE);
+        let succeeded = page.into_iter().filter(|found| found.err.is_none());
+        signatures.extend(succeeded.map(|found| found.signature));
+        if !full || signatures.len() >= MOST {
+            return Ok(signatures);
         }
-        let mut history = Self::default();
-        let mut before: Option<String> = None;
-        loop {
-            let config = json!({"commitment": "confirmed", "limit": PAGE, "before": before});
-            let page: Vec<Found> =
-                chain.rpc().send(RpcRequest::GetSignaturesForAddress, json!([address.to_string(), config])).await?;
-            let (last, full) = (page.last().map(|found| found.signature.clone()), page.len() >= PAGE);
-            let succeeded = page.into_iter().filter(|found| found.err.is_none());
-            history.signatures.extend(succeeded.map(|found| found.signature));
-            if !full || history.signatures.len() >= MOST {
-                return Ok(history);
-            }
-            before = last;
+        before = last;
+    }
+}
+
+/// What `look` sees first in the successful transactions that touched an account, newest first; else how many
+/// there are.
+pub async fn first_about<T>(
+    chain: &ChainClient,
+    address: &Pubkey,
+    look: impl Fn(PlainTransaction) -> Option<T>,
+) -> anyhow::Result<Result<T, usize>> {
+    let signatures = signatures_about(chain, address).await?;
+    for signature in &signatures {
+        if let Some(seen) = PlainTransaction::read(chain, signature).await?.and_then(&look) {
+            return Ok(Ok(seen));
         }
     }
+    Ok(Err(signatures.len()))
 }
 
 #[derive(Deserialize)]
@@ -124,7 +133,7 @@ struct RpcInstruction {
 
 impl PlainTransaction {
     /// `None` if it failed.
-    pub async fn read(chain: &ChainClient, signature: &str) -> anyhow::Result<Option<Self>> {
+    async fn read(chain: &ChainClient, signature: &str) -> anyhow::Result<Option<Self>> {
         let config = json!({"encoding": "base64", "commitment": "confirmed", "maxSupportedTransactionVersion": 1});
         let answer: Option<RpcTransaction> =
             chain.rpc().send(RpcRequest::GetTransaction, json!([signature, config])).await?;

@@ -155,6 +155,17 @@ impl Market {
         }
     }
 
+    /// Runs the `crtx` command as the owner of the demo wallet's API key.
+    pub fn crtx(&self, arguments: &[&str]) -> std::process::Output {
+        std::process::Command::new(crate::crtx_binary())
+            .args(arguments)
+            .env("CRTX_URL", &self.info.base_url)
+            .env("CRTX_API_KEY", &self.info.api_key)
+            .env("CRTX_RPC_URL", &self.info.rpc_url)
+            .output()
+            .expect("crtx runs")
+    }
+
     /// Price of an agent in base units.
     pub fn price(&self, name: &str) -> u64 {
         let agent = self.info.agents.iter().find(|agent| agent.name == name).expect("a demo agent");

@@ -63,10 +63,7 @@ async fn history(market: &Market) -> Value {
 }
 
 fn verifies(market: &Market, execution_id: &str) -> bool {
-    let mut command = Command::new(crtx_binary());
-    command.args(["verify", execution_id]).env("CRTX_URL", &market.info.base_url);
-    command.env("CRTX_API_KEY", &market.info.api_key).env("CRTX_RPC_URL", &market.info.rpc_url);
-    command.stdout(Stdio::null()).status().unwrap().success()
+    market.crtx(&["verify", execution_id]).status.success()
 }
 
 /// What stays the same from run to run.

@@ -8,7 +8,7 @@
     reason = "tests"
 )]
 
-use std::{collections::BTreeSet, process::Command, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use crtx_e2e::{
     Up,
@@ -156,19 +156,9 @@ async fn the_content_lies_under_its_hash_and_the_record_repeats_the_answer(marke
     assert!(url.ends_with(&cid_of(&hash)), "the address of the content is its hash: {url}");
 }
 
-fn crtx(market: &Market, arguments: &[&str]) -> std::process::Output {
-    Command::new(crtx_e2e::crtx_binary())
-        .args(arguments)
-        .env("CRTX_URL", &market.info.base_url)
-        .env("CRTX_API_KEY", &market.info.api_key)
-        .env("CRTX_RPC_URL", &market.info.rpc_url)
-        .output()
-        .expect("crtx runs")
-}
-
 async fn crtx_verify_confirms_the_call_from_the_chain_and_the_content(market: &Market) {
     let answer = paid_call(market).await;
-    let output = crtx(market, &["verify", answer.text("execution_id")]);
+    let output = market.crtx(&["verify", answer.text("execution_id")]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.lines().count() >= 6, "one line per check: {text}");
@@ -180,7 +170,7 @@ async fn crtx_verify_refuses_a_record_that_was_altered(market: &Market) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("record.json");
     std::fs::write(&file, record.to_string()).expect("written");
-    let good = crtx(market, &["verify", "--file", file.to_str().unwrap()]);
+    let good = market.crtx(&["verify", "--file", file.to_str().unwrap()]);
     assert_eq!(
         good.status.code(),
         Some(0),
@@ -191,7 +181,7 @@ async fn crtx_verify_refuses_a_record_that_was_altered(market: &Market) {
 
     record["result"] = json!("something else");
     std::fs::write(&file, record.to_string()).expect("written");
-    let altered = crtx(market, &["verify", "--file", file.to_str().unwrap()]);
+    let altered = market.crtx(&["verify", "--file", file.to_str().unwrap()]);
     assert_eq!(altered.status.code(), Some(1), "{}", String::from_utf8_lossy(&altered.stdout));
 }
 

@@ -1,11 +1,11 @@
 //! What `crtx verify` can still prove when an execution did not end as hoped, or is long over.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use std::{path::Path, process::Command, time::Duration};
+use std::{path::Path, time::Duration};
 
 use agent_marketplace::{instructions as ix, state::Dispute};
 use crtx_chain::{ChainClient, Instructions, Layout, Outcome, SignedTransaction};
-use crtx_e2e::{Up, crtx_binary, market::Market};
+use crtx_e2e::{Up, market::Market};
 use crtx_protocol::{address::Addresses, fee};
 use serde_json::{Value, json};
 use solana_instruction::Instruction;
@@ -76,13 +76,7 @@ fn uuid_bytes(text: &str) -> [u8; 16] {
 
 /// Exit status, report and the sentence at the end.
 fn verify(market: &Market, execution_id: &str) -> (Option<i32>, Value, String) {
-    let output = Command::new(crtx_binary())
-        .args(["verify", execution_id, "--json"])
-        .env("CRTX_URL", &market.info.base_url)
-        .env("CRTX_API_KEY", &market.info.api_key)
-        .env("CRTX_RPC_URL", &market.info.rpc_url)
-        .output()
-        .unwrap();
+    let output = market.crtx(&["verify", execution_id, "--json"]);
     let report = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
     (output.status.code(), report, String::from_utf8_lossy(&output.stderr).into_owned())
 }
