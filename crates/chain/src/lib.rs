@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod account;
+pub mod filter;
 pub mod instructions;
 pub mod rpc;
 pub mod send;
@@ -12,6 +13,7 @@ pub mod token;
 pub mod transaction;
 
 pub use account::{DecodeError, Layout, ProgramAccount};
+pub use filter::AccountFilter;
 pub use instructions::Instructions;
 pub use rpc::{AtSlot, ChainClient, ChainError, FetchedAccount};
 pub use send::Outcome;

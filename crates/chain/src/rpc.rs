@@ -13,7 +13,7 @@ use solana_commitment_config::{CommitmentConfig, CommitmentLevel};
 use solana_pubkey::Pubkey;
 use solana_rpc_client::nonblocking::rpc_client::RpcClient;
 use solana_rpc_client_api::{
-    config::{RpcAccountInfoConfig, RpcProgramAccountsConfig, RpcSendTransactionConfig},
+    config::{RpcAccountInfoConfig, RpcSendTransactionConfig},
     request::RpcRequest,
     response::{OptionalContext, Response, RpcKeyedAccount},
 };
@@ -21,7 +21,7 @@ use solana_signature::Signature;
 use solana_transaction_status_client_types::{TransactionStatus, UiTransactionEncoding};
 use tokio::sync::Mutex;
 
-use crate::{send::Confirmer, transaction::RecentBlockhash};
+use crate::{filter::AccountFilter, send::Confirmer, transaction::RecentBlockhash};
 
 /// How long a blockhash is used before a newer one is asked for: short against its life of 150 blocks,
 /// long against a burst of calls.
@@ -134,21 +134,37 @@ impl ChainClient {
         program: &Pubkey,
         commitment: CommitmentConfig,
     ) -> Result<AtSlot<Vec<(Pubkey, FetchedAccount)>>, ChainError> {
-        let config = RpcProgramAccountsConfig {
-            account_config: account_config(commitment),
-            with_context: Some(true),
-            ..RpcProgramAccountsConfig::default()
-        };
+        self.program_accounts_filtered(program, &[], commitment).await
+    }
+
+    /// The accounts of `program` for which every filter holds, as one snapshot.
+    pub async fn program_accounts_filtered(
+        &self,
+        program: &Pubkey,
+        filters: &[AccountFilter],
+        commitment: CommitmentConfig,
+    ) -> Result<AtSlot<Vec<(Pubkey, FetchedAccount)>>, ChainError> {
+        let filters_json: Vec<_> = filters.iter().map(AccountFilter::to_json).collect();
+        let config = json!({
+            "encoding": "base64",
+            "commitment": commitment.commitment,
+            "withContext": true,
+            "filters": (!filters_json.is_empty()).then_some(filters_json),
+        });
         let answer: OptionalContext<Vec<RpcKeyedAccount>> =
             self.shared.rpc.send(RpcRequest::GetProgramAccounts, json!([program.to_string(), config])).await?;
         let OptionalContext::Context(Response { context, value }) = answer else {
             return Err(ChainError::Malformed("accounts with the slot they were read at"));
         };
-        let accounts = value.iter().map(|keyed| {
+        let mut accounts = Vec::with_capacity(value.len());
+        for keyed in value {
             let address = keyed.pubkey.parse().map_err(|_| ChainError::Malformed("an address"))?;
-            fetched(&keyed.account).map(|account| (address, account))
-        });
-        Ok(AtSlot { slot: context.slot, value: accounts.collect::<Result<_, _>>()? })
+            let account = fetched(&keyed.account)?;
+            if filters.iter().all(|filter| filter.matches(&account.data)) {
+                accounts.push((address, account));
+            }
+        }
+        Ok(AtSlot { slot: context.slot, value: accounts })
     }
 
     pub async fn block_height(&self, commitment: CommitmentConfig) -> Result<u64, ChainError> {
