@@ -42,6 +42,8 @@ pub struct Limits {
     pub lease: Duration,
     /// How often workers look for executions that were left behind.
     pub resume_every: Duration,
+    /// How often the chain is searched for open executions of this gateway that are past their deadline.
+    pub sweep_every: Duration,
     /// One request to the RPC node.
     pub rpc_timeout: Duration,
     /// What a compute unit is worth on a busy network, in millionths of a lamport. 0: nothing is offered.
@@ -57,6 +59,7 @@ impl Default for Limits {
             refund_patience: Duration::from_secs(30),
             lease: Duration::from_secs(30),
             resume_every: Duration::from_secs(1),
+            sweep_every: Duration::from_secs(30),
             rpc_timeout: Duration::from_secs(10),
             compute_unit_price: 0,
         }

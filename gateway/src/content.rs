@@ -1,7 +1,11 @@
 //! The content store: bytes under the CID of their hash. What is read is checked against its name, so a
 //! damaged disk can lose content but never change it.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use crtx_protocol::{content::cid_of, result_hash::ResultHash};
@@ -15,22 +19,52 @@ pub enum ContentError {
     Folder(#[from] std::io::Error),
 }
 
+/// How long a call waits for its result to be written.
+const PUT_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a store that did not answer in time is left alone.
+const PAUSE_AFTER_TIME_OUT: Duration = Duration::from_secs(5);
+
 /// Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ContentStore {
     store: Arc<dyn ObjectStore>,
+    /// Until then nothing is written: each write to a store that hangs would hold a thread.
+    paused_until: Arc<Mutex<Option<Instant>>>,
 }
 
 impl ContentStore {
     /// Content in a folder of this machine, one file per CID. Creates the folder.
     pub fn local(folder: &Path) -> Result<Self, ContentError> {
         std::fs::create_dir_all(folder)?;
-        Ok(Self { store: Arc::new(LocalFileSystem::new_with_prefix(folder)?.with_fsync(true)) })
+        Ok(Self {
+            store: Arc::new(LocalFileSystem::new_with_prefix(folder)?.with_fsync(true)),
+            paused_until: Arc::default(),
+        })
     }
 
-    /// Content in any other object store.
-    pub fn new(store: Arc<dyn ObjectStore>) -> Self {
-        Self { store }
+    /// Stores bytes that are safe elsewhere, if the store takes them within a short time. False: they have to be
+    /// stored later.
+    pub async fn try_put(&self, content: impl Into<Bytes>) -> bool {
+        if self.paused().is_some_and(|until| Instant::now() < until) {
+            return false;
+        }
+        match tokio::time::timeout(PUT_PATIENCE, self.put(content)).await {
+            Ok(Ok(_)) => true,
+            Ok(Err(error)) => {
+                tracing::error!(%error, "content could not be stored and is kept in the database");
+                false
+            }
+            Err(_) => {
+                tracing::error!("the content store does not answer; content is kept in the database");
+                let until = Instant::now().checked_add(PAUSE_AFTER_TIME_OUT);
+                *self.paused_until.lock().unwrap_or_else(PoisonError::into_inner) = until;
+                false
+            }
+        }
+    }
+
+    fn paused(&self) -> Option<Instant> {
+        *self.paused_until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Stores bytes and returns the hash that names them. Readers see all of them or none; storing the
@@ -85,6 +119,20 @@ mod tests {
         assert_eq!(store.get(&hash).await.expect("get"), None);
         store.put("hello").await.expect("repaired");
         assert_eq!(store.get(&hash).await.expect("get").expect("there"), "hello");
+    }
+
+    #[tokio::test]
+    async fn a_store_that_is_broken_says_so_and_takes_content_again_once_it_works() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("content");
+        let store = ContentStore::local(&path).expect("store");
+        std::fs::remove_dir(&path).expect("removed");
+        std::fs::write(&path, "a file in the place of the folder").expect("broken");
+        assert!(!store.try_put("hello").await);
+        std::fs::remove_file(&path).expect("removed");
+        std::fs::create_dir(&path).expect("mended");
+        assert!(store.try_put("hello").await);
+        assert_eq!(store.get(&ResultHash::of(b"hello")).await.expect("get").expect("there"), "hello");
     }
 
     #[tokio::test]

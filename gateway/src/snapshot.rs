@@ -1,16 +1,14 @@
-//! What the chain holds of one execution, read at one slot and written to the mirror at once: a client
-//! that has its answer finds the same in the read API.
+//! What the chain holds of one execution, read at one slot.
 
 use std::time::Duration;
 
-use agent_marketplace::state::{AgentListing, Config, ExecutionRecord, ExecutionStatus, SpendingGrant};
-use crtx_store::{StoreError, executions::Call, mirror};
+use agent_marketplace::state::{AgentListing, Config, ExecutionRecord};
+use crtx_protocol::usdc::UsdcBase;
+use crtx_store::executions::{Call, Charged, SettledElsewhere};
 use solana_pubkey::Pubkey;
+use solana_sdk_ids::sysvar;
 
-use crate::{
-    engine::{Clock, EngineError},
-    state::Parts,
-};
+use crate::{engine::EngineError, state::Parts, terms::now_unix_s};
 
 /// A node behind a load balancer may lag behind the one that confirmed.
 const LOOKS: u32 = 20;
@@ -18,54 +16,34 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
-    slot: u64,
-    record_address: Pubkey,
-    listing_address: Pubkey,
-    grant_address: Pubkey,
     pub record: Option<ExecutionRecord>,
     pub listing: Option<AgentListing>,
-    grant: Option<SpendingGrant>,
     pub config: Option<Config>,
+    /// The time that the program goes by.
+    pub now_unix_s: i64,
 }
 
 impl Parts {
     /// One look at the chain.
     pub(crate) async fn snapshot(&self, call: &Call) -> Result<Snapshot, EngineError> {
-        let addresses = &self.instructions.addresses;
-        let grant_address = addresses.grant(&call.caller, &call.session_key);
-        let read = self.chain.accounts(&[call.record, call.agent, grant_address, addresses.config()]).await?;
+        let config = self.instructions.addresses.config();
+        let read = self.chain.accounts(&[call.record, call.agent, config, sysvar::clock::ID]).await?;
         let mut accounts = read.value.into_iter();
         let mut next = || accounts.next().flatten();
-        let (record, listing, grant, config) = (next(), next(), next(), next());
+        let (record, listing, config, clock) = (next(), next(), next(), next());
         Ok(Snapshot {
-            slot: read.slot,
-            record_address: call.record,
-            listing_address: call.agent,
-            grant_address,
             record: self.decode(record.as_ref()),
             listing: self.decode(listing.as_ref()),
-            grant: self.decode(grant.as_ref()),
             config: self.decode(config.as_ref()),
+            now_unix_s: clock.and_then(|clock| chain_time(&clock.data)).unwrap_or_else(now_unix_s),
         })
     }
 
     /// The record, which has been confirmed before, and what belongs to it.
     pub(crate) async fn see(&self, call: &Call) -> Result<Snapshot, EngineError> {
-        self.see_when(call, |_| true).await
-    }
-
-    /// The same once the record has left `Open`, which has been confirmed before; mirrored.
-    pub(crate) async fn see_finished(&self, call: &Call, clock: &mut Clock) -> Result<Snapshot, EngineError> {
-        let finished = |record: &ExecutionRecord| record.status() != Some(ExecutionStatus::Open);
-        let seen = clock.chain(self.see_when(call, finished)).await?;
-        self.mirror(&seen).await;
-        Ok(seen)
-    }
-
-    async fn see_when(&self, call: &Call, ready: impl Fn(&ExecutionRecord) -> bool) -> Result<Snapshot, EngineError> {
         for _ in 0..LOOKS {
             let seen = self.snapshot(call).await?;
-            if seen.record.as_ref().is_some_and(&ready) {
+            if seen.record.is_some() {
                 return Ok(seen);
             }
             tokio::time::sleep(BETWEEN_LOOKS).await;
@@ -73,26 +51,52 @@ impl Parts {
         Err(EngineError::Missing("the record in its confirmed state"))
     }
 
-    /// Writes to the mirror what was seen. The chain is what counts: a mirror that lags is the indexer's to mend.
-    pub(crate) async fn mirror(&self, seen: &Snapshot) {
-        if let Err(error) = self.try_mirror(seen).await {
-            tracing::warn!(record = %seen.record_address, %error, "the mirror was not brought up to date");
-        }
+    /// The time of the chain's clock, in seconds since 1970.
+    pub(crate) async fn chain_now_unix_s(&self) -> Result<i64, EngineError> {
+        let clock = self.chain.account(&sysvar::clock::ID).await?.value;
+        Ok(clock.and_then(|clock| chain_time(&clock.data)).unwrap_or_else(now_unix_s))
     }
 
-    async fn try_mirror(&self, seen: &Snapshot) -> Result<(), StoreError> {
-        let mut batch = mirror::Batch::default();
-        if let Some(record) = &seen.record {
-            batch.push(&seen.record_address, seen.slot, record)?;
-        }
-        if let Some(listing) = &seen.listing {
-            batch.push(&seen.listing_address, seen.slot, listing)?;
-        }
-        if let Some(grant) = &seen.grant {
-            batch.push(&seen.grant_address, seen.slot, grant)?;
-        }
-        let mut transaction = self.executions.begin_relaxed().await?;
-        mirror::apply(&mut transaction, &batch).await?;
-        Ok(transaction.commit().await?)
+    /// Addresses whose mirror rows change when the execution does.
+    pub(crate) fn mirrored_accounts(&self, call: &Call) -> [Pubkey; 3] {
+        [call.record, call.agent, self.instructions.addresses.grant(&call.caller, &call.session_key)]
+    }
+}
+
+/// `unix_timestamp` of the clock sysvar: after slot, epoch start, epoch and leader schedule epoch.
+fn chain_time(clock: &[u8]) -> Option<i64> {
+    let bytes = clock.get(32..40)?;
+    Some(i64::from_le_bytes(bytes.try_into().ok()?))
+}
+
+/// What a record charges.
+pub(crate) fn charged(record: &ExecutionRecord) -> Charged {
+    Charged {
+        amount: UsdcBase(record.amount),
+        creator_amount: UsdcBase(record.creator_amount),
+        platform_amount: UsdcBase(record.platform_amount),
+    }
+}
+
+/// What a completed record says of a result that this gateway does not have.
+pub(crate) fn settled_elsewhere(record: &ExecutionRecord) -> SettledElsewhere {
+    SettledElsewhere {
+        charged: charged(record),
+        result_hash: record.result_hash,
+        tokens_used: (record.tokens_reported == 1).then_some(record.tokens_used),
+        execution_time_ms: record.execution_time_ms,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chains_time_is_the_last_field_of_the_clock() {
+        let mut clock = vec![0; 40];
+        clock[32..40].copy_from_slice(&1_790_000_000_i64.to_le_bytes());
+        assert_eq!(chain_time(&clock), Some(1_790_000_000));
+        assert_eq!(chain_time(&clock[..39]), None);
     }
 }

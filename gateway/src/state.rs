@@ -16,6 +16,7 @@ use crate::{
     config::GatewayConfig,
     content::{ContentError, ContentStore},
     creator::Creators,
+    mirror::MirrorRefresh,
 };
 
 /// A gateway. Cheap to clone.
@@ -32,6 +33,7 @@ pub(crate) struct Parts {
     pub content: ContentStore,
     pub creators: Creators,
     pub documents: AgentDocuments,
+    pub mirror: MirrorRefresh,
     /// Calls under way in this process: a stop waits for them.
     pub tasks: TaskTracker,
 }
@@ -52,9 +54,11 @@ pub enum GatewayError {
 impl Gateway {
     /// Puts a gateway together. Nothing is connected to yet.
     pub fn new(config: GatewayConfig, pool: PgPool) -> Result<Self, GatewayError> {
-        let executions = Executions::new(pool, config.limits.lease);
+        let executions = Executions::new(pool.clone(), config.limits.lease);
+        let chain = ChainClient::new(&config.rpc_url, config.limits.rpc_timeout);
         let parts = Parts {
-            chain: ChainClient::new(&config.rpc_url, config.limits.rpc_timeout),
+            mirror: MirrorRefresh::new(chain.clone(), pool, config.addresses.program_id()),
+            chain,
             instructions: Instructions::new(config.addresses, config.usdc_mint),
             content: ContentStore::local(&config.content_dir)?,
             creators: Creators::new(config.outbound)?,

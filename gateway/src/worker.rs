@@ -1,54 +1,174 @@
 //! Takes up executions that were left behind: by a crash, by a transaction whose outcome nobody knew yet,
 //! by a dependency that failed. Any number of gateways may run this over one database.
+//!
+//! Each kind of work has workers of its own: creators that take their time hold up no settlement and no refund.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
+use crtx_store::executions::{Claimed, State};
+use solana_pubkey::Pubkey;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::state::Gateway;
+use crate::{
+    cranks,
+    presence::{self, Leadership},
+    state::Gateway,
+};
 
-/// Executions one worker resumes at a time.
-const AT_ONCE: u32 = 32;
 /// How long a stop waits for calls under way. What is left then is resumed after the next start.
 const STOP_PATIENCE: Duration = Duration::from_secs(15);
+/// Pause for an execution whose agent has enough of them resumed at the moment.
+const AGENT_PAUSE: Duration = Duration::from_secs(2);
+/// How often results are looked for that the content store does not have.
+const CONTENT_EVERY: Duration = Duration::from_secs(2);
+
+/// One kind of work.
+struct Lane {
+    states: &'static [State],
+    /// Executions resumed at a time.
+    slots: u32,
+    /// Of one agent: a creator that answers late holds up its own callers alone.
+    slots_per_agent: usize,
+}
+
+const LANES: [Lane; 4] = [
+    Lane { states: &State::BEFORE_DISPATCH, slots: 64, slots_per_agent: 64 },
+    // These wait for creators, and cost little meanwhile.
+    Lane { states: &State::DISPATCH, slots: 512, slots_per_agent: 64 },
+    Lane { states: &State::SETTLEMENT, slots: 64, slots_per_agent: 64 },
+    Lane { states: &State::REFUND, slots: 32, slots_per_agent: 32 },
+];
 
 /// Works until `shutdown`, then lets the calls under way end.
 pub async fn run(gateway: Gateway, shutdown: CancellationToken) {
-    let slots = Arc::new(Semaphore::new(usize::try_from(AT_ONCE).unwrap_or(1)));
-    let every = gateway.parts().config.limits.resume_every;
-    loop {
-        resume_some(&gateway, &slots).await;
-        tokio::select! {
-            () = shutdown.cancelled() => break,
-            () = tokio::time::sleep(every) => {}
-        }
-    }
-    let tasks = &gateway.parts().tasks;
+    let parts = gateway.parts();
+    let leadership = Leadership::default();
+    let gone = CancellationToken::new();
+    let shown =
+        tokio::spawn(presence::show(parts.executions.clone(), gateway.authority(), leadership.clone(), gone.clone()));
+    let [before_dispatch, dispatch, settlement, refund] = LANES.map(|lane| lane.run(&gateway, &shutdown));
+    tokio::join!(
+        before_dispatch,
+        dispatch,
+        settlement,
+        refund,
+        every(CONTENT_EVERY, &shutdown, || cranks::store_missing_content(parts)),
+        sweep(&gateway, leadership, &shutdown),
+    );
+    let tasks = &parts.tasks;
     tasks.close();
     if tokio::time::timeout(STOP_PATIENCE, tasks.wait()).await.is_err() {
         tracing::warn!(calls = tasks.len(), "stopping with calls under way; they are resumed after the next start");
     }
+    gone.cancel();
+    if let Err(error) = shown.await {
+        tracing::error!(%error, "the sign of life ended with a panic");
+    }
 }
 
-async fn resume_some(gateway: &Gateway, slots: &Arc<Semaphore>) {
-    let free = u32::try_from(slots.available_permits()).unwrap_or(AT_ONCE);
-    if free == 0 {
-        return;
+/// Refunds overdue executions, for as long as this process is the one that does it.
+async fn sweep(gateway: &Gateway, leadership: Leadership, shutdown: &CancellationToken) {
+    let parts = gateway.parts();
+    let mut sweeper = cranks::Sweeper::default();
+    while tick(parts.config.limits.sweep_every, shutdown).await {
+        if leadership.is_ours() {
+            sweeper.sweep(parts, shutdown).await;
+        }
     }
-    let leases = match gateway.parts().executions.claim(free).await {
-        Ok(leases) => leases,
-        Err(error) => {
-            tracing::warn!(%error, "no executions could be claimed");
+}
+
+/// Waits for the next turn. False: the process stops.
+async fn tick(pause: Duration, shutdown: &CancellationToken) -> bool {
+    tokio::select! {
+        biased;
+        () = shutdown.cancelled() => false,
+        () = tokio::time::sleep(pause) => true,
+    }
+}
+
+async fn every<F: Future<Output = ()>>(pause: Duration, shutdown: &CancellationToken, work: impl Fn() -> F) {
+    while tick(pause, shutdown).await {
+        work().await;
+    }
+}
+
+impl Lane {
+    async fn run(self, gateway: &Gateway, shutdown: &CancellationToken) {
+        let slots = Arc::new(Semaphore::new(usize::try_from(self.slots).unwrap_or(1)));
+        let busy = Arc::new(Busy::default());
+        loop {
+            self.resume_some(gateway, &slots, &busy).await;
+            if !tick(gateway.parts().config.limits.resume_every, shutdown).await {
+                return;
+            }
+        }
+    }
+
+    async fn resume_some(&self, gateway: &Gateway, slots: &Arc<Semaphore>, busy: &Arc<Busy>) {
+        let free = u32::try_from(slots.available_permits()).unwrap_or(self.slots);
+        if free == 0 {
             return;
         }
-    };
-    for lease in leases {
-        let Ok(slot) = Arc::clone(slots).try_acquire_owned() else { return };
-        let gateway = gateway.clone();
-        gateway.clone().parts().tasks.spawn(async move {
-            gateway.resume(lease).await;
-            drop(slot);
-        });
+        let executions = &gateway.parts().executions;
+        let claimed = match executions.claim(self.states, free).await {
+            Ok(claimed) => claimed,
+            Err(error) => {
+                tracing::warn!(%error, "no executions could be claimed");
+                return;
+            }
+        };
+        for Claimed { lease, agent } in claimed {
+            let Some(place) = Busy::enter(busy, agent, self.slots_per_agent) else {
+                if let Err(error) = executions.postpone(lease, AGENT_PAUSE).await {
+                    tracing::warn!(record = %lease.record, %error, "the lease runs out by itself");
+                }
+                continue;
+            };
+            let Ok(slot) = Arc::clone(slots).try_acquire_owned() else { return };
+            let gateway = gateway.clone();
+            gateway.clone().parts().tasks.spawn(async move {
+                gateway.resume(lease).await;
+                drop((slot, place));
+            });
+        }
+    }
+}
+
+/// Resumed executions by agent.
+#[derive(Debug, Default)]
+struct Busy(Mutex<HashMap<Pubkey, usize>>);
+
+/// One of an agent's places.
+struct Place {
+    busy: Arc<Busy>,
+    agent: Pubkey,
+}
+
+impl Busy {
+    fn enter(busy: &Arc<Self>, agent: Pubkey, most: usize) -> Option<Place> {
+        let mut agents = busy.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = agents.entry(agent).or_default();
+        if *count >= most {
+            return None;
+        }
+        *count = count.saturating_add(1);
+        Some(Place { busy: Arc::clone(busy), agent })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut agents = self.busy.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = agents.get_mut(&self.agent) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                agents.remove(&self.agent);
+            }
+        }
     }
 }

@@ -12,7 +12,7 @@ mod support;
 
 use std::time::Duration;
 
-use agent_marketplace::state::ExecutionStatus;
+use agent_marketplace::state::{ExecutionStatus, FailureReason};
 use crtx_chain::testing::OnSend;
 use crtx_store::executions::{Executions, Reservation, State};
 use serde_json::{Value, json};
@@ -128,15 +128,44 @@ async fn a_settlement_that_expired_is_signed_anew_only_after_its_height_has_pass
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_settlement_that_the_chain_keeps_refusing_ends_in_a_refund() {
+async fn a_settlement_that_the_chain_refuses_is_tried_again_for_a_while_before_the_escrow_is_refunded() {
     let market = Market::start().await;
     only_the_opening_lands(&market, OnSend::LandAndFail);
     let answer = market.execute(&json!({"task": "it", "parameters": {"delay_ms": 200}})).await;
-    assert_eq!((answer.status, answer.code()), (500, "execution_failed"), "{answer:?}");
-    assert!(answer.message().contains("the refund is under way"), "{answer:?}");
+    assert_eq!((answer.status, &answer.body["status"]), (202, &json!("running")), "{answer:?}");
+    let id = answer.execution_id();
+    assert_eq!(market.row(id).await.state, State::Settling);
+    let refused = market.node.script().landed.values().filter(|failed| **failed).count();
+    assert!(refused >= 4, "{refused} refusals");
+
+    // The chain goes on refusing: at last the caller gets the money back.
+    let worker = market.work();
+    for _ in 0..600 {
+        if market.row(id).await.state == State::Refunding {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     market.node.script().on_send = OnSend::Land;
-    assert_eq!(market.resume(answer.execution_id()).await.state, State::Failed);
+    worker.stop().await;
+    assert_eq!(market.resume(id).await.state, State::Failed);
     assert_eq!(market.usdc().amount, HOLDING);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_settlement_that_the_chain_refuses_at_first_is_settled() {
+    let market = Market::start().await;
+    only_the_opening_lands(&market, OnSend::LandAndFail);
+    let node = market.node.clone();
+    tokio::spawn(async move {
+        while node.script().landed.values().filter(|failed| **failed).count() < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        node.script().on_send = OnSend::Land;
+    });
+    let answer = market.execute(&json!({"task": "it", "parameters": {"delay_ms": 200}})).await;
+    assert_eq!((answer.status, &answer.body["result"]), (200, &json!("did it")), "{answer:?}");
+    assert_eq!(market.usdc().amount, HOLDING - PRICE);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -222,20 +251,51 @@ async fn a_call_whose_gateway_died_while_the_creator_worked_is_sent_again_and_de
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_is_taken_up_after_its_time_out_is_refunded_and_not_sent_again() {
+async fn a_call_that_is_taken_up_after_its_time_out_is_sent_again_while_the_escrow_lasts() {
     let market = Market::start().await;
     let body = json!({"task": "it", "parameters": {"behaviour": "slow once"}});
     market.execute_and_die("k", &body, Duration::from_millis(400)).await;
     let row = market.row(market.id_of("k")).await;
     assert_eq!(row.state, State::Running);
-    let timeout = Duration::from_secs(u64::from(row.call.timeout_seconds));
-    tokio::time::sleep(timeout).await;
-    let row = market.resume(market.id_of("k")).await;
-    assert_eq!(
-        (row.state, row.failure.map(|failure| failure.code)),
-        (State::Failed, Some("execution_timeout".to_owned()))
-    );
+    tokio::time::sleep(Duration::from_secs(u64::from(row.call.timeout_seconds))).await;
+    assert_eq!(market.resume(market.id_of("k")).await.state, State::Completed);
+    assert_eq!((market.creator_calls(), market.usdc().amount), (2, HOLDING - PRICE));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_taken_up_too_late_is_refunded_as_interrupted_and_not_as_the_creators_time_out() {
+    let market = Market::start().await;
+    let body = json!({"task": "it", "parameters": {"behaviour": "slow once"}});
+    market.execute_and_die("k", &body, Duration::from_millis(400)).await;
+    let id = market.id_of("k");
+    let mut record = market.record(id).unwrap();
+    // Fourteen seconds are less than what is kept back for the settlement.
+    record.deadline_unix_s -= 121 - 14;
+    market.set(market.instructions.addresses.execution(&market.wallet, id.as_bytes()), &record);
+    let row = market.resume(id).await;
+    assert_eq!((row.state, row.failure.unwrap().code.as_str()), (State::Failed, "interrupted"));
+    assert_ne!(market.record(id).unwrap().failure_reason, FailureReason::Timeout as u8);
     assert_eq!((market.creator_calls(), market.usdc().amount), (1, HOLDING));
+    let again = market.execute_once("k", &body).await;
+    assert_eq!((again.status, again.code()), (500, "interrupted"), "{again:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_creator_that_is_asked_again_and_has_less_than_its_time_is_not_blamed_for_a_time_out() {
+    let market = Market::start().await;
+    let mut listing = market.listing();
+    listing.timeout_seconds = 60;
+    listing.revision += 1;
+    market.set(market.agent, &listing);
+    let body = json!({"task": "it", "parameters": {"behaviour": "slow"}});
+    market.execute_and_die("k", &body, Duration::from_millis(400)).await;
+    let id = market.id_of("k");
+    let mut record = market.record(id).unwrap();
+    record.deadline_unix_s -= 121 - 20;
+    market.set(market.instructions.addresses.execution(&market.wallet, id.as_bytes()), &record);
+    let row = market.resume(id).await;
+    assert_eq!((row.state, row.failure.unwrap().code.as_str()), (State::Failed, "interrupted"));
+    assert_eq!((market.creator_calls(), market.usdc().amount), (2, HOLDING));
 }
 
 #[tokio::test(flavor = "multi_thread")]

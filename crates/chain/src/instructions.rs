@@ -216,7 +216,7 @@ impl Instructions {
         authority: &Pubkey,
         agent: &Pubkey,
         record: &Pubkey,
-        refund_owner: &Pubkey,
+        refund_token: &Pubkey,
         reason: FailureReason,
     ) -> Instruction {
         let accounts = accounts::FailExecution {
@@ -225,7 +225,7 @@ impl Instructions {
             agent: *agent,
             record: *record,
             escrow: self.addresses.escrow(agent),
-            refund_token: self.usdc_of(refund_owner),
+            refund_token: *refund_token,
             usdc_mint: self.usdc_mint,
             token_program: TOKEN_PROGRAM_ID,
         };
@@ -233,12 +233,12 @@ impl Instructions {
     }
 
     /// Anybody may send it, after the deadline.
-    pub fn refund_expired_execution(&self, agent: &Pubkey, record: &Pubkey, refund_owner: &Pubkey) -> Instruction {
+    pub fn refund_expired_execution(&self, agent: &Pubkey, record: &Pubkey, refund_token: &Pubkey) -> Instruction {
         let accounts = accounts::RefundExpiredExecution {
             agent: *agent,
             record: *record,
             escrow: self.addresses.escrow(agent),
-            refund_token: self.usdc_of(refund_owner),
+            refund_token: *refund_token,
             config: self.addresses.config(),
             usdc_mint: self.usdc_mint,
             token_program: TOKEN_PROGRAM_ID,

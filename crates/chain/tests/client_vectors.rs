@@ -390,12 +390,12 @@ fn instructions() -> Value {
                 "authority": key(&creator), "agent": key(&agent), "record": key(&record), "usdc_mint": mint,
                 "refund_token": usdc(&caller), "reason": "InvalidResponse",
             }),
-            &build.fail_execution(&creator, &agent, &record, &caller, FailureReason::InvalidResponse),
+            &build.fail_execution(&creator, &agent, &record, &build.usdc_of(&caller), FailureReason::InvalidResponse),
         ),
         instruction(
             "refund_expired_execution",
             json!({"agent": key(&agent), "record": key(&record), "usdc_mint": mint, "refund_token": usdc(&caller)}),
-            &build.refund_expired_execution(&agent, &record, &caller),
+            &build.refund_expired_execution(&agent, &record, &build.usdc_of(&caller)),
         ),
         instruction(
             "grant_spending",

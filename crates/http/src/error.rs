@@ -30,6 +30,10 @@ pub enum ErrorCode {
     AgentPaused,
     RateLimited,
     ExecutionFailed,
+    /// The service was interrupted while the agent worked; refunded.
+    Interrupted,
+    /// Paid on chain for a result that this service does not have.
+    ResultUnavailable,
     Internal,
     Stale,
     Unavailable,
@@ -49,7 +53,8 @@ impl ErrorCode {
             Self::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::AgentPaused => StatusCode::UNPROCESSABLE_ENTITY,
             Self::RateLimited => StatusCode::TOO_MANY_REQUESTS,
-            Self::ExecutionFailed | Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::ExecutionFailed | Self::Interrupted | Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::ResultUnavailable => StatusCode::BAD_GATEWAY,
             Self::Stale | Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -71,6 +76,8 @@ impl ErrorCode {
             Self::AgentPaused => "agent_paused",
             Self::RateLimited => "rate_limited",
             Self::ExecutionFailed => "execution_failed",
+            Self::Interrupted => "interrupted",
+            Self::ResultUnavailable => "result_unavailable",
             Self::Internal => "internal",
             Self::Stale => "stale",
             Self::Unavailable => "unavailable",
@@ -82,7 +89,7 @@ impl ErrorCode {
         Self::ALL.into_iter().find(|code| code.as_str() == text)
     }
 
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::InvalidRequest,
         Self::Unauthorized,
         Self::InsufficientBalance,
@@ -97,6 +104,8 @@ impl ErrorCode {
         Self::AgentPaused,
         Self::RateLimited,
         Self::ExecutionFailed,
+        Self::Interrupted,
+        Self::ResultUnavailable,
         Self::Internal,
         Self::Stale,
         Self::Unavailable,

@@ -7,7 +7,7 @@ use sqlx::{PgExecutor, PgPool};
 
 use crate::{
     StoreError,
-    convert::{amount_from_db, amount_to_db, pubkey},
+    convert::{amount_from_db, pubkey},
 };
 
 /// A key to be stored. The secret half never comes here.
@@ -168,23 +168,6 @@ pub async fn touch(pool: &PgPool, session_public_key: &Pubkey) -> Result<(), Sto
         session_public_key.to_string()
     )
     .execute(pool)
-    .await?;
-    Ok(())
-}
-
-/// Adds one execution and what it cost. Call it in the transaction that makes the charge final.
-pub async fn record_execution(
-    executor: impl PgExecutor<'_>,
-    session_public_key: &Pubkey,
-    spent: UsdcBase,
-) -> Result<(), StoreError> {
-    sqlx::query!(
-        "UPDATE api_keys SET execution_count = execution_count + 1, spent = spent + $2, last_used_at = now()
-         WHERE session_public_key = $1",
-        session_public_key.to_string(),
-        amount_to_db("amount spent", spent.0)?,
-    )
-    .execute(executor)
     .await?;
     Ok(())
 }

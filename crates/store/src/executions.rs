@@ -2,7 +2,10 @@
 //! it, and the answer. A row is worked on under a lease; every step names the lease it works under and
 //! the state it comes from, so two workers can never both take it.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, PoisonError, RwLock},
+    time::Duration,
+};
 
 use chrono::{DateTime, Utc};
 use crtx_protocol::usdc::UsdcBase;
@@ -13,8 +16,9 @@ use sqlx::{PgPool, Postgres, Transaction, types::Json};
 use uuid::Uuid;
 
 use crate::{
-    StoreError, api_keys,
+    StoreError,
     convert::{amount_from_db, amount_to_db, pubkey},
+    transaction,
 };
 
 /// How far an execution has come (design section 6).
@@ -66,6 +70,15 @@ impl State {
         Self::Failed,
     ];
 
+    /// Nothing is sent to the creator yet.
+    pub const BEFORE_DISPATCH: [Self; 2] = [Self::Reserved, Self::Opening];
+    /// The creator is asked, for as long as its time-out allows.
+    pub const DISPATCH: [Self; 2] = [Self::Pending, Self::Running];
+    /// A result waits for its settlement.
+    pub const SETTLEMENT: [Self; 2] = [Self::ResultStored, Self::Settling];
+    /// An escrow waits for its refund.
+    pub const REFUND: [Self; 1] = [Self::Refunding];
+
     pub const fn is_finished(self) -> bool {
         matches!(self, Self::Completed | Self::Failed)
     }
@@ -116,6 +129,23 @@ pub struct Delivered {
     pub steps: Option<Value>,
 }
 
+/// What the on-chain record says was paid, and to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Charged {
+    pub amount: UsdcBase,
+    pub creator_amount: UsdcBase,
+    pub platform_amount: UsdcBase,
+}
+
+/// What the chain says of a result that somebody else settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SettledElsewhere {
+    pub charged: Charged,
+    pub result_hash: [u8; 32],
+    pub tokens_used: Option<u64>,
+    pub execution_time_ms: u64,
+}
+
 /// Why an execution failed, as the caller is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -132,6 +162,12 @@ pub struct Execution {
     pub state: State,
     pub delivered: Option<Delivered>,
     pub failure: Option<Failure>,
+    /// Read from the on-chain record; none before somebody read it.
+    pub charged: Option<Charged>,
+    /// Completed with a result that this gateway does not have.
+    pub settled_elsewhere: bool,
+    /// The hash of the result, which is known even when the result is not.
+    pub result_hash: Option<[u8; 32]>,
     pub created_at: DateTime<Utc>,
     /// When the escrow was confirmed. None: nothing was ever paid.
     pub opened_at: Option<DateTime<Utc>>,
@@ -237,16 +273,34 @@ pub enum Reservation {
     Existing(Box<Execution>),
 }
 
+/// A lease that was taken over, with what decides where the work goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    pub lease: Lease,
+    pub agent: Pubkey,
+}
+
 /// Access to the executions, with the length of the leases it takes.
 #[derive(Clone, Debug)]
 pub struct Executions {
     pool: PgPool,
     lease_seconds: f64,
+    /// Written into every lease, once the process is registered ([`crate::processes`]).
+    process: Arc<RwLock<Option<Uuid>>>,
 }
 
 impl Executions {
     pub fn new(pool: PgPool, lease: Duration) -> Self {
-        Self { pool, lease_seconds: lease.as_secs_f64() }
+        Self { pool, lease_seconds: lease.as_secs_f64(), process: Arc::default() }
+    }
+
+    /// From now on leases name this process, or none if its registration has ended.
+    pub fn set_process(&self, process: Option<Uuid>) {
+        *self.process.write().unwrap_or_else(PoisonError::into_inner) = process;
+    }
+
+    fn process(&self) -> Option<Uuid> {
+        *self.process.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn pool(&self) -> &PgPool {
@@ -255,11 +309,11 @@ impl Executions {
 
     /// A database transaction whose commit does not wait for the disk: for what the chain can tell again.
     ///
-    /// What must survive a crash is waited for: the reservation, every signed transaction before it is sent,
-    /// and the result. That flushes everything written before, too. What merely notes what the chain has
-    /// confirmed is not: a crash may take it back, and whoever resumes asks the chain and notes it anew.
+    /// What must survive a crash is waited for: every signed transaction before it is sent, and the result. That
+    /// flushes everything written before, too. What merely notes what the chain has confirmed is not: a crash may
+    /// take it back, and the process that resumes asks the chain and notes it again.
     pub async fn begin_relaxed(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = transaction::begin(&self.pool).await?;
         sqlx::query!("SELECT set_config('synchronous_commit', 'off', true)").fetch_one(&mut *transaction).await?;
         Ok(transaction)
     }
@@ -343,22 +397,11 @@ impl Executions {
         Ok(updated.rows_affected() == 1)
     }
 
-    /// Gives the lease back, for any worker to take at once.
-    pub async fn release(&self, lease: Lease) -> Result<(), StoreError> {
-        sqlx::query!(
-            "UPDATE executions SET lease_owner = NULL, lease_until = NULL WHERE record = $1 AND lease_owner = $2",
-            lease.record.to_string(),
-            lease.token,
-        )
-        .execute(&self.pool)
-        .await?;
-        Ok(())
-    }
-
     /// Gives the lease back, but lets `pause` go by before the next worker takes it.
     pub async fn postpone(&self, lease: Lease, pause: Duration) -> Result<(), StoreError> {
         sqlx::query!(
-            "UPDATE executions SET lease_owner = gen_random_uuid(), lease_until = now() + make_interval(secs => $3)
+            "UPDATE executions
+             SET lease_owner = gen_random_uuid(), lease_until = now() + make_interval(secs => $3), lease_process = NULL
              WHERE record = $1 AND lease_owner = $2 AND state NOT IN ('completed', 'failed')",
             lease.record.to_string(),
             lease.token,
@@ -369,24 +412,33 @@ impl Executions {
         Ok(())
     }
 
-    /// Leases unfinished executions that nobody works on, oldest lease first.
-    pub async fn claim(&self, limit: u32) -> Result<Vec<Lease>, StoreError> {
+    /// Leases executions in one of `states` that nobody works on, oldest lease first.
+    pub async fn claim(&self, states: &[State], limit: u32) -> Result<Vec<Claimed>, StoreError> {
+        let states: Vec<String> = states.iter().map(|state| state.as_str().to_owned()).collect();
         let rows = sqlx::query!(
             r#"UPDATE executions
-               SET lease_owner = gen_random_uuid(), lease_until = now() + make_interval(secs => $1)
+               SET lease_owner = gen_random_uuid(), lease_until = now() + make_interval(secs => $1), lease_process = $4
                WHERE record IN (
                    SELECT record FROM executions
-                   WHERE state NOT IN ('completed', 'failed') AND (lease_until IS NULL OR lease_until < now())
+                   WHERE state NOT IN ('completed', 'failed') AND state = ANY($3)
+                     AND (lease_until IS NULL OR lease_until < now())
                    ORDER BY lease_until NULLS FIRST
                    LIMIT $2
                    FOR UPDATE SKIP LOCKED)
-               RETURNING record, lease_owner AS "token!""#,
+               RETURNING record, agent, lease_owner AS "token!""#,
             self.lease_seconds,
             i64::from(limit),
+            &states,
+            self.process(),
         )
         .fetch_all(&self.pool)
         .await?;
-        rows.into_iter().map(|row| Ok(Lease { record: pubkey("record", &row.record)?, token: row.token })).collect()
+        rows.into_iter()
+            .map(|row| {
+                let lease = Lease { record: pubkey("record", &row.record)?, token: row.token };
+                Ok(Claimed { lease, agent: pubkey("agent", &row.agent)? })
+            })
+            .collect()
     }
 
     /// reserved → opening: the signed opening is stored and may now be sent.
@@ -424,7 +476,7 @@ impl Executions {
         let from: Vec<String> = from.iter().map(ToString::to_string).collect();
         let inserted = sqlx::query!(
             "WITH moved AS (
-                 UPDATE executions SET state = $3, updated_at = now()
+                 UPDATE executions SET state = $3, updated_at = now(), lease_process = $9
                  WHERE record = $1 AND lease_owner = $2 AND state = ANY($4)
                  RETURNING record)
              INSERT INTO execution_transactions (signature, record, kind, signed_transaction, last_valid_block_height)
@@ -437,6 +489,7 @@ impl Executions {
             kind.as_str(),
             transaction.bytes,
             amount_to_db("block height", transaction.last_valid_block_height)?,
+            self.process(),
         )
         .execute(&self.pool)
         .await?;
@@ -462,7 +515,8 @@ impl Executions {
         let updated = sqlx::query!(
             "UPDATE executions
              SET state = 'failed', error_status = $3, error_code = $4, error_message = $5,
-                 finished_at = now(), updated_at = now(), lease_owner = NULL, lease_until = NULL
+                 finished_at = now(), updated_at = now(),
+                 lease_owner = NULL, lease_until = NULL, lease_process = NULL
              WHERE record = $1 AND lease_owner = $2 AND state IN ('reserved', 'opening')",
             lease.record.to_string(),
             lease.token,
@@ -514,22 +568,82 @@ impl Executions {
 
     /// result_stored or settling → completed, and counted for the API key. From result_stored if somebody
     /// else settled the very same result.
-    pub async fn completed(&self, lease: Lease) -> Step {
-        let mut transaction = self.begin_relaxed().await?;
-        let row = sqlx::query!(
-            "UPDATE executions
-             SET state = 'completed', finished_at = now(), updated_at = now(), lease_owner = NULL, lease_until = NULL
-             WHERE record = $1 AND lease_owner = $2 AND state IN ('result_stored', 'settling')
-             RETURNING session_key, amount",
+    pub async fn completed(&self, lease: Lease, charged: &Charged) -> Step {
+        let counted = sqlx::query_scalar!(
+            r#"WITH done AS (
+                   UPDATE executions
+                   SET state = 'completed', finished_at = now(), updated_at = now(), charged_amount = $3,
+                       charged_creator_amount = $4, charged_platform_amount = $5,
+                       lease_owner = NULL, lease_until = NULL, lease_process = NULL
+                   FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
+                   WHERE record = $1 AND lease_owner = $2 AND state IN ('result_stored', 'settling')
+                   RETURNING session_key),
+               counted AS (
+                   UPDATE api_keys
+                   SET execution_count = execution_count + 1, spent = spent + $3, last_used_at = now()
+                   WHERE session_public_key = (SELECT session_key FROM done))
+               SELECT count(*) AS "rows!" FROM done"#,
             lease.record.to_string(),
             lease.token,
+            amount_to_db("amount", charged.amount.0)?,
+            amount_to_db("creator amount", charged.creator_amount.0)?,
+            amount_to_db("platform amount", charged.platform_amount.0)?,
         )
-        .fetch_optional(&mut *transaction)
-        .await?
-        .ok_or(ExecutionsError::LeaseLost)?;
-        let spent = UsdcBase(amount_from_db("amount", row.amount)?);
-        api_keys::record_execution(&mut *transaction, &pubkey("session key", &row.session_key)?, spent).await?;
-        Ok(transaction.commit().await?)
+        .fetch_one(&self.pool)
+        .await?;
+        took(counted.unsigned_abs())
+    }
+
+    /// Any unfinished state → completed: the chain says that somebody else settled the execution, with a result
+    /// that is not stored here. What is stored as a result goes: it is not the one that was paid for.
+    pub async fn settled_elsewhere(&self, lease: Lease, settled: &SettledElsewhere) -> Step {
+        let tokens_used = settled.tokens_used.map(|tokens| amount_to_db("tokens used", tokens)).transpose()?;
+        let counted = sqlx::query_scalar!(
+            r#"WITH done AS (
+                   UPDATE executions
+                   SET state = 'completed', settled_elsewhere = true, result = NULL, result_signature = NULL,
+                       steps = NULL, result_hash = $6, tokens_used = $7, execution_time_ms = $8,
+                       failure_reason = NULL, error_status = NULL, error_code = NULL, error_message = NULL,
+                       opened_at = COALESCE(opened_at, now()), finished_at = now(), updated_at = now(),
+                       charged_amount = $3, charged_creator_amount = $4, charged_platform_amount = $5,
+                       lease_owner = NULL, lease_until = NULL, lease_process = NULL
+                   WHERE record = $1 AND lease_owner = $2 AND state NOT IN ('completed', 'failed')
+                   RETURNING session_key),
+               counted AS (
+                   UPDATE api_keys
+                   SET execution_count = execution_count + 1, spent = spent + $3, last_used_at = now()
+                   WHERE session_public_key = (SELECT session_key FROM done))
+               SELECT count(*) AS "rows!" FROM done"#,
+            lease.record.to_string(),
+            lease.token,
+            amount_to_db("amount", settled.charged.amount.0)?,
+            amount_to_db("creator amount", settled.charged.creator_amount.0)?,
+            amount_to_db("platform amount", settled.charged.platform_amount.0)?,
+            settled.result_hash.as_slice(),
+            tokens_used,
+            amount_to_db("execution time", settled.execution_time_ms)?,
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        took(counted.unsigned_abs())
+    }
+
+    /// Notes what the record charges, before the execution is finished.
+    pub async fn charged(&self, lease: Lease, charged: &Charged) -> Step {
+        let updated = sqlx::query!(
+            "UPDATE executions
+             SET charged_amount = $3, charged_creator_amount = $4, charged_platform_amount = $5, updated_at = now()
+             FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
+             WHERE record = $1 AND lease_owner = $2",
+            lease.record.to_string(),
+            lease.token,
+            amount_to_db("amount", charged.amount.0)?,
+            amount_to_db("creator amount", charged.creator_amount.0)?,
+            amount_to_db("platform amount", charged.platform_amount.0)?,
+        )
+        .execute(&self.pool)
+        .await?;
+        took(updated.rows_affected())
     }
 
     /// pending … refunding → refunding, with the reason. After settling only if it is certain that no
@@ -554,21 +668,91 @@ impl Executions {
 
     /// refunding → failed: the refund is on chain. Counted for the API key, at no cost.
     pub async fn refunded(&self, lease: Lease) -> Step {
-        let mut transaction = self.begin_relaxed().await?;
-        let row = sqlx::query!(
-            "UPDATE executions
-             SET state = 'failed', finished_at = now(), updated_at = now(), lease_owner = NULL, lease_until = NULL
-             WHERE record = $1 AND lease_owner = $2 AND state = 'refunding'
-             RETURNING session_key",
+        let counted = sqlx::query_scalar!(
+            r#"WITH done AS (
+                   UPDATE executions
+                   SET state = 'failed', finished_at = now(), updated_at = now(),
+                       lease_owner = NULL, lease_until = NULL, lease_process = NULL
+                   FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
+                   WHERE record = $1 AND lease_owner = $2 AND state = 'refunding'
+                   RETURNING session_key),
+               counted AS (
+                   UPDATE api_keys SET execution_count = execution_count + 1, last_used_at = now()
+                   WHERE session_public_key = (SELECT session_key FROM done))
+               SELECT count(*) AS "rows!" FROM done"#,
             lease.record.to_string(),
             lease.token,
         )
-        .fetch_optional(&mut *transaction)
-        .await?
-        .ok_or(ExecutionsError::LeaseLost)?;
-        let session_key = pubkey("session key", &row.session_key)?;
-        api_keys::record_execution(&mut *transaction, &session_key, UsdcBase(0)).await?;
-        Ok(transaction.commit().await?)
+        .fetch_one(&self.pool)
+        .await?;
+        took(counted.unsigned_abs())
+    }
+
+    /// Makes a row follow a record that was refunded on chain, whatever the row says: failed, at no cost. A row
+    /// that somebody works on is left to them: they read the record themselves. Returns whether the row changed.
+    pub async fn follow_refund(&self, record: &Pubkey, failure: &Failure) -> Result<bool, StoreError> {
+        let updated = sqlx::query!(
+            "UPDATE executions
+             SET state = 'failed', failure_reason = $2, error_status = $3, error_code = $4, error_message = $5,
+                 opened_at = COALESCE(opened_at, now()), finished_at = COALESCE(finished_at, now()),
+                 updated_at = now(), lease_owner = NULL, lease_until = NULL, lease_process = NULL
+             WHERE record = $1
+               AND (state <> 'failed' OR opened_at IS NULL)
+               AND (lease_until IS NULL OR lease_until < now())",
+            record.to_string(),
+            failure.reason.map(i16::from),
+            status_to_db(failure.status)?,
+            failure.code,
+            storable(&failure.message),
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(updated.rows_affected() == 1)
+    }
+
+    /// How many transactions of that kind the chain refused for this execution.
+    pub async fn rejections(&self, record: &Pubkey, kind: TransactionKind) -> Result<u32, StoreError> {
+        let count = sqlx::query_scalar!(
+            r#"SELECT count(*) AS "count!" FROM execution_transactions
+               WHERE record = $1 AND kind = $2 AND outcome = 'rejected'"#,
+            record.to_string(),
+            kind.as_str(),
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
+    /// Notes whether the result still has to be written to the content store.
+    pub async fn content_missing(&self, record: &Pubkey, missing: bool) -> Result<(), StoreError> {
+        sqlx::query!("UPDATE executions SET content_missing = $2 WHERE record = $1", record.to_string(), missing)
+            .execute(&self.pool)
+            .await?;
+        Ok(())
+    }
+
+    /// Results that still have to be written to the content store.
+    pub async fn without_content(&self, limit: u32) -> Result<Vec<(Pubkey, Vec<u8>)>, StoreError> {
+        let rows = sqlx::query!(
+            r#"SELECT record, result AS "result!" FROM executions
+               WHERE content_missing AND result IS NOT NULL LIMIT $1"#,
+            i64::from(limit),
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        rows.into_iter().map(|row| Ok((pubkey("record", &row.record)?, row.result))).collect()
+    }
+
+    /// A settled result by its hash, if the content store does not have it yet.
+    pub async fn result_by_hash(&self, hash: &[u8; 32]) -> Result<Option<Vec<u8>>, StoreError> {
+        let row = sqlx::query_scalar!(
+            r#"SELECT result AS "result!" FROM executions
+               WHERE content_missing AND result_hash = $1 AND state = 'completed' AND result IS NOT NULL LIMIT 1"#,
+            hash.as_slice(),
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(row)
     }
 
     /// Notes what the chain said about a transaction. A fact, so no lease is asked for.
@@ -632,6 +816,7 @@ impl Executions {
             r#"SELECT record, execution_id, caller, agent, session_key, state, idempotency_key, body_hash, is_async,
                       request AS "request: Json<Request>", request_hash, amount, timeout_seconds, endpoint,
                       result, result_hash, result_signature, tokens_used, execution_time_ms, steps,
+                      charged_amount, charged_creator_amount, charged_platform_amount, settled_elsewhere,
                       failure_reason, error_status, error_code, error_message,
                       created_at, opened_at, dispatched_at, finished_at
                FROM executions WHERE record = $1"#,
@@ -683,6 +868,10 @@ struct Row {
     tokens_used: Option<i64>,
     execution_time_ms: Option<i64>,
     steps: Option<Value>,
+    charged_amount: Option<i64>,
+    charged_creator_amount: Option<i64>,
+    charged_platform_amount: Option<i64>,
+    settled_elsewhere: bool,
     failure_reason: Option<i16>,
     error_status: Option<i16>,
     error_code: Option<String>,
@@ -701,6 +890,9 @@ impl TryFrom<Row> for Execution {
             state: State::parse(&row.state)?,
             delivered: row.delivered()?,
             failure: row.failure()?,
+            charged: row.charged()?,
+            settled_elsewhere: row.settled_elsewhere,
+            result_hash: row.result_hash.as_deref().map(|hash| fixed("result hash", hash)).transpose()?,
             created_at: row.created_at,
             opened_at: row.opened_at,
             dispatched_at: row.dispatched_at,
@@ -744,6 +936,19 @@ impl Row {
             tokens_used: self.tokens_used.map(|tokens| amount_from_db("tokens used", tokens)).transpose()?,
             execution_time_ms: amount_from_db("execution time", time)?,
             steps: self.steps.clone(),
+        }))
+    }
+
+    fn charged(&self) -> Result<Option<Charged>, StoreError> {
+        let (Some(amount), Some(creator), Some(platform)) =
+            (self.charged_amount, self.charged_creator_amount, self.charged_platform_amount)
+        else {
+            return Ok(None);
+        };
+        Ok(Some(Charged {
+            amount: UsdcBase(amount_from_db("amount", amount)?),
+            creator_amount: UsdcBase(amount_from_db("creator amount", creator)?),
+            platform_amount: UsdcBase(amount_from_db("platform amount", platform)?),
         }))
     }
 

@@ -3,7 +3,7 @@
 
 use solana_pubkey::Pubkey;
 
-use crate::{PgPool, StoreError};
+use crate::{PgPool, StoreError, transaction};
 
 /// What [`realign_executions`] changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Realigned {
 pub async fn realign_executions(pool: &PgPool, records: &[Pubkey], open: &[Pubkey]) -> Result<Realigned, StoreError> {
     let text = |addresses: &[Pubkey]| addresses.iter().map(Pubkey::to_string).collect::<Vec<_>>();
     let (records, open) = (text(records), text(open));
-    let mut transaction = pool.begin().await?;
+    let mut transaction = transaction::begin(pool).await?;
     let lost = sqlx::query!(
         "UPDATE executions
          SET state = 'failed', error_status = 503, error_code = 'unavailable',

@@ -11,6 +11,7 @@ use sqlx::{PgExecutor, PgPool};
 use crate::{
     StoreError,
     convert::{amount_to_db, pubkey},
+    transaction,
 };
 
 /// A document that a listing names and that is not there.
@@ -60,7 +61,7 @@ pub async fn store_document(
     metadata: &Metadata,
 ) -> Result<(), StoreError> {
     let agent = wanted.agent.to_string();
-    let mut transaction = pool.begin().await?;
+    let mut transaction = transaction::begin(pool).await?;
     sqlx::query!(
         "INSERT INTO agent_metadata (agent, sha256, uri, document, name, tagline, tags, endpoint, fetched_at, attempts)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now(), $9)

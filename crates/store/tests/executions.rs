@@ -13,9 +13,10 @@ use std::{collections::HashSet, time::Duration};
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
     executions::{
-        Call, Delivered, Executions, ExecutionsError, Failure, Lease, Request, Reservation, Resolution, State,
-        StoredTransaction, TransactionKind,
+        Call, Charged, Delivered, Executions, ExecutionsError, Failure, Lease, Request, Reservation, Resolution,
+        SettledElsewhere, State, StoredTransaction, TransactionKind,
     },
+    processes::Presence,
     testing::TestDatabase,
 };
 use serde_json::{Map, json};
@@ -63,6 +64,15 @@ fn failure(reason: Option<u8>) -> Failure {
     Failure { reason, status: 500, code: "execution_failed".to_owned(), message: "why \u{0}".to_owned() }
 }
 
+fn charged() -> Charged {
+    Charged { amount: UsdcBase(40_000), creator_amount: UsdcBase(39_600), platform_amount: UsdcBase(400) }
+}
+
+/// Whatever state they are in.
+async fn claim(executions: &Executions, limit: u32) -> Vec<Lease> {
+    executions.claim(&State::ALL, limit).await.unwrap().into_iter().map(|claimed| claimed.lease).collect()
+}
+
 async fn reserved(executions: &Executions, seed: u8) -> Lease {
     match executions.reserve(&call(seed)).await.unwrap() {
         Reservation::New(lease) => lease,
@@ -95,11 +105,12 @@ async fn a_paid_call_goes_through_every_state_and_keeps_its_result() {
     executions.dispatching(lease).await.unwrap();
     executions.result_stored(lease, &delivered()).await.unwrap();
     executions.settling(lease, &transaction("complete")).await.unwrap();
-    executions.completed(lease).await.unwrap();
+    executions.completed(lease, &charged()).await.unwrap();
     let row = executions.get(&lease.record).await.unwrap().unwrap();
     assert_eq!((row.state, row.delivered), (State::Completed, Some(delivered())));
+    assert_eq!(row.charged, Some(charged()), "what the record says, not what was reserved");
     assert!(row.opened_at.is_some() && row.dispatched_at.is_some() && row.finished_at.is_some());
-    assert!(lost(executions.completed(lease).await), "a finished execution is nobody's to change");
+    assert!(lost(executions.completed(lease, &charged()).await), "a finished execution is nobody's to change");
 }
 
 #[tokio::test]
@@ -111,7 +122,7 @@ async fn no_step_follows_from_a_state_it_does_not_belong_to() {
     assert!(lost(executions.dispatching(lease).await));
     assert!(lost(executions.result_stored(lease, &delivered()).await));
     assert!(lost(executions.settling(lease, &transaction("s")).await));
-    assert!(lost(executions.completed(lease).await));
+    assert!(lost(executions.completed(lease, &charged()).await));
     assert!(lost(executions.refunding(lease, &failure(Some(1))).await));
     assert!(lost(executions.refund_signed(lease, &transaction("r")).await));
     assert!(lost(executions.refunded(lease).await));
@@ -152,13 +163,13 @@ async fn a_worker_that_lost_its_lease_changes_nothing_any_more() {
     let executions = Executions::new(database.pool().clone(), LEASE);
     let stale = reserved(&short, 1).await;
     tokio::time::sleep(Duration::from_millis(20)).await;
-    let [lease] = executions.claim(10).await.unwrap()[..] else { panic!("one row to claim") };
+    let [lease] = claim(&executions, 10).await[..] else { panic!("one row to claim") };
     assert_eq!(lease.record, stale.record);
     assert!(!executions.renew(stale).await.unwrap());
     assert!(executions.renew(lease).await.unwrap());
     assert!(lost(executions.opening(stale, &transaction("stale")).await));
     executions.opening(lease, &transaction("fresh")).await.unwrap();
-    assert_eq!(executions.claim(10).await.unwrap(), [], "a held lease is not claimed");
+    assert_eq!(claim(&executions, 10).await, [], "a held lease is not claimed");
 }
 
 #[tokio::test]
@@ -167,18 +178,18 @@ async fn workers_that_claim_at_once_never_share_an_execution() {
     let executions = Executions::new(database.pool().clone(), LEASE);
     for seed in 1..=40 {
         let lease = reserved(&executions, seed).await;
-        executions.release(lease).await.unwrap();
+        executions.postpone(lease, Duration::ZERO).await.unwrap();
     }
     let claims = (0..8).map(|_| {
         let executions = executions.clone();
-        tokio::spawn(async move { executions.claim(10).await.unwrap() })
+        tokio::spawn(async move { claim(&executions, 10).await })
     });
     let mut records = Vec::new();
     for claim in claims.collect::<Vec<_>>() {
         records.extend(claim.await.unwrap().into_iter().map(|lease| lease.record));
     }
     assert_eq!(records.len(), records.iter().collect::<HashSet<_>>().len(), "no record twice");
-    records.extend(executions.claim(100).await.unwrap().into_iter().map(|lease| lease.record));
+    records.extend(claim(&executions, 100).await.into_iter().map(|lease| lease.record));
     assert_eq!(records.len(), 40);
 }
 
@@ -188,9 +199,9 @@ async fn a_postponed_execution_is_left_alone_until_its_time_has_come() {
     let executions = Executions::new(database.pool().clone(), LEASE);
     let lease = reserved(&executions, 1).await;
     executions.postpone(lease, Duration::from_millis(300)).await.unwrap();
-    assert_eq!(executions.claim(10).await.unwrap(), []);
+    assert_eq!(claim(&executions, 10).await, []);
     tokio::time::sleep(Duration::from_millis(350)).await;
-    assert_eq!(executions.claim(10).await.unwrap().len(), 1);
+    assert_eq!(claim(&executions, 10).await.len(), 1);
 }
 
 #[tokio::test]
@@ -216,4 +227,119 @@ async fn only_a_call_that_was_never_opened_is_taken_up_again() {
     let row = executions.get(&again.record).await.unwrap().unwrap();
     assert_eq!(row.state, State::Failed);
     assert_eq!(row.failure.unwrap().message, "why \u{fffd}");
+}
+
+#[tokio::test]
+async fn a_worker_claims_its_own_kind_of_work_alone() {
+    let database = TestDatabase::create().await;
+    let executions = Executions::new(database.pool().clone(), LEASE);
+    for seed in 1..=2 {
+        let lease = reserved(&executions, seed).await;
+        executions.opening(lease, &transaction(&format!("open {seed}"))).await.unwrap();
+        executions.opened(lease).await.unwrap();
+        if seed == 2 {
+            executions.refunding(lease, &failure(Some(1))).await.unwrap();
+        }
+        executions.postpone(lease, Duration::ZERO).await.unwrap();
+    }
+    assert_eq!(executions.claim(&State::SETTLEMENT, 10).await.unwrap(), []);
+    let [refund] = executions.claim(&State::REFUND, 10).await.unwrap()[..] else { panic!("one refund") };
+    assert_eq!((refund.lease.record, refund.agent), (call(2).record, call(2).agent));
+    let [dispatch] = executions.claim(&State::DISPATCH, 10).await.unwrap()[..] else { panic!("one dispatch") };
+    assert_eq!(dispatch.lease.record, call(1).record);
+}
+
+#[tokio::test]
+async fn an_execution_that_somebody_else_settled_keeps_what_the_chain_says_and_no_other_result() {
+    let database = TestDatabase::create().await;
+    let executions = Executions::new(database.pool().clone(), LEASE);
+    let lease = reserved(&executions, 1).await;
+    executions.opening(lease, &transaction("open")).await.unwrap();
+    executions.opened(lease).await.unwrap();
+    executions.dispatching(lease).await.unwrap();
+    executions.result_stored(lease, &delivered()).await.unwrap();
+    let settled =
+        SettledElsewhere { charged: charged(), result_hash: [9; 32], tokens_used: None, execution_time_ms: 12 };
+    executions.settled_elsewhere(lease, &settled).await.unwrap();
+    let row = executions.get(&lease.record).await.unwrap().unwrap();
+    assert_eq!((row.state, row.delivered, row.result_hash), (State::Completed, None, Some([9; 32])));
+    assert_eq!((row.charged, row.settled_elsewhere), (Some(charged()), true));
+}
+
+#[tokio::test]
+async fn a_row_follows_a_refund_on_chain_unless_somebody_works_on_it() {
+    let database = TestDatabase::create().await;
+    let executions = Executions::new(database.pool().clone(), LEASE);
+    let lease = reserved(&executions, 1).await;
+    executions.opening(lease, &transaction("open")).await.unwrap();
+    assert!(!executions.follow_refund(&lease.record, &failure(Some(4))).await.unwrap(), "a worker has it in hand");
+    executions.not_opened(lease, &failure(None)).await.unwrap();
+    assert!(executions.follow_refund(&lease.record, &failure(Some(4))).await.unwrap());
+    let row = executions.get(&lease.record).await.unwrap().unwrap();
+    assert!(row.state == State::Failed && row.opened_at.is_some(), "it was opened after all: {row:?}");
+    assert!(!executions.follow_refund(&lease.record, &failure(Some(4))).await.unwrap(), "once is enough");
+}
+
+#[tokio::test]
+async fn a_result_is_served_from_the_database_until_the_content_store_has_it() {
+    let database = TestDatabase::create().await;
+    let executions = Executions::new(database.pool().clone(), LEASE);
+    let lease = reserved(&executions, 1).await;
+    executions.opening(lease, &transaction("open")).await.unwrap();
+    executions.opened(lease).await.unwrap();
+    executions.dispatching(lease).await.unwrap();
+    executions.result_stored(lease, &delivered()).await.unwrap();
+    executions.content_missing(&lease.record, true).await.unwrap();
+    assert_eq!(executions.result_by_hash(&delivered().hash).await.unwrap(), None, "nobody has paid for it yet");
+    executions.settling(lease, &transaction("complete")).await.unwrap();
+    executions.completed(lease, &charged()).await.unwrap();
+    let result = delivered().result.into_bytes();
+    assert_eq!(executions.result_by_hash(&delivered().hash).await.unwrap(), Some(result.clone()));
+    assert_eq!(executions.without_content(10).await.unwrap(), [(lease.record, result)]);
+    executions.content_missing(&lease.record, false).await.unwrap();
+    assert_eq!(executions.without_content(10).await.unwrap(), []);
+}
+
+/// Ends the connection of a process's entry, as the end of the process does.
+async fn kill(presence: Presence) {
+    drop(presence);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+}
+
+#[tokio::test]
+async fn the_leases_of_a_dead_process_are_free_at_once_and_those_of_a_living_one_are_not() {
+    let database = TestDatabase::create().await;
+    let pool = database.pool();
+    let (first, second) = (Executions::new(pool.clone(), LEASE), Executions::new(pool.clone(), LEASE));
+    let (dead, alive) = (Uuid::from_u128(1), Uuid::from_u128(2));
+    let doomed = Presence::establish(pool, dead).await.unwrap();
+    first.set_process(Some(dead));
+    let lease = reserved(&first, 1).await;
+    first.opening(lease, &transaction("open")).await.unwrap();
+
+    let mut survivor = Presence::establish(pool, alive).await.unwrap();
+    second.set_process(Some(alive));
+    let silence = Duration::from_millis(300);
+    tokio::time::sleep(silence * 2).await;
+    assert_eq!(survivor.bury_the_dead(silence).await.unwrap(), 0, "a silent process that holds its lock is paused");
+    kill(doomed).await;
+    assert_eq!(survivor.bury_the_dead(Duration::from_secs(60)).await.unwrap(), 0, "it gave a sign of life just now");
+    assert_eq!(survivor.bury_the_dead(silence).await.unwrap(), 1);
+    let [taken] = claim(&second, 10).await[..] else { panic!("one row to take over") };
+    assert_eq!(taken.record, lease.record);
+    assert!(lost(first.opened(lease).await), "the dead process's lease is worth nothing now");
+    assert!(survivor.beat().await.unwrap());
+}
+
+#[tokio::test]
+async fn one_process_leads_until_it_ends() {
+    let database = TestDatabase::create().await;
+    let pool = database.pool();
+    let mut first = Presence::establish(pool, Uuid::from_u128(1)).await.unwrap();
+    let mut second = Presence::establish(pool, Uuid::from_u128(2)).await.unwrap();
+    assert!(first.lead(7).await.unwrap());
+    assert!(!second.lead(7).await.unwrap() && first.lead(7).await.unwrap());
+    first.end().await.unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(second.lead(7).await.unwrap());
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
-    executions::{Call, Delivered, Executions, Failure, Lease, Request, Reservation, State, StoredTransaction},
+    executions::{
+        Call, Charged, Delivered, Executions, Failure, Lease, Request, Reservation, State, StoredTransaction,
+    },
     local_network::{Realigned, realign_executions},
     testing::{TestDatabase, fixtures::wallet},
 };
@@ -58,7 +60,9 @@ async fn completed(executions: &Executions, seed: u8) {
     };
     executions.result_stored(lease, &delivered).await.unwrap();
     executions.settling(lease, &transaction(seed, "complete")).await.unwrap();
-    executions.completed(lease).await.unwrap();
+    let charged =
+        Charged { amount: UsdcBase(50_000), creator_amount: UsdcBase(49_500), platform_amount: UsdcBase(500) };
+    executions.completed(lease, &charged).await.unwrap();
 }
 
 async fn failed(executions: &Executions, seed: u8) {
@@ -107,7 +111,7 @@ async fn rows_follow_a_chain_that_was_set_back() {
     assert_eq!((lost.status, lost.code.as_str()), (503, "unavailable"));
 
     // What is open again can be taken up at once.
-    let claimed = executions.claim(10).await.unwrap();
+    let claimed = executions.claim(&State::ALL, 10).await.unwrap();
     assert_eq!(claimed.len(), 2, "the reserved one is still leased");
     let again = realign_executions(database.pool(), &records, &open).await.unwrap();
     assert_eq!(again, Realigned { lost: 0, reopened: 0 }, "a second time changes nothing");

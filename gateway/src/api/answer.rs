@@ -9,7 +9,7 @@ use axum::{
 };
 use crtx_http::{ApiError, ErrorCode, Links};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
-use crtx_store::executions::{Call, Delivered, Failure};
+use crtx_store::executions::{Call, Charged, Delivered, Execution, Failure, State};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -62,14 +62,14 @@ pub struct StatusAnswer {
 }
 
 impl ExecuteAnswer {
-    pub fn new(call: &Call, delivered: &Delivered, links: &Links) -> Self {
+    pub fn new(call: &Call, delivered: &Delivered, charged: &Charged, links: &Links) -> Self {
         let hash = ResultHash(delivered.hash);
         Self {
             execution_id: call.execution_id,
             status: ExecuteStatus::Completed,
             result: delivered.result.clone(),
             result_hash: hash.to_string(),
-            cost_usdc: call.amount,
+            cost_usdc: charged.amount,
             tokens_used: delivered.tokens_used,
             execution_time_ms: delivered.execution_time_ms,
             on_chain_record: links.account(&call.record),
@@ -94,7 +94,12 @@ pub fn failure(call: &Call, failure: &Failure) -> ApiError {
 /// The answer to a synchronous call that ended so.
 pub fn ended(call: &Call, ended: &Ended, links: &Links) -> Result<Response, ApiError> {
     match ended {
-        Ended::Completed(delivered) => Ok(Json(ExecuteAnswer::new(call, delivered, links)).into_response()),
+        Ended::Completed(delivered, charged) => {
+            Ok(Json(ExecuteAnswer::new(call, delivered, charged, links)).into_response())
+        }
+        Ended::SettledElsewhere(settled) => {
+            Err(settled_elsewhere(call, Some(settled.charged), Some(settled.result_hash)))
+        }
         Ended::StillSettling => {
             let answer = StatusAnswer { execution_id: call.execution_id, status: ExecuteStatus::Running };
             Ok((StatusCode::ACCEPTED, Json(answer)).into_response())
@@ -107,6 +112,34 @@ pub fn ended(call: &Call, ended: &Ended, links: &Links) -> Result<Response, ApiE
         }
         Ended::OpeningUnknown => Err(interrupted(call.execution_id)),
     }
+}
+
+/// The answer that a finished execution had, as it is stored. None while it is not finished.
+pub fn stored(execution: &Execution, links: &Links) -> Option<Result<Response, ApiError>> {
+    let call = &execution.call;
+    match (execution.state, &execution.delivered, &execution.failure) {
+        (State::Completed, Some(delivered), _) => {
+            // Rows that were completed before amounts were read from the record were paid as reserved.
+            let nothing = crtx_protocol::usdc::UsdcBase(0);
+            let reserved = Charged { amount: call.amount, creator_amount: nothing, platform_amount: nothing };
+            let charged = execution.charged.unwrap_or(reserved);
+            Some(Ok(Json(ExecuteAnswer::new(call, delivered, &charged, links)).into_response()))
+        }
+        (State::Completed, None, _) => Some(Err(settled_elsewhere(call, execution.charged, execution.result_hash))),
+        (State::Failed, _, Some(stored)) => Some(Err(failure(call, stored))),
+        _ => None,
+    }
+}
+
+/// Paid, for a result that this service has never seen.
+fn settled_elsewhere(call: &Call, charged: Option<Charged>, result_hash: Option<[u8; 32]>) -> ApiError {
+    let cost = charged.map_or(call.amount, |charged| charged.amount);
+    let hash = result_hash.map(|hash| ResultHash(hash).to_string()).unwrap_or_default();
+    let message = format!(
+        "the execution was settled on chain without this service: {cost} USDC was paid for the result {hash}, which \
+         this service does not have; ask the creator for it, or raise a dispute"
+    );
+    ApiError::new(ErrorCode::ResultUnavailable, message).with_execution(call.execution_id)
 }
 
 /// Nobody knows yet what becomes of the call, but it is stored and will be resolved.

@@ -7,7 +7,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use crtx_http::{ApiError, ApiPath, ErrorBody, ErrorCode};
-use crtx_protocol::content::{cid_of, parse_cid};
+use crtx_protocol::{
+    content::{cid_of, parse_cid},
+    result_hash::ResultHash,
+};
 
 use crate::state::Gateway;
 
@@ -31,7 +34,7 @@ pub async fn get(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let hash = parse_cid(&cid).map_err(|error| ApiError::invalid("cid", format!("is {error}")))?;
-    let content = gateway.content().get(&hash).await.map_err(ApiError::internal)?;
+    let content = stored(&gateway, &hash).await?;
     let content = content.ok_or_else(|| ApiError::new(ErrorCode::NotFound, "this content is not stored here"))?;
     let tag = format!("\"{}\"", cid_of(&hash));
     if headers.get_all(header::IF_NONE_MATCH).iter().any(|sent| sent.as_bytes() == tag.as_bytes()) {
@@ -39,6 +42,18 @@ pub async fn get(
     }
     let kind = content_type(&content);
     Ok((content_headers(&tag), [(header::CONTENT_TYPE, kind)], content).into_response())
+}
+
+/// From the content store, or from the database if the store does not have it or does not work.
+async fn stored(gateway: &Gateway, hash: &ResultHash) -> Result<Option<Bytes>, ApiError> {
+    let in_store = gateway.content().get(hash).await;
+    if let Ok(Some(content)) = in_store {
+        return Ok(Some(content));
+    }
+    match gateway.parts().executions.result_by_hash(&hash.0).await? {
+        Some(result) => Ok(Some(result.into())),
+        None => in_store.map_err(ApiError::unavailable),
+    }
 }
 
 /// Creators write what is served here: it must never run as a page of this origin.

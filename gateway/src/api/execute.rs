@@ -123,15 +123,12 @@ fn recall(gateway: &Gateway, execution: &Execution, body_hash: &[u8; 32]) -> Kno
         return Known::Answer(Err(error));
     }
     let paid = execution.opened_at.is_some();
-    match (execution.state, &execution.delivered, &execution.failure) {
-        (ExecutionState::Failed | ExecutionState::Reserved, ..) if !paid => Known::Retry,
+    match execution.state {
+        ExecutionState::Failed | ExecutionState::Reserved if !paid => Known::Retry,
         _ if call.is_async && paid => Known::Answer(Ok(answer::pending(call.execution_id))),
-        (ExecutionState::Completed, Some(delivered), _) => {
-            let links = &gateway.parts().config.links;
-            Known::Answer(Ok(axum::Json(answer::ExecuteAnswer::new(call, delivered, links)).into_response()))
-        }
-        (ExecutionState::Failed, _, Some(failure)) => Known::Answer(Err(answer::failure(call, failure))),
-        _ => Known::Answer(Err(in_progress(call))),
+        _ => Known::Answer(
+            answer::stored(execution, &gateway.parts().config.links).unwrap_or_else(|| Err(in_progress(call))),
+        ),
     }
 }
 

@@ -2,55 +2,59 @@
 
 use std::time::{Duration, Instant};
 
-use agent_marketplace::state::ExecutionStatus;
 use chrono::{DateTime, Utc};
 use crtx_store::executions::{Delivered, Failure, State};
 
-use super::{EngineError, Work, settled_elsewhere};
-use crate::{creator::CreatorError, state::Parts, terms::now_unix_s};
+use super::{Ended, EngineError, Work, failure};
+use crate::{creator::CreatorError, state::Parts};
 
 /// Time kept back for settlement when a call is sent to the creator a second time.
 const SETTLE_MARGIN_S: i64 = 15;
+/// With less time than this the creator is not asked again.
+const SHORTEST_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long the creator has for its answer.
+#[derive(Clone, Copy)]
+struct Patience {
+    time: Duration,
+    /// The time that the listing promises: an answer that does not come within it is the creator's failure.
+    whole: bool,
+}
 
 impl Parts {
-    /// Sends the call to the creator and checks what comes back.
-    pub(super) async fn dispatch(&self, work: &mut Work) -> Result<(), EngineError> {
-        let mut patience = Duration::from_secs(u64::from(work.call.timeout_seconds));
+    /// Sends the call to the creator and checks what comes back. `None`: the state has changed, look again.
+    pub(super) async fn dispatch(&self, work: &mut Work) -> Result<Option<Ended>, EngineError> {
+        let mut patience = Patience { time: Duration::from_secs(u64::from(work.call.timeout_seconds)), whole: true };
         if !work.fresh {
-            work.seen = Some(self.see(&work.call).await?);
-            let record = work.record()?;
-            if record.status() != Some(ExecutionStatus::Open) {
-                return self.give_up(work, &settled_elsewhere()).await;
+            self.look(work).await?;
+            if self.follow_record(work).await? {
+                return Ok(None);
             }
-            let left = record.deadline_unix_s.saturating_sub(now_unix_s()).saturating_sub(SETTLE_MARGIN_S);
-            patience = patience.min(Duration::from_secs(u64::try_from(left).unwrap_or(0)));
-            // The creator's time began when the call was first sent; an interruption does not prolong it.
-            if let Some(sent_at) = work.dispatched_at {
-                let gone = Utc::now().signed_duration_since(sent_at).to_std().unwrap_or_default();
-                patience = patience.saturating_sub(gone);
-            }
-            if patience.is_zero() {
-                let timeout = CreatorError::Timeout(u64::from(work.call.timeout_seconds));
-                return self.give_up(work, &timeout.failure()).await;
+            patience = self.patience_left(work, patience)?;
+            if patience.time < SHORTEST_PATIENCE {
+                return self.give_up(work, &failure::interrupted()).await.map(|()| None);
             }
         }
         self.executions.dispatching(work.lease).await?;
         let sent_at = *work.dispatched_at.get_or_insert_with(Utc::now);
         work.state = State::Running;
-        let checked = self.ask_and_check(work, patience).await?;
-        let seen = work.seen.clone();
-        let mirrored = async {
-            if let Some(seen) = &seen {
-                self.mirror(seen).await;
+        match self.ask_and_check(work, patience.time).await? {
+            Ok(delivered) => self.keep_result(work, delivered, sent_at).await?,
+            Err(error) => {
+                let failure = if patience.whole { error.failure() } else { after_interruption(&error) };
+                self.give_up(work, &failure).await?;
             }
-        };
-        let kept = async {
-            match checked {
-                Ok(delivered) => self.keep_result(work, delivered, sent_at).await,
-                Err(error) => self.give_up(work, &error.failure()).await,
-            }
-        };
-        tokio::join!(kept, mirrored).0
+        }
+        Ok(None)
+    }
+
+    /// A call that was interrupted is sent again: the creator may still have all of its time, since a record's
+    /// deadline is later than the time-out.
+    fn patience_left(&self, work: &Work, promised: Patience) -> Result<Patience, EngineError> {
+        let now = work.seen.as_ref().ok_or(EngineError::Missing("the record"))?.now_unix_s;
+        let left = work.record()?.deadline_unix_s.saturating_sub(now).saturating_sub(SETTLE_MARGIN_S);
+        let left = Duration::from_secs(u64::try_from(left).unwrap_or(0));
+        Ok(Patience { time: promised.time.min(left), whole: left >= promised.time })
     }
 
     /// The record is read while the creator works: its result key decides who may have signed.
@@ -60,24 +64,43 @@ impl Parts {
         patience: Duration,
     ) -> Result<Result<Delivered, CreatorError>, EngineError> {
         let started = Instant::now();
-        let call = &work.call;
-        let (answer, seen) = tokio::join!(self.creators.ask(call, patience), async {
-            match &work.seen {
-                Some(seen) => Ok(seen.clone()),
-                None => self.see(call).await,
-            }
-        });
+        let known = work.seen.take();
+        let (answer, seen) = tokio::join!(
+            work.hold.unless_lost(self.creators.ask(&work.call, patience)),
+            self.see_what_is_charged(work, known),
+        );
+        let answer = answer?;
+        work.saw(seen?);
         work.clock.creator = work.clock.creator.saturating_add(match &answer {
             Ok(answer) => answer.elapsed,
             Err(_) => started.elapsed(),
         });
-        work.seen = Some(seen?);
         let result_key = work.record()?.result_key;
         Ok(answer.and_then(|answer| answer.check(work.call.execution_id, &result_key)))
     }
 
-    /// Content and row are stored before anything is settled. Whoever resumes from the row stores the
-    /// content again, so neither has to wait for the other.
+    /// Reads the record unless it is `known`. A price that fell before the opening is noted at once, so that what is
+    /// shown of a running call is what it costs.
+    async fn see_what_is_charged(
+        &self,
+        work: &Work,
+        known: Option<crate::snapshot::Snapshot>,
+    ) -> Result<crate::snapshot::Snapshot, EngineError> {
+        let seen = match known {
+            Some(seen) => seen,
+            None => work.hold.unless_lost(self.see(&work.call)).await??,
+        };
+        self.mirror.changed(&self.mirrored_accounts(&work.call));
+        if let Some(charged) = seen.record.as_ref().map(crate::snapshot::charged)
+            && charged.amount != work.call.amount
+        {
+            self.executions.charged(work.lease, &charged).await?;
+        }
+        Ok(seen)
+    }
+
+    /// The row is stored before anything is settled. The content store may be slow or broken: the result is safe in
+    /// its row, is served from there, and is written to the content store as soon as that works.
     async fn keep_result(
         &self,
         work: &mut Work,
@@ -91,10 +114,14 @@ impl Parts {
         // The program refuses times that the execution cannot have taken.
         let longest_ms = work.record()?.longest_execution_time_ms().unwrap_or(0);
         delivered.execution_time_ms = delivered.execution_time_ms.min(longest_ms);
-        let content = self.content.put(delivered.result.clone());
-        let (stored, row) = tokio::join!(content, self.executions.result_stored(work.lease, &delivered));
+        let (kept, row) = tokio::join!(
+            self.content.try_put(delivered.result.clone()),
+            self.executions.result_stored(work.lease, &delivered)
+        );
         row?;
-        stored?;
+        if !kept {
+            self.executions.content_missing(&work.lease.record, true).await?;
+        }
         work.delivered = Some(delivered);
         work.state = State::ResultStored;
         Ok(())
@@ -106,5 +133,15 @@ impl Parts {
         work.failure = Some(failure.clone());
         work.state = State::Refunding;
         Ok(())
+    }
+}
+
+/// What an error means when the creator had less than its promised time, or had answered to a process that died.
+fn after_interruption(error: &CreatorError) -> Failure {
+    match error {
+        CreatorError::Reported(_) | CreatorError::Invalid(_) | CreatorError::AnswerTooLarge => error.failure(),
+        CreatorError::Timeout(_) | CreatorError::NotCallable(_) | CreatorError::Unreachable | CreatorError::Dropped => {
+            failure::interrupted()
+        }
     }
 }

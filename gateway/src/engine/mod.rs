@@ -5,6 +5,9 @@
 //! session key is needed for the opening alone; everything after it can be resumed by any gateway.
 
 mod dispatch;
+mod failure;
+mod follow;
+mod lease;
 mod opening;
 mod refund;
 mod settlement;
@@ -15,38 +18,40 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent_marketplace::state::{ExecutionRecord, FailureReason};
+use agent_marketplace::state::ExecutionRecord;
 use chrono::{DateTime, Utc};
 use crtx_chain::{ChainError, SignError};
 use crtx_http::{ApiError, Caller, ErrorCode};
 use crtx_store::{
     StoreError,
-    executions::{Call, Delivered, Execution, ExecutionsError, Failure, Lease, State},
+    executions::{
+        Call, Charged, Delivered, Execution, ExecutionsError, Failure, Lease, SettledElsewhere, State, TransactionKind,
+    },
 };
 use tokio::sync::watch;
 use tracing::Instrument;
 
+pub(crate) use failure::{REFUNDED, refunded_elsewhere};
+
 use crate::{
     content::ContentError,
-    snapshot::Snapshot,
+    snapshot::{self, Snapshot},
     state::{Gateway, Parts},
 };
+use lease::Hold;
 
-/// Ample: what is asked for and not used costs nothing without a price, and a settlement must never fail for the
-/// want of it.
+/// Generous limit of settlements and refunds: unused units cost nothing unless a priority fee is set.
 const SETTLE_UNITS: u32 = 60_000;
 
-/// Settlements or refunds that the chain refuses before the gateway thinks again.
-const MAX_REJECTIONS: u32 = 3;
 /// Pause before a worker takes up an execution whose last transaction is still unknown, or that met an error.
 const RESUME_AFTER: Duration = Duration::from_secs(2);
-/// How every failure's message ends once the escrow is back with the caller.
-pub(crate) const REFUNDED: &str = "the escrow was refunded";
 
 /// How an execution left this worker's hands.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Ended {
-    Completed(Box<Delivered>),
+    Completed(Box<Delivered>, Charged),
+    /// Completed on chain by somebody else, with a result that this gateway does not have.
+    SettledElsewhere(SettledElsewhere),
     /// Refunded, on chain.
     Failed(Failure),
     /// Nothing was charged.
@@ -62,7 +67,8 @@ pub(crate) enum Ended {
 impl Ended {
     const fn name(&self) -> &'static str {
         match self {
-            Self::Completed(_) => "completed",
+            Self::Completed(..) => "completed",
+            Self::SettledElsewhere(_) => "settled elsewhere",
             Self::Failed(_) => "refunded",
             Self::NotOpened(_) => "not opened",
             Self::OpeningUnknown => "opening unknown",
@@ -132,15 +138,18 @@ impl From<ExecutionsError> for EngineError {
 /// One execution in a worker's hands.
 struct Work {
     lease: Lease,
+    hold: Hold,
     call: Call,
     state: State,
     delivered: Option<Delivered>,
     failure: Option<Failure>,
-    dispatched_at: Option<DateTime<Utc>>,
+    charged: Option<Charged>,
+    settled_elsewhere: Option<SettledElsewhere>,
     /// What the chain was last seen to hold; none if nobody looked yet.
     seen: Option<Snapshot>,
     /// Opened by this very worker a moment ago: nobody else can have touched it.
     fresh: bool,
+    dispatched_at: Option<DateTime<Utc>>,
     clock: Clock,
 }
 
@@ -152,17 +161,10 @@ impl Gateway {
         let span = tracing::info_span!("call", execution = %call.execution_id, agent = %call.agent);
         let task = async move {
             let parts = gateway.parts();
-            let mut clock = Clock::default();
-            let work = async {
-                if let Some(ended) = parts.open(lease, &call, &caller, &mut clock).await? {
-                    return Ok((ended, clock));
-                }
-                stage.send_replace(Stage::Open(clock));
-                let mut work = Work::fresh(lease, call, clock);
-                let ended = parts.carry_on(&mut work).await?;
-                Ok((ended, work.clock))
-            };
-            if let Some((ended, clock)) = parts.under_lease(lease, work).await {
+            let mut work = Work::fresh(parts.hold(lease), lease, call);
+            let result = parts.open_and_carry_on(&mut work, &caller, &stage).await;
+            if let Some(ended) = parts.conclude(lease, result).await {
+                let clock = work.clock;
                 tracing::info!(outcome = ended.name(), creator = ?clock.creator, chain = ?clock.chain, "call ended");
                 stage.send_replace(Stage::Ended(Arc::new(ended), clock));
             }
@@ -174,41 +176,49 @@ impl Gateway {
     /// Takes up an execution that was left behind.
     pub(crate) async fn resume(&self, lease: Lease) {
         let parts = self.parts();
-        let work = async {
+        let result = async {
+            let hold = parts.hold(lease);
             let execution = parts.executions.get(&lease.record).await?;
-            let mut work = Work::resumed(lease, execution.ok_or(EngineError::Incomplete("its row"))?);
+            let mut work = Work::resumed(hold, lease, execution.ok_or(EngineError::Incomplete("its row"))?);
             tracing::info!(record = %lease.record, state = work.state.as_str(), "resuming");
             parts.carry_on(&mut work).await
         };
-        parts.under_lease(lease, work).await;
+        let result = result.await;
+        parts.conclude(lease, result).await;
     }
 }
 
 impl Work {
-    fn fresh(lease: Lease, call: Call, clock: Clock) -> Self {
+    fn fresh(hold: Hold, lease: Lease, call: Call) -> Self {
         Self {
             lease,
+            hold,
             call,
-            state: State::Pending,
+            state: State::Reserved,
             delivered: None,
             failure: None,
-            dispatched_at: None,
+            charged: None,
+            settled_elsewhere: None,
             seen: None,
             fresh: true,
-            clock,
+            dispatched_at: None,
+            clock: Clock::default(),
         }
     }
 
-    fn resumed(lease: Lease, execution: Execution) -> Self {
+    fn resumed(hold: Hold, lease: Lease, execution: Execution) -> Self {
         Self {
             lease,
+            hold,
             state: execution.state,
             delivered: execution.delivered,
             failure: execution.failure,
-            dispatched_at: execution.dispatched_at,
+            charged: execution.charged,
+            settled_elsewhere: None,
             call: execution.call,
             seen: None,
             fresh: false,
+            dispatched_at: execution.dispatched_at,
             clock: Clock::default(),
         }
     }
@@ -224,17 +234,40 @@ impl Work {
     fn failure(&self) -> Result<&Failure, EngineError> {
         self.failure.as_ref().ok_or(EngineError::Incomplete("its failure"))
     }
+
+    fn charged(&self) -> Result<Charged, EngineError> {
+        self.charged.ok_or(EngineError::Incomplete("what it charges"))
+    }
+
+    /// Keeps what the chain shows now.
+    fn saw(&mut self, seen: Snapshot) {
+        self.charged = seen.record.as_ref().map(snapshot::charged).or(self.charged);
+        self.seen = Some(seen);
+    }
 }
 
 impl Parts {
-    /// Works while the lease holds. After an error the execution is left for a worker to resume.
-    async fn under_lease<T>(&self, lease: Lease, work: impl Future<Output = Result<T, EngineError>>) -> Option<T> {
-        let result = tokio::select! {
-            result = work => result,
-            () = self.keep(lease) => Err(EngineError::LeaseLost),
-        };
+    fn hold(&self, lease: Lease) -> Hold {
+        Hold::new(self.executions.clone(), lease, self.config.limits.lease)
+    }
+
+    async fn open_and_carry_on(
+        &self,
+        work: &mut Work,
+        caller: &Caller,
+        stage: &watch::Sender<Stage>,
+    ) -> Result<Ended, EngineError> {
+        if let Some(ended) = self.open(work, caller).await? {
+            return Ok(ended);
+        }
+        stage.send_replace(Stage::Open(work.clock));
+        self.carry_on(work).await
+    }
+
+    /// After an error the execution is left for a worker to resume.
+    async fn conclude(&self, lease: Lease, result: Result<Ended, EngineError>) -> Option<Ended> {
         match result {
-            Ok(value) => Some(value),
+            Ok(ended) => Some(ended),
             Err(EngineError::LeaseLost) => {
                 tracing::warn!(record = %lease.record, "the lease is lost");
                 None
@@ -249,32 +282,23 @@ impl Parts {
         }
     }
 
-    /// Renews the lease until it is lost.
-    async fn keep(&self, lease: Lease) {
-        loop {
-            tokio::time::sleep(self.config.limits.lease.div_f32(3.0)).await;
-            match self.executions.renew(lease).await {
-                Ok(true) => {}
-                Ok(false) => return,
-                // The lease may hold still; whoever works under it meets the same database.
-                Err(error) => tracing::warn!(record = %lease.record, %error, "the lease could not be renewed"),
-            }
-        }
-    }
-
     /// From wherever the execution stands to its end, or to where only waiting helps.
     async fn carry_on(&self, work: &mut Work) -> Result<Ended, EngineError> {
         loop {
+            work.hold.check()?;
             let ended = match work.state {
                 State::Reserved => {
                     let error = "the call was interrupted before its escrow was opened; nothing was charged";
                     Some(self.not_opened(work.lease, ApiError::new(ErrorCode::Unavailable, error)).await?)
                 }
                 State::Opening => self.resolve_opening(work).await?,
-                State::Pending | State::Running => self.dispatch(work).await.map(|()| None)?,
+                State::Pending | State::Running => self.dispatch(work).await?,
                 State::ResultStored | State::Settling => self.settle(work).await?,
                 State::Refunding => self.refund(work).await?,
-                State::Completed => Some(Ended::Completed(Box::new(work.delivered()?.clone()))),
+                State::Completed => Some(match work.settled_elsewhere {
+                    Some(settled) => Ended::SettledElsewhere(settled),
+                    None => Ended::Completed(Box::new(work.delivered()?.clone()), work.charged()?),
+                }),
                 State::Failed => Some(Ended::Failed(work.failure()?.clone())),
             };
             if let Some(ended) = ended {
@@ -283,35 +307,21 @@ impl Parts {
         }
     }
 
-    /// Leaves the execution to a worker, a little later.
-    async fn leave(&self, work: &Work, ended: Ended) -> Result<Option<Ended>, EngineError> {
-        self.executions.postpone(work.lease, RESUME_AFTER).await?;
+    /// Looks at the chain. What the record charges is kept.
+    async fn look(&self, work: &mut Work) -> Result<(), EngineError> {
+        let seen = work.hold.unless_lost(self.see(&work.call)).await??;
+        work.saw(seen);
+        Ok(())
+    }
+
+    /// Leaves the execution to a worker, after `pause`.
+    async fn leave(&self, work: &Work, pause: Duration, ended: Ended) -> Result<Option<Ended>, EngineError> {
+        self.executions.postpone(work.lease, pause).await?;
         Ok(Some(ended))
     }
-}
 
-fn failed(problem: &str) -> Failure {
-    let code = ErrorCode::ExecutionFailed;
-    Failure {
-        reason: Some(FailureReason::InvalidResponse as u8),
-        status: code.status().as_u16(),
-        code: code.as_str().to_owned(),
-        message: format!("{problem}; {REFUNDED}"),
-    }
-}
-
-/// The creator may settle, and anybody may refund after the deadline, without this gateway.
-fn settled_elsewhere() -> Failure {
-    Failure {
-        message: "the execution was settled or refunded on chain without this gateway; its record says which"
-            .to_owned(),
-        ..failed("")
-    }
-}
-
-/// The money has moved and the row says so: what could not be seen of it yet changes nothing.
-fn note_unseen(seen: Result<Snapshot, EngineError>) {
-    if let Err(error) = seen {
-        tracing::warn!(%error, "the finished record was not seen");
+    /// How often the chain has refused transactions of that kind for this execution.
+    async fn rejections(&self, work: &Work, kind: TransactionKind) -> Result<u32, EngineError> {
+        if work.fresh { Ok(0) } else { Ok(self.executions.rejections(&work.lease.record, kind).await?) }
     }
 }

@@ -7,43 +7,33 @@ use solana_keypair::Keypair;
 use solana_signer::Signer;
 
 use super::{
-    Clock, Ended, EngineError, RESUME_AFTER, Work,
+    Ended, EngineError, RESUME_AFTER, Work,
     transactions::{Landed, stored},
 };
 use crate::state::Parts;
 
-/// Ample: what is asked for and not used costs nothing without a price.
+/// Generous limit: unused units cost nothing unless a priority fee is set.
 const OPEN_UNITS: u32 = 80_000;
 
 impl Parts {
     /// Opens the escrow. `None`: it is open, go on.
-    pub(super) async fn open(
-        &self,
-        lease: Lease,
-        call: &Call,
-        caller: &Caller,
-        clock: &mut Clock,
-    ) -> Result<Option<Ended>, EngineError> {
-        let transaction = match clock.chain(self.sign_opening(call, caller)).await {
+    pub(super) async fn open(&self, work: &mut Work, caller: &Caller) -> Result<Option<Ended>, EngineError> {
+        let transaction = match work.clock.chain(self.sign_opening(&work.call, caller)).await {
             Ok(transaction) => transaction,
             Err(EngineError::Chain(error)) => {
-                return self.not_opened(lease, ApiError::unavailable(error)).await.map(Some);
+                return self.not_opened(work.lease, ApiError::unavailable(error)).await.map(Some);
             }
             Err(error) => return Err(error),
         };
-        self.executions.opening(lease, &stored(&transaction)).await?;
-        let patience = self.config.limits.open_patience;
-        let outcome = clock.chain(self.chain.send_and_confirm(&transaction, patience)).await;
-        match self.note(&transaction.signature.to_string(), &outcome).await? {
+        self.executions.opening(work.lease, &stored(&transaction)).await?;
+        match self.send(work, &transaction, self.config.limits.open_patience).await? {
             Landed::Yes => {
-                self.executions.opened(lease).await?;
+                self.executions.opened(work.lease).await?;
+                work.state = State::Pending;
                 Ok(None)
             }
-            Landed::No => self.opening_refused(lease, call, Some(caller)).await,
-            Landed::Unknown => {
-                self.executions.postpone(lease, RESUME_AFTER).await?;
-                Ok(Some(Ended::OpeningUnknown))
-            }
+            Landed::Rejected | Landed::Expired => self.opening_refused(work, Some(caller)).await,
+            Landed::Unknown => self.leave(work, RESUME_AFTER, Ended::OpeningUnknown).await,
         }
     }
 
@@ -69,22 +59,20 @@ impl Parts {
     }
 
     /// The opening did not land as signed. The record decides: somebody may have opened it before.
-    async fn opening_refused(
-        &self,
-        lease: Lease,
-        call: &Call,
-        caller: Option<&Caller>,
-    ) -> Result<Option<Ended>, EngineError> {
-        if let Some(record) = self.snapshot(call).await?.record {
-            if record.request_hash == call.request_hash && record.agent == call.agent {
-                self.executions.opened(lease).await?;
+    async fn opening_refused(&self, work: &mut Work, caller: Option<&Caller>) -> Result<Option<Ended>, EngineError> {
+        if let Some(record) = self.snapshot(&work.call).await?.record {
+            if record.request_hash == work.call.request_hash && record.agent == work.call.agent {
+                self.executions.opened(work.lease).await?;
+                work.state = State::Pending;
+                // Whatever happened to the record before, this worker has not seen it.
+                work.fresh = false;
                 return Ok(None);
             }
             let error = ApiError::new(ErrorCode::Conflict, "the chain has another call under this execution id");
-            return self.not_opened(lease, error).await.map(Some);
+            return self.not_opened(work.lease, error).await.map(Some);
         }
         let reason = match caller {
-            Some(caller) => self.terms(caller, &call.agent).await.err(),
+            Some(caller) => self.terms(caller, &work.call.agent).await.err(),
             None => None,
         };
         let error = reason.unwrap_or_else(|| {
@@ -93,7 +81,7 @@ impl Parts {
                 "the escrow could not be opened in time; nothing was charged, try again with the same Idempotency-Key",
             )
         });
-        self.not_opened(lease, error).await.map(Some)
+        self.not_opened(work.lease, error).await.map(Some)
     }
 
     pub(super) async fn not_opened(&self, lease: Lease, error: ApiError) -> Result<Ended, EngineError> {
@@ -110,18 +98,13 @@ impl Parts {
     /// What became of an opening that a worker before this one sent.
     pub(super) async fn resolve_opening(&self, work: &mut Work) -> Result<Option<Ended>, EngineError> {
         match self.resolve(work, TransactionKind::Open).await? {
-            Landed::Yes => self.executions.opened(work.lease).await?,
-            Landed::No => {
-                if let Some(ended) = self.opening_refused(work.lease, &work.call, None).await? {
-                    return Ok(Some(ended));
-                }
+            Landed::Yes => {
+                self.executions.opened(work.lease).await?;
+                work.state = State::Pending;
+                Ok(None)
             }
-            Landed::Unknown => {
-                self.executions.postpone(work.lease, RESUME_AFTER).await?;
-                return Ok(Some(Ended::OpeningUnknown));
-            }
+            Landed::Rejected | Landed::Expired => self.opening_refused(work, None).await,
+            Landed::Unknown => self.leave(work, RESUME_AFTER, Ended::OpeningUnknown).await,
         }
-        work.state = State::Pending;
-        Ok(None)
     }
 }

@@ -1,77 +1,97 @@
 //! Paying the creator for a good result.
+//!
+//! A good result is refunded only when the chain keeps refusing its settlement or the deadline has passed. A
+//! settlement that merely expired says nothing about the result: it is signed again for as long as there is time.
+
+use std::time::Duration;
 
 use agent_marketplace::state::ExecutionStatus;
 use crtx_chain::{SignedTransaction, instructions::Settlement};
 use crtx_protocol::result_hash::ResultHash;
-use crtx_store::executions::{Failure, State, TransactionKind};
+use crtx_store::executions::{State, TransactionKind};
 use solana_signer::Signer;
 
 use super::{
-    Ended, EngineError, MAX_REJECTIONS, SETTLE_UNITS, Work, failed, note_unseen, settled_elsewhere,
-    transactions::{Landed, stored},
+    Ended, EngineError, RESUME_AFTER, SETTLE_UNITS, Work,
+    failure::failed,
+    transactions::{Landed, backoff, stored},
 };
-use crate::{state::Parts, terms::now_unix_s};
+use crate::state::Parts;
 
-/// Whether a result can still be settled.
-enum Settling {
-    Open,
-    /// Somebody else has settled this very result.
-    Settled,
-    Lost(Failure),
-}
+/// Settlements that the chain refuses before the escrow is given back.
+const MAX_REJECTIONS: u32 = 6;
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// Pauses longer than this are spent without holding the execution.
+const LONGEST_WAIT_IN_HAND: Duration = Duration::from_secs(2);
 
 impl Parts {
     /// Settles the stored result. `None`: the state has changed, look again.
     pub(super) async fn settle(&self, work: &mut Work) -> Result<Option<Ended>, EngineError> {
         if !work.fresh {
-            // The worker before may have died between the row and the content.
-            self.content.put(work.delivered()?.result.clone()).await?;
+            self.keep_content(work).await?;
         }
-        for _ in 0..MAX_REJECTIONS {
+        let mut rejections = self.rejections(work, TransactionKind::Complete).await?;
+        loop {
             match self.resolve(work, TransactionKind::Complete).await? {
-                Landed::Yes => return self.completed(work).await,
-                Landed::No => {}
-                Landed::Unknown => return self.leave(work, Ended::StillSettling).await,
+                Landed::Yes => return self.completed(work).await.map(|()| None),
+                Landed::Rejected | Landed::Expired => {}
+                Landed::Unknown => return self.leave(work, RESUME_AFTER, Ended::StillSettling).await,
             }
-            match self.look_before_settling(work).await? {
-                Settling::Open => {}
-                Settling::Settled => return self.completed(work).await,
-                Settling::Lost(failure) => return self.give_up(work, &failure).await.map(|()| None),
+            if self.ended_or_too_late(work).await? {
+                return Ok(None);
+            }
+            if rejections >= MAX_REJECTIONS {
+                let failure = failed("the result was good, but the chain refused to settle it");
+                return self.give_up(work, &failure).await.map(|()| None);
             }
             let transaction = self.sign_settlement(work).await?;
             self.executions.settling(work.lease, &stored(&transaction)).await?;
             work.state = State::Settling;
             match self.send(work, &transaction, self.config.limits.settle_patience).await? {
-                Landed::Yes => return self.completed(work).await,
-                Landed::No => self.after_rejection(work).await,
-                Landed::Unknown => return self.leave(work, Ended::StillSettling).await,
+                Landed::Yes => return self.completed(work).await.map(|()| None),
+                Landed::Expired => {}
+                Landed::Unknown => return self.leave(work, RESUME_AFTER, Ended::StillSettling).await,
+                Landed::Rejected => {
+                    let pause = backoff(rejections, FIRST_PAUSE, LONGEST_PAUSE);
+                    rejections = rejections.saturating_add(1);
+                    if pause > LONGEST_WAIT_IN_HAND {
+                        return self.leave(work, pause, Ended::StillSettling).await;
+                    }
+                    work.hold.unless_lost(tokio::time::sleep(pause)).await?;
+                }
             }
+            // From here on nothing is taken for granted.
+            work.fresh = false;
         }
-        let failure = failed("the result was good but the chain would not settle it");
-        self.give_up(work, &failure).await?;
-        Ok(None)
     }
 
-    /// Looks whether the record is still open, unless this worker opened it a moment ago.
-    async fn look_before_settling(&self, work: &mut Work) -> Result<Settling, EngineError> {
+    /// The process before may have died between the row and the content.
+    async fn keep_content(&self, work: &Work) -> Result<(), EngineError> {
+        let missing = !self.content.try_put(work.delivered()?.result.clone()).await;
+        if missing {
+            self.executions.content_missing(&work.lease.record, true).await?;
+        }
+        Ok(())
+    }
+
+    /// Looks at the record, unless this worker opened it a moment ago. True if there is nothing to settle any more:
+    /// somebody else ended the execution, or the deadline has passed.
+    async fn ended_or_too_late(&self, work: &mut Work) -> Result<bool, EngineError> {
         if work.fresh && work.seen.is_some() {
-            return Ok(Settling::Open);
+            return Ok(false);
         }
-        work.seen = Some(self.see(&work.call).await?);
+        self.look(work).await?;
+        if self.follow_record(work).await? {
+            return Ok(true);
+        }
+        let now = work.seen.as_ref().ok_or(EngineError::Missing("the record"))?.now_unix_s;
         let record = work.record()?;
-        let in_time = now_unix_s() <= record.deadline_unix_s;
-        match record.status() {
-            Some(ExecutionStatus::Open) if in_time => Ok(Settling::Open),
-            Some(ExecutionStatus::Open) => {
-                Ok(Settling::Lost(failed("the result could not be settled before the deadline")))
-            }
-            Some(ExecutionStatus::Completed | ExecutionStatus::Disputed)
-                if record.result_hash == work.delivered()?.hash =>
-            {
-                Ok(Settling::Settled)
-            }
-            _ => Ok(Settling::Lost(settled_elsewhere())),
+        if record.status() == Some(ExecutionStatus::Open) && now > record.deadline_unix_s {
+            self.give_up(work, &failed("the result could not be settled before the deadline")).await?;
+            return Ok(true);
         }
+        Ok(false)
     }
 
     async fn sign_settlement(&self, work: &mut Work) -> Result<SignedTransaction, EngineError> {
@@ -95,14 +115,5 @@ impl Parts {
         let mut instructions = self.budget(SETTLE_UNITS);
         instructions.extend(self.instructions.complete_execution(&gateway.pubkey(), &settlement));
         Ok(SignedTransaction::sign(&instructions, &[gateway], blockhash)?)
-    }
-
-    async fn completed(&self, work: &mut Work) -> Result<Option<Ended>, EngineError> {
-        let (stored, seen) =
-            tokio::join!(self.executions.completed(work.lease), self.see_finished(&work.call, &mut work.clock));
-        stored?;
-        note_unseen(seen);
-        work.state = State::Completed;
-        Ok(None)
     }
 }

@@ -13,19 +13,19 @@ use uuid::Uuid;
 use super::{EngineError, Work};
 use crate::state::Parts;
 
-/// Pause after a refusal: what made the chain refuse may pass.
-const AFTER_REJECTION: Duration = Duration::from_millis(200);
-
 /// What became of a transaction, once more than "unknown" can be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Landed {
     Yes,
-    /// Rejected or expired: the chain is as it was.
-    No,
+    /// Landed and failed there: the chain is as it was, and refused this very change.
+    Rejected,
+    /// Did not land and never will. Says nothing about the change it would have made.
+    Expired,
     Unknown,
 }
 
 impl Parts {
-    /// Asks for a random few units more than needed: signed anew with the same blockhash, a transaction
+    /// Asks for a random few units more than needed: signed again with the same blockhash, a transaction
     /// would otherwise be the very one that was refused before.
     pub(super) fn budget(&self, units: u32) -> Vec<Instruction> {
         let [few, ..] = Uuid::new_v4().into_bytes();
@@ -34,20 +34,22 @@ impl Parts {
         [compute_unit_limit(units.saturating_add(u32::from(few)))].into_iter().chain(price).collect()
     }
 
+    /// Sends a stored transaction and waits for at most `patience`.
     pub(super) async fn send(
         &self,
         work: &mut Work,
         transaction: &SignedTransaction,
         patience: Duration,
     ) -> Result<Landed, EngineError> {
-        let outcome = work.clock.chain(self.chain.send_and_confirm(transaction, patience)).await;
+        let sent = work.hold.unless_lost(self.chain.send_and_confirm(transaction, patience));
+        let outcome = work.clock.chain(sent).await?;
         self.note(&transaction.signature.to_string(), &outcome).await
     }
 
     /// What became of the transactions of that kind that were sent before. A fresh execution has none.
     pub(super) async fn resolve(&self, work: &Work, kind: TransactionKind) -> Result<Landed, EngineError> {
         if work.fresh {
-            return Ok(Landed::No);
+            return Ok(Landed::Expired);
         }
         for transaction in self.executions.unresolved(&work.lease.record, kind).await? {
             let Ok(signature) = transaction.signature.parse() else {
@@ -58,13 +60,14 @@ impl Parts {
                 bytes: transaction.bytes,
                 last_valid_block_height: transaction.last_valid_block_height,
             };
-            let outcome = self.chain.confirm(&signed, self.config.limits.settle_patience).await;
+            let confirmed = self.chain.confirm(&signed, self.config.limits.settle_patience);
+            let outcome = work.hold.unless_lost(confirmed).await?;
             match self.note(&transaction.signature, &outcome).await? {
-                Landed::No => {}
+                Landed::Rejected | Landed::Expired => {}
                 landed => return Ok(landed),
             }
         }
-        Ok(Landed::No)
+        Ok(Landed::Expired)
     }
 
     /// Keeps what the chain said.
@@ -73,20 +76,20 @@ impl Parts {
             Outcome::Confirmed { slot, error: None } => (Resolution::Confirmed { slot: *slot }, Landed::Yes),
             Outcome::Confirmed { slot, error: Some(error) } => {
                 tracing::warn!(signature, %error, "the chain refused a transaction");
-                (Resolution::Rejected { slot: *slot, error: error.to_string() }, Landed::No)
+                (Resolution::Rejected { slot: *slot, error: error.to_string() }, Landed::Rejected)
             }
-            Outcome::Expired => (Resolution::Expired, Landed::No),
+            Outcome::Expired => (Resolution::Expired, Landed::Expired),
             Outcome::Unknown => return Ok(Landed::Unknown),
         };
         self.executions.resolve(signature, &resolution).await?;
         Ok(landed)
     }
+}
 
-    /// From here on nothing is taken for granted.
-    pub(super) async fn after_rejection(&self, work: &mut Work) {
-        work.fresh = false;
-        tokio::time::sleep(AFTER_REJECTION).await;
-    }
+/// The pause after one more refusal than `before`: doubled each time, up to `longest`.
+pub(super) fn backoff(before: u32, first: Duration, longest: Duration) -> Duration {
+    let factor = 1_u32.checked_shl(before.min(31)).unwrap_or(u32::MAX);
+    first.saturating_mul(factor).min(longest)
 }
 
 pub(super) fn stored(transaction: &SignedTransaction) -> StoredTransaction {
@@ -94,5 +97,16 @@ pub(super) fn stored(transaction: &SignedTransaction) -> StoredTransaction {
         signature: transaction.signature.to_string(),
         bytes: transaction.bytes.clone(),
         last_valid_block_height: transaction.last_valid_block_height,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let pause = |before| backoff(before, Duration::from_secs(1), Duration::from_secs(600)).as_secs();
+        assert_eq!([0, 1, 2, 9, 10, 31, u32::MAX].map(pause), [1, 2, 4, 512, 600, 600, 600]);
     }
 }

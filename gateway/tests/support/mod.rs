@@ -309,10 +309,16 @@ impl Market {
         runtime.shutdown_background();
     }
 
+    /// Starts a worker of this gateway.
+    pub fn work(&self) -> Worker {
+        let shutdown = CancellationToken::new();
+        let task = tokio::spawn(crtx_gateway::run(self.gateway.clone(), shutdown.clone()));
+        Worker { shutdown, task }
+    }
+
     /// Runs a worker until the execution is finished.
     pub async fn resume(&self, id: Uuid) -> Execution {
-        let shutdown = CancellationToken::new();
-        let worker = tokio::spawn(crtx_gateway::run(self.gateway.clone(), shutdown.clone()));
+        let worker = self.work();
         let mut row = self.row(id).await;
         for _ in 0..600 {
             if row.state.is_finished() {
@@ -321,8 +327,7 @@ impl Market {
             tokio::time::sleep(Duration::from_millis(50)).await;
             row = self.row(id).await;
         }
-        shutdown.cancel();
-        worker.await.expect("worker");
+        worker.stop().await;
         row
     }
 
@@ -357,6 +362,19 @@ impl Market {
         let body = serde_json::from_slice(&bytes)
             .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into_owned()));
         Answer { status, headers, body }
+    }
+}
+
+/// A worker that runs beside the test.
+pub struct Worker {
+    shutdown: CancellationToken,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Worker {
+    pub async fn stop(self) {
+        self.shutdown.cancel();
+        self.task.await.expect("worker");
     }
 }
 

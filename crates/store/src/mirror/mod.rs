@@ -21,6 +21,7 @@ pub use rows::{
 use crate::{
     StoreError,
     convert::{amount_from_db, amount_to_db, pubkey},
+    transaction,
 };
 
 /// Rows per statement: enough to make the round trip cheap, few enough to keep locks short.
@@ -205,22 +206,22 @@ async fn write_quarantine(connection: &mut PgConnection, batch: &Batch) -> Resul
     Ok(())
 }
 
-/// Writes one account as read at `slot`, if it is newer than what is stored. The gateway does this with
-/// what it read back after settling, so that a client reads its own writes.
-pub async fn upsert<A: Batched>(
-    connection: &mut PgConnection,
-    address: &Pubkey,
-    slot: u64,
-    account: &A,
-) -> Result<bool, StoreError> {
-    let mut batch = Batch::default();
-    batch.push(address, slot, account)?;
-    Ok(apply(connection, &batch).await? > 0)
+/// Writes a batch whose rows nobody else has locked. Waits for a moment only: what holds the locks may take long,
+/// and the batch can be written later. The commit does not wait for the disk: the chain can tell it again.
+pub async fn apply_if_free(pool: &PgPool, batch: &Batch) -> Result<(), StoreError> {
+    let mut transaction = transaction::begin(pool).await?;
+    sqlx::query!(
+        "SELECT set_config('synchronous_commit', 'off', true) AS relaxed, set_config('lock_timeout', '100ms', true) AS patience"
+    )
+    .fetch_one(&mut *transaction)
+    .await?;
+    apply(&mut transaction, batch).await?;
+    Ok(transaction.commit().await?)
 }
 
 /// Writes a batch of changes and moves the checkpoint to `slot` if that is later, in one transaction.
 pub async fn apply_changes(pool: &PgPool, batch: &Batch, slot: u64) -> Result<u64, StoreError> {
-    let mut transaction = pool.begin().await?;
+    let mut transaction = transaction::begin(pool).await?;
     let changed = apply(&mut transaction, batch).await?;
     sqlx::query!(
         "INSERT INTO mirror_checkpoint AS c (slot) VALUES ($1)
@@ -251,7 +252,7 @@ pub async fn resync(
     genesis_hash: Option<&str>,
     mode: SnapshotMode,
 ) -> Result<u64, StoreError> {
-    let mut transaction = pool.begin().await?;
+    let mut transaction = transaction::begin(pool).await?;
     if mode == SnapshotMode::Replace {
         clear(&mut *transaction).await?;
     }
@@ -312,7 +313,7 @@ pub async fn missing_from(pool: &PgPool, snapshot: &Batch, slot: u64) -> Result<
 pub async fn mark_closed(pool: &PgPool, addresses: &[Pubkey], slot: u64) -> Result<u64, StoreError> {
     let addresses: Vec<String> = addresses.iter().map(Pubkey::to_string).collect();
     let slot = amount_to_db("slot", slot)?;
-    let mut transaction = pool.begin().await?;
+    let mut transaction = transaction::begin(pool).await?;
     let mut closed: u64 = 0;
     macro_rules! close {
         ($($statement:literal),+ $(,)?) => {

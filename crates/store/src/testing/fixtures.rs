@@ -155,7 +155,9 @@ pub fn account_bytes<A: bytemuck::Pod>(discriminator: &[u8], account: &A) -> Vec
 /// When the database refuses.
 pub async fn put<A: mirror::Batched>(pool: &PgPool, address: &Pubkey, slot: u64, account: &A) -> bool {
     let mut connection = pool.acquire().await.expect("a connection");
-    mirror::upsert(&mut connection, address, slot, account).await.expect("the account is written")
+    let mut batch = mirror::Batch::default();
+    batch.push(address, slot, account).expect("a row");
+    mirror::apply(&mut connection, &batch).await.expect("the account is written") > 0
 }
 
 /// Writes a listing together with its document, so that it is shown. Returns its address.

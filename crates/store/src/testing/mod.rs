@@ -47,7 +47,7 @@ impl TestDatabase {
             .await
             .expect("the test role may create databases");
         connection.close().await.expect("an orderly close");
-        let pool = sqlx::postgres::PgPoolOptions::new()
+        let pool = crate::pool_options()
             .max_connections(8)
             .connect_with(server.clone().database(&name))
             .await

@@ -1,0 +1,98 @@
+//! Gateway processes and their signs of life, so that what a dead process was working on is taken over at once.
+//!
+//! A living process holds an advisory lock on a connection of its own and renews `beat_at` on it. A process is
+//! dead when neither is there: a killed process loses the lock with its connection, a paused process keeps it,
+//! and a restart of the database takes all locks but leaves `beat_at` until everybody is connected again.
+
+use std::time::Duration;
+
+use sqlx::{Connection, PgConnection, PgPool};
+use uuid::Uuid;
+
+use crate::StoreError;
+
+/// Class of the advisory locks of gateway processes: "crtx" in ASCII.
+const LOCK_CLASS: i32 = 0x6372_7478;
+/// The lock of the leader, in a class of its own.
+const LEADER_CLASS: i32 = 0x6372_746c;
+
+/// The entry of a living process, on its own connection. It ends with the connection.
+#[derive(Debug)]
+pub struct Presence {
+    connection: PgConnection,
+    id: Uuid,
+    leads: bool,
+}
+
+impl Presence {
+    /// Registers the process and takes its lock.
+    pub async fn establish(pool: &PgPool, id: Uuid) -> Result<Self, StoreError> {
+        let mut connection = PgConnection::connect_with(&pool.connect_options()).await?;
+        let key = sqlx::query_scalar!(
+            "INSERT INTO gateway_processes AS p (id) VALUES ($1)
+             ON CONFLICT (id) DO UPDATE SET beat_at = now() RETURNING p.lock_key",
+            id,
+        )
+        .fetch_one(&mut connection)
+        .await?;
+        sqlx::query!(r#"SELECT pg_advisory_lock($1, $2)::text AS "locked""#, LOCK_CLASS, key)
+            .fetch_one(&mut connection)
+            .await?;
+        Ok(Self { connection, id, leads: false })
+    }
+
+    /// Renews the sign of life. False if others have declared this process dead: establish it again.
+    pub async fn beat(&mut self) -> Result<bool, StoreError> {
+        let updated = sqlx::query!("UPDATE gateway_processes SET beat_at = now() WHERE id = $1", self.id)
+            .execute(&mut self.connection)
+            .await?;
+        Ok(updated.rows_affected() == 1)
+    }
+
+    /// Whether this process is the leader of `group`: the first that asks, until its connection ends.
+    pub async fn lead(&mut self, group: i32) -> Result<bool, StoreError> {
+        if !self.leads {
+            let locked =
+                sqlx::query_scalar!(r#"SELECT pg_try_advisory_lock($1, $2) AS "locked!""#, LEADER_CLASS, group);
+            self.leads = locked.fetch_one(&mut self.connection).await?;
+        }
+        Ok(self.leads)
+    }
+
+    /// Ends the leases of processes that are dead and have given no sign of life for `silence`. Returns how many
+    /// executions can be taken over now.
+    pub async fn bury_the_dead(&mut self, silence: Duration) -> Result<u64, StoreError> {
+        let freed = sqlx::query!(
+            "WITH dead AS (
+                 DELETE FROM gateway_processes p
+                 WHERE p.beat_at < now() - make_interval(secs => $1) AND p.id <> $3
+                   AND NOT EXISTS (
+                       SELECT FROM pg_locks l
+                       WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2
+                         AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                         AND l.classid::bigint = $2 AND l.objid::bigint = p.lock_key)
+                 RETURNING p.id)
+             UPDATE executions SET lease_until = now(), lease_process = NULL
+             WHERE lease_process IN (SELECT id FROM dead) AND state NOT IN ('completed', 'failed')",
+            silence.as_secs_f64(),
+            i64::from(LOCK_CLASS),
+            self.id,
+        )
+        .execute(&mut self.connection)
+        .await?;
+        Ok(freed.rows_affected())
+    }
+
+    /// Ends the entry: the process stops, and leases that it still holds are free at once.
+    pub async fn end(mut self) -> Result<(), StoreError> {
+        sqlx::query!(
+            "WITH gone AS (DELETE FROM gateway_processes WHERE id = $1)
+             UPDATE executions SET lease_until = now(), lease_process = NULL
+             WHERE lease_process = $1 AND state NOT IN ('completed', 'failed')",
+            self.id,
+        )
+        .execute(&mut self.connection)
+        .await?;
+        Ok(self.connection.close().await?)
+    }
+}

@@ -1,0 +1,65 @@
+//! Executions that somebody else has ended on chain: creator and caller may settle, the creator may report failure,
+//! and anybody may refund after the deadline. The row follows the record, whatever was under way here.
+
+use agent_marketplace::state::ExecutionStatus;
+use crtx_store::executions::State;
+
+use super::{EngineError, Work, refunded_elsewhere};
+use crate::{snapshot, state::Parts};
+
+impl Parts {
+    /// Makes the row say what the record says. False if the record is still open: go on.
+    pub(super) async fn follow_record(&self, work: &mut Work) -> Result<bool, EngineError> {
+        match work.record()?.status() {
+            Some(ExecutionStatus::Open) => return Ok(false),
+            Some(ExecutionStatus::Failed | ExecutionStatus::Expired) => self.follow_refund(work).await?,
+            Some(ExecutionStatus::Completed | ExecutionStatus::Disputed | ExecutionStatus::Overturned) => {
+                self.follow_settlement(work).await?;
+            }
+            None => return Err(EngineError::Missing("a record in a state that this gateway knows")),
+        }
+        Ok(true)
+    }
+
+    /// Paid back. A reason that is stored already stays: it is why this gateway wanted the refund.
+    async fn follow_refund(&self, work: &mut Work) -> Result<(), EngineError> {
+        if work.failure.is_none() {
+            self.give_up(work, &refunded_elsewhere()).await?;
+        }
+        self.refunded(work).await
+    }
+
+    /// Paid to the creator, for the result that is stored here or for another.
+    async fn follow_settlement(&self, work: &mut Work) -> Result<(), EngineError> {
+        let record = work.record()?;
+        if work.delivered.as_ref().is_some_and(|delivered| delivered.hash == record.result_hash) {
+            return self.completed(work).await;
+        }
+        let settled = snapshot::settled_elsewhere(record);
+        tracing::warn!(record = %work.lease.record, "settled on chain without this gateway");
+        self.executions.settled_elsewhere(work.lease, &settled).await?;
+        self.mirror.changed(&self.mirrored_accounts(&work.call));
+        work.settled_elsewhere = Some(settled);
+        work.state = State::Completed;
+        Ok(())
+    }
+
+    /// The settlement is on chain.
+    pub(super) async fn completed(&self, work: &mut Work) -> Result<(), EngineError> {
+        if work.charged.is_none() {
+            self.look(work).await?;
+        }
+        self.executions.completed(work.lease, &work.charged()?).await?;
+        self.mirror.changed(&self.mirrored_accounts(&work.call));
+        work.state = State::Completed;
+        Ok(())
+    }
+
+    /// The refund is on chain.
+    pub(super) async fn refunded(&self, work: &mut Work) -> Result<(), EngineError> {
+        self.executions.refunded(work.lease).await?;
+        self.mirror.changed(&self.mirrored_accounts(&work.call));
+        work.state = State::Failed;
+        Ok(())
+    }
+}

@@ -1,0 +1,60 @@
+//! Working under a lease. Work ends between two steps, never in the middle of a query: a step that finds the lease
+//! lost changes nothing, and only waits for others (chain, creator) are cut short.
+
+use std::time::Duration;
+
+use crtx_store::executions::{Executions, Lease};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::EngineError;
+
+/// A lease that is renewed as long as this value lives.
+pub(crate) struct Hold {
+    lost: CancellationToken,
+    _release: DropGuard,
+}
+
+impl Hold {
+    /// Begins to renew `lease`, three times in its length.
+    pub fn new(executions: Executions, lease: Lease, length: Duration) -> Self {
+        let (lost, released) = (CancellationToken::new(), CancellationToken::new());
+        tokio::spawn(renew(executions, lease, length.div_f32(3.0), lost.clone(), released.clone()));
+        Self { lost, _release: released.drop_guard() }
+    }
+
+    /// Fails once the lease is known to be lost.
+    pub fn check(&self) -> Result<(), EngineError> {
+        if self.lost.is_cancelled() { Err(EngineError::LeaseLost) } else { Ok(()) }
+    }
+
+    /// Waits for `others`, unless the lease is lost meanwhile. For waits that do no database work: these could be cut
+    /// off in the middle of a query.
+    pub async fn unless_lost<T>(&self, others: impl Future<Output = T>) -> Result<T, EngineError> {
+        tokio::select! {
+            biased;
+            value = others => Ok(value),
+            () = self.lost.cancelled() => Err(EngineError::LeaseLost),
+        }
+    }
+}
+
+async fn renew(
+    executions: Executions,
+    lease: Lease,
+    every: Duration,
+    lost: CancellationToken,
+    released: CancellationToken,
+) {
+    loop {
+        tokio::select! {
+            () = released.cancelled() => return,
+            () = tokio::time::sleep(every) => {}
+        }
+        match executions.renew(lease).await {
+            Ok(true) => {}
+            Ok(false) => return lost.cancel(),
+            // The lease may hold still. Every step names it, so a step that comes too late changes nothing.
+            Err(error) => tracing::warn!(record = %lease.record, %error, "the lease could not be renewed"),
+        }
+    }
+}

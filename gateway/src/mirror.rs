@@ -1,0 +1,139 @@
+//! Brings the mirror up to date after a call, off the path of the call: accounts that changed are read again and
+//! written together, once for many calls. The indexer repairs what is missed here, so nothing is waited for: not by
+//! calls, and not for rows that somebody else has locked.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use agent_marketplace::state::{AgentListing, ExecutionRecord, SpendingGrant};
+use crtx_chain::{AtSlot, ChainClient, FetchedAccount, Layout, rpc::MAX_ACCOUNTS_PER_READ};
+use crtx_store::{PgPool, StoreError, mirror};
+use solana_pubkey::Pubkey;
+use tokio::{sync::Notify, task::JoinHandle};
+
+/// Accounts that wait to be written. Beyond, they are left to the indexer.
+const MOST_WAITING: usize = 10_000;
+/// Changes of one account within this time are written once.
+const COALESCE: Duration = Duration::from_millis(5);
+/// Pause after rows were locked, or chain or database did not answer.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// The waiting accounts, and the task that writes them. The task lives as long as this value.
+pub(crate) struct MirrorRefresh {
+    board: Arc<Board>,
+    source: Source,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Default)]
+struct Board {
+    waiting: Mutex<BTreeSet<Pubkey>>,
+    arrived: Notify,
+}
+
+#[derive(Clone)]
+struct Source {
+    chain: ChainClient,
+    pool: PgPool,
+    program: Pubkey,
+}
+
+impl MirrorRefresh {
+    pub fn new(chain: ChainClient, pool: PgPool, program: Pubkey) -> Self {
+        Self { board: Arc::default(), source: Source { chain, pool, program }, task: Mutex::new(None) }
+    }
+
+    /// The accounts have changed. Returns at once.
+    pub fn changed(&self, addresses: &[Pubkey]) {
+        let mut waiting = lock(&self.board.waiting);
+        if waiting.len() < MOST_WAITING {
+            waiting.extend(addresses);
+        }
+        drop(waiting);
+        self.ensure_running();
+        self.board.arrived.notify_one();
+    }
+
+    fn ensure_running(&self) {
+        let mut task = lock(&self.task);
+        if task.as_ref().is_none_or(JoinHandle::is_finished) {
+            *task = Some(tokio::spawn(run(Arc::clone(&self.board), self.source.clone())));
+        }
+    }
+}
+
+impl Drop for MirrorRefresh {
+    fn drop(&mut self) {
+        // A task that is cut off drops a whole transaction, which is rolled back.
+        if let Some(task) = lock(&self.task).take() {
+            task.abort();
+        }
+    }
+}
+
+async fn run(board: Arc<Board>, source: Source) {
+    loop {
+        board.arrived.notified().await;
+        tokio::time::sleep(COALESCE).await;
+        loop {
+            let addresses: Vec<Pubkey> = {
+                let mut waiting = lock(&board.waiting);
+                std::iter::from_fn(|| waiting.pop_first()).take(MAX_ACCOUNTS_PER_READ).collect()
+            };
+            if addresses.is_empty() {
+                break;
+            }
+            if let Err(error) = source.refresh(&addresses).await {
+                tracing::debug!(%error, accounts = addresses.len(), "the mirror is left to the next attempt");
+                lock(&board.waiting).extend(addresses);
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+impl Source {
+    async fn refresh(&self, addresses: &[Pubkey]) -> Result<(), StoreError> {
+        let read = match self.chain.accounts(addresses).await {
+            Ok(read) => read,
+            Err(error) => {
+                tracing::debug!(%error, "changed accounts could not be read; the indexer mirrors them");
+                return Ok(());
+            }
+        };
+        let batch = self.batch(addresses, &read);
+        if batch.is_empty() {
+            return Ok(());
+        }
+        mirror::apply_if_free(&self.pool, &batch).await
+    }
+
+    fn batch(&self, addresses: &[Pubkey], read: &AtSlot<Vec<Option<FetchedAccount>>>) -> mirror::Batch {
+        let mut batch = mirror::Batch::default();
+        for (address, account) in addresses.iter().zip(&read.value) {
+            let Some(account) = account.as_ref().filter(|account| account.owner == self.program) else { continue };
+            // Bytes that cannot be read, or hold what the program never writes, are the indexer's to report.
+            let pushed = if let Ok(record) = ExecutionRecord::decode(&account.data) {
+                batch.push(address, read.slot, &record)
+            } else if let Ok(listing) = AgentListing::decode(&account.data) {
+                batch.push(address, read.slot, &listing)
+            } else if let Ok(grant) = SpendingGrant::decode(&account.data) {
+                batch.push(address, read.slot, &grant)
+            } else {
+                continue;
+            };
+            if let Err(error) = pushed {
+                tracing::debug!(%address, %error, "an account cannot be mirrored");
+            }
+        }
+        batch
+    }
+}
+
+/// A poisoned lock guards nothing that a panic could have left half done.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
