@@ -22,15 +22,31 @@ pub fn cargo() -> Command {
 
 /// A program that [`build_binaries`] built.
 pub fn binary(name: &str) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
-    root().join(target).join("debug").join(name)
+    target().join("debug").join(name)
 }
 
-/// Builds the services and the benchmarks, with the features that the test suites share, so that nothing is
-/// compiled a second time for one of them. This tool is left out: built with the others' features it would be replaced while
-/// it runs.
+/// A program that [`build_release_binaries`] built.
+pub fn release_binary(name: &str) -> PathBuf {
+    target().join("release").join(name)
+}
+
+fn target() -> PathBuf {
+    root().join(std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from))
+}
+
+/// What is built of the workspace, with the features that the test suites share, so that nothing is compiled a
+/// second time for one of them. This tool is left out: built with the others' features it would be replaced
+/// while it runs.
+const BUILD: [&str; 6] = ["build", "--workspace", "--exclude", "xtask", "--bins", "--locked"];
+
+/// Builds the services and the benchmarks.
 pub fn build_binaries() -> Result<()> {
-    run(cargo().args(["build", "--workspace", "--exclude", "xtask", "--bins", "--locked"]))
+    run(cargo().args(BUILD))
+}
+
+/// The same, optimised: what is measured.
+pub fn build_release_binaries() -> Result<()> {
+    run(cargo().args(BUILD).arg("--release"))
 }
 
 /// Runs a command with inherited output; a status other than 0 is an error that shows the command.

@@ -6,8 +6,10 @@
     reason = "a test double that cannot work should say so at once"
 )]
 
+pub mod program;
+
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, MutexGuard},
 };
 
@@ -50,6 +52,8 @@ pub struct Script {
     pub sent: Vec<Vec<u8>>,
     /// Sizes of the `getSignatureStatuses` batches.
     pub status_batches: Vec<usize>,
+    /// How often each method was asked for.
+    pub requests: BTreeMap<String, u64>,
     /// Every other request fails while this is set.
     pub out_of_order: bool,
 }
@@ -73,6 +77,7 @@ impl FakeRpc {
             landed: HashMap::new(),
             sent: Vec::new(),
             status_batches: Vec::new(),
+            requests: BTreeMap::new(),
             out_of_order: false,
         }));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -103,6 +108,8 @@ async fn answer(State(script): State<Arc<Mutex<Script>>>, Json(request): Json<Va
 
 impl Script {
     fn handle(&mut self, method: &str, params: &Value) -> Result<Value, String> {
+        let asked = self.requests.entry(method.to_owned()).or_default();
+        *asked = asked.saturating_add(1);
         if self.out_of_order {
             return Err("out of order".to_owned());
         }

@@ -10,17 +10,12 @@
 )]
 
 use std::{
-    collections::HashMap,
     sync::{Arc, Mutex, atomic::AtomicUsize, atomic::Ordering},
     time::Duration,
 };
 
-use agent_marketplace::{
-    instruction,
-    instructions::{CompleteExecutionArgs, FailExecutionArgs, OpenExecutionArgs},
-    state::{AgentListing, AgentStatus, Config, ExecutionRecord, ExecutionStatus, SpendingGrant},
-};
-use anchor_lang::{AnchorDeserialize, Discriminator};
+use agent_marketplace::state::{AgentListing, AgentStatus, Config, ExecutionRecord, SpendingGrant};
+use anchor_lang::Discriminator;
 use axum::{
     Json, Router,
     body::Body,
@@ -32,7 +27,10 @@ use axum::{
 use bytemuck::{Pod, Zeroable};
 use crtx_chain::{
     FetchedAccount, Instructions,
-    testing::FakeRpc,
+    testing::{
+        FakeRpc,
+        program::{self, program_account},
+    },
     token::{TOKEN_PROGRAM_ID, TokenAccount},
 };
 use crtx_gateway::{Gateway, GatewayConfig, Limits};
@@ -54,7 +52,6 @@ use serde_json::{Value, json};
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
 use solana_signer::Signer as _;
-use solana_transaction::versioned::VersionedTransaction;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -219,9 +216,7 @@ impl Market {
         self.set(self.agent, &listing);
         self.set(addresses.grant(&self.wallet, &self.session_key()), &grant);
         self.set_usdc(usdc);
-        let (wallet, agent, instructions) = (self.wallet, self.agent, self.instructions);
-        self.node.script().effect =
-            Box::new(move |bytes, accounts| Program { wallet, agent, instructions, accounts }.run(bytes));
+        self.node.script().effect = Box::new(program::execute);
     }
 
     pub fn session_key(&self) -> Pubkey {
@@ -375,91 +370,6 @@ impl Worker {
     pub async fn stop(self) {
         self.shutdown.cancel();
         self.task.await.expect("worker");
-    }
-}
-
-fn program_account<A: Pod + Discriminator>(account: &A) -> FetchedAccount {
-    let data = [A::DISCRIMINATOR, bytemuck::bytes_of(account)].concat();
-    FetchedAccount { owner: agent_marketplace::ID, lamports: 1, data }
-}
-
-/// The program as far as these tests need it: what each instruction does to the accounts.
-struct Program<'a> {
-    wallet: Pubkey,
-    agent: Pubkey,
-    instructions: Instructions,
-    accounts: &'a mut HashMap<Pubkey, FetchedAccount>,
-}
-
-impl Program<'_> {
-    fn run(&mut self, bytes: &[u8]) {
-        let transaction: VersionedTransaction = wincode::deserialize(bytes).expect("a transaction");
-        let keys = transaction.message.static_account_keys();
-        for instruction in transaction.message.instructions() {
-            if keys[usize::from(instruction.program_id_index)] != agent_marketplace::ID {
-                continue;
-            }
-            let account = |index: usize| keys[usize::from(instruction.accounts[index])];
-            let (discriminator, mut args) = instruction.data.split_at(8);
-            if discriminator == instruction::OpenExecutionWithGrant::DISCRIMINATOR {
-                let record = account(7);
-                self.open(record, &OpenExecutionArgs::deserialize(&mut args).expect("args"));
-            } else if discriminator == instruction::CompleteExecution::DISCRIMINATOR {
-                let args = CompleteExecutionArgs::deserialize(&mut args).expect("args");
-                self.finish(account(3), ExecutionStatus::Completed, |record| {
-                    record.result_hash = args.result_hash;
-                    record.execution_time_ms = args.execution_time_ms;
-                });
-            } else if discriminator == instruction::FailExecution::DISCRIMINATOR {
-                let args = FailExecutionArgs::deserialize(&mut args).expect("args");
-                self.finish(account(3), ExecutionStatus::Failed, |record| record.failure_reason = args.reason as u8);
-                self.pay(i64::try_from(PRICE).expect("small"));
-            } else {
-                panic!("the gateway sent an instruction that it should not know");
-            }
-        }
-    }
-
-    fn pay(&mut self, change: i64) {
-        let address = self.instructions.usdc_of(&self.wallet);
-        let account = self.accounts.get_mut(&address).expect("the wallet's USDC");
-        let mut usdc = TokenAccount::decode(account).expect("token account");
-        usdc.amount = usdc.amount.checked_add_signed(change).expect("enough");
-        account.data = usdc.encode();
-    }
-
-    fn open(&mut self, address: Pubkey, args: &OpenExecutionArgs) {
-        assert!(!self.accounts.contains_key(&address), "an execution is opened once");
-        self.pay(-i64::try_from(PRICE).expect("small"));
-        let listing: AgentListing = crtx_chain::Layout::decode(&self.accounts[&self.agent].data).expect("listing");
-        let now = i64::try_from(std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_secs()).expect("small");
-        let mut record = ExecutionRecord::zeroed();
-        record.agent = self.agent;
-        record.caller = self.wallet;
-        record.refund_owner = self.wallet;
-        record.request_hash = args.request_hash;
-        record.result_key = listing.result_key;
-        record.execution_id = args.execution_id;
-        record.revision = 1;
-        record.amount = listing.price;
-        record.creator_amount = listing.price - listing.price / 100;
-        record.platform_amount = listing.price / 100;
-        record.opened_at_unix_s = now;
-        record.deadline_unix_s = now + 121;
-        record.timeout_seconds = listing.timeout_seconds;
-        record.status = ExecutionStatus::Open as u8;
-        self.accounts.insert(address, program_account(&record));
-    }
-
-    fn finish(&mut self, address: Pubkey, status: ExecutionStatus, change: impl FnOnce(&mut ExecutionRecord)) {
-        let data = &self.accounts[&address].data;
-        let mut record: ExecutionRecord = crtx_chain::Layout::decode(data).expect("record");
-        assert_eq!(record.status(), Some(ExecutionStatus::Open), "a record leaves `Open` exactly once");
-        record.status = status as u8;
-        record.revision += 1;
-        record.finished_at_unix_s = record.opened_at_unix_s + 1;
-        change(&mut record);
-        self.accounts.insert(address, program_account(&record));
     }
 }
 

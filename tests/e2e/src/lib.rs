@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "test support")]
 
+pub mod bench;
 pub mod market;
 
 use std::{

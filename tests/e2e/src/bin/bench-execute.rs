@@ -14,9 +14,10 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use crtx_e2e::{
     Up,
-    market::{Answer, Market},
+    bench::{Row, Timing, percentile},
+    market::Market,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 const WARM_UP_CALLS: usize = 20;
 const CALLS: usize = 300;
@@ -25,9 +26,7 @@ const CALLS: usize = 300;
 #[derive(Clone, Copy)]
 struct Call {
     total: f64,
-    gateway: f64,
-    creator: f64,
-    chain: f64,
+    parts: Timing,
 }
 
 #[tokio::main]
@@ -46,25 +45,20 @@ async fn main() -> Result<()> {
     let ready_ms = up.info().ready_ms as f64;
     up.stop().await?;
 
-    let at = |part: fn(&Call) -> f64, quantile: f64| percentile(calls.iter().map(part).collect(), quantile);
+    let at =
+        |part: fn(&Call) -> f64, quantile: f64| percentile(&mut calls.iter().map(part).collect::<Vec<_>>(), quantile);
     let results = [
-        row("call_p50_ms", at(|c| c.total, 0.50), Some(150.0)),
-        row("call_p95_ms", at(|c| c.total, 0.95), None),
-        row("call_p99_ms", at(|c| c.total, 0.99), None),
-        row("gateway_p50_ms", at(|c| c.gateway, 0.50), None),
-        row("creator_p50_ms", at(|c| c.creator, 0.50), None),
-        row("chain_p50_ms", at(|c| c.chain, 0.50), None),
-        row("up_ready_ms", ready_ms, Some(10_000.0)),
-        row("first_call_ms", first.total, Some(2_000.0)),
+        Row::new("call_p50_ms", at(|c| c.total, 0.50), "ms").at_most(150.0),
+        Row::new("call_p95_ms", at(|c| c.total, 0.95), "ms"),
+        Row::new("call_p99_ms", at(|c| c.total, 0.99), "ms"),
+        Row::new("gateway_p50_ms", at(|c| c.parts.gateway, 0.50), "ms"),
+        Row::new("creator_p50_ms", at(|c| c.parts.creator, 0.50), "ms"),
+        Row::new("chain_p50_ms", at(|c| c.parts.chain, 0.50), "ms"),
+        Row::new("up_ready_ms", ready_ms, "ms").at_most(10_000.0),
+        Row::new("first_call_ms", first.total, "ms").at_most(2_000.0),
     ];
     println!("{}", json!({ "results": results }));
     Ok(())
-}
-
-/// One result in milliseconds, to the hundredth.
-fn row(name: &str, value: f64, gate: Option<f64>) -> Value {
-    let value = (value * 100.0).round() / 100.0;
-    json!({"name": name, "value": value, "unit": "ms", "gate": gate})
 }
 
 async fn call(market: &Market) -> Result<Call> {
@@ -74,24 +68,6 @@ async fn call(market: &Market) -> Result<Call> {
     let answer = market.execute(&agent, &body).await;
     let total = started.elapsed().as_secs_f64() * 1_000.0;
     ensure!(answer.status == 200, "the call failed: {answer:?}");
-    Ok(Call {
-        total,
-        gateway: timing(&answer, "gateway")?,
-        creator: timing(&answer, "creator")?,
-        chain: timing(&answer, "chain")?,
-    })
-}
-
-/// Milliseconds of one entry of the `server-timing` header.
-fn timing(answer: &Answer, name: &str) -> Result<f64> {
-    let header = answer.headers.get("server-timing").context("the answer has no server-timing")?.to_str()?;
-    let entry = header.split(',').find_map(|entry| entry.trim().strip_prefix(name)?.strip_prefix(";dur="));
-    entry.with_context(|| format!("no `{name}` in {header}"))?.parse().with_context(|| format!("`{name}` in {header}"))
-}
-
-/// The value that `quantile` of all values do not exceed (nearest rank).
-fn percentile(mut values: Vec<f64>, quantile: f64) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let rank = (values.len() as f64 * quantile).ceil() as usize;
-    values[rank.clamp(1, values.len()) - 1]
+    let parts = Timing::read(&answer.headers).with_context(|| format!("no server-timing: {answer:?}"))?;
+    Ok(Call { total, parts })
 }

@@ -1,0 +1,121 @@
+//! The program as far as a gateway uses it: what its instructions do to the accounts of a scripted node.
+//! Signatures, rent and the escrow account are left out; the money that callers pay and get back is not.
+
+use std::collections::HashMap;
+
+use agent_marketplace::{
+    instruction,
+    instructions::{CompleteExecutionArgs, FailExecutionArgs, OpenExecutionArgs},
+    state::{AgentListing, Config, ExecutionRecord, ExecutionStatus},
+};
+use anchor_lang::{AnchorDeserialize, Discriminator};
+use bytemuck::{Pod, Zeroable};
+use solana_message::compiled_instruction::CompiledInstruction;
+use solana_pubkey::Pubkey;
+use solana_transaction::versioned::VersionedTransaction;
+
+use crate::{FetchedAccount, Layout, token::TokenAccount};
+
+/// Accounts of a scripted node, by address.
+pub type Accounts = HashMap<Pubkey, FetchedAccount>;
+
+/// An account that the program owns.
+pub fn program_account<A: Pod + Discriminator>(account: &A) -> FetchedAccount {
+    let data = [A::DISCRIMINATOR, bytemuck::bytes_of(account)].concat();
+    FetchedAccount { owner: agent_marketplace::ID, lamports: 1, data }
+}
+
+/// Does to `accounts` what the program's instructions in a transaction do. Made to be a node's
+/// [`Effect`](super::Effect).
+///
+/// # Panics
+/// On an instruction that a gateway does not send, and on one that the program would refuse: opening a
+/// record twice, ending one that is not open, spending what the wallet does not hold.
+pub fn execute(bytes: &[u8], accounts: &mut Accounts) {
+    let transaction: VersionedTransaction = wincode::deserialize(bytes).expect("a transaction");
+    let keys = transaction.message.static_account_keys();
+    for instruction in transaction.message.instructions() {
+        if keys[usize::from(instruction.program_id_index)] == agent_marketplace::ID {
+            Program { keys, instruction, accounts }.run();
+        }
+    }
+}
+
+struct Program<'a> {
+    keys: &'a [Pubkey],
+    instruction: &'a CompiledInstruction,
+    accounts: &'a mut Accounts,
+}
+
+impl Program<'_> {
+    fn run(&mut self) {
+        let (discriminator, mut args) = self.instruction.data.split_at(8);
+        if discriminator == instruction::OpenExecutionWithGrant::DISCRIMINATOR {
+            self.open(&OpenExecutionArgs::deserialize(&mut args).expect("args"));
+        } else if discriminator == instruction::CompleteExecution::DISCRIMINATOR {
+            let args = CompleteExecutionArgs::deserialize(&mut args).expect("args");
+            self.finish(ExecutionStatus::Completed, |record| {
+                record.result_hash = args.result_hash;
+                record.execution_time_ms = args.execution_time_ms;
+            });
+        } else if discriminator == instruction::FailExecution::DISCRIMINATOR {
+            let args = FailExecutionArgs::deserialize(&mut args).expect("args");
+            let record = self.finish(ExecutionStatus::Failed, |record| record.failure_reason = args.reason as u8);
+            self.pay(self.address(5), record.amount.cast_signed());
+        } else {
+            panic!("the gateway sent an instruction that it should not know");
+        }
+    }
+
+    /// Address of the instruction's account at `index`, in the order of the program's account lists.
+    fn address(&self, index: usize) -> Pubkey {
+        self.keys[usize::from(self.instruction.accounts[index])]
+    }
+
+    fn read<A: Layout>(&self, index: usize) -> A {
+        A::decode(&self.accounts[&self.address(index)].data).expect("an account of the right kind")
+    }
+
+    fn pay(&mut self, address: Pubkey, change: i64) {
+        let account = self.accounts.get_mut(&address).expect("the wallet's USDC");
+        let mut usdc = TokenAccount::decode(account).expect("token account");
+        usdc.amount = usdc.amount.checked_add_signed(change).expect("enough");
+        account.data = usdc.encode();
+    }
+
+    fn open(&mut self, args: &OpenExecutionArgs) {
+        let address = self.address(7);
+        assert!(!self.accounts.contains_key(&address), "an execution is opened once");
+        let (config, listing): (Config, AgentListing) = (self.read(5), self.read(6));
+        let now = i64::try_from(std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_secs()).expect("small");
+        let mut record = ExecutionRecord::zeroed();
+        record.agent = self.address(6);
+        record.caller = self.address(2);
+        record.refund_owner = record.caller;
+        record.request_hash = args.request_hash;
+        record.result_key = listing.result_key;
+        record.execution_id = args.execution_id;
+        record.revision = 1;
+        record.amount = listing.price;
+        record.platform_amount = listing.price / 100;
+        record.creator_amount = listing.price.saturating_sub(record.platform_amount);
+        record.opened_at_unix_s = now;
+        let open_for = i64::from(listing.timeout_seconds).saturating_add(config.settle_grace_s);
+        record.deadline_unix_s = now.saturating_add(open_for);
+        record.timeout_seconds = listing.timeout_seconds;
+        record.status = ExecutionStatus::Open as u8;
+        self.pay(self.address(8), listing.price.cast_signed().saturating_neg());
+        self.accounts.insert(address, program_account(&record));
+    }
+
+    fn finish(&mut self, status: ExecutionStatus, change: impl FnOnce(&mut ExecutionRecord)) -> ExecutionRecord {
+        let mut record: ExecutionRecord = self.read(3);
+        assert_eq!(record.status(), Some(ExecutionStatus::Open), "a record leaves `Open` exactly once");
+        record.status = status as u8;
+        record.revision = record.revision.saturating_add(1);
+        record.finished_at_unix_s = record.opened_at_unix_s.saturating_add(1);
+        change(&mut record);
+        self.accounts.insert(self.address(3), program_account(&record));
+        record
+    }
+}

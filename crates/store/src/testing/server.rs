@@ -1,0 +1,42 @@
+//! What a PostgreSQL server says about its own work, for benchmarks: views of the system, whose columns
+//! differ between versions and which therefore no checked query can name.
+
+use sqlx::PgPool;
+
+use crate::StoreError;
+
+/// Counted since the server started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerWork {
+    /// Transactions committed in this database.
+    pub commits: i64,
+    /// Times the log was flushed to the disk; none where the server does not count them there.
+    pub wal_syncs: Option<i64>,
+    /// Bytes written to the log.
+    pub wal_bytes: Option<i64>,
+}
+
+/// The counters now. Sessions report to them with a delay of about a second.
+pub async fn work(pool: &PgPool) -> Result<ServerWork, StoreError> {
+    let (commits, wal_syncs, wal_bytes) = sqlx::query_as(
+        "SELECT d.xact_commit,
+                (to_jsonb(w) ->> 'wal_sync')::bigint,
+                (to_jsonb(w) ->> 'wal_bytes')::numeric::bigint
+         FROM pg_stat_database d, pg_stat_wal w
+         WHERE d.datname = current_database()",
+    )
+    .fetch_one(pool)
+    .await?;
+    Ok(ServerWork { commits, wal_syncs, wal_bytes })
+}
+
+/// The settings that make a commit outlive a power failure, each with its value; empty if all are on.
+pub async fn undurable_settings(pool: &PgPool) -> Result<Vec<(String, String)>, StoreError> {
+    let rows = sqlx::query_as(
+        "SELECT name, setting FROM pg_settings
+         WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes') AND setting <> 'on'",
+    )
+    .fetch_all(pool)
+    .await?;
+    Ok(rows)
+}

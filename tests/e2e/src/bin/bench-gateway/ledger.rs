@@ -1,0 +1,86 @@
+//! What the chain shows of the demo wallet's calls: that every call answered as completed is, that the
+//! money moved is what those calls cost, and that no good result was refunded.
+
+use std::{collections::HashMap, time::Duration};
+
+use agent_marketplace::state::ExecutionStatus;
+use anyhow::{Context, Result, bail, ensure};
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use crtx_chain::{Layout, ProgramAccount};
+use crtx_e2e::market::{Balances, Market};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::load::Run;
+
+/// How long calls that were answered without their end may take to get there.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Every execution on the chain, and what the parties hold.
+pub struct Ledger {
+    statuses: HashMap<Uuid, ExecutionStatus>,
+    balances: Balances,
+}
+
+/// What changed between two looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moved {
+    pub completed: usize,
+    pub refunded: usize,
+}
+
+impl Ledger {
+    /// Looks until no execution is open.
+    pub async fn settled(market: &Market) -> Result<Self> {
+        let started = std::time::Instant::now();
+        loop {
+            let statuses = statuses(market).await?;
+            let open = statuses.values().filter(|status| **status == ExecutionStatus::Open).count();
+            if open == 0 {
+                return Ok(Self { statuses, balances: market.balances().await });
+            }
+            if started.elapsed() > PATIENCE {
+                bail!("{open} executions are still open after {} s", PATIENCE.as_secs());
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    fn count(&self, wanted: &[ExecutionStatus]) -> usize {
+        self.statuses.values().filter(|status| wanted.contains(status)).count()
+    }
+
+    /// Compares with an earlier look, and with the answers of the calls in between.
+    pub fn since(&self, before: &Self, run: &Run, price: u64) -> Result<Moved> {
+        let since = |wanted: &[ExecutionStatus]| self.count(wanted) - before.count(wanted);
+        let completed = since(&[ExecutionStatus::Completed]);
+        let refunded = since(&[ExecutionStatus::Failed, ExecutionStatus::Expired]);
+        for id in run.completed_ids() {
+            let status = self.statuses.get(&id);
+            ensure!(status == Some(&ExecutionStatus::Completed), "{id} was answered as completed and is {status:?}");
+        }
+        let cost = u64::try_from(completed)? * price;
+        let fee = cost / 100;
+        let expected = Balances {
+            caller: before.balances.caller - cost,
+            creator: before.balances.creator + cost - fee,
+            treasury: before.balances.treasury + fee,
+        };
+        ensure!(self.balances == expected, "{completed} calls moved {:?}, not {expected:?}", self.balances);
+        Ok(Moved { completed, refunded })
+    }
+}
+
+async fn statuses(market: &Market) -> Result<HashMap<Uuid, ExecutionStatus>> {
+    let size = <agent_marketplace::state::ExecutionRecord as Layout>::LEN;
+    let config = json!({"encoding": "base64", "commitment": "confirmed", "filters": [{"dataSize": size}]});
+    let accounts = market.rpc("getProgramAccounts", json!([market.info.program_id, config])).await;
+    let mut statuses = HashMap::new();
+    for account in accounts.as_array().context("a list of accounts")? {
+        let data = account["account"]["data"][0].as_str().context("account data")?;
+        let ProgramAccount::ExecutionRecord(record) = ProgramAccount::decode(&BASE64.decode(data)?)? else { continue };
+        let status = record.status().context("a record's status")?;
+        statuses.insert(Uuid::from_bytes(record.execution_id), status);
+    }
+    Ok(statuses)
+}

@@ -1,0 +1,32 @@
+//! A creator's service that does nothing but sign.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use axum::{Json, Router, extract::State, routing::post};
+use crtx_protocol::result_hash::{ResultHash, format_signature};
+use ed25519_dalek::{Signer, SigningKey};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+/// Serves on a free port until its runtime ends; returns the endpoint to list.
+pub async fn start(key: SigningKey) -> Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let endpoint = format!("http://{}/execute", listener.local_addr()?);
+    let router = Router::new().route("/execute", post(answer)).with_state(Arc::new(key));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    Ok(endpoint)
+}
+
+async fn answer(State(key): State<Arc<SigningKey>>, Json(request): Json<Value>) -> Json<Value> {
+    let result = format!("did {}", request["task"].as_str().unwrap_or_default());
+    let hash = ResultHash::of(result.as_bytes());
+    Json(json!({
+        "execution_id": request["execution_id"],
+        "status": "completed",
+        "result": result,
+        "result_hash": hash.to_string(),
+        "signature": format_signature(&key.sign(&hash.signed_text()).to_bytes()),
+        "tokens_used": 3,
+    }))
+}

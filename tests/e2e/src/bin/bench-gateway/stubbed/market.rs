@@ -1,0 +1,301 @@
+//! A market around one gateway process: wallets with keys and grants, agents, a scripted node that holds
+//! them, a creator, and a private PostgreSQL that loses nothing it has committed.
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use agent_marketplace::state::{AgentListing, AgentStatus, Config, SpendingGrant};
+use anyhow::{Context, Result, bail, ensure};
+use bytemuck::Zeroable;
+use crtx_chain::{
+    FetchedAccount, Instructions,
+    testing::{
+        FakeRpc,
+        program::{self, Accounts, program_account},
+    },
+    token::{TOKEN_PROGRAM_ID, TokenAccount},
+};
+use crtx_e2e::{bench::percentile, crtx_binary, free_port};
+use crtx_postgres::Cluster;
+use crtx_protocol::{
+    address::Addresses,
+    api_key::{ApiKey, KeyNetwork},
+    metadata::Metadata,
+};
+use crtx_store::{
+    PgPool,
+    api_keys::{self, NewApiKey},
+    metadata::{self, Wanted},
+    testing::server::{self, ServerWork},
+};
+use ed25519_dalek::SigningKey;
+use serde_json::json;
+use solana_keypair::Keypair;
+use solana_pubkey::Pubkey;
+use solana_signer::Signer;
+use tokio::{
+    process::{Child, Command},
+    runtime::{Handle, Runtime},
+};
+
+use super::{
+    super::load::{Lane, milliseconds},
+    creator,
+};
+
+const WALLETS: u8 = 16;
+const AGENTS: u8 = 4;
+const PRICE: u64 = 1_000;
+const HOLDING: u64 = 1_000_000_000_000;
+const START_LIMIT: Duration = Duration::from_secs(60);
+const STOP_LIMIT: Duration = Duration::from_secs(30);
+
+/// Everything that runs, and where.
+pub struct StubbedMarket {
+    folder: tempfile::TempDir,
+    cluster: Cluster,
+    pool: PgPool,
+    node: FakeRpc,
+    gateway: Child,
+    base_url: String,
+    /// Where chain and creator run.
+    _stubs: Stubs,
+}
+
+/// Threads of their own for chain and creator, so that the load does not hold them up.
+struct Stubs(Option<Runtime>);
+
+impl Stubs {
+    fn new() -> Result<Self> {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        Ok(Self(Some(builder.worker_threads(2).thread_name("stubs").enable_all().build()?)))
+    }
+
+    fn handle(&self) -> &Handle {
+        self.0.as_ref().expect("lives until it is dropped").handle()
+    }
+}
+
+impl Drop for Stubs {
+    /// A runtime must not wait for its tasks inside another one.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+struct Wallet {
+    address: Pubkey,
+    key: ApiKey,
+}
+
+fn wallets() -> impl Iterator<Item = Wallet> {
+    (0..WALLETS).map(|number| Wallet {
+        address: Pubkey::new_from_array([100 + number; 32]),
+        key: ApiKey::from_secret(KeyNetwork::Test, [150 + number; 32]),
+    })
+}
+
+fn agents() -> impl Iterator<Item = Pubkey> {
+    (0..AGENTS).map(|number| Pubkey::new_from_array([50 + number; 32]))
+}
+
+fn instructions() -> Instructions {
+    Instructions::new(Addresses::new(agent_marketplace::ID), Pubkey::new_from_array([6; 32]))
+}
+
+impl Wallet {
+    fn session_key(&self) -> Pubkey {
+        Pubkey::new_from_array(self.key.session_public_key())
+    }
+
+    fn grant(&self) -> Pubkey {
+        instructions().addresses.grant(&self.address, &self.session_key())
+    }
+}
+
+impl StubbedMarket {
+    pub async fn start() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let cluster = Cluster::start(folder.path(), &|text| eprintln!("{text}")).await?;
+        let pool = crtx_store::connect(&cluster.url(), 4).await?;
+        crtx_store::migrate(&pool).await?;
+        let undurable = server::undurable_settings(&pool).await?;
+        ensure!(undurable.is_empty(), "the database would lose what it committed: {undurable:?}");
+
+        let stubs = Stubs::new()?;
+        let result_key = SigningKey::from_bytes(&[7; 32]);
+        let authority = Keypair::new_from_array([14; 32]);
+        let endpoint = stubs.handle().spawn(creator::start(result_key.clone())).await??;
+        let node = stubs.handle().spawn(FakeRpc::start()).await?;
+        publish(&pool, &endpoint).await?;
+        fill(&mut node.script().accounts, &authority.pubkey(), &result_key);
+        node.script().effect = Box::new(program::execute);
+
+        let base_url = format!("http://127.0.0.1:{}", free_port()?);
+        let gateway = start_gateway(folder.path(), &cluster.url(), node.url(), &base_url, &authority)?;
+        let mut market = Self { folder, cluster, pool, node, gateway, base_url, _stubs: stubs };
+        market.wait_until_it_listens().await?;
+        Ok(market)
+    }
+
+    async fn wait_until_it_listens(&mut self) -> Result<()> {
+        let (started, address) = (Instant::now(), self.base_url.trim_start_matches("http://").to_owned());
+        while tokio::net::TcpStream::connect(&address).await.is_err() {
+            if let Some(status) = self.gateway.try_wait()? {
+                bail!("the gateway ended with {status}: {}", fs::read_to_string(log_of(self.folder.path()))?);
+            }
+            ensure!(started.elapsed() < START_LIMIT, "the gateway does not listen");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(())
+    }
+
+    /// Every wallet with every agent.
+    pub fn lanes(&self) -> Vec<Lane> {
+        let lane = |wallet: &Wallet, agent: Pubkey| Lane {
+            base_url: self.base_url.clone(),
+            agent: agent.to_string(),
+            api_key: wallet.key.reveal(),
+        };
+        wallets().flat_map(|wallet| agents().map(move |agent| lane(&wallet, agent)).collect::<Vec<_>>()).collect()
+    }
+
+    pub fn gateway_pid(&self) -> u32 {
+        self.gateway.id().expect("still running")
+    }
+
+    pub async fn server_work(&self) -> Result<ServerWork> {
+        // Sessions report what they did up to a second late.
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        Ok(server::work(&self.pool).await?)
+    }
+
+    pub fn rpc_requests(&self) -> u64 {
+        self.node.script().requests.values().sum()
+    }
+
+    /// What one small write to the disk under the database takes until it is there.
+    pub fn disk_sync_ms(&self) -> Result<f64> {
+        let mut file = fs::File::create(self.folder.path().join("sync"))?;
+        let mut samples = Vec::new();
+        for _ in 0..100 {
+            file.write_all(&[1; 8_192])?;
+            let started = Instant::now();
+            file.sync_data()?;
+            samples.push(milliseconds(started.elapsed()));
+        }
+        Ok(percentile(&mut samples, 0.50))
+    }
+
+    pub async fn stop(mut self) -> Result<()> {
+        let pid = self.gateway_pid().to_string();
+        ensure!(Command::new("kill").args(["-s", "TERM", &pid]).status().await?.success(), "kill -s TERM {pid}");
+        let status = tokio::time::timeout(STOP_LIMIT, self.gateway.wait()).await.context("the gateway runs on")??;
+        ensure!(status.success(), "the gateway ended with {status}");
+        self.pool.close().await;
+        self.cluster.stop().await?;
+        crtx_postgres::remove(self.folder.path())
+    }
+}
+
+fn log_of(folder: &Path) -> PathBuf {
+    folder.join("gateway.log")
+}
+
+fn start_gateway(folder: &Path, database: &str, rpc: &str, base_url: &str, authority: &Keypair) -> Result<Child> {
+    let keypair = folder.join("authority.json");
+    fs::write(&keypair, serde_json::to_vec(authority.to_bytes().as_slice())?)?;
+    let program = crtx_binary().with_file_name("crtx-gateway");
+    Command::new(&program)
+        .env("CRTX_LISTEN", base_url.trim_start_matches("http://"))
+        .env("DATABASE_URL", database)
+        .env("CRTX_RPC_URL", rpc)
+        .env("CRTX_USDC_MINT", instructions().usdc_mint.to_string())
+        .env("CRTX_GATEWAY_KEYPAIR", keypair)
+        .env("CRTX_NETWORK", "local")
+        .env("CRTX_PUBLIC_URL", base_url)
+        .env("CRTX_CONTENT_DIR", folder.join("content"))
+        .env_remove("RUST_LOG")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(fs::File::create(log_of(folder))?)
+        .kill_on_drop(true)
+        .spawn()
+        .with_context(|| format!("cannot start {}", program.display()))
+}
+
+/// The keys' rows and the agents' documents, as the indexer would have stored them.
+async fn publish(pool: &PgPool, endpoint: &str) -> Result<()> {
+    for wallet in wallets() {
+        let key = NewApiKey {
+            session_public_key: wallet.session_key(),
+            wallet: wallet.address,
+            grant: wallet.grant(),
+            name: "bench",
+            network: KeyNetwork::Test,
+        };
+        api_keys::insert(pool, &key).await?;
+    }
+    let document = json!({
+        "name": "stub", "tagline": "t", "description": "d", "tags": ["data"], "endpoint": endpoint,
+        "input_schema": {"type": "object"}, "output_schema": {"type": "string"},
+    });
+    let parsed: Metadata = serde_json::from_value(document.clone())?;
+    for agent in agents() {
+        let wanted = Wanted { agent, sha256: [1; 32], uri: "ipfs://x".to_owned(), attempts: 0 };
+        metadata::store_document(pool, &wanted, &document, &parsed).await?;
+    }
+    Ok(())
+}
+
+/// The accounts that the program would have.
+fn fill(accounts: &mut Accounts, authority: &Pubkey, result_key: &SigningKey) {
+    let instructions = instructions();
+    let mut config = Config::zeroed();
+    config.gateway_authority = *authority;
+    config.treasury_owner = Pubkey::new_from_array([15; 32]);
+    config.usdc_mint = instructions.usdc_mint;
+    config.settle_grace_s = 120;
+    config.fee_bps = 100;
+    config.revision = 1;
+    accounts.insert(instructions.addresses.config(), program_account(&config));
+    let system = FetchedAccount { owner: Pubkey::default(), lamports: 10_000_000_000_000, data: Vec::new() };
+    accounts.insert(*authority, system);
+    for agent in agents() {
+        let mut listing = AgentListing::zeroed();
+        listing.creator = Pubkey::new_from_array([16; 32]);
+        listing.result_key = Pubkey::new_from_array(result_key.verifying_key().to_bytes());
+        listing.metadata_hash = [1; 32];
+        listing.price = PRICE;
+        listing.timeout_seconds = 60;
+        listing.status = AgentStatus::Active as u8;
+        listing.revision = 1;
+        accounts.insert(agent, program_account(&listing));
+    }
+    for wallet in wallets() {
+        let mut grant = SpendingGrant::zeroed();
+        grant.wallet = wallet.address;
+        grant.session_key = wallet.session_key();
+        grant.per_call_cap = PRICE;
+        grant.total_cap = HOLDING;
+        grant.expires_at_unix_s = i64::MAX;
+        grant.revision = 1;
+        accounts.insert(wallet.grant(), program_account(&grant));
+        let usdc = TokenAccount {
+            mint: instructions.usdc_mint,
+            owner: wallet.address,
+            amount: HOLDING,
+            delegate: Some((instructions.addresses.spender(&wallet.address), HOLDING)),
+            frozen: false,
+        };
+        let account = FetchedAccount { owner: TOKEN_PROGRAM_ID, lamports: 1, data: usdc.encode() };
+        accounts.insert(instructions.usdc_of(&wallet.address), account);
+    }
+}
