@@ -39,9 +39,13 @@ pub enum OnSend {
 /// Called with the bytes of every transaction that lands for the first time: the place to change accounts.
 pub type Effect = Box<dyn FnMut(&[u8], &mut HashMap<Pubkey, FetchedAccount>) + Send>;
 
+/// Whether a transaction fails on the chain: asked before its effect.
+pub type Refusal = Box<dyn Fn(&[u8], &HashMap<Pubkey, FetchedAccount>) -> bool + Send>;
+
 pub struct Script {
     pub on_send: OnSend,
     pub effect: Effect,
+    pub refuses: Refusal,
     pub accounts: HashMap<Pubkey, FetchedAccount>,
     pub finalized_height: u64,
     pub last_valid_block_height: u64,
@@ -70,6 +74,7 @@ impl FakeRpc {
         let script = Arc::new(Mutex::new(Script {
             on_send: OnSend::Land,
             effect: Box::new(|_, _| {}),
+            refuses: Box::new(|_, _| false),
             accounts: HashMap::new(),
             finalized_height: 0,
             last_valid_block_height: 150,
@@ -162,7 +167,7 @@ impl Script {
             OnSend::Drop => return Ok(json!(signature)),
             OnSend::Land | OnSend::LandButAnswerError | OnSend::LandAndFail => {}
         }
-        let failed = self.on_send == OnSend::LandAndFail;
+        let failed = self.on_send == OnSend::LandAndFail || (self.refuses)(bytes, &self.accounts);
         if self.landed.insert(signature.clone(), failed).is_none() && !failed {
             (self.effect)(bytes, &mut self.accounts);
         }

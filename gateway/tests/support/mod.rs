@@ -216,7 +216,9 @@ impl Market {
         self.set(self.agent, &listing);
         self.set(addresses.grant(&self.wallet, &self.session_key()), &grant);
         self.set_usdc(usdc);
-        self.node.script().effect = Box::new(program::execute);
+        let mut script = self.node.script();
+        script.effect = Box::new(program::execute);
+        script.refuses = Box::new(program::pays_nobody);
     }
 
     pub fn session_key(&self) -> Pubkey {

@@ -14,7 +14,10 @@ use solana_message::compiled_instruction::CompiledInstruction;
 use solana_pubkey::Pubkey;
 use solana_transaction::versioned::VersionedTransaction;
 
-use crate::{FetchedAccount, Layout, token::TokenAccount};
+use crate::{
+    FetchedAccount, Layout,
+    token::{ASSOCIATED_TOKEN_PROGRAM_ID, TOKEN_PROGRAM_ID, TokenAccount},
+};
 
 /// Accounts of a scripted node, by address.
 pub type Accounts = HashMap<Pubkey, FetchedAccount>;
@@ -35,10 +38,41 @@ pub fn execute(bytes: &[u8], accounts: &mut Accounts) {
     let transaction: VersionedTransaction = wincode::deserialize(bytes).expect("a transaction");
     let keys = transaction.message.static_account_keys();
     for instruction in transaction.message.instructions() {
-        if keys[usize::from(instruction.program_id_index)] == agent_marketplace::ID {
+        let program = keys[usize::from(instruction.program_id_index)];
+        if program == agent_marketplace::ID {
             Program { keys, instruction, accounts }.run();
+        } else if program == ASSOCIATED_TOKEN_PROGRAM_ID {
+            Program { keys, instruction, accounts }.create_token_account();
         }
     }
+}
+
+/// Whether a refund goes to a token account that does not exist and that the transaction does not create. Made to be
+/// a node's [`Refusal`](super::Refusal).
+///
+/// # Panics
+/// On bytes that are not a transaction.
+pub fn pays_nobody(bytes: &[u8], accounts: &Accounts) -> bool {
+    let transaction: VersionedTransaction = wincode::deserialize(bytes).expect("a transaction");
+    let keys = transaction.message.static_account_keys();
+    let created: Vec<Pubkey> = transaction
+        .message
+        .instructions()
+        .iter()
+        .filter(|instruction| keys[usize::from(instruction.program_id_index)] == ASSOCIATED_TOKEN_PROGRAM_ID)
+        .map(|instruction| keys[usize::from(instruction.accounts[1])])
+        .collect();
+    transaction.message.instructions().iter().any(|instruction| {
+        let refund_token = if instruction.data.starts_with(instruction::FailExecution::DISCRIMINATOR) {
+            5
+        } else if instruction.data.starts_with(instruction::RefundExpiredExecution::DISCRIMINATOR) {
+            3
+        } else {
+            return false;
+        };
+        let address = keys[usize::from(instruction.accounts[refund_token])];
+        !accounts.contains_key(&address) && !created.contains(&address)
+    })
 }
 
 struct Program<'a> {
@@ -54,14 +88,17 @@ impl Program<'_> {
             self.open(&OpenExecutionArgs::deserialize(&mut args).expect("args"));
         } else if discriminator == instruction::CompleteExecution::DISCRIMINATOR {
             let args = CompleteExecutionArgs::deserialize(&mut args).expect("args");
-            self.finish(ExecutionStatus::Completed, |record| {
+            self.finish(3, ExecutionStatus::Completed, |record| {
                 record.result_hash = args.result_hash;
                 record.execution_time_ms = args.execution_time_ms;
             });
         } else if discriminator == instruction::FailExecution::DISCRIMINATOR {
             let args = FailExecutionArgs::deserialize(&mut args).expect("args");
-            let record = self.finish(ExecutionStatus::Failed, |record| record.failure_reason = args.reason as u8);
+            let record = self.finish(3, ExecutionStatus::Failed, |record| record.failure_reason = args.reason as u8);
             self.pay(self.address(5), record.amount.cast_signed());
+        } else if discriminator == instruction::RefundExpiredExecution::DISCRIMINATOR {
+            let record = self.finish(1, ExecutionStatus::Expired, |_| {});
+            self.pay(self.address(3), record.amount.cast_signed());
         } else {
             panic!("the gateway sent an instruction that it should not know");
         }
@@ -83,6 +120,13 @@ impl Program<'_> {
         account.data = usdc.encode();
     }
 
+    fn create_token_account(&mut self) {
+        let account =
+            TokenAccount { mint: self.address(3), owner: self.address(2), amount: 0, delegate: None, frozen: false };
+        let fetched = FetchedAccount { owner: TOKEN_PROGRAM_ID, lamports: 1, data: account.encode() };
+        self.accounts.entry(self.address(1)).or_insert(fetched);
+    }
+
     fn open(&mut self, args: &OpenExecutionArgs) {
         let address = self.address(7);
         assert!(!self.accounts.contains_key(&address), "an execution is opened once");
@@ -92,6 +136,8 @@ impl Program<'_> {
         record.agent = self.address(6);
         record.caller = self.address(2);
         record.refund_owner = record.caller;
+        record.rent_payer = self.address(1);
+        record.grant = self.address(3);
         record.request_hash = args.request_hash;
         record.result_key = listing.result_key;
         record.execution_id = args.execution_id;
@@ -108,14 +154,19 @@ impl Program<'_> {
         self.accounts.insert(address, program_account(&record));
     }
 
-    fn finish(&mut self, status: ExecutionStatus, change: impl FnOnce(&mut ExecutionRecord)) -> ExecutionRecord {
-        let mut record: ExecutionRecord = self.read(3);
+    fn finish(
+        &mut self,
+        index: usize,
+        status: ExecutionStatus,
+        change: impl FnOnce(&mut ExecutionRecord),
+    ) -> ExecutionRecord {
+        let mut record: ExecutionRecord = self.read(index);
         assert_eq!(record.status(), Some(ExecutionStatus::Open), "a record leaves `Open` exactly once");
         record.status = status as u8;
         record.revision = record.revision.saturating_add(1);
         record.finished_at_unix_s = record.opened_at_unix_s.saturating_add(1);
         change(&mut record);
-        self.accounts.insert(self.address(3), program_account(&record));
+        self.accounts.insert(self.address(index), program_account(&record));
         record
     }
 }

@@ -8,6 +8,7 @@
 )]
 
 pub mod fixtures;
+pub mod probes;
 pub mod server;
 
 use std::{

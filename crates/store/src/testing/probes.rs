@@ -1,0 +1,64 @@
+//! What tests of other crates ask the database, and do to it, beside what the services can do.
+#![allow(missing_docs, reason = "the names say it")]
+
+use serde_json::Value;
+use solana_pubkey::Pubkey;
+use sqlx::{PgPool, Postgres, Transaction};
+use uuid::Uuid;
+
+async fn count(pool: &PgPool, query: &'static str) -> i64 {
+    sqlx::query_scalar(query).fetch_one(pool).await.expect("a count")
+}
+
+pub async fn mirrored_executions(pool: &PgPool) -> i64 {
+    count(pool, "SELECT count(*) FROM mirror_executions").await
+}
+
+pub async fn expired_transactions(pool: &PgPool) -> i64 {
+    count(pool, "SELECT count(*) FROM execution_transactions WHERE outcome = 'expired'").await
+}
+
+/// Connections to this database that the server sees inside an open transaction.
+pub async fn idle_in_transaction(pool: &PgPool) -> i64 {
+    count(
+        pool,
+        "SELECT count(*) FROM pg_stat_activity
+         WHERE datname = current_database() AND state LIKE 'idle in transaction%'",
+    )
+    .await
+}
+
+/// Locks the mirror as a resync does, until the transaction ends.
+pub async fn lock_mirror(pool: &PgPool) -> Transaction<'static, Postgres> {
+    let mut transaction = pool.begin().await.expect("a transaction");
+    sqlx::query("LOCK TABLE mirror_agents, mirror_executions, mirror_grants IN EXCLUSIVE MODE")
+        .execute(&mut *transaction)
+        .await
+        .expect("the locks");
+    transaction
+}
+
+/// Takes every lease over for a second, as another process does after a long pause of this one.
+pub async fn steal_leases(pool: &PgPool) {
+    sqlx::query("UPDATE executions SET lease_owner = gen_random_uuid(), lease_until = now() + interval '1 second'")
+        .execute(pool)
+        .await
+        .expect("the leases");
+}
+
+/// A call like the one that is completed, left behind by a dead process while its creator worked.
+pub async fn leave_running(pool: &PgPool, record: &Pubkey, execution_id: Uuid, request: &Value) {
+    sqlx::query(
+        "INSERT INTO executions (record, execution_id, caller, agent, session_key, state, body_hash, is_async, request,
+             request_hash, amount, timeout_seconds, endpoint, opened_at, dispatched_at)
+         SELECT $1, $2, caller, agent, session_key, 'running', body_hash, is_async, $3::text::json,
+             request_hash, amount, 30, endpoint, now(), now()
+         FROM executions WHERE state = 'completed' LIMIT 1",
+    )
+    .bind(record.to_string())
+    .bind(execution_id)
+    .bind(request.to_string())
+    .execute(pool)
+    .await
+    .expect("a row");
+}
