@@ -149,10 +149,11 @@ impl ChainClient {
         min_slot: u64,
     ) -> Result<AtSlot<Vec<Option<FetchedAccount>>>, ChainError> {
         let addresses_text: Vec<String> = addresses.iter().map(Pubkey::to_string).collect();
-        let mut config = json!({"encoding": "base64", "commitment": "confirmed"});
-        if min_slot > 0 {
-            config["minContextSlot"] = min_slot.into();
-        }
+        let config = json!({
+            "encoding": "base64",
+            "commitment": "confirmed",
+            "minContextSlot": (min_slot > 0).then_some(min_slot),
+        });
         let params = json!([addresses_text, config]);
         let request = self.nodes().request("getMultipleAccounts", &params, ACCOUNTS_ANSWER).since(min_slot);
         let deadline = self.deadline(self.timeouts().request);
