@@ -2,6 +2,7 @@
 
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
+use crtx_chain::RpcUrls;
 use crtx_http::{Links, outbound::OutboundPolicy};
 use crtx_protocol::{address::Addresses, api_key::KeyNetwork};
 use solana_keypair::Keypair;
@@ -10,7 +11,8 @@ use solana_pubkey::Pubkey;
 /// Everything a gateway needs beside its database.
 #[derive(Clone)]
 pub struct GatewayConfig {
-    pub rpc_url: String,
+    /// The preferred RPC node first.
+    pub rpc_urls: RpcUrls,
     pub addresses: Addresses,
     pub usdc_mint: Pubkey,
     /// Pays fees and rent, and settles: the `gateway_authority` of the program's configuration. It can
@@ -44,7 +46,7 @@ pub struct Limits {
     pub resume_every: Duration,
     /// How often the chain is searched for open executions of this gateway that are past their deadline.
     pub sweep_every: Duration,
-    /// One request to the RPC node.
+    /// One read of the chain, whichever nodes are asked for it.
     pub rpc_timeout: Duration,
     /// What a compute unit is worth on a busy network, in millionths of a lamport. 0: nothing is offered.
     pub compute_unit_price: u64,
@@ -70,7 +72,7 @@ impl fmt::Debug for GatewayConfig {
     /// Leaves the key pair out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GatewayConfig")
-            .field("rpc_url", &self.rpc_url)
+            .field("rpc_urls", &self.rpc_urls)
             .field("program_id", &self.addresses.program_id())
             .field("usdc_mint", &self.usdc_mint)
             .field("network", &self.network)

@@ -4,6 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
+use crtx_chain::RpcUrls;
 use crtx_gateway::{Gateway, GatewayConfig, Limits};
 use crtx_http::{Links, outbound::OutboundPolicy};
 use crtx_protocol::{address::Addresses, api_key::KeyNetwork};
@@ -24,8 +25,10 @@ struct Options {
     database_url: String,
     #[arg(long, env = "CRTX_DATABASE_CONNECTIONS", default_value_t = 32)]
     database_connections: u32,
-    #[arg(long, env = "CRTX_RPC_URL")]
-    rpc_url: String,
+    /// Solana RPC node, or several with commas between them: the first is preferred, the others are asked
+    /// when it fails, and each gets every transaction.
+    #[arg(long = "rpc-urls", alias = "rpc-url", env = "CRTX_RPC_URL", hide_env_values = true)]
+    rpc_urls: RpcUrls,
     #[arg(long, env = "CRTX_PROGRAM_ID", default_value_t = agent_marketplace::ID)]
     program_id: Pubkey,
     #[arg(long, env = "CRTX_USDC_MINT")]
@@ -62,7 +65,7 @@ impl Options {
         let content = format!("{}/ipfs", self.public_url.trim_end_matches('/'));
         let explorer = match (&self.explorer_url, self.network) {
             (Some(url), _) => url.as_str(),
-            (None, Network::Local) => return Ok(Links::local(&self.public_url, &self.rpc_url)),
+            (None, Network::Local) => return Ok(Links::local(&self.public_url, self.rpc_urls.first())),
             (None, Network::Mainnet) => "https://explorer.solana.com/address/{address}",
             (None, Network::Devnet) => "https://explorer.solana.com/address/{address}?cluster=devnet",
         };
@@ -71,7 +74,7 @@ impl Options {
 
     fn config(&self) -> Result<GatewayConfig> {
         Ok(GatewayConfig {
-            rpc_url: self.rpc_url.clone(),
+            rpc_urls: self.rpc_urls.clone(),
             addresses: Addresses::new(self.program_id),
             usdc_mint: self.usdc_mint,
             keypair: Arc::new(read_keypair(&self.keypair)?),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agent_marketplace::state::Config;
-use crtx_chain::{ChainClient, ChainError, Instructions};
+use crtx_chain::{ChainClient, ChainError, Instructions, Timeouts};
 use crtx_http::AuthState;
 use crtx_protocol::api_key::KeyNetwork;
 use crtx_store::{PgPool, executions::Executions};
@@ -55,7 +55,8 @@ impl Gateway {
     /// Puts a gateway together. Nothing is connected to yet.
     pub fn new(config: GatewayConfig, pool: PgPool) -> Result<Self, GatewayError> {
         let executions = Executions::new(pool.clone(), config.limits.lease);
-        let chain = ChainClient::new(&config.rpc_url, config.limits.rpc_timeout);
+        let timeouts = Timeouts { request: config.limits.rpc_timeout, snapshot: config.limits.rpc_timeout };
+        let chain = ChainClient::with_timeouts(&config.rpc_urls, timeouts);
         let parts = Parts {
             mirror: MirrorRefresh::new(chain.clone(), pool, config.addresses.program_id()),
             chain,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crtx_chain::RpcUrls;
 use crtx_http::outbound::OutboundPolicy;
 use solana_pubkey::Pubkey;
 
@@ -13,7 +14,8 @@ pub const DEFAULT_AUDIT_INTERVAL: Duration = Duration::from_secs(600);
 /// Settings of [`crate::run`].
 #[derive(Clone, Debug)]
 pub struct IndexerConfig {
-    pub rpc_url: String,
+    /// The preferred RPC node first.
+    pub rpc_urls: RpcUrls,
     pub ws_url: String,
     pub program_id: Pubkey,
     /// Between snapshots that repair what the stream missed.
@@ -27,9 +29,9 @@ pub struct IndexerConfig {
 
 impl IndexerConfig {
     /// Settings for a public network.
-    pub fn new(rpc_url: &str, ws_url: &str, program_id: Pubkey) -> Self {
+    pub fn new(rpc_urls: RpcUrls, ws_url: &str, program_id: Pubkey) -> Self {
         Self {
-            rpc_url: rpc_url.to_owned(),
+            rpc_urls,
             ws_url: ws_url.to_owned(),
             program_id,
             resync_interval: DEFAULT_RESYNC_INTERVAL,

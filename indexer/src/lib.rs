@@ -14,7 +14,7 @@ pub mod sync;
 
 use std::{sync::Arc, time::Duration};
 
-use crtx_chain::ChainClient;
+use crtx_chain::{ChainClient, Timeouts};
 use crtx_store::PgPool;
 use tokio_util::sync::CancellationToken;
 
@@ -23,8 +23,8 @@ pub use documents::ContentSources;
 
 use crate::{audit::Auditor, documents::Fetcher, source::RpcSource, sync::Syncer};
 
-/// Long enough for a snapshot of a million accounts.
-const RPC_TIMEOUT: Duration = Duration::from_secs(120);
+/// A snapshot of a million accounts takes long; nothing else does.
+const TIMEOUTS: Timeouts = Timeouts { request: Duration::from_secs(10), snapshot: Duration::from_secs(120) };
 
 #[derive(Debug, thiserror::Error)]
 pub enum IndexerError {
@@ -35,7 +35,7 @@ pub enum IndexerError {
 /// Mirrors until shut down. Fails only before it has begun: a lost node or database is waited for.
 /// The schema must be up to date ([`crtx_store::migrate`]).
 pub async fn run(config: IndexerConfig, pool: PgPool, shutdown: CancellationToken) -> Result<(), IndexerError> {
-    let chain = ChainClient::new(&config.rpc_url, RPC_TIMEOUT);
+    let chain = ChainClient::with_timeouts(&config.rpc_urls, TIMEOUTS);
     let source = Arc::new(RpcSource::new(chain, &config.ws_url, config.program_id));
     let syncer = Arc::new(Syncer::new(Arc::clone(&source), pool.clone(), config.program_id, config.resync_interval));
     let fetcher = Fetcher::new(pool.clone(), config.outbound, config.content)?;

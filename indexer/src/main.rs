@@ -5,6 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use anyhow::Context;
 use clap::Parser;
+use crtx_chain::RpcUrls;
 use crtx_http::{Links, outbound::OutboundPolicy};
 use crtx_indexer::{
     ContentSources, IndexerConfig,
@@ -21,8 +22,9 @@ use tokio_util::sync::CancellationToken;
 struct Arguments {
     #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
     database_url: String,
-    #[arg(long, env = "CRTX_RPC_URL", hide_env_values = true)]
-    rpc_url: String,
+    /// Solana RPC node, or several with commas between them: the first is preferred.
+    #[arg(long = "rpc-urls", alias = "rpc-url", env = "CRTX_RPC_URL", hide_env_values = true)]
+    rpc_urls: RpcUrls,
     #[arg(long, env = "CRTX_WS_URL", hide_env_values = true)]
     ws_url: String,
     #[arg(long, env = "CRTX_PROGRAM_ID")]
@@ -89,7 +91,7 @@ async fn main() -> anyhow::Result<()> {
         audit_interval: Duration::from_secs(arguments.audit_seconds),
         outbound: OutboundPolicy::STRICT,
         content: ContentSources { folder: arguments.content_dir, base_url: arguments.content_base_url },
-        ..IndexerConfig::new(&arguments.rpc_url, &arguments.ws_url, arguments.program_id)
+        ..IndexerConfig::new(arguments.rpc_urls.clone(), &arguments.ws_url, arguments.program_id)
     };
     let router = api::router(IndexerApiState::new(pool.clone(), network, links));
     let router = crtx_http::finish(router.merge(crtx_http::docs::router(api::openapi())));

@@ -204,7 +204,6 @@ impl AccountSource for RpcSource {
     }
 
     async fn genesis_hash(&self) -> Result<String, SourceError> {
-        let hash = self.chain.rpc().get_genesis_hash().await.map_err(ChainError::from)?;
-        Ok(hash.to_string())
+        Ok(self.chain.genesis_hash().await?)
     }
 }

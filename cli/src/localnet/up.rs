@@ -132,7 +132,7 @@ async fn start(parts: &mut Parts, listener: TcpListener, started: Instant) -> an
     let links = Links::local(&base_url, &rpc_url);
     let gateway = Gateway::new(
         GatewayConfig {
-            rpc_url: rpc_url.clone(),
+            rpc_urls: rpc_url.parse()?,
             addresses: instructions.addresses,
             usdc_mint: instructions.usdc_mint,
             keypair: Arc::new(keys.gateway_authority.insecure_clone()),
@@ -164,7 +164,7 @@ async fn start(parts: &mut Parts, listener: TcpListener, started: Instant) -> an
     let indexer = IndexerConfig {
         outbound: OutboundPolicy::LOCAL,
         content: ContentSources { folder: Some(content_dir.clone()), base_url: None },
-        ..IndexerConfig::new(&rpc_url, &ws_url, agent_marketplace::ID)
+        ..IndexerConfig::new(rpc_url.parse()?, &ws_url, agent_marketplace::ID)
     };
     parts.run_services(indexer, gateway.clone(), pool.clone());
     parts.serve_api(listener, IndexerApiState::new(pool.clone(), KeyNetwork::Test, links), gateway);

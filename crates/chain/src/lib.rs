@@ -1,21 +1,33 @@
-//! The chain as the services see it: the program's accounts and instructions, one RPC client at
-//! `confirmed`, and a way to send a transaction after which no outcome is guessed.
+//! The chain as the services see it: the program's accounts and instructions, one client of one RPC node
+//! or several at `confirmed`, and a way to send a transaction after which no outcome is guessed.
 #![forbid(unsafe_code)]
 
 pub mod account;
+mod blockhash;
+mod confirm;
+pub mod error;
 pub mod filter;
+mod health;
 pub mod instructions;
+mod node;
+mod nodes;
 pub mod rpc;
 pub mod send;
+mod sender;
+mod statuses;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod token;
 pub mod transaction;
+pub mod urls;
+mod wire;
 
 pub use account::{DecodeError, Layout, ProgramAccount};
+pub use error::{ChainError, NodeError};
 pub use filter::AccountFilter;
 pub use instructions::Instructions;
-pub use rpc::{AtSlot, ChainClient, ChainError, FetchedAccount};
+pub use rpc::{AtSlot, ChainClient, FetchedAccount, Timeouts};
 pub use send::Outcome;
 pub use solana_commitment_config::CommitmentConfig;
 pub use transaction::{RecentBlockhash, SignError, SignedTransaction};
+pub use urls::RpcUrls;

@@ -1,52 +1,46 @@
-//! One RPC client for the services: reads at `confirmed`, each with the slot it was read at, and the
-//! sending half of [`crate::send`].
+//! The chain as one client: reads at `confirmed`, each with the slot it was read at, and the sending half
+//! of [`crate::send`]. Every request ends at a deadline, and goes to another node when one fails.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
-use serde_json::json;
-use solana_account_decoder_client_types::{UiAccount, UiAccountEncoding};
-use solana_commitment_config::{CommitmentConfig, CommitmentLevel};
+use serde_json::{Value, json};
+use solana_commitment_config::CommitmentConfig;
 use solana_pubkey::Pubkey;
-use solana_rpc_client::nonblocking::rpc_client::RpcClient;
-use solana_rpc_client_api::{
-    config::{RpcAccountInfoConfig, RpcSendTransactionConfig},
-    request::RpcRequest,
-    response::{OptionalContext, Response, RpcKeyedAccount},
-};
+use solana_rpc_client::{nonblocking::rpc_client::RpcClient, rpc_client::RpcClientConfig};
 use solana_signature::Signature;
-use solana_transaction_status_client_types::{TransactionStatus, UiTransactionEncoding};
-use tokio::sync::Mutex;
+use solana_transaction_status_client_types::TransactionStatus;
+use tokio::time::{Instant, sleep};
 
-use crate::{filter::AccountFilter, send::Confirmer, transaction::RecentBlockhash};
-
-/// How long a blockhash is used before a newer one is asked for: short against its life of 150 blocks,
-/// long against a burst of calls.
-const BLOCKHASH_MAX_AGE: Duration = Duration::from_millis(300);
+use crate::{
+    blockhash::Blockhashes,
+    confirm::Confirmer,
+    filter::AccountFilter,
+    nodes::{Nodes, Parsed},
+    sender::NodesSender,
+    statuses,
+    token::TokenAccount,
+    transaction::RecentBlockhash,
+    urls::{RpcUrls, RpcUrlsError},
+    wire::{WireAccount, WireKeyedAccount, WithContext},
+};
+pub use crate::{
+    error::{ChainError, NodeError},
+    statuses::MAX_SIGNATURES_PER_READ,
+};
 
 /// Most addresses one `getMultipleAccounts` takes.
 pub const MAX_ACCOUNTS_PER_READ: usize = 100;
 
-/// Most signatures one `getSignatureStatuses` takes.
-pub const MAX_SIGNATURES_PER_READ: usize = 256;
+/// Most bytes of an answer, by kind of request. Whole programs are read by the indexer alone.
+const SMALL_ANSWER: usize = 64 * 1024;
+const ACCOUNTS_ANSWER: usize = 32 * 1024 * 1024;
+const TOKEN_ACCOUNTS_ANSWER: usize = 4 * 1024 * 1024;
+const FILTERED_ANSWER: usize = 64 * 1024 * 1024;
+const PROGRAM_ANSWER: usize = 2 * 1024 * 1024 * 1024;
 
-#[derive(Debug, thiserror::Error)]
-pub enum ChainError {
-    /// The node could not be reached, or refused. Says nothing about a transaction that was sent.
-    #[error("the RPC node did not answer as asked: {0}")]
-    Rpc(#[from] Box<solana_rpc_client_api::client_error::Error>),
-    #[error("the RPC node answered with something else than {0}")]
-    Malformed(&'static str),
-}
-
-impl From<solana_rpc_client_api::client_error::Error> for ChainError {
-    fn from(error: solana_rpc_client_api::client_error::Error) -> Self {
-        Self::Rpc(Box::new(error))
-    }
-}
+/// Pause before nodes that are behind are asked again.
+const BEHIND_PAUSE: Duration = Duration::from_millis(50);
 
 /// An account as the chain holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,63 +57,119 @@ pub struct AtSlot<T> {
     pub value: T,
 }
 
-/// Cheap to clone: clones share connection, blockhash and confirmation.
+/// Longest duration of one read, all nodes that are asked for it included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    pub request: Duration,
+    /// Of [`ChainClient::program_accounts`], which may be a million accounts.
+    pub snapshot: Duration,
+}
+
+/// Cheap to clone: clones share connections, blockhash and confirmation.
 #[derive(Clone)]
 pub struct ChainClient {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    rpc: Arc<RpcClient>,
-    blockhash: Mutex<Option<(RecentBlockhash, Instant)>>,
+    nodes: Arc<Nodes>,
+    timeouts: Timeouts,
+    rpc: RpcClient,
+    blockhashes: Blockhashes,
     confirmer: Confirmer,
 }
 
 impl ChainClient {
-    /// A client of the node at `rpc_url`. No request is made before the first read.
-    pub fn new(rpc_url: &str, request_timeout: Duration) -> Self {
-        let rpc = Arc::new(RpcClient::new_with_timeout_and_commitment(
-            rpc_url.to_owned(),
-            request_timeout,
-            CommitmentConfig::confirmed(),
-        ));
-        let confirmer = Confirmer::new(Arc::clone(&rpc));
-        Self { shared: Arc::new(Shared { rpc, blockhash: Mutex::new(None), confirmer }) }
+    /// A client of the node at `rpc_urls`, or of several with commas between them, the preferred one first.
+    /// No request is made before the first read; a list that cannot be used is an error of each read.
+    pub fn new(rpc_urls: &str, request_timeout: Duration) -> Self {
+        let timeouts = Timeouts { request: request_timeout, snapshot: request_timeout };
+        Self::over(Nodes::new(rpc_urls.parse().map_err(|error: RpcUrlsError| error.to_string())), timeouts)
     }
 
-    /// The client underneath, for the rare request this one does not name.
+    /// A client of nodes that were checked before, with more time for snapshots than for other reads.
+    pub fn with_timeouts(rpc_urls: &RpcUrls, timeouts: Timeouts) -> Self {
+        Self::over(Nodes::new(Ok(rpc_urls.clone())), timeouts)
+    }
+
+    fn over(nodes: Nodes, timeouts: Timeouts) -> Self {
+        let nodes = Arc::new(nodes);
+        let sender = NodesSender::new(Arc::clone(&nodes), timeouts);
+        let config = RpcClientConfig::with_commitment(CommitmentConfig::confirmed());
+        let rpc = RpcClient::new_sender(sender, config);
+        let blockhashes = Blockhashes::new(Arc::clone(&nodes), timeouts.request);
+        let confirmer = Confirmer::new(Arc::clone(&nodes), timeouts.request);
+        Self { shared: Arc::new(Shared { nodes, timeouts, rpc, blockhashes, confirmer }) }
+    }
+
+    /// For the rare request that this client does not name. It goes to the same nodes, under the same
+    /// deadlines and limits.
     pub fn rpc(&self) -> &RpcClient {
         &self.shared.rpc
+    }
+
+    pub(crate) fn nodes(&self) -> &Nodes {
+        &self.shared.nodes
+    }
+
+    pub(crate) fn timeouts(&self) -> Timeouts {
+        self.shared.timeouts
     }
 
     pub(crate) fn confirmer(&self) -> &Confirmer {
         &self.shared.confirmer
     }
 
-    /// A blockhash not older than a few hundred milliseconds. Concurrent callers share one request.
+    pub(crate) fn deadline(&self, timeout: Duration) -> Instant {
+        let now = Instant::now();
+        now.checked_add(timeout).unwrap_or(now)
+    }
+
+    /// One small read, at whichever node answers first.
+    pub(crate) async fn read<T: Parsed>(&self, method: &str, params: &Value, limit: usize) -> Result<T, NodeError> {
+        let request = self.nodes().request(method, params, limit);
+        self.nodes().ask(&request, self.deadline(self.timeouts().request), |_| Ok(())).await
+    }
+
+    /// A blockhash that is not older than a few hundred milliseconds, or than a few seconds while the nodes
+    /// give no newer one. Concurrent callers share one request and wait for it no longer than their time.
     pub async fn recent_blockhash(&self) -> Result<RecentBlockhash, ChainError> {
-        let mut cached = self.shared.blockhash.lock().await;
-        if let Some((blockhash, at)) = *cached
-            && at.elapsed() < BLOCKHASH_MAX_AGE
-        {
-            return Ok(blockhash);
-        }
-        let (hash, last_valid_block_height) =
-            self.shared.rpc.get_latest_blockhash_with_commitment(CommitmentConfig::confirmed()).await?;
-        let blockhash = RecentBlockhash { hash, last_valid_block_height };
-        *cached = Some((blockhash, Instant::now()));
-        Ok(blockhash)
+        Ok(self.shared.blockhashes.recent().await?)
     }
 
     /// Accounts at `confirmed`, all read at one slot, in the order asked for. At most 100.
     pub async fn accounts(&self, addresses: &[Pubkey]) -> Result<AtSlot<Vec<Option<FetchedAccount>>>, ChainError> {
-        let config = account_config(CommitmentConfig::confirmed());
-        let response = self.shared.rpc.get_multiple_ui_accounts_with_config(addresses, config).await?;
-        if response.value.len() != addresses.len() {
+        self.accounts_since(addresses, 0).await
+    }
+
+    /// The same, read at `min_slot` or later: what was confirmed there is in it, whichever node answers.
+    pub async fn accounts_since(
+        &self,
+        addresses: &[Pubkey],
+        min_slot: u64,
+    ) -> Result<AtSlot<Vec<Option<FetchedAccount>>>, ChainError> {
+        let addresses_text: Vec<String> = addresses.iter().map(Pubkey::to_string).collect();
+        let config = json!({
+            "encoding": "base64",
+            "commitment": "confirmed",
+            "minContextSlot": (min_slot > 0).then_some(min_slot),
+        });
+        let params = json!([addresses_text, config]);
+        let request = self.nodes().request("getMultipleAccounts", &params, ACCOUNTS_ANSWER).since(min_slot);
+        let deadline = self.deadline(self.timeouts().request);
+        let check = |answer: &WithContext<Vec<Option<WireAccount>>>| answer.at_least(min_slot);
+        let answer = loop {
+            match self.nodes().ask(&request, deadline, check).await {
+                // The nodes reach that slot within moments: it is confirmed.
+                Err(NodeError::Behind { .. }) if Instant::now() < deadline => sleep(BEHIND_PAUSE).await,
+                answer => break answer?,
+            }
+        };
+        if answer.value.len() != addresses.len() {
             return Err(ChainError::Malformed("one entry per account"));
         }
-        let accounts = response.value.iter().map(|account| account.as_ref().map(fetched).transpose());
-        Ok(AtSlot { slot: response.context.slot, value: accounts.collect::<Result<_, _>>()? })
+        let value = answer.value.into_iter().map(|account| account.map(|WireAccount(account)| account)).collect();
+        Ok(AtSlot { slot: answer.context.slot, value })
     }
 
     /// One account at `confirmed`.
@@ -134,7 +184,8 @@ impl ChainClient {
         program: &Pubkey,
         commitment: CommitmentConfig,
     ) -> Result<AtSlot<Vec<(Pubkey, FetchedAccount)>>, ChainError> {
-        self.program_accounts_filtered(program, &[], commitment).await
+        let config = json!({"encoding": "base64", "commitment": commitment.commitment, "withContext": true});
+        self.accounts_of_program(program, &config, PROGRAM_ANSWER).await
     }
 
     /// The accounts of `program` for which every filter holds, as one snapshot.
@@ -149,91 +200,94 @@ impl ChainClient {
             "encoding": "base64",
             "commitment": commitment.commitment,
             "withContext": true,
-            "filters": (!filters_json.is_empty()).then_some(filters_json),
+            "filters": filters_json,
         });
-        let answer: OptionalContext<Vec<RpcKeyedAccount>> =
-            self.shared.rpc.send(RpcRequest::GetProgramAccounts, json!([program.to_string(), config])).await?;
-        let OptionalContext::Context(Response { context, value }) = answer else {
-            return Err(ChainError::Malformed("accounts with the slot they were read at"));
-        };
-        let mut accounts = Vec::with_capacity(value.len());
-        for keyed in value {
-            let address = keyed.pubkey.parse().map_err(|_| ChainError::Malformed("an address"))?;
-            let account = fetched(&keyed.account)?;
-            if filters.iter().all(|filter| filter.matches(&account.data)) {
-                accounts.push((address, account));
-            }
-        }
-        Ok(AtSlot { slot: context.slot, value: accounts })
+        let mut accounts = self.accounts_of_program(program, &config, FILTERED_ANSWER).await?;
+        accounts.value.retain(|(_, account)| {
+            account.owner == *program && filters.iter().all(|filter| filter.matches(&account.data))
+        });
+        Ok(accounts)
+    }
+
+    async fn accounts_of_program(
+        &self,
+        program: &Pubkey,
+        config: &Value,
+        limit: usize,
+    ) -> Result<AtSlot<Vec<(Pubkey, FetchedAccount)>>, ChainError> {
+        let params = json!([program.to_string(), config]);
+        let request = self.nodes().request("getProgramAccounts", &params, limit);
+        let deadline = self.deadline(self.timeouts().snapshot);
+        let answer: WithContext<Vec<WireKeyedAccount>> = self.nodes().ask_in_turn(&request, deadline).await?;
+        Ok(AtSlot { slot: answer.context.slot, value: keyed(answer.value) })
+    }
+
+    /// The accounts of classic SPL Token that `owner` has for `mint`, at `confirmed`. A wallet may have
+    /// thousands; more than fit into 4 MiB are an error.
+    pub async fn token_accounts_by_owner(
+        &self,
+        owner: &Pubkey,
+        mint: &Pubkey,
+    ) -> Result<AtSlot<Vec<(Pubkey, TokenAccount)>>, ChainError> {
+        let params = json!([
+            owner.to_string(),
+            {"mint": mint.to_string()},
+            {"encoding": "base64", "commitment": "confirmed"},
+        ]);
+        let answer: WithContext<Vec<WireKeyedAccount>> =
+            self.read("getTokenAccountsByOwner", &params, TOKEN_ACCOUNTS_ANSWER).await?;
+        let decoded = keyed(answer.value).into_iter().filter_map(|(address, account)| {
+            let account = TokenAccount::decode(&account).ok()?;
+            (account.owner == *owner && account.mint == *mint).then_some((address, account))
+        });
+        Ok(AtSlot { slot: answer.context.slot, value: decoded.collect() })
     }
 
     pub async fn block_height(&self, commitment: CommitmentConfig) -> Result<u64, ChainError> {
-        Ok(self.shared.rpc.get_block_height_with_commitment(commitment).await?)
+        let params = json!([{"commitment": commitment.commitment}]);
+        Ok(self.read("getBlockHeight", &params, SMALL_ANSWER).await?)
     }
 
     pub async fn slot(&self, commitment: CommitmentConfig) -> Result<u64, ChainError> {
-        Ok(self.shared.rpc.get_slot_with_commitment(commitment).await?)
+        let params = json!([{"commitment": commitment.commitment}]);
+        Ok(self.read("getSlot", &params, SMALL_ANSWER).await?)
     }
 
-    /// Statuses of at most 256 signatures. `history`: look beyond the node's recent cache, too; only then
-    /// does "not found" mean anything.
+    /// Tells chains apart.
+    pub async fn genesis_hash(&self) -> Result<String, ChainError> {
+        Ok(self.read("getGenesisHash", &json!([]), SMALL_ANSWER).await?)
+    }
+
+    /// Statuses of at most 256 signatures, as far as any of the nodes knows them. `history`: look beyond
+    /// the nodes' recent cache, too. "Not found" alone means nothing: [`Self::confirm`] tells expiry.
     pub async fn signature_statuses(
         &self,
         signatures: &[Signature],
         history: bool,
     ) -> Result<Vec<Option<TransactionStatus>>, ChainError> {
-        signature_statuses(&self.shared.rpc, signatures, history).await
+        let deadline = self.deadline(self.timeouts().request);
+        Ok(statuses::of_several(self.nodes(), signatures, history, deadline).await?)
     }
 
-    /// Hands signed bytes to the node, without its preflight check: what a transaction does is learnt
-    /// from the chain alone. An error leaves the outcome unknown.
+    /// Hands signed bytes to every healthy node, without their preflight check: what a transaction does is
+    /// learnt from the chain alone. An error leaves the outcome unknown.
     pub async fn send_bytes(&self, bytes: &[u8]) -> Result<(), ChainError> {
-        send_bytes(&self.shared.rpc, bytes).await
+        let config = json!({
+            "encoding": "base64",
+            "skipPreflight": true,
+            "preflightCommitment": "confirmed",
+            // Sending again is this crate's business, which knows when to stop.
+            "maxRetries": 0,
+        });
+        let params = json!([BASE64.encode(bytes), config]);
+        let request = self.nodes().request("sendTransaction", &params, SMALL_ANSWER);
+        self.nodes().send_everywhere(request, self.deadline(self.timeouts().request)).await?;
+        Ok(())
     }
 }
 
-pub(crate) async fn send_bytes(rpc: &RpcClient, bytes: &[u8]) -> Result<(), ChainError> {
-    let config = RpcSendTransactionConfig {
-        skip_preflight: true,
-        preflight_commitment: Some(CommitmentLevel::Confirmed),
-        encoding: Some(UiTransactionEncoding::Base64),
-        // Sending again is this crate's business, which knows when to stop.
-        max_retries: Some(0),
-        min_context_slot: None,
-    };
-    let _signature: String = rpc.send(RpcRequest::SendTransaction, json!([BASE64.encode(bytes), config])).await?;
-    Ok(())
-}
-
-pub(crate) async fn signature_statuses(
-    rpc: &RpcClient,
-    signatures: &[Signature],
-    history: bool,
-) -> Result<Vec<Option<TransactionStatus>>, ChainError> {
-    let response = if history {
-        rpc.get_signature_statuses_with_history(signatures).await?
-    } else {
-        rpc.get_signature_statuses(signatures).await?
-    };
-    if response.value.len() != signatures.len() {
-        return Err(ChainError::Malformed("one entry per signature"));
-    }
-    Ok(response.value)
-}
-
-fn account_config(commitment: CommitmentConfig) -> RpcAccountInfoConfig {
-    RpcAccountInfoConfig {
-        encoding: Some(UiAccountEncoding::Base64),
-        data_slice: None,
-        commitment: Some(commitment),
-        min_context_slot: None,
-    }
-}
-
-fn fetched(account: &UiAccount) -> Result<FetchedAccount, ChainError> {
-    let data = account.data.decode().ok_or(ChainError::Malformed("account data in base64"))?;
-    let owner = account.owner.parse().map_err(|_| ChainError::Malformed("an owner's address"))?;
-    Ok(FetchedAccount { owner, lamports: account.lamports, data })
+fn keyed(accounts: Vec<WireKeyedAccount>) -> Vec<(Pubkey, FetchedAccount)> {
+    accounts.into_iter().map(|WireKeyedAccount { pubkey, account: WireAccount(account) }| (pubkey, account)).collect()
 }
 
 impl ChainClient {

@@ -1,50 +1,46 @@
 //! Sending a transaction and learning what became of it.
 //!
 //! The caller stores a [`SignedTransaction`] before the first send. From then on only the chain can say
-//! what happened: an error of the RPC node is [`Outcome::Unknown`], never a failure. [`ChainClient::confirm`]
+//! what happened: an error of an RPC node is [`Outcome::Unknown`], never a failure. [`ChainClient::confirm`]
 //! sends the same bytes again and again until the chain has spoken, until they can no longer land, or
 //! until the caller's patience ends.
-//!
-//! All transactions in flight share one poller: one `getSignatureStatuses` for up to 256 of them, as
-//! often as the youngest of them deserves.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::Duration;
 
+use serde::Deserialize;
+use serde_json::json;
 use solana_commitment_config::CommitmentConfig;
-use solana_rpc_client::nonblocking::rpc_client::RpcClient;
 use solana_signature::Signature;
 use solana_transaction_error::TransactionError;
-use solana_transaction_status_client_types::TransactionStatus;
-use tokio::{
-    sync::{Notify, watch},
-    task::JoinHandle,
-};
+use tokio::time::{sleep, timeout};
 
 use crate::{
-    rpc::{self, ChainClient, ChainError, MAX_SIGNATURES_PER_READ},
+    confirm::outcome_of,
+    nodes::Whom,
+    rpc::{ChainClient, ChainError},
+    statuses,
     transaction::SignedTransaction,
 };
 
-/// The poller waits this part of a transaction's age between two looks, within these bounds: a local
-/// network confirms within milliseconds, a public one within half a second.
-const POLL_FRACTION: f32 = 0.125;
-const MIN_POLL: Duration = Duration::from_millis(2);
-const MAX_POLL: Duration = Duration::from_millis(250);
-
 /// How often the same bytes are sent again, and expiry is looked into.
 const RESEND_EVERY: Duration = Duration::from_secs(2);
+/// How soon after a send that no node took.
+const RESEND_AFTER_ERROR: Duration = Duration::from_millis(500);
+/// One look at the history of every node.
+const LOOK_LIMIT: Duration = Duration::from_secs(3);
+/// "Not found" is believed when it is said twice with this pause between, or with this part of the
+/// caller's patience, if that is shorter: nodes write their history a little later than they execute.
+const EXPIRY_PAUSE: Duration = Duration::from_secs(1);
+const EXPIRY_PAUSE_FRACTION: f32 = 0.25;
+const SMALL_ANSWER: usize = 64 * 1024;
 
 /// What became of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It landed and is confirmed. `error` is set if it failed there; its effects are then nil.
     Confirmed { slot: u64, error: Option<TransactionError> },
-    /// It did not land and never will: the finalized height is past its last valid one, and the node's
-    /// whole history does not have it. Only now may a successor be signed.
+    /// It did not land and never will: the finalized height is past its last valid one, and no node's
+    /// history up to there has it. Only now may a successor be signed.
     Expired,
     /// Not known yet. Ask again; do not sign another.
     Unknown,
@@ -56,202 +52,130 @@ impl ChainClient {
         self.drive(transaction, patience, true).await
     }
 
-    /// Waits for a transaction that may have been sent before, sending it again if it is not to be found.
+    /// Waits for at most `patience` for a transaction that may have been sent before, sending it again if it
+    /// is not found.
     pub async fn confirm(&self, transaction: &SignedTransaction, patience: Duration) -> Outcome {
-        match self.lookup(&transaction.signature, true).await {
-            Ok(Some(outcome)) => outcome,
-            Ok(None) | Err(_) => self.drive(transaction, patience, false).await,
-        }
-    }
-
-    /// One look at a transaction: its outcome if it has one by now.
-    async fn lookup(&self, signature: &Signature, history: bool) -> Result<Option<Outcome>, ChainError> {
-        let statuses = self.signature_statuses(std::slice::from_ref(signature), history).await?;
-        Ok(statuses.into_iter().next().flatten().as_ref().and_then(confirmed))
+        self.drive(transaction, patience, false).await
     }
 
     async fn drive(&self, transaction: &SignedTransaction, patience: Duration, fresh: bool) -> Outcome {
         let mut watched = self.confirmer().watch(transaction.signature);
-        let resend = self.resend_until_expired(transaction, fresh);
-        tokio::select! {
-            biased;
-            outcome = watched.outcome() => outcome,
-            () = resend => Outcome::Expired,
-            () = tokio::time::sleep(patience) => Outcome::Unknown,
-        }
+        let pause = EXPIRY_PAUSE.min(patience.mul_f32(EXPIRY_PAUSE_FRACTION));
+        let resend = self.resend_until_resolved(transaction, fresh, pause);
+        let resolved = async {
+            tokio::select! {
+                biased;
+                outcome = watched.outcome() => outcome,
+                outcome = resend => outcome,
+            }
+        };
+        timeout(patience, resolved).await.unwrap_or(Outcome::Unknown)
     }
 
-    /// Returns once the transaction can no longer land.
-    async fn resend_until_expired(&self, transaction: &SignedTransaction, fresh: bool) {
-        if !fresh && self.has_expired(transaction).await.unwrap_or(false) {
-            return;
+    /// Returns once the transaction has landed, or can no longer land.
+    async fn resend_until_resolved(&self, transaction: &SignedTransaction, fresh: bool, pause: Duration) -> Outcome {
+        if !fresh && let Some(outcome) = self.first_look(transaction, pause).await {
+            return outcome;
         }
         loop {
-            if let Err(error) = self.send_bytes(&transaction.bytes).await {
+            // A send that stalls goes on by itself, while the next one tries another connection.
+            let sent = timeout(RESEND_EVERY, self.send_bytes(&transaction.bytes)).await;
+            if let Ok(Err(error)) = &sent {
                 tracing::debug!(signature = %transaction.signature, %error, "send left the outcome unknown");
             }
-            tokio::time::sleep(RESEND_EVERY).await;
-            match self.has_expired(transaction).await {
-                Ok(true) => return,
-                Ok(false) => {}
-                Err(error) => tracing::debug!(signature = %transaction.signature, %error, "expiry is not known"),
+            sleep(if matches!(sent, Ok(Ok(()))) { RESEND_EVERY } else { RESEND_AFTER_ERROR }).await;
+            if let Some(outcome) = self.known(self.expired(transaction, pause).await, transaction) {
+                return outcome;
             }
         }
     }
 
-    /// Height first, history second: whatever landed up to that height is in the history by then.
-    async fn has_expired(&self, transaction: &SignedTransaction) -> Result<bool, ChainError> {
-        let finalized = self.block_height(CommitmentConfig::finalized()).await?;
-        if finalized <= transaction.last_valid_block_height {
-            return Ok(false);
-        }
-        let statuses = self.signature_statuses(std::slice::from_ref(&transaction.signature), true).await?;
-        Ok(statuses.into_iter().flatten().next().is_none())
-    }
-}
-
-/// The outcome that a status stands for, once it is confirmed.
-fn confirmed(status: &TransactionStatus) -> Option<Outcome> {
-    status
-        .satisfies_commitment(CommitmentConfig::confirmed())
-        .then(|| Outcome::Confirmed { slot: status.slot, error: status.err.clone() })
-}
-
-/// The shared poller. Its task lives as long as this value.
-pub(crate) struct Confirmer {
-    board: Arc<Board>,
-    rpc: Arc<RpcClient>,
-    task: Mutex<Option<JoinHandle<()>>>,
-}
-
-#[derive(Default)]
-struct Board {
-    in_flight: Mutex<HashMap<Signature, Flight>>,
-    arrived: Notify,
-}
-
-struct Flight {
-    since: Instant,
-    watchers: usize,
-    outcome: watch::Sender<Option<Outcome>>,
-}
-
-/// A place on the board; leaving it stops the polling for this signature.
-struct Watched {
-    board: Arc<Board>,
-    signature: Signature,
-    outcome: watch::Receiver<Option<Outcome>>,
-}
-
-impl Confirmer {
-    pub(crate) fn new(rpc: Arc<RpcClient>) -> Self {
-        Self { board: Arc::default(), rpc, task: Mutex::new(None) }
-    }
-
-    fn watch(&self, signature: Signature) -> Watched {
-        self.ensure_running();
-        let mut in_flight = lock(&self.board.in_flight);
-        let flight = in_flight.entry(signature).or_insert_with(|| Flight {
-            since: Instant::now(),
-            watchers: 0,
-            outcome: watch::Sender::new(None),
-        });
-        flight.watchers = flight.watchers.saturating_add(1);
-        // A second watcher of an old transaction deserves a prompt answer as much as the first.
-        flight.since = Instant::now();
-        let outcome = flight.outcome.subscribe();
-        drop(in_flight);
-        self.board.arrived.notify_one();
-        Watched { board: Arc::clone(&self.board), signature, outcome }
-    }
-
-    /// The task starts with the first transaction, and again should its runtime have ended.
-    fn ensure_running(&self) {
-        let mut task = lock(&self.task);
-        if task.as_ref().is_none_or(JoinHandle::is_finished) {
-            *task = Some(tokio::spawn(poll(Arc::clone(&self.board), Arc::clone(&self.rpc))));
+    /// A transaction that landed earlier is not sent again, however old it is.
+    async fn first_look(&self, transaction: &SignedTransaction, pause: Duration) -> Option<Outcome> {
+        let landed = self.known(self.landed(&transaction.signature).await, transaction);
+        match landed {
+            Some(outcome) => Some(outcome),
+            None => self.known(self.expired(transaction, pause).await, transaction),
         }
     }
-}
 
-impl Drop for Confirmer {
-    fn drop(&mut self) {
-        if let Some(task) = lock(&self.task).take() {
-            task.abort();
-        }
+    fn known(&self, look: Result<Option<Outcome>, ChainError>, transaction: &SignedTransaction) -> Option<Outcome> {
+        look.unwrap_or_else(|error| {
+            tracing::debug!(signature = %transaction.signature, %error, "the outcome is not known");
+            None
+        })
     }
-}
 
-impl Watched {
-    async fn outcome(&mut self) -> Outcome {
-        match self.outcome.wait_for(Option::is_some).await {
-            Ok(outcome) => outcome.clone().unwrap_or(Outcome::Unknown),
-            Err(_) => Outcome::Unknown,
-        }
+    /// The outcome that the history of any node has.
+    async fn landed(&self, signature: &Signature) -> Result<Option<Outcome>, ChainError> {
+        let signatures = std::slice::from_ref(signature);
+        let deadline = self.deadline(LOOK_LIMIT.min(self.timeouts().request));
+        let statuses = statuses::of_several(self.nodes(), signatures, true, deadline).await?;
+        Ok(statuses.into_iter().flatten().next().as_ref().and_then(outcome_of))
     }
-}
 
-impl Drop for Watched {
-    fn drop(&mut self) {
-        let mut in_flight = lock(&self.board.in_flight);
-        if let Some(flight) = in_flight.get_mut(&self.signature) {
-            flight.watchers = flight.watchers.saturating_sub(1);
-            if flight.watchers == 0 {
-                in_flight.remove(&self.signature);
+    /// Whether the transaction can no longer land. Both halves are checked, since a balancer may answer
+    /// them from nodes of different age: the finalized height is past the last valid one, and two looks at
+    /// the history of every node that is at least as far as that height do not find the transaction.
+    async fn expired(&self, transaction: &SignedTransaction, pause: Duration) -> Result<Option<Outcome>, ChainError> {
+        let finalized = CommitmentConfig::finalized();
+        if self.block_height(finalized).await? <= transaction.last_valid_block_height {
+            return Ok(None);
+        }
+        let end = self.epoch_info(finalized).await?;
+        if end.block_height <= transaction.last_valid_block_height {
+            return Ok(None);
+        }
+        for look in 0..2 {
+            if look > 0 {
+                sleep(pause).await;
+            }
+            match self.find_up_to(&transaction.signature, end.absolute_slot).await {
+                Found::Nothing => {}
+                Found::Landed(outcome) => return Ok(outcome),
+                Found::Unclear => return Ok(None),
             }
         }
-    }
-}
-
-impl Board {
-    /// What to ask about, and how long to wait before.
-    fn plan(&self) -> Option<(Vec<Signature>, Duration)> {
-        let in_flight = lock(&self.in_flight);
-        let youngest = in_flight.values().map(|flight| flight.since.elapsed()).min()?;
-        let signatures = in_flight.keys().copied().collect();
-        Some((signatures, youngest.mul_f32(POLL_FRACTION).clamp(MIN_POLL, MAX_POLL)))
+        Ok(Some(Outcome::Expired))
     }
 
-    fn settle(&self, signature: &Signature, outcome: Outcome) {
-        if let Some(flight) = lock(&self.in_flight).remove(signature) {
-            flight.outcome.send_replace(Some(outcome));
-        }
-    }
-}
-
-async fn poll(board: Arc<Board>, rpc: Arc<RpcClient>) {
-    loop {
-        let Some((_, pause)) = board.plan() else {
-            board.arrived.notified().await;
-            continue;
-        };
-        // A new transaction shortens the pause that older ones have grown.
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = board.arrived.notified() => tokio::time::sleep(MIN_POLL).await,
-        }
-        let signatures = board.plan().map(|(signatures, _)| signatures).unwrap_or_default();
-        for batch in signatures.chunks(MAX_SIGNATURES_PER_READ) {
-            match rpc::signature_statuses(&rpc, batch, false).await {
-                Ok(statuses) => {
-                    for (signature, status) in batch.iter().zip(statuses) {
-                        if let Some(outcome) = status.as_ref().and_then(confirmed) {
-                            board.settle(signature, outcome);
-                        }
-                    }
-                }
-                Err(error) => {
-                    tracing::debug!(%error, "signature statuses are not to be had");
-                    tokio::time::sleep(MAX_POLL).await;
-                }
+    /// Asks every node. One that has not reached `slot` does not count when it finds nothing.
+    async fn find_up_to(&self, signature: &Signature, slot: u64) -> Found {
+        let signatures = std::slice::from_ref(signature);
+        let deadline = self.deadline(LOOK_LIMIT.min(self.timeouts().request));
+        let answers = statuses::of_each(self.nodes(), signatures, true, deadline, Whom::Everybody).await;
+        let mut found = Found::Unclear;
+        for answer in answers.into_iter().flatten() {
+            match answer.value.into_iter().next().flatten() {
+                Some(status) => return Found::Landed(outcome_of(&status)),
+                None if answer.context.slot >= slot => found = Found::Nothing,
+                None => {}
             }
         }
+        found
+    }
+
+    async fn epoch_info(&self, commitment: CommitmentConfig) -> Result<EpochInfo, ChainError> {
+        let params = json!([{"commitment": commitment.commitment}]);
+        Ok(self.read("getEpochInfo", &params, SMALL_ANSWER).await?)
     }
 }
 
-/// A poisoned lock guards nothing that a panic could have left half done.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// A slot and the height of its block, read together.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EpochInfo {
+    absolute_slot: u64,
+    block_height: u64,
+}
+
+enum Found {
+    /// At least one node that is far enough does not have it, and no other node has it.
+    Nothing,
+    /// A node has it; its outcome once it is confirmed.
+    Landed(Option<Outcome>),
+    /// No node that is far enough answered.
+    Unclear,
 }
 
 #[cfg(test)]

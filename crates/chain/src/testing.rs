@@ -3,6 +3,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
     reason = "a test double that cannot work should say so at once"
 )]
 
@@ -10,16 +11,26 @@ pub mod program;
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
-use axum::{Json, Router, extract::State, routing::post};
+use axum::{
+    Json, Router,
+    body::{Body, Bytes},
+    extract::State,
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::post,
+};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 use tokio::net::TcpListener;
 
-use crate::FetchedAccount;
+use crate::{FetchedAccount, token::TokenAccount};
 
 /// What the node does with a transaction that is sent to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +45,22 @@ pub enum OnSend {
     Drop,
     /// Is refused with an error.
     Refuse,
+}
+
+/// What is wrong with the node itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Takes requests and never answers.
+    Hang,
+    /// HTTP 429 with `Retry-After` in seconds.
+    RateLimit(u64),
+    Status(u16),
+    /// HTTP 302 to this URL.
+    Redirect(String),
+    /// An answer that is no JSON.
+    Garbage,
+    /// An answer that does not end.
+    Endless,
 }
 
 /// Called with the bytes of every transaction that lands for the first time: the place to change accounts.
@@ -60,12 +87,24 @@ pub struct Script {
     pub requests: BTreeMap<String, u64>,
     /// Every other request fails while this is set.
     pub out_of_order: bool,
+    pub fault: Option<Fault>,
+    /// The methods that work; all of them if none are named.
+    pub only: Option<Vec<&'static str>>,
+    /// A node that lags: its view ends at this slot.
+    pub lags_at: Option<u64>,
 }
 
 #[derive(Clone)]
 pub struct FakeRpc {
     script: Arc<Mutex<Script>>,
     url: String,
+}
+
+/// The nodes behind one URL; requests go to them in turn.
+#[derive(Clone)]
+struct Behind {
+    scripts: Arc<Vec<Arc<Mutex<Script>>>>,
+    turn: Arc<AtomicUsize>,
 }
 
 impl FakeRpc {
@@ -84,12 +123,17 @@ impl FakeRpc {
             status_batches: Vec::new(),
             requests: BTreeMap::new(),
             out_of_order: false,
+            fault: None,
+            only: None,
+            lags_at: None,
         }));
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let url = format!("http://{}", listener.local_addr().expect("bound"));
-        let router = Router::new().route("/", post(answer)).with_state(Arc::clone(&script));
-        tokio::spawn(async move { axum::serve(listener, router).await });
+        let url = serve(vec![Arc::clone(&script)]).await;
         Self { script, url }
+    }
+
+    /// The URL of a balancer in front of these nodes, which gets them asked in turn.
+    pub async fn balance(nodes: &[&Self]) -> String {
+        serve(nodes.iter().map(|node| Arc::clone(&node.script)).collect()).await
     }
 
     pub fn url(&self) -> &str {
@@ -101,25 +145,68 @@ impl FakeRpc {
     }
 }
 
-async fn answer(State(script): State<Arc<Mutex<Script>>>, Json(request): Json<Value>) -> Json<Value> {
+async fn serve(scripts: Vec<Arc<Mutex<Script>>>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("bound"));
+    let behind = Behind { scripts: Arc::new(scripts), turn: Arc::default() };
+    let router = Router::new().route("/", post(answer)).with_state(behind);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+async fn answer(State(behind): State<Behind>, Json(request): Json<Value>) -> Response {
+    let turn = behind.turn.fetch_add(1, Ordering::Relaxed);
+    let script = &behind.scripts[turn % behind.scripts.len()];
     let method = request["method"].as_str().unwrap_or_default().to_owned();
-    let result = script.lock().expect("no test panicked holding it").handle(&method, &request["params"]);
     let id = request["id"].clone();
-    Json(match result {
-        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-        Err(message) => json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": message}}),
-    })
+    let (fault, result) = {
+        let mut script = script.lock().expect("no test panicked holding it");
+        let asked = script.requests.entry(method.clone()).or_default();
+        *asked = asked.saturating_add(1);
+        match script.fault.clone() {
+            Some(fault) => (Some(fault), Err(String::new())),
+            None => (None, script.handle(&method, &request["params"])),
+        }
+    };
+    match (fault, result) {
+        (Some(fault), _) => broken(fault).await,
+        (None, Ok(result)) => Json(json!({"jsonrpc": "2.0", "id": id, "result": result})).into_response(),
+        (None, Err(message)) => {
+            Json(json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": message}})).into_response()
+        }
+    }
+}
+
+async fn broken(fault: Fault) -> Response {
+    match fault {
+        Fault::Hang => std::future::pending().await,
+        Fault::RateLimit(seconds) => {
+            (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds.to_string())]).into_response()
+        }
+        Fault::Status(status) => StatusCode::from_u16(status).expect("a status").into_response(),
+        Fault::Redirect(url) => (StatusCode::FOUND, [(header::LOCATION, url)]).into_response(),
+        Fault::Garbage => "<html>It works!</html>".into_response(),
+        Fault::Endless => {
+            let chunk = || Ok::<_, std::io::Error>(Bytes::from_static(&[b' '; 16 * 1024]));
+            Body::from_stream(futures::stream::repeat_with(chunk)).into_response()
+        }
+    }
 }
 
 impl Script {
+    /// Requests of all methods.
+    pub fn asked(&self) -> u64 {
+        self.requests.values().sum()
+    }
+
     fn handle(&mut self, method: &str, params: &Value) -> Result<Value, String> {
-        let asked = self.requests.entry(method.to_owned()).or_default();
-        *asked = asked.saturating_add(1);
-        if self.out_of_order {
+        let works = self.only.as_ref().is_none_or(|only| only.contains(&method));
+        if self.out_of_order || !works {
             return Err("out of order".to_owned());
         }
         self.slot = self.slot.saturating_add(1);
-        let with_context = |value: Value| json!({"context": {"slot": self.slot}, "value": value});
+        let slot = self.lags_at.unwrap_or(self.slot);
+        let with_context = |value: Value| json!({"context": {"slot": slot}, "value": value});
         match method {
             "getLatestBlockhash" => {
                 let hash = Pubkey::new_unique().to_string();
@@ -137,7 +224,21 @@ impl Script {
                 Ok(with_context(json!(accounts)))
             }
             "getBlockHeight" => Ok(json!(self.finalized_height)),
-            "getSlot" => Ok(json!(self.slot)),
+            "getSlot" => Ok(json!(slot)),
+            "getEpochInfo" => Ok(json!({"absoluteSlot": slot, "blockHeight": self.finalized_height})),
+            "getGenesisHash" => Ok(json!("genesis")),
+            "getProgramAccounts" => {
+                let program = params[0].as_str().unwrap_or_default();
+                let owned = self.accounts.iter().filter(|(_, account)| account.owner.to_string() == program);
+                Ok(with_context(owned.map(keyed_json).collect()))
+            }
+            "getTokenAccountsByOwner" => {
+                let tokens = self.accounts.iter().filter(|(_, account)| {
+                    let token = TokenAccount::decode(account).ok();
+                    token.is_some_and(|token| Some(token.owner.to_string().as_str()) == params[0].as_str())
+                });
+                Ok(with_context(tokens.map(keyed_json).collect()))
+            }
             "getSignatureStatuses" => {
                 let signatures = params[0].as_array().cloned().unwrap_or_default();
                 let statuses: Vec<Value> =
@@ -176,6 +277,10 @@ impl Script {
         }
         Ok(json!(signature))
     }
+}
+
+fn keyed_json((address, account): (&Pubkey, &FetchedAccount)) -> Value {
+    json!({"pubkey": address.to_string(), "account": account_json(account)})
 }
 
 fn account_json(account: &FetchedAccount) -> Value {

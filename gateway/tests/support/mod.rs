@@ -130,7 +130,7 @@ impl Market {
         let endpoint = creator_service(Arc::clone(&calls)).await;
         let content = tempfile::tempdir().expect("folder");
         let config = GatewayConfig {
-            rpc_url: node.url().to_owned(),
+            rpc_urls: node.url().parse().expect("a URL"),
             addresses: instructions.addresses,
             usdc_mint: instructions.usdc_mint,
             keypair: Arc::clone(&keypair),

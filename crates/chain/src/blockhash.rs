@@ -1,0 +1,180 @@
+//! A recent blockhash for everybody: one request at a time refreshes it, nobody holds a lock while it is
+//! under way, and a refresh that stalls delays nobody while the last blockhash is young enough.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use serde::Deserialize;
+use serde_json::json;
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout, timeout_at},
+};
+
+use crate::{
+    error::NodeError,
+    nodes::{Nodes, Whom},
+    transaction::RecentBlockhash,
+    wire::WithContext,
+};
+
+/// How long a blockhash is used before a newer one is asked for: short against its life of 150 blocks,
+/// long against a burst of calls.
+const FRESH: Duration = Duration::from_millis(300);
+/// How long it is used when no newer one can be had: short against the 30 s that 150 blocks take.
+const USABLE: Duration = Duration::from_secs(5);
+/// How long a refresh is waited for while the last blockhash is still usable.
+const REFRESH_PATIENCE: Duration = Duration::from_millis(250);
+/// A refresh that takes longer no longer keeps the next caller from starting another one.
+const REFRESH_STALLS_AFTER: Duration = Duration::from_secs(2);
+/// Nodes this many slots behind the best one are asked last.
+const MAX_LAG_SLOTS: u64 = 50;
+const ANSWER_LIMIT: usize = 64 * 1024;
+
+pub(crate) struct Blockhashes {
+    nodes: Arc<Nodes>,
+    /// Bounds one refresh, and how long a caller waits for one.
+    limit: Duration,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    last: Option<Aged>,
+    refresh: Option<Refresh>,
+}
+
+#[derive(Clone, Copy)]
+struct Aged {
+    blockhash: RecentBlockhash,
+    /// When it was asked for, which is before the node answered with it.
+    since: Instant,
+}
+
+/// A request under way, in a task of its own: the caller that started it may leave.
+#[derive(Clone)]
+struct Refresh {
+    since: Instant,
+    outcome: watch::Receiver<Option<Result<RecentBlockhash, NodeError>>>,
+}
+
+impl Blockhashes {
+    pub(crate) fn new(nodes: Arc<Nodes>, limit: Duration) -> Self {
+        Self { nodes, limit, state: Arc::default() }
+    }
+
+    pub(crate) async fn recent(&self) -> Result<RecentBlockhash, NodeError> {
+        let (fresh, usable) = {
+            let state = lock(&self.state);
+            (state.younger_than(FRESH), state.younger_than(USABLE))
+        };
+        if let Some(fresh) = fresh {
+            return Ok(fresh);
+        }
+        let patience = if usable.is_some() { REFRESH_PATIENCE.min(self.limit) } else { self.limit };
+        let refreshed = match timeout(patience, self.refreshed()).await {
+            Ok(refreshed) => refreshed,
+            Err(_elapsed) => Err(NodeError::TimedOut),
+        };
+        // Meanwhile another refresh may have brought one.
+        refreshed.or_else(|error| lock(&self.state).younger_than(USABLE).ok_or(error))
+    }
+
+    /// The outcome of the refresh that is under way, and of the next one if that stalls.
+    async fn refreshed(&self) -> Result<RecentBlockhash, NodeError> {
+        loop {
+            let mut refresh = self.join_or_start();
+            let outcome = refresh.outcome.wait_for(Option::is_some);
+            match timeout_at(after(refresh.since, REFRESH_STALLS_AFTER), outcome).await {
+                Ok(Ok(outcome)) => return outcome.clone().unwrap_or(Err(NodeError::TimedOut)),
+                Ok(Err(_abandoned)) => return Err(NodeError::Unreachable("the request was abandoned".to_owned())),
+                Err(_stalled) => {}
+            }
+        }
+    }
+
+    fn join_or_start(&self) -> Refresh {
+        let mut state = lock(&self.state);
+        let under_way = state.refresh.as_ref().filter(|refresh| {
+            let ended = refresh.outcome.borrow().is_some() || refresh.outcome.has_changed().is_err();
+            !ended && refresh.since.elapsed() < REFRESH_STALLS_AFTER
+        });
+        if let Some(refresh) = under_way {
+            return refresh.clone();
+        }
+        let (sender, outcome) = watch::channel(None);
+        let refresh = Refresh { since: Instant::now(), outcome };
+        state.refresh = Some(refresh.clone());
+        drop(state);
+        let (nodes, state, limit) = (Arc::clone(&self.nodes), Arc::clone(&self.state), self.limit);
+        tokio::spawn(async move {
+            let since = Instant::now();
+            let result = fetch(&nodes, after(since, limit)).await;
+            if let Ok(blockhash) = result {
+                lock(&state).keep(Aged { blockhash, since });
+            }
+            sender.send_replace(Some(result));
+        });
+        refresh
+    }
+}
+
+impl State {
+    fn younger_than(&self, age: Duration) -> Option<RecentBlockhash> {
+        self.last.filter(|last| last.since.elapsed() < age).map(|last| last.blockhash)
+    }
+
+    /// A node that lags answers with an older blockhash than the one at hand, which then stays.
+    fn keep(&mut self, new: Aged) {
+        let older = self.last.is_some_and(|last| {
+            new.blockhash.last_valid_block_height < last.blockhash.last_valid_block_height
+                && last.since.elapsed() < USABLE
+        });
+        if !older {
+            self.last = Some(new);
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Latest {
+    blockhash: String,
+    last_valid_block_height: u64,
+}
+
+/// Asks every healthy node and takes the newest answer, so that a node whose clock stands still decides
+/// nothing; such a node is asked last for everything else, too.
+async fn fetch(nodes: &Nodes, deadline: Instant) -> Result<RecentBlockhash, NodeError> {
+    let request = nodes.request("getLatestBlockhash", &json!([{"commitment": "confirmed"}]), ANSWER_LIMIT);
+    let answers = nodes.ask_every::<WithContext<Latest>>(&request, deadline, Whom::Healthy).await;
+    let newest_slot = answers.iter().flatten().map(|(_, answer)| answer.context.slot).max().unwrap_or(0);
+    let (mut newest, mut error) = (None::<Latest>, NodeError::TimedOut);
+    for answer in answers {
+        match answer {
+            Ok((node, answer)) => {
+                if newest_slot.saturating_sub(answer.context.slot) > MAX_LAG_SLOTS {
+                    node.health.lags(std::time::Instant::now());
+                }
+                let height = |value: &Latest| value.last_valid_block_height;
+                if newest.as_ref().is_none_or(|newest| height(newest) < height(&answer.value)) {
+                    newest = Some(answer.value);
+                }
+            }
+            Err(failure) => error = failure,
+        }
+    }
+    let newest = newest.ok_or(error)?;
+    let hash = newest.blockhash.parse().map_err(|_| NodeError::Garbage("a blockhash"))?;
+    Ok(RecentBlockhash { hash, last_valid_block_height: newest.last_valid_block_height })
+}
+
+fn after(start: Instant, pause: Duration) -> Instant {
+    start.checked_add(pause).unwrap_or(start)
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}

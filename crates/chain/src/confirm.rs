@@ -1,0 +1,214 @@
+//! The shared poller: one `getSignatureStatuses` for up to 256 transactions in flight, as often as the
+//! youngest of them deserves. A request that stalls ends on its own, so that transactions that are sent
+//! meanwhile do not wait for it.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use futures::future::join_all;
+use solana_commitment_config::CommitmentConfig;
+use solana_signature::Signature;
+use solana_transaction_status_client_types::TransactionStatus;
+use tokio::{
+    sync::{Notify, watch},
+    task::JoinHandle,
+};
+
+use crate::{
+    error::NodeError,
+    nodes::Nodes,
+    send::Outcome,
+    statuses::{self, MAX_SIGNATURES_PER_READ},
+};
+
+/// The poller waits this part of a transaction's age between two looks, within these bounds: a local
+/// network confirms within milliseconds, a public one within half a second.
+const POLL_FRACTION: f32 = 0.125;
+const MIN_POLL: Duration = Duration::from_millis(2);
+const MAX_POLL: Duration = Duration::from_millis(250);
+/// A transaction that is not confirmed by then is asked of every node: the one that was asked may lag.
+const ASK_EVERY_NODE_AFTER: Duration = Duration::from_secs(1);
+/// One look. After a failure the next one may take longer, up to the limit of every request.
+const LOOK_LIMIT: Duration = Duration::from_secs(2);
+
+/// The outcome that a status stands for, once it is confirmed.
+pub(crate) fn outcome_of(status: &TransactionStatus) -> Option<Outcome> {
+    status
+        .satisfies_commitment(CommitmentConfig::confirmed())
+        .then(|| Outcome::Confirmed { slot: status.slot, error: status.err.clone() })
+}
+
+/// The poller's task lives as long as this value.
+pub(crate) struct Confirmer {
+    board: Arc<Board>,
+    nodes: Arc<Nodes>,
+    limit: Duration,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Default)]
+struct Board {
+    in_flight: Mutex<HashMap<Signature, Flight>>,
+    arrived: Notify,
+}
+
+struct Flight {
+    since: Instant,
+    watchers: usize,
+    outcome: watch::Sender<Option<Outcome>>,
+}
+
+/// A place on the board; leaving it stops the polling for this signature.
+pub(crate) struct Watched {
+    board: Arc<Board>,
+    signature: Signature,
+    outcome: watch::Receiver<Option<Outcome>>,
+}
+
+impl Confirmer {
+    /// `limit` bounds one request.
+    pub(crate) fn new(nodes: Arc<Nodes>, limit: Duration) -> Self {
+        Self { board: Arc::default(), nodes, limit, task: Mutex::new(None) }
+    }
+
+    pub(crate) fn watch(&self, signature: Signature) -> Watched {
+        self.ensure_running();
+        let mut in_flight = lock(&self.board.in_flight);
+        let flight = in_flight.entry(signature).or_insert_with(|| Flight {
+            since: Instant::now(),
+            watchers: 0,
+            outcome: watch::Sender::new(None),
+        });
+        flight.watchers = flight.watchers.saturating_add(1);
+        // A second watcher of an old transaction deserves a prompt answer as much as the first.
+        flight.since = Instant::now();
+        let outcome = flight.outcome.subscribe();
+        drop(in_flight);
+        self.board.arrived.notify_one();
+        Watched { board: Arc::clone(&self.board), signature, outcome }
+    }
+
+    /// The task starts with the first transaction, and again should its runtime have ended.
+    fn ensure_running(&self) {
+        let mut task = lock(&self.task);
+        if task.as_ref().is_none_or(JoinHandle::is_finished) {
+            *task = Some(tokio::spawn(poll(Arc::clone(&self.board), Arc::clone(&self.nodes), self.limit)));
+        }
+    }
+}
+
+impl Drop for Confirmer {
+    fn drop(&mut self) {
+        if let Some(task) = lock(&self.task).take() {
+            task.abort();
+        }
+    }
+}
+
+impl Watched {
+    pub(crate) async fn outcome(&mut self) -> Outcome {
+        match self.outcome.wait_for(Option::is_some).await {
+            Ok(outcome) => outcome.clone().unwrap_or(Outcome::Unknown),
+            Err(_) => Outcome::Unknown,
+        }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let mut in_flight = lock(&self.board.in_flight);
+        // The place may be another's by now: a settled flight leaves the board at once.
+        let own = |flight: &&mut Flight| flight.outcome.subscribe().same_channel(&self.outcome);
+        if let Some(flight) = in_flight.get_mut(&self.signature).filter(own) {
+            flight.watchers = flight.watchers.saturating_sub(1);
+            if flight.watchers == 0 {
+                in_flight.remove(&self.signature);
+            }
+        }
+    }
+}
+
+/// What to ask about: young transactions of the best node, older ones of every node.
+#[derive(Default)]
+struct Plan {
+    young: Vec<Signature>,
+    old: Vec<Signature>,
+}
+
+impl Board {
+    /// How long to wait before the next look; none if nobody waits.
+    fn pause(&self) -> Option<Duration> {
+        let youngest = lock(&self.in_flight).values().map(|flight| flight.since.elapsed()).min()?;
+        Some(youngest.mul_f32(POLL_FRACTION).clamp(MIN_POLL, MAX_POLL))
+    }
+
+    fn plan(&self) -> Plan {
+        let mut plan = Plan::default();
+        for (signature, flight) in lock(&self.in_flight).iter() {
+            let group = if flight.since.elapsed() < ASK_EVERY_NODE_AFTER { &mut plan.young } else { &mut plan.old };
+            group.push(*signature);
+        }
+        plan
+    }
+
+    fn settle(&self, signature: &Signature, outcome: Outcome) {
+        if let Some(flight) = lock(&self.in_flight).remove(signature) {
+            flight.outcome.send_replace(Some(outcome));
+        }
+    }
+}
+
+async fn poll(board: Arc<Board>, nodes: Arc<Nodes>, longest: Duration) {
+    let shortest = LOOK_LIMIT.min(longest);
+    let mut limit = shortest;
+    loop {
+        let Some(pause) = board.pause() else {
+            board.arrived.notified().await;
+            continue;
+        };
+        // A new transaction shortens the pause that older ones have grown.
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = board.arrived.notified() => tokio::time::sleep(MIN_POLL).await,
+        }
+        match look(&board, &nodes, limit).await {
+            Ok(()) => limit = shortest,
+            Err(error) => {
+                tracing::debug!(%error, "signature statuses cannot be read");
+                limit = limit.saturating_mul(2).min(longest);
+                tokio::time::sleep(MAX_POLL).await;
+            }
+        }
+    }
+}
+
+/// One look at everything in flight. The first error, if there is one.
+async fn look(board: &Board, nodes: &Nodes, limit: Duration) -> Result<(), NodeError> {
+    let plan = board.plan();
+    let now = tokio::time::Instant::now();
+    let deadline = now.checked_add(limit).unwrap_or(now);
+    let young = plan.young.chunks(MAX_SIGNATURES_PER_READ).map(|batch| (batch, false));
+    let old = plan.old.chunks(MAX_SIGNATURES_PER_READ).map(|batch| (batch, true));
+    let looks = young.chain(old).map(async |(batch, every)| {
+        let statuses = if every {
+            statuses::of_several(nodes, batch, false, deadline).await
+        } else {
+            statuses::of_one(nodes, batch, deadline).await
+        };
+        for (signature, status) in batch.iter().zip(statuses?) {
+            if let Some(outcome) = status.as_ref().and_then(outcome_of) {
+                board.settle(signature, outcome);
+            }
+        }
+        Ok(())
+    });
+    join_all(looks).await.into_iter().collect()
+}
+
+/// A poisoned lock guards nothing that a panic could have left half done.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

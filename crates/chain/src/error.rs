@@ -1,0 +1,88 @@
+//! What can go wrong between a service and its RPC nodes. No message names a whole URL: providers put
+//! their customers' keys into it.
+
+use std::time::Duration;
+
+use solana_rpc_client_api::{
+    client_error::{self, ErrorKind},
+    request::{RpcError, RpcResponseErrorData},
+};
+
+/// Why one node, or all of them, did not answer a request as asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NodeError {
+    #[error("the node cannot be reached: {0}")]
+    Unreachable(String),
+    #[error("the node did not answer in time")]
+    TimedOut,
+    #[error("the node answered with HTTP status {0}")]
+    Status(u16),
+    /// HTTP 429, or 503 with `Retry-After`.
+    #[error("the node takes no more requests for {} ms", retry_after.as_millis())]
+    RateLimited { retry_after: Duration },
+    #[error("the node's answer is longer than {limit} bytes")]
+    TooLarge { limit: usize },
+    #[error("the node's answer is not {0}")]
+    Garbage(&'static str),
+    /// An error of JSON-RPC.
+    #[error("the node refused: {message} ({code})")]
+    Refused { code: i64, message: String },
+    /// The node has not seen the slot that the answer had to include.
+    #[error("the node has not reached slot {wanted}")]
+    Behind { wanted: u64 },
+    /// Every node failed a moment ago, so none was asked.
+    #[error("no node is asked for another {} ms, since all of them failed", retry_after.as_millis())]
+    Resting { retry_after: Duration },
+    #[error("the RPC nodes are not configured: {0}")]
+    Misconfigured(String),
+}
+
+impl NodeError {
+    /// When it makes sense to ask again, if that is known.
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::RateLimited { retry_after } | Self::Resting { retry_after } => Some(*retry_after),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ChainError {
+    /// The nodes could not be reached, or refused. Says nothing about a transaction that was sent.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// The same of a request made through [`crate::ChainClient::rpc`].
+    #[error("the RPC node did not answer as asked: {0}")]
+    Rpc(#[from] Box<client_error::Error>),
+    #[error("the RPC node answered with something else than {0}")]
+    Malformed(&'static str),
+}
+
+impl ChainError {
+    /// When it makes sense to ask again, if that is known.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Node(error) => error.retry_after(),
+            Self::Rpc(_) | Self::Malformed(_) => None,
+        }
+    }
+}
+
+impl From<client_error::Error> for ChainError {
+    fn from(error: client_error::Error) -> Self {
+        Self::Rpc(Box::new(error))
+    }
+}
+
+impl From<NodeError> for client_error::Error {
+    fn from(error: NodeError) -> Self {
+        let kind = match error {
+            NodeError::Refused { code, message } => {
+                ErrorKind::RpcError(RpcError::RpcResponseError { code, message, data: RpcResponseErrorData::Empty })
+            }
+            other => ErrorKind::RpcError(RpcError::RpcRequestError(other.to_string())),
+        };
+        kind.into()
+    }
+}

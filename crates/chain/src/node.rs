@@ -1,0 +1,270 @@
+//! One RPC node over HTTP: JSON-RPC 2.0, answers of a bounded size, nothing repeated and nothing waited
+//! out in here. The deadline of a request is the caller's: whoever drops the future ends the request.
+
+use std::time::{Duration, Instant};
+
+use reqwest::{
+    Client, StatusCode, Url,
+    header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER},
+    redirect,
+};
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use crate::{error::NodeError, health::Health, urls};
+
+/// A connection that takes longer is not waited for.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Idle connections are kept for the next request this long.
+const KEEP_IDLE: Duration = Duration::from_secs(30);
+/// What a node may ask for with `Retry-After`, and what is assumed where it does not say.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
+const DEFAULT_RETRY_AFTER: Duration = Duration::from_millis(500);
+/// Answers longer than this are parsed away from the threads that serve requests.
+const PARSED_IN_PLACE: usize = 128 * 1024;
+/// Longest part of a node's error message that is kept.
+const MAX_MESSAGE_CHARS: usize = 300;
+
+/// JSON-RPC errors that speak of the node and not of the request: it is behind, or has no such history.
+const NODE_UNHEALTHY: i64 = -32_005;
+const MIN_CONTEXT_SLOT_NOT_REACHED: i64 = -32_016;
+
+/// One request, ready to be sent to any node.
+#[derive(Debug)]
+pub(crate) struct Request {
+    id: u64,
+    body: String,
+    /// Most bytes that an answer may have.
+    answer_limit: usize,
+    /// The slot that the answer must include. 0: any.
+    pub min_slot: u64,
+}
+
+impl Request {
+    pub(crate) fn new(id: u64, method: &str, params: &Value, answer_limit: usize) -> Self {
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string();
+        Self { id, body, answer_limit, min_slot: 0 }
+    }
+
+    /// The same, of which only an answer from that slot or later is taken.
+    pub(crate) const fn since(mut self, min_slot: u64) -> Self {
+        self.min_slot = min_slot;
+        self
+    }
+}
+
+pub(crate) struct Node {
+    url: Url,
+    /// Host and port, for logs.
+    pub name: String,
+    http: Client,
+    pub health: Health,
+}
+
+/// The client that all nodes share. It follows no redirect, and no proxy of the environment sees a
+/// transaction before the chain does.
+pub(crate) fn http_client() -> reqwest::Result<Client> {
+    Client::builder()
+        .no_proxy()
+        .redirect(redirect::Policy::none())
+        .referer(false)
+        // One stalled connection of many is one stalled request; multiplexed, it would stall all of them.
+        .http1_only()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .pool_idle_timeout(KEEP_IDLE)
+        .tcp_keepalive(KEEP_IDLE)
+        .user_agent(concat!("crtx/", env!("CARGO_PKG_VERSION")))
+        .build()
+}
+
+impl Node {
+    pub(crate) fn new(url: &str, http: Client) -> Result<Self, NodeError> {
+        let name = urls::host(url);
+        let url = Url::parse(url).map_err(|_| NodeError::Misconfigured(format!("{name} is not a URL")))?;
+        Ok(Self { url, name, http, health: Health::default() })
+    }
+
+    /// Asks once, and keeps what the answer says about the node's health. Given up after `stalls_after` or
+    /// later, the request counts as a failure of the node.
+    pub(crate) async fn ask<T: DeserializeOwned + Send + 'static>(
+        &self,
+        request: &Request,
+        stalls_after: Duration,
+    ) -> Result<T, NodeError> {
+        let mut watch = StallWatch { node: self, since: Instant::now(), stalls_after };
+        let result = match self.fetch(request).await {
+            Ok(body) => parse(body, request).await,
+            Err(error) => Err(error),
+        };
+        match &result {
+            Ok(_) => self.health.succeeded(),
+            Err(error) => {
+                tracing::debug!(node = %self.name, %error, "an RPC node failed");
+                self.health.failed(error, Instant::now());
+            }
+        }
+        watch.stalls_after = Duration::MAX;
+        result
+    }
+
+    async fn fetch(&self, request: &Request) -> Result<Vec<u8>, NodeError> {
+        let post = self.http.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
+        let mut response = post.body(request.body.clone()).send().await.map_err(unreachable)?;
+        check_status(response.status(), response.headers())?;
+        let too_large = NodeError::TooLarge { limit: request.answer_limit };
+        let announced = response.content_length().unwrap_or(0);
+        if usize::try_from(announced).map_or(true, |announced| announced > request.answer_limit) {
+            return Err(too_large);
+        }
+        let mut body = Vec::with_capacity(usize::try_from(announced).unwrap_or(0));
+        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+            if body.len().saturating_add(chunk.len()) > request.answer_limit {
+                return Err(too_large);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
+    }
+}
+
+/// Counts a request that was given up after a long wait against its node.
+struct StallWatch<'a> {
+    node: &'a Node,
+    since: Instant,
+    stalls_after: Duration,
+}
+
+impl Drop for StallWatch<'_> {
+    fn drop(&mut self) {
+        if self.since.elapsed() >= self.stalls_after {
+            tracing::debug!(node = %self.node.name, "an RPC node stalls");
+            self.node.health.failed(&NodeError::TimedOut, Instant::now());
+        }
+    }
+}
+
+fn unreachable(error: reqwest::Error) -> NodeError {
+    if error.is_timeout() {
+        return NodeError::TimedOut;
+    }
+    // reqwest names the URL first and the cause last.
+    let error = error.without_url();
+    let mut cause: &dyn std::error::Error = &error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    NodeError::Unreachable(cause.to_string())
+}
+
+fn check_status(status: StatusCode, headers: &HeaderMap) -> Result<(), NodeError> {
+    if status.is_success() {
+        return Ok(());
+    }
+    let asked = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(|text| text.parse().ok());
+    let asked = asked.map(|seconds| Duration::from_secs(seconds).min(LONGEST_RETRY_AFTER));
+    match (status, asked) {
+        (StatusCode::TOO_MANY_REQUESTS, asked) => {
+            Err(NodeError::RateLimited { retry_after: asked.unwrap_or(DEFAULT_RETRY_AFTER) })
+        }
+        (StatusCode::SERVICE_UNAVAILABLE, Some(retry_after)) => Err(NodeError::RateLimited { retry_after }),
+        (status, _) => Err(NodeError::Status(status.as_u16())),
+    }
+}
+
+async fn parse<T: DeserializeOwned + Send + 'static>(body: Vec<u8>, request: &Request) -> Result<T, NodeError> {
+    let (id, min_slot) = (request.id, request.min_slot);
+    if body.len() <= PARSED_IN_PLACE {
+        return parse_now(&body, id, min_slot);
+    }
+    let parsed = tokio::task::spawn_blocking(move || parse_now(&body, id, min_slot)).await;
+    parsed.unwrap_or(Err(NodeError::Garbage("parsed before the service stops")))
+}
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
+struct Answer<T> {
+    id: Option<Value>,
+    #[serde(default, deserialize_with = "present")]
+    result: Option<T>,
+    error: Option<Refusal>,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    #[serde(default)]
+    code: i64,
+    #[serde(default)]
+    message: String,
+}
+
+/// Tells `"result": null`, which is an answer, from no result.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+fn parse_now<T: DeserializeOwned>(body: &[u8], id: u64, min_slot: u64) -> Result<T, NodeError> {
+    let answer: Answer<T> =
+        serde_json::from_slice(body).map_err(|_| NodeError::Garbage("the JSON that was asked for"))?;
+    if let Some(refusal) = answer.error {
+        return Err(refused(refusal, min_slot));
+    }
+    if answer.id.and_then(|id| id.as_u64()) != Some(id) {
+        return Err(NodeError::Garbage("that of this request"));
+    }
+    answer.result.ok_or(NodeError::Garbage("a JSON-RPC answer"))
+}
+
+fn refused(refusal: Refusal, min_slot: u64) -> NodeError {
+    match refusal.code {
+        NODE_UNHEALTHY | MIN_CONTEXT_SLOT_NOT_REACHED => NodeError::Behind { wanted: min_slot },
+        code => NodeError::Refused { code, message: refusal.message.chars().take(MAX_MESSAGE_CHARS).collect() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Option<u64>, NodeError> {
+        parse_now(text.as_bytes(), 7, 0)
+    }
+
+    #[test]
+    fn null_is_a_result_and_no_result_is_not() {
+        assert_eq!(parsed(r#"{"jsonrpc":"2.0","id":7,"result":null}"#), Ok(None));
+        assert_eq!(parsed(r#"{"jsonrpc":"2.0","id":7,"result":5}"#), Ok(Some(5)));
+        assert!(matches!(parsed(r#"{"jsonrpc":"2.0","id":7}"#), Err(NodeError::Garbage(_))));
+    }
+
+    #[test]
+    fn the_answer_to_another_request_is_not_taken() {
+        assert!(matches!(parsed(r#"{"jsonrpc":"2.0","id":8,"result":5}"#), Err(NodeError::Garbage(_))));
+        assert!(matches!(parsed(r#"{"jsonrpc":"2.0","result":5}"#), Err(NodeError::Garbage(_))));
+    }
+
+    #[test]
+    fn a_node_that_is_behind_is_told_from_one_that_refuses() {
+        let behind = r#"{"id":7,"error":{"code":-32016,"message":"Minimum context slot has not been reached"}}"#;
+        assert_eq!(parsed(behind), Err(NodeError::Behind { wanted: 0 }));
+        let refused = r#"{"id":7,"error":{"code":-32602,"message":"Invalid params"}}"#;
+        assert!(matches!(parsed(refused), Err(NodeError::Refused { code: -32_602, .. })));
+    }
+
+    #[test]
+    fn an_error_body_without_an_id_or_a_code_is_still_a_refusal() {
+        assert!(matches!(parsed(r#"{"error":{"message":"no"},"id":null}"#), Err(NodeError::Refused { .. })));
+    }
+
+    #[test]
+    fn retry_after_is_bounded_and_only_needed_for_503() {
+        let mut headers = HeaderMap::new();
+        let seconds = |error: Result<(), NodeError>| error.expect_err("an error").retry_after();
+        assert_eq!(seconds(check_status(StatusCode::TOO_MANY_REQUESTS, &headers)), Some(DEFAULT_RETRY_AFTER));
+        assert_eq!(check_status(StatusCode::SERVICE_UNAVAILABLE, &headers), Err(NodeError::Status(503)));
+        headers.insert(RETRY_AFTER, "20".parse().expect("a value"));
+        assert_eq!(seconds(check_status(StatusCode::SERVICE_UNAVAILABLE, &headers)), Some(Duration::from_secs(20)));
+        headers.insert(RETRY_AFTER, "99999999".parse().expect("a value"));
+        assert_eq!(seconds(check_status(StatusCode::TOO_MANY_REQUESTS, &headers)), Some(LONGEST_RETRY_AFTER));
+        assert_eq!(check_status(StatusCode::FOUND, &headers), Err(NodeError::Status(302)));
+    }
+}

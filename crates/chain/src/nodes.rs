@@ -1,0 +1,278 @@
+//! Several RPC nodes as one: a request goes to the best of them, to the next one when that fails or
+//! stalls, and ends at one deadline whatever the nodes do.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use futures::{
+    StreamExt,
+    future::{BoxFuture, FutureExt},
+    stream::FuturesUnordered,
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
+
+use crate::{
+    error::NodeError,
+    health::Standing,
+    node::{self, Node, Request},
+    urls::RpcUrls,
+};
+
+/// A node that takes longer is taken as stalled while there is another one to ask.
+const STALLS_AFTER: Duration = Duration::from_millis(400);
+/// Where one node is all there is, a second connection to it is tried after this part of the time and not
+/// earlier than this: a stalled connection is likelier than a node that answers nobody.
+const SECOND_TRY: f32 = 0.25;
+const SECOND_TRY_AFTER: Duration = Duration::from_secs(1);
+/// Once one node has answered, the others get this long to add to it.
+const GRACE: Duration = Duration::from_millis(500);
+/// A node that has rested is tested with one small request.
+const TEST_LIMIT: Duration = Duration::from_secs(2);
+/// Longest wait that is proposed to a caller when every node rests.
+const LONGEST_HINT: Duration = Duration::from_secs(60);
+const SMALL_ANSWER: usize = 64 * 1024;
+
+/// What a request may be answered with.
+pub(crate) trait Parsed: DeserializeOwned + Send + 'static {}
+impl<T: DeserializeOwned + Send + 'static> Parsed for T {}
+
+pub(crate) struct Nodes {
+    nodes: Vec<Arc<Node>>,
+    misconfigured: Option<NodeError>,
+    next_id: AtomicU64,
+}
+
+impl Nodes {
+    /// A list that cannot be used is reported by every request: nothing is asked before the first one.
+    pub(crate) fn new(urls: Result<RpcUrls, String>) -> Self {
+        let nodes = urls.map_err(NodeError::Misconfigured).and_then(|urls| build(&urls));
+        let misconfigured = nodes.as_ref().err().cloned();
+        Self { nodes: nodes.unwrap_or_default(), misconfigured, next_id: AtomicU64::new(1) }
+    }
+
+    /// Hosts of the nodes, which may be shown.
+    pub(crate) fn names(&self) -> String {
+        self.nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>().join(",")
+    }
+
+    pub(crate) fn request(&self, method: &str, params: &Value, answer_limit: usize) -> Request {
+        Request::new(self.next_id.fetch_add(1, Ordering::Relaxed), method, params, answer_limit)
+    }
+
+    /// Asks the best node; the next one as well once it fails or stalls. The first answer that `check`
+    /// accepts counts.
+    pub(crate) async fn ask<T: Parsed>(
+        &self,
+        request: &Request,
+        deadline: Instant,
+        check: impl Fn(&T) -> Result<(), NodeError>,
+    ) -> Result<T, NodeError> {
+        let race = Race::new(self.candidates()?, request, deadline);
+        timeout_at(deadline, race.run(check)).await.unwrap_or(Err(NodeError::TimedOut))
+    }
+
+    /// Asks one node after the other, each for its share of the time: for answers that take long to make
+    /// and to send, so that two at once would cost more than they save.
+    pub(crate) async fn ask_in_turn<T: Parsed>(&self, request: &Request, deadline: Instant) -> Result<T, NodeError> {
+        let mut last_error = NodeError::TimedOut;
+        let mut waiting = VecDeque::from(self.candidates()?);
+        while let Some(node) = waiting.pop_front() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let shares = u32::try_from(waiting.len()).unwrap_or(u32::MAX).saturating_add(1);
+            let share = left.checked_div(shares).unwrap_or(left);
+            let asked = node.ask(request, share.mul_f32(0.5));
+            match tokio::time::timeout(share, asked).await {
+                Ok(Ok(value)) => return Ok(value),
+                Ok(Err(error)) => last_error = error,
+                Err(_) => last_error = NodeError::TimedOut,
+            }
+        }
+        Err(last_error)
+    }
+
+    /// Asks several nodes at once. What comes back has at least one entry.
+    pub(crate) async fn ask_every<T: Parsed>(
+        &self,
+        request: &Request,
+        deadline: Instant,
+        whom: Whom,
+    ) -> Vec<Result<(Arc<Node>, T), NodeError>> {
+        let nodes = match whom {
+            Whom::Healthy => self.candidates(),
+            Whom::Everybody => self.misconfigured.clone().map_or_else(|| Ok(self.nodes.clone()), Err),
+        };
+        let mut running: FuturesUnordered<_> = match nodes {
+            Ok(nodes) => nodes.into_iter().map(|node| asked(node, request, STALLS_AFTER)).collect(),
+            Err(error) => return vec![Err(error)],
+        };
+        let (mut answers, mut until) = (Vec::new(), deadline);
+        while let Ok(Some((node, result))) = timeout_at(until, running.next()).await {
+            if result.is_ok() && whom == Whom::Healthy {
+                until = soon(deadline, GRACE);
+            }
+            note(&node, &result);
+            answers.push(result.map(|value| (node, value)));
+        }
+        if answers.is_empty() {
+            answers.push(Err(NodeError::TimedOut));
+        }
+        answers
+    }
+
+    /// Hands a request to every healthy node, and ends with the first that takes it. The others get it all
+    /// the same, even if the caller has left.
+    pub(crate) async fn send_everywhere(&self, request: Request, deadline: Instant) -> Result<Value, NodeError> {
+        let request = Arc::new(request);
+        let mut handed: FuturesUnordered<_> = self
+            .candidates()?
+            .into_iter()
+            .map(|node| {
+                let request = Arc::clone(&request);
+                let sent = async move { node.ask::<Value>(&request, SECOND_TRY_AFTER).await };
+                tokio::spawn(async move { timeout_at(deadline, sent).await.unwrap_or(Err(NodeError::TimedOut)) })
+            })
+            .collect();
+        let mut last_error = NodeError::TimedOut;
+        while let Some(ended) = handed.next().await {
+            match ended.unwrap_or(Err(NodeError::TimedOut)) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => last_error = error,
+            }
+        }
+        Err(last_error)
+    }
+
+    /// The nodes to ask, best first. Nodes that have rested are tested on the way.
+    fn candidates(&self) -> Result<Vec<Arc<Node>>, NodeError> {
+        if let Some(error) = &self.misconfigured {
+            return Err(error.clone());
+        }
+        let now = std::time::Instant::now();
+        let (mut ready, mut due, mut shortest_rest) = (Vec::new(), Vec::new(), Duration::MAX);
+        for node in &self.nodes {
+            match node.health.standing(now) {
+                Standing::Ready => ready.push(Arc::clone(node)),
+                Standing::Due if node.health.begin_test(now) => due.push(Arc::clone(node)),
+                Standing::Due => {}
+                Standing::Resting(rest) => shortest_rest = shortest_rest.min(rest),
+            }
+        }
+        if ready.is_empty() {
+            let retry_after = shortest_rest.min(LONGEST_HINT);
+            return if due.is_empty() { Err(NodeError::Resting { retry_after }) } else { Ok(due) };
+        }
+        due.into_iter().for_each(|node| self.test(node));
+        ready.sort_by_key(|node| node.health.rank(now));
+        Ok(ready)
+    }
+
+    fn test(&self, node: Arc<Node>) {
+        let request = self.request("getSlot", &json!([]), SMALL_ANSWER);
+        tokio::spawn(async move {
+            let tested = node.ask::<u64>(&request, STALLS_AFTER);
+            if let Ok(Ok(slot)) = tokio::time::timeout(TEST_LIMIT, tested).await {
+                tracing::info!(node = %node.name, slot, "an RPC node answers again");
+            }
+        });
+    }
+}
+
+fn build(urls: &RpcUrls) -> Result<Vec<Arc<Node>>, NodeError> {
+    let http = node::http_client().map_err(|error| NodeError::Misconfigured(error.to_string()))?;
+    urls.iter().map(|url| Node::new(url, http.clone()).map(Arc::new)).collect()
+}
+
+/// Which nodes [`Nodes::ask_every`] asks, and waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whom {
+    /// Those that do not rest. Once one has answered, the others have a short time left.
+    Healthy,
+    /// All of them, until the deadline.
+    Everybody,
+}
+
+type Asked<'a, T> = BoxFuture<'a, (Arc<Node>, Result<T, NodeError>)>;
+
+fn asked<T: Parsed>(node: Arc<Node>, request: &Request, stalls_after: Duration) -> Asked<'_, T> {
+    async move {
+        let result = node.ask(request, stalls_after).await;
+        (node, result)
+    }
+    .boxed()
+}
+
+/// A node whose answer does not reach the slot that is asked for is asked last for a while.
+fn note<T>(node: &Node, result: &Result<T, NodeError>) {
+    if let Err(error @ NodeError::Behind { .. }) = result {
+        node.health.failed(error, std::time::Instant::now());
+    }
+}
+
+fn soon(deadline: Instant, pause: Duration) -> Instant {
+    Instant::now().checked_add(pause).map_or(deadline, |soon| soon.min(deadline))
+}
+
+/// One request under way at one node or several.
+struct Race<'a, T> {
+    request: &'a Request,
+    waiting: VecDeque<Arc<Node>>,
+    running: FuturesUnordered<Asked<'a, T>>,
+    stalls_after: Duration,
+    /// One node is all there is; it waits a second time in `waiting`.
+    alone: bool,
+}
+
+impl<'a, T: Parsed> Race<'a, T> {
+    fn new(nodes: Vec<Arc<Node>>, request: &'a Request, deadline: Instant) -> Self {
+        let mut waiting = VecDeque::from(nodes);
+        let alone = waiting.len() == 1;
+        waiting.extend(waiting.front().filter(|_| alone).cloned());
+        let left = deadline.saturating_duration_since(Instant::now());
+        let stalls_after = if alone { left.mul_f32(SECOND_TRY).max(SECOND_TRY_AFTER) } else { STALLS_AFTER };
+        Self { request, waiting, running: FuturesUnordered::new(), stalls_after, alone }
+    }
+
+    async fn run(mut self, check: impl Fn(&T) -> Result<(), NodeError>) -> Result<T, NodeError> {
+        let mut last_error = NodeError::TimedOut;
+        self.ask_next();
+        loop {
+            tokio::select! {
+                biased;
+                Some((node, result)) = self.running.next() => {
+                    let result = result.and_then(|value| check(&value).map(|()| value));
+                    note(&node, &result);
+                    match result {
+                        Ok(value) => return Ok(value),
+                        Err(error) => last_error = self.after(error),
+                    }
+                    self.ask_next();
+                }
+                () = tokio::time::sleep(self.stalls_after), if !self.waiting.is_empty() => self.ask_next(),
+                else => return Err(last_error),
+            }
+        }
+    }
+
+    fn ask_next(&mut self) {
+        if let Some(node) = self.waiting.pop_front() {
+            self.running.push(asked(node, self.request, self.stalls_after));
+        }
+    }
+
+    /// A single node is asked a second time only where the connection was lost, or stalls: asking again
+    /// does not mend what the node itself says.
+    fn after(&mut self, error: NodeError) -> NodeError {
+        if self.alone && !matches!(error, NodeError::Unreachable(_)) {
+            self.waiting.clear();
+        }
+        error
+    }
+}

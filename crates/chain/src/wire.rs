@@ -1,0 +1,82 @@
+//! Accounts in the form of JSON-RPC, read straight into bytes: a snapshot of the program may have a
+//! million of them.
+
+use std::borrow::Cow;
+
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use serde::{Deserialize, Deserializer, de::Error};
+use solana_pubkey::Pubkey;
+
+use crate::{error::NodeError, rpc::FetchedAccount};
+
+/// A value and the slot at which the node read it.
+#[derive(Deserialize)]
+pub(crate) struct WithContext<T> {
+    pub context: Context,
+    pub value: T,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Context {
+    pub slot: u64,
+}
+
+impl<T> WithContext<T> {
+    /// Nodes are asked not to answer from before that slot; a balancer in front of them may not know.
+    pub(crate) fn at_least(&self, slot: u64) -> Result<(), NodeError> {
+        if self.context.slot < slot { Err(NodeError::Behind { wanted: slot }) } else { Ok(()) }
+    }
+}
+
+/// An account whose data the node encoded in base64.
+pub(crate) struct WireAccount(pub FetchedAccount);
+
+/// The same with its address.
+#[derive(Deserialize)]
+pub(crate) struct WireKeyedAccount {
+    #[serde(deserialize_with = "address")]
+    pub pubkey: Pubkey,
+    pub account: WireAccount,
+}
+
+impl<'de> Deserialize<'de> for WireAccount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Fields<'a> {
+            #[serde(borrow)]
+            data: (Cow<'a, str>, Cow<'a, str>),
+            lamports: u64,
+            #[serde(deserialize_with = "address")]
+            owner: Pubkey,
+        }
+        let Fields { data: (data, encoding), lamports, owner } = Fields::deserialize(deserializer)?;
+        if encoding != "base64" {
+            return Err(D::Error::custom("account data is not in base64"));
+        }
+        let data = BASE64.decode(data.as_bytes()).map_err(D::Error::custom)?;
+        Ok(Self(FetchedAccount { owner, lamports, data }))
+    }
+}
+
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pubkey, D::Error> {
+    let text = Cow::<'de, str>::deserialize(deserializer)?;
+    text.parse().map_err(|_| D::Error::custom("not an address"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_in_another_encoding_is_not_read() {
+        let account = |encoding: &str| {
+            format!(
+                r#"{{"data":["AQI=","{encoding}"],"executable":false,"lamports":5,"owner":"11111111111111111111111111111111","rentEpoch":0,"space":2}}"#
+            )
+        };
+        let read: WireAccount = serde_json::from_str(&account("base64")).expect("an account");
+        assert_eq!(read.0, FetchedAccount { owner: Pubkey::default(), lamports: 5, data: vec![1, 2] });
+        assert!(serde_json::from_str::<WireAccount>(&account("base58")).is_err());
+        assert!(serde_json::from_str::<WireAccount>(&account("base64+zstd")).is_err());
+    }
+}
