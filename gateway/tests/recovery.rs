@@ -270,6 +270,14 @@ async fn creators_that_take_their_time_hold_up_no_settlement_of_others() {
     worker.stop().await;
 }
 
+/// Gives the creator a minute.
+fn patient_listing(market: &Market) {
+    let mut listing = market.listing();
+    listing.timeout_seconds = 60;
+    listing.revision += 1;
+    market.set(market.agent, &listing);
+}
+
 fn only_the_opening_lands(market: &Market) {
     only_one_more_lands(market, 0);
 }
@@ -288,8 +296,9 @@ fn only_one_more_lands(market: &Market, before: usize) {
 async fn what_a_killed_process_was_doing_is_taken_over_long_before_its_lease_ends() {
     let limits = Limits { lease: Duration::from_secs(600), ..Market::limits() };
     let market = Market::start_with(limits).await;
+    patient_listing(&market);
     let body = json!({"task": "it", "parameters": {"behaviour": "slow once"}});
-    market.execute_and_die("k", &body, Duration::from_secs(2)).await;
+    market.execute_at_work_and_die("k", &body, Duration::from_millis(700)).await;
     let id = market.id_of("k");
     assert_eq!(market.row(id).await.state, State::Running);
     assert_eq!(market.resume(id).await.state, State::Completed);
@@ -299,6 +308,7 @@ async fn what_a_killed_process_was_doing_is_taken_over_long_before_its_lease_end
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_that_loses_its_lease_stops_between_two_steps_and_leaves_no_transaction_open() {
     let market = Market::start().await;
+    patient_listing(&market);
     let pool = market.database.pool();
     let body = json!({"task": "it", "parameters": {"delay_ms": 1500}});
     let calls = (0..4).map(|number| {

@@ -289,24 +289,3 @@ impl ChainClient {
 fn keyed(accounts: Vec<WireKeyedAccount>) -> Vec<(Pubkey, FetchedAccount)> {
     accounts.into_iter().map(|WireKeyedAccount { pubkey, account: WireAccount(account) }| (pubkey, account)).collect()
 }
-
-impl ChainClient {
-    pub async fn token_accounts_by_owner(
-        &self,
-        owner: &Pubkey,
-        mint: &Pubkey,
-    ) -> Result<AtSlot<Vec<(Pubkey, crate::token::TokenAccount)>>, ChainError> {
-        let params =
-            json!([owner.to_string(), {"mint": mint.to_string()}, {"encoding": "base64", "commitment": "confirmed"}]);
-        let answer: Response<Vec<RpcKeyedAccount>> =
-            self.shared.rpc.send(RpcRequest::GetTokenAccountsByOwner, params).await?;
-        let mut held = Vec::new();
-        for keyed in answer.value {
-            let address: Pubkey = keyed.pubkey.parse().map_err(|_| ChainError::Malformed("an address"))?;
-            if let Ok(account) = crate::token::TokenAccount::decode(&fetched(&keyed.account)?) {
-                held.push((address, account));
-            }
-        }
-        Ok(AtSlot { slot: answer.context.slot, value: held })
-    }
-}

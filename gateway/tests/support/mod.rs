@@ -283,6 +283,15 @@ impl Market {
 
     /// A call through a gateway of its own that is killed after `life`, with everything it was doing.
     pub async fn execute_and_die(&self, key: &str, body: &Value, life: Duration) {
+        self.execute_in_a_short_life(key, body, life, false).await;
+    }
+
+    /// The same with a gateway that has shown the others for a while that it lives.
+    pub async fn execute_at_work_and_die(&self, key: &str, body: &Value, life: Duration) {
+        self.execute_in_a_short_life(key, body, life, true).await;
+    }
+
+    async fn execute_in_a_short_life(&self, key: &str, body: &Value, life: Duration, at_work: bool) {
         let (config, body) = (self.config.clone(), body.to_string());
         let options = (*self.database.pool().connect_options()).clone();
         let request = Request::builder()
@@ -297,6 +306,10 @@ impl Market {
         runtime.spawn(async move {
             let pool = crtx_store::PgPool::connect_with(options).await.expect("database");
             let gateway = Gateway::new(config, pool).expect("gateway");
+            if at_work {
+                tokio::spawn(crtx_gateway::run(gateway.clone(), CancellationToken::new()));
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
             let router = crtx_gateway::api::router(gateway);
             let _ = ready.send(());
             let _ = router.oneshot(request).await;
