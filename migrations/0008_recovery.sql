@@ -72,7 +72,8 @@ SELECT
     END AS result,
     CASE WHEN m.status IN (2, 5, 6) OR e.state = 'completed' THEN COALESCE(m.result_hash, e.result_hash) END
         AS result_hash,
-    CASE WHEN m.status IN (2, 5, 6) OR e.state = 'completed' THEN COALESCE(m.tokens_used, e.tokens_used) END
+    -- Who settles says what is reported: where the record speaks, it speaks alone.
+    CASE WHEN m.status IN (2, 5, 6) THEN m.tokens_used WHEN e.state = 'completed' THEN e.tokens_used END
         AS tokens_used,
     CASE WHEN m.status IN (2, 5, 6) THEN m.execution_time_ms ELSE e.execution_time_ms END AS execution_time_ms,
     CASE

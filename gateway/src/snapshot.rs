@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use agent_marketplace::state::{AgentListing, Config, ExecutionRecord};
 use crtx_protocol::usdc::UsdcBase;
-use crtx_store::executions::{Call, Charged, SettledElsewhere};
+use crtx_store::executions::{Call, Charged, Reported, SettledElsewhere};
 use solana_pubkey::Pubkey;
 use solana_sdk_ids::sysvar;
 
@@ -78,14 +78,17 @@ pub(crate) fn charged(record: &ExecutionRecord) -> Charged {
     }
 }
 
-/// What a completed record says of a result that this gateway does not have.
-pub(crate) fn settled_elsewhere(record: &ExecutionRecord) -> SettledElsewhere {
-    SettledElsewhere {
-        charged: charged(record),
-        result_hash: record.result_hash,
+/// What a completed record says of the work. Who settled it decided what it says.
+pub(crate) fn reported(record: &ExecutionRecord) -> Reported {
+    Reported {
         tokens_used: (record.tokens_reported == 1).then_some(record.tokens_used),
         execution_time_ms: record.execution_time_ms,
     }
+}
+
+/// What a completed record says of a result that this gateway does not have.
+pub(crate) fn settled_elsewhere(record: &ExecutionRecord) -> SettledElsewhere {
+    SettledElsewhere { charged: charged(record), result_hash: record.result_hash, reported: reported(record) }
 }
 
 #[cfg(test)]

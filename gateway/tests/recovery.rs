@@ -357,6 +357,30 @@ async fn an_execution_that_its_creator_settled_with_another_result_is_completed_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_result_that_its_creator_settled_itself_is_answered_with_what_the_record_says() {
+    let market = Market::start().await;
+    only_the_opening_lands(&market);
+    let body = json!({"task": "it", "parameters": {"delay_ms": 200}});
+    let answer = market.execute_once("k", &body).await;
+    assert_eq!(answer.status, 202, "{answer:?}");
+    let id = market.id_of("k");
+    let address = market.instructions.addresses.execution(&market.wallet, id.as_bytes());
+    let mut record = market.record(id).unwrap();
+    record.status = ExecutionStatus::Completed as u8;
+    record.result_hash = ResultHash::of(b"did it").0;
+    (record.execution_time_ms, record.tokens_reported) = (77, 0);
+    market.set(address, &record);
+    {
+        let mut script = market.node.script();
+        (script.on_send, script.finalized_height, script.last_valid_block_height) = (OnSend::Land, 1_000, 2_000);
+    }
+    assert_eq!(market.resume(id).await.state, State::Completed);
+    let again = market.execute_once("k", &body).await;
+    assert_eq!((again.status, &again.body["result"]), (200, &json!("did it")), "{again:?}");
+    assert_eq!((&again.body["execution_time_ms"], again.body.get("tokens_used")), (&json!(77), None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_refund_that_meets_a_settlement_follows_it() {
     let market = Market::start().await;
     only_the_opening_lands(&market);

@@ -137,13 +137,19 @@ pub struct Charged {
     pub platform_amount: UsdcBase,
 }
 
+/// What a settlement says of the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reported {
+    pub tokens_used: Option<u64>,
+    pub execution_time_ms: u64,
+}
+
 /// What the chain says of a result that somebody else settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SettledElsewhere {
     pub charged: Charged,
     pub result_hash: [u8; 32],
-    pub tokens_used: Option<u64>,
-    pub execution_time_ms: u64,
+    pub reported: Reported,
 }
 
 /// Why an execution failed, as the caller is told.
@@ -544,13 +550,15 @@ impl Executions {
         took(updated.rows_affected())
     }
 
-    /// running → result_stored. Whoever goes on from there makes sure that the content is stored, too.
+    /// running → result_stored. The commit does not wait for the disk: the settlement that follows at once is stored
+    /// durably, and the result with it. A crash in between means that the creator is asked again.
     pub async fn result_stored(&self, lease: Lease, delivered: &Delivered) -> Step {
         let tokens_used = delivered.tokens_used.map(|tokens| amount_to_db("tokens used", tokens)).transpose()?;
         let updated = sqlx::query!(
             "UPDATE executions
              SET state = 'result_stored', result = $3, result_hash = $4, result_signature = $5, tokens_used = $6,
                  execution_time_ms = $7, steps = $8, updated_at = now()
+             FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
              WHERE record = $1 AND lease_owner = $2 AND state = 'running'",
             lease.record.to_string(),
             lease.token,
@@ -566,17 +574,21 @@ impl Executions {
         took(updated.rows_affected())
     }
 
-    /// result_stored or settling → completed, and counted for the API key. From result_stored if somebody
-    /// else settled the very same result.
-    pub async fn completed(&self, lease: Lease, charged: &Charged) -> Step {
+    /// result_stored or settling → completed, and counted for the API key. From result_stored or refunding if
+    /// somebody else settled the very same result. `reported` is what the settlement says.
+    pub async fn completed(&self, lease: Lease, charged: &Charged, reported: &Reported) -> Step {
+        let tokens_used = reported.tokens_used.map(|tokens| amount_to_db("tokens used", tokens)).transpose()?;
         let counted = sqlx::query_scalar!(
             r#"WITH done AS (
                    UPDATE executions
                    SET state = 'completed', finished_at = now(), updated_at = now(), charged_amount = $3,
                        charged_creator_amount = $4, charged_platform_amount = $5,
+                       tokens_used = $6, execution_time_ms = $7,
+                       failure_reason = NULL, error_status = NULL, error_code = NULL, error_message = NULL,
                        lease_owner = NULL, lease_until = NULL, lease_process = NULL
                    FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
-                   WHERE record = $1 AND lease_owner = $2 AND state IN ('result_stored', 'settling')
+                   WHERE record = $1 AND lease_owner = $2 AND state IN ('result_stored', 'settling', 'refunding')
+                     AND result IS NOT NULL
                    RETURNING session_key),
                counted AS (
                    UPDATE api_keys
@@ -588,6 +600,8 @@ impl Executions {
             amount_to_db("amount", charged.amount.0)?,
             amount_to_db("creator amount", charged.creator_amount.0)?,
             amount_to_db("platform amount", charged.platform_amount.0)?,
+            tokens_used,
+            amount_to_db("execution time", reported.execution_time_ms)?,
         )
         .fetch_one(&self.pool)
         .await?;
@@ -597,7 +611,7 @@ impl Executions {
     /// Any unfinished state → completed: the chain says that somebody else settled the execution, with a result
     /// that is not stored here. What is stored as a result goes: it is not the one that was paid for.
     pub async fn settled_elsewhere(&self, lease: Lease, settled: &SettledElsewhere) -> Step {
-        let tokens_used = settled.tokens_used.map(|tokens| amount_to_db("tokens used", tokens)).transpose()?;
+        let tokens_used = settled.reported.tokens_used.map(|tokens| amount_to_db("tokens used", tokens)).transpose()?;
         let counted = sqlx::query_scalar!(
             r#"WITH done AS (
                    UPDATE executions
@@ -621,7 +635,7 @@ impl Executions {
             amount_to_db("platform amount", settled.charged.platform_amount.0)?,
             settled.result_hash.as_slice(),
             tokens_used,
-            amount_to_db("execution time", settled.execution_time_ms)?,
+            amount_to_db("execution time", settled.reported.execution_time_ms)?,
         )
         .fetch_one(&self.pool)
         .await?;

@@ -13,8 +13,8 @@ use std::{collections::HashSet, time::Duration};
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
     executions::{
-        Call, Charged, Delivered, Executions, ExecutionsError, Failure, Lease, Request, Reservation, Resolution,
-        SettledElsewhere, State, StoredTransaction, TransactionKind,
+        Call, Charged, Delivered, Executions, ExecutionsError, Failure, Lease, Reported, Request, Reservation,
+        Resolution, SettledElsewhere, State, StoredTransaction, TransactionKind,
     },
     processes::Presence,
     testing::TestDatabase,
@@ -68,6 +68,10 @@ fn charged() -> Charged {
     Charged { amount: UsdcBase(40_000), creator_amount: UsdcBase(39_600), platform_amount: UsdcBase(400) }
 }
 
+fn reported() -> Reported {
+    Reported { tokens_used: Some(7), execution_time_ms: 8 }
+}
+
 /// Whatever state they are in.
 async fn claim(executions: &Executions, limit: u32) -> Vec<Lease> {
     executions.claim(&State::ALL, limit).await.unwrap().into_iter().map(|claimed| claimed.lease).collect()
@@ -105,12 +109,15 @@ async fn a_paid_call_goes_through_every_state_and_keeps_its_result() {
     executions.dispatching(lease).await.unwrap();
     executions.result_stored(lease, &delivered()).await.unwrap();
     executions.settling(lease, &transaction("complete")).await.unwrap();
-    executions.completed(lease, &charged()).await.unwrap();
+    executions.completed(lease, &charged(), &reported()).await.unwrap();
     let row = executions.get(&lease.record).await.unwrap().unwrap();
     assert_eq!((row.state, row.delivered), (State::Completed, Some(delivered())));
     assert_eq!(row.charged, Some(charged()), "what the record says, not what was reserved");
     assert!(row.opened_at.is_some() && row.dispatched_at.is_some() && row.finished_at.is_some());
-    assert!(lost(executions.completed(lease, &charged()).await), "a finished execution is nobody's to change");
+    assert!(
+        lost(executions.completed(lease, &charged(), &reported()).await),
+        "a finished execution is nobody's to change"
+    );
 }
 
 #[tokio::test]
@@ -122,7 +129,7 @@ async fn no_step_follows_from_a_state_it_does_not_belong_to() {
     assert!(lost(executions.dispatching(lease).await));
     assert!(lost(executions.result_stored(lease, &delivered()).await));
     assert!(lost(executions.settling(lease, &transaction("s")).await));
-    assert!(lost(executions.completed(lease, &charged()).await));
+    assert!(lost(executions.completed(lease, &charged(), &reported()).await));
     assert!(lost(executions.refunding(lease, &failure(Some(1))).await));
     assert!(lost(executions.refund_signed(lease, &transaction("r")).await));
     assert!(lost(executions.refunded(lease).await));
@@ -258,8 +265,7 @@ async fn an_execution_that_somebody_else_settled_keeps_what_the_chain_says_and_n
     executions.opened(lease).await.unwrap();
     executions.dispatching(lease).await.unwrap();
     executions.result_stored(lease, &delivered()).await.unwrap();
-    let settled =
-        SettledElsewhere { charged: charged(), result_hash: [9; 32], tokens_used: None, execution_time_ms: 12 };
+    let settled = SettledElsewhere { charged: charged(), result_hash: [9; 32], reported: reported() };
     executions.settled_elsewhere(lease, &settled).await.unwrap();
     let row = executions.get(&lease.record).await.unwrap().unwrap();
     assert_eq!((row.state, row.delivered, row.result_hash), (State::Completed, None, Some([9; 32])));
@@ -292,7 +298,7 @@ async fn a_result_is_served_from_the_database_until_the_content_store_has_it() {
     executions.content_missing(&lease.record, true).await.unwrap();
     assert_eq!(executions.result_by_hash(&delivered().hash).await.unwrap(), None, "nobody has paid for it yet");
     executions.settling(lease, &transaction("complete")).await.unwrap();
-    executions.completed(lease, &charged()).await.unwrap();
+    executions.completed(lease, &charged(), &reported()).await.unwrap();
     let result = delivered().result.into_bytes();
     assert_eq!(executions.result_by_hash(&delivered().hash).await.unwrap(), Some(result.clone()));
     assert_eq!(executions.without_content(10).await.unwrap(), [(lease.record, result)]);

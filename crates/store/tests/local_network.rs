@@ -6,7 +6,7 @@ use std::time::Duration;
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
     executions::{
-        Call, Charged, Delivered, Executions, Failure, Lease, Request, Reservation, State, StoredTransaction,
+        Call, Charged, Delivered, Executions, Failure, Lease, Reported, Request, Reservation, State, StoredTransaction,
     },
     local_network::{Realigned, realign_executions},
     testing::{TestDatabase, fixtures::wallet},
@@ -62,7 +62,8 @@ async fn completed(executions: &Executions, seed: u8) {
     executions.settling(lease, &transaction(seed, "complete")).await.unwrap();
     let charged =
         Charged { amount: UsdcBase(50_000), creator_amount: UsdcBase(49_500), platform_amount: UsdcBase(500) };
-    executions.completed(lease, &charged).await.unwrap();
+    let reported = Reported { tokens_used: None, execution_time_ms: 8 };
+    executions.completed(lease, &charged, &reported).await.unwrap();
 }
 
 async fn failed(executions: &Executions, seed: u8) {

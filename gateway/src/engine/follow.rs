@@ -2,7 +2,7 @@
 //! and anybody may refund after the deadline. The row follows the record, whatever was under way here.
 
 use agent_marketplace::state::ExecutionStatus;
-use crtx_store::executions::State;
+use crtx_store::executions::{Reported, State};
 
 use super::{EngineError, Work, refunded_elsewhere};
 use crate::{snapshot, state::Parts};
@@ -31,11 +31,13 @@ impl Parts {
 
     /// Paid to the creator, for the result that is stored here or for another.
     async fn follow_settlement(&self, work: &mut Work) -> Result<(), EngineError> {
-        let record = work.record()?;
-        if work.delivered.as_ref().is_some_and(|delivered| delivered.hash == record.result_hash) {
+        let record = *work.record()?;
+        if let Some(delivered) = work.delivered.as_mut().filter(|delivered| delivered.hash == record.result_hash) {
+            let reported = snapshot::reported(&record);
+            (delivered.tokens_used, delivered.execution_time_ms) = (reported.tokens_used, reported.execution_time_ms);
             return self.completed(work).await;
         }
-        let settled = snapshot::settled_elsewhere(record);
+        let settled = snapshot::settled_elsewhere(&record);
         tracing::warn!(record = %work.lease.record, "settled on chain without this gateway");
         self.executions.settled_elsewhere(work.lease, &settled).await?;
         self.mirror.changed(&self.mirrored_accounts(&work.call));
@@ -49,7 +51,9 @@ impl Parts {
         if work.charged.is_none() {
             self.look(work).await?;
         }
-        self.executions.completed(work.lease, &work.charged()?).await?;
+        let delivered = work.delivered()?;
+        let reported = Reported { tokens_used: delivered.tokens_used, execution_time_ms: delivered.execution_time_ms };
+        self.executions.completed(work.lease, &work.charged()?, &reported).await?;
         self.mirror.changed(&self.mirrored_accounts(&work.call));
         work.state = State::Completed;
         Ok(())
