@@ -54,7 +54,8 @@ enum Known {
         (status = 408, description = "`execution_timeout`; refunded", body = ErrorBody),
         (status = 409, description = "`conflict`: idempotency key in use", body = ErrorBody),
         (status = 422, description = "`agent_paused`", body = ErrorBody),
-        (status = 500, description = "`execution_failed`; refunded", body = ErrorBody),
+        (status = 500, description = "`execution_failed` or `interrupted`; refunded", body = ErrorBody),
+        (status = 502, description = "`result_unavailable`: settled on chain without this service", body = ErrorBody),
         (status = 503, description = "`unavailable`: retry with the same idempotency key", body = ErrorBody),
     ),
 )]
