@@ -49,7 +49,7 @@ impl TestDatabase {
             .await
             .expect("the test role may create databases");
         connection.close().await.expect("an orderly close");
-        let pool = crate::pool_options()
+        let pool = crate::pools::options()
             .max_connections(8)
             .connect_with(server.clone().database(&name))
             .await
