@@ -27,20 +27,41 @@ enum Command {
     Openapi,
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    let cli = Cli::parse();
+fn main() -> ExitCode {
+    let command = Cli::parse().command;
     logs::start();
-    let outcome = match cli.command {
+    match command {
         #[cfg(feature = "localnet")]
-        Command::Up(arguments) => crtx_cli::localnet::up::run(arguments).await.map(|()| ExitCode::SUCCESS),
+        Command::Up(arguments) => up(arguments),
+        command => match tokio::runtime::Runtime::new() {
+            Ok(runtime) => runtime.block_on(run(command)),
+            Err(error) => failed(&error.into()),
+        },
+    }
+}
+
+/// Runs until it is stopped, and then ends in time.
+#[cfg(feature = "localnet")]
+fn up(arguments: crtx_cli::localnet::up::UpArgs) -> ExitCode {
+    use crtx_cli::localnet::up;
+    crtx_http::process::run(up::STOP_PATIENCE, |stop| async move {
+        up::run(arguments, stop).await.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
+    })
+}
+
+async fn run(command: Command) -> ExitCode {
+    let outcome = match command {
+        #[cfg(feature = "localnet")]
+        Command::Up(_) => Ok(ExitCode::FAILURE),
         Command::Verify(arguments) => crtx_cli::verify::run(arguments).await,
         Command::Execute(arguments) => crtx_cli::execute::run(arguments).await,
         #[cfg(feature = "localnet")]
         Command::Openapi => crtx_cli::localnet::openapi::print().map(|()| ExitCode::SUCCESS),
     };
-    outcome.unwrap_or_else(|error| {
-        eprintln!("crtx: {error:#}");
-        if error.is::<UsageError>() { ExitCode::from(2) } else { ExitCode::FAILURE }
-    })
+    outcome.unwrap_or_else(|error| failed(&error))
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    eprintln!("crtx: {error:#}");
+    if error.is::<UsageError>() { ExitCode::from(2) } else { ExitCode::FAILURE }
 }

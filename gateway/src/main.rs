@@ -1,13 +1,18 @@
 //! The `crtx-gateway` service: configured by flags and environment, stopped by Ctrl-C or SIGTERM.
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc};
+use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 use crtx_chain::RpcUrls;
 use crtx_gateway::{Gateway, GatewayConfig, Limits};
-use crtx_http::{Links, outbound::OutboundPolicy};
+use crtx_http::{
+    Links, ServeLimits,
+    outbound::OutboundPolicy,
+    process::{self, StopSignal},
+};
 use crtx_protocol::{address::Addresses, api_key::KeyNetwork};
+use crtx_store::pools::{self, PoolLimits};
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
 use tokio::net::TcpListener;
@@ -100,42 +105,50 @@ fn read_keypair(path: &std::path::Path) -> Result<Keypair> {
     Keypair::try_from(bytes.as_slice()).with_context(not_a_keypair)
 }
 
-#[tokio::main]
-async fn main() -> Result<()> {
+/// From the first signal to the end of the process: requests, then the calls behind them.
+const STOP_PATIENCE: Duration = Duration::from_secs(25);
+
+fn main() -> ExitCode {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let options = Options::parse();
-    let pool = crtx_store::connect(&options.database_url, options.database_connections).await?;
-    crtx_store::migrate(&pool).await?;
-    let gateway = Gateway::new(options.config()?, pool)?;
-    gateway.check().await?;
-    let listener =
-        TcpListener::bind(options.listen).await.with_context(|| format!("cannot listen on {}", options.listen))?;
+    process::run(STOP_PATIENCE, |stop| async move {
+        match run(options, stop).await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("crtx-gateway: {error:#}");
+                ExitCode::FAILURE
+            }
+        }
+    })
+}
+
+async fn run(options: Options, stop: StopSignal) -> Result<()> {
+    let (gateway, listener) = tokio::select! {
+        started = start(&options) => started?,
+        _ = stop.wait() => return Ok(()),
+    };
     tracing::info!(address = %options.listen, authority = %gateway.authority(), "ready");
 
     let shutdown = CancellationToken::new();
     let worker = tokio::spawn(crtx_gateway::run(gateway.clone(), shutdown.clone()));
     let router = crtx_gateway::api::router(gateway).merge(crtx_http::docs::router(crtx_gateway::api::openapi()));
-    axum::serve(listener, crtx_http::finish(router)).with_graceful_shutdown(stop_signal(shutdown)).await?;
+    let stopped = async {
+        stop.wait().await;
+        shutdown.cancel();
+    };
+    crtx_http::serve(listener, crtx_http::finish(router), ServeLimits::default(), stopped).await?;
     worker.await?;
     Ok(())
 }
 
-/// Ends with Ctrl-C or SIGTERM, and tells the worker.
-async fn stop_signal(shutdown: CancellationToken) {
-    let interrupt = tokio::signal::ctrl_c();
-    #[cfg(unix)]
-    {
-        let terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate());
-        match terminate {
-            Ok(mut terminate) => tokio::select! {
-                _ = interrupt => {}
-                _ = terminate.recv() => {}
-            },
-            Err(_) => drop(interrupt.await),
-        }
-    }
-    #[cfg(not(unix))]
-    drop(interrupt.await);
-    shutdown.cancel();
+/// What has to be there before anything is served.
+async fn start(options: &Options) -> Result<(Gateway, TcpListener)> {
+    let pool = pools::open(&options.database_url, PoolLimits::money(options.database_connections))?;
+    crtx_store::migrate(&pool).await?;
+    let gateway = Gateway::new(options.config()?, pool)?;
+    gateway.check().await?;
+    let listener =
+        TcpListener::bind(options.listen).await.with_context(|| format!("cannot listen on {}", options.listen))?;
+    Ok((gateway, listener))
 }

@@ -264,8 +264,36 @@ async fn parameters_are_checked_against_the_schema_and_the_path_is_named() {
     assert_eq!((answer.status, answer.code()), (400, "invalid_request"), "{answer:?}");
     assert!(answer.message().contains("parameters/behaviour"), "{answer:?}");
     let large = market.execute(&json!({"task": "x".repeat(2 << 20)})).await;
-    assert_eq!((large.status, large.code()), (400, "invalid_request"));
+    assert_eq!((large.status, large.code()), (413, "payload_too_large"));
     assert!(large.message().contains("1048576"), "{large:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_is_json_in_which_no_member_is_given_twice() {
+    let market = Market::start().await;
+    let send = async |content_type: Option<&str>, body: &str| {
+        let mut request = Request::builder().method("POST").uri(format!("/v1/agents/{}/execute", market.agent));
+        request = request.header("authorization", format!("Bearer {}", market.key.reveal()));
+        if let Some(content_type) = content_type {
+            request = request.header("content-type", content_type);
+        }
+        market.send(request.body(Body::from(body.to_owned())).unwrap()).await
+    };
+    let good = task().to_string();
+    for content_type in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""] {
+        let answer = send(Some(content_type), &good).await;
+        assert_eq!((answer.status, answer.code()), (415, "unsupported_media_type"), "{content_type}");
+    }
+    for (body, named) in [
+        (r#"{"task":"t","task":"u"}"#, "`task`"),
+        (r#"{"task":"t","parameters":{"a":{"b":[{"c":1,"\u0063":2}]}}}"#, "`parameters/a/b/0/c`"),
+    ] {
+        let answer = send(Some("application/json"), body).await;
+        assert_eq!((answer.status, answer.code()), (400, "invalid_request"), "{body}");
+        assert!(answer.message().contains(named), "{answer:?}");
+    }
+    assert!(market.node.script().sent.is_empty(), "nothing was ever sent");
+    assert_eq!(send(None, &good).await.status, 200, "without a content type it is taken for JSON");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,17 +1,22 @@
 //! The `crtx-indexer` service: mirrors a chain into PostgreSQL and serves the read API, configured by
 //! flags or environment variables.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Context;
 use clap::Parser;
 use crtx_chain::RpcUrls;
-use crtx_http::{Links, outbound::OutboundPolicy};
+use crtx_http::{
+    Links, ServeLimits,
+    outbound::OutboundPolicy,
+    process::{self, StopSignal},
+};
 use crtx_indexer::{
     ContentSources, IndexerConfig,
     api::{self, IndexerApiState},
 };
 use crtx_protocol::api_key::KeyNetwork;
+use crtx_store::{Pools, pools::PoolSizes};
 use solana_pubkey::Pubkey;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -63,29 +68,39 @@ enum Network {
     Test,
 }
 
-#[tokio::main]
-async fn main() -> anyhow::Result<()> {
+/// From the first signal to the end of the process.
+const STOP_PATIENCE: Duration = Duration::from_secs(20);
+
+fn main() -> ExitCode {
     tracing_subscriber::fmt()
         .with_env_filter(tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into()))
         .with_writer(std::io::stderr)
         .init();
     let arguments = Arguments::parse();
+    process::run(STOP_PATIENCE, |stop| async move {
+        match run(arguments, stop).await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("crtx-indexer: {error:#}");
+                ExitCode::FAILURE
+            }
+        }
+    })
+}
+
+async fn run(arguments: Arguments, stop: StopSignal) -> anyhow::Result<()> {
     let network = match arguments.network {
         Network::Live => KeyNetwork::Live,
         Network::Test => KeyNetwork::Test,
     };
     let links = Links::new(&arguments.explorer_url, &arguments.ipfs_url_base)?;
-    let pool = crtx_store::connect(&arguments.database_url, arguments.database_connections)
-        .await
-        .context("the database cannot be reached")?;
-    crtx_store::migrate(&pool).await.context("the schema cannot be brought up to date")?;
-    let listener = TcpListener::bind(arguments.listen)
-        .await
-        .with_context(|| format!("{} cannot be listened on", arguments.listen))?;
+    let (pools, listener) = tokio::select! {
+        started = start(&arguments) => started?,
+        _ = stop.wait() => return Ok(()),
+    };
     tracing::info!(address = %arguments.listen, "listening");
 
     let shutdown = CancellationToken::new();
-    tokio::spawn(stop_on_signal(shutdown.clone()));
     let config = IndexerConfig {
         resync_interval: Duration::from_secs(arguments.resync_seconds),
         audit_interval: Duration::from_secs(arguments.audit_seconds),
@@ -93,30 +108,29 @@ async fn main() -> anyhow::Result<()> {
         content: ContentSources { folder: arguments.content_dir, base_url: arguments.content_base_url },
         ..IndexerConfig::new(arguments.rpc_urls.clone(), &arguments.ws_url, arguments.program_id)
     };
-    let router = api::router(IndexerApiState::new(pool.clone(), network, links));
+    let router = api::router(IndexerApiState::new(pools.reads, network, links));
     let router = crtx_http::finish(router.merge(crtx_http::docs::router(api::openapi())));
-    let serve = async {
-        let stopped = shutdown.clone();
-        let served = axum::serve(listener, router).with_graceful_shutdown(stopped.cancelled_owned()).await;
-        shutdown.cancel();
-        served.context("the server failed")
+    let stopping = shutdown.clone();
+    let stopped = async move {
+        stop.wait().await;
+        stopping.cancel();
     };
-    let index = async { crtx_indexer::run(config, pool, shutdown.clone()).await.context("the indexer failed") };
+    let serve = async {
+        crtx_http::serve(listener, router, ServeLimits::default(), stopped).await.context("the server failed")
+    };
+    let index =
+        async { crtx_indexer::run(config, pools.indexer, shutdown.clone()).await.context("the indexer failed") };
     tokio::try_join!(serve, index)?;
     Ok(())
 }
 
-/// Cancels the token on Ctrl-C or SIGTERM.
-async fn stop_on_signal(shutdown: CancellationToken) {
-    let terminated = async {
-        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-            Ok(mut signal) => drop(signal.recv().await),
-            Err(_) => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        () = terminated => {}
-    }
-    shutdown.cancel();
+/// What has to be there before anything is served.
+async fn start(arguments: &Arguments) -> anyhow::Result<(Pools, TcpListener)> {
+    let sizes = PoolSizes::of(arguments.database_connections);
+    let pools = Pools::connect(&arguments.database_url, sizes).await.context("the database cannot be reached")?;
+    crtx_store::migrate(&pools.indexer).await.context("the schema cannot be brought up to date")?;
+    let listener = TcpListener::bind(arguments.listen)
+        .await
+        .with_context(|| format!("{} cannot be listened on", arguments.listen))?;
+    Ok((pools, listener))
 }

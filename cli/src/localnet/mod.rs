@@ -8,5 +8,4 @@ pub mod openapi;
 pub mod progress;
 pub mod ready;
 pub mod setup;
-pub mod signals;
 pub mod up;

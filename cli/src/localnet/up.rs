@@ -12,15 +12,16 @@ use agent_marketplace::state::ExecutionStatus;
 use anyhow::{Context, anyhow, bail};
 use crtx_chain::{ChainClient, CommitmentConfig, Instructions, ProgramAccount};
 use crtx_gateway::{Gateway, GatewayConfig, Limits};
-use crtx_http::{Links, outbound::OutboundPolicy};
+use crtx_http::{Links, ServeLimits, outbound::OutboundPolicy, process::StopSignal};
 use crtx_indexer::{ContentSources, IndexerConfig, api::IndexerApiState};
 use crtx_postgres::Cluster;
 use crtx_protocol::{address::Addresses, api_key::KeyNetwork, usdc::UsdcBase};
 use crtx_store::{
-    PgPool,
+    PgPool, Pools,
     api_keys::{self, NewApiKey},
     executions::Executions,
     local_network, mirror,
+    pools::PoolSizes,
 };
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
@@ -36,7 +37,6 @@ use super::{
     progress::Progress,
     ready::{Ready, ReadyAgent},
     setup::{self, ListedAgent, Setup},
-    signals::Signals,
 };
 
 /// The program that is deployed: built from `programs/agent-marketplace`, committed beside it.
@@ -49,10 +49,14 @@ const STEPS: u64 = 4;
 const RPC_TIMEOUT: Duration = Duration::from_secs(20);
 const READY_LIMIT: Duration = Duration::from_secs(60);
 /// How long a stop waits for requests under way.
-const DRAIN_LIMIT: Duration = Duration::from_secs(5);
+const DRAIN_LIMIT: Duration = Duration::from_secs(7);
 /// How long a stop waits for the services, which finish the calls they are in.
 const SERVICES_LIMIT: Duration = Duration::from_secs(20);
-const DATABASE_CONNECTIONS: u32 = 24;
+const DATABASE_CONNECTIONS: u32 = 32;
+/// How long a stop waits for connections that are in use.
+const POOL_LIMIT: Duration = Duration::from_secs(2);
+/// From the first signal to the end of the process, whatever is still going on then.
+pub const STOP_PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the command line says.
 #[derive(Clone, Debug, clap::Args)]
@@ -72,18 +76,13 @@ pub struct UpArgs {
 }
 
 /// Runs until a signal or a failure; in both cases everything is stopped when this returns.
-pub async fn run(arguments: UpArgs) -> anyhow::Result<()> {
+pub async fn run(arguments: UpArgs, stop: StopSignal) -> anyhow::Result<()> {
     let started = Instant::now();
-    let mut signals = Signals::new()?;
     let mut parts = Parts::new();
     let outcome = tokio::select! {
         outcome = start_and_serve(&arguments, &mut parts, started) => outcome,
-        name = signals.first() => {
-            eprintln!("{name}: stopping");
-            Ok(())
-        }
+        _ = stop.wait() => Ok(()),
     };
-    signals.second_one_exits();
     let stopped = parts.stop().await;
     // The first failure is the one that explains the others.
     outcome.and(stopped)
@@ -121,8 +120,9 @@ async fn start(parts: &mut Parts, listener: TcpListener, started: Instant) -> an
 
     progress.step("starting PostgreSQL and the Solana network");
     let (database_url, chain_start) = parts.start_foundations(&keys, &ports, &progress).await?;
-    let pool = crtx_store::connect(&database_url, DATABASE_CONNECTIONS).await.context("the database")?;
-    parts.pool = Some(pool.clone());
+    let pools = Pools::connect(&database_url, PoolSizes::of(DATABASE_CONNECTIONS)).await.context("the database")?;
+    parts.pools = Some(pools.clone());
+    let pool = pools.indexer.clone();
     crtx_store::migrate(&pool).await.context("the database's schema")?;
 
     let network = parts.chain.as_ref().context("no chain")?;
@@ -142,7 +142,7 @@ async fn start(parts: &mut Parts, listener: TcpListener, started: Instant) -> an
             content_dir: content_dir.clone(),
             limits: Limits::default(),
         },
-        pool.clone(),
+        pools.money.clone(),
     )?;
 
     progress.step("setting the marketplace up");
@@ -167,7 +167,7 @@ async fn start(parts: &mut Parts, listener: TcpListener, started: Instant) -> an
         ..IndexerConfig::new(rpc_url.parse()?, &ws_url, agent_marketplace::ID)
     };
     parts.run_services(indexer, gateway.clone(), pool.clone());
-    parts.serve_api(listener, IndexerApiState::new(pool.clone(), KeyNetwork::Test, links), gateway);
+    parts.serve_api(listener, IndexerApiState::new(pools.reads, KeyNetwork::Test, links), gateway);
 
     progress.step("waiting until the index shows the agents");
     parts.or_failure(wait_for_agents(&base_url, &pool, &listed)).await?;
@@ -208,7 +208,7 @@ enum ChainStart {
 struct Parts {
     data_dir: Option<DataDir>,
     cluster: Option<Cluster>,
-    pool: Option<PgPool>,
+    pools: Option<Pools>,
     chain: Option<Chain>,
     /// Ends the HTTP API.
     api: CancellationToken,
@@ -229,7 +229,7 @@ impl Parts {
         Self {
             data_dir: None,
             cluster: None,
-            pool: None,
+            pools: None,
             chain: None,
             api: CancellationToken::new(),
             services: CancellationToken::new(),
@@ -303,8 +303,8 @@ impl Parts {
             .merge(crtx_http::docs::router(openapi::description()));
         let (shutdown, failures) = (self.api.clone(), self.failure_sender.clone());
         self.api_task.spawn(async move {
-            let served =
-                axum::serve(listener, crtx_http::finish(router)).with_graceful_shutdown(shutdown.cancelled_owned());
+            let router = crtx_http::finish(router);
+            let served = crtx_http::serve(listener, router, ServeLimits::default(), shutdown.cancelled_owned());
             if let Err(error) = served.await {
                 let _ = failures.send(anyhow!(error).context("the HTTP API"));
             }
@@ -344,8 +344,8 @@ impl Parts {
             Some(chain) => tokio::task::spawn_blocking(|| chain.stop()).await.map_err(anyhow::Error::new).flatten(),
             None => Ok(()),
         };
-        if let Some(pool) = self.pool.take() {
-            pool.close().await;
+        if let Some(pools) = self.pools.take() {
+            let _ = tokio::time::timeout(POOL_LIMIT, pools.close()).await;
         }
         let cluster = match self.cluster.take() {
             Some(cluster) => cluster.stop().await.map(drop),

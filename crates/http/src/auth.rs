@@ -56,7 +56,7 @@ pub async fn authenticate(headers: &HeaderMap, pool: &PgPool, network: KeyNetwor
     if row.revoked_at.is_some() {
         return Err(ApiError::unauthorized("the API key has been revoked"));
     }
-    note_use(pool, &row).await?;
+    note_use(pool, &row).await;
     Ok(Caller { wallet: row.wallet, session_key, grant: row.grant, key })
 }
 
@@ -76,12 +76,14 @@ fn presented_key(headers: &HeaderMap) -> Result<ApiKey, ApiError> {
     key.trim().parse().map_err(|error| ApiError::unauthorized(format!("the API key is malformed: {error}")))
 }
 
-/// Keeps `last_used_at` true to ten seconds without a write per request.
-async fn note_use(pool: &PgPool, row: &ApiKeyRow) -> Result<(), ApiError> {
-    if row.is_use_due() {
-        api_keys::touch(pool, &row.session_public_key).await?;
+/// Keeps `last_used_at` true to ten seconds without a write per request. A key that is good is not refused
+/// because this fails.
+async fn note_use(pool: &PgPool, row: &ApiKeyRow) {
+    if row.is_use_due()
+        && let Err(error) = api_keys::touch(pool, &row.session_public_key).await
+    {
+        tracing::warn!(%error, "the use of an API key could not be noted");
     }
-    Ok(())
 }
 
 #[cfg(test)]

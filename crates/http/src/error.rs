@@ -25,10 +25,14 @@ pub enum ErrorCode {
     NotFound,
     MethodNotAllowed,
     ExecutionTimeout,
+    RequestTimeout,
     Conflict,
     PayloadTooLarge,
+    UriTooLong,
+    UnsupportedMediaType,
     AgentPaused,
     RateLimited,
+    HeadersTooLarge,
     ExecutionFailed,
     /// The service was interrupted while the agent worked; refunded.
     Interrupted,
@@ -48,11 +52,14 @@ impl ErrorCode {
             Self::Forbidden => StatusCode::FORBIDDEN,
             Self::AgentNotFound | Self::ExecutionNotFound | Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::ExecutionTimeout => StatusCode::REQUEST_TIMEOUT,
+            Self::ExecutionTimeout | Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::Conflict => StatusCode::CONFLICT,
             Self::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::UriTooLong => StatusCode::URI_TOO_LONG,
+            Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::AgentPaused => StatusCode::UNPROCESSABLE_ENTITY,
             Self::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+            Self::HeadersTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::ExecutionFailed | Self::Interrupted | Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
             Self::ResultUnavailable => StatusCode::BAD_GATEWAY,
             Self::Stale | Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
@@ -71,10 +78,14 @@ impl ErrorCode {
             Self::NotFound => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::ExecutionTimeout => "execution_timeout",
+            Self::RequestTimeout => "request_timeout",
             Self::Conflict => "conflict",
             Self::PayloadTooLarge => "payload_too_large",
+            Self::UriTooLong => "uri_too_long",
+            Self::UnsupportedMediaType => "unsupported_media_type",
             Self::AgentPaused => "agent_paused",
             Self::RateLimited => "rate_limited",
+            Self::HeadersTooLarge => "headers_too_large",
             Self::ExecutionFailed => "execution_failed",
             Self::Interrupted => "interrupted",
             Self::ResultUnavailable => "result_unavailable",
@@ -89,7 +100,7 @@ impl ErrorCode {
         Self::ALL.into_iter().find(|code| code.as_str() == text)
     }
 
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 23] = [
         Self::InvalidRequest,
         Self::Unauthorized,
         Self::InsufficientBalance,
@@ -99,10 +110,14 @@ impl ErrorCode {
         Self::NotFound,
         Self::MethodNotAllowed,
         Self::ExecutionTimeout,
+        Self::RequestTimeout,
         Self::Conflict,
         Self::PayloadTooLarge,
+        Self::UriTooLong,
+        Self::UnsupportedMediaType,
         Self::AgentPaused,
         Self::RateLimited,
+        Self::HeadersTooLarge,
         Self::ExecutionFailed,
         Self::Interrupted,
         Self::ResultUnavailable,
@@ -195,6 +210,11 @@ impl ApiError {
         self.code.status()
     }
 
+    /// What `Retry-After` says: whole seconds, rounded up.
+    pub fn retry_after_seconds(&self) -> Option<u64> {
+        self.retry_after.map(|after| after.as_secs().saturating_add(u64::from(after.subsec_nanos() > 0)))
+    }
+
     pub fn body(&self) -> ErrorBody {
         ErrorBody {
             error: ErrorDetail { code: self.code, message: self.message.clone(), execution_id: self.execution_id },
@@ -218,8 +238,7 @@ impl IntoResponse for ApiError {
         if self.code == ErrorCode::Unauthorized {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if let Some(after) = self.retry_after {
-            let seconds = after.as_secs().saturating_add(u64::from(after.subsec_nanos() > 0));
+        if let Some(seconds) = self.retry_after_seconds() {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response

@@ -6,9 +6,11 @@ use axum::{
     extract::{FromRequest, FromRequestParts, Path, Request, path::ErrorKind, rejection::PathRejection},
     http::{HeaderMap, header, request::Parts},
 };
+use crtx_protocol::strict_json::{self, JsonError};
 use serde::de::DeserializeOwned;
 
 use crate::{
+    body,
     error::{ApiError, ErrorCode},
     query::{FromQuery, QueryParams},
 };
@@ -23,29 +25,30 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for ApiJson<T> {
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
         check_content_type(request.headers())?;
         let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
-            if rejection.status() == ErrorCode::PayloadTooLarge.status() {
-                ApiError::new(ErrorCode::PayloadTooLarge, "the body is larger than this endpoint accepts")
-            } else {
-                ApiError::invalid_request("the body could not be read")
-            }
+            body::rejected(&rejection, rejection.status() == ErrorCode::PayloadTooLarge.status())
         })?;
         parse_json(&bytes).map(Self)
     }
 }
 
-/// JSON, or nothing said: what is said to be something else is not guessed at.
-fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
+/// JSON, or nothing said: what is said to be something else is not guessed at, but 415.
+pub fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
     let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
     let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json")) {
         Ok(())
     } else {
-        Err(ApiError::invalid_request("the body must be sent with `content-type: application/json`"))
+        let message = "the body must be sent with `content-type: application/json`";
+        Err(ApiError::new(ErrorCode::UnsupportedMediaType, message))
     }
 }
 
-/// Reads a JSON document; the error names the field that is wrong.
+/// Reads a JSON document; the error names the field that is wrong. A member that is given more than once,
+/// at any depth, is an error: readers differ in which of the two they believe.
 pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    if let Err(JsonError::Duplicate { path }) = strict_json::check(bytes) {
+        return Err(ApiError::invalid(&path, "is given more than once"));
+    }
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();
@@ -139,6 +142,8 @@ mod tests {
             (r#"{"task": "t""#, "not what this endpoint accepts"),
             ("", "not what this endpoint accepts"),
             (r#"{"task":"t"} x"#, "not one JSON value"),
+            (r#"{"task":"t","task":"t"}"#, "`task` is given more than once"),
+            (r#"{"task":"t","p":{"a":[{"b":1,"\u0062":2}]}}"#, "`p/a/0/b` is given more than once"),
         ] {
             let error = parse_json::<Body>(body.as_bytes()).expect_err(body);
             assert_eq!(error.code, ErrorCode::InvalidRequest);

@@ -1,6 +1,6 @@
 //! What wraps every service: request ids, error bodies for unknown paths and methods, and for panics.
 
-use std::any::Any;
+use std::{any::Any, net::IpAddr};
 
 use axum::{
     Router,
@@ -13,16 +13,17 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument;
 use uuid::Uuid;
 
-use crate::{
-    error::{ApiError, ErrorCode},
-    unread::read_to_the_end,
-};
+use crate::error::{ApiError, ErrorCode};
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The id of the request at hand, as an extension of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestId(pub String);
+
+/// The network that a request came from, as an extension of the request: an IPv4 address, or an IPv6 /64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Peer(pub IpAddr);
 
 /// Completes a service: apply it once, last, to everything that is served on a port.
 pub fn finish(router: Router) -> Router {
@@ -32,7 +33,6 @@ pub fn finish(router: Router) -> Router {
             ApiError::new(ErrorCode::MethodNotAllowed, "this path does not answer that method")
         })
         .layer(CatchPanicLayer::custom(answer_for_panic))
-        .layer(middleware::from_fn(read_to_the_end))
         .layer(middleware::from_fn(with_request_id))
 }
 
@@ -43,12 +43,7 @@ fn answer_for_panic(panic: Box<dyn Any + Send + 'static>) -> Response {
 
 /// Gives each request an id, unless the client sent a usable one, and each answer the same.
 async fn with_request_id(mut request: Request, next: Next) -> Response {
-    let id = request
-        .headers()
-        .get(REQUEST_ID)
-        .and_then(|value| value.to_str().ok())
-        .filter(|text| is_usable(text))
-        .map_or_else(|| Uuid::new_v4().to_string(), str::to_owned);
+    let id = usable_request_id(request.headers().get(REQUEST_ID));
     request.extensions_mut().insert(RequestId(id.clone()));
     let span = tracing::info_span!("request", id = %id, method = %request.method(), path = %request.uri().path());
     let mut response = next.run(request).instrument(span).await;
@@ -56,6 +51,13 @@ async fn with_request_id(mut request: Request, next: Next) -> Response {
         response.headers_mut().insert(REQUEST_ID, value);
     }
     response
+}
+
+/// The id that the client sent, or a new one.
+pub(crate) fn usable_request_id(sent: Option<&HeaderValue>) -> String {
+    sent.and_then(|value| value.to_str().ok())
+        .filter(|text| is_usable(text))
+        .map_or_else(|| Uuid::new_v4().to_string(), str::to_owned)
 }
 
 fn is_usable(id: &str) -> bool {

@@ -25,4 +25,6 @@ pub mod request_hash;
 #[cfg(feature = "host")]
 pub mod result_hash;
 #[cfg(feature = "host")]
+pub mod strict_json;
+#[cfg(feature = "host")]
 pub mod usdc;

@@ -14,6 +14,17 @@ pub enum StoreError {
     OutOfRange { what: &'static str, value: String },
 }
 
+/// SQLSTATEs of conditions that pass, by their beginning.
+const PASSING: [&str; 10] = [
+    // The connection is gone.
+    "08", // Transaction could not be serialized; deadlock.
+    "40001", "40P01", // Out of memory, of disk, of connections.
+    "53",    // The lock was not free in time; the object is in use.
+    "55P03", "55006", // The statement or the session was ended: time-out, cancelled, idle, shutting down.
+    "57014", "57P", "25P03", // The disk or network failed below the server.
+    "58030",
+];
+
 impl StoreError {
     pub(crate) fn corrupt(what: &'static str, value: impl ToString) -> Self {
         Self::Corrupt { what, value: value.to_string() }
@@ -23,14 +34,18 @@ impl StoreError {
         Self::OutOfRange { what, value: value.to_string() }
     }
 
-    /// The database cannot be reached or is overloaded: trying again later may help.
+    /// The database cannot be reached, is overloaded, or has ended this work in favour of other work: trying
+    /// again later may help.
     pub fn is_unavailable(&self) -> bool {
-        matches!(
-            self,
+        match self {
             Self::Database(
-                sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) | sqlx::Error::WorkerCrashed
-            )
-        )
+                sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) | sqlx::Error::WorkerCrashed,
+            ) => true,
+            Self::Database(sqlx::Error::Database(error)) => {
+                error.code().is_some_and(|code| PASSING.iter().any(|passing| code.starts_with(passing)))
+            }
+            _ => false,
+        }
     }
 
     /// A row with that key exists already.

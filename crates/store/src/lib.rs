@@ -12,6 +12,7 @@ pub mod indexer_status;
 pub mod local_network;
 pub mod metadata;
 pub mod mirror;
+pub mod pools;
 pub mod processes;
 pub mod reads;
 #[cfg(feature = "testing")]
@@ -19,24 +20,19 @@ pub mod testing;
 pub mod transaction;
 
 pub use error::StoreError;
+pub use pools::{Pools, ReadPools};
 pub use sqlx::{PgConnection, PgPool};
 
-use sqlx::postgres::PgPoolOptions;
 use std::time::Duration;
 
 /// Opens a pool. Waits at most five seconds for a connection, so that a request fails instead of hanging.
 pub async fn connect(database_url: &str, max_connections: u32) -> Result<PgPool, StoreError> {
-    pool_options()
+    pools::options()
         .max_connections(max_connections)
         .acquire_timeout(Duration::from_secs(5))
         .connect(database_url)
         .await
         .map_err(StoreError::from)
-}
-
-/// What every pool has in common: a connection that comes back inside an open transaction is closed.
-fn pool_options() -> PgPoolOptions {
-    PgPoolOptions::new().after_release(|connection, _| Box::pin(transaction::is_idle(connection)))
 }
 
 /// Brings the schema up to date. Safe to run from several processes at once: the migrator takes a lock.

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crtx_protocol::usdc::UsdcBase;
 use serde_json::Value;
 use solana_pubkey::Pubkey;
-use sqlx::PgPool;
+use sqlx::PgExecutor;
 use uuid::Uuid;
 
 use crate::{
@@ -125,7 +125,7 @@ impl TryFrom<SummaryRecord> for AgentSummary {
 }
 
 /// How many active agents pass the filter. Exact, and therefore the larger part of what a list costs.
-pub async fn count_agents(pool: &PgPool, filter: &AgentFilter) -> Result<u64, StoreError> {
+pub async fn count_agents(executor: impl PgExecutor<'_>, filter: &AgentFilter) -> Result<u64, StoreError> {
     let min_executions = i64::try_from(filter.min_executions).unwrap_or(i64::MAX);
     let total = sqlx::query_scalar!(
         r#"SELECT count(*) AS "total!"
@@ -139,14 +139,14 @@ pub async fn count_agents(pool: &PgPool, filter: &AgentFilter) -> Result<u64, St
         min_executions,
         filter.verified_only,
     )
-    .fetch_one(pool)
+    .fetch_one(executor)
     .await?;
     amount_from_db("count", total)
 }
 
 /// One page of the active agents that pass the filter.
 pub async fn list_agents(
-    pool: &PgPool,
+    executor: impl PgExecutor<'_>,
     filter: &AgentFilter,
     sort: AgentSort,
     page: Page,
@@ -176,7 +176,7 @@ pub async fn list_agents(
                 limit,
                 offset,
             )
-            .fetch_all(pool)
+            .fetch_all(executor)
             .await?
         };
     }
@@ -191,7 +191,7 @@ pub async fn list_agents(
 }
 
 /// One agent, active or paused. `None` if it was delisted or closed, or has no checked document.
-pub async fn agent(pool: &PgPool, address: &Pubkey) -> Result<Option<AgentDetail>, StoreError> {
+pub async fn agent(executor: impl PgExecutor<'_>, address: &Pubkey) -> Result<Option<AgentDetail>, StoreError> {
     let Some(row) = sqlx::query!(
         r#"SELECT a.address, m.name AS "name!", m.tagline AS "tagline!", m.tags AS "tags!", a.price,
                   a.total_executions, a.success_rate, a.avg_execution_time_ms, a.creator,
@@ -204,7 +204,7 @@ pub async fn agent(pool: &PgPool, address: &Pubkey) -> Result<Option<AgentDetail
            WHERE a.address = $1 AND a.status IN (1, 2) AND a.closed_at_slot IS NULL"#,
         address.to_string(),
     )
-    .fetch_optional(pool)
+    .fetch_optional(executor)
     .await?
     else {
         return Ok(None);
@@ -368,7 +368,11 @@ impl TryFrom<ExecutionRecord> for ExecutionSummary {
 }
 
 /// How many executions of one wallet pass the filter. Exact.
-pub async fn count_executions(pool: &PgPool, caller: &Pubkey, filter: &ExecutionFilter) -> Result<u64, StoreError> {
+pub async fn count_executions(
+    executor: impl PgExecutor<'_>,
+    caller: &Pubkey,
+    filter: &ExecutionFilter,
+) -> Result<u64, StoreError> {
     let caller = caller.to_string();
     let status = filter.status.map(ExecutionStatus::as_str);
     let agent = filter.agent.map(|agent| agent.to_string());
@@ -390,14 +394,14 @@ pub async fn count_executions(pool: &PgPool, caller: &Pubkey, filter: &Execution
         filter.from,
         filter.to,
     )
-    .fetch_one(pool)
+    .fetch_one(executor)
     .await?;
     amount_from_db("count", total)
 }
 
 /// One page of the executions of one wallet, newest first.
 pub async fn list_executions(
-    pool: &PgPool,
+    executor: impl PgExecutor<'_>,
     caller: &Pubkey,
     filter: &ExecutionFilter,
     page: Page,
@@ -440,14 +444,14 @@ pub async fn list_executions(
         i64::from(page.limit),
         amount_to_db("offset", page.offset)?,
     )
-    .fetch_all(pool)
+    .fetch_all(executor)
     .await?;
     rows.into_iter().map(ExecutionSummary::try_from).collect()
 }
 
 /// One execution of that wallet. Another wallet's is `None`, also under the same UUID.
 pub async fn execution(
-    pool: &PgPool,
+    executor: impl PgExecutor<'_>,
     caller: &Pubkey,
     execution_id: &Uuid,
 ) -> Result<Option<ExecutionDetail>, StoreError> {
@@ -466,7 +470,7 @@ pub async fn execution(
         caller.to_string(),
         execution_id,
     )
-    .fetch_optional(pool)
+    .fetch_optional(executor)
     .await?
     else {
         return Ok(None);

@@ -3,12 +3,14 @@
 use std::time::{Duration, Instant};
 
 use axum::{
-    body::{Bytes, to_bytes},
+    body::Bytes,
     extract::{Request, State},
     http::{HeaderName, HeaderValue},
     response::{IntoResponse, Response},
 };
-use crtx_http::{ApiError, ApiPath, AuthState, Caller, ErrorBody, ErrorCode, auth::authenticate};
+use crtx_http::{
+    ApiError, ApiPath, AuthState, Caller, ErrorBody, ErrorCode, auth::authenticate, extract::check_content_type,
+};
 use crtx_store::executions::{Call, Execution, Lease, Reservation, State as ExecutionState};
 use solana_pubkey::Pubkey;
 use tokio::sync::watch;
@@ -51,8 +53,10 @@ enum Known {
         (status = 402, description = "`insufficient_balance`", body = ErrorBody),
         (status = 403, description = "`forbidden`: the key's on-chain grant does not allow it", body = ErrorBody),
         (status = 404, description = "`agent_not_found`", body = ErrorBody),
-        (status = 408, description = "`execution_timeout`; refunded", body = ErrorBody),
+        (status = 408, description = "`execution_timeout`; refunded. `request_timeout`: the body did not arrive in time", body = ErrorBody),
         (status = 409, description = "`conflict`: idempotency key in use", body = ErrorBody),
+        (status = 413, description = "`payload_too_large`: more than 1 MiB", body = ErrorBody),
+        (status = 415, description = "`unsupported_media_type`: the body is said not to be JSON", body = ErrorBody),
         (status = 422, description = "`agent_paused`", body = ErrorBody),
         (status = 500, description = "`execution_failed` or `interrupted`; refunded", body = ErrorBody),
         (status = 502, description = "`result_unavailable`: settled on chain without this service", body = ErrorBody),
@@ -81,6 +85,7 @@ async fn answer_call(
     }
     let caller = authenticate(&parts.headers, gateway.pool(), gateway.network()).await?;
     let agent: Pubkey = agent_id.parse().map_err(|_| ApiError::agent_not_found(agent_id))?;
+    check_content_type(&parts.headers)?;
     let accepted = Accepted::parse(&agent, &read(gateway, body).await?)?;
     let idempotency_key = request::idempotency_key(&parts.headers)?;
     if let Some(key) = &idempotency_key
@@ -102,10 +107,7 @@ async fn answer_call(
 }
 
 async fn read(gateway: &Gateway, body: axum::body::Body) -> Result<Bytes, ApiError> {
-    let limit = gateway.parts().config.limits.max_body_bytes;
-    to_bytes(body, limit)
-        .await
-        .map_err(|_| ApiError::invalid_request(format!("the body must arrive whole and hold at most {limit} bytes")))
+    crtx_http::body::read(body, gateway.parts().config.limits.max_body_bytes).await
 }
 
 /// What is stored under the idempotency key.

@@ -1,14 +1,20 @@
 //! `GET /v1/agents` and `GET /v1/agents/{agent_id}` (specification 4.2 and 4.3).
 
-use axum::{Json, extract::State};
-use crtx_http::{ApiError, ApiPath, ApiQuery, AuthState, ErrorBody, FromQuery, QueryParams};
+use std::sync::Arc;
+
+use axum::{Extension, Json, extract::State};
+use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, FromQuery, Peer, QueryParams};
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::reads::{self, AgentFilter, AgentSort, ListingStatus, Page};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{IndexerApiState, Timestamp, types};
+use super::{
+    IndexerApiState, Timestamp, client_of,
+    lanes::{Client, Query, magnitude},
+    types,
+};
 
 /// Longest tag a listing can have.
 const MAX_TAG_CHARS: usize = 32;
@@ -203,23 +209,79 @@ fn sort(params: &mut QueryParams) -> Result<AgentSort, ApiError> {
     get, path = "/v1/agents", tag = "agents", operation_id = "list_agents", params(ListQuery),
     responses(
         (status = 200, description = "One page of agents", body = AgentList),
-        (status = 400, description = "`invalid_request`: a parameter is unknown, repeated or malformed", body = ErrorBody)
+        (status = 400, description = "`invalid_request`: a parameter is unknown, repeated or malformed", body = ErrorBody),
+        (status = 503, description = "`unavailable`: too many expensive reads, or no database; `Retry-After`", body = ErrorBody)
     )
 )]
 pub async fn list(
     State(state): State<IndexerApiState>,
+    peer: Option<Extension<Peer>>,
     ApiQuery(query): ApiQuery<ListQuery>,
 ) -> Result<Json<AgentList>, ApiError> {
     let ListQuery { limit, offset, tags, min_success_rate, min_executions, verified_only, sort } = query;
     let filter = AgentFilter { tags, min_success_rate, min_executions, verified_only };
-    let total = state.totals().of(format!("{filter:?}"), reads::count_agents(state.pool(), &filter)).await?;
+    let client = client_of(peer);
+    let shape = format!(
+        "agents {} {} {} {}",
+        filter.tags.len(),
+        filter.min_success_rate > 0.0,
+        filter.min_executions > 0,
+        filter.verified_only
+    );
+    let total = count(&state, client, &shape, &filter).await?;
     let agents = if offset < total {
-        reads::list_agents(state.pool(), &filter, sort, Page { limit, offset }).await?
+        page(&state, client, &shape, &filter, sort, Page { limit, offset }).await?
     } else {
-        Vec::new()
+        Arc::default()
     };
-    let agents = agents.into_iter().map(AgentSummary::from).collect();
+    let agents = agents.iter().cloned().map(AgentSummary::from).collect();
     Ok(Json(AgentList { agents, total, limit, offset }))
+}
+
+async fn count(state: &IndexerApiState, client: Client, shape: &str, filter: &AgentFilter) -> Result<u64, ApiError> {
+    let (shape, filter, counting) = (format!("count of {shape}"), filter.clone(), state.clone());
+    state
+        .totals()
+        .of(format!("{filter:?}"), async move {
+            let query: Query<u64> = Box::new(move |mut connection| {
+                let filter = filter.clone();
+                Box::pin(async move {
+                    let total = reads::count_agents(&mut *connection, &filter).await?;
+                    connection.done();
+                    Ok(total)
+                })
+            });
+            counting.lanes().list(client, &shape, &query).await
+        })
+        .await
+}
+
+async fn page(
+    state: &IndexerApiState,
+    client: Client,
+    shape: &str,
+    filter: &AgentFilter,
+    sort: AgentSort,
+    page: Page,
+) -> Result<Arc<Vec<reads::AgentSummary>>, ApiError> {
+    let shape = format!("page of {shape} {sort:?} {}", magnitude(page.offset));
+    let key = format!("{client:?} {filter:?} {sort:?} {page:?}");
+    let (filter, listing) = (filter.clone(), state.clone());
+    state
+        .shared
+        .agent_pages
+        .join(&key, async move {
+            let query: Query<Vec<reads::AgentSummary>> = Box::new(move |mut connection| {
+                let filter = filter.clone();
+                Box::pin(async move {
+                    let agents = reads::list_agents(&mut *connection, &filter, sort, page).await?;
+                    connection.done();
+                    Ok(agents)
+                })
+            });
+            Ok(Arc::new(listing.lanes().list(client, &shape, &query).await?.0))
+        })
+        .await
 }
 
 /// One agent, active or paused.
@@ -238,7 +300,10 @@ pub async fn get(
 ) -> Result<Json<AgentFull>, ApiError> {
     let not_found = || ApiError::agent_not_found(&agent_id);
     let address = types::address(&agent_id).ok_or_else(not_found)?;
-    let agent = reads::agent(state.pool(), &address).await?.ok_or_else(not_found)?;
+    let mut connection = state.lanes().point().await?;
+    let agent = reads::agent(&mut *connection, &address).await?;
+    connection.done();
+    let agent = agent.ok_or_else(not_found)?;
     Ok(Json(full(&state, agent)))
 }
 

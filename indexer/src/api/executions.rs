@@ -1,9 +1,11 @@
 //! `GET /v1/executions` and `GET /v1/executions/{execution_id}` (specification 4.4 and 4.5): what the
 //! API key's wallet has bought. Another wallet's executions do not exist here.
 
+use std::sync::Arc;
+
 use axum::{Json, extract::State};
 use chrono::{DateTime, Utc};
-use crtx_http::{ApiError, ApiPath, ApiQuery, AuthState, Caller, ErrorBody, FromQuery, QueryParams};
+use crtx_http::{ApiError, ApiPath, ApiQuery, Caller, ErrorBody, FromQuery, QueryParams};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
 use crtx_store::reads::{self, DisputeOutcome, ExecutionFilter, ExecutionStatus, Failure, Page};
 use serde::Serialize;
@@ -12,7 +14,11 @@ use solana_pubkey::Pubkey;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::{IndexerApiState, Timestamp, types};
+use super::{
+    IndexerApiState, Timestamp,
+    lanes::{Client, Query, magnitude},
+    types,
+};
 
 /// Specification 2.3, list form.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -244,7 +250,8 @@ fn agent(params: &mut QueryParams) -> Result<Option<Pubkey>, ApiError> {
     responses(
         (status = 200, description = "One page of executions", body = ExecutionList),
         (status = 400, description = "`invalid_request`: a parameter is unknown, repeated or malformed", body = ErrorBody),
-        (status = 401, description = "`unauthorized`", body = ErrorBody)
+        (status = 401, description = "`unauthorized`", body = ErrorBody),
+        (status = 503, description = "`unavailable`: too many expensive reads, or no database; `Retry-After`", body = ErrorBody)
     )
 )]
 pub async fn list(
@@ -254,15 +261,72 @@ pub async fn list(
 ) -> Result<Json<ExecutionList>, ApiError> {
     let ListQuery { limit, offset, status, agent_id, from, to } = query;
     let filter = ExecutionFilter { status, agent: agent_id, from, to };
-    let count = reads::count_executions(state.pool(), &caller.wallet, &filter);
-    let total = state.totals().of(format!("{} {filter:?}", caller.wallet), count).await?;
+    let shape = format!(
+        "executions of {} {:?} {} {} {}",
+        caller.wallet,
+        filter.status,
+        filter.agent.is_some(),
+        filter.from.is_some(),
+        filter.to.is_some()
+    );
+    let total = count(&state, caller.wallet, &shape, &filter).await?;
     let executions = if offset < total {
-        reads::list_executions(state.pool(), &caller.wallet, &filter, Page { limit, offset }).await?
+        page(&state, caller.wallet, &shape, &filter, Page { limit, offset }).await?
     } else {
-        Vec::new()
+        Arc::default()
     };
-    let executions = executions.into_iter().map(|execution| ExecutionSummary::new(&state, execution)).collect();
+    let executions = executions.iter().cloned().map(|execution| ExecutionSummary::new(&state, execution)).collect();
     Ok(Json(ExecutionList { executions, total, limit, offset }))
+}
+
+async fn count(
+    state: &IndexerApiState,
+    wallet: Pubkey,
+    shape: &str,
+    filter: &ExecutionFilter,
+) -> Result<u64, ApiError> {
+    let (shape, filter, counting) = (format!("count of {shape}"), filter.clone(), state.clone());
+    state
+        .totals()
+        .of(format!("{wallet} {filter:?}"), async move {
+            let query: Query<u64> = Box::new(move |mut connection| {
+                let filter = filter.clone();
+                Box::pin(async move {
+                    let total = reads::count_executions(&mut *connection, &wallet, &filter).await?;
+                    connection.done();
+                    Ok(total)
+                })
+            });
+            counting.lanes().list(Client::Wallet(wallet), &shape, &query).await
+        })
+        .await
+}
+
+async fn page(
+    state: &IndexerApiState,
+    wallet: Pubkey,
+    shape: &str,
+    filter: &ExecutionFilter,
+    page: Page,
+) -> Result<Arc<Vec<reads::ExecutionSummary>>, ApiError> {
+    let shape = format!("page of {shape} {}", magnitude(page.offset));
+    let key = format!("{wallet} {filter:?} {page:?}");
+    let (filter, listing) = (filter.clone(), state.clone());
+    state
+        .shared
+        .execution_pages
+        .join(&key, async move {
+            let query: Query<Vec<reads::ExecutionSummary>> = Box::new(move |mut connection| {
+                let filter = filter.clone();
+                Box::pin(async move {
+                    let executions = reads::list_executions(&mut *connection, &wallet, &filter, page).await?;
+                    connection.done();
+                    Ok(executions)
+                })
+            });
+            Ok(Arc::new(listing.lanes().list(Client::Wallet(wallet), &shape, &query).await?.0))
+        })
+        .await
 }
 
 /// One execution of the API key's wallet.
@@ -283,8 +347,9 @@ pub async fn get(
     ApiPath(execution_id): ApiPath<Uuid>,
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<Json<ExecutionFull>, ApiError> {
-    let execution = reads::execution(state.pool(), &caller.wallet, &execution_id)
-        .await?
-        .ok_or_else(|| ApiError::execution_not_found(&execution_id))?;
+    let mut connection = state.lanes().point().await?;
+    let execution = reads::execution(&mut *connection, &caller.wallet, &execution_id).await?;
+    connection.done();
+    let execution = execution.ok_or_else(|| ApiError::execution_not_found(&execution_id))?;
     Ok(Json(ExecutionFull::new(&state, execution)))
 }

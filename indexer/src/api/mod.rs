@@ -2,26 +2,25 @@
 
 mod agents;
 mod executions;
+mod flights;
+mod lanes;
+mod pulse;
 mod status;
 mod totals;
 mod types;
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
     extract::{Request, State},
     http::{HeaderName, HeaderValue},
     middleware::{self, Next},
-    response::Response,
+    response::{IntoResponse, Response},
 };
-use crtx_http::{AuthState, Links};
+use crtx_http::{ApiError, AuthState, Links, Peer};
 use crtx_protocol::api_key::KeyNetwork;
-use crtx_store::{PgPool, mirror};
-use tokio::sync::Mutex;
+use crtx_store::{PgPool, ReadPools, reads};
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -30,13 +29,17 @@ pub use executions::{Dispute, ExecutionError, ExecutionFull, ExecutionList, Exec
 pub use status::Status;
 pub use types::Timestamp;
 
+use flights::Flights;
+use lanes::{Client, Lanes};
+use pulse::Pulse;
+use status::StatusCache;
 use totals::Totals;
 
 /// The slot the mirror has reached, on every answer of the read API.
 pub const INDEXED_SLOT: HeaderName = HeaderName::from_static("x-indexed-slot");
 
-/// How old the slot in the header may be. It never claims more than the mirror shows.
-const SLOT_MAX_AGE: Duration = Duration::from_millis(250);
+/// No read takes longer.
+const READ_LIMIT: Duration = Duration::from_secs(10);
 
 /// What the handlers need. Cheap to clone.
 #[derive(Clone)]
@@ -45,19 +48,34 @@ pub struct IndexerApiState {
 }
 
 struct Shared {
-    pool: PgPool,
+    lanes: Lanes,
+    pulse: Arc<Pulse>,
     network: KeyNetwork,
     links: Links,
-    slot: Mutex<Option<(Instant, Option<u64>)>>,
-    status: Mutex<Option<(Instant, Status)>>,
     totals: Totals,
+    status: StatusCache,
+    agent_pages: Flights<Arc<Vec<reads::AgentSummary>>>,
+    execution_pages: Flights<Arc<Vec<reads::ExecutionSummary>>>,
 }
 
 impl IndexerApiState {
-    pub fn new(pool: PgPool, network: KeyNetwork, links: Links) -> Self {
-        let (slot, status) = (Mutex::new(None), Mutex::new(None));
-        let shared = Shared { pool, network, links, slot, status, totals: Totals::default() };
+    pub fn new(pools: impl Into<ReadPools>, network: KeyNetwork, links: Links) -> Self {
+        let pools = pools.into();
+        let shared = Shared {
+            lanes: Lanes::new(&pools),
+            pulse: Pulse::new(pools.health),
+            network,
+            links,
+            totals: Totals::default(),
+            status: StatusCache::default(),
+            agent_pages: Flights::default(),
+            execution_pages: Flights::default(),
+        };
         Self { shared: Arc::new(shared) }
+    }
+
+    fn lanes(&self) -> &Lanes {
+        &self.shared.lanes
     }
 
     fn totals(&self) -> &Totals {
@@ -67,28 +85,16 @@ impl IndexerApiState {
     fn links(&self) -> &Links {
         &self.shared.links
     }
+}
 
-    /// The slot the mirror had reached a moment ago.
-    async fn indexed_slot(&self) -> Option<u64> {
-        let mut cached = self.shared.slot.lock().await;
-        if let Some((at, slot)) = *cached
-            && at.elapsed() < SLOT_MAX_AGE
-        {
-            return slot;
-        }
-        let slot = match mirror::checkpoint(&self.shared.pool).await {
-            Ok(checkpoint) => checkpoint.map(|checkpoint| checkpoint.slot),
-            // The handler meets the same database and reports it.
-            Err(_) => None,
-        };
-        *cached = Some((Instant::now(), slot));
-        slot
-    }
+/// Whose queue a list without an API key waits in.
+fn client_of(peer: Option<axum::Extension<Peer>>) -> Client {
+    peer.map_or(Client::Local, |axum::Extension(Peer(address))| Client::Peer(address))
 }
 
 impl AuthState for IndexerApiState {
     fn pool(&self) -> &PgPool {
-        &self.shared.pool
+        self.shared.lanes.points()
     }
 
     fn network(&self) -> KeyNetwork {
@@ -117,7 +123,10 @@ fn routes() -> OpenApiRouter<IndexerApiState> {
 /// through [`crtx_http::finish`].
 pub fn router(state: IndexerApiState) -> Router {
     let (router, _) = routes().split_for_parts();
-    router.layer(middleware::from_fn_with_state(state.clone(), with_indexed_slot)).with_state(state)
+    router
+        .layer(middleware::from_fn(within_limit))
+        .layer(middleware::from_fn_with_state(state.clone(), with_indexed_slot))
+        .with_state(state)
 }
 
 /// The description of the read endpoints.
@@ -127,10 +136,15 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
 
 /// Sets `x-indexed-slot`. The slot is read before the rows: they are at least as new as it says.
 async fn with_indexed_slot(State(state): State<IndexerApiState>, request: Request, next: Next) -> Response {
-    let slot = state.indexed_slot().await;
+    let slot = state.shared.pulse.slot().await;
     let mut response = next.run(request).await;
     if let Some(slot) = slot {
         response.headers_mut().insert(INDEXED_SLOT, HeaderValue::from(slot));
     }
     response
+}
+
+async fn within_limit(request: Request, next: Next) -> Response {
+    let answer = tokio::time::timeout(READ_LIMIT, next.run(request)).await;
+    answer.unwrap_or_else(|_| ApiError::unavailable("a read took too long").into_response())
 }

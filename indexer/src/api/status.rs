@@ -1,19 +1,29 @@
 //! `GET /v1/status` and `GET /healthz`: how far the mirror is, and whether the service is up.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use axum::{Json, extract::State};
 use chrono::Utc;
-use crtx_http::{ApiError, ApiQuery, AuthState, ErrorBody};
-use crtx_store::{indexer_status, mirror};
+use crtx_http::{ApiError, ApiQuery, ErrorBody};
+use crtx_store::{StoreError, indexer_status, mirror, pools::ReadConnection};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{IndexerApiState, Timestamp};
+use super::{
+    IndexerApiState, Timestamp,
+    flights::Flights,
+    lanes::{Client, Query},
+};
 
-/// Counting is the expensive part: one count serves everybody who asks within this time.
-const MAX_AGE: Duration = Duration::from_secs(2);
+/// Counting is the expensive part: one count serves everybody who asks within this time, or within
+/// [`AGE_PER_COST`] times as long as it took, up to [`MAX_AGE`].
+const MIN_AGE: Duration = Duration::from_secs(2);
+const AGE_PER_COST: u32 = 10;
+const MAX_AGE: Duration = Duration::from_secs(30);
 /// Without a heartbeat for this long the indexer is taken to be down.
 const HEARTBEAT_MAX_AGE_S: i64 = 30;
 
@@ -63,23 +73,51 @@ pub async fn status(
     State(state): State<IndexerApiState>,
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<Json<Status>, ApiError> {
-    let mut cached = state.shared.status.lock().await;
-    if let Some((at, status)) = &*cached
-        && at.elapsed() < MAX_AGE
-    {
-        return Ok(Json(status.clone()));
+    if let Some(status) = state.shared.status.fresh() {
+        return Ok(Json(status));
     }
-    let status = read(&state).await?;
-    *cached = Some((Instant::now(), status.clone()));
-    Ok(Json(status))
+    let reading = state.clone();
+    let status = state.shared.status.flights.join("status", async move {
+        let query: Query<Status> = Box::new(|connection| Box::pin(read(connection)));
+        let (status, took) = reading.lanes().list(Client::Local, "status", &query).await?;
+        reading.shared.status.keep(&status, took);
+        Ok(status)
+    });
+    Ok(Json(status.await?))
 }
 
-async fn read(state: &IndexerApiState) -> Result<Status, ApiError> {
-    let pool = state.pool();
-    let checkpoint = mirror::checkpoint(pool).await?;
-    let heartbeat = indexer_status::heartbeat(pool).await?;
-    let counts = mirror::counts(pool).await?;
-    let last_audit = indexer_status::last_audit(pool).await?.map(|(mut report, at)| {
+/// The last status that was read.
+#[derive(Default)]
+pub struct StatusCache {
+    flights: Flights<Status>,
+    /// Until when it is believed.
+    kept: Mutex<Option<(Instant, Status)>>,
+}
+
+impl StatusCache {
+    fn fresh(&self) -> Option<Status> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().filter(|(until, _)| Instant::now() < *until).map(|(_, status)| status.clone())
+    }
+
+    fn keep(&self, status: &Status, took: Duration) {
+        let age = took.saturating_mul(AGE_PER_COST).clamp(MIN_AGE, MAX_AGE);
+        let until = Instant::now().checked_add(age);
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = until.map(|until| (until, status.clone()));
+    }
+}
+
+async fn read(mut connection: ReadConnection) -> Result<Status, StoreError> {
+    let status = read_with(&mut connection).await?;
+    connection.done();
+    Ok(status)
+}
+
+async fn read_with(connection: &mut ReadConnection) -> Result<Status, StoreError> {
+    let checkpoint = mirror::checkpoint(&mut **connection).await?;
+    let heartbeat = indexer_status::heartbeat(&mut **connection).await?;
+    let counts = mirror::counts(&mut **connection).await?;
+    let last_audit = indexer_status::last_audit(&mut **connection).await?.map(|(mut report, at)| {
         if let (Value::Object(members), Ok(at)) = (&mut report, serde_json::to_value(Timestamp(at))) {
             members.insert("at".to_owned(), at);
         }
@@ -121,15 +159,17 @@ pub struct Health {
     pub status: &'static str,
 }
 
-/// Whether the service is up and reaches its database.
+/// Whether the service is up and reaches its database. Answered from memory.
 #[utoipa::path(
     get, path = "/healthz", tag = "service", operation_id = "health",
     responses(
         (status = 200, description = "Up", body = Health),
-        (status = 503, description = "`unavailable`: the database cannot be reached", body = ErrorBody)
+        (status = 503, description = "`unavailable`: the database has not answered for some seconds", body = ErrorBody)
     )
 )]
 pub async fn health(State(state): State<IndexerApiState>) -> Result<Json<Health>, ApiError> {
-    mirror::checkpoint(state.pool()).await.map_err(ApiError::unavailable)?;
+    if !state.shared.pulse.is_healthy().await {
+        return Err(ApiError::unavailable("the database does not answer"));
+    }
     Ok(Json(Health { status: "ok" }))
 }

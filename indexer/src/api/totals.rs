@@ -1,52 +1,73 @@
-//! Totals of lists. Small ones are counted each time and exact to the moment; large ones, which are what
-//! makes a list expensive, are counted at most once a second for each filter.
+//! Totals of lists. Those that are counted in a moment are counted each time and exact; those that take
+//! longer are remembered for a time that grows with what they cost, and counted once for all who ask.
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use crtx_http::ApiError;
-use crtx_store::StoreError;
 
-/// From this total on, one more or less matters to nobody.
-const LARGE: u64 = 10_000;
-const MAX_AGE: Duration = Duration::from_secs(1);
+use super::flights::Flights;
+
+/// A count that took less is not remembered.
+const CHEAP: Duration = Duration::from_millis(25);
+/// A total is remembered so many times as long as it took, but not longer than [`MAX_AGE`].
+const AGE_PER_COST: u32 = 10;
+const MAX_AGE: Duration = Duration::from_secs(5);
 /// Filters remembered at a time.
 const MAX_FILTERS: usize = 1_000;
 
-/// Large totals, by filter.
-#[derive(Debug, Default)]
+/// Totals by filter. Cheap to clone.
+#[derive(Clone, Default)]
 pub struct Totals {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// Until when each is believed.
     counted: Mutex<HashMap<String, (Instant, u64)>>,
+    flights: Flights<u64>,
 }
 
 impl Totals {
-    /// The total of a filter, told apart by its `key`: remembered, or counted now.
-    pub async fn of(&self, key: String, count: impl Future<Output = Result<u64, StoreError>>) -> Result<u64, ApiError> {
+    /// The total of a filter, told apart by its `key`: remembered, or counted now. `count` says how long the
+    /// database took.
+    pub async fn of(
+        &self,
+        key: String,
+        count: impl Future<Output = Result<(u64, Duration), ApiError>> + Send + 'static,
+    ) -> Result<u64, ApiError> {
         if let Some(total) = self.remembered(&key) {
             return Ok(total);
         }
-        let total = count.await?;
-        if total >= LARGE {
-            self.remember(key, total);
-        }
-        Ok(total)
+        let (totals, counted_key) = (self.clone(), key.clone());
+        let counting = async move {
+            let (total, took) = count.await?;
+            if took >= CHEAP {
+                totals.remember(counted_key, total, took);
+            }
+            Ok(total)
+        };
+        self.shared.flights.join(&key, counting).await
     }
 
     fn remembered(&self, key: &str) -> Option<u64> {
-        let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        counted.get(key).filter(|(at, _)| at.elapsed() < MAX_AGE).map(|(_, total)| *total)
+        let counted = self.shared.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.get(key).filter(|(until, _)| Instant::now() < *until).map(|(_, total)| *total)
     }
 
-    fn remember(&self, key: String, total: u64) {
-        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+    fn remember(&self, key: String, total: u64, took: Duration) {
+        let now = Instant::now();
+        let Some(until) = now.checked_add(took.saturating_mul(AGE_PER_COST).min(MAX_AGE)) else { return };
+        let mut counted = self.shared.counted.lock().unwrap_or_else(PoisonError::into_inner);
         if counted.len() >= MAX_FILTERS {
-            counted.retain(|_, (at, _)| at.elapsed() < MAX_AGE);
+            counted.retain(|_, (until, _)| now < *until);
         }
         if counted.len() < MAX_FILTERS {
-            counted.insert(key, (Instant::now(), total));
+            counted.insert(key, (until, total));
         }
     }
 }
@@ -55,26 +76,36 @@ impl Totals {
 mod tests {
     use super::*;
 
-    async fn ask(totals: &Totals, key: &str, total: u64) -> u64 {
-        totals.of(key.to_owned(), async { Ok(total) }).await.expect("counted")
+    async fn ask(totals: &Totals, key: &str, total: u64, took: Duration) -> u64 {
+        totals.of(key.to_owned(), async move { Ok((total, took)) }).await.expect("counted")
     }
 
     #[tokio::test]
-    async fn small_totals_are_exact_and_large_ones_remembered_for_a_moment() {
+    async fn cheap_totals_are_exact_and_expensive_ones_remembered_for_a_while() {
         let totals = Totals::default();
-        assert_eq!(ask(&totals, "small", 9_999).await, 9_999);
-        assert_eq!(ask(&totals, "small", 10).await, 10);
-        assert_eq!(ask(&totals, "large", 10_000).await, 10_000);
-        assert_eq!(ask(&totals, "large", 10_001).await, 10_000);
-        assert_eq!(ask(&totals, "another", 7).await, 7);
+        let (cheap, dear) = (Duration::from_millis(24), Duration::from_secs(1));
+        assert_eq!(ask(&totals, "cheap", 9_999_999, cheap).await, 9_999_999);
+        assert_eq!(ask(&totals, "cheap", 10, cheap).await, 10);
+        assert_eq!(ask(&totals, "dear", 3, dear).await, 3);
+        assert_eq!(ask(&totals, "dear", 4, dear).await, 3);
+        assert_eq!(ask(&totals, "another", 7, dear).await, 7);
+    }
+
+    #[tokio::test]
+    async fn a_total_that_was_remembered_long_enough_is_counted_again() {
+        let totals = Totals::default();
+        let took = CHEAP;
+        assert_eq!(ask(&totals, "key", 3, took).await, 3);
+        tokio::time::sleep(took * (AGE_PER_COST + 1)).await;
+        assert_eq!(ask(&totals, "key", 4, took).await, 4);
     }
 
     #[tokio::test]
     async fn a_flood_of_filters_does_not_fill_the_memory() {
         let totals = Totals::default();
         for number in 0..3_000 {
-            ask(&totals, &number.to_string(), LARGE).await;
+            ask(&totals, &number.to_string(), 5, MAX_AGE).await;
         }
-        assert_eq!(totals.counted.lock().expect("nobody panicked").len(), MAX_FILTERS);
+        assert_eq!(totals.shared.counted.lock().expect("nobody panicked").len(), MAX_FILTERS);
     }
 }

@@ -15,6 +15,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::post,
 };
+use crtx_http::ServeLimits;
 use crtx_protocol::result_hash::{ResultHash, format_signature};
 use ed25519_dalek::{Signer, SigningKey};
 use serde::{Deserialize, Serialize};
@@ -62,7 +63,10 @@ struct Answer {
 
 /// Serves both agents until told to stop.
 pub async fn serve(listener: TcpListener, result_key: SigningKey, shutdown: CancellationToken) -> std::io::Result<()> {
-    axum::serve(listener, router(result_key)).with_graceful_shutdown(shutdown.cancelled_owned()).await
+    // The gateway keeps its connections, and would not know that one was closed just before it is used.
+    let keep_alive = Duration::from_secs(24 * 3_600);
+    let limits = ServeLimits { keep_alive, drain: Duration::from_millis(500), ..ServeLimits::default() };
+    crtx_http::serve(listener, router(result_key), limits, shutdown.cancelled_owned()).await
 }
 
 fn router(result_key: SigningKey) -> Router {

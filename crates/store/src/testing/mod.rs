@@ -49,7 +49,7 @@ impl TestDatabase {
             .await
             .expect("the test role may create databases");
         connection.close().await.expect("an orderly close");
-        let pool = crate::pool_options()
+        let pool = crate::pools::options()
             .max_connections(8)
             .connect_with(server.clone().database(&name))
             .await
@@ -60,6 +60,38 @@ impl TestDatabase {
 
     pub fn pool(&self) -> &PgPool {
         &self.pool
+    }
+
+    /// Makes every query that looks at creators, which all lists of agents do, take so long.
+    ///
+    /// # Panics
+    /// When the database refuses.
+    pub async fn slow_creators(&self, seconds: f64) {
+        let view = format!(
+            "ALTER TABLE mirror_creators RENAME TO creators_behind_the_view;
+             CREATE VIEW mirror_creators AS
+             SELECT c.* FROM pg_sleep({seconds}) LEFT JOIN creators_behind_the_view c ON true"
+        );
+        sqlx::raw_sql(AssertSqlSafe(view)).execute(&self.pool).await.expect("the view is created");
+    }
+
+    /// Queries that sleep now.
+    ///
+    /// # Panics
+    /// When the database refuses.
+    pub async fn sleeping(&self) -> i64 {
+        let count = "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND wait_event = 'PgSleep'";
+        sqlx::query_scalar(count).bind(&self.name).fetch_one(&self.pool).await.expect("the activity is shown")
+    }
+
+    /// Where the database is, for pools of the test's own.
+    pub fn url(&self) -> String {
+        let mut url = std::env::var(URL_VARIABLE).unwrap_or_default();
+        // `postgres://user@host/database?parameters`: the database alone differs.
+        let parameters = url.find('?').map(|at| url.split_off(at)).unwrap_or_default();
+        let start = url.find("://").map_or(0, |at| at + 3);
+        let end = url[start..].find('/').map_or(url.len(), |at| start + at);
+        format!("{}/{}{parameters}", &url[..end], self.name)
     }
 }
 

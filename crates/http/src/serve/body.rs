@@ -1,0 +1,149 @@
+//! Bodies on their way in and out: what their progress means for the connection.
+//!
+//! A request can be refused before its body has been read; were the connection closed then, a client that is
+//! still sending would see it break and never the answer. So what is left of such a body is read and thrown
+//! away, within bounds, while the answer is on its way.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use axum::body::{Body, Bytes};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use hyper::body::Incoming;
+
+use super::connections::{ConnectionState, Connections};
+use crate::body::BodyError;
+
+/// Beyond these a client that sends a body nobody wants may see its connection break.
+const MOST_BYTES: u64 = 16 * 1024 * 1024;
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// A request's body. Counts what a handler holds of it, and is read to its end even if nobody is interested
+/// any more.
+pub struct RequestBody {
+    /// `None` once it has ended or failed.
+    body: Option<Incoming>,
+    taken: usize,
+    connections: Arc<Connections>,
+    state: Arc<ConnectionState>,
+}
+
+impl RequestBody {
+    pub fn new(body: Incoming, connections: Arc<Connections>, state: Arc<ConnectionState>) -> Self {
+        Self { body: Some(body), taken: 0, connections, state }
+    }
+
+    fn end(&mut self) {
+        self.body = None;
+        self.state.set_body_taken();
+    }
+}
+
+impl HttpBody for RequestBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        match ready!(Pin::new(body).poll_frame(context)) {
+            None => {
+                self.end();
+                Poll::Ready(None)
+            }
+            Some(Err(error)) => {
+                self.end();
+                Poll::Ready(Some(Err(BodyError::from_engine(&error))))
+            }
+            Some(Ok(frame)) => {
+                let length = frame.data_ref().map_or(0, Bytes::len);
+                if !self.connections.take_body(length) {
+                    return Poll::Ready(Some(Err(BodyError::NoRoom)));
+                }
+                self.taken = self.taken.saturating_add(length);
+                if self.body.as_ref().is_some_and(HttpBody::is_end_stream) {
+                    self.end();
+                }
+                Poll::Ready(Some(Ok(frame)))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(HttpBody::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), HttpBody::size_hint)
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        self.connections.give_body_back(self.taken);
+        let state = Arc::clone(&self.state);
+        match (self.body.take(), tokio::runtime::Handle::try_current()) {
+            (Some(body), Ok(runtime)) if !body.is_end_stream() => {
+                runtime.spawn(async move {
+                    let _ = tokio::time::timeout(LONGEST, throw_away(body)).await;
+                    state.set_body_taken();
+                });
+            }
+            _ => state.set_body_taken(),
+        }
+    }
+}
+
+async fn throw_away(mut body: Incoming) {
+    let mut read: u64 = 0;
+    while body.size_hint().lower().saturating_add(read) <= MOST_BYTES {
+        let frame = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
+        let Some(Ok(frame)) = frame else { return };
+        let length = frame.data_ref().map_or(0, Bytes::len);
+        read = read.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
+    }
+}
+
+/// An answer's body: tells the connection when the engine has all of it.
+pub struct AnswerBody {
+    body: Body,
+    state: Arc<ConnectionState>,
+}
+
+impl AnswerBody {
+    pub fn new(body: Body, state: Arc<ConnectionState>) -> Self {
+        Self { body, state }
+    }
+}
+
+impl HttpBody for AnswerBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for AnswerBody {
+    fn drop(&mut self) {
+        self.state.set_answered();
+    }
+}

@@ -1,0 +1,153 @@
+//! One connection, from its first byte to its orderly end.
+
+use std::{convert::Infallible, future::poll_fn, net::SocketAddr, sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{ConnectInfo, Request},
+    http::{HeaderValue, header},
+    response::{IntoResponse, Response},
+};
+use futures::future::BoxFuture;
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+use tower::Service;
+
+use super::{
+    body::{AnswerBody, RequestBody},
+    connections::{Connections, Place},
+    gate::{Gate, Parts},
+    limits::{MAX_HEADER_FIELDS, ServeLimits},
+};
+use crate::{
+    error::{ApiError, ErrorCode},
+    layers::{Peer, REQUEST_ID},
+};
+
+/// What the engine may buffer: a head that passed the gate always fits.
+const ENGINE_BUFFER: usize = 64 * 1024;
+/// For a refusal to be written, and then for the client to notice it.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// What a restricted connection is answered, everything else is 503.
+const HEALTH_PATHS: [&str; 2] = ["/healthz", "/v1/status"];
+
+/// What all connections of one server have in common.
+#[derive(Clone)]
+pub struct Server {
+    pub router: Router,
+    pub limits: ServeLimits,
+    pub connections: Arc<Connections>,
+    /// No further request is taken.
+    pub drain: CancellationToken,
+    /// Requests under way are answered with 503.
+    pub cut: CancellationToken,
+    /// Every connection ends.
+    pub kill: CancellationToken,
+}
+
+/// Serves one client until either side has had enough.
+pub async fn run(server: Server, socket: TcpStream, address: SocketAddr, place: Place) {
+    let evicted = place.state.evicted.clone();
+    let kill = server.kill.clone();
+    tokio::select! {
+        () = serve(&server, socket, address, &place) => {}
+        () = evicted.cancelled() => {}
+        () = kill.cancelled() => {}
+    }
+}
+
+async fn serve(server: &Server, socket: TcpStream, address: SocketAddr, place: &Place) {
+    let _ = socket.set_nodelay(true);
+    // What lies unsent in a socket that was closed goes when the client takes nothing for so long.
+    let _ = socket2::SockRef::from(&socket).set_tcp_user_timeout(Some(server.limits.answer));
+    let mut limits = server.limits;
+    if place.state.restricted {
+        limits.first_byte = limits.first_byte.min(FAREWELL);
+        limits.head = limits.head.min(FAREWELL);
+    }
+    let gate = Gate::new(socket, Arc::clone(&place.state), limits);
+    let service = service_fn(|request: Request<Incoming>| answer(server, place, address, request));
+    let mut connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(None)
+        .max_headers(MAX_HEADER_FIELDS.saturating_add(1))
+        .max_buf_size(ENGINE_BUFFER.max(limits.head_limits.max_head.saturating_mul(2)))
+        .serve_connection(TokioIo::new(gate), service);
+    let ended = tokio::select! {
+        ended = poll_fn(|context| connection.poll_without_shutdown(context)) => ended,
+        () = server.drain.cancelled() => {
+            std::pin::Pin::new(&mut connection).graceful_shutdown();
+            poll_fn(|context| connection.poll_without_shutdown(context)).await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, %address, "a connection ended early");
+        return;
+    }
+    let _ = timeout(FAREWELL, say_farewell(connection.into_parts().io.into_inner().into_parts())).await;
+}
+
+/// Writes the last answer, if there is one, and lets the client read it: a socket that is closed over bytes
+/// nobody read takes its answer with it.
+async fn say_farewell(mut parts: Parts<TcpStream>) -> std::io::Result<()> {
+    if let Some(refusal) = &parts.refusal {
+        parts.socket.write_all(&refusal.to_bytes()).await?;
+    }
+    parts.socket.shutdown().await?;
+    if parts.is_still_sending {
+        let mut rest = vec![0; 16 * 1024];
+        while parts.socket.read(&mut rest).await? > 0 {}
+    }
+    Ok(())
+}
+
+fn answer<'a>(
+    server: &'a Server,
+    place: &'a Place,
+    address: SocketAddr,
+    request: Request<Incoming>,
+) -> BoxFuture<'a, Result<Response<AnswerBody>, Infallible>> {
+    Box::pin(async move {
+        let (mut parts, body) = request.into_parts();
+        // The end of such a body is known to the engine alone; what follows it is not looked for.
+        let is_last = parts.headers.contains_key(header::TRANSFER_ENCODING) || place.state.restricted;
+        let id = parts.headers.get(&REQUEST_ID).cloned();
+        parts.extensions.insert(ConnectInfo(address));
+        parts.extensions.insert(Peer(place.state.peer));
+        let allowed = !place.state.restricted || HEALTH_PATHS.contains(&parts.uri.path());
+        let body = RequestBody::new(body, Arc::clone(&server.connections), Arc::clone(&place.state));
+        let request = Request::from_parts(parts, Body::new(body));
+        let mut response = if allowed {
+            let mut router = server.router.clone();
+            tokio::select! {
+                biased;
+                response = router.call(request) => response?,
+                () = server.cut.cancelled() => unserved(id, "the service is stopping; try again"),
+            }
+        } else {
+            drop(request);
+            unserved(id, "the service has more connections than it can serve; try again")
+        };
+        if is_last {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        Ok(response.map(|body| AnswerBody::new(body, Arc::clone(&place.state))))
+    })
+}
+
+fn unserved(request_id: Option<HeaderValue>, message: &str) -> Response {
+    let error = ApiError::new(ErrorCode::Unavailable, message).with_retry_after(Duration::from_secs(1));
+    let mut response = error.into_response();
+    let id = crate::layers::usable_request_id(request_id.as_ref());
+    if let Ok(id) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
+    response
+}

@@ -1,0 +1,303 @@
+//! Which connections there are, how many each address has, and which one makes room for another.
+
+use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv6Addr},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tokio_util::sync::CancellationToken;
+
+use super::limits::ServeLimits;
+
+/// What a connection waits for. The lower ones are given up first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Waits {
+    /// For a request: nothing of it has come.
+    Request = 1,
+    /// For the rest of the header fields.
+    Head = 2,
+    /// For the rest of a body.
+    Body = 3,
+    /// For the client to take the answer.
+    Reader = 4,
+}
+
+/// A client that is in the middle of something has this long before its connection may make room.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What the parts of one connection know of each other.
+#[derive(Debug)]
+pub struct ConnectionState {
+    pub peer: IpAddr,
+    /// Beyond the limit: only health checks are answered.
+    pub restricted: bool,
+    /// The connection must make room for another.
+    pub evicted: CancellationToken,
+    started: Instant,
+    /// 0 while the client waits for us; else milliseconds since `started`, and the [`Waits`] in the low bits.
+    waits: AtomicU64,
+    answered: AtomicBool,
+    body_taken: AtomicBool,
+}
+
+impl ConnectionState {
+    fn new(peer: IpAddr, restricted: bool) -> Self {
+        let state = Self {
+            peer,
+            restricted,
+            evicted: CancellationToken::new(),
+            started: Instant::now(),
+            waits: AtomicU64::new(0),
+            answered: AtomicBool::new(false),
+            body_taken: AtomicBool::new(false),
+        };
+        state.waits_for(Waits::Request);
+        state
+    }
+
+    /// Notes what the connection waits for from now on; saying the same again changes nothing.
+    pub fn waits_for(&self, what: Waits) {
+        let now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX >> 3);
+        let noted = self.waits.load(Ordering::Relaxed);
+        if noted & 7 != what as u64 {
+            self.waits.store((now << 3) | what as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// The client waits for us.
+    pub fn is_at_work(&self) {
+        self.waits.store(0, Ordering::Relaxed);
+    }
+
+    /// What it waits for and since when. `None`: the client waits for us.
+    fn waiting(&self) -> Option<(u64, Duration)> {
+        let noted = self.waits.load(Ordering::Relaxed);
+        let since = Duration::from_millis(noted >> 3);
+        (noted != 0).then(|| (noted & 7, self.started.elapsed().saturating_sub(since)))
+    }
+
+    /// A request has been passed on.
+    pub fn begins(&self) {
+        self.answered.store(false, Ordering::Release);
+        self.body_taken.store(false, Ordering::Release);
+        self.is_at_work();
+    }
+
+    /// The engine has all bytes of the answer.
+    pub fn is_answered(&self) -> bool {
+        self.answered.load(Ordering::Acquire)
+    }
+
+    pub fn set_answered(&self) {
+        self.answered.store(true, Ordering::Release);
+    }
+
+    /// The body has ended, or nobody wants more of it.
+    pub fn is_body_taken(&self) -> bool {
+        self.body_taken.load(Ordering::Acquire)
+    }
+
+    pub fn set_body_taken(&self) {
+        self.body_taken.store(true, Ordering::Release);
+    }
+}
+
+/// All connections of one server.
+#[derive(Debug)]
+pub struct Connections {
+    limits: ServeLimits,
+    all: Mutex<All>,
+    /// Bytes of bodies under way.
+    bodies: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct All {
+    next: u64,
+    by_number: HashMap<u64, Arc<ConnectionState>>,
+    per_peer: HashMap<IpAddr, usize>,
+}
+
+/// A connection's place. Gives it back when it is dropped.
+#[derive(Debug)]
+pub struct Place {
+    connections: Arc<Connections>,
+    number: u64,
+    pub state: Arc<ConnectionState>,
+}
+
+impl Connections {
+    pub fn new(limits: ServeLimits) -> Arc<Self> {
+        Arc::new(Self { limits, all: Mutex::default(), bodies: AtomicUsize::new(0) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, All> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Admits a connection. Where the limits are reached, the one that waits longest for its client makes
+    /// room; if there is none, the new one is restricted to health checks; if there are too many of those,
+    /// `None`.
+    pub fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
+        let peer = network_of(address);
+        let mut all = self.lock();
+        let of_peer = all.per_peer.get(&peer).copied().unwrap_or_default();
+        let count = all.by_number.len();
+        let most = self.limits.max_connections.saturating_add(self.limits.reserve);
+        if count >= most {
+            all.evict(None);
+            return None;
+        }
+        let restricted = if of_peer >= self.limits.max_connections_per_peer {
+            !all.evict(Some(peer))
+        } else if count >= self.limits.max_connections {
+            !all.evict(None)
+        } else {
+            false
+        };
+        let state = Arc::new(ConnectionState::new(peer, restricted));
+        let number = all.next;
+        all.next = number.wrapping_add(1);
+        all.by_number.insert(number, Arc::clone(&state));
+        all.per_peer.insert(peer, of_peer.saturating_add(1));
+        Some(Place { connections: Arc::clone(self), number, state })
+    }
+
+    /// Closes the connection that waits longest for its client. False if there is none.
+    pub fn make_room(&self) -> bool {
+        self.lock().evict(None)
+    }
+
+    /// Counts bytes of a body in; false if there is no room for them.
+    pub fn take_body(&self, bytes: usize) -> bool {
+        let add = |held: usize| held.checked_add(bytes).filter(|held| *held <= self.limits.max_bodies);
+        self.bodies.fetch_update(Ordering::AcqRel, Ordering::Acquire, add).is_ok()
+    }
+
+    pub fn give_body_back(&self, bytes: usize) {
+        self.bodies.fetch_sub(bytes, Ordering::AcqRel);
+    }
+}
+
+impl All {
+    fn evict(&mut self, of: Option<IpAddr>) -> bool {
+        let candidates = self
+            .by_number
+            .values()
+            .filter(|state| of.is_none_or(|peer| state.peer == peer) && !state.evicted.is_cancelled());
+        let victim = candidates
+            .filter_map(|state| state.waiting().map(|(what, since)| (what, since, state)))
+            .filter(|(what, since, _)| *what == Waits::Request as u64 || *since >= GRACE)
+            .min_by_key(|(what, since, _)| (*what, std::cmp::Reverse(*since)));
+        let Some((_, _, victim)) = victim else { return false };
+        victim.evicted.cancel();
+        true
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut all = self.connections.lock();
+        all.by_number.remove(&self.number);
+        let peer = self.state.peer;
+        if let Some(count) = all.per_peer.get_mut(&peer) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                all.per_peer.remove(&peer);
+            }
+        }
+    }
+}
+
+/// The address, or with IPv6 its /64: whoever has one address there has all.
+fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from(u128::from(address) >> 64 << 64)),
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    const ONE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+    const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
+
+    fn connections() -> Arc<Connections> {
+        Connections::new(ServeLimits {
+            max_connections: 3,
+            max_connections_per_peer: 2,
+            reserve: 1,
+            max_bodies: 10,
+            ..ServeLimits::default()
+        })
+    }
+
+    #[test]
+    fn at_the_limit_the_connection_that_has_sent_nothing_for_longest_makes_room() {
+        let connections = connections();
+        let first = connections.admit(ONE).expect("room");
+        std::thread::sleep(Duration::from_millis(5));
+        let second = connections.admit(ONE).expect("room");
+        let third = connections.admit(OTHER).expect("room");
+        second.state.is_at_work();
+        let fourth = connections.admit(OTHER).expect("room");
+        assert!(first.state.evicted.is_cancelled() && !fourth.state.restricted);
+        assert!(!second.state.evicted.is_cancelled() && !third.state.evicted.is_cancelled());
+    }
+
+    #[test]
+    fn an_address_at_its_limit_makes_room_from_its_own_connections() {
+        let connections = connections();
+        let others = connections.admit(OTHER).expect("room");
+        let own: Vec<_> = (0..2).map(|_| connections.admit(ONE).expect("room")).collect();
+        let next = connections.admit(ONE).expect("room");
+        assert!(!others.state.evicted.is_cancelled() && !next.state.restricted);
+        assert_eq!(own.iter().filter(|place| place.state.evicted.is_cancelled()).count(), 1);
+    }
+
+    #[test]
+    fn where_everybody_is_served_a_new_connection_is_restricted_and_then_refused() {
+        let connections = connections();
+        let places: Vec<_> = [ONE, ONE, OTHER].map(|peer| connections.admit(peer).expect("room")).into();
+        places.iter().for_each(|place| place.state.is_at_work());
+        let reserve = connections.admit(OTHER).expect("the reserve");
+        assert!(reserve.state.restricted);
+        reserve.state.is_at_work();
+        assert!(connections.admit(OTHER).is_none());
+        drop(places);
+        assert!(!connections.admit(OTHER).expect("room again").state.restricted);
+    }
+
+    #[test]
+    fn a_client_in_the_middle_of_a_request_has_a_moment_before_it_makes_room() {
+        let connections = connections();
+        let places: Vec<_> = [ONE, ONE, OTHER].map(|peer| connections.admit(peer).expect("room")).into();
+        places.iter().for_each(|place| place.state.waits_for(Waits::Body));
+        assert!(connections.admit(OTHER).expect("the reserve").state.restricted);
+    }
+
+    #[test]
+    fn bodies_beyond_the_bound_are_not_taken() {
+        let connections = connections();
+        assert!(connections.take_body(6) && !connections.take_body(5) && connections.take_body(4));
+        connections.give_body_back(6);
+        assert!(connections.take_body(6) && !connections.take_body(usize::MAX));
+    }
+
+    #[test]
+    fn addresses_of_one_ipv6_network_count_as_one() {
+        let network = |text: &str| network_of(text.parse().expect("address"));
+        assert_eq!(network("2001:db8::1"), network("2001:db8::ffff:2"));
+        assert_ne!(network("2001:db8::1"), network("2001:db8:0:1::1"));
+        assert_eq!(network("::ffff:192.0.2.1"), ONE);
+    }
+}

@@ -1,0 +1,406 @@
+//! Stands between the socket and the HTTP engine: limits the time of everything that a client can be slow
+//! at, examines each head before the engine sees it, and hands the engine one request at a time.
+//!
+//! The engine's own answers to heads that it cannot read have no body. It never has to give one: a head
+//! that is refused here is kept from it. The engine sees the end of the stream and gives the socket back,
+//! and the connection's task writes the refusal.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, Waker, ready},
+    time::Duration,
+};
+
+use bytes::{Buf, BytesMut};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::{Instant, Sleep},
+};
+use tokio_util::io::poll_read_buf;
+
+use super::{
+    connections::{ConnectionState, Waits},
+    head::{Examined, Framing, examine},
+    limits::{ANSWER_BYTES_PER_SECOND, ServeLimits},
+    refusal::Refusal,
+};
+
+/// Read from the socket at a time.
+const CHUNK: usize = 16 * 1024;
+/// How long a request goes on whose client has ended its side.
+const HANG_UP_GRACE: Duration = Duration::from_millis(250);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Before or in a head.
+    Head,
+    /// So many bytes of the body are missing.
+    Body { left: u64 },
+    /// A body whose end the engine finds. The connection ends with the answer.
+    Chunked,
+    /// The engine has the whole request.
+    Passed,
+}
+
+/// What is left when the engine is done.
+pub struct Parts<S> {
+    pub socket: S,
+    /// The answer that the socket still has to carry.
+    pub refusal: Option<Refusal>,
+    /// The client may not have sent all it wanted.
+    pub is_still_sending: bool,
+}
+
+/// A socket that is safe to give to the engine.
+pub struct Gate<S> {
+    socket: S,
+    state: Arc<ConnectionState>,
+    limits: ServeLimits,
+    /// What has come and was not passed on.
+    inbound: BytesMut,
+    /// Bytes of `inbound` that the engine may have: an examined head.
+    cleared: usize,
+    /// Length of `inbound` when its head was last examined.
+    examined: usize,
+    phase: Phase,
+    /// The answer to the request that was passed on lies in the socket.
+    answered: bool,
+    /// When the client ended its side.
+    ended: Option<Instant>,
+    served: bool,
+    refusal: Option<Refusal>,
+    /// When the present phase began, and when the last byte came.
+    since: Instant,
+    last_byte: Instant,
+    reading: Deadline,
+    /// When the first byte of the answer was written, and how many were.
+    writing_since: Option<Instant>,
+    written: u64,
+    writing: Deadline,
+    reader: Option<Waker>,
+}
+
+impl<S> Gate<S> {
+    pub fn new(socket: S, state: Arc<ConnectionState>, limits: ServeLimits) -> Self {
+        let now = Instant::now();
+        Self {
+            socket,
+            state,
+            limits,
+            inbound: BytesMut::new(),
+            cleared: 0,
+            examined: 0,
+            phase: Phase::Head,
+            answered: false,
+            ended: None,
+            served: false,
+            refusal: None,
+            since: now,
+            last_byte: now,
+            reading: Deadline::default(),
+            writing_since: None,
+            written: 0,
+            writing: Deadline::default(),
+            reader: None,
+        }
+    }
+
+    pub fn into_parts(self) -> Parts<S> {
+        let is_between_requests = self.phase == Phase::Head && self.inbound.is_empty();
+        Parts {
+            is_still_sending: self.ended.is_none() && !is_between_requests,
+            socket: self.socket,
+            refusal: self.refusal,
+        }
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.since = Instant::now();
+        self.last_byte = self.since;
+    }
+
+    /// Passes cleared bytes on, or bytes of the body.
+    fn pass_on(&mut self, buffer: &mut ReadBuf<'_>) -> bool {
+        let allowed = match self.phase {
+            _ if self.cleared > 0 => self.cleared,
+            Phase::Body { left } => usize::try_from(left).unwrap_or(usize::MAX),
+            Phase::Chunked if !self.state.is_body_taken() => usize::MAX,
+            _ => 0,
+        };
+        let length = allowed.min(self.inbound.len()).min(buffer.remaining());
+        if length == 0 {
+            return false;
+        }
+        buffer.put_slice(&self.inbound.split_to(length));
+        if self.cleared > 0 {
+            self.cleared = self.cleared.saturating_sub(length);
+        } else if let Phase::Body { left } = self.phase {
+            let left = left.saturating_sub(u64::try_from(length).unwrap_or(u64::MAX));
+            self.phase = Phase::Body { left };
+            if left == 0 {
+                self.enter(Phase::Passed);
+                self.state.is_at_work();
+                self.next_request();
+            }
+        }
+        true
+    }
+
+    /// Looks at the head that has come so far. True if it is whole and cleared.
+    fn clear_head(&mut self) -> bool {
+        let blank = self.inbound.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        self.inbound.advance(blank);
+        self.examined = self.examined.saturating_sub(blank);
+        // A head that trickles in is examined at its line ends, not at each byte.
+        let fresh = self.inbound.get(self.examined..).unwrap_or_default();
+        let is_first = self.examined == 0;
+        if fresh.is_empty()
+            || (!is_first && !fresh.contains(&b'\n') && self.inbound.len() < self.limits.head_limits.max_target)
+        {
+            return false;
+        }
+        self.examined = self.inbound.len();
+        match examine(&self.inbound, &self.limits.head_limits) {
+            Examined::Incomplete => false,
+            Examined::Complete { length, framing } => {
+                self.cleared = length;
+                self.examined = 0;
+                self.served = true;
+                self.answered = false;
+                self.writing_since = None;
+                self.written = 0;
+                self.state.begins();
+                self.enter(match framing {
+                    Framing::Length(0) => Phase::Passed,
+                    Framing::Length(left) => Phase::Body { left },
+                    Framing::Chunked => Phase::Chunked,
+                });
+                true
+            }
+            Examined::Refused(refusal) => {
+                self.refusal = Some(refusal);
+                false
+            }
+        }
+    }
+
+    /// A request is looked for once the one before is whole and its answer is in the socket.
+    fn next_request(&mut self) {
+        if self.answered && self.phase == Phase::Passed && self.cleared == 0 {
+            self.answered = false;
+            self.enter(Phase::Head);
+            self.wake_reader();
+        }
+    }
+
+    fn wake_reader(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            reader.wake();
+        }
+    }
+
+    /// Whether more bytes may be read from the socket now.
+    fn has_room(&self) -> bool {
+        match self.phase {
+            Phase::Head => true,
+            Phase::Body { .. } => self.inbound.is_empty(),
+            Phase::Chunked if !self.state.is_body_taken() => self.inbound.is_empty(),
+            // The client has been sending the next request already.
+            Phase::Chunked | Phase::Passed => self.inbound.len() < self.limits.head_limits.max_head,
+        }
+    }
+
+    /// Until when the client may leave us waiting, if it is the client we wait for.
+    fn read_deadline(&self) -> Option<Instant> {
+        let limits = &self.limits;
+        let after = |start: Instant, time: Duration| start.checked_add(time);
+        match self.phase {
+            Phase::Head if !self.inbound.is_empty() => after(self.since, limits.head),
+            Phase::Head if self.served => after(self.since, limits.keep_alive),
+            Phase::Head => after(self.since, limits.first_byte),
+            Phase::Body { .. } => after(self.last_byte, limits.body_stall).min(after(self.since, limits.body)),
+            Phase::Chunked if !self.state.is_body_taken() => {
+                after(self.last_byte, limits.body_stall).min(after(self.since, limits.body))
+            }
+            Phase::Chunked | Phase::Passed => None,
+        }
+    }
+
+    fn note_waiting(&self) {
+        match self.phase {
+            Phase::Head if self.inbound.is_empty() => self.state.waits_for(Waits::Request),
+            Phase::Head => self.state.waits_for(Waits::Head),
+            Phase::Body { .. } => self.state.waits_for(Waits::Body),
+            Phase::Chunked if !self.state.is_body_taken() => self.state.waits_for(Waits::Body),
+            Phase::Chunked | Phase::Passed => {}
+        }
+    }
+
+    /// The client has ended its side: it has hung up, or it has said all and waits for the answer. The
+    /// engine takes the first for granted and drops the handler, so it learns of the end a moment later, and
+    /// not while a whole request is behind the one at hand.
+    fn poll_end(&mut self, ended: Instant, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.phase != Phase::Passed {
+            return Poll::Ready(Ok(()));
+        }
+        self.reader = Some(context.waker().clone());
+        let deadline = ended.checked_add(HANG_UP_GRACE).filter(|_| self.inbound.is_empty());
+        deadline.map_or(Poll::Pending, |deadline| self.reading.poll(deadline, context).map(Ok))
+    }
+
+    /// Nothing came. An error or the end of the stream if the client has had its time.
+    fn poll_patience(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.note_waiting();
+        self.reader = Some(context.waker().clone());
+        let Some(deadline) = self.read_deadline() else { return Poll::Pending };
+        ready!(self.reading.poll(deadline, context));
+        match self.phase {
+            Phase::Head => {
+                if !self.inbound.is_empty() {
+                    self.refusal = Some(Refusal::head_too_slow());
+                }
+                Poll::Ready(Ok(()))
+            }
+            _ => Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the body did not arrive in time"))),
+        }
+    }
+
+    /// Counts bytes in that have come.
+    fn note_arrival(&mut self, was_empty: bool) {
+        self.last_byte = Instant::now();
+        if was_empty && self.phase == Phase::Head {
+            self.since = self.last_byte;
+        }
+    }
+
+    fn write_deadline(&mut self) -> Instant {
+        let started = *self.writing_since.get_or_insert_with(Instant::now);
+        let earned = Duration::from_secs(self.written.checked_div(ANSWER_BYTES_PER_SECOND).unwrap_or_default());
+        let whole = started.checked_add(self.limits.answer.saturating_add(earned));
+        let stall = self.writing.touched.checked_add(self.limits.answer_stall);
+        [whole, stall].into_iter().flatten().min().unwrap_or(started)
+    }
+
+    fn on_write(&mut self, polled: Poll<io::Result<usize>>, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        if self.writing_since.is_none() {
+            self.writing.touched = Instant::now();
+        }
+        let deadline = self.write_deadline();
+        match polled {
+            Poll::Ready(Ok(length)) => {
+                self.written = self.written.saturating_add(u64::try_from(length).unwrap_or_default());
+                self.writing.touched = Instant::now();
+                if self.phase == Phase::Passed {
+                    self.state.is_at_work();
+                }
+                Poll::Ready(Ok(length))
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending => {
+                self.state.waits_for(Waits::Reader);
+                ready!(self.writing.poll(deadline, context));
+                Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the answer was not taken in time")))
+            }
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let gate = &mut *self;
+        loop {
+            if gate.refusal.is_some() || gate.pass_on(buffer) {
+                return Poll::Ready(Ok(()));
+            }
+            if gate.phase == Phase::Head && (gate.clear_head() || gate.refusal.is_some()) {
+                continue;
+            }
+            if let Some(ended) = gate.ended {
+                return gate.poll_end(ended, context);
+            }
+            if !gate.has_room() {
+                gate.reader = Some(context.waker().clone());
+                return Poll::Pending;
+            }
+            let was_empty = gate.inbound.is_empty();
+            gate.inbound.reserve(CHUNK);
+            match poll_read_buf(Pin::new(&mut gate.socket), context, &mut gate.inbound) {
+                Poll::Ready(Ok(0)) => gate.ended = Some(Instant::now()),
+                Poll::Ready(Ok(_)) => gate.note_arrival(was_empty),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => return gate.poll_patience(context),
+            }
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Gate<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.socket).poll_write(context, bytes);
+        self.on_write(polled, context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.socket).poll_write_vectored(context, buffers);
+        self.on_write(polled, context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    /// The engine flushes when it holds nothing back: what was answered lies in the socket then.
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut self.socket).poll_flush(context))?;
+        if self.state.is_answered() {
+            self.answered = true;
+        }
+        self.next_request();
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(context)
+    }
+}
+
+/// A timer that is set again only when it has run out: deadlines move with every byte.
+struct Deadline {
+    timer: Option<Pin<Box<Sleep>>>,
+    touched: Instant,
+}
+
+impl Default for Deadline {
+    fn default() -> Self {
+        Self { timer: None, touched: Instant::now() }
+    }
+}
+
+impl Deadline {
+    /// Ready once `deadline` has passed.
+    fn poll(&mut self, deadline: Instant, context: &mut Context<'_>) -> Poll<()> {
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
+        if timer.deadline() > deadline {
+            timer.as_mut().reset(deadline);
+        }
+        while timer.as_mut().poll(context).is_ready() {
+            if Instant::now() >= deadline {
+                self.timer = None;
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(deadline);
+        }
+        Poll::Pending
+    }
+}

@@ -1,0 +1,185 @@
+//! Looks at request line and header fields before the HTTP engine does, so that what is malformed or too
+//! large is answered with the error body, and so that the end of each request is known.
+//!
+//! It is at least as strict as the engine: what passes here, the engine takes, and both agree on where the
+//! body ends. What could be read in two ways is refused.
+
+use axum::http::{Method, Uri};
+
+use super::{
+    limits::{HeadLimits, MAX_HEADER_FIELDS},
+    refusal::Refusal,
+};
+
+/// How the end of a body is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// 0: there is none.
+    Length(u64),
+    Chunked,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Examined {
+    /// All that is there is in order; the rest has to come.
+    Incomplete,
+    /// The first `length` bytes are a whole head.
+    Complete {
+        length: usize,
+        framing: Framing,
+    },
+    Refused(Refusal),
+}
+
+/// Method, version and spaces of a request line.
+const LINE_OVERHEAD: usize = 64;
+/// Beyond what any body can be; above it the engine's own arithmetic begins.
+const MAX_CONTENT_LENGTH: u64 = i64::MAX as u64;
+
+/// Examines the beginning of a connection's bytes, up to the first blank line.
+pub fn examine(bytes: &[u8], limits: &HeadLimits) -> Examined {
+    let line_end = bytes.iter().position(|byte| *byte == b'\n');
+    if line_end.unwrap_or(bytes.len()) > limits.max_target.saturating_add(LINE_OVERHEAD) {
+        return Examined::Refused(Refusal::target_too_long(limits.max_target));
+    }
+    let mut fields = [httparse::EMPTY_HEADER; MAX_HEADER_FIELDS];
+    let mut request = httparse::Request::new(&mut fields);
+    match request.parse(bytes) {
+        Ok(httparse::Status::Complete(length)) if length > limits.max_head => too_large(limits),
+        Ok(httparse::Status::Complete(length)) => match check(&request, limits) {
+            Ok(framing) => Examined::Complete { length, framing },
+            Err(refusal) => Examined::Refused(refusal),
+        },
+        Ok(httparse::Status::Partial) if bytes.len() >= limits.max_head => too_large(limits),
+        Ok(httparse::Status::Partial) => Examined::Incomplete,
+        Err(httparse::Error::TooManyHeaders) => Examined::Refused(Refusal::head_too_large(format!(
+            "the request has more than {MAX_HEADER_FIELDS} header fields"
+        ))),
+        Err(error) => Examined::Refused(Refusal::malformed(&error.to_string())),
+    }
+}
+
+fn too_large(limits: &HeadLimits) -> Examined {
+    let problem = format!("request line and header fields together are larger than {} bytes", limits.max_head);
+    Examined::Refused(Refusal::head_too_large(problem))
+}
+
+fn check(request: &httparse::Request<'_, '_>, limits: &HeadLimits) -> Result<Framing, Refusal> {
+    let target = request.path.unwrap_or_default();
+    if target.len() > limits.max_target {
+        return Err(Refusal::target_too_long(limits.max_target));
+    }
+    Method::from_bytes(request.method.unwrap_or_default().as_bytes())
+        .map_err(|_| Refusal::malformed("invalid method"))?;
+    target.parse::<Uri>().map_err(|error| Refusal::malformed(&error.to_string()))?;
+    framing(request)
+}
+
+fn framing(request: &httparse::Request<'_, '_>) -> Result<Framing, Refusal> {
+    let mut length = None;
+    let mut chunked = false;
+    for field in request.headers.iter() {
+        if field.name.eq_ignore_ascii_case("content-length") {
+            let value = content_length(field.value).ok_or_else(|| Refusal::malformed("invalid Content-Length"))?;
+            if length.replace(value).is_some_and(|other| other != value) {
+                return Err(Refusal::malformed("two Content-Length fields that differ"));
+            }
+        } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
+            if chunked || !field.value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+                return Err(Refusal::malformed("the only transfer coding is `chunked`, given once"));
+            }
+            chunked = true;
+        }
+    }
+    match (chunked, length) {
+        (true, Some(_)) => Err(Refusal::malformed("both Content-Length and Transfer-Encoding")),
+        (true, None) if request.version != Some(1) => Err(Refusal::malformed("Transfer-Encoding in HTTP/1.0")),
+        (true, None) => Ok(Framing::Chunked),
+        (false, length) => Ok(Framing::Length(length.unwrap_or_default())),
+    }
+}
+
+fn content_length(value: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(value.trim_ascii()).ok()?;
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|length| digits && *length <= MAX_CONTENT_LENGTH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorCode;
+
+    const LIMITS: HeadLimits = HeadLimits { max_target: 100, max_head: 1_000 };
+
+    fn code(head: &str) -> ErrorCode {
+        match examine(head.as_bytes(), &LIMITS) {
+            Examined::Refused(Refusal(error)) => error.code,
+            other => panic!("{head:?} is refused, not {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_head_is_complete_with_its_blank_line_and_not_before() {
+        let head = b"POST /a?b=c HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\n";
+        for end in 0..head.len() {
+            assert_eq!(examine(&head[..end], &LIMITS), Examined::Incomplete, "{end}");
+        }
+        let whole = [&head[..], b"helloGET / HTTP/1.1"].concat();
+        assert_eq!(examine(&whole, &LIMITS), Examined::Complete { length: head.len(), framing: Framing::Length(5) });
+    }
+
+    #[test]
+    fn a_target_beyond_the_limit_is_414_also_before_it_has_ended() {
+        let fits = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(99));
+        assert!(matches!(examine(fits.as_bytes(), &LIMITS), Examined::Complete { .. }));
+        assert_eq!(code(&format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(100))), ErrorCode::UriTooLong);
+        assert_eq!(code(&format!("GET /{}", "x".repeat(1_000))), ErrorCode::UriTooLong);
+    }
+
+    #[test]
+    fn header_fields_beyond_the_limits_are_431_also_before_they_have_ended() {
+        assert_eq!(code(&format!("GET / HTTP/1.1\r\na: {}\r\n\r\n", "x".repeat(1_000))), ErrorCode::HeadersTooLarge);
+        assert_eq!(code(&format!("GET / HTTP/1.1\r\na: {}", "x".repeat(1_000))), ErrorCode::HeadersTooLarge);
+        let many = "a:1\r\n".repeat(MAX_HEADER_FIELDS);
+        assert!(matches!(
+            examine(format!("GET / HTTP/1.1\r\n{many}\r\n").as_bytes(), &LIMITS),
+            Examined::Complete { .. }
+        ));
+        assert_eq!(code(&format!("GET / HTTP/1.1\r\n{many}b:1\r\n\r\n")), ErrorCode::HeadersTooLarge);
+    }
+
+    #[test]
+    fn what_is_not_http_or_could_be_read_in_two_ways_is_malformed() {
+        for head in [
+            "\x16\x03\x01 TLS",
+            "PRI * HTTP/2.0\r\n\r\n",
+            "GET / HTTP/3.0\r\n\r\n",
+            "GET\r\n\r\n",
+            "GET / HTTP/1.1\r\nno colon\r\n\r\n",
+            "GET / HTTP/1.1\r\na b: c\r\n\r\n",
+            "POST / HTTP/1.1\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n",
+            "POST / HTTP/1.1\r\ncontent-length: +5\r\n\r\n",
+            "POST / HTTP/1.1\r\ncontent-length: 5, 5\r\n\r\n",
+            "POST / HTTP/1.1\r\ncontent-length: 99999999999999999999\r\n\r\n",
+            "POST / HTTP/1.1\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\ntransfer-encoding: gzip, chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n",
+        ] {
+            assert_eq!(code(head), ErrorCode::InvalidRequest, "{head:?}");
+        }
+    }
+
+    #[test]
+    fn the_framing_is_read_from_the_header_fields() {
+        for (head, expected) in [
+            ("GET / HTTP/1.0\r\n\r\n", Framing::Length(0)),
+            ("POST / HTTP/1.1\r\nContent-Length:7 \r\n\r\n", Framing::Length(7)),
+            ("POST / HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n\r\n", Framing::Chunked),
+        ] {
+            let examined = examine(head.as_bytes(), &LIMITS);
+            assert_eq!(examined, Examined::Complete { length: head.len(), framing: expected }, "{head:?}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What one server accepts of its clients, in number, size and time.
+
+use std::time::Duration;
+
+/// Limits of [`super::serve`]. The defaults suit a public service on a small machine; `SECURITY.md` lists them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServeLimits {
+    /// Connections at a time. Lowered at start to what the process may open files for.
+    pub max_connections: usize,
+    /// Connections at a time of one address (of one /64 network with IPv6).
+    pub max_connections_per_peer: usize,
+    /// Connections beyond `max_connections` that are answered with 503, health checks excepted.
+    pub reserve: usize,
+    /// From accepting a connection to its first byte.
+    pub first_byte: Duration,
+    /// From the first byte of a request to the end of its header fields.
+    pub head: Duration,
+    /// Between an answer and the next request on the same connection.
+    pub keep_alive: Duration,
+    /// Without a byte of a body that is being read.
+    pub body_stall: Duration,
+    /// For a whole body.
+    pub body: Duration,
+    /// Without a byte of an answer being taken.
+    pub answer_stall: Duration,
+    /// For a whole answer, beside a second for each [`ANSWER_BYTES_PER_SECOND`] that were taken.
+    pub answer: Duration,
+    /// Bytes of request bodies in memory at a time, over all connections.
+    pub max_bodies: usize,
+    /// How long a stop waits for requests under way.
+    pub drain: Duration,
+    pub head_limits: HeadLimits,
+}
+
+/// Sizes of what comes before a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadLimits {
+    /// Longest request target; beyond it 414.
+    pub max_target: usize,
+    /// Request line and header fields together; beyond it 431.
+    pub max_head: usize,
+}
+
+/// An answer that is taken more slowly than this is given up, after [`ServeLimits::answer`].
+pub const ANSWER_BYTES_PER_SECOND: u64 = 2_048;
+/// Header fields of one request; beyond it 431.
+pub const MAX_HEADER_FIELDS: usize = 100;
+
+impl Default for ServeLimits {
+    fn default() -> Self {
+        Self {
+            max_connections: 1_024,
+            max_connections_per_peer: 768,
+            reserve: 64,
+            first_byte: Duration::from_secs(10),
+            head: Duration::from_secs(10),
+            keep_alive: Duration::from_secs(60),
+            body_stall: Duration::from_secs(10),
+            body: Duration::from_secs(60),
+            answer_stall: Duration::from_secs(15),
+            answer: Duration::from_secs(30),
+            max_bodies: 64 * 1024 * 1024,
+            drain: Duration::from_secs(5),
+            head_limits: HeadLimits { max_target: 8 * 1024, max_head: 32 * 1024 },
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! The server against clients that are slow, silent, greedy or wrong, over real sockets.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use axum::{
+    Json, Router,
+    body::Body,
+    extract::{Request, State},
+    routing::{get, post},
+};
+use crtx_http::{ApiError, ServeLimits, body, finish, serve};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+const BODY_LIMIT: usize = 1024 * 1024;
+const BIG: usize = 32 * 1024 * 1024;
+/// Longer than any limit of these tests.
+const SOON: Duration = Duration::from_secs(10);
+
+struct Service {
+    address: SocketAddr,
+    shutdown: CancellationToken,
+    task: JoinHandle<std::io::Result<()>>,
+    dropped: Arc<AtomicUsize>,
+}
+
+/// Counts handlers that ended before their answer.
+struct Dropped(Arc<AtomicUsize>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+async fn wait_long(State(dropped): State<Arc<AtomicUsize>>) -> &'static str {
+    let _guard = Dropped(dropped);
+    sleep(Duration::from_secs(600)).await;
+    "late"
+}
+
+async fn wait_short() -> &'static str {
+    sleep(Duration::from_millis(900)).await;
+    "patience"
+}
+
+async fn length(request: Request) -> Result<Json<usize>, ApiError> {
+    Ok(Json(body::read(request.into_body(), BODY_LIMIT).await?.len()))
+}
+
+fn limits() -> ServeLimits {
+    ServeLimits {
+        first_byte: Duration::from_millis(400),
+        head: Duration::from_millis(400),
+        keep_alive: Duration::from_millis(600),
+        body_stall: Duration::from_millis(400),
+        body: Duration::from_millis(1_500),
+        answer_stall: Duration::from_millis(400),
+        answer: Duration::from_millis(800),
+        drain: Duration::from_millis(500),
+        ..ServeLimits::default()
+    }
+}
+
+async fn start(limits: ServeLimits) -> Service {
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let router = Router::new()
+        .route("/healthz", get(|| async { "{}" }))
+        .route("/echo", get(|| async { "echo" }))
+        .route("/long", get(wait_long))
+        .route("/short", get(wait_short))
+        .route("/length", post(length))
+        .route("/big", get(|| async { Body::from(vec![b'x'; BIG]) }))
+        .with_state(Arc::clone(&dropped));
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("port");
+    let address = listener.local_addr().expect("bound");
+    let shutdown = CancellationToken::new();
+    let task = tokio::spawn(serve(listener, finish(router), limits, shutdown.clone().cancelled_owned()));
+    Service { address, shutdown, task, dropped }
+}
+
+impl Service {
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.expect("the kernel accepts")
+    }
+
+    async fn send(&self, bytes: impl AsRef<[u8]>) -> TcpStream {
+        let mut stream = self.connect().await;
+        stream.write_all(bytes.as_ref()).await.expect("sent");
+        stream
+    }
+
+    /// Everything that comes back until the server closes.
+    async fn ask(&self, bytes: impl AsRef<[u8]>) -> String {
+        read_all(self.send(bytes).await).await
+    }
+
+    async fn get(&self, path: &str) -> String {
+        self.ask(format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")).await
+    }
+}
+
+async fn read_all(mut stream: TcpStream) -> String {
+    let mut bytes = Vec::new();
+    // A connection that is reset has been closed as well.
+    let _ = timeout(SOON, stream.read_to_end(&mut bytes)).await.expect("the server closes the connection in time");
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Reads one answer with a known length.
+async fn read_one(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let mut byte = [0];
+    while !bytes.ends_with(b"\r\n\r\n") {
+        timeout(SOON, stream.read_exact(&mut byte)).await.expect("in time").expect("an answer");
+        bytes.push(byte[0]);
+    }
+    let head = String::from_utf8(bytes).expect("text");
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a length");
+    let mut body = vec![0; length.parse().expect("a number")];
+    timeout(SOON, stream.read_exact(&mut body)).await.expect("in time").expect("the body");
+    head + &String::from_utf8_lossy(&body)
+}
+
+/// Whether the answer is an error of the specification's form.
+fn assert_error(answer: &str, status: u16, code: &str) {
+    assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    let head = head.to_ascii_lowercase();
+    assert!(head.contains("content-type: application/json"), "{answer}");
+    assert!(head.contains("x-request-id: "), "{answer}");
+    let body: serde_json::Value = serde_json::from_str(body).unwrap_or_else(|_| panic!("a JSON body: {answer}"));
+    assert_eq!(body["error"]["code"], code, "{answer}");
+    assert!(body["error"]["message"].is_string() && body["error"]["execution_id"].is_null(), "{answer}");
+    assert_eq!(body["error"].as_object().expect("object").len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_follow_each_other_on_one_connection_also_when_they_are_sent_at_once() {
+    let service = start(limits()).await;
+    let one = "POST /length HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhello";
+    let mut stream = service.send(one.repeat(3) + "GET /echo HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    for _ in 0..3 {
+        assert!(read_one(&mut stream).await.ends_with("\r\n\r\n5"));
+    }
+    assert!(read_one(&mut stream).await.ends_with("echo"));
+    sleep(Duration::from_millis(100)).await;
+    stream.write_all(one.as_bytes()).await.expect("still open");
+    assert!(read_one(&mut stream).await.ends_with("\r\n\r\n5"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_arrives_byte_by_byte_is_answered() {
+    let service = start(ServeLimits { head: Duration::from_secs(5), ..limits() }).await;
+    let mut stream = service.connect().await;
+    for byte in b"POST /length HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhello" {
+        stream.write_all(&[*byte]).await.expect("sent");
+        sleep(Duration::from_millis(2)).await;
+    }
+    assert!(read_one(&mut stream).await.ends_with("\r\n\r\n5"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chunked_body_is_read_and_its_connection_closed() {
+    let service = start(limits()).await;
+    let head = "POST /length HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
+    let answer = service.ask(format!("{head}3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n")).await;
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\n7"), "{answer}");
+    assert!(answer.contains("connection: close"), "{answer}");
+    let mut stream = service.send(format!("{head}3\r\nabc\r\n")).await;
+    assert_error(&read_one(&mut stream).await, 408, "request_timeout");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_is_asked_for_where_the_client_waits_to_be_asked() {
+    let service = start(limits()).await;
+    let mut stream =
+        service.send("POST /length HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 5\r\n\r\n").await;
+    let mut asked = vec![0; b"HTTP/1.1 100 Continue\r\n\r\n".len()];
+    timeout(SOON, stream.read_exact(&mut asked)).await.expect("in time").expect("asked");
+    stream.write_all(b"hello").await.expect("sent");
+    assert!(read_one(&mut stream).await.ends_with("\r\n\r\n5"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_malformed_or_too_large_gets_the_error_body() {
+    let service = start(limits()).await;
+    let long = "x".repeat(9_000);
+    for (request, status, code) in [
+        (format!("GET /{long} HTTP/1.1\r\nhost: x\r\n\r\n"), 414, "uri_too_long"),
+        (format!("GET /?{}", "x".repeat(100_000)), 414, "uri_too_long"),
+        (format!("GET /echo HTTP/1.1\r\na: {}\r\n\r\n", "x".repeat(40_000)), 431, "headers_too_large"),
+        (format!("GET /echo HTTP/1.1\r\na: {}", "x".repeat(2_000_000)), 431, "headers_too_large"),
+        (format!("GET /echo HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(101)), 431, "headers_too_large"),
+        ("\x16\x03\x01\x02\x00\x01\x00\x01\r\n".to_owned(), 400, "invalid_request"),
+        ("GET /echo\r\n\r\n".to_owned(), 400, "invalid_request"),
+        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(), 400, "invalid_request"),
+        ("GET /echo HTTP/1.1\r\nbad header\r\n\r\n".to_owned(), 400, "invalid_request"),
+        ("POST /length HTTP/1.1\r\ncontent-length: x\r\n\r\n".to_owned(), 400, "invalid_request"),
+        (
+            "POST /length HTTP/1.1\r\ncontent-length: 2000000\r\nconnection: close\r\n\r\n".to_owned(),
+            413,
+            "payload_too_large",
+        ),
+        ("GET /none HTTP/1.1\r\nconnection: close\r\n\r\n".to_owned(), 404, "not_found"),
+        ("OPTIONS * HTTP/1.1\r\nconnection: close\r\n\r\n".to_owned(), 404, "not_found"),
+        ("PUT /echo HTTP/1.1\r\nconnection: close\r\n\r\n".to_owned(), 405, "method_not_allowed"),
+    ] {
+        // The server may close before it has taken all: the answer must be there all the same.
+        let stream = service.connect().await;
+        let (mut reader, mut writer) = stream.into_split();
+        let writing = tokio::spawn(async move { drop(writer.write_all(request.as_bytes()).await) });
+        let mut answer = Vec::new();
+        let _ = timeout(SOON, reader.read_to_end(&mut answer)).await.expect("closed in time");
+        writing.abort();
+        assert_error(&String::from_utf8_lossy(&answer), status, code);
+    }
+    assert!(service.get("/echo").await.ends_with("echo"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_request_behind_a_good_one_does_not_cost_the_good_one_its_answer() {
+    let service = start(limits()).await;
+    let answer = service.ask("GET /short HTTP/1.1\r\nhost: x\r\n\r\nnonsense\r\n\r\n").await;
+    let (first, second) = answer.split_once("patience").expect("the first answer");
+    assert!(first.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert_error(second, 400, "invalid_request");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_looks_like_the_end_of_a_connection_is_delivered_as_it_is() {
+    let service = start(limits()).await;
+    let smuggled = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n";
+    let request = format!("POST /length HTTP/1.1\r\ncontent-length: {}\r\n\r\n{smuggled}", smuggled.len());
+    let mut stream = service.send(request).await;
+    assert!(read_one(&mut stream).await.ends_with(&smuggled.len().to_string()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_is_slow_with_its_request_is_not_waited_for() {
+    let service = start(limits()).await;
+    assert_eq!(read_all(service.connect().await).await, "", "a silent connection is closed");
+    assert_error(&service.ask("GET /echo HTTP/1.1\r\nhost: ").await, 408, "request_timeout");
+    let mut idle = service.send("GET /echo HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    read_one(&mut idle).await;
+    assert_eq!(read_all(idle).await, "", "an idle connection is closed");
+    let head = "POST /length HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n";
+    assert_error(&service.ask(format!("{head}abc")).await, 408, "request_timeout");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_drips_is_cut_off_by_the_time_for_the_whole() {
+    let service = start(limits()).await;
+    for head in ["GET /echo HTTP/1.1\r\na: ", "POST /length HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n"] {
+        let stream = service.send(head).await;
+        let (reader, mut writer) = stream.into_split();
+        let dripping = tokio::spawn(async move {
+            while writer.write_all(b"x").await.is_ok() {
+                sleep(Duration::from_millis(50)).await;
+            }
+        });
+        let mut reader = reader;
+        let mut answer = Vec::new();
+        let _ = timeout(SOON, reader.read_to_end(&mut answer)).await.expect("cut off");
+        assert_error(&String::from_utf8_lossy(&answer), 408, "request_timeout");
+        dripping.abort();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waiting_for_a_slow_answer_is_no_idleness() {
+    let service = start(ServeLimits { body: Duration::from_millis(100), ..limits() }).await;
+    assert!(service.get("/short").await.ends_with("patience"));
+    let chunked = "GET /short HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n";
+    assert!(service.ask(chunked).await.ends_with("patience"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_read_its_answer_is_let_go() {
+    let service = start(limits()).await;
+    let mut stream = service.send("GET /big HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    sleep(Duration::from_millis(2_500)).await;
+    let mut read = 0_usize;
+    let mut bytes = vec![0; 1024 * 1024];
+    while let Ok(length @ 1..) = timeout(SOON, stream.read(&mut bytes)).await.expect("the connection has ended") {
+        read += length;
+    }
+    assert!(read < BIG, "{read}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_ends_its_side_after_the_request_gets_its_answer() {
+    let service = start(limits()).await;
+    let mut stream = service.send("GET /echo HTTP/1.1\r\nhost: x\r\n\r\n".repeat(2)).await;
+    stream.shutdown().await.expect("half closed");
+    assert_eq!(read_all(stream).await.matches("echo").count(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handler_ends_with_its_client() {
+    let service = start(limits()).await;
+    let stream = service.send("GET /long HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    sleep(Duration::from_millis(200)).await;
+    drop(stream);
+    let started = Instant::now();
+    while service.dropped.load(Ordering::Relaxed) == 0 {
+        assert!(started.elapsed() < SOON, "the handler goes on");
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn silent_connections_beyond_the_limit_do_not_keep_others_out() {
+    let patient = ServeLimits { first_byte: SOON, ..limits() };
+    let service = start(ServeLimits { max_connections: 16, max_connections_per_peer: 12, ..patient }).await;
+    let mut silent = Vec::new();
+    for _ in 0..100 {
+        silent.push(service.connect().await);
+    }
+    for _ in 0..20 {
+        assert!(service.get("/echo").await.ends_with("echo"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_every_connection_is_at_work_others_get_503_and_health_checks_their_answer() {
+    let service = start(ServeLimits { max_connections: 4, max_connections_per_peer: 4, reserve: 4, ..limits() }).await;
+    let mut busy = Vec::new();
+    for _ in 0..4 {
+        busy.push(service.send("GET /long HTTP/1.1\r\nhost: x\r\n\r\n").await);
+    }
+    sleep(Duration::from_millis(200)).await;
+    let answer = service.get("/echo").await;
+    assert_error(&answer, 503, "unavailable");
+    assert!(answer.contains("retry-after: 1"), "{answer}");
+    assert!(service.get("/healthz").await.starts_with("HTTP/1.1 200 "));
+    assert_eq!(service.dropped.load(Ordering::Relaxed), 0, "work under way goes on");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_beyond_what_all_together_may_hold_are_refused() {
+    let slow = ServeLimits { body_stall: SOON, body: SOON, ..limits() };
+    let service = start(ServeLimits { max_bodies: 300_000, ..slow }).await;
+    let head = "POST /length HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 200000\r\n\r\n".to_owned();
+    let most = head.clone() + &"x".repeat(199_999);
+    let mut first = service.send(&most).await;
+    sleep(Duration::from_millis(300)).await;
+    assert_error(&service.ask(&(most + "x")).await, 503, "unavailable");
+    first.write_all(b"x").await.expect("still open");
+    assert!(read_all(first).await.ends_with("200000"));
+    assert!(service.ask(head + &"x".repeat(200_000)).await.ends_with("200000"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_reaches_a_client_that_is_still_sending() {
+    const LENGTH: usize = 4 * 1024 * 1024;
+    let service = start(ServeLimits { body_stall: SOON, body: SOON, ..limits() }).await;
+    let mut stream = service.connect().await;
+    for _ in 0..2 {
+        let head = format!("PUT /echo HTTP/1.1\r\nhost: x\r\ncontent-length: {LENGTH}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.expect("head");
+        sleep(Duration::from_millis(100)).await;
+        stream.write_all(&vec![b'x'; LENGTH]).await.expect("the connection takes the whole body");
+        assert_error(&read_one(&mut stream).await, 405, "method_not_allowed");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_ends_in_time_whatever_clients_do() {
+    let slow = ServeLimits { first_byte: SOON, head: SOON, keep_alive: SOON, body_stall: SOON, body: SOON, ..limits() };
+    let service = start(ServeLimits { answer: SOON, answer_stall: SOON, ..slow }).await;
+    let mut clients = Vec::new();
+    for request in [
+        "",
+        "GET /echo HTTP/1.1\r\nhos",
+        "GET /echo HTTP/1.1\r\nhost: x\r\n\r\n",
+        "POST /length HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nabc",
+        "POST /length HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab",
+        "GET /big HTTP/1.1\r\nhost: x\r\n\r\n",
+    ] {
+        for _ in 0..10 {
+            clients.push(service.send(request).await);
+        }
+    }
+    let mut waiting = service.send("GET /long HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    let short = service.send("GET /short HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    sleep(Duration::from_millis(700)).await;
+    service.shutdown.cancel();
+    let stopped = timeout(Duration::from_secs(4), service.task).await.expect("the stop has its patience");
+    stopped.expect("no panic").expect("an orderly end");
+    assert_error(&read_one(&mut waiting).await, 503, "unavailable");
+    assert!(read_all(short).await.ends_with("patience"), "a request that ends within the patience is answered");
+    assert!(TcpStream::connect(service.address).await.is_err(), "nobody listens any more");
+}

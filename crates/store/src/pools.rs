@@ -1,0 +1,216 @@
+//! Connections to the database, in pools that cannot take each other's: money, point reads, lists, health,
+//! and the indexer. Each has the time limits that fit its work, set when a connection is opened, so that
+//! the server itself ends what runs too long.
+
+use std::{
+    ops::{Deref, DerefMut},
+    time::Duration,
+};
+
+use sqlx::{
+    PgConnection, PgPool, Postgres,
+    pool::PoolConnection,
+    postgres::{PgConnectOptions, PgPoolOptions},
+};
+
+use crate::{StoreError, transaction};
+
+/// How soon the server notices that a client has gone, and ends its query.
+const ABANDONED_AFTER: Duration = Duration::from_millis(100);
+
+/// What one pool is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolLimits {
+    pub connections: u32,
+    /// How long a request waits for a connection.
+    pub acquire: Duration,
+    /// Longest statement. `None`: as long as it takes.
+    pub statement: Option<Duration>,
+    /// Longest pause inside a transaction, after which the server ends the connection.
+    pub idle_in_transaction: Duration,
+    /// Longest wait for a lock.
+    pub lock: Duration,
+}
+
+/// Connections for each pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolSizes {
+    pub money: u32,
+    pub points: u32,
+    pub lists: u32,
+    pub indexer: u32,
+}
+
+impl PoolSizes {
+    /// Divides a number of connections: half for money, the rest for the others.
+    pub fn of(connections: u32) -> Self {
+        let share = |parts: u32| connections.saturating_mul(parts).checked_div(8).unwrap_or_default().max(1);
+        Self { money: share(4).max(2), points: share(2), lists: share(1).max(2), indexer: share(1).max(3) }
+    }
+}
+
+/// All pools of one process. A pool opens its connections when it needs them.
+#[derive(Clone, Debug)]
+pub struct Pools {
+    /// The gateway: admission, engine, workers.
+    pub money: PgPool,
+    pub reads: ReadPools,
+    /// Mirror, documents, audit.
+    pub indexer: PgPool,
+}
+
+/// What the read API stands on.
+#[derive(Clone, Debug)]
+pub struct ReadPools {
+    /// Single rows: an agent, an execution, an API key.
+    pub points: PgPool,
+    /// Pages and totals.
+    pub lists: PgPool,
+    /// How far the mirror is, and whether the database answers.
+    pub health: PgPool,
+}
+
+impl From<PgPool> for ReadPools {
+    /// One pool for everything: enough where nobody competes.
+    fn from(pool: PgPool) -> Self {
+        Self { points: pool.clone(), lists: pool.clone(), health: pool }
+    }
+}
+
+const S: fn(u64) -> Duration = Duration::from_secs;
+
+impl PoolLimits {
+    pub fn money(connections: u32) -> Self {
+        Self { connections, acquire: S(5), statement: Some(S(10)), idle_in_transaction: S(10), lock: S(5) }
+    }
+
+    pub fn points(connections: u32) -> Self {
+        Self { connections, acquire: S(2), statement: Some(S(2)), idle_in_transaction: S(5), lock: S(1) }
+    }
+
+    pub fn lists(connections: u32) -> Self {
+        Self { connections, acquire: S(2), statement: Some(S(5)), idle_in_transaction: S(5), lock: S(1) }
+    }
+
+    pub fn health() -> Self {
+        Self { connections: 1, acquire: S(2), statement: Some(S(2)), idle_in_transaction: S(5), lock: S(1) }
+    }
+
+    /// Snapshots of a million accounts are written in one transaction.
+    pub fn indexer(connections: u32) -> Self {
+        Self { connections, acquire: S(30), statement: None, idle_in_transaction: S(120), lock: S(30) }
+    }
+}
+
+impl Pools {
+    /// Opens the pools, and one connection to see that the database is there.
+    pub async fn connect(database_url: &str, sizes: PoolSizes) -> Result<Self, StoreError> {
+        let pool = |limits| open(database_url, limits);
+        let pools = Self {
+            money: pool(PoolLimits::money(sizes.money))?,
+            reads: ReadPools {
+                points: pool(PoolLimits::points(sizes.points))?,
+                lists: pool(PoolLimits::lists(sizes.lists))?,
+                health: pool(PoolLimits::health())?,
+            },
+            indexer: pool(PoolLimits::indexer(sizes.indexer))?,
+        };
+        drop(pools.reads.health.acquire().await?);
+        Ok(pools)
+    }
+
+    /// Closes all connections; those in use are waited for.
+    pub async fn close(&self) {
+        let ReadPools { points, lists, health } = &self.reads;
+        tokio::join!(self.money.close(), points.close(), lists.close(), health.close(), self.indexer.close());
+    }
+}
+
+/// Opens one pool. No connection is opened before it is needed.
+pub fn open(database_url: &str, limits: PoolLimits) -> Result<PgPool, StoreError> {
+    let options: PgConnectOptions = database_url.parse()?;
+    Ok(with_limits(limits).connect_lazy_with(configure(options, limits)))
+}
+
+/// What every pool has in common: a connection that comes back inside an open transaction is closed.
+pub(crate) fn options() -> PgPoolOptions {
+    PgPoolOptions::new().after_release(|connection, _| Box::pin(transaction::is_idle(connection)))
+}
+
+fn with_limits(limits: PoolLimits) -> PgPoolOptions {
+    options().max_connections(limits.connections).acquire_timeout(limits.acquire)
+}
+
+/// Sets the limits of every connection, as milliseconds; 0 is no limit.
+fn configure(options: PgConnectOptions, limits: PoolLimits) -> PgConnectOptions {
+    let ms = |time: Duration| time.as_millis().to_string();
+    options.options([
+        ("statement_timeout", limits.statement.map_or_else(|| "0".to_owned(), ms)),
+        ("idle_in_transaction_session_timeout", ms(limits.idle_in_transaction)),
+        ("lock_timeout", ms(limits.lock)),
+        ("client_connection_check_interval", ms(ABANDONED_AFTER)),
+    ])
+}
+
+/// A connection whose query ends with whoever asked: dropped before [`Self::done`], it is closed, and the
+/// server ends what still runs on it. sqlx itself would wait for the result of a query that nobody wants.
+#[derive(Debug)]
+pub struct ReadConnection {
+    /// `None` only while it is dropped.
+    connection: Option<PoolConnection<Postgres>>,
+    done: bool,
+}
+
+impl ReadConnection {
+    /// Longest time that an abandoned query goes on.
+    pub const GRACE: Duration = Duration::from_millis(250);
+
+    pub async fn acquire(pool: &PgPool) -> Result<Self, StoreError> {
+        Ok(Self { connection: Some(pool.acquire().await?), done: false })
+    }
+
+    /// Gives the connection back for others to use.
+    pub fn done(mut self) {
+        self.done = true;
+    }
+}
+
+impl Deref for ReadConnection {
+    type Target = PgConnection;
+
+    #[expect(clippy::expect_used, reason = "it is there until it is dropped")]
+    fn deref(&self) -> &PgConnection {
+        self.connection.as_ref().expect("the connection is there until it is dropped")
+    }
+}
+
+impl DerefMut for ReadConnection {
+    #[expect(clippy::expect_used, reason = "it is there until it is dropped")]
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        self.connection.as_mut().expect("the connection is there until it is dropped")
+    }
+}
+
+impl Drop for ReadConnection {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take()
+            && !self.done
+        {
+            drop(connection.detach());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pool_has_a_connection_however_few_there_are() {
+        for connections in [0, 1, 2, 16, 32] {
+            let sizes = PoolSizes::of(connections);
+            assert!([sizes.money, sizes.points, sizes.lists, sizes.indexer].iter().all(|size| *size >= 1));
+        }
+        assert_eq!(PoolSizes::of(32), PoolSizes { money: 16, points: 8, lists: 4, indexer: 4 });
+    }
+}
