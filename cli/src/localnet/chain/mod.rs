@@ -122,8 +122,17 @@ impl Chain {
         let locker = SurfnetSvmLocker::new(svm);
         let files = Files::open(options.dir.clone(), state, database, Arc::clone(&history))?;
         let (rpc_port, ws_port) = (free_port(options.rpc_port)?, free_port(options.ws_port)?);
+        let own_port = another_port([rpc_port, ws_port])?;
         let (commands, commands_rx) = crossbeam_channel::unbounded();
-        spawn_surfpool(locker.clone(), ws_port, commands.clone(), commands_rx, geyser_events, failures.clone())?;
+        spawn_surfpool(
+            locker.clone(),
+            own_port,
+            ws_port,
+            commands.clone(),
+            commands_rx,
+            geyser_events,
+            failures.clone(),
+        )?;
         wait_until_started(&events)?;
         let rpc = rpc::serve(rpc_port, ws_port, &locker, &commands, &history)?;
 
@@ -188,13 +197,13 @@ type Network = (SurfnetSvm, Receiver<SimnetEvent>, Receiver<GeyserEvent>);
 /// gets a port that nobody is told; [`rpc::serve`] is the one that is used.
 fn spawn_surfpool(
     locker: SurfnetSvmLocker,
+    own_port: u16,
     ws_port: u16,
     commands: Sender<SimnetCommand>,
     commands_rx: Receiver<SimnetCommand>,
     geyser_events: Receiver<GeyserEvent>,
     failures: mpsc::UnboundedSender<anyhow::Error>,
 ) -> anyhow::Result<()> {
-    let own_port = free_port(None)?;
     let config = SurfpoolConfig {
         simnets: vec![SimnetConfig {
             offline_mode: true,
@@ -325,6 +334,16 @@ fn set_position(svm: &mut SurfnetSvm, position: &Position, gap: u64) {
     svm.updated_at = now;
     svm.genesis_updated_at = now.saturating_sub(since_genesis);
     svm.reconstruct_sysvars();
+}
+
+/// A free port that is none of those that were chosen and are not taken yet.
+fn another_port(chosen: [u16; 2]) -> anyhow::Result<u16> {
+    loop {
+        let port = free_port(None)?;
+        if !chosen.contains(&port) {
+            return Ok(port);
+        }
+    }
 }
 
 /// `preferred` if it is free, else one that the system picks.
