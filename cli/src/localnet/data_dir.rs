@@ -9,8 +9,6 @@ use std::{
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 
-use super::chain::replace_file;
-
 /// Present in every directory that crtx made; one without it is never touched.
 const MARKER: &str = "crtx-data";
 const MARKER_TEXT: &str = "Made by `crtx up`. `crtx up --fresh` deletes what lies here.\n";
@@ -102,7 +100,11 @@ impl DataDir {
     }
 
     pub fn save_ports(&self, ports: &Ports) -> anyhow::Result<()> {
-        replace_file(&self.path.join("ports.json"), &serde_json::to_vec(ports)?).context("the ports cannot be noted")
+        let (path, temporary) = (self.path.join("ports.json"), self.path.join("ports.new"));
+        // Not synced: without them the next run takes other ports.
+        fs::write(&temporary, serde_json::to_vec(ports)?)
+            .and_then(|()| fs::rename(&temporary, &path))
+            .context("the ports cannot be noted")
     }
 }
 

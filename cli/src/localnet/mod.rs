@@ -1,5 +1,6 @@
 //! Everything that `crtx up` starts, each part behind its own module.
 
+pub mod align;
 pub mod chain;
 pub mod data_dir;
 pub mod demo;

@@ -8,9 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent_marketplace::state::ExecutionStatus;
 use anyhow::{Context, anyhow, bail};
-use crtx_chain::{ChainClient, CommitmentConfig, Instructions, ProgramAccount};
+use crtx_chain::{ChainClient, Instructions};
 use crtx_gateway::{Gateway, GatewayConfig, Limits};
 use crtx_http::{Links, ServeLimits, outbound::OutboundPolicy, process::StopSignal};
 use crtx_indexer::{ContentSources, IndexerConfig, api::IndexerApiState};
@@ -20,7 +19,6 @@ use crtx_store::{
     PgPool, Pools,
     api_keys::{self, NewApiKey},
     executions::Executions,
-    local_network, mirror,
     pools::PoolSizes,
 };
 use solana_pubkey::Pubkey;
@@ -29,7 +27,8 @@ use tokio::{net::TcpListener, sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    chain::{Chain, ChainOptions, StartedFrom},
+    align,
+    chain::{Chain, ChainOptions},
     data_dir::{DataDir, Ports},
     demo,
     keys::{Caller, Keys},
@@ -119,7 +118,7 @@ async fn start(parts: &mut Parts, listener: TcpListener, started: Instant) -> an
     let ports = data_dir.ports();
 
     progress.step("starting PostgreSQL and the Solana network");
-    let (database_url, chain_start) = parts.start_foundations(&keys, &ports, &progress).await?;
+    let database_url = parts.start_foundations(&keys, &ports, &progress).await?;
     let pools = Pools::connect(&database_url, PoolSizes::of(DATABASE_CONNECTIONS)).await.context("the database")?;
     parts.pools = Some(pools.clone());
     let pool = pools.indexer.clone();
@@ -151,12 +150,14 @@ async fn start(parts: &mut Parts, listener: TcpListener, started: Instant) -> an
     let creator_port = creator_listener.local_addr()?.port();
     let noted = Ports { rpc: Some(network.rpc_port), ws: Some(network.ws_port), creator: Some(creator_port) };
     parts.data_dir.as_ref().context("no data directory")?.save_ports(&noted)?;
+    align::align(&pool, network, &chain, &progress).await.context("aligning the database with the chain")?;
     setup::fund(network, &chain, &keys).await?;
     let setup = Setup { chain: &chain, instructions, keys: &keys, content: gateway.content(), creator_port };
     let listed = setup.run().await?;
     store_api_keys(&pool, &instructions.addresses, &keys).await?;
-    if chain_start != ChainStart::Continued {
-        realign(&pool, &chain, &progress).await.context("aligning the database with the chain")?;
+    align::show(&pool, network, &chain).await.context("the first look at the chain")?;
+    if let Some(cluster) = &mut parts.cluster {
+        cluster.begin_syncing().await.context("PostgreSQL")?;
     }
 
     progress.step("starting the demo creator, the indexer and the gateway");
@@ -195,13 +196,6 @@ fn ready_agent(agent: ListedAgent) -> ReadyAgent {
         price_per_call_usdc: UsdcBase(agent.price),
         endpoint: agent.endpoint,
     }
-}
-
-/// Whether the database may know more than the chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ChainStart {
-    Continued,
-    SetBack,
 }
 
 /// Everything that runs, for stopping it.
@@ -243,12 +237,7 @@ impl Parts {
     }
 
     /// Database and chain, side by side.
-    async fn start_foundations(
-        &mut self,
-        keys: &Keys,
-        ports: &Ports,
-        progress: &Progress,
-    ) -> anyhow::Result<(String, ChainStart)> {
+    async fn start_foundations(&mut self, keys: &Keys, ports: &Ports, progress: &Progress) -> anyhow::Result<String> {
         let data_dir = self.data_dir.as_ref().context("no data directory")?;
         let options = ChainOptions {
             dir: data_dir.chain(),
@@ -270,11 +259,10 @@ impl Parts {
         };
         let (chain, cluster) = tokio::join!(chain, cluster);
         // Both are kept even if the other failed, so that both are stopped.
-        let chain = chain.context("the network's thread")?.map(|chain| self.chain.insert(chain).started_from);
+        let chain = chain.context("the network's thread")?.map(|chain| self.chain = Some(chain));
         self.cluster = cluster.context("PostgreSQL")?;
-        let chain_start = tell_start(chain.context("the embedded network")?, own_database.is_some(), progress);
-        let url = own_database.or_else(|| self.cluster.as_ref().map(Cluster::url)).context("no database")?;
-        Ok((url, chain_start))
+        chain.context("the embedded network")?;
+        own_database.or_else(|| self.cluster.as_ref().map(Cluster::url)).context("no database")
     }
 
     fn serve_creator(&mut self, listener: TcpListener, keys: &Keys) {
@@ -363,22 +351,6 @@ async fn drain(tasks: &mut JoinSet<()>, limit: Duration) {
     }
 }
 
-/// Says what the chain continues from, unless it is the obvious.
-fn tell_start(from: StartedFrom, foreign_database: bool, progress: &Progress) -> ChainStart {
-    match from {
-        StartedFrom::Saved { .. } if !foreign_database => ChainStart::Continued,
-        StartedFrom::Saved { .. } | StartedFrom::Nothing => ChainStart::SetBack,
-        StartedFrom::Recovered { slot, saved_at_unix_ms } => {
-            let ago = super::chain::now_unix_ms().saturating_sub(saved_at_unix_ms) / 1_000;
-            progress.note(&format!(
-                "the last run did not stop cleanly: the chain continues from its last block on disk (slot {slot}, \
-                 {ago} s ago), and the database is aligned with it"
-            ));
-            ChainStart::SetBack
-        }
-    }
-}
-
 /// The port of the last run if it is free, else another.
 async fn bind_preferred(port: Option<u16>) -> anyhow::Result<TcpListener> {
     if let Some(port) = port
@@ -399,30 +371,6 @@ async fn store_api_keys(pool: &PgPool, addresses: &Addresses, keys: &Keys) -> an
         let grant = addresses.grant(&wallet, &session_public_key);
         let key = NewApiKey { session_public_key, wallet, grant, name, network: KeyNetwork::Test };
         api_keys::insert(pool, &key).await?;
-    }
-    Ok(())
-}
-
-/// The gateway's rows are made to agree with a chain that may have been set back.
-async fn realign(pool: &PgPool, chain: &ChainClient, progress: &Progress) -> anyhow::Result<()> {
-    let accounts = chain.program_accounts(&agent_marketplace::ID, CommitmentConfig::confirmed()).await?.value;
-    let (mut records, mut open) = (Vec::new(), Vec::new());
-    for (address, account) in accounts {
-        if let Ok(ProgramAccount::ExecutionRecord(record)) = ProgramAccount::decode(&account.data) {
-            records.push(address);
-            if record.status() == Some(ExecutionStatus::Open) {
-                open.push(address);
-            }
-        }
-    }
-    let changed = local_network::realign_executions(pool, &records, &open).await?;
-    // Before the services start, so that nothing of the lost chain can pass for the index of this one.
-    mirror::clear(pool).await?;
-    if changed != local_network::Realigned::default() {
-        progress.note(&format!(
-            "executions: {} are not on the chain and have failed, {} are open again and go on",
-            changed.lost, changed.reopened
-        ));
     }
     Ok(())
 }

@@ -4,9 +4,11 @@
 mod binaries;
 mod install;
 mod place;
+mod unsynced;
 
 use std::{
     fs,
+    io::Write,
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
     time::{Duration, Instant},
@@ -14,8 +16,13 @@ use std::{
 
 use anyhow::{Context, bail};
 use sqlx::{Connection, PgConnection, Postgres, migrate::MigrateDatabase};
-use tokio::process::{Child, ChildStdin, Command};
+use tokio::{
+    process::{Child, ChildStdin, Command},
+    task::JoinHandle,
+};
 use url::form_urlencoded::byte_serialize;
+
+use self::unsynced::Note;
 
 pub use self::{
     binaries::{Binaries, Search},
@@ -49,10 +56,13 @@ pub struct Cluster {
     /// The server ends when this closes. Kept apart from `child`, whose `wait` would close it.
     leash: Option<ChildStdin>,
     place: Place,
+    /// A new cluster is being synced.
+    settling: Option<JoinHandle<anyhow::Result<()>>>,
 }
 
 impl Cluster {
-    /// Starts the cluster below `data_dir`, initialising it first if there is none yet.
+    /// Starts the cluster below `data_dir`, initialising it first if there is none yet. A new one does not sync
+    /// what it writes until [`Cluster::begin_syncing`].
     pub async fn start(data_dir: &Path, say: &(dyn Fn(&str) + Send + Sync)) -> anyhow::Result<Self> {
         let place = Place::below(data_dir)?;
         let binaries = match Search::of_this_machine().find() {
@@ -62,13 +72,19 @@ impl Cluster {
             }
             None => install::install(&place.programs(), say).await?,
         };
-        Self::start_with(&binaries, place).await
+        Self::start_with(&binaries, place, say).await
     }
 
-    async fn start_with(binaries: &Binaries, place: Place) -> anyhow::Result<Self> {
+    async fn start_with(binaries: &Binaries, place: Place, say: &(dyn Fn(&str) + Send + Sync)) -> anyhow::Result<Self> {
         wait_for_predecessor(&place.data().join("postmaster.pid")).await?;
         check_version(binaries, &place).await?;
+        let note = Note::of(place.folder());
+        if note.is_of_another_run() {
+            say("the machine stopped while the database was being set up: it is made again");
+            remove_if_there(&place.data())?;
+        }
         if !place.data().join("PG_VERSION").exists() {
+            note.write().context("the cluster's note")?;
             initialise(binaries, &place).await?;
         }
         let mut child = spawn(binaries, &place)?;
@@ -88,12 +104,45 @@ impl Cluster {
             }
             tokio::time::sleep(POLL).await;
         }
-        let cluster = Self { child, leash, place };
+        let cluster = Self { child, leash, place, settling: None };
         let url = cluster.url();
         if !Postgres::database_exists(&url).await? {
             Postgres::create_database(&url).await?;
         }
         Ok(cluster)
+    }
+
+    /// Ends the set-up of a new cluster: what is committed from now on is synced, and what was written before is
+    /// synced in the background. Until that is done, a power cut costs the cluster. Does nothing to one that is
+    /// not new.
+    pub async fn begin_syncing(&mut self) -> anyhow::Result<()> {
+        let note = Note::of(self.place.folder());
+        if !note.exists() {
+            return Ok(());
+        }
+        let mut connection = PgConnection::connect(&self.url()).await.context("the new cluster")?;
+        // The files are written now, while that needs no sync; later each of them would be synced by itself.
+        for statement in ["CHECKPOINT", "ALTER SYSTEM RESET fsync", "SELECT pg_reload_conf()"] {
+            sqlx::query(statement).execute(&mut connection).await.context(statement)?;
+        }
+        connection.close().await?;
+        let started = Instant::now();
+        while !self.syncs().await? {
+            if started.elapsed() > START_LIMIT {
+                bail!("the new cluster does not begin to sync:\n{}", self.place.end_of_log());
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        self.settling = Some(tokio::task::spawn_blocking(move || note.settle()));
+        Ok(())
+    }
+
+    /// What a new process of the server does.
+    async fn syncs(&self) -> anyhow::Result<bool> {
+        let mut connection = PgConnection::connect(&self.url()).await?;
+        let on: String = sqlx::query_scalar("SHOW fsync").fetch_one(&mut connection).await?;
+        connection.close().await?;
+        Ok(on == "on")
     }
 
     /// Connection string of the database.
@@ -113,6 +162,11 @@ impl Cluster {
     pub async fn stop(mut self) -> anyhow::Result<ExitStatus> {
         drop(self.leash.take());
         let ended = tokio::time::timeout(STOP_LIMIT, self.child.wait()).await;
+        if let Some(settling) = self.settling.take()
+            && let Ok(settled) = tokio::time::timeout(STOP_LIMIT, settling).await
+        {
+            settled.context("the cluster's sync")??;
+        }
         ended.context("the PostgreSQL server does not shut down")?.context("the PostgreSQL server cannot be waited for")
     }
 }
@@ -145,9 +199,7 @@ fn spawn(binaries: &Binaries, place: &Place) -> anyhow::Result<Child> {
 /// Makes the cluster aside and moves it into place, so that a half-made one is never taken for one.
 async fn initialise(binaries: &Binaries, place: &Place) -> anyhow::Result<()> {
     let unfinished = place.unfinished_data();
-    if unfinished.exists() {
-        fs::remove_dir_all(&unfinished).context("a half-made cluster cannot be removed")?;
-    }
+    remove_if_there(&unfinished)?;
     let mut command = Command::new(binaries.initdb());
     command.arg("-D").arg(&unfinished);
     command.args(["-U", NAME, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]);
@@ -156,7 +208,18 @@ async fn initialise(binaries: &Binaries, place: &Place) -> anyhow::Result<()> {
     if !output.status.success() {
         bail!("initdb ended with {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
     }
+    let settings = fs::OpenOptions::new().append(true).open(unfinished.join("postgresql.auto.conf"));
+    settings
+        .and_then(|mut file| file.write_all(unsynced::SETTING.as_bytes()))
+        .context("the new cluster cannot be configured")?;
     fs::rename(&unfinished, place.data()).context("the new cluster cannot be moved into place")
+}
+
+fn remove_if_there(folder: &Path) -> anyhow::Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).context("a half-made cluster cannot be removed")?;
+    }
+    Ok(())
 }
 
 /// A killed `crtx up` leaves a server that is just shutting down.

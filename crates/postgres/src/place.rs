@@ -58,6 +58,10 @@ impl Place {
         Ok(())
     }
 
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     pub fn data(&self) -> PathBuf {
         self.folder.join("data")
     }

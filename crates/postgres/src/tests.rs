@@ -47,6 +47,51 @@ async fn a_cluster_keeps_what_was_committed_over_a_stop() {
     remove(dir.path()).expect("removes");
 }
 
+async fn fsync_is_on(cluster: &Cluster) -> bool {
+    ask(&cluster.url(), "select (current_setting('fsync') = 'on')::int::bigint").await == 1
+}
+
+#[tokio::test]
+async fn a_new_cluster_syncs_from_the_end_of_its_set_up_on() {
+    let dir = tempfile::tempdir().expect("dir");
+    let mut cluster = start(dir.path()).await;
+    assert!(!fsync_is_on(&cluster).await);
+    cluster.begin_syncing().await.expect("syncs");
+    assert!(fsync_is_on(&cluster).await);
+    let note = Note::of(cluster.place.folder());
+    cluster.stop().await.expect("stops");
+    assert!(!note.exists(), "the stop waits until the cluster is on the disk");
+    let cluster = start(dir.path()).await;
+    assert!(fsync_is_on(&cluster).await);
+    cluster.stop().await.expect("stops");
+    remove(dir.path()).expect("removes");
+}
+
+#[tokio::test]
+async fn a_kill_during_the_set_up_loses_nothing_and_a_power_cut_makes_a_new_cluster() {
+    let dir = tempfile::tempdir().expect("dir");
+    let cluster = start(dir.path()).await;
+    let mut connection = PgConnection::connect(&cluster.url()).await.expect("connects");
+    sqlx::query("create table kept as select 41::bigint as number").execute(&mut connection).await.expect("creates");
+    let kill = |pid| nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL);
+    kill(server_pid(&cluster)).expect("kills");
+    drop(cluster);
+
+    let mut cluster = start(dir.path()).await;
+    assert_eq!(ask(&cluster.url(), "select number from kept").await, 41);
+    assert!(Note::of(cluster.place.folder()).exists());
+    let note = cluster.place.folder().join("unsynced");
+    cluster.begin_syncing().await.expect("syncs");
+    cluster.stop().await.expect("stops");
+
+    // As the note of a cluster that was being set up when the machine went down.
+    fs::write(note, "another run of the machine").expect("writes");
+    let cluster = start(dir.path()).await;
+    assert_eq!(ask(&cluster.url(), "select count(*) from pg_tables where tablename = 'kept'").await, 0);
+    cluster.stop().await.expect("stops");
+    remove(dir.path()).expect("removes");
+}
+
 #[tokio::test]
 async fn the_server_listens_on_no_port_and_does_not_run_as_root() {
     let dir = tempfile::tempdir().expect("dir");

@@ -1,15 +1,19 @@
 //! Rows of the gateway after the local chain was set back, on a real PostgreSQL.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
     executions::{
         Call, Charged, Delivered, Executions, Failure, Lease, Reported, Request, Reservation, State, StoredTransaction,
     },
-    local_network::{Realigned, realign_executions},
-    testing::{TestDatabase, fixtures::wallet},
+    local_network::{ChainNow, Realigned, realign, unaccounted},
+    mirror::{self, Batch},
+    testing::{
+        TestDatabase,
+        fixtures::{self, wallet},
+    },
 };
 use serde_json::Map;
 use uuid::Uuid;
@@ -94,7 +98,10 @@ async fn rows_follow_a_chain_that_was_set_back() {
 
     // 1 and 4 are as they were; 2 and 5 are open again; 3 and 6 are gone; 7 was never on the chain.
     let (records, open) = ([1, 2, 4, 5].map(wallet), [2, 5].map(wallet));
-    let changed = realign_executions(database.pool(), &records, &open).await.unwrap();
+    let lost = unaccounted(database.pool(), &records).await.unwrap();
+    assert_eq!(lost.iter().collect::<BTreeSet<_>>(), [3, 6].map(wallet).iter().collect());
+    let now = ChainNow { snapshot: &Batch::default(), open: &open, lost: &lost };
+    let changed = realign(database.pool(), &now).await.unwrap();
     assert_eq!(changed, Realigned { lost: 2, reopened: 2 });
     let expected = [
         (1, State::Completed),
@@ -114,6 +121,42 @@ async fn rows_follow_a_chain_that_was_set_back() {
     // What is open again can be taken up at once.
     let claimed = executions.claim(&State::ALL, 10).await.unwrap();
     assert_eq!(claimed.len(), 2, "the reserved one is still leased");
-    let again = realign_executions(database.pool(), &records, &open).await.unwrap();
+    assert!(unaccounted(database.pool(), &records).await.unwrap().is_empty());
+    let again = realign(database.pool(), &now).await.unwrap();
     assert_eq!(again, Realigned { lost: 0, reopened: 0 }, "a second time changes nothing");
+}
+
+#[tokio::test]
+async fn the_mirror_loses_only_what_the_chain_lost() {
+    let database = TestDatabase::create().await;
+    let pool = database.pool();
+    let agent = |revision| {
+        let mut listing = fixtures::listing(wallet(1), 0);
+        listing.revision = revision;
+        listing.price = 1_000 * revision;
+        listing
+    };
+    let record = |number: u8| fixtures::record(wallet(1), wallet(50), Uuid::from_u128(number.into()));
+    let mut before = Batch::default();
+    before.push(&wallet(50), 90, &agent(4)).unwrap();
+    for number in [51, 52, 53] {
+        before.push(&wallet(number), 90, &record(number)).unwrap();
+    }
+    before.push(&wallet(53), 91, &fixtures::completed(record(53), "lost")).unwrap();
+    mirror::resync(pool, &before, 91, Some("chain"), mirror::SnapshotMode::Forward).await.unwrap();
+    // 51 is closed, 52 was never on this chain, 53 is open again, and the agent has an earlier revision.
+    let mut now = Batch::default();
+    now.push(&wallet(50), 10_080, &agent(3)).unwrap();
+    now.push(&wallet(53), 10_080, &record(53)).unwrap();
+    let unaccounted = unaccounted(pool, &[wallet(50), wallet(53)]).await.unwrap();
+    assert_eq!(unaccounted.iter().collect::<BTreeSet<_>>(), [51, 52].map(wallet).iter().collect());
+    let chain = ChainNow { snapshot: &now, open: &[wallet(53)], lost: &[wallet(52)] };
+    realign(pool, &chain).await.unwrap();
+    mirror::mark_closed(pool, &[wallet(51)], 10_080).await.unwrap();
+
+    let counts = mirror::counts(pool).await.unwrap();
+    assert_eq!((counts.agents, counts.executions), (1, 2));
+    let again = mirror::compare(pool, &now).await.unwrap();
+    assert!(again.differences.is_empty(), "{again:?}");
+    assert_eq!(mirror::checkpoint(pool).await.unwrap().and_then(|c| c.genesis_hash).as_deref(), Some("chain"));
 }

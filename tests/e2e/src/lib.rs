@@ -4,6 +4,7 @@
 
 pub mod bench;
 pub mod market;
+pub mod slow_disk;
 
 use std::{
     path::{Path, PathBuf},
@@ -69,11 +70,25 @@ impl Up {
         Self::start_with(&arguments).await
     }
 
+    /// Starts on a disk that is slow to sync.
+    pub async fn start_on(disk: &slow_disk::SlowDisk, folder: &Path, more: &[&str]) -> Result<Self> {
+        let port = free_port()?.to_string();
+        let mut arguments =
+            vec!["up", "--json", "--port", &port, "--data-dir", folder.to_str().context("a UTF-8 path")?];
+        arguments.extend(more);
+        Self::start_in(&arguments, disk.environment()).await
+    }
+
     /// Starts with exactly these arguments, which have to contain `up` and `--json`.
     pub async fn start_with(arguments: &[&str]) -> Result<Self> {
+        Self::start_in(arguments, vec![]).await
+    }
+
+    async fn start_in(arguments: &[&str], environment: Vec<(&str, std::ffi::OsString)>) -> Result<Self> {
         let mut child = Command::new(crtx_binary())
             .args(arguments)
             .env_remove("DATABASE_URL")
+            .envs(environment)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

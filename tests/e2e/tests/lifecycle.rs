@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crtx_e2e::{Up, crtx_binary, market::Market};
+use crtx_e2e::{Up, crtx_binary, market::Market, slow_disk::SlowDisk};
 use serde_json::{Value, json};
 
 /// Process ids of running programs that name the folder in their command line: the database server and
@@ -327,4 +327,191 @@ async fn a_database_of_the_users_own_is_used_and_left_running() {
     assert!(child.wait().unwrap().success());
     pay(&Market::new(keeper.info().clone())).await;
     keeper.stop().await.unwrap();
+}
+
+/// More blocks with transactions than any part of `crtx up` keeps in memory.
+const MANY_BLOCKS: usize = 4_200;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_verifies_after_thousands_of_blocks_and_two_restarts() {
+    let folder = open_folder();
+    let mut up = Up::start(folder.path(), &[]).await.unwrap();
+    let market = Market::new(up.info().clone());
+    let (id, refunded) = (pay(&market).await, market.behave("fail").await.body["error"]["execution_id"].clone());
+    let stranger = bs58::encode([9u8; 32]).into_string();
+    for lamports in 0..MANY_BLOCKS {
+        market.rpc("requestAirdrop", json!([stranger, 1_000_000 + lamports])).await;
+    }
+    for clean in [true, false] {
+        match clean {
+            true => up.stop().await.unwrap(),
+            false => {
+                up.crash().await.unwrap();
+                eventually("the database outlives a killed crtx", || processes_of(folder.path()).is_empty()).await;
+            }
+        }
+        up = Up::start(folder.path(), &[]).await.unwrap();
+        let market = Market::new(up.info().clone());
+        assert!(verifies(&market, &id), "after a stop that was clean: {clean}");
+        assert!(verifies(&market, refunded.as_str().unwrap()), "after a stop that was clean: {clean}");
+    }
+    up.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_torn_journal_shows_nothing_that_the_chain_lost() {
+    let folder = open_folder();
+    let mut killed = Up::start(folder.path(), &[]).await.unwrap();
+    let market = Market::new(killed.info().clone());
+    let balances = market.balances().await;
+    let mut ids = vec![];
+    for _ in 0..6 {
+        ids.push(pay(&market).await);
+    }
+    let signatures = |list: Value| -> BTreeSet<String> {
+        let list = list.as_array().unwrap().clone();
+        list.iter().map(|line| line["signature"].as_str().unwrap().to_owned()).collect()
+    };
+    let program = market.info.program_id.clone();
+    let before = signatures(market.rpc("getSignaturesForAddress", json!([program])).await);
+    killed.crash().await.unwrap();
+    eventually("the database outlives a killed crtx", || processes_of(folder.path()).is_empty()).await;
+    let journal = folder.path().join("chain/journal");
+    let bytes = fs::read(&journal).unwrap();
+    fs::write(&journal, &bytes[..bytes.len() * 7 / 10]).unwrap();
+
+    let mut up = Up::start(folder.path(), &[]).await.unwrap();
+    let market = Market::new(up.info().clone());
+    let (mut completed, mut lost) = (0, 0);
+    for id in &ids {
+        let status = final_status(&market, id).await;
+        match status.as_str() {
+            "completed" => {
+                completed += 1;
+                assert!(verifies(&market, id), "{id}");
+            }
+            "failed" => lost += 1,
+            other => panic!("{id} is {other}"),
+        }
+    }
+    assert!(completed > 0 && lost > 0, "{completed} are there and {lost} are lost");
+    let now = market.balances().await;
+    assert_eq!(now.caller, balances.caller - completed * market.price("text-stats"));
+    let after = signatures(market.rpc("getSignaturesForAddress", json!([program])).await);
+    for signature in &before {
+        let status = market.rpc("getSignatureStatuses", json!([[signature], {"searchTransactionHistory": true}])).await;
+        let params = json!([signature, {"maxSupportedTransactionVersion": 0}]);
+        let transaction = market.rpc("getTransaction", params).await;
+        assert_eq!(status["value"][0].is_null(), !after.contains(signature), "{signature}: {status}");
+        assert_eq!(transaction.is_null(), !after.contains(signature), "{signature}");
+    }
+    assert!(before.iter().any(|signature| !after.contains(signature)), "some transactions are lost");
+    pay(&market).await;
+    up.stop().await.unwrap();
+}
+
+/// The status in which an execution ends.
+async fn final_status(market: &Market, id: &str) -> String {
+    let mut status = String::new();
+    for _ in 0..400 {
+        let record = market.get_as_owner(&format!("/v1/executions/{id}")).await;
+        status = record.body["status"].as_str().unwrap_or_default().to_owned();
+        if ["completed", "failed"].contains(&status.as_str()) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    status
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_never_see_an_empty_market_while_the_network_starts_again() {
+    let folder = open_folder();
+    let port = crtx_e2e::free_port().unwrap().to_string();
+    let arguments = ["up", "--json", "--port", &port, "--data-dir", folder.path().to_str().unwrap()];
+    let mut up = Up::start_with(&arguments).await.unwrap();
+    let market = Market::new(up.info().clone());
+    let id = pay(&market).await;
+    for clean in [true, true, false] {
+        match clean {
+            true => up.stop().await.unwrap(),
+            false => {
+                up.crash().await.unwrap();
+                eventually("the database outlives a killed crtx", || processes_of(folder.path()).is_empty()).await;
+            }
+        }
+        let reading = tokio::spawn(read_until_stopped(market.info.base_url.clone(), market.info.api_key.clone()));
+        up = Up::start_with(&arguments).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        reading.abort();
+        match reading.await {
+            Err(ended) if ended.is_cancelled() => {}
+            other => panic!("a reader saw {other:?} (after a stop that was clean: {clean})"),
+        }
+        assert!(verifies(&Market::new(up.info().clone()), &id));
+    }
+    up.stop().await.unwrap();
+}
+
+/// Ends with the first answer that does not show both agents and the execution.
+async fn read_until_stopped(base_url: String, api_key: String) -> String {
+    let client = reqwest::Client::new();
+    loop {
+        for (path, list) in [("/v1/agents", "agents"), ("/v1/executions", "executions")] {
+            let wanted = if list == "agents" { 2 } else { 1 };
+            let answer = client.get(format!("{base_url}{path}")).bearer_auth(&api_key).send().await;
+            // Nobody listens while the network is down.
+            let Ok(answer) = answer else { continue };
+            let status = answer.status();
+            let Ok(bytes) = answer.bytes().await else { continue };
+            let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            let shown = body[list].as_array().map_or(0, Vec::len);
+            if status == 200 && (shown < wanted || body["total"].as_u64().unwrap_or_default() < wanted as u64) {
+                return format!("{path}: {body}");
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_called_finalized_is_on_the_disk() {
+    const SYNC: Duration = Duration::from_secs(3);
+    let folder = open_folder();
+    let disk = SlowDisk::build(folder.path(), SYNC).unwrap().only("journal");
+    let mut up = Up::start_on(&disk, &folder.path().join("data"), &[]).await.unwrap();
+    let market = Market::new(up.info().clone());
+    let written = Instant::now();
+    pay(&market).await;
+    let list = market.rpc("getSignaturesForAddress", json!([market.info.program_id, {"limit": 1}])).await;
+    let signature = list[0]["signature"].as_str().unwrap().to_owned();
+    // Every call makes blocks, so the thirty-one that finality takes are soon there.
+    loop {
+        let status = market.rpc("getSignatureStatuses", json!([[signature]])).await;
+        if status["value"][0]["confirmationStatus"] == "finalized" {
+            break;
+        }
+        assert!(written.elapsed() < Duration::from_secs(60), "{status}");
+        pay(&market).await;
+    }
+    assert!(written.elapsed() >= SYNC, "finalized after {:?}, before any sync of it ended", written.elapsed());
+    up.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_network_on_a_slow_disk_starts_pays_and_continues_after_a_kill() {
+    let folder = open_folder();
+    let disk = SlowDisk::build(folder.path(), Duration::from_millis(15)).unwrap();
+    let data = folder.path().join("data");
+    let mut up = Up::start_on(&disk, &data, &["--fresh"]).await.unwrap();
+    let id = pay(&Market::new(up.info().clone())).await;
+    // At once: the new database is not on the disk as a whole yet.
+    up.crash().await.unwrap();
+    eventually("the database outlives a killed crtx", || processes_of(&data).is_empty()).await;
+    let mut up = Up::start(&data, &[]).await.unwrap();
+    let market = Market::new(up.info().clone());
+    let record = market.get_as_owner(&format!("/v1/executions/{id}")).await;
+    assert_eq!(record.body["status"], "completed", "{record:?}");
+    assert!(verifies(&market, &id));
+    up.stop().await.unwrap();
 }

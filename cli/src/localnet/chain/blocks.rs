@@ -1,9 +1,11 @@
 //! Makes the chain's blocks: one as soon as a transaction waits for it, else one per slot time so that
 //! the clock goes on. The chain's clock is the machine's, plus whatever time travel added.
-//! Each block is written to the journal before it is confirmed.
+//! Each block is written to the journal before it is confirmed, and its journal is synced before any of its
+//! transactions counts as finalized.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -18,19 +20,34 @@ use solana_account::Account;
 use solana_pubkey::Pubkey;
 use solana_sdk_ids::{bpf_loader, bpf_loader_deprecated, bpf_loader_upgradeable, feature, native_loader, sysvar};
 use surfpool_core::{
-    surfnet::{BlockHeader, locker::SurfnetSvmLocker, svm::SurfnetSvm},
+    surfnet::{BlockHeader, FINALIZATION_SLOT_THRESHOLD, locker::SurfnetSvmLocker, svm::SurfnetSvm},
     types::{SurfnetTransactionStatus, SyntheticBlockhash},
 };
 use surfpool_types::SimnetEvent;
 use tokio::sync::mpsc;
 
-use super::store::{ChainDir, HistoryLine, Journal, JournalLine, Position, SavedAccount};
+use super::{
+    block::{Block, Position, SavedAccount},
+    database::{ChainDatabase, State},
+    disk::{Disk, sync_dir},
+    history::History,
+    journal::Journal,
+};
 
 /// Time between blocks without transactions, and the slot time that RPC methods calculate with.
 pub const SLOT_TIME_MS: u64 = 400;
 
-/// After this many journaled blocks the accounts are written anew and the journal starts over.
-const BLOCKS_PER_SNAPSHOT: u32 = 2_000;
+/// The journal's blocks go into the database when there are so many, or when the journal is so long.
+pub const BLOCKS_PER_MOVE: usize = 512;
+const BYTES_PER_MOVE: u64 = 4 * 1024 * 1024;
+/// A journal this long waits for the database.
+const MAX_JOURNAL_BYTES: u64 = 32 * 1024 * 1024;
+
+/// The journal is synced when its oldest block that is not on the disk is this old.
+const SLOTS_PER_SYNC: u64 = 8;
+
+/// Without transactions the position is written once in so many slots: fewer than an unclean stop skips.
+const SLOTS_PER_POSITION: u64 = 4_000;
 
 /// Owners of accounts that every fresh network has by itself.
 const NOT_SAVED: [Pubkey; 6] =
@@ -41,14 +58,30 @@ pub fn now_unix_ms() -> u64 {
     u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The block maker and the journal it writes.
+/// The block maker and the files it writes.
 pub struct Blocks {
     locker: SurfnetSvmLocker,
-    dir: ChainDir,
-    journal: Journal,
-    journaled: u32,
+    files: Files,
     clock: ChainClock,
     events: Option<Receiver<SimnetEvent>>,
+}
+
+/// Where blocks go: the journal at once, the database later.
+pub struct Files {
+    dir: PathBuf,
+    state: State,
+    database: Arc<ChainDatabase>,
+    history: Arc<History>,
+    journal: Journal,
+    disk: Disk,
+    /// Blocks of the journal that no move has taken.
+    waiting: Vec<Arc<Block>>,
+    /// Number and slot of the blocks that a power cut may still take.
+    unsynced: VecDeque<(u64, u64)>,
+    /// A sync up to this number is under way or done.
+    sync_asked: u64,
+    /// The slot of the last block in the journal.
+    last_slot: u64,
 }
 
 /// The chain's clock: the machine's plus an offset that only time travel changes.
@@ -72,14 +105,9 @@ impl ChainClock {
 }
 
 impl Blocks {
-    /// Saves what the chain holds now, marks the directory as in use and opens the journal.
-    pub fn new(locker: SurfnetSvmLocker, dir: ChainDir, clock_offset_ms: i64) -> anyhow::Result<Self> {
-        let journal = dir.journal_writer()?;
+    pub const fn new(locker: SurfnetSvmLocker, files: Files, clock_offset_ms: i64) -> Self {
         let clock = ChainClock { offset_ms: clock_offset_ms, last_ms: None };
-        let mut blocks = Self { locker, dir, journal, journaled: 0, clock, events: None };
-        blocks.dir.mark_running()?;
-        blocks.save()?;
-        Ok(blocks)
+        Self { locker, files, clock, events: None }
     }
 
     /// Makes blocks on a thread of its own until `stopping` is set; then gives itself back.
@@ -119,56 +147,43 @@ impl Blocks {
     }
 
     fn make_block(&mut self) -> anyhow::Result<()> {
-        let (clock, journal) = (&mut self.clock, &mut self.journal);
-        let journaled = self.locker.with_svm_writer(move |svm| {
+        let slot = self.locker.with_svm_reader(|svm| svm.latest_epoch_info.absolute_slot);
+        self.files.keep_ahead_of_finality(slot)?;
+        let (clock, files) = (&mut self.clock, &mut self.files);
+        let written = self.locker.with_svm_writer(move |svm| {
             let time_ms = clock.next(svm.updated_at, now_unix_ms());
-            let journaled = match pending_block(svm, time_ms)? {
-                None => false,
-                Some((history, changes)) => {
-                    journal
-                        .append(&history, &changes)
-                        .map_err(|error| format!("the chain cannot be saved: {error}"))?;
-                    true
-                }
-            };
+            if let Some(block) = pending_block(svm, time_ms, files)? {
+                files.write(block).map_err(|error| format!("the chain cannot be saved: {error:#}"))?;
+            }
             // Surfpool adds one slot time when it closes the block.
             svm.updated_at = time_ms.saturating_sub(svm.slot_time);
-            svm.confirm_current_block().map_err(|error| error.to_string())?;
-            Ok::<_, String>(journaled)
+            svm.confirm_current_block().map_err(|error| error.to_string())
         });
-        if journaled.map_err(|error| anyhow!(error))? {
-            self.journaled = self.journaled.saturating_add(1);
+        written.map_err(|error| anyhow!(error))?;
+        if self.files.move_if_due()? {
+            // Surfpool notes every account that ever changed or was closed, for nothing that is used here.
+            self.locker.with_svm_writer(|svm| {
+                svm.account_update_slots.clear();
+                svm.offline_accounts.clear().map_err(|error| anyhow!(error))
+            })?;
         }
-        if self.journaled >= BLOCKS_PER_SNAPSHOT {
-            self.save()?;
-        }
-        Ok(())
-    }
-
-    /// Writes all accounts.
-    fn save(&mut self) -> anyhow::Result<()> {
-        let saved = self.locker.with_svm_reader(|svm| {
-            let accounts = svm.get_all_accounts().map_err(|error| error.to_string())?;
-            let kept = accounts
-                .into_iter()
-                .map(|(address, account)| (address, Account::from(account)))
-                .filter(|(_, account)| is_saved(account))
-                .map(|(address, account)| (address.to_string(), SavedAccount::of(&account)))
-                .collect::<BTreeMap<_, _>>();
-            Ok::<_, String>((position(svm, svm.updated_at), kept))
-        });
-        let (position, accounts) = saved.map_err(|error| anyhow!("the chain cannot be read: {error}"))?;
-        self.dir.save(position, accounts)?;
-        self.journal = self.dir.journal_writer()?;
-        self.journaled = 0;
         Ok(())
     }
 
     /// What a clean stop ends with.
     pub fn save_and_mark_stopped(&mut self) -> anyhow::Result<()> {
         self.make_block()?;
-        self.save()?;
-        Ok(self.dir.mark_stopped()?)
+        let saved = self.locker.with_svm_reader(|svm| {
+            let accounts = svm.get_all_accounts().map_err(|error| error.to_string())?;
+            let kept = accounts
+                .into_iter()
+                .map(|(address, account)| (address, Account::from(account)))
+                .filter(|(_, account)| is_saved(account))
+                .collect::<BTreeMap<_, _>>();
+            Ok::<_, String>((position(svm, svm.updated_at), kept))
+        });
+        let (position, accounts) = saved.map_err(|error| anyhow!("the chain cannot be read: {error}"))?;
+        self.files.finish(position, &accounts)
     }
 
     /// Waits until both RPC servers say that they closed their ports.
@@ -188,12 +203,95 @@ impl Blocks {
     }
 }
 
+impl Files {
+    /// Starts an empty journal: what an earlier one held is in the database, of which `state` is the state.
+    pub fn open(
+        dir: PathBuf,
+        state: State,
+        database: Arc<ChainDatabase>,
+        history: Arc<History>,
+    ) -> anyhow::Result<Self> {
+        database.save_state(&state)?;
+        let journal = Journal::start(&dir)?;
+        sync_dir(&dir)?;
+        let disk = Disk::start(dir.clone(), Arc::clone(&database), Arc::clone(&history), state.last_number)?;
+        let (sync_asked, last_slot) = (state.last_number, state.position.slot);
+        let (waiting, unsynced) = (vec![], VecDeque::new());
+        Ok(Self { dir, state, database, history, journal, disk, waiting, unsynced, sync_asked, last_slot })
+    }
+
+    /// Before the block of `slot` is made: syncs in time what would be finalized by it or soon after. One sync
+    /// serves all blocks since the last, and nearly always it is done when it is needed.
+    fn keep_ahead_of_finality(&mut self, slot: u64) -> anyhow::Result<()> {
+        self.disk.check()?;
+        let synced = self.disk.synced();
+        while self.unsynced.front().is_some_and(|(number, _)| *number <= synced) {
+            self.unsynced.pop_front();
+        }
+        let Some(&(number, oldest)) = self.unsynced.front() else { return Ok(()) };
+        if number > self.sync_asked && slot >= oldest.saturating_add(SLOTS_PER_SYNC) {
+            self.sync_asked = self.state.last_number;
+            self.disk.sync(self.journal.handle()?, self.sync_asked)?;
+        }
+        if slot.saturating_add(1) < oldest.saturating_add(FINALIZATION_SLOT_THRESHOLD) {
+            return Ok(());
+        }
+        let finalized =
+            |block: &&(u64, u64)| block.1.saturating_add(FINALIZATION_SLOT_THRESHOLD) <= slot.saturating_add(1);
+        let last = self.unsynced.iter().take_while(finalized).last().map_or(number, |block| block.0);
+        if last > self.sync_asked {
+            self.sync_asked = self.state.last_number;
+            self.disk.sync(self.journal.handle()?, self.sync_asked)?;
+        }
+        self.disk.wait_until_synced(last)
+    }
+
+    /// Writes a block that is about to be confirmed.
+    fn write(&mut self, block: Block) -> anyhow::Result<()> {
+        self.journal.append(&block)?;
+        self.state.last_number = block.number;
+        self.last_slot = block.slot;
+        self.unsynced.push_back((block.number, block.slot));
+        self.history.add(&block);
+        self.waiting.push(Arc::new(block));
+        Ok(())
+    }
+
+    /// Lets the disk's thread move the journal's blocks into the database if there are many. Says whether it did.
+    fn move_if_due(&mut self) -> anyhow::Result<bool> {
+        if self.waiting.len() < BLOCKS_PER_MOVE && self.journal.bytes() < BYTES_PER_MOVE {
+            return Ok(false);
+        }
+        if self.disk.is_moving() {
+            if self.journal.bytes() < MAX_JOURNAL_BYTES {
+                return Ok(false);
+            }
+            self.disk.wait_until_moved()?;
+        }
+        self.journal.rotate()?;
+        self.sync_asked = self.state.last_number;
+        self.disk.move_blocks(std::mem::take(&mut self.waiting))?;
+        Ok(true)
+    }
+
+    /// Saves everything and says that this was a clean stop.
+    fn finish(&mut self, position: Position, accounts: &BTreeMap<Pubkey, Account>) -> anyhow::Result<()> {
+        self.disk.wait_until_moved()?;
+        self.database.add(&self.waiting)?;
+        self.state = State { position, clean: true, ..self.state.clone() };
+        self.database.save_all(&self.state, accounts)?;
+        self.waiting.clear();
+        self.journal = Journal::start(&self.dir)?;
+        Ok(())
+    }
+}
+
 /// Accounts that a fresh network does not have by itself, and that exist.
 fn is_saved(account: &Account) -> bool {
     account.lamports > 0 && !account.executable && !NOT_SAVED.contains(&account.owner)
 }
 
-fn position(svm: &SurfnetSvm, clock_unix_ms: u64) -> Position {
+pub fn position(svm: &SurfnetSvm, clock_unix_ms: u64) -> Position {
     Position {
         slot: svm.latest_epoch_info.absolute_slot,
         block_height: svm.latest_epoch_info.block_height,
@@ -203,8 +301,8 @@ fn position(svm: &SurfnetSvm, clock_unix_ms: u64) -> Position {
     }
 }
 
-/// The block that is about to be confirmed, or `None` if it is empty.
-fn pending_block(svm: &SurfnetSvm, time_ms: u64) -> Result<Option<(HistoryLine, JournalLine)>, String> {
+/// The block that is about to be confirmed; `None` if it is empty and need not be written.
+fn pending_block(svm: &SurfnetSvm, time_ms: u64, files: &Files) -> Result<Option<Block>, String> {
     let mut touched = BTreeSet::new();
     let mut transactions = Vec::new();
     let mut signatures = Vec::new();
@@ -219,12 +317,12 @@ fn pending_block(svm: &SurfnetSvm, time_ms: u64) -> Result<Option<(HistoryLine, 
         transactions.extend(status.map(|status| (key, status)));
         signatures.push(*signature);
     }
-    if signatures.is_empty() {
+    let slot = svm.latest_epoch_info.absolute_slot;
+    if signatures.is_empty() && slot < files.last_slot.saturating_add(SLOTS_PER_POSITION) {
         return Ok(None);
     }
-    let slot = svm.latest_epoch_info.absolute_slot;
     // The header that Surfpool is about to store.
-    let block = BlockHeader {
+    let header = BlockHeader {
         hash: SyntheticBlockhash::new(svm.chain_tip.index).to_string(),
         previous_blockhash: svm.chain_tip.hash.clone(),
         parent_slot: slot.saturating_sub(1),
@@ -234,12 +332,13 @@ fn pending_block(svm: &SurfnetSvm, time_ms: u64) -> Result<Option<(HistoryLine, 
     };
     let after = Position {
         slot: slot.saturating_add(1),
-        block_height: block.block_height,
-        tip_index: block.block_height,
+        block_height: header.block_height,
+        tip_index: header.block_height,
         ..position(svm, time_ms)
     };
     let accounts = touched.iter().filter_map(|address| change_of(svm, address)).collect();
-    Ok(Some((HistoryLine { slot, block, transactions }, JournalLine { position: after, accounts })))
+    let number = files.state.last_number.saturating_add(1);
+    Ok(Some(Block { number, position: after, slot, header, transactions, accounts }))
 }
 
 /// The account now, unless it is one that every network has. `None` inside: it is gone.

@@ -1,13 +1,20 @@
 //! The embedded Solana network: Surfpool, offline, with the marketplace program deployed, blocks made
 //! when there is something to put into them, and a chain that survives its process.
 
+mod block;
 mod blocks;
+mod database;
+mod disk;
+mod error;
+mod history;
+mod journal;
 mod program;
-mod store;
+mod rpc;
 
 use std::{
+    collections::{BTreeMap, HashSet},
     net::TcpListener,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicBool},
     thread::JoinHandle,
     time::Duration,
@@ -15,11 +22,13 @@ use std::{
 
 use anyhow::{Context, anyhow, bail};
 use crossbeam_channel::{Receiver, Sender};
+use crtx_chain::token::TOKEN_PROGRAM_ID;
 use solana_account::Account;
 use solana_pubkey::Pubkey;
 use surfpool_core::{
+    jsonrpc_http_server::Server,
     surfnet::{
-        BlockIdentifier,
+        BlockIdentifier, GeyserEvent,
         locker::SurfnetSvmLocker,
         svm::{SurfnetSvm, SurfnetSvmConfig},
     },
@@ -29,11 +38,13 @@ use surfpool_types::{BlockProductionMode, RpcConfig, SimnetCommand, SimnetConfig
 use tokio::sync::mpsc;
 
 use self::{
-    blocks::Blocks,
-    store::{ChainDir, Position, SavedChain},
+    block::Position,
+    blocks::{Blocks, Files},
+    database::{ChainDatabase, State},
+    history::History,
 };
 
-pub use self::{blocks::now_unix_ms, store::replace as replace_file};
+pub use self::blocks::now_unix_ms;
 
 const START_LIMIT: Duration = Duration::from_secs(20);
 const STOP_LIMIT: Duration = Duration::from_secs(5);
@@ -73,6 +84,10 @@ pub struct Chain {
     pub rpc_port: u16,
     pub ws_port: u16,
     pub started_from: StartedFrom,
+    /// Tells this chain from every other, and stays the same from run to run.
+    pub genesis_hash: String,
+    history: Arc<History>,
+    rpc: Server,
     locker: SurfnetSvmLocker,
     commands: Sender<SimnetCommand>,
     stopping: Arc<AtomicBool>,
@@ -91,28 +106,27 @@ impl Chain {
     /// Starts the network and continues the saved chain, if any. Blocking; takes well below a second
     /// for a fresh chain. Failures after the start are sent to `failures`.
     pub fn start(options: &ChainOptions, failures: mpsc::UnboundedSender<anyhow::Error>) -> anyhow::Result<Self> {
-        let dir = ChainDir::new(options.dir.clone())?;
-        let saved = dir.load()?;
-        let svm_config = SurfnetSvmConfig {
-            slot_time: blocks::SLOT_TIME_MS,
-            instruction_profiling_enabled: false,
-            max_profiles: 16,
-            ..SurfnetSvmConfig::default()
+        std::fs::create_dir_all(&options.dir).with_context(|| format!("cannot make {}", options.dir.display()))?;
+        let database = Arc::new(ChainDatabase::open(&options.dir)?);
+        let saved = recover(&options.dir, &database)?;
+        let history = History::new(Arc::clone(&database));
+        let (mut svm, events, geyser_events) = new_network(options, &history)?;
+        let (state, started_from) = match saved {
+            None => (new_state(&svm), StartedFrom::Nothing),
+            Some(saved) => restore(&mut svm, saved, &database)?,
         };
-        let (mut svm, events, geyser_events) =
-            SurfnetSvm::new(svm_config).map_err(|error| anyhow!("the embedded network does not start: {error}"))?;
-        program::deploy(&mut svm, &options.program_id, &options.upgrade_authority, options.program_elf)?;
-        let started_from = match &saved {
-            None => StartedFrom::Nothing,
-            Some(saved) => restore(&mut svm, saved)?,
-        };
+        svm.cached_genesis_hash = Some(state.genesis_hash.parse().context("the saved genesis hash is damaged")?);
+        let genesis_hash = state.genesis_hash.clone();
+        let clock_offset_ms = clock_offset_ms(&state.position);
 
-        let (rpc_port, ws_port) = (free_port(options.rpc_port)?, free_port(options.ws_port)?);
         let locker = SurfnetSvmLocker::new(svm);
+        let files = Files::open(options.dir.clone(), state, database, Arc::clone(&history))?;
+        let (rpc_port, ws_port) = (free_port(options.rpc_port)?, free_port(options.ws_port)?);
+        let own_port = another_port([rpc_port, ws_port])?;
         let (commands, commands_rx) = crossbeam_channel::unbounded();
         spawn_surfpool(
             locker.clone(),
-            rpc_port,
+            own_port,
             ws_port,
             commands.clone(),
             commands_rx,
@@ -120,15 +134,23 @@ impl Chain {
             failures.clone(),
         )?;
         wait_until_started(&events)?;
+        let rpc = rpc::serve(rpc_port, ws_port, &locker, &commands, &history)?;
 
-        let clock_offset_ms = saved.as_ref().map_or(0, |saved| {
-            i64::try_from(saved.position.clock_unix_ms.saturating_sub(saved.position.saved_at_unix_ms))
-                .unwrap_or_default()
-        });
-        let blocks = Blocks::new(locker.clone(), dir, clock_offset_ms)?;
+        let blocks = Blocks::new(locker.clone(), files, clock_offset_ms);
         let stopping = Arc::new(AtomicBool::new(false));
-        let driver = blocks.spawn(events, Arc::clone(&stopping), failures)?;
-        Ok(Self { rpc_port, ws_port, started_from, locker, commands, stopping, driver: Some(driver) })
+        let driver = Some(blocks.spawn(events, Arc::clone(&stopping), failures)?);
+        Ok(Self { rpc_port, ws_port, started_from, genesis_hash, history, rpc, locker, commands, stopping, driver })
+    }
+
+    /// Whether any transaction on the chain names the address.
+    pub fn knows(&self, address: &Pubkey) -> anyhow::Result<bool> {
+        Ok(!self.history.about(address, None, None, 1)?.is_empty())
+    }
+
+    /// Transactions that are in the database.
+    #[cfg(test)]
+    fn database_count(&self) -> Result<u64, error::ChainFileError> {
+        self.history.database_count()
     }
 
     /// Puts lamports into an account, as an airdrop does on other networks.
@@ -145,6 +167,7 @@ impl Chain {
         self.stopping.store(true, std::sync::atomic::Ordering::SeqCst);
         let driver = self.driver.take().context("the network was stopped before")?;
         let mut blocks = driver.join().map_err(|_| anyhow!("the block maker panicked"))?;
+        self.rpc.close();
         blocks.save_and_mark_stopped()?;
         self.commands.send(SimnetCommand::Terminate(None)).map_err(|_| anyhow!("the embedded network is gone"))?;
         blocks.wait_until_closed(STOP_LIMIT);
@@ -152,14 +175,33 @@ impl Chain {
     }
 }
 
-/// Runs Surfpool on a thread with a runtime of its own: it blocks while it waits for commands.
+/// A network with the program and an empty past, whose transactions and headers are those of `history`.
+fn new_network(options: &ChainOptions, history: &Arc<History>) -> anyhow::Result<Network> {
+    let config = SurfnetSvmConfig {
+        slot_time: blocks::SLOT_TIME_MS,
+        instruction_profiling_enabled: false,
+        max_profiles: 16,
+        ..SurfnetSvmConfig::default()
+    };
+    let (mut svm, events, geyser_events) =
+        SurfnetSvm::new(config).map_err(|error| anyhow!("the embedded network does not start: {error}"))?;
+    svm.transactions = history.transactions();
+    svm.blocks = history.headers();
+    program::deploy(&mut svm, &options.program_id, &options.upgrade_authority, options.program_elf)?;
+    Ok((svm, events, geyser_events))
+}
+
+type Network = (SurfnetSvm, Receiver<SimnetEvent>, Receiver<GeyserEvent>);
+
+/// Runs Surfpool on a thread with a runtime of its own: it blocks while it waits for commands. Its own RPC server
+/// gets a port that nobody is told; [`rpc::serve`] is the one that is used.
 fn spawn_surfpool(
     locker: SurfnetSvmLocker,
-    rpc_port: u16,
+    own_port: u16,
     ws_port: u16,
     commands: Sender<SimnetCommand>,
     commands_rx: Receiver<SimnetCommand>,
-    geyser_events: Receiver<surfpool_core::surfnet::GeyserEvent>,
+    geyser_events: Receiver<GeyserEvent>,
     failures: mpsc::UnboundedSender<anyhow::Error>,
 ) -> anyhow::Result<()> {
     let config = SurfpoolConfig {
@@ -173,7 +215,7 @@ fn spawn_surfpool(
             instruction_profiling_enabled: false,
             ..SimnetConfig::default()
         }],
-        rpc: RpcConfig { bind_host: "127.0.0.1".to_owned(), bind_port: rpc_port, ws_port, ..RpcConfig::default() },
+        rpc: RpcConfig { bind_host: "127.0.0.1".to_owned(), bind_port: own_port, ws_port, ..RpcConfig::default() },
         ..SurfpoolConfig::default()
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -214,27 +256,66 @@ fn wait_until_started(events: &Receiver<SimnetEvent>) -> anyhow::Result<()> {
     bail!("the embedded network did not start within {} seconds", START_LIMIT.as_secs())
 }
 
-/// Puts the saved accounts, blocks and transactions back and sets the chain's position.
-fn restore(svm: &mut SurfnetSvm, saved: &SavedChain) -> anyhow::Result<StartedFrom> {
+/// What is saved, after the blocks that only the journal has went into the database.
+fn recover(dir: &Path, database: &ChainDatabase) -> anyhow::Result<Option<State>> {
+    let Some(saved) = database.state()? else { return Ok(None) };
+    let blocks = journal::read(dir, saved.last_number)?.into_iter().map(Arc::new).collect::<Vec<_>>();
+    if blocks.is_empty() {
+        return Ok(Some(saved));
+    }
+    database.add(&blocks)?;
+    Ok(database.state()?.map(|state| State { clean: false, ..state }))
+}
+
+fn new_state(svm: &SurfnetSvm) -> State {
+    let mut hash = [0u8; 32];
+    rand::RngCore::fill_bytes(&mut rand::rng(), &mut hash);
+    State::new(solana_hash::Hash::new_from_array(hash).to_string(), blocks::position(svm, svm.updated_at))
+}
+
+/// How far the chain's clock is ahead of the machine's.
+fn clock_offset_ms(position: &Position) -> i64 {
+    i64::try_from(position.clock_unix_ms.saturating_sub(position.saved_at_unix_ms)).unwrap_or_default()
+}
+
+/// Puts the saved accounts back and sets the chain's position.
+fn restore(svm: &mut SurfnetSvm, saved: State, database: &ChainDatabase) -> anyhow::Result<(State, StartedFrom)> {
     set_position(svm, &saved.position, if saved.clean { 0 } else { UNCLEAN_SLOT_GAP });
-    for (address, account) in &saved.accounts {
-        let account = account.to_account().with_context(|| format!("saved account {address} is damaged"))?;
-        let pubkey: Pubkey = address.parse().with_context(|| format!("saved account {address} has no address"))?;
-        svm.set_account(&pubkey, account).map_err(|error| anyhow!("saved account {address}: {error}"))?;
-    }
-    for line in &saved.history {
-        svm.blocks.store(line.slot, line.block.clone()).map_err(|error| anyhow!("saved block: {error}"))?;
-        for (signature, status) in &line.transactions {
-            svm.transactions
-                .store(signature.clone(), status.clone())
-                .map_err(|error| anyhow!("saved transaction: {error}"))?;
-        }
-    }
+    restore_accounts(svm, database.accounts()?)?;
     let slot = saved.position.slot;
-    Ok(match saved.clean {
+    let started_from = match saved.clean {
         true => StartedFrom::Saved { slot },
         false => StartedFrom::Recovered { slot, saved_at_unix_ms: saved.position.saved_at_unix_ms },
-    })
+    };
+    let now = Position {
+        clock_unix_ms: saved.position.clock_unix_ms,
+        saved_at_unix_ms: saved.position.saved_at_unix_ms,
+        ..blocks::position(svm, 0)
+    };
+    Ok((State { position: now, clean: false, ..saved }, started_from))
+}
+
+/// Surfpool's own way to set an account copies the list of its owner's accounts each time.
+fn restore_accounts(svm: &mut SurfnetSvm, accounts: Vec<(Pubkey, Account)>) -> anyhow::Result<()> {
+    let mut by_owner: BTreeMap<Pubkey, Vec<String>> = BTreeMap::new();
+    for (address, account) in accounts {
+        let failed = |error: String| anyhow!("saved account {address}: {error}");
+        svm.inner.set_account(address, account.clone()).map_err(|error| failed(error.to_string()))?;
+        if account.owner == TOKEN_PROGRAM_ID {
+            svm.update_account_registries(&address, None, &account).map_err(|error| failed(error.to_string()))?;
+        } else {
+            by_owner.entry(account.owner).or_default().push(address.to_string());
+        }
+    }
+    for (owner, mut addresses) in by_owner {
+        let failed = |error| anyhow!("accounts of {owner}: {error}");
+        let known = svm.accounts_by_owner.get(&owner.to_string()).map_err(failed)?.unwrap_or_default();
+        let new: HashSet<&String> = addresses.iter().collect();
+        let others: Vec<String> = known.into_iter().filter(|address| !new.contains(address)).collect();
+        addresses.extend(others);
+        svm.accounts_by_owner.store(owner.to_string(), addresses).map_err(failed)?;
+    }
+    Ok(())
 }
 
 fn set_position(svm: &mut SurfnetSvm, position: &Position, gap: u64) {
@@ -253,6 +334,16 @@ fn set_position(svm: &mut SurfnetSvm, position: &Position, gap: u64) {
     svm.updated_at = now;
     svm.genesis_updated_at = now.saturating_sub(since_genesis);
     svm.reconstruct_sysvars();
+}
+
+/// A free port that is none of those that were chosen and are not taken yet.
+fn another_port(chosen: [u16; 2]) -> anyhow::Result<u16> {
+    loop {
+        let port = free_port(None)?;
+        if !chosen.contains(&port) {
+            return Ok(port);
+        }
+    }
 }
 
 /// `preferred` if it is free, else one that the system picks.

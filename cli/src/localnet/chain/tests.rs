@@ -87,7 +87,7 @@ async fn a_stopped_network_continues_with_its_accounts_and_transactions() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_network_has_lost_nothing_that_was_confirmed() {
-    let (dir, copy) = (tempfile::tempdir().expect("dir"), tempfile::tempdir().expect("dir"));
+    let dir = tempfile::tempdir().expect("dir");
     let receiver = Pubkey::new_from_array([4; 32]);
     let (chain, client) = start(dir.path());
     chain.fund(&payer().pubkey(), 1_000_000_000).expect("funds");
@@ -95,11 +95,7 @@ async fn a_killed_network_has_lost_nothing_that_was_confirmed() {
         pay(&client, receiver, 2_000_000 + extra).await;
     }
     let height = client.block_height(CommitmentConfig::confirmed()).await.expect("height");
-    // What a killed process leaves behind.
-    for file in std::fs::read_dir(dir.path()).expect("dir") {
-        let file = file.expect("file");
-        std::fs::copy(file.path(), copy.path().join(file.file_name())).expect("copy");
-    }
+    let copy = copy_of(dir.path());
     stop(chain).await;
 
     let (chain, client) = start(copy.path());
@@ -108,6 +104,124 @@ async fn a_killed_network_has_lost_nothing_that_was_confirmed() {
     assert!(client.block_height(CommitmentConfig::confirmed()).await.expect("height") > height);
     pay(&client, receiver, 2_000_000).await;
     stop(chain).await;
+}
+
+/// Copies the files of a chain, as a process that is killed now leaves them.
+fn copy_of(dir: &Path) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().expect("dir");
+    for file in std::fs::read_dir(dir).expect("dir") {
+        let file = file.expect("file");
+        std::fs::copy(file.path(), copy.path().join(file.file_name())).expect("copy");
+    }
+    copy
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_torn_journal_never_shows_a_lost_transaction() {
+    const AMOUNT: u64 = 2_000_000;
+    let dir = tempfile::tempdir().expect("dir");
+    let receiver = Pubkey::new_from_array([5; 32]);
+    let (chain, client) = start(dir.path());
+    chain.fund(&payer().pubkey(), 1_000_000_000).expect("funds");
+    let mut signatures = vec![];
+    for _ in 0..8 {
+        signatures.push(pay(&client, receiver, AMOUNT).await.signature);
+        // The same transfer with the same block hash would be the same transaction.
+        tokio::time::sleep(Duration::from_millis(450)).await;
+    }
+    let length = std::fs::metadata(dir.path().join("journal")).expect("a journal").len();
+    for part in 0..6 {
+        let copy = copy_of(dir.path());
+        let path = copy.path().join("journal");
+        let mut bytes = std::fs::read(&path).expect("reads");
+        let at = usize::try_from(length * part / 6 + 11).expect("small");
+        match part % 2 {
+            0 => bytes.truncate(at),
+            _ => bytes[at] ^= 16,
+        }
+        std::fs::write(&path, bytes).expect("writes");
+
+        let (chain, client) = start(copy.path());
+        assert!(matches!(chain.started_from, StartedFrom::Recovered { .. }), "{:?}", chain.started_from);
+        let paid = lamports(&client, receiver).await.unwrap_or_default() / AMOUNT;
+        let known = usize::try_from(paid).expect("small");
+        assert!(known < signatures.len(), "something was lost at byte {at}");
+        let statuses = client.signature_statuses(&signatures, true).await.expect("statuses");
+        let found: Vec<bool> = statuses.iter().map(Option::is_some).collect();
+        let expected: Vec<bool> = (0..signatures.len()).map(|index| index < known).collect();
+        assert_eq!(found, expected, "damaged at byte {at}: {paid} payments are on the chain");
+        let about = client.rpc().get_signatures_for_address(&receiver).await.expect("signatures");
+        let newest_first: Vec<String> = signatures[..known].iter().rev().map(ToString::to_string).collect();
+        assert_eq!(about.into_iter().map(|line| line.signature).collect::<Vec<_>>(), newest_first);
+        // The payer's own money came without a transaction, so it may be lost as well.
+        chain.fund(&payer().pubkey(), 1_000_000_000).expect("funds");
+        let next = pay(&client, receiver, AMOUNT).await;
+        assert_eq!(lamports(&client, receiver).await, Some((paid + 1) * AMOUNT));
+        stop(chain).await;
+        let (chain, client) = start(copy.path());
+        let statuses = client.signature_statuses(&[next.signature], true).await.expect("statuses");
+        assert!(statuses[0].is_some(), "the journal goes on behind the cut");
+        stop(chain).await;
+    }
+    stop(chain).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transactions_stay_when_they_leave_the_memory_and_pages_of_them_join() {
+    let dir = tempfile::tempdir().expect("dir");
+    let receiver = Pubkey::new_from_array([6; 32]);
+    let (chain, client) = start(dir.path());
+    chain.fund(&payer().pubkey(), 100_000_000_000).expect("funds");
+    let mut signatures = vec![];
+    let count = u64::try_from(blocks::BLOCKS_PER_MOVE).expect("small") + 60;
+    for extra in 0..count {
+        let blockhash = client.recent_blockhash().await.expect("blockhash");
+        let instruction = transfer(&payer(), receiver, 2_000_000 + extra);
+        let signed = SignedTransaction::sign(&[instruction], &[&payer()], blockhash).expect("signs");
+        let outcome = client.send_and_confirm(&signed, PATIENCE).await;
+        assert!(matches!(outcome, Outcome::Confirmed { error: None, .. }), "{outcome:?}");
+        signatures.push(signed.signature.to_string());
+    }
+    signatures.reverse();
+    assert_eq!(walk(&client, &receiver).await, signatures);
+    assert!(chain.database_count().expect("counts") >= count - 60, "the oldest are in the database");
+    stop(chain).await;
+    let (chain, client) = start(dir.path());
+    assert_eq!(walk(&client, &receiver).await, signatures);
+    let oldest = signatures.last().expect("many").parse().expect("a signature");
+    let statuses = client.signature_statuses(&[oldest], true).await.expect("statuses");
+    assert!(statuses[0].as_ref().is_some_and(|status| status.err.is_none()));
+    stop(chain).await;
+}
+
+/// All signatures about an address, by small pages.
+async fn walk(client: &ChainClient, address: &Pubkey) -> Vec<String> {
+    let mut all: Vec<String> = vec![];
+    loop {
+        let config = serde_json::json!({"limit": 70, "before": all.last(), "commitment": "confirmed"});
+        let request = solana_rpc_client_api::request::RpcRequest::GetSignaturesForAddress;
+        let page: Vec<serde_json::Value> =
+            client.rpc().send(request, serde_json::json!([address.to_string(), config])).await.expect("a page");
+        if page.is_empty() {
+            return all;
+        }
+        all.extend(page.iter().map(|line| line["signature"].as_str().expect("a signature").to_owned()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chain_keeps_its_genesis_hash_and_another_has_another() {
+    let (dir, other) = (tempfile::tempdir().expect("dir"), tempfile::tempdir().expect("dir"));
+    let mut hashes = vec![];
+    for path in [dir.path(), dir.path(), other.path()] {
+        let (chain, client) = start(path);
+        let hash = client.rpc().get_genesis_hash().await.expect("a hash").to_string();
+        assert_eq!(hash, chain.genesis_hash);
+        hashes.push(hash);
+        stop(chain).await;
+    }
+    assert_eq!(hashes[0], hashes[1]);
+    assert_ne!(hashes[0], hashes[2]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,6 +3,7 @@
 
 mod compare;
 mod rows;
+mod set_back;
 mod upsert;
 
 use std::collections::HashMap;
@@ -17,6 +18,7 @@ pub use rows::{
     AgentRow, Bytes, ConfigRow, CreatorRow, DisputeRow, ExecutionRow, GrantRow, MirrorRow, Mirrored, QuarantineRow,
     TierRow,
 };
+pub use set_back::set_back;
 
 use crate::{
     StoreError,

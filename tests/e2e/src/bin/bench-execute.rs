@@ -1,4 +1,5 @@
-//! Times paid calls on the local network and splits the time into gateway, creator and chain.
+//! Times paid calls on the local network and splits the time into gateway, creator and chain. Times the start and
+//! the first call again where each sync of the disk takes 15 ms longer.
 //! Prints one JSON object for `cargo xtask bench execute`.
 
 #![allow(
@@ -9,18 +10,24 @@
     reason = "a measuring program may stop at the first surprise"
 )]
 
-use std::time::Instant;
+use std::{
+    os::unix::fs::PermissionsExt,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result, ensure};
 use crtx_e2e::{
     Up,
     bench::{Row, Timing, percentile},
     market::Market,
+    slow_disk::SlowDisk,
 };
 use serde_json::json;
 
 const WARM_UP_CALLS: usize = 20;
 const CALLS: usize = 300;
+/// What each sync takes longer on the slow disk.
+const SLOW_SYNC: Duration = Duration::from_millis(15);
 
 /// Milliseconds of one call, as the client saw it and as the service split it.
 #[derive(Clone, Copy)]
@@ -44,6 +51,7 @@ async fn main() -> Result<()> {
     }
     let ready_ms = up.info().ready_ms as f64;
     up.stop().await?;
+    let (slow_ready_ms, slow_first_ms) = on_a_slow_disk().await?;
 
     let at =
         |part: fn(&Call) -> f64, quantile: f64| percentile(&mut calls.iter().map(part).collect::<Vec<_>>(), quantile);
@@ -56,9 +64,24 @@ async fn main() -> Result<()> {
         Row::new("chain_p50_ms", at(|c| c.parts.chain, 0.50), "ms"),
         Row::new("up_ready_ms", ready_ms, "ms").at_most(10_000.0),
         Row::new("first_call_ms", first.total, "ms").at_most(2_000.0),
+        Row::new("up_ready_slow_disk_ms", slow_ready_ms, "ms").at_most(3_000.0),
+        Row::new("first_call_slow_disk_ms", slow_first_ms, "ms").at_most(2_000.0),
     ];
     println!("{}", json!({ "results": results }));
     Ok(())
+}
+
+/// Milliseconds of `crtx up --fresh` and of the first call, on a disk that is slow to sync.
+async fn on_a_slow_disk() -> Result<(f64, f64)> {
+    let folder = tempfile::tempdir()?;
+    // The database's unprivileged user loads the library too.
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755))?;
+    let disk = SlowDisk::build(folder.path(), SLOW_SYNC)?;
+    let mut up = Up::start_on(&disk, &folder.path().join("data"), &["--fresh"]).await?;
+    let first = call(&Market::new(up.info().clone())).await?;
+    let ready_ms = up.info().ready_ms as f64;
+    up.stop().await?;
+    Ok((ready_ms, first.total))
 }
 
 async fn call(market: &Market) -> Result<Call> {
