@@ -1,0 +1,140 @@
+//! A schema that was accepted, and the check of a value against it.
+
+use jsonschema::{Draft, PatternOptions, Validator};
+use serde_json::Value;
+
+use crate::{
+    cost::{self, Cost},
+    graph::Graph,
+    limits,
+    scan::without_names,
+};
+
+/// Longest part of a schema's or a value's text that an error quotes.
+const MAX_QUOTE_CHARS: usize = 300;
+/// Lazy automata of one regular expression on one thread, in bytes.
+const MAX_AUTOMATON_CACHE: usize = 256 * 1024;
+
+/// A compiled schema within the budget.
+#[derive(Debug)]
+pub struct Schema {
+    validator: Validator,
+    graph: Graph,
+    memory_bytes: usize,
+}
+
+/// Why a schema is not accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaError {
+    #[error("it has more than {most} {what}")]
+    TooMany { what: &'static str, most: u64 },
+    #[error("one value can meet more than {} of its subschemas", limits::MAX_EXPANSIONS)]
+    TooManyExpansions,
+    #[error("a reference leads back to itself without going into the value")]
+    EndlessReference,
+    #[error("`$ref` leads to `{0}`; only schemas of the same document are followed (`#`, `#/…`, `#anchor`)")]
+    Reference(String),
+    #[error("it uses {0}, which is not accepted")]
+    Keyword(String),
+    #[error("the regular expression `{0}` is not accepted: it is malformed, too large, or looks around or back")]
+    Pattern(String),
+    #[error("its `$schema` is `{0}`; drafts 4, 6, 7, 2019-09 and 2020-12 are accepted")]
+    Draft(String),
+    #[error("{0}")]
+    Malformed(String),
+}
+
+/// Why a value was not accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CheckError {
+    /// The value does not match. `pointer` names the place in the value.
+    #[error("{problem}")]
+    Mismatch { pointer: String, problem: String },
+    /// Checking could take more than the budget; nothing was evaluated.
+    #[error("checking it could take more than {} steps", limits::MAX_STEPS)]
+    TooCostly,
+}
+
+impl Schema {
+    /// Accepts and compiles a schema. Bounded in time and memory; needs [`limits::STACK_BYTES`] of stack.
+    pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
+        let draft = draft_of(schema)?;
+        let graph = Graph::build(schema, draft)?;
+        let patterns = PatternOptions::regex()
+            .size_limit(limits::MAX_PATTERN_MEMORY.saturating_mul(2))
+            .dfa_size_limit(MAX_AUTOMATON_CACHE);
+        let validator = jsonschema::options()
+            .offline()
+            .with_draft(draft)
+            .should_validate_formats(true)
+            .with_pattern_options(patterns)
+            .build(&without_names(schema, draft))
+            .map_err(|error| SchemaError::Malformed(quote(&error)))?;
+        let memory_bytes = graph.memory_bytes();
+        Ok(Self { validator, graph, memory_bytes })
+    }
+
+    /// What checking this value costs at most.
+    pub fn cost(&self, value: &Value) -> Cost {
+        cost::of(&self.graph, value, limits::MAX_STEPS, limits::MAX_NESTING)
+    }
+
+    /// Checks a value if that is cheap enough for any thread; none if it is not.
+    pub fn check_if_light(&self, value: &Value) -> Option<Result<(), CheckError>> {
+        let cost = cost::of(&self.graph, value, limits::LIGHT_STEPS, limits::LIGHT_NESTING);
+        (!cost.exceeded).then(|| self.evaluate(value, &cost))
+    }
+
+    /// Checks a value. Needs [`limits::STACK_BYTES`] of stack.
+    pub fn check(&self, value: &Value) -> Result<(), CheckError> {
+        let cost = self.cost(value);
+        if cost.exceeded { Err(CheckError::TooCostly) } else { self.evaluate(value, &cost) }
+    }
+
+    fn evaluate(&self, value: &Value, cost: &Cost) -> Result<(), CheckError> {
+        if self.validator.is_valid(value) {
+            return Ok(());
+        }
+        if cost.explanation > limits::MAX_EXPLANATION_STEPS {
+            let problem = "the value does not match, and the reasons are too many to list".to_owned();
+            return Err(CheckError::Mismatch { pointer: String::new(), problem });
+        }
+        self.validator.validate(value).map_err(|error| CheckError::Mismatch {
+            pointer: error.instance_path().as_str().chars().take(MAX_QUOTE_CHARS).collect(),
+            problem: quote(&error),
+        })
+    }
+
+    /// About what the compiled schema takes in memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.memory_bytes
+    }
+
+    #[cfg(test)]
+    pub(crate) fn graph(&self) -> &Graph {
+        &self.graph
+    }
+}
+
+/// The draft that the root names; the newest if it names none.
+fn draft_of(schema: &Value) -> Result<Draft, SchemaError> {
+    let Some(name) = schema.get("$schema") else { return Ok(Draft::Draft202012) };
+    let text = name.as_str().unwrap_or_default();
+    let short = text.trim_end_matches('#').trim_start_matches("https://").trim_start_matches("http://");
+    match short {
+        "json-schema.org/draft-04/schema" => Ok(Draft::Draft4),
+        "json-schema.org/draft-06/schema" => Ok(Draft::Draft6),
+        "json-schema.org/draft-07/schema" => Ok(Draft::Draft7),
+        "json-schema.org/draft/2019-09/schema" => Ok(Draft::Draft201909),
+        "json-schema.org/draft/2020-12/schema" => Ok(Draft::Draft202012),
+        _ => Err(SchemaError::Draft(text.chars().take(100).collect())),
+    }
+}
+
+fn quote(error: &impl ToString) -> String {
+    let text = error.to_string();
+    if text.chars().nth(MAX_QUOTE_CHARS).is_none() {
+        return text;
+    }
+    text.chars().take(MAX_QUOTE_CHARS).chain(['…']).collect()
+}
