@@ -222,9 +222,9 @@ fn fixed_steps(keyword: &str, value: &Value) -> u64 {
 fn entries(value: &Value) -> u64 {
     match value {
         Value::Array(items) => items.len() as u64,
-        Value::Object(members) => members.values().fold(members.len() as u64, |sum, member| {
-            sum.saturating_add(member.as_array().map_or(0, Vec::len) as u64)
-        }),
+        Value::Object(members) => members
+            .values()
+            .fold(members.len() as u64, |sum, member| sum.saturating_add(member.as_array().map_or(0, Vec::len) as u64)),
         _ => 0,
     }
 }
@@ -235,9 +235,9 @@ fn data_steps(value: &Value) -> u64 {
     match value {
         Value::String(string) => text(string),
         Value::Array(items) => items.iter().fold(1, |sum: u64, item| sum.saturating_add(data_steps(item))),
-        Value::Object(members) => members.iter().fold(1, |sum: u64, (name, member)| {
-            sum.saturating_add(text(name)).saturating_add(data_steps(member))
-        }),
+        Value::Object(members) => members
+            .iter()
+            .fold(1, |sum: u64, (name, member)| sum.saturating_add(text(name)).saturating_add(data_steps(member))),
         _ => 1,
     }
 }

