@@ -14,6 +14,7 @@ pub mod error;
 pub mod extract;
 pub mod layers;
 pub mod links;
+pub mod offload;
 pub mod outbound;
 pub mod process;
 pub mod query;
