@@ -7,6 +7,9 @@ use regex_automata::nfa::thompson::{self, NFA};
 
 use crate::{SchemaError, limits, scan::over};
 
+/// Caches of one expression on all threads that use it, in bytes.
+const CACHES: usize = 256 * 1024;
+
 /// The regular expressions of one schema, by their text.
 #[derive(Default)]
 pub(crate) struct Patterns {
@@ -33,9 +36,9 @@ impl Patterns {
         Ok(steps)
     }
 
-    /// Memory of the compiled expressions: automata forwards and backwards, and their caches.
+    /// Memory of the compiled expressions: automata forwards and backwards, and the caches of each thread.
     pub fn memory_bytes(&self) -> usize {
-        let caches = self.steps_per_byte.len().saturating_mul(64 * 1024);
+        let caches = self.steps_per_byte.len().saturating_mul(CACHES);
         self.memory.saturating_mul(4).saturating_add(caches)
     }
 }

@@ -13,7 +13,7 @@ use crate::{
 /// Longest part of a schema's or a value's text that an error quotes.
 const MAX_QUOTE_CHARS: usize = 300;
 /// Lazy automata of one regular expression on one thread, in bytes.
-const MAX_AUTOMATON_CACHE: usize = 256 * 1024;
+const MAX_AUTOMATON_CACHE: usize = 64 * 1024;
 
 /// A compiled schema within the budget.
 #[derive(Debug)]
