@@ -9,6 +9,11 @@ pub const MAX_TAGS: usize = 5;
 /// Largest document that is fetched, in bytes.
 pub const MAX_BYTES: usize = 256 * 1024;
 
+/// Most values (objects, arrays, strings, numbers, …) in a document, and their deepest nesting: a small text can
+/// be a large tree.
+pub const MAX_VALUES: usize = 30_000;
+pub const MAX_DEPTH: usize = 100;
+
 const MAX_NAME_CHARS: usize = 80;
 const MAX_TAGLINE_CHARS: usize = 200;
 const MAX_DESCRIPTION_CHARS: usize = 20_000;
@@ -36,6 +41,8 @@ pub struct Metadata {
 pub enum MetadataError {
     #[error("the document is {0} bytes long; at most {MAX_BYTES} are read")]
     TooLarge(usize),
+    #[error("the document holds more than {MAX_VALUES} values, or more than {MAX_DEPTH} levels")]
+    TooManyValues,
     #[error("the document is not JSON of the metadata form: {0}")]
     Form(String),
     #[error("`{field}` {problem}")]
@@ -48,7 +55,17 @@ impl Metadata {
         if bytes.len() > MAX_BYTES {
             return Err(MetadataError::TooLarge(bytes.len()));
         }
-        let metadata: Self = serde_json::from_slice(bytes).map_err(|error| MetadataError::Form(error.to_string()))?;
+        let document: Value = serde_json::from_slice(bytes).map_err(|error| MetadataError::Form(error.to_string()))?;
+        Self::from_value(&document)
+    }
+
+    /// Reads and checks a document that is JSON already.
+    pub fn from_value(document: &Value) -> Result<Self, MetadataError> {
+        if !document.is_object() {
+            return Err(MetadataError::Form("it is not an object".to_owned()));
+        }
+        check_values(document)?;
+        let metadata = Self::deserialize(document).map_err(|error| MetadataError::Form(error.to_string()))?;
         metadata.validate()?;
         Ok(metadata)
     }
@@ -87,6 +104,24 @@ impl Metadata {
         }
         Ok(())
     }
+}
+
+fn check_values(document: &Value) -> Result<(), MetadataError> {
+    let mut values = 0_usize;
+    let mut left = vec![(document, 1_usize)];
+    while let Some((value, depth)) = left.pop() {
+        values = values.saturating_add(1);
+        if values > MAX_VALUES || depth > MAX_DEPTH {
+            return Err(MetadataError::TooManyValues);
+        }
+        let deeper = depth.saturating_add(1);
+        match value {
+            Value::Array(items) => left.extend(items.iter().map(|item| (item, deeper))),
+            Value::Object(members) => left.extend(members.values().map(|member| (member, deeper))),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn problem(field: &'static str, problem: impl Into<String>) -> MetadataError {
@@ -145,6 +180,18 @@ mod tests {
             let error = Metadata::parse(&serde_json::to_vec(&document).expect("json")).expect_err(field);
             assert!(matches!(&error, MetadataError::Field { field: named, .. } if *named == field), "{error}");
         }
+    }
+
+    #[test]
+    fn a_small_text_that_is_a_large_tree_is_refused() {
+        let deep = (0..MAX_DEPTH).fold(json!({}), |inner, _| json!({"items": inner}));
+        for tree in [json!({"enum": vec![0; MAX_VALUES]}), json!({"examples": vec![json!({}); MAX_VALUES]}), deep] {
+            let mut document = valid();
+            document["output_schema"] = tree;
+            let read = Metadata::parse(&serde_json::to_vec(&document).expect("json"));
+            assert_eq!(read, Err(MetadataError::TooManyValues));
+        }
+        assert!(matches!(Metadata::parse(b"[]"), Err(MetadataError::Form(_))));
     }
 
     #[test]
