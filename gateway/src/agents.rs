@@ -1,84 +1,139 @@
 //! What the gateway needs of an agent's metadata document: where to send a call, and what it accepts.
+//!
+//! Both are a stranger's text. The schema is compiled once per document and checked within its budget
+//! (`crtx-schema`), on threads of its own unless the work is light; the endpoint is looked at before any money
+//! moves.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
+use std::{io, sync::Arc, time::Duration};
+
+use crtx_http::{
+    ApiError, ErrorCode,
+    offload::{Offload, OffloadConfig, OffloadError},
+    outbound::{Outbound, OutboundError},
 };
-
-use crtx_http::{ApiError, ErrorCode, outbound::OutboundPolicy};
 use crtx_protocol::metadata::Metadata;
+use crtx_schema::{CheckError, Schema, limits};
 use crtx_store::executions::Executions;
-use jsonschema::{PatternOptions, Validator};
+use moka::future::Cache;
 use serde_json::{Map, Value};
 use solana_pubkey::Pubkey;
 
-/// Documents kept in memory. They are named by their hash, so none ever goes stale.
-const CACHED: usize = 4_096;
-/// Longest part of a schema violation that is quoted.
-const MAX_QUOTE_CHARS: usize = 300;
+/// Memory of the documents that are kept, in bytes, about. They are named by their hash, so none ever goes stale.
+const CACHED_BYTES: u64 = 64 * 1024 * 1024;
+/// What a document takes beside its schema, and what one takes that cannot be used.
+const DOCUMENT_BYTES: u32 = 4 * 1024;
+/// Schemas that are compiled or checked at the same time, and those that wait.
+const SCHEMA_WORK: OffloadConfig = OffloadConfig { threads: 2, places: 64, stack_bytes: limits::STACK_BYTES };
+/// Longest wait for a schema to be compiled or checked. Its budget ends both earlier, unless the machine is busy.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A listing's document, ready for use.
 pub struct AgentDocument {
     pub endpoint: String,
-    input: Validator,
+    input: Arc<Schema>,
+    outbound: Outbound,
+    work: Offload,
 }
 
 /// The agent, and the SHA-256 of its document.
 type Name = (Pubkey, [u8; 32]);
+/// A document that cannot be used stays so: that is remembered too.
+type Known = Result<Arc<AgentDocument>, ApiError>;
 
 /// Documents by agent and hash.
 pub struct AgentDocuments {
     executions: Executions,
-    policy: OutboundPolicy,
-    cache: RwLock<HashMap<Name, Arc<AgentDocument>>>,
+    outbound: Outbound,
+    work: Offload,
+    cache: Cache<Name, Known>,
 }
 
 impl AgentDocuments {
-    pub fn new(executions: Executions, policy: OutboundPolicy) -> Self {
-        Self { executions, policy, cache: RwLock::default() }
+    pub fn new(executions: Executions, outbound: Outbound) -> io::Result<Self> {
+        let weight = |_: &Name, known: &Known| {
+            let schema = known.as_ref().map_or(0, |document| document.input.memory_bytes());
+            u32::try_from(schema).unwrap_or(u32::MAX).saturating_add(DOCUMENT_BYTES)
+        };
+        let cache = Cache::builder().weigher(weight).max_capacity(CACHED_BYTES).build();
+        Ok(Self { executions, outbound, work: Offload::start("schemas", SCHEMA_WORK)?, cache })
     }
 
     /// The document that the listing names. An agent whose document is not there is not there.
     pub async fn get(&self, agent: &Pubkey, sha256: &[u8; 32]) -> Result<Arc<AgentDocument>, ApiError> {
-        let key = (*agent, *sha256);
-        if let Some(document) = self.cache.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
-            return Ok(Arc::clone(document));
-        }
-        let value = self.executions.document(agent, sha256).await?;
-        let value = value.ok_or_else(|| ApiError::agent_not_found(&agent.to_string()))?;
-        let document = Arc::new(AgentDocument::read(&value, self.policy)?);
-        let mut cache = self.cache.write().unwrap_or_else(PoisonError::into_inner);
-        if cache.len() >= CACHED {
-            cache.clear();
-        }
-        cache.insert(key, Arc::clone(&document));
-        Ok(document)
+        // Callers that come at the same time wait for one reading.
+        let known = self.cache.try_get_with((*agent, *sha256), async {
+            let value = self.executions.document(agent, sha256).await?;
+            let value = value.ok_or_else(|| ApiError::agent_not_found(&agent.to_string()))?;
+            self.read(value).await
+        });
+        known.await.map_err(|error| ApiError::clone(&error))?
+    }
+
+    /// The outer error passes, the inner one is the document's.
+    async fn read(&self, value: Value) -> Result<Known, ApiError> {
+        let read = self.work.try_run(PATIENCE, move || {
+            let metadata = Metadata::from_value(&value).map_err(|error| unusable(&error.to_string()))?;
+            let input = Schema::compile(&metadata.input_schema);
+            let input = input.map_err(|error| unusable(&format!("its input_schema is not accepted: {error}")))?;
+            Ok((metadata.endpoint, Arc::new(input)))
+        });
+        let read = match read.await {
+            Ok(read) => read,
+            Err(OffloadError::Failed) => Err(unusable("its input_schema cannot be compiled")),
+            Err(busy @ (OffloadError::Full | OffloadError::TooSlow)) => return Err(try_again(busy)),
+        };
+        Ok(read.and_then(|(endpoint, input)| {
+            self.outbound.policy().check_url(&endpoint).map_err(|error| uncallable(&error))?;
+            let (outbound, work) = (self.outbound.clone(), self.work.clone());
+            Ok(Arc::new(AgentDocument { endpoint, input, outbound, work }))
+        }))
     }
 }
 
 impl AgentDocument {
-    fn read(value: &Value, policy: OutboundPolicy) -> Result<Self, ApiError> {
-        let metadata: Metadata = serde_json::from_value(value.clone()).map_err(ApiError::internal)?;
-        policy
-            .check_url(&metadata.endpoint)
-            .map_err(|error| unusable(&format!("its endpoint cannot be called: {error}")))?;
-        // Nothing is fetched, and patterns run in linear time: the schema is the creator's text.
-        let input = jsonschema::options()
-            .offline()
-            .should_validate_formats(true)
-            .with_pattern_options(PatternOptions::regex())
-            .build(&metadata.input_schema)
-            .map_err(|error| unusable(&format!("its input_schema is not a usable JSON Schema: {}", quote(&error))))?;
-        Ok(Self { endpoint: metadata.endpoint, input })
+    /// Checks `parameters` against the input schema; 400 naming the path of the first violation. They are gone
+    /// for the time of the check, and there again after it if they match.
+    pub async fn check(&self, parameters: &mut Map<String, Value>) -> Result<(), ApiError> {
+        let value = Value::Object(std::mem::take(parameters));
+        let (checked, value) = match self.input.check_if_light(&value) {
+            Some(checked) => (checked, value),
+            None => {
+                let schema = Arc::clone(&self.input);
+                let work = self.work.try_run(PATIENCE, move || (schema.check(&value), value));
+                work.await.map_err(|error| match error {
+                    OffloadError::Failed => unusable("checking the parameters against its input_schema fails"),
+                    busy => try_again(busy),
+                })?
+            }
+        };
+        checked.map_err(|error| mismatch(&error))?;
+        if let Value::Object(checked) = value {
+            *parameters = checked;
+        }
+        Ok(())
     }
 
-    /// Checks `parameters` against the input schema; 400 naming the path of the first violation.
-    pub fn check(&self, parameters: &Map<String, Value>) -> Result<(), ApiError> {
-        let instance = Value::Object(parameters.clone());
-        self.input.validate(&instance).map_err(|error| {
-            let path = format!("parameters{}", error.instance_path().as_str());
-            ApiError::invalid(&path, format!("does not match the agent's input_schema: {}", quote(&error)))
-        })
+    /// Whether the endpoint can be called at all: asked before the escrow is opened, so that nobody pays for an
+    /// opening whose creator is never called.
+    pub async fn check_reachable(&self) -> Result<(), ApiError> {
+        match self.outbound.check_reachable(&self.endpoint).await {
+            Ok(_) => Ok(()),
+            Err(OutboundError::Busy) => Err(try_again(OffloadError::Full)),
+            Err(error @ OutboundError::SlowName(_)) => Err(uncallable(&error).with_retry_after(Duration::from_secs(5))),
+            Err(error) => Err(uncallable(&error)),
+        }
+    }
+}
+
+fn mismatch(error: &CheckError) -> ApiError {
+    match error {
+        CheckError::Mismatch { pointer, problem } => ApiError::invalid(
+            &format!("parameters{pointer}"),
+            format!("does not match the agent's input_schema: {problem}"),
+        ),
+        CheckError::TooCostly => {
+            ApiError::invalid("parameters", format!("is too costly for the agent's input_schema: {error}"))
+        }
     }
 }
 
@@ -86,95 +141,137 @@ fn unusable(problem: &str) -> ApiError {
     ApiError::new(ErrorCode::Unavailable, format!("the agent cannot be called as it is listed: {problem}"))
 }
 
-fn quote(error: &impl ToString) -> String {
-    let text = error.to_string();
-    if text.chars().count() <= MAX_QUOTE_CHARS {
-        return text;
-    }
-    text.chars().take(MAX_QUOTE_CHARS).chain(['…']).collect()
+fn uncallable(error: &OutboundError) -> ApiError {
+    unusable(&format!("its endpoint cannot be called: {error}"))
+}
+
+fn try_again(cause: OffloadError) -> ApiError {
+    ApiError::unavailable(format!("calls wait to be checked: {cause}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use crtx_http::outbound::OutboundPolicy;
     use serde_json::json;
 
     use super::*;
 
-    fn document(input_schema: &Value) -> Result<AgentDocument, ApiError> {
+    /// Documents that are never looked up: these tests bring their own.
+    async fn read(value: Value, policy: OutboundPolicy) -> Known {
+        let pool = crtx_store::PgPool::connect_lazy("postgres://nowhere").expect("a pool");
+        let executions = Executions::new(pool, Duration::from_secs(1));
+        let documents = AgentDocuments::new(executions, Outbound::new(policy)).expect("threads");
+        documents.read(value).await.expect("read")
+    }
+
+    async fn document(input_schema: &Value) -> Known {
         let value = json!({
             "name": "n", "tagline": "t", "description": "d", "tags": ["data"],
             "endpoint": "https://creator.example/execute",
             "input_schema": input_schema, "output_schema": {},
         });
-        AgentDocument::read(&value, OutboundPolicy::STRICT)
+        read(value, OutboundPolicy::STRICT).await
     }
 
-    fn check(input_schema: &Value, parameters: Value) -> Result<(), ApiError> {
-        let Value::Object(parameters) = parameters else { panic!("parameters are an object") };
-        document(input_schema).expect("usable").check(&parameters)
+    async fn check(input_schema: &Value, parameters: Value) -> Result<(), ApiError> {
+        let Value::Object(mut parameters) = parameters else { panic!("parameters are an object") };
+        let before = parameters.clone();
+        let checked = document(input_schema).await.expect("usable").check(&mut parameters).await;
+        assert!(checked.is_err() || parameters == before, "what matches is given back");
+        checked
     }
 
-    #[test]
-    fn a_violation_names_the_path() {
+    #[tokio::test]
+    async fn a_violation_names_the_path() {
         let schema = json!({
             "type": "object", "required": ["mode"],
             "properties": {"mode": {"enum": ["a", "b"]}, "when": {"type": "string", "format": "date"}},
         });
-        assert_eq!(check(&schema, json!({"mode": "a", "when": "2026-01-31"})), Ok(()));
+        assert_eq!(check(&schema, json!({"mode": "a", "when": "2026-01-31"})).await, Ok(()));
         for (parameters, named) in [
             (json!({"mode": "c"}), "`parameters/mode`"),
             (json!({}), "mode"),
             (json!({"mode": "a", "when": "tomorrow"}), "`parameters/when`"),
         ] {
-            let error = check(&schema, parameters).expect_err(named);
+            let error = check(&schema, parameters).await.expect_err(named);
             assert_eq!(error.code, ErrorCode::InvalidRequest);
             assert!(error.message.contains(named), "{}", error.message);
         }
     }
 
-    #[test]
-    fn references_to_elsewhere_are_never_followed() {
+    #[tokio::test]
+    async fn references_to_elsewhere_are_never_followed() {
         for reference in ["https://example.com/schema.json", "http://127.0.0.1:1/x", "file:///etc/passwd"] {
-            let error = document(&json!({"properties": {"a": {"$ref": reference}}})).err().expect(reference);
+            let error = document(&json!({"properties": {"a": {"$ref": reference}}})).await.err().expect(reference);
             assert_eq!(error.code, ErrorCode::Unavailable);
         }
     }
 
-    #[test]
-    fn a_pattern_that_would_backtrack_forever_does_not() {
-        let schema = json!({"properties": {"a": {"pattern": "^(a+)+$"}}});
-        let started = std::time::Instant::now();
-        assert!(check(&schema, json!({"a": format!("{}!", "a".repeat(50_000))})).is_err());
-        assert!(started.elapsed() < std::time::Duration::from_secs(5));
-    }
-
-    #[test]
-    fn a_schema_that_refers_to_itself_does_not_exhaust_the_stack() {
+    #[tokio::test]
+    async fn a_schema_that_costs_more_than_it_looks_makes_the_agent_unusable() {
+        let mut definitions = Map::new();
+        for number in 0..32 {
+            let next = json!({"$ref": format!("#/$defs/d{}", number + 1)});
+            definitions.insert(format!("d{number}"), json!({"allOf": [next, next]}));
+        }
+        definitions.insert("d32".to_owned(), json!({}));
         for schema in [
+            json!({"$defs": definitions, "$ref": "#/$defs/d0"}),
             json!({"$ref": "#"}),
-            json!({"allOf": [{"$ref": "#"}]}),
-            json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}),
+            json!({"pattern": "((a{100}){100}){100}"}),
+            json!({"$dynamicRef": "#a"}),
         ] {
-            if let Ok(document) = document(&schema) {
-                let _ = document.check(&Map::new());
-            }
+            let error = document(&schema).await.err().expect("a bomb");
+            assert_eq!(error.code, ErrorCode::Unavailable);
+            assert!(error.message.contains("as it is listed: its input_schema"), "{}", error.message);
         }
     }
 
-    #[test]
-    fn a_long_value_is_not_quoted_in_full() {
+    #[tokio::test]
+    async fn parameters_that_cost_more_than_the_budget_are_refused_and_large_ones_within_it_are_checked() {
+        let twice = json!({"allOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}]});
+        let deep = (0..60).fold(json!({}), |inner, _| json!({"a": inner}));
+        let error = check(&twice, deep).await.expect_err("2^60");
+        assert_eq!(error.code, ErrorCode::InvalidRequest);
+        assert!(error.message.contains("`parameters`") && error.message.contains("costly"), "{}", error.message);
+        let schema = json!({"properties": {"a": {"items": {"type": "integer"}}}});
+        assert_eq!(check(&schema, json!({"a": vec![1; 20_000]})).await, Ok(()));
+        let mut bad = vec![json!(1); 20_000];
+        bad.push(json!("x"));
+        let error = check(&schema, json!({"a": bad})).await.expect_err("a string");
+        assert!(error.message.contains("`parameters/a/20000`"), "{}", error.message);
+    }
+
+    #[tokio::test]
+    async fn a_long_value_is_not_quoted_in_full() {
         let schema = json!({"properties": {"a": {"type": "integer"}}});
-        let error = check(&schema, json!({"a": "x".repeat(100_000)})).expect_err("not an integer");
+        let error = check(&schema, json!({"a": "x".repeat(100_000)})).await.expect_err("not an integer");
         assert!(error.message.len() < 1_000);
     }
 
-    #[test]
-    fn an_endpoint_that_the_network_does_not_call_makes_the_agent_unusable() {
+    #[tokio::test]
+    async fn an_endpoint_that_the_network_does_not_call_makes_the_agent_unusable() {
         let value = json!({
             "name": "n", "tagline": "t", "description": "d", "tags": ["data"], "endpoint": "http://127.0.0.1/execute",
             "input_schema": {}, "output_schema": {},
         });
-        assert!(AgentDocument::read(&value, OutboundPolicy::STRICT).is_err());
-        assert!(AgentDocument::read(&value, OutboundPolicy::LOCAL).is_ok());
+        assert!(read(value.clone(), OutboundPolicy::STRICT).await.is_err());
+        assert!(read(value, OutboundPolicy::LOCAL).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn an_endpoint_without_an_address_is_found_before_any_money_moves() {
+        let value = json!({
+            "name": "n", "tagline": "t", "description": "d", "tags": ["data"],
+            "endpoint": "https://creator.invalid/execute", "input_schema": {}, "output_schema": {},
+        });
+        let document = read(value.clone(), OutboundPolicy::STRICT).await.expect("usable");
+        let error = document.check_reachable().await.expect_err("nowhere");
+        assert_eq!(error.code, ErrorCode::Unavailable);
+        assert!(error.message.contains("creator.invalid"), "{}", error.message);
+        let home = json!({"endpoint": "http://localhost:9/execute"});
+        let mut local = value;
+        local["endpoint"] = home["endpoint"].clone();
+        assert_eq!(read(local, OutboundPolicy::LOCAL).await.expect("usable").check_reachable().await, Ok(()));
     }
 }

@@ -55,6 +55,9 @@ struct Options {
     /// Offered for each compute unit, in millionths of a lamport.
     #[arg(long, env = "CRTX_COMPUTE_UNIT_PRICE", default_value_t = 0)]
     compute_unit_price: u64,
+    /// Ports that creators' endpoints may have, separated by commas. On a local network any port is called.
+    #[arg(long, env = "CRTX_OUTBOUND_PORTS", value_delimiter = ',', default_value = "443")]
+    outbound_ports: Vec<u16>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -88,7 +91,7 @@ impl Options {
                 Network::Devnet | Network::Local => KeyNetwork::Test,
             },
             outbound: match self.network {
-                Network::Mainnet | Network::Devnet => OutboundPolicy::STRICT,
+                Network::Mainnet | Network::Devnet => OutboundPolicy::STRICT.with_ports(self.outbound_ports.clone()),
                 Network::Local => OutboundPolicy::LOCAL,
             },
             links: self.links()?,

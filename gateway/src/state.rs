@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agent_marketplace::state::Config;
 use crtx_chain::{ChainClient, ChainError, Instructions, Timeouts};
-use crtx_http::AuthState;
+use crtx_http::{AuthState, outbound::Outbound};
 use crtx_protocol::api_key::KeyNetwork;
 use crtx_store::{PgPool, executions::Executions};
 use solana_pubkey::Pubkey;
@@ -15,7 +15,7 @@ use crate::{
     agents::AgentDocuments,
     config::GatewayConfig,
     content::{ContentError, ContentStore},
-    creator::Creators,
+    creator::{Creators, CreatorsError},
     mirror::MirrorRefresh,
 };
 
@@ -42,8 +42,10 @@ pub(crate) struct Parts {
 pub enum GatewayError {
     #[error(transparent)]
     Content(#[from] ContentError),
-    #[error("no HTTP client for creators' services: {0}")]
-    Http(#[from] reqwest::Error),
+    #[error(transparent)]
+    Creators(#[from] CreatorsError),
+    #[error("no threads to check schemas: {0}")]
+    Threads(#[from] std::io::Error),
     #[error(transparent)]
     Chain(#[from] ChainError),
     /// What this gateway was told is not what the program was told.
@@ -57,13 +59,14 @@ impl Gateway {
         let executions = Executions::new(pool.clone(), config.limits.lease);
         let timeouts = Timeouts { request: config.limits.rpc_timeout, snapshot: config.limits.rpc_timeout };
         let chain = ChainClient::with_timeouts(&config.rpc_urls, timeouts);
+        let outbound = Outbound::new(config.outbound);
         let parts = Parts {
             mirror: MirrorRefresh::new(chain.clone(), pool, config.addresses.program_id()),
             chain,
             instructions: Instructions::new(config.addresses, config.usdc_mint),
             content: ContentStore::local(&config.content_dir)?,
-            creators: Creators::new(config.outbound)?,
-            documents: AgentDocuments::new(executions.clone(), config.outbound),
+            creators: Creators::new(outbound.clone(), config.content_dir.clone())?,
+            documents: AgentDocuments::new(executions.clone(), outbound)?,
             tasks: TaskTracker::new(),
             executions,
             config,

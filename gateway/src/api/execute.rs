@@ -146,14 +146,15 @@ async fn prepare(
     gateway: &Gateway,
     caller: &Caller,
     agent: &Pubkey,
-    accepted: Accepted,
+    mut accepted: Accepted,
     idempotency_key: Option<String>,
     clock: &mut Clock,
 ) -> Result<Call, ApiError> {
     let parts = gateway.parts();
     let terms = clock.chain(parts.terms(caller, agent)).await?;
     let document = parts.documents.get(agent, &terms.listing.metadata_hash).await?;
-    document.check(&accepted.request.parameters)?;
+    document.check(&mut accepted.request.parameters).await?;
+    document.check_reachable().await?;
     let execution_id = request::execution_id(&caller.wallet, idempotency_key.as_deref());
     Ok(Call {
         record: parts.instructions.addresses.execution(&caller.wallet, execution_id.as_bytes()),

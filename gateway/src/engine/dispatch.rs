@@ -140,8 +140,10 @@ impl Parts {
 fn after_interruption(error: &CreatorError) -> Failure {
     match error {
         CreatorError::Reported(_) | CreatorError::Invalid(_) | CreatorError::AnswerTooLarge => error.failure(),
-        CreatorError::Timeout(_) | CreatorError::NotCallable(_) | CreatorError::Unreachable | CreatorError::Dropped => {
-            failure::interrupted()
-        }
+        CreatorError::Timeout(_)
+        | CreatorError::NotCallable(_)
+        | CreatorError::Unreachable
+        | CreatorError::Dropped
+        | CreatorError::NotKept => failure::interrupted(),
     }
 }

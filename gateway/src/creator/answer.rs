@@ -1,0 +1,512 @@
+//! Reads an answer, once and without building a tree of it: a creator that sends seven megabytes of brackets
+//! costs the time to skip them. Then checks it against the contract and the key in the record.
+
+use std::{fmt, time::Duration};
+
+use crtx_protocol::result_hash::{ResultHash, ResultProofError, parse_signature, verify_signature};
+use crtx_store::executions::Delivered;
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::{Value, value::RawValue};
+use solana_pubkey::Pubkey;
+use uuid::Uuid;
+
+use super::CreatorError;
+
+/// Largest result, in bytes of UTF-8.
+pub const MAX_RESULT_BYTES: usize = 1024 * 1024;
+/// A result in JSON: each byte may be escaped, and two quotation marks come on top.
+const MAX_RAW_RESULT_BYTES: usize = MAX_RESULT_BYTES * 6 + 2;
+/// Largest reasoning trace, as JSON. It is displayed and nothing else, so a larger one is left out.
+const MAX_STEPS_BYTES: usize = 256 * 1024;
+/// What a trace may take in memory, about. Tiny objects take a hundred times their text.
+const MAX_STEPS_MEMORY: usize = 1024 * 1024;
+/// Longest text of the small fields, as JSON.
+const MAX_SMALL_BYTES: usize = 1_024;
+/// Longest error text of a creator that is passed on.
+const MAX_ERROR_CHARS: usize = 500;
+/// Largest number that every reader of JSON keeps exactly.
+const MAX_JSON_INTEGER: u64 = (1 << 53) - 1;
+
+/// What came back. It was read, and is not believed yet.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    read: Read,
+    /// From sending the call to the last byte of the answer.
+    pub elapsed: Duration,
+}
+
+/// An answer of the right form.
+#[derive(Clone, Debug)]
+pub(super) struct Read {
+    execution_id: Option<Uuid>,
+    report: Report,
+}
+
+#[derive(Clone, Debug)]
+enum Report {
+    Failed(String),
+    Completed(Box<Completed>),
+    /// It breaks the contract.
+    Invalid(String),
+}
+
+/// A result that has the hash it names.
+#[derive(Clone, Debug)]
+struct Completed {
+    result: String,
+    hash: ResultHash,
+    signature: [u8; 64],
+    tokens_used: Option<u64>,
+    steps: Option<Value>,
+}
+
+/// The fields as they stand in the text; everything else is skipped.
+#[derive(Deserialize)]
+struct Fields<'a> {
+    #[serde(borrow, default)]
+    execution_id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    status: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    result_hash: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    signature: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    tokens_used: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    steps: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+impl Answer {
+    pub(super) const fn new(read: Read, elapsed: Duration) -> Self {
+        Self { read, elapsed }
+    }
+
+    /// The delivered result, if the answer keeps the contract and `result_key` signed it. `result_key` is the
+    /// key in the on-chain record.
+    pub fn check(self, id: Uuid, result_key: &Pubkey) -> Result<Delivered, CreatorError> {
+        match self.read.execution_id {
+            Some(named) if named == id => {}
+            _ => return Err(invalid("`execution_id` is not the one of the request")),
+        }
+        let completed = match self.read.report {
+            Report::Failed(error) => return Err(CreatorError::Reported(error)),
+            Report::Invalid(problem) => return Err(CreatorError::Invalid(problem)),
+            Report::Completed(completed) => *completed,
+        };
+        verify_signature(&result_key.to_bytes(), &completed.hash, &completed.signature).map_err(proof_error)?;
+        Ok(Delivered {
+            result: completed.result,
+            hash: completed.hash.0,
+            signature: completed.signature,
+            tokens_used: completed.tokens_used,
+            execution_time_ms: u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX),
+            steps: completed.steps,
+        })
+    }
+}
+
+impl Read {
+    pub const fn reports_failure(&self) -> bool {
+        matches!(self.report, Report::Failed(_))
+    }
+}
+
+/// Reads an answer. Linear in its length; not for a thread of the runtime.
+pub(super) fn read(body: &[u8]) -> Result<Read, CreatorError> {
+    // A derived reader would take an array for the fields in their order.
+    let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
+    if first.is_some_and(|byte| matches!(byte, b'[' | b'"')) {
+        return Err(invalid("it is not a JSON object"));
+    }
+    let fields: Fields<'_> = serde_json::from_slice(body).map_err(|error| match error.to_string() {
+        twice if twice.starts_with("duplicate field") => invalid("it holds a field twice"),
+        _ => invalid("it is not a JSON object"),
+    })?;
+    let execution_id = small_text("execution_id", fields.execution_id)?.parse().ok();
+    let report = match report(&fields) {
+        Ok(completed) => Report::Completed(Box::new(completed)),
+        Err(CreatorError::Reported(error)) => Report::Failed(error),
+        Err(CreatorError::Invalid(problem)) => Report::Invalid(problem),
+        Err(other) => return Err(other),
+    };
+    Ok(Read { execution_id, report })
+}
+
+fn report(fields: &Fields<'_>) -> Result<Completed, CreatorError> {
+    match small_text("status", fields.status)?.as_str() {
+        "completed" => {}
+        "failed" => return Err(CreatorError::Reported(reported_error(fields.error))),
+        _ => return Err(invalid("`status` is neither `completed` nor `failed`")),
+    }
+    let too_large = || invalid(&format!("`result` is larger than {MAX_RESULT_BYTES} bytes"));
+    if fields.result.is_some_and(|raw| raw.get().len() > MAX_RAW_RESULT_BYTES) {
+        return Err(too_large());
+    }
+    let result = text("result", fields.result)?;
+    if result.len() > MAX_RESULT_BYTES {
+        return Err(too_large());
+    }
+    let hash: ResultHash = small_text("result_hash", fields.result_hash)?.parse().map_err(proof_error)?;
+    if hash != ResultHash::of(result.as_bytes()) {
+        return Err(proof_error(ResultProofError::HashMismatch));
+    }
+    let signature = parse_signature(&small_text("signature", fields.signature)?).map_err(proof_error)?;
+    Ok(Completed {
+        result,
+        hash,
+        signature,
+        tokens_used: tokens_used(fields.tokens_used)?,
+        steps: steps(fields.steps)?,
+    })
+}
+
+fn invalid(problem: &str) -> CreatorError {
+    CreatorError::Invalid(problem.to_owned())
+}
+
+fn proof_error(error: ResultProofError) -> CreatorError {
+    CreatorError::Invalid(error.to_string())
+}
+
+fn text(field: &str, raw: Option<&RawValue>) -> Result<String, CreatorError> {
+    let text = raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    text.ok_or_else(|| invalid(&format!("`{field}` is not a string")))
+}
+
+/// A text that is short in every good answer.
+fn small_text(field: &str, raw: Option<&RawValue>) -> Result<String, CreatorError> {
+    if raw.is_some_and(|raw| raw.get().len() > MAX_SMALL_BYTES) {
+        return Err(invalid(&format!("`{field}` is too long")));
+    }
+    text(field, raw)
+}
+
+fn reported_error(raw: Option<&RawValue>) -> String {
+    let text: String = raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let text = text.trim();
+    if text.is_empty() {
+        return "it gave no reason".to_owned();
+    }
+    let printable = text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c });
+    if text.chars().nth(MAX_ERROR_CHARS).is_none() {
+        return printable.collect();
+    }
+    printable.take(MAX_ERROR_CHARS).chain(['…']).collect()
+}
+
+fn tokens_used(raw: Option<&RawValue>) -> Result<Option<u64>, CreatorError> {
+    let Some(raw) = raw else { return Ok(None) };
+    match serde_json::from_str::<u64>(raw.get()) {
+        Ok(tokens) if tokens <= MAX_JSON_INTEGER => Ok(Some(tokens)),
+        _ => Err(invalid("`tokens_used` is not a whole number from 0 to 2^53 - 1")),
+    }
+}
+
+/// The trace, if it is small enough to be displayed.
+fn steps(raw: Option<&RawValue>) -> Result<Option<Value>, CreatorError> {
+    let Some(raw) = raw.map(RawValue::get) else { return Ok(None) };
+    if !raw.starts_with('[') {
+        return Err(invalid("`steps` is not an array"));
+    }
+    let mut memory = MAX_STEPS_MEMORY;
+    let small = raw.len() <= MAX_STEPS_BYTES
+        && Weigh { left: &mut memory }.deserialize(&mut serde_json::Deserializer::from_str(raw)).is_ok();
+    Ok(small.then(|| serde_json::from_str(raw).ok()).flatten().map(without_nul))
+}
+
+/// Takes what a value will take in memory from what is left, without building it.
+struct Weigh<'l> {
+    left: &'l mut usize,
+}
+
+impl Weigh<'_> {
+    fn take<E: de::Error>(&mut self, bytes: usize) -> Result<(), E> {
+        *self.left = self.left.checked_sub(bytes).ok_or_else(|| E::custom("too much"))?;
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Weigh<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Weigh<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_unit<E: de::Error>(mut self) -> Result<(), E> {
+        self.take(32)
+    }
+
+    fn visit_bool<E: de::Error>(mut self, _: bool) -> Result<(), E> {
+        self.take(32)
+    }
+
+    fn visit_i64<E: de::Error>(mut self, _: i64) -> Result<(), E> {
+        self.take(32)
+    }
+
+    fn visit_u64<E: de::Error>(mut self, _: u64) -> Result<(), E> {
+        self.take(32)
+    }
+
+    fn visit_f64<E: de::Error>(mut self, _: f64) -> Result<(), E> {
+        self.take(32)
+    }
+
+    fn visit_str<E: de::Error>(mut self, text: &str) -> Result<(), E> {
+        self.take(text.len().saturating_add(48))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
+        self.take(96)?;
+        while items.next_element_seed(Weigh { left: &mut *self.left })?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<(), A::Error> {
+        // A map has room for eleven members from the first on.
+        self.take(700)?;
+        while members.next_key_seed(Weigh { left: &mut *self.left })?.is_some() {
+            members.next_value_seed(Weigh { left: &mut *self.left })?;
+        }
+        Ok(())
+    }
+}
+
+/// U+0000 has no place in a trace, and databases choke on it.
+fn without_nul(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(text.replace('\0', "\u{fffd}")),
+        Value::Array(items) => Value::Array(items.into_iter().map(without_nul).collect()),
+        Value::Object(members) => Value::Object(
+            members.into_iter().map(|(name, value)| (name.replace('\0', "\u{fffd}"), without_nul(value))).collect(),
+        ),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+pub(super) mod testing {
+    use crtx_protocol::result_hash::{ResultHash, format_signature};
+    use ed25519_dalek::{Signer, SigningKey};
+    use serde_json::{Value, json};
+    use solana_pubkey::Pubkey;
+    use uuid::Uuid;
+
+    pub const ID: Uuid = Uuid::from_u128(42);
+
+    fn signing_key() -> SigningKey {
+        SigningKey::from_bytes(&[7; 32])
+    }
+
+    pub fn result_key() -> Pubkey {
+        Pubkey::new_from_array(signing_key().verifying_key().to_bytes())
+    }
+
+    pub fn good(result: &str) -> Value {
+        let hash = ResultHash::of(result.as_bytes());
+        let signature = signing_key().sign(&hash.signed_text()).to_bytes();
+        json!({
+            "execution_id": ID, "status": "completed", "result": result, "result_hash": hash.to_string(),
+            "signature": format_signature(&signature), "tokens_used": 12, "steps": [{"thought": "hm"}],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agent_marketplace::state::FailureReason;
+    use crtx_protocol::result_hash::format_signature;
+    use ed25519_dalek::{Signer, SigningKey};
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::{
+        testing::{ID, good, result_key},
+        *,
+    };
+
+    fn checked(answer: &Value) -> Result<Delivered, CreatorError> {
+        check(answer.to_string().as_bytes())
+    }
+
+    fn check(body: &[u8]) -> Result<Delivered, CreatorError> {
+        Answer::new(read(body)?, Duration::from_millis(5)).check(ID, &result_key())
+    }
+
+    #[test]
+    fn a_good_answer_is_delivered_with_everything_in_it() {
+        let delivered = checked(&good("done \u{0} ✓")).expect("good");
+        assert_eq!(delivered.result, "done \u{0} ✓");
+        assert_eq!(delivered.hash, ResultHash::of("done \u{0} ✓".as_bytes()).0);
+        assert_eq!((delivered.tokens_used, delivered.execution_time_ms), (Some(12), 5));
+        assert_eq!(delivered.steps, Some(json!([{"thought": "hm"}])));
+    }
+
+    #[test]
+    fn an_answer_without_optional_fields_is_good() {
+        let mut answer = good("x");
+        answer.as_object_mut().expect("object").retain(|name, _| !["tokens_used", "steps"].contains(&name.as_str()));
+        assert!(checked(&answer).is_ok());
+        answer["tokens_used"] = Value::Null;
+        answer["steps"] = Value::Null;
+        answer["error"] = Value::Null;
+        assert!(checked(&answer).is_ok());
+    }
+
+    #[test]
+    fn every_break_of_the_contract_is_refused_and_named() {
+        let other = good("other");
+        let foreign_key = SigningKey::from_bytes(&[8; 32]);
+        let foreign = format_signature(&foreign_key.sign(&ResultHash::of(b"x").signed_text()).to_bytes());
+        let upper = good("x")["result_hash"].as_str().expect("text").to_uppercase();
+        let oversize = "x".repeat(MAX_RESULT_BYTES + 1);
+        for (field, value, named) in [
+            ("execution_id", json!(Uuid::from_u128(43)), "execution_id"),
+            ("execution_id", json!("nonsense"), "execution_id"),
+            ("execution_id", Value::Null, "execution_id"),
+            ("status", json!("done"), "status"),
+            ("status", json!(true), "status"),
+            ("result", Value::Null, "`result`"),
+            ("result", json!({"a": 1}), "`result`"),
+            ("result", json!("y"), "SHA-256"),
+            ("result", json!(oversize), "larger"),
+            ("result_hash", other["result_hash"].clone(), "SHA-256"),
+            ("result_hash", json!(upper), "result_hash"),
+            ("result_hash", Value::Null, "result_hash"),
+            ("signature", other["signature"].clone(), "signature"),
+            ("signature", json!(foreign), "signature"),
+            ("signature", json!("ed25519:111"), "signature"),
+            ("signature", json!("base64:AAAA"), "signature"),
+            ("signature", Value::Null, "signature"),
+            ("tokens_used", json!(-1), "tokens_used"),
+            ("tokens_used", json!(1.5), "tokens_used"),
+            ("tokens_used", json!(u64::MAX), "tokens_used"),
+            ("steps", json!("text"), "steps"),
+        ] {
+            let mut answer = good("x");
+            answer[field] = value;
+            let error = checked(&answer).expect_err(field);
+            assert!(matches!(error, CreatorError::Invalid(_)), "{field}: {error}");
+            assert!(error.to_string().contains(named), "{field}: {error}");
+            assert_eq!(error.reason(), FailureReason::InvalidResponse);
+            assert_eq!((error.failure().status, error.failure().code.as_str()), (500, "execution_failed"));
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_json_object_is_refused() {
+        for body in [&b""[..], b"not json", b"[]", b"\"x\"", b"\xff\xfe", b"{\"a\":"] {
+            assert!(matches!(check(body), Err(CreatorError::Invalid(_))), "{body:?}");
+        }
+    }
+
+    #[test]
+    fn a_reported_failure_carries_the_creators_words_within_bounds() {
+        let report = |error: Value| {
+            let answer = json!({
+                "execution_id": ID, "status": "failed", "result": null, "result_hash": null, "signature": null,
+                "error": error,
+            });
+            checked(&answer).expect_err("failed").to_string()
+        };
+        assert!(report(json!("model overloaded")).contains("model overloaded"));
+        assert!(report(Value::Null).contains("no reason"));
+        assert!(report(json!("x".repeat(100_000))).len() < 1_000);
+        assert!(!report(json!("a\u{0}b\u{1b}[31m")).contains(['\u{0}', '\u{1b}']));
+    }
+
+    #[test]
+    fn a_trace_beyond_display_is_left_out_and_one_with_nul_is_mended() {
+        let mut answer = good("x");
+        answer["steps"] = json!(["y".repeat(MAX_STEPS_BYTES)]);
+        assert_eq!(checked(&answer).expect("good").steps, None);
+        answer["steps"] = json!([{"a\u{0}": "b\u{0}"}]);
+        assert_eq!(checked(&answer).expect("good").steps, Some(json!([{"a\u{fffd}": "b\u{fffd}"}])));
+    }
+
+    /// `text` with further members.
+    fn with_raw(member: &str, raw: &str) -> Vec<u8> {
+        let text = good("x").to_string();
+        format!("{}, \"{member}\": {raw}}}", text.strip_suffix('}').expect("an object")).into_bytes()
+    }
+
+    fn brackets(levels: usize) -> String {
+        format!("{}{}", "[".repeat(levels), "]".repeat(levels))
+    }
+
+    #[test]
+    fn what_nobody_asked_for_is_skipped_however_large_and_deep() {
+        for raw in [
+            brackets(1_000_000),
+            format!("{}1{}", "{\"a\":".repeat(300_000), "}".repeat(300_000)),
+            format!("[{}0]", "0,".repeat(1_500_000)),
+            format!("[{}{{}}]", "{},".repeat(700_000)),
+            format!("\"{}\"", "x".repeat(3_000_000)),
+        ] {
+            assert_eq!(check(&with_raw("more", &raw)).expect("good").result, "x");
+        }
+    }
+
+    #[test]
+    fn a_trace_that_would_be_a_large_tree_is_left_out() {
+        for raw in [
+            brackets(10_000),
+            format!("[{}{{}}]", "{},".repeat(2_000)),
+            format!("[{}[]]", "[],".repeat(20_000)),
+            format!("[{}0]", "0,".repeat(100_000)),
+            format!("[{}0]", "0,".repeat(3_000_000)),
+        ] {
+            let mut answer = good("x");
+            answer.as_object_mut().expect("object").remove("steps");
+            let text = answer.to_string();
+            let body = format!("{}, \"steps\": {raw}}}", text.strip_suffix('}').expect("an object"));
+            assert_eq!(check(body.as_bytes()).expect("good").steps, None);
+        }
+        let mut answer = good("x");
+        let steps: Vec<Value> =
+            (0..200).map(|n| json!({"thought": "w".repeat(500), "tool": "search", "n": n})).collect();
+        answer["steps"] = json!(steps);
+        assert_eq!(checked(&answer).expect("good").steps, Some(json!(steps)));
+    }
+
+    #[test]
+    fn a_field_that_is_a_large_tree_is_refused_by_its_name() {
+        for field in ["execution_id", "status", "result", "result_hash", "signature", "tokens_used"] {
+            let mut answer = good("x");
+            answer[field] = json!("HERE");
+            let body = answer.to_string().replace("\"HERE\"", &brackets(500_000));
+            let error = check(body.as_bytes()).expect_err(field);
+            assert!(error.to_string().contains(field), "{field}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_field_that_comes_twice_is_refused() {
+        let error = check(&with_raw("status", "\"failed\"")).expect_err("twice");
+        assert!(error.to_string().contains("twice"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_never_panic_and_never_pass(body in proptest::collection::vec(any::<u8>(), 0..300)) {
+            prop_assert!(check(&body).is_err());
+        }
+    }
+}
