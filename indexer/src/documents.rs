@@ -3,18 +3,23 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use crtx_http::outbound::{OutboundError, OutboundPolicy};
+use crtx_http::{
+    offload::{Offload, OffloadConfig},
+    outbound::{Outbound, OutboundError, OutboundPolicy},
+};
 use crtx_protocol::{
     content::{cid_of, parse_cid},
     metadata::{self, Metadata, MetadataError},
     result_hash::ResultHash,
 };
+use crtx_schema::{Schema, limits};
 use crtx_store::{
     PgPool, StoreError,
     metadata::{self as store, Wanted},
 };
 use futures::StreamExt;
 use reqwest::{Client, StatusCode};
+use serde_json::Value;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +33,9 @@ const WANTED_PER_ROUND: u32 = 200;
 const ROUND_INTERVAL: Duration = Duration::from_secs(2);
 const FIRST_RETRY: Duration = Duration::from_secs(2);
 const LAST_RETRY: Duration = Duration::from_secs(3_600);
+/// A document is a stranger's text: it is read and its schema compiled on a thread of its own.
+const READING: OffloadConfig =
+    OffloadConfig { threads: 1, places: CONCURRENT_FETCHES, stack_bytes: limits::STACK_BYTES };
 
 /// Where content of `ipfs://` addresses is found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,21 +66,32 @@ pub enum FetchError {
     Folder(#[from] std::io::Error),
 }
 
+/// Why documents cannot be fetched at all.
+#[derive(Debug, thiserror::Error)]
+pub enum FetcherError {
+    #[error("the HTTP client cannot be set up: {0}")]
+    Client(#[from] reqwest::Error),
+    #[error("no thread to read documents: {0}")]
+    Threads(#[from] std::io::Error),
+}
+
 /// Fetches documents for the listings of one database.
 pub struct Fetcher {
     pool: PgPool,
     policy: OutboundPolicy,
+    reading: Offload,
     guarded: Client,
     operator: Client,
     sources: ContentSources,
 }
 
 impl Fetcher {
-    pub fn new(pool: PgPool, policy: OutboundPolicy, sources: ContentSources) -> reqwest::Result<Self> {
+    pub fn new(pool: PgPool, policy: OutboundPolicy, sources: ContentSources) -> Result<Self, FetcherError> {
         Ok(Self {
             pool,
             policy,
-            guarded: policy.client(FETCH_TIMEOUT)?,
+            reading: Offload::start("documents", READING)?,
+            guarded: Outbound::new(policy).client(FETCH_TIMEOUT)?,
             operator: OutboundPolicy::LOCAL.client(FETCH_TIMEOUT)?,
             sources,
         })
@@ -110,7 +129,7 @@ impl Fetcher {
     /// Fetches and keeps one document; true if that went well.
     async fn look_after(&self, wanted: &Wanted) -> Result<bool, StoreError> {
         let problem = match self.fetch_checked(wanted).await {
-            Ok(bytes) => match self.keep(wanted, &bytes).await {
+            Ok(bytes) => match self.keep(wanted, bytes).await {
                 Ok(()) => return Ok(true),
                 Err(problem) => problem,
             },
@@ -129,9 +148,10 @@ impl Fetcher {
         if expected == actual { Ok(bytes) } else { Err(FetchError::Mismatch { expected, actual }) }
     }
 
-    async fn keep(&self, wanted: &Wanted, bytes: &[u8]) -> Result<(), String> {
-        let metadata = Metadata::parse(bytes).map_err(|error| error.to_string())?;
-        let document = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    async fn keep(&self, wanted: &Wanted, bytes: Vec<u8>) -> Result<(), String> {
+        let policy = self.policy;
+        let read = self.reading.run(move || read_document(&bytes, policy)).await;
+        let (document, metadata) = read.map_err(|error| format!("the document could not be read: {error}"))??;
         store::store_document(&self.pool, wanted, &document, &metadata).await.map_err(|error| error.to_string())
     }
 
@@ -157,6 +177,15 @@ impl Fetcher {
             None => Err(FetchError::NotFound),
         }
     }
+}
+
+/// Reads a document, and checks that calls by it would be accepted: a listing that cannot be called is not shown.
+fn read_document(bytes: &[u8], policy: OutboundPolicy) -> Result<(Value, Metadata), String> {
+    let metadata = Metadata::parse(bytes).map_err(|error| error.to_string())?;
+    policy.check_url(&metadata.endpoint).map_err(|error| format!("`endpoint` is not called: {error}"))?;
+    Schema::compile(&metadata.input_schema).map_err(|error| format!("`input_schema` is not accepted: {error}"))?;
+    let document = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    Ok((document, metadata))
 }
 
 async fn read_capped(path: &std::path::Path) -> Result<Vec<u8>, FetchError> {

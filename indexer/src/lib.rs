@@ -28,8 +28,8 @@ const TIMEOUTS: Timeouts = Timeouts { request: Duration::from_secs(10), snapshot
 
 #[derive(Debug, thiserror::Error)]
 pub enum IndexerError {
-    #[error("the HTTP client cannot be set up: {0}")]
-    Client(#[from] reqwest::Error),
+    #[error(transparent)]
+    Fetcher(#[from] documents::FetcherError),
 }
 
 /// Mirrors until shut down. Fails only before it has begun: a lost node or database is waited for.

@@ -60,6 +60,9 @@ struct Arguments {
     /// Connections to the database.
     #[arg(long, env = "CRTX_DATABASE_CONNECTIONS", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..))]
     database_connections: u32,
+    /// Ports that listings' documents and endpoints may have, separated by commas.
+    #[arg(long, env = "CRTX_OUTBOUND_PORTS", value_delimiter = ',', default_value = "443")]
+    outbound_ports: Vec<u16>,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -104,7 +107,7 @@ async fn run(arguments: Arguments, stop: StopSignal) -> anyhow::Result<()> {
     let config = IndexerConfig {
         resync_interval: Duration::from_secs(arguments.resync_seconds),
         audit_interval: Duration::from_secs(arguments.audit_seconds),
-        outbound: OutboundPolicy::STRICT,
+        outbound: OutboundPolicy::STRICT.with_ports(arguments.outbound_ports),
         content: ContentSources { folder: arguments.content_dir, base_url: arguments.content_base_url },
         ..IndexerConfig::new(arguments.rpc_urls.clone(), &arguments.ws_url, arguments.program_id)
     };

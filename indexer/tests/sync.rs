@@ -483,6 +483,42 @@ async fn a_schema_with_a_null_character_is_refused_and_stops_nothing() {
 }
 
 #[tokio::test]
+async fn a_document_that_no_call_could_be_made_by_is_not_shown() {
+    let bomb = |link: fn(serde_json::Value) -> serde_json::Value| {
+        let mut definitions = serde_json::Map::new();
+        for number in 0..32 {
+            let next = serde_json::json!({"$ref": format!("#/$defs/d{}", number + 1)});
+            definitions.insert(format!("d{number}"), link(next));
+        }
+        definitions.insert("d32".to_owned(), serde_json::json!({}));
+        serde_json::json!({"$defs": definitions, "$ref": "#/$defs/d0"})
+    };
+    for (field, value, shown_after) in [
+        ("input_schema", bomb(|next| serde_json::json!({"allOf": [next, next]})), false),
+        ("input_schema", bomb(|next| serde_json::json!({"anyOf": [next, {"not": next}]})), false),
+        ("input_schema", serde_json::json!({"pattern": "((a{100}){100}){100}"}), false),
+        ("input_schema", serde_json::json!({"$ref": "https://a.example/schema.json"}), false),
+        ("input_schema", serde_json::json!({"enum": vec![0; 40_000]}), false),
+        ("endpoint", serde_json::json!("https://10.0.0.1/execute"), false),
+        ("endpoint", serde_json::json!("https://localhost/execute"), false),
+        ("endpoint", serde_json::json!("https://a.example:22/execute"), false),
+        ("endpoint", serde_json::json!("https://a.example/execute"), true),
+    ] {
+        let mut document: serde_json::Value = serde_json::from_slice(&document("bomb", &["data"])).expect("json");
+        document[field] = value;
+        let bytes = serde_json::to_vec(&document).expect("json");
+        let folder = tempfile::tempdir().expect("a folder");
+        let cid = cid_of(&ResultHash::of(&bytes));
+        std::fs::write(folder.path().join(&cid), &bytes).expect("written");
+        let (database, agent) = listing_with(&format!("ipfs://{cid}"), &bytes).await;
+        let sources = ContentSources { folder: Some(folder.path().to_owned()), base_url: None };
+        let stored = fetcher(&database, OutboundPolicy::STRICT, sources).round().await.expect("done");
+        assert_eq!(stored == 1, shown_after, "{field}: {}", document[field]);
+        assert_eq!(shown(&database, &agent).await.is_some(), shown_after);
+    }
+}
+
+#[tokio::test]
 async fn a_redirect_is_not_followed_and_an_inner_address_not_asked() {
     let document = document("inside", &["data"]);
     let url = serve(document.clone()).await;
