@@ -4,6 +4,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::strict_json;
+
 /// Tags per listing (specification, section 8).
 pub const MAX_TAGS: usize = 5;
 /// Largest document that is fetched, in bytes.
@@ -55,7 +57,7 @@ impl Metadata {
         if bytes.len() > MAX_BYTES {
             return Err(MetadataError::TooLarge(bytes.len()));
         }
-        let document: Value = serde_json::from_slice(bytes).map_err(|error| MetadataError::Form(error.to_string()))?;
+        let document = strict_json::parse(bytes).map_err(|error| MetadataError::Form(error.to_string()))?;
         Self::from_value(&document)
     }
 
@@ -180,6 +182,17 @@ mod tests {
             let error = Metadata::parse(&serde_json::to_vec(&document).expect("json")).expect_err(field);
             assert!(matches!(&error, MetadataError::Field { field: named, .. } if *named == field), "{error}");
         }
+    }
+
+    #[test]
+    fn a_member_that_comes_twice_anywhere_is_refused_and_named() {
+        for (good, twice) in [("\"name\":\"n\"", "name"), ("\"input_schema\":{}", "input_schema")] {
+            let text = valid().to_string().replace(good, &format!("{good},{good}"));
+            let error = Metadata::parse(text.as_bytes()).expect_err(twice);
+            assert!(error.to_string().contains(&format!("`{twice}`")), "{error}");
+        }
+        let text = valid().to_string().replace("\"input_schema\":{}", r#""input_schema":{"a":{"b":1,"b":2}}"#);
+        assert!(Metadata::parse(text.as_bytes()).expect_err("twice").to_string().contains("input_schema/a/b"));
     }
 
     #[test]
