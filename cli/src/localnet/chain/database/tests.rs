@@ -142,7 +142,7 @@ fn a_chain_of_an_earlier_format_is_an_error_and_not_an_empty_chain() {
 /// Prints how long a history of 100 000 transactions takes to open and to look things up in:
 /// `cargo test -p crtx-cli --lib a_long_history -- --ignored --nocapture`.
 #[test]
-#[ignore = "measures; ADR 48 has the figures"]
+#[ignore = "measures for minutes"]
 fn a_long_history_is_opened_and_read_like_a_short_one() {
     let address = Pubkey::new_from_array([5; 32]);
     for blocks in [500, 50_000] {
