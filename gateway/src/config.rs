@@ -5,6 +5,7 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 use crtx_chain::RpcUrls;
 use crtx_http::{Links, outbound::OutboundPolicy};
 use crtx_protocol::{address::Addresses, api_key::KeyNetwork};
+use crtx_store::admission::{CallLimits, PerSubject};
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
 
@@ -50,6 +51,60 @@ pub struct Limits {
     pub rpc_timeout: Duration,
     /// What a compute unit is worth on a busy network, in millionths of a lamport. 0: nothing is offered.
     pub compute_unit_price: u64,
+    pub admission: AdmissionLimits,
+}
+
+/// What a new call is held against before any money moves. The defaults are far above honest heavy use: they bound
+/// what one key, wallet or agent can cost this service, and how much work is begun at a time.
+#[derive(Clone, Copy, Debug)]
+pub struct AdmissionLimits {
+    /// Per key, wallet and agent, over all gateways of one database.
+    pub calls: CallLimits,
+    pub process: ProcessLimits,
+    /// How long a call waits for the money of calls that are being opened at this moment, before 402.
+    pub funds_patience: Duration,
+    pub fee_payer: FeePayerLimits,
+}
+
+/// What one process works on at a time.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessLimits {
+    /// Calls from their opening to their end. One wallet, and one agent, has at most four times as many of them
+    /// as are free: nobody can take the last one.
+    pub calls: u32,
+    /// Calls that wait for one of those.
+    pub queue: u32,
+    /// How long they wait, before 503.
+    pub queue_patience: Duration,
+}
+
+/// The SOL of the account that pays for openings and settlements.
+#[derive(Clone, Copy, Debug)]
+pub struct FeePayerLimits {
+    /// How often it is looked at between calls.
+    pub look_every: Duration,
+    /// Below what so many calls cost, a warning is logged and the status is `low`.
+    pub low_calls: u64,
+    /// Kept for settlements and refunds of open calls: below it new calls are refused, and the status is `empty`.
+    pub reserve_lamports: u64,
+}
+
+impl Default for AdmissionLimits {
+    fn default() -> Self {
+        Self {
+            calls: CallLimits {
+                under_way: PerSubject { key: 10_000, wallet: 10_000, agent: 10_000 },
+                failures_per_hour: PerSubject { key: 5_000, wallet: 5_000, agent: 10_000 },
+            },
+            process: ProcessLimits { calls: 256, queue: 256, queue_patience: Duration::from_secs(1) },
+            funds_patience: Duration::from_secs(2),
+            fee_payer: FeePayerLimits {
+                look_every: Duration::from_secs(10),
+                low_calls: 1_000,
+                reserve_lamports: 50_000_000,
+            },
+        }
+    }
 }
 
 impl Default for Limits {
@@ -64,6 +119,7 @@ impl Default for Limits {
             sweep_every: Duration::from_secs(30),
             rpc_timeout: Duration::from_secs(10),
             compute_unit_price: 0,
+            admission: AdmissionLimits::default(),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! leased rows of one database, so any number of gateways can share it.
 #![forbid(unsafe_code)]
 
+mod admission;
 mod agents;
 pub mod api;
 pub mod config;
@@ -20,7 +21,7 @@ mod state;
 mod terms;
 mod worker;
 
-pub use config::{GatewayConfig, Limits};
+pub use config::{AdmissionLimits, FeePayerLimits, GatewayConfig, Limits, ProcessLimits};
 pub use content::{ContentError, ContentStore};
 pub use creator::MAX_RESULT_BYTES;
 pub use state::{Gateway, GatewayError};

@@ -5,14 +5,17 @@ use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc, time::Du
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 use crtx_chain::RpcUrls;
-use crtx_gateway::{Gateway, GatewayConfig, Limits};
+use crtx_gateway::{AdmissionLimits, Gateway, GatewayConfig, Limits};
 use crtx_http::{
     Links, ServeLimits,
     outbound::OutboundPolicy,
     process::{self, StopSignal},
 };
 use crtx_protocol::{address::Addresses, api_key::KeyNetwork};
-use crtx_store::pools::{self, PoolLimits};
+use crtx_store::{
+    admission::PerSubject,
+    pools::{self, PoolLimits},
+};
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
 use tokio::net::TcpListener;
@@ -58,6 +61,50 @@ struct Options {
     /// Ports that creators' endpoints may have, separated by commas. On a local network any port is called.
     #[arg(long, env = "CRTX_OUTBOUND_PORTS", value_delimiter = ',', default_value = "443")]
     outbound_ports: Vec<u16>,
+    #[command(flatten)]
+    admission: AdmissionOptions,
+}
+
+/// What a new call is held against before any money moves.
+#[derive(clap::Args)]
+struct AdmissionOptions {
+    /// Calls that this process works on at a time.
+    #[arg(long, env = "CRTX_CALLS_AT_ONCE", default_value_t = AdmissionLimits::default().process.calls)]
+    calls_at_once: u32,
+    /// Calls that wait for one of those.
+    #[arg(long, env = "CRTX_CALLS_QUEUED", default_value_t = AdmissionLimits::default().process.queue)]
+    calls_queued: u32,
+    /// Most calls under way of one key, and of one wallet, over all gateways.
+    #[arg(long, env = "CRTX_WALLET_CALLS", default_value_t = AdmissionLimits::default().calls.under_way.wallet)]
+    wallet_calls: u32,
+    /// Most calls under way to one agent, over all gateways.
+    #[arg(long, env = "CRTX_AGENT_CALLS", default_value_t = AdmissionLimits::default().calls.under_way.agent)]
+    agent_calls: u32,
+    /// Most failed calls of one key, and of one wallet, within an hour.
+    #[arg(long, env = "CRTX_WALLET_FAILURES", default_value_t = AdmissionLimits::default().calls.failures_per_hour.wallet)]
+    wallet_failures: u32,
+    /// Most failed calls of one agent within an hour.
+    #[arg(long, env = "CRTX_AGENT_FAILURES", default_value_t = AdmissionLimits::default().calls.failures_per_hour.agent)]
+    agent_failures: u32,
+    /// Lamports of the fee payer that are kept for settlements and refunds of open calls.
+    #[arg(long, env = "CRTX_FEE_RESERVE_LAMPORTS", default_value_t = AdmissionLimits::default().fee_payer.reserve_lamports)]
+    fee_reserve_lamports: u64,
+    /// The fee payer's balance is called low below what so many calls cost.
+    #[arg(long, env = "CRTX_FEE_LOW_CALLS", default_value_t = AdmissionLimits::default().fee_payer.low_calls)]
+    fee_low_calls: u64,
+}
+
+impl AdmissionOptions {
+    fn limits(&self) -> AdmissionLimits {
+        let mut limits = AdmissionLimits::default();
+        (limits.process.calls, limits.process.queue) = (self.calls_at_once, self.calls_queued);
+        let (calls, failures) = (self.wallet_calls, self.wallet_failures);
+        limits.calls.under_way = PerSubject { key: calls, wallet: calls, agent: self.agent_calls };
+        limits.calls.failures_per_hour = PerSubject { key: failures, wallet: failures, agent: self.agent_failures };
+        limits.fee_payer.reserve_lamports = self.fee_reserve_lamports;
+        limits.fee_payer.low_calls = self.fee_low_calls;
+        limits
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -96,7 +143,11 @@ impl Options {
             },
             links: self.links()?,
             content_dir: self.content_dir.clone(),
-            limits: Limits { compute_unit_price: self.compute_unit_price, ..Limits::default() },
+            limits: Limits {
+                compute_unit_price: self.compute_unit_price,
+                admission: self.admission.limits(),
+                ..Limits::default()
+            },
         })
     }
 }

@@ -12,6 +12,7 @@ use solana_signer::Signer;
 use tokio_util::task::TaskTracker;
 
 use crate::{
+    admission::{fee_payer::FeePayerWatch, gate::Gate},
     agents::AgentDocuments,
     config::GatewayConfig,
     content::{ContentError, ContentStore},
@@ -34,6 +35,9 @@ pub(crate) struct Parts {
     pub creators: Creators,
     pub documents: AgentDocuments,
     pub mirror: MirrorRefresh,
+    /// Bounds the calls that this process works on.
+    pub gate: Gate,
+    pub fee_payer: FeePayerWatch,
     /// Calls under way in this process: a stop waits for them.
     pub tasks: TaskTracker,
 }
@@ -67,6 +71,8 @@ impl Gateway {
             content: ContentStore::local(&config.content_dir)?,
             creators: Creators::new(outbound.clone(), config.content_dir.clone())?,
             documents: AgentDocuments::new(executions.clone(), outbound)?,
+            gate: Gate::new(config.limits.admission.process),
+            fee_payer: FeePayerWatch::new(config.limits.admission.fee_payer, config.limits.compute_unit_price),
             tasks: TaskTracker::new(),
             executions,
             config,

@@ -1,21 +1,35 @@
 //! Whether a call may be opened, and at what price: read from the chain at one slot, just before. The
 //! program enforces all of it again; here it is told in words, before anything is signed.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use agent_marketplace::state::{AgentListing, AgentStatus, Config, SpendingGrant};
 use crtx_chain::{FetchedAccount, Layout, token::TokenAccount};
 use crtx_http::{ApiError, Caller, ErrorCode};
 use crtx_protocol::usdc::UsdcBase;
 use solana_pubkey::Pubkey;
+use solana_signer::Signer;
 
 use crate::state::Parts;
 
-/// The agent's terms at the moment of the call.
+/// The agent's terms at the moment of the call, and the money that the call may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
     pub listing: AgentListing,
     pub price: UsdcBase,
+    pub funds: Spendable,
+    /// Before the chain was read.
+    pub read_at: Instant,
+}
+
+/// What the wallet and its key may spend, calls under way not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spendable {
+    pub holding: UsdcBase,
+    /// What the wallet lets its keys move.
+    pub approved: UsdcBase,
+    /// What is left of the key's grant.
+    pub grant_left: UsdcBase,
 }
 
 /// What the chain holds of everybody involved.
@@ -24,16 +38,19 @@ struct Accounts {
     agent: Option<FetchedAccount>,
     grant: Option<FetchedAccount>,
     usdc: Option<FetchedAccount>,
+    fee_payer: Option<FetchedAccount>,
 }
 
 impl Parts {
     /// Reads everything that decides about the call in one request, and decides.
     pub(crate) async fn terms(&self, caller: &Caller, agent: &Pubkey) -> Result<Terms, ApiError> {
+        let read_at = Instant::now();
         let accounts = self.accounts_of(caller, agent).await?;
         let listing = self.decode::<AgentListing>(accounts.agent.as_ref());
         let listing = listing.ok_or_else(|| ApiError::agent_not_found(&agent.to_string()))?;
-        accounts.allow(self, caller, agent, &listing)?;
-        Ok(Terms { price: UsdcBase(listing.price), listing })
+        let funds = accounts.allow(self, caller, agent, &listing)?;
+        self.fee_payer.allow(accounts.fee_payer.as_ref().map_or(0, |account| account.lamports))?;
+        Ok(Terms { price: UsdcBase(listing.price), listing, funds, read_at })
     }
 
     async fn accounts_of(&self, caller: &Caller, agent: &Pubkey) -> Result<Accounts, ApiError> {
@@ -42,11 +59,12 @@ impl Parts {
             *agent,
             self.instructions.addresses.grant(&caller.wallet, &caller.session_key),
             self.instructions.usdc_of(&caller.wallet),
+            self.config.keypair.pubkey(),
         ];
         let read = self.chain.accounts(&addresses).await.map_err(ApiError::unavailable)?;
         let mut accounts = read.value.into_iter();
         let mut next = || accounts.next().flatten();
-        Ok(Accounts { config: next(), agent: next(), grant: next(), usdc: next() })
+        Ok(Accounts { config: next(), agent: next(), grant: next(), usdc: next(), fee_payer: next() })
     }
 
     /// An account of the program, if it is one and of that kind.
@@ -57,7 +75,13 @@ impl Parts {
 }
 
 impl Accounts {
-    fn allow(&self, parts: &Parts, caller: &Caller, agent: &Pubkey, listing: &AgentListing) -> Result<(), ApiError> {
+    fn allow(
+        &self,
+        parts: &Parts,
+        caller: &Caller,
+        agent: &Pubkey,
+        listing: &AgentListing,
+    ) -> Result<Spendable, ApiError> {
         match listing.status() {
             Some(AgentStatus::Active) => {}
             Some(AgentStatus::Paused) => {
@@ -74,7 +98,10 @@ impl Accounts {
         let grant = grant.ok_or_else(|| forbidden("the key's wallet has not granted it any spending on chain"))?;
         allow_by_grant(&grant, agent, listing.price, now_unix_s())?;
         let spender = parts.instructions.addresses.spender(&caller.wallet);
-        allow_by_balance(self.usdc.as_ref(), &caller.wallet, &spender, UsdcBase(listing.price))
+        let (holding, approved) =
+            allow_by_balance(self.usdc.as_ref(), &caller.wallet, &spender, UsdcBase(listing.price))?;
+        let grant_left = UsdcBase(grant.total_cap.saturating_sub(grant.spent));
+        Ok(Spendable { holding, approved, grant_left })
     }
 }
 
@@ -105,13 +132,13 @@ fn allow_by_grant(grant: &SpendingGrant, agent: &Pubkey, price: u64, now_unix_s:
     Ok(())
 }
 
-/// What the wallet holds, and what it lets its keys move.
+/// What the wallet holds, and what it lets its keys move: both, if each covers the price.
 fn allow_by_balance(
     account: Option<&FetchedAccount>,
     wallet: &Pubkey,
     spender: &Pubkey,
     price: UsdcBase,
-) -> Result<(), ApiError> {
+) -> Result<(UsdcBase, UsdcBase), ApiError> {
     let account = account.and_then(|account| TokenAccount::decode(account).ok()).filter(|a| a.owner == *wallet);
     let holding = UsdcBase(account.map_or(0, |account| account.amount));
     let short = |problem: String| Err(ApiError::new(ErrorCode::InsufficientBalance, problem));
@@ -129,7 +156,7 @@ fn allow_by_balance(
              required: raise the token approval of the wallet's spender address"
         ));
     }
-    Ok(())
+    Ok((holding, approved))
 }
 
 fn forbidden(problem: &str) -> ApiError {
@@ -207,7 +234,7 @@ mod tests {
         let poor = usdc(49_999, Some((SPENDER, u64::MAX)));
         assert_eq!(message(Some(&poor)), "the wallet holds 0.049999 USDC and 0.05 USDC is required");
         let rich = usdc(50_000, Some((SPENDER, 50_000)));
-        assert_eq!(allow_by_balance(Some(&rich), &WALLET, &SPENDER, price), Ok(()));
+        assert_eq!(allow_by_balance(Some(&rich), &WALLET, &SPENDER, price), Ok((price, price)));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    admission::fee_payer,
     cranks,
     presence::{self, Leadership},
     state::Gateway,
@@ -58,6 +59,7 @@ pub async fn run(gateway: Gateway, shutdown: CancellationToken) {
         settlement,
         refund,
         every(CONTENT_EVERY, &shutdown, || cranks::store_missing_content(parts)),
+        fee_payer::watch(gateway.clone(), shutdown.clone()),
         sweep(&gateway, leadership, &shutdown),
     );
     let tasks = &parts.tasks;

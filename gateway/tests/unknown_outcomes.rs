@@ -14,7 +14,11 @@ use std::time::Duration;
 
 use agent_marketplace::state::{ExecutionStatus, FailureReason};
 use crtx_chain::testing::OnSend;
-use crtx_store::executions::{Executions, Reservation, State};
+use crtx_store::{
+    admission::Reservation,
+    executions::{Executions, State},
+    testing::fixtures::unbounded,
+};
 use serde_json::{Value, json};
 use support::{HOLDING, Market, PRICE};
 
@@ -231,7 +235,7 @@ async fn a_gateway_that_died_before_signing_leaves_nothing_open() {
     let mut call = done.call.clone();
     call.execution_id = market.id_of("other");
     call.record = market.instructions.addresses.execution(&market.wallet, call.execution_id.as_bytes());
-    assert!(matches!(executions.reserve(&call).await.unwrap(), Reservation::New(_)));
+    assert!(matches!(executions.reserve(&call, &unbounded()).await.unwrap(), Reservation::New(_)));
     let row = market.resume(call.execution_id).await;
     assert_eq!((row.state, row.opened_at), (State::Failed, None));
     assert_eq!(market.usdc().amount, HOLDING - PRICE, "only the first call was paid");

@@ -16,7 +16,12 @@ use crtx_protocol::{
     api_key::{ApiKey, KeyNetwork},
     result_hash::ResultHash,
 };
-use crtx_store::{api_keys, mirror, testing::fixtures::*};
+use crtx_store::{
+    api_keys,
+    fee_payers::{self, FeePayer, FeePayerState},
+    mirror,
+    testing::fixtures::*,
+};
 use proptest::prelude::*;
 use serde_json::json;
 use solana_pubkey::Pubkey;
@@ -558,7 +563,25 @@ async fn the_status_tells_what_the_mirror_holds() {
     let body = market.get("/v1/status").await.body;
     assert_eq!((&body["status"], &body["indexed_slot"]), (&json!("starting"), &json!(null)));
     assert_eq!((&body["counts"]["agents"], &body["quarantined"]), (&json!(4), &json!(0)));
+    assert_eq!(body["fee_payer"], json!(null), "no gateway has looked at it");
     assert_eq!(market.get("/healthz").await.body, json!({"status": "ok"}));
+}
+
+#[tokio::test]
+async fn the_status_tells_what_the_fee_payer_has_left() {
+    let market = Market::open().await;
+    let pool = market.database.pool();
+    let other = FeePayer { address: wallet(8), lamports: 1, state: FeePayerState::Empty, calls_left: 0 };
+    fee_payers::store(pool, &other).await.expect("database");
+    for (lamports, state, calls_left) in [(90, FeePayerState::Ok, 9), (20, FeePayerState::Low, 2)] {
+        let payer = FeePayer { address: wallet(9), lamports, state, calls_left };
+        fee_payers::store(pool, &payer).await.expect("database");
+    }
+    let body = market.get("/v1/status").await.body;
+    let payer = &body["fee_payer"];
+    assert_eq!((&payer["address"], &payer["state"]), (&json!(wallet(9).to_string()), &json!("low")));
+    assert_eq!((&payer["lamports"], &payer["calls_left"]), (&json!(20), &json!(2)));
+    assert!(payer["at"].is_string(), "{payer}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod nodes;
 pub mod rpc;
 pub mod send;
 mod sender;
+pub mod simulate;
 mod statuses;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -28,6 +29,7 @@ pub use filter::AccountFilter;
 pub use instructions::Instructions;
 pub use rpc::{AtSlot, ChainClient, FetchedAccount, Timeouts};
 pub use send::Outcome;
+pub use simulate::Simulation;
 pub use solana_commitment_config::CommitmentConfig;
 pub use transaction::{RecentBlockhash, SignError, SignedTransaction};
 pub use urls::RpcUrls;

@@ -85,6 +85,12 @@ pub struct Script {
     pub status_batches: Vec<usize>,
     /// How often each method was asked for.
     pub requests: BTreeMap<String, u64>,
+    /// The error that a simulation ends with, as it is written in answers; none: it passes.
+    pub simulation: Option<Value>,
+    /// How many transactions were simulated.
+    pub simulated: u32,
+    /// Lamports that an account must hold, whatever its size.
+    pub rent: u64,
     /// Every other request fails while this is set.
     pub out_of_order: bool,
     pub fault: Option<Fault>,
@@ -122,6 +128,9 @@ impl FakeRpc {
             sent: Vec::new(),
             status_batches: Vec::new(),
             requests: BTreeMap::new(),
+            simulation: None,
+            simulated: 0,
+            rent: 4_000_000,
             out_of_order: false,
             fault: None,
             only: None,
@@ -247,6 +256,12 @@ impl Script {
                 self.status_batches.push(signatures.len());
                 Ok(answer)
             }
+            "simulateTransaction" => {
+                self.simulated = self.simulated.saturating_add(1);
+                let error = self.simulation.clone().unwrap_or(Value::Null);
+                Ok(json!({"context": {"slot": self.slot}, "value": {"err": error, "logs": []}}))
+            }
+            "getMinimumBalanceForRentExemption" => Ok(json!(self.rent)),
             "sendTransaction" => self.send(&BASE64.decode(params[0].as_str().unwrap()).unwrap()),
             other => Err(format!("{other} is not scripted")),
         }

@@ -4,7 +4,7 @@ use std::{fmt::Display, time::Duration};
 
 use axum::{
     Json,
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use crtx_store::StoreError;
@@ -137,6 +137,25 @@ pub struct ApiError {
     pub execution_id: Option<Uuid>,
     /// Sent as `Retry-After`, in whole seconds, rounded up.
     pub retry_after: Option<Duration>,
+    /// The limit that was met, sent as `RateLimit` and `RateLimit-Policy`.
+    pub rate_limit: Option<RateLimit>,
+}
+
+/// A limit that a request met, as draft-ietf-httpapi-ratelimit-headers-10 describes it. Nothing of it is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimit {
+    /// Name of the policy: lower-case letters and hyphens.
+    pub policy: &'static str,
+    pub quota: u32,
+    pub unit: QuotaUnit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuotaUnit {
+    /// So many at a time.
+    Concurrent,
+    /// So many within this time.
+    Within(Duration),
 }
 
 /// Specification 2.5.
@@ -157,7 +176,7 @@ pub struct ErrorDetail {
 
 impl ApiError {
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), execution_id: None, retry_after: None }
+        Self { code, message: message.into(), execution_id: None, retry_after: None, rate_limit: None }
     }
 
     /// 400 about one named field or parameter: "`limit` must be …".
@@ -206,6 +225,12 @@ impl ApiError {
         self
     }
 
+    /// 429 with `Retry-After` and the standard's headers.
+    pub fn rate_limited(message: impl Into<String>, limit: RateLimit, retry_after: Duration) -> Self {
+        let error = Self::new(ErrorCode::RateLimited, message).with_retry_after(retry_after);
+        Self { rate_limit: Some(limit), ..error }
+    }
+
     pub const fn status(&self) -> StatusCode {
         self.code.status()
     }
@@ -240,8 +265,32 @@ impl IntoResponse for ApiError {
         }
         if let Some(seconds) = self.retry_after_seconds() {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+            if let Some(limit) = self.rate_limit {
+                limit.write(response.headers_mut(), seconds);
+            }
         }
         response
+    }
+}
+
+impl RateLimit {
+    const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+    const STATE: HeaderName = HeaderName::from_static("ratelimit");
+
+    fn write(&self, headers: &mut HeaderMap, reset_s: u64) {
+        let Self { policy, quota, unit } = self;
+        let unit = match unit {
+            QuotaUnit::Concurrent => "qu=\"concurrent-requests\"".to_owned(),
+            QuotaUnit::Within(window) => format!("w={}", window.as_secs()),
+        };
+        for (name, text) in [
+            (Self::POLICY, format!("\"{policy}\";q={quota};{unit}")),
+            (Self::STATE, format!("\"{policy}\";r=0;t={reset_s}")),
+        ] {
+            if let Ok(value) = HeaderValue::from_str(&text) {
+                headers.insert(name, value);
+            }
+        }
     }
 }
 
@@ -279,6 +328,23 @@ mod tests {
     fn retry_after_is_rounded_up_to_whole_seconds() {
         let error = ApiError::new(ErrorCode::Conflict, "m").with_retry_after(Duration::from_millis(1_200));
         assert_eq!(error.into_response().headers().get(header::RETRY_AFTER).expect("header"), "2");
+    }
+
+    #[test]
+    fn a_rate_limit_is_sent_in_the_headers_of_the_standard() {
+        let headers_of = |unit| {
+            let limit = RateLimit { policy: "failures-per-key", quota: 20, unit };
+            let error = ApiError::rate_limited("m", limit, Duration::from_millis(2_500));
+            assert_eq!(error.status(), StatusCode::TOO_MANY_REQUESTS);
+            let response = error.into_response();
+            let text = |name: &str| response.headers()[name].to_str().expect("text").to_owned();
+            (text("retry-after"), text("ratelimit"), text("ratelimit-policy"))
+        };
+        let within = headers_of(QuotaUnit::Within(Duration::from_secs(3_600)));
+        let expected = ("3", "\"failures-per-key\";r=0;t=3", "\"failures-per-key\";q=20;w=3600");
+        assert_eq!((&*within.0, &*within.1, &*within.2), expected);
+        let at_once = headers_of(QuotaUnit::Concurrent);
+        assert_eq!(at_once.2, "\"failures-per-key\";q=20;qu=\"concurrent-requests\"");
     }
 
     #[test]

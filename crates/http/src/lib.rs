@@ -21,7 +21,7 @@ pub mod query;
 pub mod serve;
 
 pub use auth::{AuthState, Caller};
-pub use error::{ApiError, ErrorBody, ErrorCode};
+pub use error::{ApiError, ErrorBody, ErrorCode, QuotaUnit, RateLimit};
 pub use extract::{ApiJson, ApiPath, ApiQuery};
 pub use layers::{Peer, RequestId, finish};
 pub use links::Links;

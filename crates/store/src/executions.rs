@@ -251,7 +251,7 @@ impl Resolution {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
     pub record: Pubkey,
-    token: Uuid,
+    pub(crate) token: Uuid,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -269,15 +269,7 @@ impl From<sqlx::Error> for ExecutionsError {
     }
 }
 
-type Step = Result<(), ExecutionsError>;
-
-/// Outcome of a reservation.
-#[derive(Debug)]
-pub enum Reservation {
-    New(Lease),
-    /// The record is reserved already: the same idempotency key came before.
-    Existing(Box<Execution>),
-}
+pub(crate) type Step = Result<(), ExecutionsError>;
 
 /// A lease that was taken over, with what decides where the work goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -290,7 +282,7 @@ pub struct Claimed {
 #[derive(Clone, Debug)]
 pub struct Executions {
     pool: PgPool,
-    lease_seconds: f64,
+    pub(crate) lease_seconds: f64,
     /// Written into every lease, once the process is registered ([`crate::processes`]).
     process: Arc<RwLock<Option<Uuid>>>,
 }
@@ -305,7 +297,7 @@ impl Executions {
         *self.process.write().unwrap_or_else(PoisonError::into_inner) = process;
     }
 
-    fn process(&self) -> Option<Uuid> {
+    pub(crate) fn process(&self) -> Option<Uuid> {
         *self.process.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -316,77 +308,12 @@ impl Executions {
     /// A database transaction whose commit does not wait for the disk: for what the chain can tell again.
     ///
     /// What must survive a crash is waited for: every signed transaction before it is sent, and the result. That
-    /// flushes everything written before, too. What merely notes what the chain has confirmed is not: a crash may
+    /// flushes everything written before, too, the reservation among it. What merely notes what the chain has confirmed is not: a crash may
     /// take it back, and the process that resumes asks the chain and notes it again.
     pub async fn begin_relaxed(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
         let mut transaction = transaction::begin(&self.pool).await?;
         sqlx::query!("SELECT set_config('synchronous_commit', 'off', true)").fetch_one(&mut *transaction).await?;
         Ok(transaction)
-    }
-
-    /// Accepts a call. Nothing is changed if its record is known already.
-    pub async fn reserve(&self, call: &Call) -> Result<Reservation, StoreError> {
-        let token = Uuid::new_v4();
-        let request_text = serde_json::to_string(&call.request).map_err(|e| StoreError::corrupt("request", e))?;
-        let inserted = sqlx::query!(
-            r#"INSERT INTO executions (record, execution_id, caller, agent, session_key, state, idempotency_key,
-                   body_hash, is_async, request, request_hash, amount, timeout_seconds, endpoint,
-                   lease_owner, lease_until)
-               VALUES ($1, $2, $3, $4, $5, 'reserved', $6, $7, $8, $9::text::json, $10, $11, $12, $13,
-                   $14, now() + make_interval(secs => $15))
-               ON CONFLICT DO NOTHING"#,
-            call.record.to_string(),
-            call.execution_id,
-            call.caller.to_string(),
-            call.agent.to_string(),
-            call.session_key.to_string(),
-            call.idempotency_key.as_deref(),
-            call.body_hash.as_slice(),
-            call.is_async,
-            // As text: sent as jsonb, a U+0000 that a caller wrote would be refused.
-            request_text,
-            call.request_hash.as_slice(),
-            amount_to_db("amount", call.amount.0)?,
-            timeout_to_db(call.timeout_seconds)?,
-            call.endpoint,
-            token,
-            self.lease_seconds,
-        )
-        .execute(&self.pool)
-        .await?;
-        if inserted.rows_affected() == 1 {
-            return Ok(Reservation::New(Lease { record: call.record, token }));
-        }
-        match self.get(&call.record).await? {
-            Some(execution) => Ok(Reservation::Existing(Box::new(execution))),
-            None => Err(StoreError::corrupt("execution (another record has its caller and id)", call.execution_id)),
-        }
-    }
-
-    /// Takes up a call again that was never opened: nothing was paid, so nothing can be paid twice. None if
-    /// it was opened, or somebody is at it. The terms are those of the new `call`.
-    pub async fn retry(&self, call: &Call) -> Result<Option<Lease>, StoreError> {
-        let token = Uuid::new_v4();
-        let updated = sqlx::query!(
-            "UPDATE executions
-             SET state = 'reserved', session_key = $2, amount = $3, timeout_seconds = $4, endpoint = $5,
-                 failure_reason = NULL, error_status = NULL, error_code = NULL, error_message = NULL,
-                 finished_at = NULL, updated_at = now(),
-                 lease_owner = $6, lease_until = now() + make_interval(secs => $7)
-             WHERE record = $1 AND body_hash = $8 AND opened_at IS NULL
-               AND (state = 'failed' OR (state = 'reserved' AND (lease_until IS NULL OR lease_until < now())))",
-            call.record.to_string(),
-            call.session_key.to_string(),
-            amount_to_db("amount", call.amount.0)?,
-            timeout_to_db(call.timeout_seconds)?,
-            call.endpoint,
-            token,
-            self.lease_seconds,
-            call.body_hash.as_slice(),
-        )
-        .execute(&self.pool)
-        .await?;
-        Ok((updated.rows_affected() == 1).then_some(Lease { record: call.record, token }))
     }
 
     /// Keeps the lease. False if it is lost.
@@ -844,11 +771,11 @@ impl Executions {
 }
 
 /// A step that changed no row found the lease gone or the state another.
-fn took(rows: u64) -> Step {
+pub(crate) fn took(rows: u64) -> Step {
     if rows == 1 { Ok(()) } else { Err(ExecutionsError::LeaseLost) }
 }
 
-fn timeout_to_db(seconds: u32) -> Result<i32, StoreError> {
+pub(crate) fn timeout_to_db(seconds: u32) -> Result<i32, StoreError> {
     i32::try_from(seconds).map_err(|_| StoreError::out_of_range("timeout", seconds))
 }
 

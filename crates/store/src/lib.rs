@@ -4,10 +4,12 @@
 //! Queries are checked against the schema when they are compiled, from the data in `.sqlx/`.
 #![forbid(unsafe_code)]
 
+pub mod admission;
 pub mod api_keys;
 mod convert;
 pub mod error;
 pub mod executions;
+pub mod fee_payers;
 pub mod indexer_status;
 pub mod local_network;
 pub mod metadata;

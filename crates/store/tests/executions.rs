@@ -12,12 +12,13 @@ use std::{collections::HashSet, time::Duration};
 
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
+    admission::{Reservation, Retry},
     executions::{
-        Call, Charged, Delivered, Executions, ExecutionsError, Failure, Lease, Reported, Request, Reservation,
-        Resolution, SettledElsewhere, State, StoredTransaction, TransactionKind,
+        Call, Charged, Delivered, Executions, ExecutionsError, Failure, Lease, Reported, Request, Resolution,
+        SettledElsewhere, State, StoredTransaction, TransactionKind,
     },
     processes::Presence,
-    testing::TestDatabase,
+    testing::{TestDatabase, fixtures::unbounded},
 };
 use serde_json::{Map, json};
 use solana_pubkey::Pubkey;
@@ -78,9 +79,9 @@ async fn claim(executions: &Executions, limit: u32) -> Vec<Lease> {
 }
 
 async fn reserved(executions: &Executions, seed: u8) -> Lease {
-    match executions.reserve(&call(seed)).await.unwrap() {
+    match executions.reserve(&call(seed), &unbounded()).await.unwrap() {
         Reservation::New(lease) => lease,
-        Reservation::Existing(execution) => panic!("reserved before: {execution:?}"),
+        other => panic!("not reserved: {other:?}"),
     }
 }
 
@@ -96,7 +97,7 @@ async fn a_call_is_read_back_exactly_as_it_was_accepted() {
     let row = executions.get(&call(1).record).await.unwrap().unwrap();
     assert_eq!(row.call, call(1));
     assert_eq!((row.state, row.opened_at, row.finished_at), (State::Reserved, None, None));
-    assert!(matches!(executions.reserve(&call(1)).await.unwrap(), Reservation::Existing(_)));
+    assert!(matches!(executions.reserve(&call(1), &unbounded()).await.unwrap(), Reservation::Existing(_)));
 }
 
 #[tokio::test]
@@ -216,12 +217,17 @@ async fn only_a_call_that_was_never_opened_is_taken_up_again() {
     let database = TestDatabase::create().await;
     let executions = Executions::new(database.pool().clone(), LEASE);
     let lease = reserved(&executions, 1).await;
-    assert!(executions.retry(&call(1)).await.unwrap().is_none(), "somebody is at it");
+    assert!(executions.retry(&call(1), &unbounded()).await.unwrap() == Retry::NotNow, "somebody is at it");
     executions.not_opened(lease, &failure(None)).await.unwrap();
     let other_body = Call { body_hash: [99; 32], ..call(1) };
-    assert!(executions.retry(&other_body).await.unwrap().is_none(), "the key is bound to its body");
+    assert!(
+        executions.retry(&other_body, &unbounded()).await.unwrap() == Retry::NotNow,
+        "the key is bound to its body"
+    );
     let cheaper = Call { amount: UsdcBase(40_000), ..call(1) };
-    let again = executions.retry(&cheaper).await.unwrap().expect("taken up again");
+    let Retry::Taken(again) = executions.retry(&cheaper, &unbounded()).await.unwrap() else {
+        panic!("taken up again");
+    };
     let row = executions.get(&again.record).await.unwrap().unwrap();
     assert_eq!((row.state, row.call.amount, row.failure), (State::Reserved, UsdcBase(40_000), None));
 
@@ -230,7 +236,7 @@ async fn only_a_call_that_was_never_opened_is_taken_up_again() {
     executions.refunding(again, &failure(Some(3))).await.unwrap();
     executions.refund_signed(again, &transaction("fail")).await.unwrap();
     executions.refunded(again).await.unwrap();
-    assert!(executions.retry(&call(1)).await.unwrap().is_none(), "it was paid once");
+    assert!(executions.retry(&call(1), &unbounded()).await.unwrap() == Retry::NotNow, "it was paid once");
     let row = executions.get(&again.record).await.unwrap().unwrap();
     assert_eq!(row.state, State::Failed);
     assert_eq!(row.failure.unwrap().message, "why \u{fffd}");

@@ -5,14 +5,13 @@ use std::{collections::BTreeSet, time::Duration};
 
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
-    executions::{
-        Call, Charged, Delivered, Executions, Failure, Lease, Reported, Request, Reservation, State, StoredTransaction,
-    },
+    admission::Reservation,
+    executions::{Call, Charged, Delivered, Executions, Failure, Lease, Reported, Request, State, StoredTransaction},
     local_network::{ChainNow, Realigned, realign, unaccounted},
     mirror::{self, Batch},
     testing::{
         TestDatabase,
-        fixtures::{self, wallet},
+        fixtures::{self, unbounded, wallet},
     },
 };
 use serde_json::Map;
@@ -34,9 +33,9 @@ async fn reserved(executions: &Executions, seed: u8) -> Lease {
         timeout_seconds: 60,
         endpoint: "https://a.example/execute".to_owned(),
     };
-    match executions.reserve(&call).await.unwrap() {
+    match executions.reserve(&call, &unbounded()).await.unwrap() {
         Reservation::New(lease) => lease,
-        Reservation::Existing(row) => panic!("{row:?}"),
+        other => panic!("{other:?}"),
     }
 }
 

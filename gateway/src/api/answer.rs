@@ -105,6 +105,7 @@ pub fn ended(call: &Call, ended: &Ended, links: &Links) -> Result<Response, ApiE
             Ok((StatusCode::ACCEPTED, Json(answer)).into_response())
         }
         Ended::Failed(stored) | Ended::NotOpened(stored) => Err(failure(call, stored)),
+        Ended::NeverWas(error) => Err(error.clone()),
         Ended::RefundPending(stored) => {
             let mut error = failure(call, stored);
             error.message = error.message.replace(REFUNDED, "the refund is under way");

@@ -1,6 +1,9 @@
 //! `POST /v1/agents/{agent_id}/execute`.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::{
     body::Bytes,
@@ -11,15 +14,20 @@ use axum::{
 use crtx_http::{
     ApiError, ApiPath, AuthState, Caller, ErrorBody, ErrorCode, auth::authenticate, extract::check_content_type,
 };
-use crtx_store::executions::{Call, Execution, Lease, Reservation, State as ExecutionState};
+use crtx_store::{
+    admission::{Bounds, ReadAt, Refusal, Reservation, Retry},
+    executions::{Call, Execution, Lease, State as ExecutionState},
+};
 use solana_pubkey::Pubkey;
 use tokio::sync::watch;
 
 use super::answer;
 use crate::{
+    admission::{self, Patience, gate::Place},
     engine::{Clock, Ended, Stage},
     request::{self, Accepted, ExecuteBody},
     state::Gateway,
+    terms::Terms,
 };
 
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
@@ -30,6 +38,15 @@ enum Known {
     Answer(Result<Response, ApiError>),
     /// It came to nothing and cost nothing: try again.
     Retry,
+}
+
+/// Outcome of an attempt to have a call accepted.
+enum Attempt {
+    /// It runs; what can be seen of it.
+    Started(watch::Receiver<Stage>),
+    /// Somebody else's going on with it means this answer.
+    Answered(Result<Response, ApiError>),
+    Refused(Refusal),
 }
 
 /// Pays an agent for one call and returns its verified result.
@@ -50,7 +67,7 @@ enum Known {
         (status = 202, description = "The result is good, settlement is still under way", body = answer::StatusAnswer),
         (status = 400, description = "`invalid_request`", body = ErrorBody),
         (status = 401, description = "`unauthorized`", body = ErrorBody),
-        (status = 402, description = "`insufficient_balance`", body = ErrorBody),
+        (status = 402, description = "`insufficient_balance`: less than the price is left beside calls under way", body = ErrorBody),
         (status = 403, description = "`forbidden`: the key's on-chain grant does not allow it", body = ErrorBody),
         (status = 404, description = "`agent_not_found`", body = ErrorBody),
         (status = 408, description = "`execution_timeout`; refunded. `request_timeout`: the body did not arrive in time", body = ErrorBody),
@@ -58,9 +75,16 @@ enum Known {
         (status = 413, description = "`payload_too_large`: more than 1 MiB", body = ErrorBody),
         (status = 415, description = "`unsupported_media_type`: the body is said not to be JSON", body = ErrorBody),
         (status = 422, description = "`agent_paused`", body = ErrorBody),
+        (status = 429, description = "`rate_limited`: too many calls of this key, wallet or agent are under way, or failed", body = ErrorBody,
+            headers(
+                ("Retry-After" = u64, description = "Seconds"),
+                ("RateLimit" = String, description = "The limit that was met (draft-ietf-httpapi-ratelimit-headers)"),
+                ("RateLimit-Policy" = String, description = "Its quota"),
+            )),
         (status = 500, description = "`execution_failed` or `interrupted`; refunded", body = ErrorBody),
         (status = 502, description = "`result_unavailable`: settled on chain without this service", body = ErrorBody),
-        (status = 503, description = "`unavailable`: retry with the same idempotency key", body = ErrorBody),
+        (status = 503, description = "`unavailable`: retry with the same idempotency key", body = ErrorBody,
+            headers(("Retry-After" = u64, description = "Seconds"))),
     ),
 )]
 pub async fn execute(State(gateway): State<Gateway>, ApiPath(agent_id): ApiPath<String>, request: Request) -> Response {
@@ -93,12 +117,12 @@ async fn answer_call(
     {
         return answer;
     }
-    let call = prepare(gateway, &caller, &agent, accepted, idempotency_key, clock).await?;
-    let lease = match reserve(gateway, &call).await? {
-        Ok(lease) => lease,
+    let place = Arc::new(gateway.parts().gate.enter(&caller.wallet, &agent).await?);
+    let (mut call, terms) = prepare(gateway, &caller, &agent, accepted, idempotency_key, clock).await?;
+    let stages = match accept(gateway, &caller, &mut call, terms, &place, clock).await? {
+        Ok(stages) => stages,
         Err(answer) => return answer,
     };
-    let stages = gateway.start(lease, call.clone(), caller);
     if call.is_async {
         follow_to_opening(gateway, &call, stages, clock).await
     } else {
@@ -149,14 +173,14 @@ async fn prepare(
     mut accepted: Accepted,
     idempotency_key: Option<String>,
     clock: &mut Clock,
-) -> Result<Call, ApiError> {
+) -> Result<(Call, Terms), ApiError> {
     let parts = gateway.parts();
     let terms = clock.chain(parts.terms(caller, agent)).await?;
     let document = parts.documents.get(agent, &terms.listing.metadata_hash).await?;
     document.check(&mut accepted.request.parameters).await?;
     document.check_reachable().await?;
     let execution_id = request::execution_id(&caller.wallet, idempotency_key.as_deref());
-    Ok(Call {
+    let call = Call {
         record: parts.instructions.addresses.execution(&caller.wallet, execution_id.as_bytes()),
         execution_id,
         caller: caller.wallet,
@@ -170,19 +194,87 @@ async fn prepare(
         amount: terms.price,
         timeout_seconds: terms.listing.timeout_seconds,
         endpoint: document.endpoint.clone(),
-    })
+    };
+    Ok((call, terms))
 }
 
-/// The right to go on with the call, or the answer that somebody else's going on with it means.
-async fn reserve(gateway: &Gateway, call: &Call) -> Result<Result<Lease, Result<Response, ApiError>>, ApiError> {
-    let executions = &gateway.parts().executions;
-    match executions.reserve(call).await? {
-        Reservation::New(lease) => Ok(Ok(lease)),
-        Reservation::Existing(execution) => match recall(gateway, &execution, &call.body_hash) {
-            Known::Answer(answer) => Ok(Err(answer)),
-            Known::Retry => Ok(executions.retry(call).await?.ok_or_else(|| Err(in_progress(call)))),
-        },
+/// Has the call accepted and starts it, or gives the answer that somebody else's going on with it means.
+///
+/// A call that lacks only what other calls of its wallet are about to take looks at the chain again, for a short
+/// time: some of it was taken before the first look, and is counted twice.
+async fn accept(
+    gateway: &Gateway,
+    caller: &Caller,
+    call: &mut Call,
+    mut terms: Terms,
+    place: &Arc<Place>,
+    clock: &mut Clock,
+) -> Result<Result<watch::Receiver<Stage>, Result<Response, ApiError>>, ApiError> {
+    let parts = gateway.parts();
+    let limits = parts.config.limits.admission;
+    let mut patience = Patience::new(limits.funds_patience);
+    let mut bounds = admission::bounds(&terms, ReadAt::Local(terms.read_at), limits.calls);
+    loop {
+        let shortage = match attempt(gateway, caller, call, bounds, place).await? {
+            Attempt::Started(stages) => return Ok(Ok(stages)),
+            Attempt::Answered(answer) => return Ok(Err(answer)),
+            Attempt::Refused(Refusal::Short(shortage)) => shortage,
+            Attempt::Refused(refusal) => return Err(admission::over_limit(&limits.calls, &refusal)),
+        };
+        if !patience.another_look().await {
+            return Err(admission::short(&terms, &shortage));
+        }
+        let document = terms.listing.metadata_hash;
+        terms = clock.chain(parts.terms(caller, &call.agent)).await?;
+        if terms.listing.metadata_hash != document {
+            let message = "the agent was changed while the call was prepared; nothing was charged, try again";
+            return Err(ApiError::new(ErrorCode::Unavailable, message).with_retry_after(Duration::from_secs(1)));
+        }
+        (call.amount, call.timeout_seconds) = (terms.price, terms.listing.timeout_seconds);
+        bounds = admission::bounds(&terms, ReadAt::Database(shortage.as_of), limits.calls);
     }
+}
+
+/// One attempt, in a task of its own: a caller that hangs up in the middle leaves either nothing behind or a call
+/// that runs, and no reservation that nobody works on.
+async fn attempt(
+    gateway: &Gateway,
+    caller: &Caller,
+    call: &Call,
+    bounds: Bounds,
+    place: &Arc<Place>,
+) -> Result<Attempt, ApiError> {
+    let (gateway, caller, call, place) = (gateway.clone(), caller.clone(), call.clone(), Arc::clone(place));
+    let tasks = gateway.parts().tasks.clone();
+    let task = tasks.spawn(async move {
+        let executions = &gateway.parts().executions;
+        let lease = match executions.reserve(&call, &bounds).await? {
+            Reservation::New(lease) => lease,
+            Reservation::Refused(refusal) => return Ok(Attempt::Refused(refusal)),
+            Reservation::Existing(execution) => match recall(&gateway, &execution, &call.body_hash) {
+                Known::Answer(answer) => return Ok(Attempt::Answered(answer)),
+                Known::Retry => match executions.retry(&call, &bounds).await? {
+                    Retry::Taken(lease) => lease,
+                    Retry::Refused(refusal) => return Ok(Attempt::Refused(refusal)),
+                    Retry::NotNow => return Ok(Attempt::Answered(Err(in_progress(&call)))),
+                },
+            },
+        };
+        Ok(Attempt::Started(start(&gateway, lease, call, caller, place)))
+    });
+    task.await.map_err(ApiError::internal)?
+}
+
+/// Starts the call, which keeps its place until it ends.
+fn start(gateway: &Gateway, lease: Lease, call: Call, caller: Caller, place: Arc<Place>) -> watch::Receiver<Stage> {
+    let stages = gateway.start(lease, call, caller);
+    let mut watched = stages.clone();
+    tokio::spawn(async move {
+        // An error: the task is gone, and with it the work.
+        drop(watched.wait_for(|stage| matches!(stage, Stage::Ended(..))).await.map(drop));
+        drop(place);
+    });
+    stages
 }
 
 /// The asynchronous answer: as soon as the escrow is confirmed.
@@ -194,7 +286,9 @@ async fn follow_to_opening(
 ) -> Result<Response, ApiError> {
     let stage = stages.wait_for(|stage| !matches!(stage, Stage::Opening)).await.map(|stage| stage.clone());
     match stage {
-        Ok(Stage::Ended(ended, spent)) if matches!(*ended, Ended::NotOpened(_) | Ended::OpeningUnknown) => {
+        Ok(Stage::Ended(ended, spent))
+            if matches!(*ended, Ended::NotOpened(_) | Ended::NeverWas(_) | Ended::OpeningUnknown) =>
+        {
             clock.add(spent);
             answer::ended(call, &ended, &gateway.parts().config.links)
         }

@@ -56,6 +56,8 @@ pub(crate) enum Ended {
     Failed(Failure),
     /// Nothing was charged.
     NotOpened(Failure),
+    /// Nothing was opened, and there is no execution: whatever was stored of it is gone.
+    NeverWas(ApiError),
     /// The opening was sent and its outcome is not known yet.
     OpeningUnknown,
     /// The result is good; the settlement's outcome is not known yet.
@@ -71,6 +73,7 @@ impl Ended {
             Self::SettledElsewhere(_) => "settled elsewhere",
             Self::Failed(_) => "refunded",
             Self::NotOpened(_) => "not opened",
+            Self::NeverWas(_) => "refused before it was opened",
             Self::OpeningUnknown => "opening unknown",
             Self::StillSettling => "still settling",
             Self::RefundPending(_) => "refund pending",

@@ -1,6 +1,6 @@
 //! Opening the escrow: the one step that takes the caller's session key, and so the caller's presence.
 
-use crtx_chain::{SignedTransaction, instructions::Opening};
+use crtx_chain::{SignedTransaction, Simulation, instructions::Opening};
 use crtx_http::{ApiError, Caller, ErrorCode};
 use crtx_store::executions::{Call, Failure, Lease, State, TransactionKind};
 use solana_keypair::Keypair;
@@ -25,6 +25,14 @@ impl Parts {
             }
             Err(error) => return Err(error),
         };
+        if let Simulation::Refused(refused) = work.clock.chain(self.chain.simulate(&transaction)).await {
+            let ended = self.refused_by_simulation(work.lease, &work.call, caller, &refused).await?;
+            if ended.is_none() {
+                // Open without this worker, which has not seen what happened to the record since.
+                (work.state, work.fresh) = (State::Pending, false);
+            }
+            return Ok(ended);
+        }
         self.executions.opening(work.lease, &stored(&transaction)).await?;
         match self.send(work, &transaction, self.config.limits.open_patience).await? {
             Landed::Yes => {
@@ -75,6 +83,10 @@ impl Parts {
             Some(caller) => self.terms(caller, &work.call.agent).await.err(),
             None => None,
         };
+        // A reason of the call's own: whoever lost a race for the wallet's money never had an execution.
+        if let Some(reason) = reason.clone().filter(|reason| reason.code != ErrorCode::Unavailable) {
+            return self.never_opened(work.lease, reason).await.map(Some);
+        }
         let error = reason.unwrap_or_else(|| {
             ApiError::new(
                 ErrorCode::Unavailable,
@@ -84,7 +96,7 @@ impl Parts {
         self.not_opened(work.lease, error).await.map(Some)
     }
 
-    pub(super) async fn not_opened(&self, lease: Lease, error: ApiError) -> Result<Ended, EngineError> {
+    pub(crate) async fn not_opened(&self, lease: Lease, error: ApiError) -> Result<Ended, EngineError> {
         let failure = Failure {
             reason: None,
             status: error.status().as_u16(),

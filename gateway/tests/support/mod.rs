@@ -216,6 +216,7 @@ impl Market {
         self.set(self.agent, &listing);
         self.set(addresses.grant(&self.wallet, &self.session_key()), &grant);
         self.set_usdc(usdc);
+        self.set_sol(1_000_000_000_000);
         let mut script = self.node.script();
         script.effect = Box::new(program::execute);
         script.refuses = Box::new(program::pays_nobody);
@@ -233,6 +234,12 @@ impl Market {
         let address = self.instructions.usdc_of(&self.wallet);
         let account = FetchedAccount { owner: TOKEN_PROGRAM_ID, lamports: 1, data: usdc.encode() };
         self.node.script().accounts.insert(address, account);
+    }
+
+    /// What the gateway's fee payer has, in lamports.
+    pub fn set_sol(&self, lamports: u64) {
+        let account = FetchedAccount { owner: Pubkey::default(), lamports, data: Vec::new() };
+        self.node.script().accounts.insert(self.gateway.authority(), account);
     }
 
     pub fn usdc(&self) -> TokenAccount {

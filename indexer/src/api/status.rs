@@ -8,7 +8,7 @@ use std::{
 use axum::{Json, extract::State};
 use chrono::Utc;
 use crtx_http::{ApiError, ApiQuery, ErrorBody};
-use crtx_store::{StoreError, indexer_status, mirror, pools::ReadConnection};
+use crtx_store::{StoreError, fee_payers, indexer_status, mirror, pools::ReadConnection};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -48,9 +48,25 @@ pub struct Status {
     pub counts: Counts,
     /// Accounts of the program whose bytes could not be read. 0 when all is well.
     pub quarantined: u64,
+    /// The account that pays for openings and settlements; null if no gateway has looked at it yet.
+    #[schema(required)]
+    pub fee_payer: Option<FeePayerStatus>,
     /// Report of the last audit, with `at`.
     #[schema(required, value_type = Option<Object>)]
     pub last_audit: Option<Value>,
+}
+
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct FeePayerStatus {
+    pub address: String,
+    pub lamports: u64,
+    /// `ok`; `low` when somebody should send SOL; `empty` when new calls are refused and what is left settles and
+    /// refunds the open ones.
+    pub state: &'static str,
+    /// Calls that the balance pays for before new ones are refused.
+    pub calls_left: u64,
+    /// When a gateway looked.
+    pub at: Timestamp,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
@@ -123,6 +139,13 @@ async fn read_with(connection: &mut ReadConnection) -> Result<Status, StoreError
         }
         report
     });
+    let fee_payer = fee_payers::latest(&mut **connection).await?.map(|(payer, at)| FeePayerStatus {
+        address: payer.address.to_string(),
+        lamports: payer.lamports,
+        state: payer.state.as_str(),
+        calls_left: payer.calls_left,
+        at: Timestamp(at),
+    });
     let fresh = heartbeat.as_ref().is_some_and(|beat| {
         beat.streaming && Utc::now().signed_duration_since(beat.at).num_seconds() <= HEARTBEAT_MAX_AGE_S
     });
@@ -149,6 +172,7 @@ async fn read_with(connection: &mut ReadConnection) -> Result<Status, StoreError
             grants: counts.grants,
         },
         quarantined: counts.quarantined,
+        fee_payer,
         last_audit,
     })
 }

@@ -5,13 +5,28 @@ use agent_marketplace::state::{
 };
 use bytemuck::Zeroable;
 use chrono::{DateTime, Utc};
-use crtx_protocol::{address::Addresses, metadata::Metadata, result_hash::ResultHash};
+use crtx_protocol::{address::Addresses, metadata::Metadata, result_hash::ResultHash, usdc::UsdcBase};
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::{metadata::Wanted, mirror};
+use crate::{
+    admission::{Bounds, CallLimits, Funds, PerSubject, ReadAt},
+    metadata::Wanted,
+    mirror,
+};
+
+/// Bounds that refuse no call.
+pub fn unbounded() -> Bounds {
+    let all = PerSubject { key: u32::MAX, wallet: u32::MAX, agent: u32::MAX };
+    let funds = Funds {
+        wallet: UsdcBase(u64::MAX),
+        key: UsdcBase(u64::MAX),
+        read_at: ReadAt::Local(std::time::Instant::now()),
+    };
+    Bounds { funds, limits: CallLimits { under_way: all, failures_per_hour: all } }
+}
 
 /// When everything in these fixtures happened: 2026-11-21T10:00:00Z.
 pub const NOON: i64 = 1_795_255_200;

@@ -1,0 +1,199 @@
+//! How many calls this process works on at a time. Beyond that a short queue, and then 503 at once: a service
+//! that takes everything answers nothing.
+//!
+//! A wallet, and an agent, may have at most [`SHARE`] times as many calls as there are free places. So a single
+//! one fills the gate to four fifths, several together a little more, and there is a place for the next one
+//! however long the calls of the others take.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use crtx_http::{ApiError, ErrorCode};
+use solana_pubkey::Pubkey;
+use tokio::sync::Notify;
+
+use crate::config::ProcessLimits;
+
+const SHARE: u32 = 4;
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+pub(crate) struct Gate {
+    limits: ProcessLimits,
+    places: Arc<Places>,
+}
+
+#[derive(Default)]
+struct Places {
+    held: Mutex<Held>,
+    freed: Notify,
+}
+
+/// Never more entries than calls.
+#[derive(Default)]
+struct Held {
+    calls: u32,
+    waiting: u32,
+    by_wallet: HashMap<Pubkey, u32>,
+    by_agent: HashMap<Pubkey, u32>,
+}
+
+/// One call's place, free again when dropped.
+pub(crate) struct Place {
+    places: Arc<Places>,
+    wallet: Pubkey,
+    agent: Pubkey,
+}
+
+/// One call's place in the queue.
+struct Waiting<'a>(&'a Places);
+
+impl Gate {
+    pub fn new(limits: ProcessLimits) -> Self {
+        Self { limits, places: Arc::default() }
+    }
+
+    /// A place for a call of `wallet` to `agent`; 503 `unavailable` if there is none in time.
+    pub async fn enter(&self, wallet: &Pubkey, agent: &Pubkey) -> Result<Place, ApiError> {
+        if let Some(place) = self.try_enter(wallet, agent) {
+            return Ok(place);
+        }
+        let Some(_waiting) = self.queue() else { return Err(full()) };
+        let turn = async {
+            loop {
+                let freed = self.places.freed.notified();
+                if let Some(place) = self.try_enter(wallet, agent) {
+                    return place;
+                }
+                freed.await;
+            }
+        };
+        tokio::time::timeout(self.limits.queue_patience, turn).await.map_err(|_| full())
+    }
+
+    fn try_enter(&self, wallet: &Pubkey, agent: &Pubkey) -> Option<Place> {
+        let mut held = self.places.lock();
+        let free = self.limits.calls.saturating_sub(held.calls);
+        let share = free.saturating_mul(SHARE);
+        let count = |of: &HashMap<Pubkey, u32>, who: &Pubkey| of.get(who).copied().unwrap_or(0);
+        if free == 0 || count(&held.by_wallet, wallet) >= share || count(&held.by_agent, agent) >= share {
+            return None;
+        }
+        held.calls = held.calls.saturating_add(1);
+        add(&mut held.by_wallet, wallet);
+        add(&mut held.by_agent, agent);
+        Some(Place { places: Arc::clone(&self.places), wallet: *wallet, agent: *agent })
+    }
+
+    fn queue(&self) -> Option<Waiting<'_>> {
+        let mut held = self.places.lock();
+        (held.waiting < self.limits.queue).then(|| {
+            held.waiting = held.waiting.saturating_add(1);
+            Waiting(&self.places)
+        })
+    }
+}
+
+fn full() -> ApiError {
+    let message = "the service works on as many calls as it can; nothing was charged, try again";
+    ApiError::new(ErrorCode::Unavailable, message).with_retry_after(RETRY_AFTER)
+}
+
+impl Places {
+    /// A panic cannot leave the counts half changed.
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut held = self.places.lock();
+        held.calls = held.calls.saturating_sub(1);
+        remove(&mut held.by_wallet, &self.wallet);
+        remove(&mut held.by_agent, &self.agent);
+        drop(held);
+        self.places.freed.notify_waiters();
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut held = self.0.lock();
+        held.waiting = held.waiting.saturating_sub(1);
+    }
+}
+
+fn add(counts: &mut HashMap<Pubkey, u32>, who: &Pubkey) {
+    let count = counts.entry(*who).or_default();
+    *count = count.saturating_add(1);
+}
+
+fn remove(counts: &mut HashMap<Pubkey, u32>, who: &Pubkey) {
+    if let Some(count) = counts.get_mut(who) {
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            counts.remove(who);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AGENT: Pubkey = Pubkey::new_from_array([200; 32]);
+
+    fn gate(calls: u32, queue: u32) -> Gate {
+        Gate::new(ProcessLimits { calls, queue, queue_patience: Duration::from_millis(50) })
+    }
+
+    fn who(number: u8) -> Pubkey {
+        Pubkey::new_from_array([number; 32])
+    }
+
+    #[tokio::test]
+    async fn one_wallet_or_agent_never_takes_the_last_place() {
+        let gate = gate(100, 0);
+        let mut places = Vec::new();
+        while let Ok(place) = gate.enter(&who(1), &who(101)).await {
+            places.push(place);
+        }
+        assert_eq!(places.len(), 80);
+        while let Ok(place) = gate.enter(&who(2), &who(102)).await {
+            places.push(place);
+        }
+        assert!(gate.enter(&who(3), &who(101)).await.is_err(), "the agent has its share");
+        assert!(gate.enter(&who(1), &who(103)).await.is_err(), "the wallet has its share");
+        assert!(gate.enter(&who(3), &who(103)).await.is_ok(), "somebody else has a place");
+    }
+
+    #[tokio::test]
+    async fn beyond_places_and_queue_the_answer_is_503_at_once_with_retry_after() {
+        let gate = Arc::new(gate(1, 1));
+        let place = gate.enter(&who(1), &AGENT).await.expect("a place");
+        let second = tokio::spawn({
+            let gate = Arc::clone(&gate);
+            async move { gate.enter(&who(2), &who(2)).await.map(drop) }
+        });
+        while gate.places.lock().waiting == 0 {
+            tokio::task::yield_now().await;
+        }
+        let refused = gate.enter(&who(3), &AGENT).await.map(drop).expect_err("full");
+        assert_eq!((refused.code, refused.retry_after), (ErrorCode::Unavailable, Some(RETRY_AFTER)));
+        drop(place);
+        assert_eq!(second.await.expect("joined"), Ok(()), "whoever waits gets the place that becomes free");
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_longer_than_the_queues_patience_and_nothing_is_left_behind() {
+        let gate = gate(1, 8);
+        let place = gate.enter(&who(1), &AGENT).await.expect("a place");
+        assert!(gate.enter(&who(2), &AGENT).await.is_err());
+        drop(place);
+        let held = gate.places.lock();
+        assert_eq!((held.calls, held.waiting, held.by_wallet.len(), held.by_agent.len()), (0, 0, 0, 0));
+    }
+}
