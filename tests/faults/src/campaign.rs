@@ -59,7 +59,7 @@ pub async fn run(options: &Options) -> Result<Report> {
     }
     let mut campaign = Campaign::start(options, folder.path(), &logs).await?;
     let outcome = campaign.rounds(options).await;
-    let mut report = campaign.end(outcome?).await?;
+    let mut report = campaign.end(outcome).await;
     report.took = started.elapsed();
     report.logs.clone_from(&logs);
     if !report.violations.is_empty() {
@@ -114,13 +114,13 @@ impl Campaign {
         })
     }
 
-    async fn rounds(&mut self, options: &Options) -> Result<Outcome> {
+    async fn rounds(&mut self, options: &Options) -> Outcome {
         let planned = faults(options.seed, options.faults, GATEWAYS);
         let mut outcome = Outcome::default();
         for (round, faults) in planned.chunks(ROUND).enumerate() {
             eprintln!("=== round {}: {} faults, seed {}", round + 1, faults.len(), options.seed);
             if let Err(error) = self.round(options.seed, round, faults).await {
-                let story = format!("{error:#}\n");
+                let story = format!("{error:#}\n{}", self.world.processes());
                 outcome.violations.push(Violation { rule: "the service comes back after a fault", story });
             }
             outcome.violations.extend(self.recovers().await);
@@ -132,15 +132,22 @@ impl Campaign {
                 pool: &self.pool,
                 client: self.client.clone(),
             };
-            let (tally, violations) = checker.run(&mut self.verified).await?;
-            outcome.tally = tally;
-            outcome.violations.extend(violations);
-            eprintln!("=== round {}: {tally:?}, {} violations", round + 1, outcome.violations.len());
+            match checker.run(&mut self.verified).await {
+                Ok((tally, violations)) => {
+                    outcome.tally = tally;
+                    outcome.violations.extend(violations);
+                }
+                Err(error) => {
+                    let story = format!("{error:#}\n{}", self.world.processes());
+                    outcome.violations.push(Violation { rule: "everything can be compared", story });
+                }
+            }
+            eprintln!("=== round {}: {:?}, {} violations", round + 1, outcome.tally, outcome.violations.len());
             if !outcome.violations.is_empty() {
                 break;
             }
         }
-        Ok(outcome)
+        outcome
     }
 
     /// Callers call while the faults of all tracks happen; both have ended when this returns.
@@ -263,7 +270,7 @@ impl Campaign {
     }
 
     /// Stops every process, which has to be possible in time.
-    async fn end(self, outcome: Outcome) -> Result<Report> {
+    async fn end(self, outcome: Outcome) -> Report {
         let Outcome { tally, mut violations } = outcome;
         let faults = self.notebook.faults();
         if violations.is_empty() && tally.completed < faults.len() * FEWEST_COMPLETED_PER_FAULT {
@@ -278,6 +285,6 @@ impl Campaign {
                     .push(Violation { rule: "SIGTERM ends every process in time", story: format!("{error:#}\n") });
             }
         }
-        Ok(Report::new(&faults, &self.notebook.calls(), tally, violations))
+        Report::new(&faults, &self.notebook.calls(), tally, violations)
     }
 }

@@ -44,6 +44,23 @@ impl PostgresServer {
         std::iter::once(postmaster).chain(children).collect()
     }
 
+    /// The processes and the end of the server's log, for a story.
+    pub fn describe(&self) -> String {
+        let named = fs::read_to_string(self.cluster().join("data/postmaster.pid")).unwrap_or_default();
+        let mut text = format!("  PostgreSQL: postmaster.pid says {:?}\n", named.lines().next());
+        let pids = named.lines().next().and_then(|line| line.trim().parse().ok());
+        for pid in pids.into_iter().chain(self.processes()) {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            text += &format!("  {}\n", stat.chars().take(60).collect::<String>());
+        }
+        let log = fs::read_to_string(self.cluster().join("server.log")).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        for line in lines.iter().skip(lines.len().saturating_sub(20)) {
+            text += &format!("  {line}\n");
+        }
+        text
+    }
+
     /// Processes that serve a connection.
     pub fn backends(&self) -> Vec<i32> {
         let serves = |pid: &i32| {

@@ -95,6 +95,16 @@ impl World {
         LocalChain::of(&self.info()?, &self.data_dir)
     }
 
+    /// What runs, for a story.
+    pub fn processes(&self) -> String {
+        let gateways = self.gateways.iter().map(|gateway| &gateway.process);
+        let mut text = String::new();
+        for process in std::iter::once(&self.up).chain(gateways) {
+            text += &format!("  {}: {:?}, log {}\n", process.name(), process.status(), process.log().display());
+        }
+        text + &self.postgres.describe()
+    }
+
     pub fn content_dir(&self) -> PathBuf {
         self.data_dir.join("content")
     }
