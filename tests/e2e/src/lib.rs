@@ -51,6 +51,30 @@ pub struct AgentInfo {
     pub endpoint: String,
 }
 
+/// A `crtx up` that may not be ready yet. It is killed when dropped.
+#[derive(Debug)]
+pub struct Starting {
+    child: Child,
+    stdout: Lines<BufReader<ChildStdout>>,
+}
+
+impl Starting {
+    /// Process id of `crtx up`.
+    pub fn pid(&self) -> u32 {
+        self.child.id().expect("not waited for yet")
+    }
+
+    /// Waits for the JSON line.
+    pub async fn ready(mut self) -> Result<Up> {
+        let line = timeout(START_LIMIT, self.stdout.next_line()).await.context("not ready in time")??;
+        let Some(line) = line else {
+            bail!("ended before it was ready: {}", self.child.wait().await?);
+        };
+        let info = serde_json::from_str(&line).with_context(|| format!("not the announced JSON line: {line}"))?;
+        Ok(Up { child: self.child, info, stdout: self.stdout })
+    }
+}
+
 /// A running `crtx up`. It is killed when dropped; [`Up::stop`] stops it cleanly.
 #[derive(Debug)]
 pub struct Up {
@@ -71,21 +95,20 @@ impl Up {
 
     /// Starts with exactly these arguments, which have to contain `up` and `--json`.
     pub async fn start_with(arguments: &[&str]) -> Result<Self> {
-        let mut child = Command::new(crtx_binary())
-            .args(arguments)
+        Self::spawn(Command::new(crtx_binary()).args(arguments))?.ready().await
+    }
+
+    /// Starts a prepared command, whose arguments have to contain `up` and `--json`, without waiting for it.
+    pub fn spawn(command: &mut Command) -> Result<Starting> {
+        let mut child = command
             .env_remove("DATABASE_URL")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
             .with_context(|| format!("cannot start {}", crtx_binary().display()))?;
-        let mut stdout = BufReader::new(child.stdout.take().context("stdout is piped")?).lines();
-        let line = timeout(START_LIMIT, stdout.next_line()).await.context("not ready in time")??;
-        let Some(line) = line else {
-            bail!("ended before it was ready: {}", child.wait().await?);
-        };
-        let info = serde_json::from_str(&line).with_context(|| format!("not the announced JSON line: {line}"))?;
-        Ok(Self { child, info, stdout })
+        let stdout = BufReader::new(child.stdout.take().context("stdout is piped")?).lines();
+        Ok(Starting { child, stdout })
     }
 
     pub const fn info(&self) -> &Info {
@@ -113,6 +136,11 @@ impl Up {
             bail!("printed a second line on stdout: {line}");
         }
         Ok(status)
+    }
+
+    /// Waits, however long it takes, until the process has ended by itself.
+    pub async fn ended(&mut self) -> Result<ExitStatus> {
+        Ok(self.child.wait().await?)
     }
 
     /// SIGTERM, and the exit status 0 that a clean stop has.

@@ -1,0 +1,153 @@
+//! A whole marketplace of real processes: one `crtx up` (chain, PostgreSQL, indexer, one gateway) and more
+//! gateways over the same database and content folder, each with an RPC node and a machine of its own.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use crtx_e2e::{Info, crtx_binary, free_port};
+use tokio::{process::Command, sync::watch};
+
+use crate::{
+    market::LocalChain,
+    postgres::PostgresServer,
+    preload::{Library, MachineFaults},
+    process::{Kind, Process},
+    rpc_proxy::RpcProxy,
+};
+
+/// Longest start of a service that is waited for: many times the usual one, since test machines are busy.
+pub const START_LIMIT: Duration = Duration::from_secs(120);
+
+/// One more gateway beside that of `crtx up`.
+pub struct Gateway {
+    pub process: Process,
+    pub base_url: String,
+    /// The RPC node that this gateway alone uses.
+    pub rpc: RpcProxy,
+    pub machine: MachineFaults,
+}
+
+/// The running marketplace. Everything ends when this is dropped.
+pub struct World {
+    pub data_dir: PathBuf,
+    pub up: Process,
+    /// What `crtx up` printed at its last start.
+    pub info: watch::Receiver<Option<Info>>,
+    pub up_machine: MachineFaults,
+    pub gateways: Vec<Gateway>,
+    pub postgres: PostgresServer,
+}
+
+impl World {
+    /// Starts below `folder`, which the database's unprivileged user must be able to enter. Logs are written to
+    /// `logs`.
+    pub async fn start(folder: &Path, logs: &Path, gateways: usize) -> Result<Self> {
+        let data_dir = folder.join("data");
+        std::fs::create_dir_all(&data_dir)?;
+        std::fs::create_dir_all(logs)?;
+        let library = Library::compile(folder)?;
+        let content = data_dir.join("content");
+        let up_machine = MachineFaults::new(library.clone(), folder.join("up.control"), content)?;
+        let (info_sender, info) = watch::channel(None);
+        let recipe = up_command(&data_dir, &up_machine)?;
+        let up = Process::start("crtx up", Kind::Up(info_sender), logs.join("up.log"), recipe);
+        up.ready(START_LIMIT).await?;
+        let mut world =
+            Self { postgres: PostgresServer::of(&data_dir), data_dir, up, info, up_machine, gateways: Vec::new() };
+        let keypair = world.gateway_keypair(folder)?;
+        for number in 0..gateways {
+            let gateway = world.gateway(number, folder, logs, &library, &keypair).await?;
+            world.gateways.push(gateway);
+        }
+        for gateway in &world.gateways {
+            gateway.process.ready(START_LIMIT).await?;
+        }
+        Ok(world)
+    }
+
+    /// What `crtx up` printed at its last start.
+    pub fn info(&self) -> Result<Info> {
+        self.info.borrow().clone().context("crtx up has not been ready yet")
+    }
+
+    /// The chain as it can be reached now.
+    pub fn chain(&self) -> Result<LocalChain> {
+        LocalChain::of(&self.info()?, &self.data_dir)
+    }
+
+    pub fn content_dir(&self) -> PathBuf {
+        self.data_dir.join("content")
+    }
+
+    /// Base URLs of all gateways; the first is that of `crtx up`.
+    pub fn base_urls(&self) -> Result<Vec<String>> {
+        let first = self.info()?.base_url;
+        Ok(std::iter::once(first).chain(self.gateways.iter().map(|gateway| gateway.base_url.clone())).collect())
+    }
+
+    /// The key pair file that `crtx-gateway` reads.
+    fn gateway_keypair(&self, folder: &Path) -> Result<PathBuf> {
+        let path = folder.join("gateway.json");
+        let bytes = self.chain()?.gateway_authority.to_bytes();
+        std::fs::write(&path, serde_json::to_vec(&bytes.to_vec())?)?;
+        Ok(path)
+    }
+
+    async fn gateway(
+        &self,
+        number: usize,
+        folder: &Path,
+        logs: &Path,
+        library: &Library,
+        keypair: &Path,
+    ) -> Result<Gateway> {
+        let info = self.info()?;
+        let rpc = RpcProxy::start(&info.rpc_url).await?;
+        let control = folder.join(format!("gateway-{number}.control"));
+        let machine = MachineFaults::new(library.clone(), control, self.content_dir())?;
+        let port = free_port()?;
+        let base_url = format!("http://127.0.0.1:{port}");
+        let arguments = [
+            ("--listen", format!("127.0.0.1:{port}")),
+            ("--database-url", info.database_url.clone()),
+            ("--database-connections", "16".to_owned()),
+            ("--rpc-url", rpc.url().to_owned()),
+            ("--usdc-mint", info.usdc_mint.clone()),
+            ("--keypair", keypair.display().to_string()),
+            ("--network", "local".to_owned()),
+            ("--public-url", base_url.clone()),
+            ("--content-dir", self.content_dir().display().to_string()),
+        ];
+        let environment = machine.environment();
+        let recipe = move || {
+            let mut command = Command::new(gateway_binary());
+            for (name, value) in &arguments {
+                command.arg(name).arg(value);
+            }
+            command.envs(environment.clone());
+            command
+        };
+        let name = format!("gateway {}", number + 1);
+        let log = logs.join(format!("gateway-{}.log", number + 1));
+        let process = Process::start(&name, Kind::Listens(port), log, Box::new(recipe));
+        Ok(Gateway { process, base_url, rpc, machine })
+    }
+}
+
+/// `crtx up` on a port that stays the same from start to start.
+fn up_command(data_dir: &Path, machine: &MachineFaults) -> Result<Box<dyn Fn() -> Command + Send + Sync>> {
+    let (port, data_dir, environment) = (free_port()?.to_string(), data_dir.to_owned(), machine.environment());
+    Ok(Box::new(move || {
+        let mut command = Command::new(crtx_binary());
+        command.args(["up", "--json", "--port", &port, "--data-dir"]).arg(&data_dir).envs(environment.clone());
+        command
+    }))
+}
+
+/// The `crtx-gateway` under test lies beside `crtx`.
+fn gateway_binary() -> PathBuf {
+    crtx_binary().with_file_name("crtx-gateway")
+}
