@@ -1,6 +1,7 @@
 //! `cargo xtask …`: tests, benchmarks, the program's ELF and everything generated.
 
 mod bench;
+mod chaos;
 mod fuzz;
 mod generated;
 mod idl;
@@ -27,7 +28,7 @@ struct Cli {
 enum Command {
     /// Build what is missing and run every suite and check; ends with one summary line per suite.
     Test {
-        /// Run only these suites (unit, program, e2e, web, generated).
+        /// Run only these suites (unit, program, e2e, faults, web, generated).
         suites: Vec<suites::Suite>,
     },
     /// Measure. Without `--json` a table is printed and docs/benchmarks.md is updated.
@@ -60,6 +61,15 @@ enum Command {
         #[arg(long, default_value_t = 50)]
         steps: u32,
     },
+    /// Break a running marketplace again and again while it is used, and check that nobody lost anything.
+    Chaos {
+        /// Faults in all.
+        #[arg(long, default_value_t = 200)]
+        faults: usize,
+        /// The same seed gives the same plan. Left out: a new one, which is printed.
+        #[arg(long)]
+        seed: Option<u64>,
+    },
     /// Write the IDL of the program.
     Idl {
         /// Fail unless the committed IDL is the one of the source.
@@ -90,6 +100,7 @@ fn main() -> Result<()> {
         Command::Mutants { list: true, .. } => mutants::list(),
         Command::Mutants { names, list: false } => mutants::run(&names),
         Command::Fuzz { cases, steps } => fuzz::run(cases, steps),
+        Command::Chaos { faults, seed } => chaos::run(faults, seed),
         Command::Idl { print: true, .. } => idl::print(),
         Command::Idl { check: true, .. } => idl::check().map(|verdict| println!("{verdict}")),
         Command::Idl { .. } => idl::write(),

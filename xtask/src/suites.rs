@@ -23,6 +23,8 @@ pub enum Suite {
     Program,
     /// `crtx up` and everything behind it: Surfpool, PostgreSQL, HTTP.
     E2e,
+    /// The same while it breaks: crashes, pauses, hung dependencies, hostile clients.
+    Faults,
     /// The TypeScript of `app/`: types and tests.
     Web,
     /// Committed files that are generated, against their sources.
@@ -30,13 +32,14 @@ pub enum Suite {
 }
 
 impl Suite {
-    const ALL: [Self; 5] = [Self::Unit, Self::Program, Self::E2e, Self::Web, Self::Generated];
+    const ALL: [Self; 6] = [Self::Unit, Self::Program, Self::E2e, Self::Faults, Self::Web, Self::Generated];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Unit => "unit",
             Self::Program => "program",
             Self::E2e => "e2e",
+            Self::Faults => "faults",
             Self::Web => "web",
             Self::Generated => "generated",
         }
@@ -48,6 +51,8 @@ impl Suite {
             Self::Program
         } else if folder == root.join("tests/e2e") {
             Self::E2e
+        } else if folder == root.join("tests/faults") {
+            Self::Faults
         } else {
             Self::Unit
         }
@@ -71,7 +76,7 @@ pub struct TestBinary {
 
 pub fn run(wanted: &[Suite]) -> Result<()> {
     let wanted = if wanted.is_empty() { &Suite::ALL } else { wanted };
-    let rust = wanted.iter().any(|suite| matches!(suite, Suite::Unit | Suite::Program | Suite::E2e));
+    let rust = wanted.iter().any(|suite| !matches!(suite, Suite::Web | Suite::Generated));
     let binaries = if rust { build()? } else { Vec::new() };
     let mut tallies: BTreeMap<Suite, Tally> = BTreeMap::new();
     for suite in Suite::ALL.into_iter().filter(|suite| wanted.contains(suite)) {
@@ -80,7 +85,7 @@ pub fn run(wanted: &[Suite]) -> Result<()> {
         let mut tally = match suite {
             Suite::Generated => run_generated(),
             Suite::Web => run_web()?,
-            Suite::Unit | Suite::Program | Suite::E2e => run_binaries(suite, &binaries)?,
+            Suite::Unit | Suite::Program | Suite::E2e | Suite::Faults => run_binaries(suite, &binaries)?,
         };
         tally.took = started.elapsed();
         tallies.insert(suite, tally);

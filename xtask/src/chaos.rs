@@ -1,0 +1,26 @@
+//! `cargo xtask chaos`: builds the services and the crash campaign, and runs a campaign of any length.
+
+use std::{
+    process::Command,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use anyhow::Result;
+
+use crate::workspace;
+
+/// Progress goes to standard error; the table of faults, and the stories of what went wrong, to standard output.
+pub fn run(faults: usize, seed: Option<u64>) -> Result<()> {
+    workspace::build_binaries()?;
+    let seed = match seed {
+        Some(seed) => seed,
+        None => SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs(),
+    };
+    eprintln!("=== chaos: {faults} faults, seed {seed}");
+    let mut command = Command::new(workspace::binary("crtx-chaos"));
+    command
+        .args(["--faults", &faults.to_string(), "--seed", &seed.to_string(), "--folder"])
+        .arg(workspace::root().join("target/chaos"))
+        .env("CRTX_BIN", workspace::binary("crtx"));
+    workspace::run(&mut command)
+}
