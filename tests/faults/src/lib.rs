@@ -10,11 +10,19 @@
     reason = "test support: what cannot work ends the test with its reason"
 )]
 
+pub mod callers;
+pub mod campaign;
+pub mod cast;
+pub mod check;
 pub mod client;
 pub mod creator;
+pub mod inject;
 pub mod market;
+pub mod notes;
+pub mod plan;
 pub mod postgres;
 pub mod preload;
 pub mod process;
+pub mod report;
 pub mod rpc_proxy;
 pub mod world;

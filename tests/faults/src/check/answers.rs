@@ -1,0 +1,158 @@
+//! Every answer that a caller got, against the chain: what was acknowledged is there, what was denied is not.
+
+use std::time::Duration;
+
+use agent_marketplace::state::{ExecutionRecord, ExecutionStatus, FailureReason};
+use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
+use futures::StreamExt;
+use solana_pubkey::Pubkey;
+use uuid::Uuid;
+
+use super::{Checker, Facts, Violation};
+use crate::notes::{Claim, Told};
+
+const CONTENT_LIMIT: Duration = Duration::from_secs(10);
+/// Contents that are fetched at a time.
+const AT_ONCE: usize = 4;
+/// An answer that came this long before the time-out came in time.
+const IN_TIME_BY: Duration = Duration::from_millis(400);
+
+type Found<'a> = Vec<(&'a Pubkey, &'a ExecutionRecord)>;
+
+impl Checker<'_> {
+    pub async fn check_answers(&self, facts: &Facts) -> Vec<Violation> {
+        let mut violations = Vec::new();
+        for told in facts.calls() {
+            let found = facts.of_call(&self.wallet_of(&told.call), &told.call);
+            violations.extend(self.one_charge_each(told, &found));
+            violations.extend(self.denials_are_true(told, &found));
+            for attempt in &told.attempts {
+                violations.extend(self.claim_is_true(told, &attempt.claim, facts));
+            }
+        }
+        for record in facts.records.values() {
+            violations.extend(self.record_makes_sense(facts, record));
+        }
+        violations.extend(self.content_is_served(facts).await);
+        violations
+    }
+
+    fn violation(&self, rule: &'static str, what: &str, told: &Told, found: &Found<'_>) -> Violation {
+        let mut story = format!("{what}\n");
+        for (address, record) in found {
+            story += &format!("  record {address}\n{}", self.story_of(record));
+        }
+        if found.is_empty() {
+            story += &self.notebook.story(told);
+        }
+        Violation { rule, story }
+    }
+
+    /// With an idempotency key a call has one record, however often it was sent; without, one for each request.
+    fn one_charge_each(&self, told: &Told, found: &Found<'_>) -> Option<Violation> {
+        let most = if told.call.idempotency_key.is_some() { 1 } else { told.attempts.len() };
+        let what = format!("{} records for one call, sent {} times", found.len(), told.attempts.len());
+        (found.len() > most).then(|| self.violation("no key is charged twice", &what, told, found))
+    }
+
+    /// If no answer leaves the outcome open, and none says that an execution was made, there is no record. The
+    /// same if every request was answered, and the last answer is that nothing was charged.
+    fn denials_are_true(&self, told: &Told, found: &Found<'_>) -> Option<Violation> {
+        let denied = |claim: &Claim| matches!(claim, Claim::NothingCharged(_) | Claim::NotCreated);
+        let all = !told.attempts.is_empty() && told.attempts.iter().all(|attempt| denied(&attempt.claim));
+        // A request without an answer may still be on its way to a gateway that stands still.
+        let answered = told.attempts.iter().all(|attempt| attempt.reply.status().is_some());
+        let last = answered
+            && !told.call.twin
+            && told.attempts.last().is_some_and(|attempt| matches!(attempt.claim, Claim::NothingCharged(_)));
+        let rule = "every `nothing was charged` is true on the chain";
+        let what = if all { "every answer denies a charge" } else { "the last answer denies a charge" };
+        ((all || last) && !found.is_empty()).then(|| self.violation(rule, what, told, found))
+    }
+
+    fn claim_is_true(&self, told: &Told, claim: &Claim, facts: &Facts) -> Option<Violation> {
+        let id = match claim {
+            Claim::NothingCharged(_) | Claim::NotCreated | Claim::Nothing => return None,
+            claim => claim.execution()?,
+        };
+        let record = facts
+            .records
+            .iter()
+            .find(|(_, record)| record.execution_id == *id.as_bytes() && record.caller == self.wallet_of(&told.call));
+        let rule = "nothing that was acknowledged is lost";
+        let Some((address, record)) = record else {
+            let what = format!("execution {id} was acknowledged ({claim:?}) and has no record");
+            return Some(self.violation(rule, &what, told, &Vec::new()));
+        };
+        let problem = contradiction(claim, record)?;
+        Some(self.violation(rule, &format!("{problem}: {claim:?}"), told, &vec![(address, record)]))
+    }
+
+    /// What holds for each record by itself.
+    fn record_makes_sense(&self, facts: &Facts, record: &ExecutionRecord) -> Option<Violation> {
+        let violation = |rule, what: &str| {
+            let story = format!("{what}\n{}", self.story_of(record));
+            Some(Violation { rule, story })
+        };
+        let Some(told) = facts.call_of(record) else {
+            return violation("nobody is charged for what nobody asked", "a record without a call");
+        };
+        let notes = self.cast.creator.notes(Uuid::from_bytes(record.execution_id));
+        let limit = Duration::from_secs(u64::from(record.timeout_seconds)).saturating_sub(IN_TIME_BY);
+        let in_time = notes.delivered.iter().any(|(_, took)| *took < limit);
+        let blamed = record.failure_reason() == Some(FailureReason::Timeout);
+        if blamed && (in_time || notes.asked.is_empty()) && !told.call.behaviour.times_out() {
+            let rule = "an interruption is not booked as the creator's time-out";
+            return violation(rule, "booked as a time-out; the creator answered in time, or was never asked");
+        }
+        if record.status() == Some(ExecutionStatus::Completed) {
+            let hash = |result: &String| ResultHash::of(result.as_bytes()).0 == record.result_hash;
+            let sent = notes.delivered.iter().map(|(result, _)| result).chain(&notes.settled).any(hash);
+            if !sent {
+                return violation("what is settled is what the creator delivered", "settled with another result");
+            }
+        }
+        None
+    }
+
+    async fn content_is_served(&self, facts: &Facts) -> Vec<Violation> {
+        let claims = facts.calls().flat_map(|told| told.attempts.iter().map(move |attempt| (told, &attempt.claim)));
+        let completed = claims.filter_map(|(told, claim)| match claim {
+            Claim::Completed { result, url, .. } => Some((told, result, url)),
+            _ => None,
+        });
+        let checks = completed.map(async |(told, result, url)| {
+            let served = self.client.bytes(url, CONTENT_LIMIT).await;
+            let good = served.as_deref() == Some(result.as_bytes());
+            let what = format!("{url} serves {:?}", served.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
+            let rule = "the content of every acknowledged result is served";
+            (!good).then(|| self.violation(rule, &what, told, &Vec::new()))
+        });
+        // Collected first: a stream of borrowing closures is not general enough otherwise.
+        let checks: Vec<_> = checks.collect();
+        futures::stream::iter(checks).buffer_unordered(AT_ONCE).filter_map(async |found| found).collect().await
+    }
+}
+
+/// How the record contradicts the answer.
+fn contradiction(claim: &Claim, record: &ExecutionRecord) -> Option<&'static str> {
+    let completed = record.status() == Some(ExecutionStatus::Completed);
+    let refunded = matches!(record.status(), Some(ExecutionStatus::Failed | ExecutionStatus::Expired));
+    match claim {
+        Claim::Completed { hash, cost, result, .. } => {
+            if !completed {
+                Some("answered as completed, but the record is not")
+            } else if ResultHash(record.result_hash).to_string() != *hash
+                || ResultHash::of(result.as_bytes()).0 != record.result_hash
+            {
+                Some("the answer has another result than the record")
+            } else if *cost != UsdcBase(record.amount) {
+                Some("the answer has another cost than the record")
+            } else {
+                None
+            }
+        }
+        Claim::Refunded(_) if !refunded => Some("answered as refunded, but the record is not"),
+        _ => None,
+    }
+}

@@ -1,0 +1,129 @@
+//! What the chain says: every record of the campaign's wallets, found by what was asked for.
+
+use std::collections::{BTreeMap, HashMap};
+
+use agent_marketplace::state::{ExecutionRecord, ExecutionStatus};
+use anyhow::{Context, Result};
+use crtx_chain::{CommitmentConfig, ProgramAccount};
+use crtx_protocol::request_hash;
+use serde_json::{Map, Value, json};
+use solana_pubkey::Pubkey;
+use uuid::Uuid;
+
+use super::{Checker, Tally};
+use crate::{market::LocalChain, notes::Told, plan::Call};
+
+pub struct Facts {
+    /// By address.
+    pub records: BTreeMap<Pubkey, ExecutionRecord>,
+    /// Addresses of the records of one request: wallet and hash of what was asked.
+    by_request: HashMap<(Pubkey, [u8; 32]), Vec<Pubkey>>,
+    /// The calls, by the same.
+    calls: HashMap<(Pubkey, [u8; 32]), Told>,
+}
+
+impl Facts {
+    pub fn open(&self) -> impl Iterator<Item = (&Pubkey, &ExecutionRecord)> {
+        self.records.iter().filter(|(_, record)| record.status() == Some(ExecutionStatus::Open))
+    }
+
+    /// Records that were opened for a call.
+    pub fn of_call(&self, wallet: &Pubkey, call: &Call) -> Vec<(&Pubkey, &ExecutionRecord)> {
+        let addresses = self.by_request.get(&(*wallet, request_hash_of(call))).map(Vec::as_slice).unwrap_or_default();
+        addresses.iter().filter_map(|address| self.records.get_key_value(address)).collect()
+    }
+
+    /// The call that a record was opened for.
+    pub fn call_of(&self, record: &ExecutionRecord) -> Option<&Told> {
+        self.calls.get(&(record.caller, record.request_hash))
+    }
+
+    pub fn calls(&self) -> impl Iterator<Item = &Told> {
+        self.calls.values()
+    }
+}
+
+/// What the gateway hashes of the request that a caller sends for the call.
+fn request_hash_of(call: &Call) -> [u8; 32] {
+    let parameters = json!({"behaviour": call.behaviour.name(), "delay_ms": call.delay_ms});
+    let parameters: &Map<String, Value> = parameters.as_object().expect("an object");
+    request_hash::of(&call.task, parameters).expect("plain numbers")
+}
+
+/// `Clock::unix_timestamp`.
+pub async fn chain_time(chain: &LocalChain) -> Result<i64> {
+    let clock = chain.client.account(&solana_sdk_ids::sysvar::clock::ID).await?.value;
+    let bytes = clock.and_then(|clock| clock.data.get(32..40).and_then(|bytes| bytes.try_into().ok()));
+    Ok(i64::from_le_bytes(bytes.context("the chain has no clock")?))
+}
+
+impl Checker<'_> {
+    pub async fn facts(&self) -> Result<Facts> {
+        let chain = self.world.chain()?;
+        let program = chain.build.addresses.program_id();
+        let accounts = chain.client.program_accounts(&program, CommitmentConfig::confirmed()).await?.value;
+        let mut records = BTreeMap::new();
+        let mut by_request: HashMap<_, Vec<Pubkey>> = HashMap::new();
+        for (address, account) in accounts {
+            if let ProgramAccount::ExecutionRecord(record) = ProgramAccount::decode(&account.data)?
+                && self.cast.wallet_of(&record.caller).is_some()
+            {
+                by_request.entry((record.caller, record.request_hash)).or_default().push(address);
+                records.insert(address, *record);
+            }
+        }
+        let calls = self.notebook.calls().into_iter();
+        let calls = calls.map(|told| ((self.wallet_of(&told.call), request_hash_of(&told.call)), told)).collect();
+        Ok(Facts { records, by_request, calls })
+    }
+
+    /// Address of the wallet that a call spends.
+    pub fn wallet_of(&self, call: &Call) -> Pubkey {
+        self.cast.wallets[self.cast.keys[call.key].0].address()
+    }
+
+    /// The record's side of a story, and the call's.
+    pub fn story_of(&self, record: &ExecutionRecord) -> String {
+        let id = Uuid::from_bytes(record.execution_id);
+        let notes = self.cast.creator.notes(id);
+        let delivered: Vec<_> = notes.delivered.iter().map(|(result, took)| (result, took.as_millis())).collect();
+        let mut text = format!(
+            "  on chain: execution {id}, {:?}, reason {:?}, amount {}, opened {}, deadline {}, finished {}\n  creator: \
+             asked {} times, delivered {delivered:?}, settled {:?}\n",
+            record.status(),
+            record.failure_reason(),
+            record.amount,
+            record.opened_at_unix_s,
+            record.deadline_unix_s,
+            record.finished_at_unix_s,
+            notes.asked.len(),
+            notes.settled,
+        );
+        let calls = self.notebook.calls();
+        let told = calls.iter().find(|told| {
+            self.wallet_of(&told.call) == record.caller && request_hash_of(&told.call) == record.request_hash
+        });
+        match told {
+            Some(told) => text += &self.notebook.story(told),
+            None => text += "  nobody asked for this\n",
+        }
+        text
+    }
+
+    pub fn tally(&self, facts: &Facts) -> Tally {
+        let is = |wanted: ExecutionStatus| facts.records.values().filter(move |r| r.status() == Some(wanted));
+        let refunded = || is(ExecutionStatus::Failed).chain(is(ExecutionStatus::Expired));
+        let delivered = |record: &&ExecutionRecord| {
+            !self.cast.creator.notes(Uuid::from_bytes(record.execution_id)).delivered.is_empty()
+        };
+        Tally {
+            calls: facts.calls.len(),
+            requests: facts.calls.values().map(|told| told.attempts.len()).sum(),
+            records: facts.records.len(),
+            completed: is(ExecutionStatus::Completed).count(),
+            refunded: refunded().count(),
+            good_results_refunded: refunded().filter(delivered).count(),
+            verified: 0,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What must hold after a campaign, whatever happened in it: the chain, the database, the API and the callers'
+//! notes are compared. What does not hold is a violation, with its story.
+
+mod answers;
+mod facts;
+mod money;
+mod proofs;
+mod rows;
+
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
+use crtx_store::PgPool;
+use solana_pubkey::Pubkey;
+
+pub use facts::Facts;
+
+use crate::{cast::Cast, client::Client, notes::Notebook, world::World};
+
+/// How long after a record's deadline the marketplace may need to refund it.
+pub const SWEEP: Duration = Duration::from_secs(15);
+
+/// Something that must hold and does not.
+#[derive(Clone, Debug)]
+pub struct Violation {
+    /// What must hold.
+    pub rule: &'static str,
+    /// What was found instead, and what led to it.
+    pub story: String,
+}
+
+/// Everything the checks look at.
+pub struct Checker<'a> {
+    pub world: &'a World,
+    pub cast: &'a Cast,
+    pub notebook: &'a Notebook,
+    pub pool: &'a PgPool,
+    pub client: Client,
+}
+
+/// What was checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub calls: usize,
+    pub requests: usize,
+    pub records: usize,
+    pub completed: usize,
+    pub refunded: usize,
+    /// Delivered and refunded nevertheless: nobody lost money, but the creator its pay.
+    pub good_results_refunded: usize,
+    pub verified: usize,
+}
+
+impl Checker<'_> {
+    /// Waits until nothing is open any more, and checks everything. Records in `verified` were verified before.
+    pub async fn run(&self, verified: &mut HashSet<Pubkey>) -> Result<(Tally, Vec<Violation>)> {
+        let mut violations = self.wait_until_settled().await?;
+        let facts = self.facts().await?;
+        violations.extend(self.check_answers(&facts).await);
+        violations.extend(self.check_rows(&facts).await?);
+        violations.extend(self.check_money(&facts).await?);
+        violations.extend(self.check_audit().await?);
+        let (proved, unproved) = self.check_proofs(&facts, verified).await?;
+        violations.extend(unproved);
+        let mut tally = self.tally(&facts);
+        tally.verified = proved;
+        Ok((tally, violations))
+    }
+
+    /// Nothing may be open past its deadline plus the sweep; nothing may be unfinished in the database after.
+    async fn wait_until_settled(&self) -> Result<Vec<Violation>> {
+        let rule = "nothing is open past its deadline plus the sweep";
+        let chain = self.world.chain()?;
+        let started = Instant::now();
+        loop {
+            let facts = self.facts().await?;
+            let open: Vec<_> = facts.open().collect();
+            let Some(last) = open.iter().map(|(_, record)| record.deadline_unix_s).max() else { return Ok(Vec::new()) };
+            let now = facts::chain_time(&chain).await?;
+            let overdue = now.saturating_sub(last) > i64::try_from(SWEEP.as_secs()).unwrap_or(i64::MAX);
+            // The chain's clock stands still if its process does not work; then it is not waited for.
+            if overdue || started.elapsed() > SWEEP * 6 {
+                let story = |(address, record): &(&Pubkey, &agent_marketplace::state::ExecutionRecord)| {
+                    let late = now.saturating_sub(record.deadline_unix_s);
+                    format!("record {address} is open {late} s after its deadline\n{}", self.story_of(record))
+                };
+                return Ok(open.iter().map(|open| Violation { rule, story: story(open) }).collect());
+            }
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+    }
+}
