@@ -101,6 +101,11 @@ async fn reply(request: reqwest::RequestBuilder) -> Reply {
     match answered.await {
         Ok(reply) => reply,
         Err(error) if error.is_timeout() => Reply::None("the client hung up".to_owned()),
-        Err(error) => Reply::None(format!("{error:?}").chars().take(200).collect()),
+        Err(error) => Reply::None(root_cause(&error)),
     }
+}
+
+/// The innermost error, which is the one that tells something.
+fn root_cause(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), root_cause)
 }

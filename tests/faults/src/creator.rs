@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use axum::{
     Json, Router,
     body::Body,
@@ -122,7 +122,7 @@ pub struct Notes {
     pub asked: Vec<Instant>,
     /// Good answers that it sent: the result, and how long after being asked.
     pub delivered: Vec<(String, Duration)>,
-    /// The result that it settled by itself.
+    /// The result that it sent to the chain by itself. What came of it is the chain's to say.
     pub settled: Option<String>,
 }
 
@@ -234,6 +234,7 @@ async fn behave(
         }
         Behaviour::TooLate => {
             tokio::time::sleep(Duration::from_secs(request.timeout_seconds.saturating_add(1))).await;
+            shared.delivered(request.execution_id, result, asked);
         }
         Behaviour::Silent => tokio::time::sleep(FOR_EVER).await,
         Behaviour::BadSignature => answer["signature"] = json!(format_signature(&[1; 64])),
@@ -277,22 +278,23 @@ impl Shared {
         })
     }
 
-    /// Sends the settlement in the creator's own name. What comes of it is the chain's to say.
-    async fn settle(&self, request: &Request, result: &str) {
+    /// Sends the settlement in the creator's own name, in a task of its own: it goes on when the gateway hangs up.
+    async fn settle(self: &Arc<Self>, request: &Request, result: &str) {
         let settler = lock(&self.settler).clone();
         let (Some(settler), Ok(caller)) = (settler, request.user_pubkey.parse::<Pubkey>()) else { return };
-        if settler.settle(&self.key, &caller, request.execution_id, result).await.unwrap_or(false) {
-            self.note(request.execution_id, |notes| notes.settled = Some(result.to_owned()));
-        }
+        let (shared, execution, result) = (Arc::clone(self), request.execution_id, result.to_owned());
+        shared.note(execution, |notes| notes.settled = Some(result.clone()));
+        let task = async move { settler.settle(&shared.key, &caller, execution, &result).await };
+        // An error leaves the outcome to the chain; so does a panic, which cannot be.
+        let _ = tokio::spawn(task).await;
     }
 }
 
 impl Settler {
-    /// True if the chain confirmed it.
-    async fn settle(&self, key: &SigningKey, caller: &Pubkey, execution: Uuid, result: &str) -> Result<bool> {
+    async fn settle(&self, key: &SigningKey, caller: &Pubkey, execution: Uuid, result: &str) -> Result<Outcome> {
         let record = self.build.addresses.execution(caller, execution.as_bytes());
         let account = self.chain.account(&record).await?.value;
-        let Some(account) = account else { return Ok(false) };
+        let account = account.context("no record to settle")?;
         let opened: agent_marketplace::state::ExecutionRecord = crtx_chain::Layout::decode(&account.data)?;
         let hash = ResultHash::of(result.as_bytes());
         let settlement = Settlement {
@@ -309,7 +311,6 @@ impl Settler {
         let instructions = self.build.complete_execution(&self.wallet.pubkey(), &settlement);
         let blockhash = self.chain.recent_blockhash().await?;
         let transaction = SignedTransaction::sign(&instructions, &[&self.wallet], blockhash)?;
-        let outcome = self.chain.send_and_confirm(&transaction, SETTLE_PATIENCE).await;
-        Ok(matches!(outcome, Outcome::Confirmed { error: None, .. }))
+        Ok(self.chain.send_and_confirm(&transaction, SETTLE_PATIENCE).await)
     }
 }

@@ -1,6 +1,9 @@
 //! What the chain says: every record of the campaign's wallets, found by what was asked for.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
 
 use agent_marketplace::state::{ExecutionRecord, ExecutionStatus};
 use anyhow::{Context, Result};
@@ -114,7 +117,9 @@ impl Checker<'_> {
         let is = |wanted: ExecutionStatus| facts.records.values().filter(move |r| r.status() == Some(wanted));
         let refunded = || is(ExecutionStatus::Failed).chain(is(ExecutionStatus::Expired));
         let delivered = |record: &&ExecutionRecord| {
-            !self.cast.creator.notes(Uuid::from_bytes(record.execution_id)).delivered.is_empty()
+            let notes = self.cast.creator.notes(Uuid::from_bytes(record.execution_id));
+            let limit = Duration::from_secs(u64::from(record.timeout_seconds));
+            notes.delivered.iter().any(|(_, took)| *took < limit)
         };
         Tally {
             calls: facts.calls.len(),

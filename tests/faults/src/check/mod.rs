@@ -20,8 +20,8 @@ pub use facts::Facts;
 
 use crate::{cast::Cast, client::Client, notes::Notebook, world::World};
 
-/// How long after a record's deadline the marketplace may need to refund it.
-pub const SWEEP: Duration = Duration::from_secs(15);
+/// How long after a record's deadline the marketplace may need to refund it: gateways look every 30 s.
+pub const SWEEP: Duration = Duration::from_secs(45);
 
 /// Something that must hold and does not.
 #[derive(Clone, Debug)]
@@ -82,7 +82,7 @@ impl Checker<'_> {
             let now = facts::chain_time(&chain).await?;
             let overdue = now.saturating_sub(last) > i64::try_from(SWEEP.as_secs()).unwrap_or(i64::MAX);
             // The chain's clock stands still if its process does not work; then it is not waited for.
-            if overdue || started.elapsed() > SWEEP * 6 {
+            if overdue || started.elapsed() > SWEEP * 3 {
                 let story = |(address, record): &(&Pubkey, &agent_marketplace::state::ExecutionRecord)| {
                     let late = now.saturating_sub(record.deadline_unix_s);
                     format!("record {address} is open {late} s after its deadline\n{}", self.story_of(record))
