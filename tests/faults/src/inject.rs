@@ -56,7 +56,7 @@ async fn inject(world: &World, fault: &Fault) -> Result<()> {
     }
 }
 
-/// What everything stands on. Ends when `crtx up` is ready again.
+/// What everything stands on. Ends when `crtx up` answers again.
 async fn foundation(world: &World, fault: &Fault) -> Result<()> {
     match fault.kind {
         Kind::Everything => {
@@ -78,7 +78,7 @@ async fn foundation(world: &World, fault: &Fault) -> Result<()> {
     }
     // Long enough to notice a death; shorter than the shortest gap.
     tokio::time::sleep(Duration::from_millis(300)).await;
-    world.up.ready(START_LIMIT).await
+    world.answers(START_LIMIT).await
 }
 
 fn kill_a_backend(world: &World, fault: &Fault) {

@@ -8,9 +8,10 @@ use std::{
 
 use anyhow::{Context, Result};
 use crtx_e2e::{Info, crtx_binary, free_port};
-use tokio::{process::Command, sync::watch};
+use tokio::{process::Command, sync::watch, time::timeout};
 
 use crate::{
+    client::Client,
     market::LocalChain,
     postgres::PostgresServer,
     preload::{Library, MachineFaults},
@@ -20,6 +21,8 @@ use crate::{
 
 /// Longest start of a service that is waited for: many times the usual one, since test machines are busy.
 pub const START_LIMIT: Duration = Duration::from_secs(120);
+
+const ONE_LOOK: Duration = Duration::from_secs(2);
 
 /// One more gateway beside that of `crtx up`.
 pub struct Gateway {
@@ -66,6 +69,20 @@ impl World {
             gateway.process.ready(START_LIMIT).await?;
         }
         Ok(world)
+    }
+
+    /// Waits until `crtx up` runs, and says that it reaches its database.
+    pub async fn answers(&self, limit: Duration) -> Result<()> {
+        let (client, url) = (Client::new()?, format!("{}/healthz", self.info()?.base_url));
+        let healthy = async {
+            while self.postgres.postmaster().is_none() || client.get(&url, None, ONE_LOOK).await.status() != Some(200) {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        self.up.ready(limit).await?;
+        timeout(limit, healthy)
+            .await
+            .with_context(|| format!("crtx up is not healthy; see {}", self.up.log().display()))
     }
 
     /// What `crtx up` printed at its last start.
