@@ -1,5 +1,7 @@
 //! Where accounts come from: a stream of changes, snapshots, and single reads.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use crtx_chain::{ChainClient, ChainError, CommitmentConfig};
@@ -11,7 +13,10 @@ use solana_rpc_client_api::{
     config::{RpcAccountInfoConfig, RpcProgramAccountsConfig},
     response::{Response, RpcKeyedAccount},
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
 
 /// A change of one of the program's accounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +66,9 @@ pub enum SourceError {
     StreamEnded,
 }
 
+/// A node that takes connections and says nothing is given up after this, and tried again.
+const SUBSCRIBE_LIMIT: Duration = Duration::from_secs(10);
+
 /// Most addresses that [`AccountSource::read`] takes.
 pub const MAX_ACCOUNTS_PER_READ: usize = crtx_chain::rpc::MAX_ACCOUNTS_PER_READ;
 
@@ -94,6 +102,28 @@ pub struct RpcSource {
 impl RpcSource {
     pub fn new(chain: ChainClient, ws_url: &str, program: Pubkey) -> Self {
         Self { chain, ws_url: ws_url.to_owned(), program }
+    }
+
+    async fn try_subscribe(&self) -> Result<mpsc::UnboundedReceiver<Event>, SourceError> {
+        let client = PubsubClient::new(self.ws_url.as_str())
+            .await
+            .map_err(|error| SourceError::Subscription(error.to_string()))?;
+        let (events, receiver) = mpsc::unbounded_channel();
+        let (subscribed, confirmation) = oneshot::channel();
+        let program = self.program;
+        // Subscriptions borrow the client, so one task holds both. It ends with the connection, or when
+        // nobody listens any more.
+        tokio::spawn(async move {
+            tokio::select! {
+                () = forward(&client, &program, subscribed, &events) => {}
+                () = events.closed() => {}
+            }
+        });
+        match confirmation.await {
+            Ok(Ok(())) => Ok(receiver),
+            Ok(Err(reason)) => Err(SourceError::Subscription(reason)),
+            Err(_) => Err(SourceError::StreamEnded),
+        }
     }
 }
 
@@ -171,20 +201,8 @@ fn send_change(events: &mpsc::UnboundedSender<Event>, notification: Response<Rpc
 #[async_trait]
 impl AccountSource for RpcSource {
     async fn subscribe(&self) -> Result<mpsc::UnboundedReceiver<Event>, SourceError> {
-        let client = PubsubClient::new(self.ws_url.as_str())
-            .await
-            .map_err(|error| SourceError::Subscription(error.to_string()))?;
-        let (events, receiver) = mpsc::unbounded_channel();
-        let (subscribed, confirmation) = oneshot::channel();
-        let program = self.program;
-        // Subscriptions borrow the client, so one task holds both. It ends with the connection, or when
-        // nobody listens any more.
-        tokio::spawn(async move { forward(&client, &program, subscribed, &events).await });
-        match confirmation.await {
-            Ok(Ok(())) => Ok(receiver),
-            Ok(Err(reason)) => Err(SourceError::Subscription(reason)),
-            Err(_) => Err(SourceError::StreamEnded),
-        }
+        let late = |_| SourceError::Subscription("no answer in time".to_owned());
+        timeout(SUBSCRIBE_LIMIT, self.try_subscribe()).await.map_err(late)?
     }
 
     async fn snapshot(&self) -> Result<Snapshot, SourceError> {

@@ -162,3 +162,13 @@ async fn snapshots_and_reads_carry_their_slot() {
     assert_eq!(source.slot().await.expect("read"), 42);
     assert_eq!(source.genesis_hash().await.expect("read"), wallet(5).to_string());
 }
+
+#[tokio::test]
+async fn a_node_that_takes_a_connection_and_says_nothing_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let url = format!("ws://{}", listener.local_addr().expect("bound"));
+    let source = source(&url).await;
+    let subscribed = timeout(Duration::from_secs(30), source.subscribe()).await.expect("given up by itself");
+    assert!(subscribed.is_err());
+    drop(listener);
+}

@@ -12,6 +12,7 @@ pub mod instructions;
 mod node;
 mod nodes;
 pub mod rpc;
+mod seen;
 pub mod send;
 mod sender;
 pub mod simulate;

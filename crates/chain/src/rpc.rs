@@ -17,6 +17,7 @@ use crate::{
     confirm::Confirmer,
     filter::AccountFilter,
     nodes::{Nodes, Parsed},
+    seen::Seen,
     sender::NodesSender,
     statuses,
     token::TokenAccount,
@@ -77,6 +78,7 @@ struct Shared {
     rpc: RpcClient,
     blockhashes: Blockhashes,
     confirmer: Confirmer,
+    seen: Seen,
 }
 
 impl ChainClient {
@@ -99,7 +101,7 @@ impl ChainClient {
         let rpc = RpcClient::new_sender(sender, config);
         let blockhashes = Blockhashes::new(Arc::clone(&nodes), timeouts.request);
         let confirmer = Confirmer::new(Arc::clone(&nodes), timeouts.request);
-        Self { shared: Arc::new(Shared { nodes, timeouts, rpc, blockhashes, confirmer }) }
+        Self { shared: Arc::new(Shared { nodes, timeouts, rpc, blockhashes, confirmer, seen: Seen::default() }) }
     }
 
     /// For the rare request that this client does not name. It goes to the same nodes, under the same
@@ -120,6 +122,10 @@ impl ChainClient {
         &self.shared.confirmer
     }
 
+    pub(crate) fn seen(&self) -> &Seen {
+        &self.shared.seen
+    }
+
     pub(crate) fn deadline(&self, timeout: Duration) -> Instant {
         let now = Instant::now();
         now.checked_add(timeout).unwrap_or(now)
@@ -137,12 +143,13 @@ impl ChainClient {
         Ok(self.shared.blockhashes.recent().await?)
     }
 
-    /// Accounts at `confirmed`, all read at one slot, in the order asked for. At most 100.
+    /// Accounts at `confirmed`, all read at one slot, in the order asked for. At most 100. What this client
+    /// was told is confirmed is in the answer, whichever node gives it.
     pub async fn accounts(&self, addresses: &[Pubkey]) -> Result<AtSlot<Vec<Option<FetchedAccount>>>, ChainError> {
-        self.accounts_since(addresses, 0).await
+        self.accounts_since(addresses, self.seen().slot(std::time::Instant::now())).await
     }
 
-    /// The same, read at `min_slot` or later: what was confirmed there is in it, whichever node answers.
+    /// The same, read at `min_slot` or later. Nodes that are behind are asked again until the time is over.
     pub async fn accounts_since(
         &self,
         addresses: &[Pubkey],

@@ -69,7 +69,11 @@ impl ChainClient {
                 outcome = resend => outcome,
             }
         };
-        timeout(patience, resolved).await.unwrap_or(Outcome::Unknown)
+        let outcome = timeout(patience, resolved).await.unwrap_or(Outcome::Unknown);
+        if let Outcome::Confirmed { slot, .. } = &outcome {
+            self.seen().note(*slot, std::time::Instant::now());
+        }
+        outcome
     }
 
     /// Returns once the transaction has landed, or can no longer land.

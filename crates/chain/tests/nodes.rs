@@ -198,6 +198,27 @@ async fn what_was_confirmed_at_a_slot_is_not_read_from_a_node_that_lags_behind_i
 }
 
 #[tokio::test]
+async fn a_client_reads_what_it_was_told_is_confirmed_whichever_node_answers() {
+    let (stale, current) = two_nodes().await;
+    let address = Pubkey::new_from_array([1; 32]);
+    // The scripted transaction is confirmed at slot 5.
+    stale.script().lags_at = Some(4);
+    stale.script().on_send = OnSend::Drop;
+    current.script().slot = 1_000;
+    current.script().effect = Box::new(move |_, accounts| {
+        accounts.insert(address, an_account(Pubkey::default(), vec![7]));
+    });
+    for nodes in [[&stale, &current], [&current, &stale]] {
+        let client = ChainClient::new(&FakeRpc::balance(&nodes).await, LIMIT);
+        let outcome = within(LONG, client.send_and_confirm(&signed(1), LONG)).await;
+        assert!(matches!(outcome, Outcome::Confirmed { .. }), "{outcome:?}");
+        for _ in 0..6 {
+            assert!(client.account(&address).await.expect("read").value.is_some());
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_read_waits_for_nodes_that_are_about_to_reach_the_slot() {
     let node = FakeRpc::start().await;
     node.script().lags_at = Some(10);

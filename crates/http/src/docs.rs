@@ -1,6 +1,6 @@
 //! The service's description: `/openapi.json` and a browsable page at `/docs`.
 
-use axum::Router;
+use axum::{Router, body::Bytes, http::header, routing::get};
 use utoipa::openapi::{
     OpenApi,
     security::{Http, HttpAuthScheme, SecurityScheme},
@@ -22,5 +22,8 @@ pub fn with_security(mut openapi: OpenApi) -> OpenApi {
 /// Serves the description. The page loads scripts from this origin alone.
 pub fn router(openapi: OpenApi) -> Router {
     let config = Config::from("/openapi.json").validator_url("none").persist_authorization(false);
-    SwaggerUi::new("/docs").url("/openapi.json", openapi).config(config).into()
+    // Written once: it is long, and anybody may ask for it as often as they like.
+    let text = Bytes::from(serde_json::to_vec(&openapi).unwrap_or_default());
+    let describe = move || async move { ([(header::CONTENT_TYPE, "application/json")], text) };
+    Router::from(SwaggerUi::new("/docs").config(config)).route("/openapi.json", get(describe))
 }

@@ -16,6 +16,7 @@ pub mod cast;
 pub mod check;
 pub mod client;
 pub mod creator;
+pub mod denial;
 pub mod inject;
 pub mod market;
 pub mod notes;

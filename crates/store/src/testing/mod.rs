@@ -10,6 +10,7 @@
 pub mod fixtures;
 pub mod probes;
 pub mod server;
+pub mod volume;
 
 use std::{
     process,

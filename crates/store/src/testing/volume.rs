@@ -1,0 +1,81 @@
+//! Many rows at once: a mirror on which dear queries are dear.
+
+use solana_pubkey::Pubkey;
+use sqlx::PgPool;
+
+/// Rows written with one statement.
+const BATCH: u32 = 5_000;
+
+/// Shows `count` active agents of one creator, each with a document, and some history to sort by.
+///
+/// # Panics
+/// When the database refuses.
+pub async fn agents(pool: &PgPool, creator: &Pubkey, count: u32) {
+    for first in (0..count).step_by(BATCH as usize) {
+        let addresses = addresses(1, first, count);
+        sqlx::query(
+            "INSERT INTO mirror_agents (address, slot, revision, creator, agent_index, result_key, metadata_hash,
+                 metadata_uri, price, collateral, slashed_total, open_amount, total_executions, successful_executions,
+                 failed_executions, disputed_executions, completed_executions, execution_time_ms_total,
+                 timeout_seconds, open_executions, open_disputes, status, created_at, updated_at)
+             SELECT address, 1, 1, $2, $3 + n, $2, decode(repeat('05', 32), 'hex'), 'ipfs://x', 10000 + n % 90000,
+                 10000000, 0, 0, n % 1000, n % 700, n % 300, 0, n % 700, n * 10, 60, 0, 0, 1,
+                 now() - n * interval '1 second', now()
+             FROM unnest($1::text[]) WITH ORDINALITY AS row (address, n)",
+        )
+        .bind(&addresses)
+        .bind(creator.to_string())
+        .bind(i64::from(first))
+        .execute(pool)
+        .await
+        .expect("agents are written");
+        sqlx::query(
+            "INSERT INTO agent_metadata (agent, sha256, uri, document, name, tagline, tags, endpoint, fetched_at)
+             SELECT address, decode(repeat('05', 32), 'hex'), 'ipfs://x',
+                 jsonb_build_object('name', 'agent ' || n, 'tagline', 't', 'description', 'd', 'tags', '[\"data\"]'::jsonb,
+                     'endpoint', 'https://a.example', 'input_schema', '{}'::jsonb, 'output_schema', '{}'::jsonb),
+                 'agent ' || n, 't', ARRAY['data', 'tag' || n % 50], 'https://a.example', now()
+             FROM unnest($1::text[]) WITH ORDINALITY AS row (address, n)",
+        )
+        .bind(&addresses)
+        .execute(pool)
+        .await
+        .expect("documents are written");
+    }
+}
+
+/// Gives `caller` `count` completed executions of `agent`.
+///
+/// # Panics
+/// When the database refuses.
+pub async fn executions(pool: &PgPool, caller: &Pubkey, agent: &Pubkey, count: u32) {
+    for first in (0..count).step_by(BATCH as usize) {
+        sqlx::query(
+            "INSERT INTO mirror_executions (address, slot, revision, execution_id, agent, caller, request_hash,
+                 refund_owner, result_key, rent_payer, result_hash, amount, creator_amount, platform_amount,
+                 execution_time_ms, timeout_seconds, opened_at, deadline_at, finished_at, status, dispute_count,
+                 initiated_at, dispute_window_s)
+             SELECT address, 1, 1, gen_random_uuid(), $3, $2, decode(repeat('05', 32), 'hex'), $2, $2, $2,
+                 decode(repeat('06', 32), 'hex'), 10000, 9900, 100, 10, 60, now() - n * interval '1 second', now(),
+                 now(), 2, 0, now() - n * interval '1 second', 259200
+             FROM unnest($1::text[]) WITH ORDINALITY AS row (address, n)",
+        )
+        .bind(addresses(2, first, count))
+        .bind(caller.to_string())
+        .bind(agent.to_string())
+        .execute(pool)
+        .await
+        .expect("executions are written");
+    }
+}
+
+/// Addresses that no program owns, told apart by their kind and number.
+fn addresses(kind: u8, first: u32, count: u32) -> Vec<String> {
+    let last = first.saturating_add(BATCH).min(count);
+    let address = |number: u32| {
+        let mut bytes = [kind; 32];
+        bytes[..4].copy_from_slice(&number.to_be_bytes());
+        Pubkey::new_from_array(bytes).to_string()
+    };
+    (first..last).map(address).collect()
+}

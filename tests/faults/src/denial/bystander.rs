@@ -1,0 +1,181 @@
+//! Somebody who uses the service while others attack it, and what that user notices.
+//!
+//! The bounds are those of the promise: a paid call within three times its idle 99th percentile, `/healthz`
+//! within 100 ms. The tests run unoptimised services on two cores together with the attackers, the chain and
+//! the database, so each bound has a floor, and the slowest samples are left out: one in fifty, and at least
+//! one. The faults that this suite was written for take 3 to 60 s, far beyond the floors.
+
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+
+use crate::client::{Client, Execute, Reply};
+
+/// A paid call may take this long under attack, however fast it is without.
+const PAID_FLOOR: Duration = Duration::from_millis(1_500);
+const HEALTH_BOUND: Duration = Duration::from_millis(100);
+/// Times the idle figure.
+const FACTOR: u32 = 3;
+/// One sample in so many is left out.
+const LEFT_OUT: usize = 50;
+/// The process may grow by this much under one attack.
+const MEMORY_BOUND_MIB: u64 = 256;
+/// Longest that the bystander waits for one answer.
+const PATIENCE: Duration = Duration::from_secs(20);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(25);
+
+pub struct Bystander {
+    client: Client,
+    base_url: String,
+    api_key: String,
+    agent: String,
+    /// The process that serves `base_url`.
+    pid: i32,
+    calls: bool,
+}
+
+/// What the bystander noticed in one period.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    pub paid: Vec<Duration>,
+    pub health: Vec<Duration>,
+    /// Calls that were not answered with a result, and looks that did not find the service healthy.
+    pub refused: Vec<String>,
+    /// Most memory of the process so far.
+    pub peak_mib: u64,
+}
+
+impl Bystander {
+    pub fn new(base_url: &str, api_key: &str, agent: &str, pid: i32) -> Self {
+        let client = Client::new().expect("a client");
+        let (base_url, api_key, agent) = (base_url.to_owned(), api_key.to_owned(), agent.to_owned());
+        Self { client, base_url, api_key, agent, pid, calls: true }
+    }
+
+    /// Looks at the service's health alone: where the chain does not answer, nobody can pay.
+    #[must_use]
+    pub fn without_calls(mut self) -> Self {
+        self.calls = false;
+        self
+    }
+
+    /// Uses the service for `period`.
+    pub async fn watch(&self, period: Duration) -> Measured {
+        let end = Instant::now() + period;
+        let ((paid, mut refused), (health, ill)) = tokio::join!(self.pay_until(end), self.look_until(end));
+        refused.extend(ill);
+        Measured { paid, health, refused, peak_mib: peak_mib(self.pid) }
+    }
+
+    async fn pay_until(&self, end: Instant) -> (Vec<Duration>, Vec<String>) {
+        let (mut paid, mut refused) = (Vec::new(), Vec::new());
+        let body = json!({"task": "One. Two."});
+        while self.calls && Instant::now() < end {
+            let call = Execute {
+                base_url: &self.base_url,
+                api_key: &self.api_key,
+                agent: &self.agent,
+                body: &body,
+                idempotency_key: None,
+                patience: PATIENCE,
+            };
+            let started = Instant::now();
+            match self.client.execute(&call).await {
+                Reply::Answer { status: 200, .. } => paid.push(started.elapsed()),
+                other => refused.push(format!("a paid call after {:?}: {other:?}", started.elapsed())),
+            }
+        }
+        (paid, refused)
+    }
+
+    async fn look_until(&self, end: Instant) -> (Vec<Duration>, Vec<String>) {
+        let (mut looks, mut ill) = (Vec::new(), Vec::new());
+        let url = format!("{}/healthz", self.base_url);
+        while Instant::now() < end {
+            let started = Instant::now();
+            match self.client.get(&url, None, PATIENCE).await {
+                Reply::Answer { status: 200, .. } => looks.push(started.elapsed()),
+                other => ill.push(format!("/healthz after {:?}: {other:?}", started.elapsed())),
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        }
+        (looks, ill)
+    }
+
+    /// What is wrong with `attacked`, compared with `idle`. Empty: nothing.
+    pub fn compare(&self, name: &str, idle: &Measured, attacked: &Measured) -> Vec<String> {
+        let paid_bound = (tail(&idle.paid) * FACTOR).max(PAID_FLOOR);
+        let health_bound = (tail(&idle.health) * FACTOR).max(HEALTH_BOUND);
+        let (paid, health) = (tail(&attacked.paid), tail(&attacked.health));
+        let grown = attacked.peak_mib.saturating_sub(idle.peak_mib);
+        eprintln!(
+            "{name}: paid call {paid:.0?} of {paid_bound:.0?} ({} calls), /healthz {health:.0?} of {health_bound:.0?} \
+             ({} looks), {grown} MiB more, {} refused",
+            attacked.paid.len(),
+            attacked.health.len(),
+            attacked.refused.len(),
+        );
+        let mut wrong: Vec<String> = attacked.refused.iter().take(3).map(|text| format!("{name}: {text}")).collect();
+        if self.calls && attacked.paid.is_empty() {
+            wrong.push(format!("{name}: no paid call ended"));
+        }
+        if paid > paid_bound {
+            wrong.push(format!("{name}: a paid call took {paid:.0?}; {paid_bound:.0?} are allowed"));
+        }
+        if health > health_bound || attacked.health.is_empty() {
+            wrong.push(format!("{name}: /healthz took {health:.0?}; {health_bound:.0?} are allowed"));
+        }
+        if grown > MEMORY_BOUND_MIB {
+            wrong.push(format!("{name}: the process grew by {grown} MiB; {MEMORY_BOUND_MIB} are allowed"));
+        }
+        wrong
+    }
+}
+
+/// The slowest sample once the slowest one in fifty, and at least one, are left out.
+pub fn tail(samples: &[Duration]) -> Duration {
+    let mut sorted = samples.to_vec();
+    sorted.sort_unstable();
+    let left_out = samples.len().div_ceil(LEFT_OUT).max(1);
+    sorted.iter().rev().nth(left_out).or(sorted.first()).copied().unwrap_or_default()
+}
+
+/// Most memory that a process ever used.
+fn peak_mib(pid: i32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+    line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap_or(0) / 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slowest_sample_in_fifty_does_not_count() {
+        let ms = Duration::from_millis;
+        assert_eq!(tail(&[]), ms(0));
+        assert_eq!(tail(&[ms(7)]), ms(7));
+        assert_eq!(tail(&[ms(900), ms(7), ms(8)]), ms(8));
+        let many: Vec<_> = (0..100).map(ms).collect();
+        assert_eq!(tail(&many), ms(97));
+    }
+
+    #[test]
+    fn a_slow_call_a_refusal_and_grown_memory_are_all_named() {
+        let bystander = Bystander::new("http://127.0.0.1:1", "key", "agent", 1);
+        let idle = Measured { paid: vec![Duration::from_millis(50); 9], ..Measured::default() };
+        let slow = Measured {
+            paid: vec![Duration::from_secs(9); 9],
+            health: vec![Duration::from_secs(1); 9],
+            refused: vec!["503".to_owned()],
+            peak_mib: 9_999,
+        };
+        assert_eq!(bystander.compare("x", &idle, &slow).len(), 4);
+        let well = Measured { health: vec![Duration::from_millis(5); 9], ..idle.clone() };
+        assert!(bystander.compare("x", &idle, &well).is_empty());
+    }
+}

@@ -1,0 +1,83 @@
+//! A marketplace that is attacked: real processes, an attacker with a wallet, and a bystander with another.
+
+use std::{os::unix::fs::PermissionsExt, path::PathBuf};
+
+use anyhow::{Context, Result};
+use crtx_store::PgPool;
+use solana_keypair::Keypair;
+use solana_signer::Signer;
+use tempfile::TempDir;
+use tokio::sync::{Mutex, MutexGuard};
+
+use crate::{
+    denial::Bystander,
+    market::{Caps, LocalChain, Wallet},
+    world::World,
+};
+
+/// Base units: enough for every call of an attack.
+const PLENTY: u64 = 1_000_000_000_000;
+
+/// Two attacks at once would be measured as one.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+
+pub struct Site {
+    pub world: World,
+    pub chain: LocalChain,
+    pub pool: PgPool,
+    /// Spends what it likes on attacks.
+    pub attacker: Wallet,
+    pub attacker_key: String,
+    /// A creator that the attacker made.
+    pub creator: Keypair,
+    _folder: TempDir,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Site {
+    /// Starts with so many gateways beside that of `crtx up`. `name` names the folder of its logs.
+    pub async fn start(name: &str, gateways: usize) -> Result<Self> {
+        let turn = ONE_AT_A_TIME.lock().await;
+        let folder = tempfile::Builder::new().prefix("crtx-denial-").tempdir()?;
+        // The database's server may run as another user.
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755))?;
+        let logs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/denial").join(name);
+        let world = World::start(folder.path(), &logs, gateways).await?;
+        let chain = world.chain()?;
+        let pool = crtx_store::connect(&world.info()?.database_url, 4).await?;
+        let caps = [Caps { per_call: 1_000_000, total: PLENTY }];
+        let attacker = chain.wallet(&pool, Keypair::new(), PLENTY, &caps).await?;
+        let attacker_key = attacker.keys.first().context("a key")?.reveal();
+        let creator = Keypair::new();
+        chain.fund(&creator.pubkey(), PLENTY).await?;
+        Ok(Self { world, chain, pool, attacker, attacker_key, creator, _folder: folder, _turn: turn })
+    }
+
+    /// Host and port of the gateway of `crtx up`.
+    pub fn address(&self) -> Result<String> {
+        Ok(self.base_url()?.trim_start_matches("http://").to_owned())
+    }
+
+    pub fn base_url(&self) -> Result<String> {
+        Ok(self.world.info()?.base_url)
+    }
+
+    /// The demo wallet as a user of `crtx up`'s gateway.
+    pub fn bystander(&self) -> Result<Bystander> {
+        let info = self.world.info()?;
+        let pid = self.world.up.pid().context("crtx up runs")?;
+        Ok(Bystander::new(&info.base_url, &info.api_key, &self.honest_agent()?, pid))
+    }
+
+    /// A demo agent, which answers as listed.
+    pub fn honest_agent(&self) -> Result<String> {
+        let agents = self.world.info()?.agents;
+        let agent = agents.into_iter().find(|agent| agent.name == "text-stats").context("the demo agent")?;
+        Ok(agent.agent_id)
+    }
+
+    /// Waits until the index shows an agent, for a few seconds: what it refuses it never shows.
+    pub async fn settle_listings(&self) {
+        tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    }
+}

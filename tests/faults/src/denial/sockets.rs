@@ -1,0 +1,121 @@
+//! Clients below HTTP: connections that say nothing, that speak or listen too slowly, and requests at and
+//! over every limit.
+
+use std::time::Duration;
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use super::Attack;
+
+/// Pause of a slow client between two bytes.
+const DRIP: Duration = Duration::from_millis(200);
+/// A client whose connection was closed opens the next one after this.
+const AGAIN: Duration = Duration::from_secs(1);
+const PIPELINED: usize = 64;
+const MANY_LEVELS: usize = 100_000;
+const MIB: usize = 1024 * 1024;
+
+/// Connects, and holds the connection until the service closes it.
+pub fn silent(address: &str, clients: usize) -> Attack {
+    let address = address.to_owned();
+    Attack::of(clients, move |_| {
+        let address = address.clone();
+        async move {
+            if let Ok(mut socket) = TcpStream::connect(&address).await {
+                let _ = socket.read(&mut [0; 1]).await;
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+    })
+}
+
+/// Sends the head of a request a little at a time, and never its end.
+pub fn slow_heads(address: &str, clients: usize) -> Attack {
+    drip(address, clients, "GET /healthz HTTP/1.1\r\nhost: x\r\nx-slow: ".to_owned())
+}
+
+/// Announces a body that is allowed, and sends it a byte at a time.
+pub fn slow_bodies(address: &str, clients: usize, agent: &str, api_key: &str) -> Attack {
+    drip(address, clients, head(agent, api_key, &format!("content-length: {}", MIB / 2)) + "{")
+}
+
+fn drip(address: &str, clients: usize, start: String) -> Attack {
+    let address = address.to_owned();
+    Attack::of(clients, move |_| {
+        let (address, start) = (address.clone(), start.clone());
+        async move {
+            let Ok(mut socket) = TcpStream::connect(&address).await else {
+                return tokio::time::sleep(AGAIN).await;
+            };
+            let mut sent = socket.write_all(start.as_bytes()).await;
+            while sent.is_ok() {
+                tokio::time::sleep(DRIP).await;
+                sent = socket.write_all(b" ").await;
+            }
+        }
+    })
+}
+
+/// Asks for long answers again and again on one connection, and reads none of them.
+pub fn slow_readers(address: &str, clients: usize, path: &str) -> Attack {
+    // Many requests at once: what is dear is for the service to answer, not for the client to ask.
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").repeat(PIPELINED);
+    let address = address.to_owned();
+    Attack::of(clients, move |_| {
+        let (address, request) = (address.clone(), request.clone());
+        async move {
+            if let Ok(mut socket) = TcpStream::connect(&address).await {
+                while socket.write_all(request.as_bytes()).await.is_ok() {}
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+    })
+}
+
+/// Requests at and over the limits of heads and bodies, and JSON of 100 000 levels.
+pub fn over_limits(address: &str, clients: usize, agent: &str, api_key: &str) -> Attack {
+    let length = |length: usize| head(agent, api_key, &format!("content-length: {length}"));
+    let whole = |body: &[u8]| [length(body.len()).as_bytes(), body].concat();
+    let levels = "[".repeat(MANY_LEVELS);
+    let text = |length: usize| format!(r#"{{"task":"{}"}}"#, "a".repeat(length - 11)).into_bytes();
+    let requests: Vec<Vec<u8>> = vec![
+        // The longest body that is taken, and one byte more.
+        whole(&text(MIB)),
+        whole(&text(MIB + 1)),
+        // A body whose announced length is absurd, and one that does not end.
+        length(10 * 1024 * MIB).into_bytes(),
+        [head(agent, api_key, "transfer-encoding: chunked").into_bytes(), b"10000\r\n".to_vec(), vec![b'a'; 65_536]]
+            .concat(),
+        whole(format!(r#"{{"task":"x","parameters":{levels}"#).as_bytes()),
+        whole(format!(r#"{{"task":"x","parameters":{levels}{}}}"#, "]".repeat(MANY_LEVELS)).as_bytes()),
+        whole(r#"{"a":"#.repeat(MANY_LEVELS).as_bytes()),
+        // Heads: one long header, many headers, a long target.
+        format!("GET /healthz HTTP/1.1\r\nhost: x\r\nx-long: {}\r\n\r\n", "a".repeat(MIB)).into_bytes(),
+        format!("GET /healthz HTTP/1.1\r\nhost: x\r\n{}\r\n", "x-many: a\r\n".repeat(10_000)).into_bytes(),
+        format!("GET /v1/agents?tags={} HTTP/1.1\r\nhost: x\r\n\r\n", "a".repeat(MIB)).into_bytes(),
+    ];
+    let (address, requests): (String, std::sync::Arc<[_]>) = (address.to_owned(), requests.into());
+    Attack::of(clients, move |client| {
+        let (address, requests) = (address.clone(), std::sync::Arc::clone(&requests));
+        async move {
+            let Ok(mut socket) = TcpStream::connect(&address).await else {
+                return tokio::time::sleep(AGAIN).await;
+            };
+            let exchange = async {
+                socket.write_all(&requests[client % requests.len()]).await?;
+                socket.read(&mut [0; 4096]).await
+            };
+            let _ = tokio::time::timeout(Duration::from_secs(5), exchange).await;
+        }
+    })
+}
+
+fn head(agent: &str, api_key: &str, more: &str) -> String {
+    format!(
+        "POST /v1/agents/{agent}/execute HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {api_key}\r\n\
+         content-type: application/json\r\n{more}\r\n\r\n"
+    )
+}
