@@ -32,6 +32,7 @@ use super::{
     disk::{Disk, sync_dir},
     history::History,
     journal::Journal,
+    owner_index::OwnerIndex,
 };
 
 /// Time between blocks without transactions, and the slot time that RPC methods calculate with.
@@ -62,6 +63,7 @@ pub fn now_unix_ms() -> u64 {
 pub struct Blocks {
     locker: SurfnetSvmLocker,
     files: Files,
+    owners: OwnerIndex,
     clock: ChainClock,
     events: Option<Receiver<SimnetEvent>>,
 }
@@ -105,9 +107,9 @@ impl ChainClock {
 }
 
 impl Blocks {
-    pub const fn new(locker: SurfnetSvmLocker, files: Files, clock_offset_ms: i64) -> Self {
+    pub const fn new(locker: SurfnetSvmLocker, files: Files, owners: OwnerIndex, clock_offset_ms: i64) -> Self {
         let clock = ChainClock { offset_ms: clock_offset_ms, last_ms: None };
-        Self { locker, files, clock, events: None }
+        Self { locker, files, owners, clock, events: None }
     }
 
     /// Makes blocks on a thread of its own until `stopping` is set; then gives itself back.
@@ -149,10 +151,12 @@ impl Blocks {
     fn make_block(&mut self) -> anyhow::Result<()> {
         let slot = self.locker.with_svm_reader(|svm| svm.latest_epoch_info.absolute_slot);
         self.files.keep_ahead_of_finality(slot)?;
-        let (clock, files) = (&mut self.clock, &mut self.files);
+        let (clock, files, owners) = (&mut self.clock, &mut self.files, &self.owners);
         let written = self.locker.with_svm_writer(move |svm| {
             let time_ms = clock.next(svm.updated_at, now_unix_ms());
             if let Some(block) = pending_block(svm, time_ms, files)? {
+                let closed = block.accounts.iter().filter(|(_, account)| account.is_none());
+                closed.for_each(|(address, _)| owners.forget(address));
                 files.write(block).map_err(|error| format!("the chain cannot be saved: {error:#}"))?;
             }
             // Surfpool adds one slot time when it closes the block.
