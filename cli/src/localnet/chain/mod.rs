@@ -142,7 +142,7 @@ impl Chain {
 
         let blocks = Blocks::new(locker.clone(), files, owners, clock_offset_ms);
         let stopping = Arc::new(AtomicBool::new(false));
-        let driver = Some(blocks.spawn(events, Arc::clone(&stopping), failures)?);
+        let driver = Some(blocks.spawn(events, commands.clone(), Arc::clone(&stopping), failures)?);
         Ok(Self { rpc_port, ws_port, started_from, genesis_hash, history, rpc, locker, commands, stopping, driver })
     }
 
