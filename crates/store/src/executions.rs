@@ -208,6 +208,21 @@ pub struct StoredTransaction {
     pub last_valid_block_height: u64,
 }
 
+/// A transaction that the chain has confirmed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Landing {
+    /// Base58.
+    pub signature: String,
+    pub slot: u64,
+}
+
+impl Landing {
+    fn to_db(landing: Option<&Self>) -> Result<(Option<&str>, Option<i64>), StoreError> {
+        let Some(Self { signature, slot }) = landing else { return Ok((None, None)) };
+        Ok((Some(signature), Some(amount_to_db("slot", *slot)?)))
+    }
+}
+
 /// What the chain said about a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolution {
@@ -431,12 +446,23 @@ impl Executions {
 
     /// opening → pending: the escrow is confirmed.
     pub async fn opened(&self, lease: Lease) -> Step {
+        self.opened_by(lease, None).await
+    }
+
+    /// The same, and what the chain said about the transaction that opened it.
+    pub async fn opened_by(&self, lease: Lease, landing: Option<&Landing>) -> Step {
+        let (signature, slot) = Landing::to_db(landing)?;
         let updated = sqlx::query!(
-            "UPDATE executions SET state = 'pending', opened_at = now(), updated_at = now()
+            "WITH noted AS (
+                 UPDATE execution_transactions SET outcome = 'confirmed', slot = $4, resolved_at = now()
+                 WHERE signature = $3 AND outcome = 'unknown')
+             UPDATE executions SET state = 'pending', opened_at = now(), updated_at = now()
              FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
              WHERE record = $1 AND lease_owner = $2 AND state = 'opening'",
             lease.record.to_string(),
             lease.token,
+            signature,
+            slot,
         )
         .execute(&self.pool)
         .await?;
@@ -504,9 +530,24 @@ impl Executions {
     /// result_stored or settling → completed, and counted for the API key. From result_stored or refunding if
     /// somebody else settled the very same result. `reported` is what the settlement says.
     pub async fn completed(&self, lease: Lease, charged: &Charged, reported: &Reported) -> Step {
+        self.completed_by(lease, charged, reported, None).await
+    }
+
+    /// The same, and what the chain said about the transaction that settled it.
+    pub async fn completed_by(
+        &self,
+        lease: Lease,
+        charged: &Charged,
+        reported: &Reported,
+        landing: Option<&Landing>,
+    ) -> Step {
         let tokens_used = reported.tokens_used.map(|tokens| amount_to_db("tokens used", tokens)).transpose()?;
+        let (signature, slot) = Landing::to_db(landing)?;
         let counted = sqlx::query_scalar!(
-            r#"WITH done AS (
+            r#"WITH noted AS (
+                   UPDATE execution_transactions SET outcome = 'confirmed', slot = $9, resolved_at = now()
+                   WHERE signature = $8 AND outcome = 'unknown'),
+               done AS (
                    UPDATE executions
                    SET state = 'completed', finished_at = now(), updated_at = now(), charged_amount = $3,
                        charged_creator_amount = $4, charged_platform_amount = $5,
@@ -529,6 +570,8 @@ impl Executions {
             amount_to_db("platform amount", charged.platform_amount.0)?,
             tokens_used,
             amount_to_db("execution time", reported.execution_time_ms)?,
+            signature,
+            slot,
         )
         .fetch_one(&self.pool)
         .await?;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use sqlx::{
-    PgConnection, PgPool, Postgres,
+    Connection, PgConnection, PgPool, Postgres,
     pool::PoolConnection,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
@@ -132,9 +132,23 @@ pub fn open(database_url: &str, limits: PoolLimits) -> Result<PgPool, StoreError
     Ok(with_limits(limits).connect_lazy_with(configure(options, limits)))
 }
 
-/// What every pool has in common: a connection that comes back inside an open transaction is closed.
+/// A connection that was not used for so long is asked whether it still lives.
+const TRUSTED_WHEN_IDLE_FOR: Duration = Duration::from_secs(1);
+
+/// What every pool has in common: a connection that comes back inside an open transaction is closed, and one that
+/// was used a moment ago is used again at once. sqlx would ask the server before each statement.
 pub(crate) fn options() -> PgPoolOptions {
-    PgPoolOptions::new().after_release(|connection, _| Box::pin(transaction::is_idle(connection)))
+    PgPoolOptions::new()
+        .test_before_acquire(false)
+        .before_acquire(|connection, used| {
+            Box::pin(async move {
+                if used.idle_for >= TRUSTED_WHEN_IDLE_FOR {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
+        .after_release(|connection, _| Box::pin(transaction::is_idle(connection)))
 }
 
 fn with_limits(limits: PoolLimits) -> PgPoolOptions {

@@ -99,8 +99,9 @@ impl Parts {
         Ok(seen)
     }
 
-    /// The row is stored before anything is settled. The content store may be slow or broken: the result is safe in
-    /// its row, is served from there, and is written to the content store as soon as that works.
+    /// The row is stored before anything is settled. The content is written meanwhile, and looked after before the
+    /// execution counts as completed: the store may be slow or broken, but the result is safe in its row, is served
+    /// from there, and is written to the content store as soon as that works.
     async fn keep_result(
         &self,
         work: &mut Work,
@@ -114,14 +115,9 @@ impl Parts {
         // The program refuses times that the execution cannot have taken.
         let longest_ms = work.record()?.longest_execution_time_ms().unwrap_or(0);
         delivered.execution_time_ms = delivered.execution_time_ms.min(longest_ms);
-        let (kept, row) = tokio::join!(
-            self.content.try_put(delivered.result.clone()),
-            self.executions.result_stored(work.lease, &delivered)
-        );
-        row?;
-        if !kept {
-            self.executions.content_missing(&work.lease.record, true).await?;
-        }
+        let (content, result) = (self.content.clone(), delivered.result.clone());
+        work.content = Some(tokio::spawn(async move { content.try_put(result).await }));
+        self.executions.result_stored(work.lease, &delivered).await?;
         work.delivered = Some(delivered);
         work.state = State::ResultStored;
         Ok(())

@@ -2,7 +2,7 @@
 //! and anybody may refund after the deadline. The row follows the record, whatever was under way here.
 
 use agent_marketplace::state::ExecutionStatus;
-use crtx_store::executions::{Reported, State};
+use crtx_store::executions::{Landing, Reported, State};
 
 use super::{EngineError, Work, refunded_elsewhere};
 use crate::{snapshot, state::Parts};
@@ -48,14 +48,29 @@ impl Parts {
 
     /// The settlement is on chain.
     pub(super) async fn completed(&self, work: &mut Work) -> Result<(), EngineError> {
+        self.completed_by(work, None).await
+    }
+
+    /// The settlement is on chain, by a transaction of which nothing has been noted yet.
+    pub(super) async fn completed_by(&self, work: &mut Work, landing: Option<&Landing>) -> Result<(), EngineError> {
         if work.charged.is_none() {
             self.look(work).await?;
         }
+        self.look_after_content(work).await?;
         let delivered = work.delivered()?;
         let reported = Reported { tokens_used: delivered.tokens_used, execution_time_ms: delivered.execution_time_ms };
-        self.executions.completed(work.lease, &work.charged()?, &reported).await?;
+        self.executions.completed_by(work.lease, &work.charged()?, &reported, landing).await?;
         self.mirror.changed(&self.mirrored_accounts(&work.call));
         work.state = State::Completed;
+        Ok(())
+    }
+
+    /// Waits until the result is in the content store, or notes that it has to be written later.
+    async fn look_after_content(&self, work: &mut Work) -> Result<(), EngineError> {
+        let Some(content) = work.content.take() else { return Ok(()) };
+        if !content.await.unwrap_or(false) {
+            self.executions.content_missing(&work.lease.record, true).await?;
+        }
         Ok(())
     }
 

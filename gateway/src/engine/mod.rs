@@ -28,7 +28,7 @@ use crtx_store::{
         Call, Charged, Delivered, Execution, ExecutionsError, Failure, Lease, SettledElsewhere, State, TransactionKind,
     },
 };
-use tokio::sync::watch;
+use tokio::{sync::watch, task::JoinHandle};
 use tracing::Instrument;
 
 pub(crate) use failure::{REFUNDED, refunded_elsewhere};
@@ -153,6 +153,8 @@ struct Work {
     /// Opened by this very worker a moment ago: nobody else can have touched it.
     fresh: bool,
     dispatched_at: Option<DateTime<Utc>>,
+    /// The result is being written to the content store; says whether it was.
+    content: Option<JoinHandle<bool>>,
     clock: Clock,
 }
 
@@ -205,6 +207,7 @@ impl Work {
             seen: None,
             fresh: true,
             dispatched_at: None,
+            content: None,
             clock: Clock::default(),
         }
     }
@@ -222,6 +225,7 @@ impl Work {
             seen: None,
             fresh: false,
             dispatched_at: execution.dispatched_at,
+            content: None,
             clock: Clock::default(),
         }
     }

@@ -34,14 +34,14 @@ impl Parts {
             return Ok(ended);
         }
         self.executions.opening(work.lease, &stored(&transaction)).await?;
-        match self.send(work, &transaction, self.config.limits.open_patience).await? {
-            Landed::Yes => {
-                self.executions.opened(work.lease).await?;
+        match self.send_unnoted(work, &transaction, self.config.limits.open_patience).await? {
+            Ok(landing) => {
+                self.executions.opened_by(work.lease, Some(&landing)).await?;
                 work.state = State::Pending;
                 Ok(None)
             }
-            Landed::Rejected | Landed::Expired => self.opening_refused(work, Some(caller)).await,
-            Landed::Unknown => self.leave(work, RESUME_AFTER, Ended::OpeningUnknown).await,
+            Err(Landed::Unknown) => self.leave(work, RESUME_AFTER, Ended::OpeningUnknown).await,
+            Err(Landed::Yes | Landed::Rejected | Landed::Expired) => self.opening_refused(work, Some(caller)).await,
         }
     }
 

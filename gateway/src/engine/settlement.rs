@@ -48,7 +48,11 @@ impl Parts {
             let transaction = self.sign_settlement(work).await?;
             self.executions.settling(work.lease, &stored(&transaction)).await?;
             work.state = State::Settling;
-            match self.send(work, &transaction, self.config.limits.settle_patience).await? {
+            let landed = match self.send_unnoted(work, &transaction, self.config.limits.settle_patience).await? {
+                Ok(landing) => return self.completed_by(work, Some(&landing)).await.map(|()| None),
+                Err(landed) => landed,
+            };
+            match landed {
                 Landed::Yes => return self.completed(work).await.map(|()| None),
                 Landed::Expired => {}
                 Landed::Unknown => return self.leave(work, RESUME_AFTER, Ended::StillSettling).await,

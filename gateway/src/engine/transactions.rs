@@ -6,7 +6,7 @@ use crtx_chain::{
     Outcome, SignedTransaction,
     instructions::{compute_unit_limit, compute_unit_price},
 };
-use crtx_store::executions::{Resolution, StoredTransaction, TransactionKind};
+use crtx_store::executions::{Landing, Resolution, StoredTransaction, TransactionKind};
 use solana_instruction::Instruction;
 use uuid::Uuid;
 
@@ -41,9 +41,29 @@ impl Parts {
         transaction: &SignedTransaction,
         patience: Duration,
     ) -> Result<Landed, EngineError> {
+        match self.send_unnoted(work, transaction, patience).await? {
+            Ok(landing) => {
+                self.executions.resolve(&landing.signature, &Resolution::Confirmed { slot: landing.slot }).await?;
+                Ok(Landed::Yes)
+            }
+            Err(landed) => Ok(landed),
+        }
+    }
+
+    /// The same, but success is not noted yet: the caller notes it together with what follows from it.
+    pub(super) async fn send_unnoted(
+        &self,
+        work: &mut Work,
+        transaction: &SignedTransaction,
+        patience: Duration,
+    ) -> Result<Result<Landing, Landed>, EngineError> {
         let sent = work.hold.unless_lost(self.chain.send_and_confirm(transaction, patience));
         let outcome = work.clock.chain(sent).await?;
-        self.note(&transaction.signature.to_string(), &outcome).await
+        let signature = transaction.signature.to_string();
+        match outcome {
+            Outcome::Confirmed { slot, error: None } => Ok(Ok(Landing { signature, slot })),
+            outcome => Ok(Err(self.note(&signature, &outcome).await?)),
+        }
     }
 
     /// What became of the transactions of that kind that were sent before. A fresh execution has none.

@@ -1,5 +1,5 @@
-//! Makes the chain's blocks: one as soon as a transaction waits for it, else one per slot time so that
-//! the clock goes on. The chain's clock is the machine's, plus whatever time travel added.
+//! Makes the chain's blocks: one as soon as a transaction waits for it and no other is about to be executed,
+//! else one per slot time so that the clock goes on. The chain's clock is the machine's, plus whatever time travel added.
 //! Each block is written to the journal before it is confirmed, and its journal is synced before any of its
 //! transactions counts as finalized.
 
@@ -15,7 +15,7 @@ use std::{
 };
 
 use anyhow::{Context, anyhow};
-use crossbeam_channel::Receiver;
+use crossbeam_channel::{Receiver, Sender};
 use solana_account::Account;
 use solana_pubkey::Pubkey;
 use solana_sdk_ids::{bpf_loader, bpf_loader_deprecated, bpf_loader_upgradeable, feature, native_loader, sysvar};
@@ -23,7 +23,7 @@ use surfpool_core::{
     surfnet::{BlockHeader, FINALIZATION_SLOT_THRESHOLD, locker::SurfnetSvmLocker, svm::SurfnetSvm},
     types::{SurfnetTransactionStatus, SyntheticBlockhash},
 };
-use surfpool_types::SimnetEvent;
+use surfpool_types::{SimnetCommand, SimnetEvent};
 use tokio::sync::mpsc;
 
 use super::{
@@ -32,10 +32,17 @@ use super::{
     disk::{Disk, sync_dir},
     history::History,
     journal::Journal,
+    owner_index::OwnerIndex,
 };
 
 /// Time between blocks without transactions, and the slot time that RPC methods calculate with.
 pub const SLOT_TIME_MS: u64 = 400;
+const SLOT_TIME: Duration = Duration::from_millis(SLOT_TIME_MS);
+
+/// A block waits this long for further transactions that are about to be executed. A block hash is accepted
+/// for 150 blocks: with a block for each of hundreds of transactions a second it would end within a second,
+/// and transactions that wait their turn with it.
+const LONGEST_GATHERING: Duration = Duration::from_millis(20);
 
 /// The journal's blocks go into the database when there are so many, or when the journal is so long.
 pub const BLOCKS_PER_MOVE: usize = 512;
@@ -62,6 +69,7 @@ pub fn now_unix_ms() -> u64 {
 pub struct Blocks {
     locker: SurfnetSvmLocker,
     files: Files,
+    owners: OwnerIndex,
     clock: ChainClock,
     events: Option<Receiver<SimnetEvent>>,
 }
@@ -105,20 +113,21 @@ impl ChainClock {
 }
 
 impl Blocks {
-    pub const fn new(locker: SurfnetSvmLocker, files: Files, clock_offset_ms: i64) -> Self {
+    pub const fn new(locker: SurfnetSvmLocker, files: Files, owners: OwnerIndex, clock_offset_ms: i64) -> Self {
         let clock = ChainClock { offset_ms: clock_offset_ms, last_ms: None };
-        Self { locker, files, clock, events: None }
+        Self { locker, files, owners, clock, events: None }
     }
 
     /// Makes blocks on a thread of its own until `stopping` is set; then gives itself back.
     pub fn spawn(
         mut self,
         events: Receiver<SimnetEvent>,
+        commands: Sender<SimnetCommand>,
         stopping: Arc<AtomicBool>,
         failures: mpsc::UnboundedSender<anyhow::Error>,
     ) -> anyhow::Result<JoinHandle<Self>> {
         let run = move || {
-            if let Err(error) = self.run(&events, &stopping) {
+            if let Err(error) = self.run(&events, &commands, &stopping) {
                 let _ = failures.send(error.context("the embedded network stopped"));
             }
             self.events = Some(events);
@@ -127,20 +136,32 @@ impl Blocks {
         std::thread::Builder::new().name("blocks".to_owned()).spawn(run).context("no thread for the block maker")
     }
 
-    fn run(&mut self, events: &Receiver<SimnetEvent>, stopping: &AtomicBool) -> anyhow::Result<()> {
-        let slot_time = Duration::from_millis(SLOT_TIME_MS);
+    fn run(
+        &mut self,
+        events: &Receiver<SimnetEvent>,
+        commands: &Sender<SimnetCommand>,
+        stopping: &AtomicBool,
+    ) -> anyhow::Result<()> {
         let mut last_block = Instant::now();
+        let mut first_waits_since: Option<Instant> = None;
         while !stopping.load(Ordering::SeqCst) {
-            let rest = slot_time.saturating_sub(last_block.elapsed()).min(Duration::from_millis(50));
-            match events.recv_timeout(rest) {
+            let rest = match first_waits_since {
+                Some(since) => LONGEST_GATHERING.saturating_sub(since.elapsed()),
+                None => SLOT_TIME.saturating_sub(last_block.elapsed()),
+            };
+            match events.recv_timeout(rest.min(Duration::from_millis(50))) {
                 Ok(SimnetEvent::ErrorLog(_, error)) => tracing::warn!(%error, "embedded network"),
                 Ok(_) | Err(crossbeam_channel::RecvTimeoutError::Timeout) => {}
                 Err(error) => return Err(anyhow!(error)),
             }
-            let waiting = self.locker.with_svm_reader(|svm| !svm.transactions_queued_for_confirmation.is_empty());
-            if waiting || last_block.elapsed() >= slot_time {
+            if self.locker.with_svm_reader(|svm| !svm.transactions_queued_for_confirmation.is_empty()) {
+                first_waits_since.get_or_insert_with(Instant::now);
+            }
+            let waits = first_waits_since.map(|since| since.elapsed());
+            if is_due(waits, !commands.is_empty(), last_block.elapsed()) {
                 self.make_block()?;
                 last_block = Instant::now();
+                first_waits_since = None;
             }
         }
         Ok(())
@@ -149,10 +170,12 @@ impl Blocks {
     fn make_block(&mut self) -> anyhow::Result<()> {
         let slot = self.locker.with_svm_reader(|svm| svm.latest_epoch_info.absolute_slot);
         self.files.keep_ahead_of_finality(slot)?;
-        let (clock, files) = (&mut self.clock, &mut self.files);
+        let (clock, files, owners) = (&mut self.clock, &mut self.files, &self.owners);
         let written = self.locker.with_svm_writer(move |svm| {
             let time_ms = clock.next(svm.updated_at, now_unix_ms());
             if let Some(block) = pending_block(svm, time_ms, files)? {
+                let closed = block.accounts.iter().filter(|(_, account)| account.is_none());
+                closed.for_each(|(address, _)| owners.forget(address));
                 files.write(block).map_err(|error| format!("the chain cannot be saved: {error:#}"))?;
             }
             // Surfpool adds one slot time when it closes the block.
@@ -286,6 +309,11 @@ impl Files {
     }
 }
 
+/// Whether a block is made now. `waits`: for how long a transaction has waited for it.
+fn is_due(waits: Option<Duration>, more_to_come: bool, since_last_block: Duration) -> bool {
+    waits.is_some_and(|waits| !more_to_come || waits >= LONGEST_GATHERING) || since_last_block >= SLOT_TIME
+}
+
 /// Accounts that a fresh network does not have by itself, and that exist.
 fn is_saved(account: &Account) -> bool {
     account.lamports > 0 && !account.executable && !NOT_SAVED.contains(&account.owner)
@@ -354,6 +382,16 @@ fn change_of(svm: &SurfnetSvm, address: &Pubkey) -> Option<(String, Option<Saved
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lone_transaction_gets_its_block_at_once_and_those_that_queue_share_one() {
+        let (now, soon) = (Duration::ZERO, Duration::from_millis(5));
+        assert!(is_due(Some(now), false, soon), "nothing else is about to be executed");
+        assert!(!is_due(Some(now), true, soon), "others join it");
+        assert!(is_due(Some(LONGEST_GATHERING), true, soon), "but not for ever");
+        assert!(!is_due(None, true, soon), "an empty block waits for its slot");
+        assert!(is_due(None, false, SLOT_TIME));
+    }
 
     #[test]
     fn the_chains_clock_is_the_machines() {

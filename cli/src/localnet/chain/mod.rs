@@ -8,6 +8,7 @@ mod disk;
 mod error;
 mod history;
 mod journal;
+mod owner_index;
 mod program;
 mod rpc;
 
@@ -42,6 +43,7 @@ use self::{
     blocks::{Blocks, Files},
     database::{ChainDatabase, State},
     history::History,
+    owner_index::{OwnerIndex, this_thread_executes_transactions},
 };
 
 pub use self::blocks::now_unix_ms;
@@ -111,6 +113,8 @@ impl Chain {
         let saved = recover(&options.dir, &database)?;
         let history = History::new(Arc::clone(&database));
         let (mut svm, events, geyser_events) = new_network(options, &history)?;
+        let owners = OwnerIndex::from(&*svm.accounts_by_owner)?;
+        svm.accounts_by_owner = Box::new(owners.clone());
         let (state, started_from) = match saved {
             None => (new_state(&svm), StartedFrom::Nothing),
             Some(saved) => restore(&mut svm, saved, &database)?,
@@ -136,9 +140,9 @@ impl Chain {
         wait_until_started(&events)?;
         let rpc = rpc::serve(rpc_port, ws_port, &locker, &commands, &history)?;
 
-        let blocks = Blocks::new(locker.clone(), files, clock_offset_ms);
+        let blocks = Blocks::new(locker.clone(), files, owners, clock_offset_ms);
         let stopping = Arc::new(AtomicBool::new(false));
-        let driver = Some(blocks.spawn(events, Arc::clone(&stopping), failures)?);
+        let driver = Some(blocks.spawn(events, commands.clone(), Arc::clone(&stopping), failures)?);
         Ok(Self { rpc_port, ws_port, started_from, genesis_hash, history, rpc, locker, commands, stopping, driver })
     }
 
@@ -225,6 +229,7 @@ fn spawn_surfpool(
         .build()
         .context("no runtime for the embedded network")?;
     let run = move || {
+        this_thread_executes_transactions();
         let ended = runtime.block_on(surfpool_core::runloops::start_local_surfnet_runloop(
             locker,
             config,

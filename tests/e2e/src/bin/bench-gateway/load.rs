@@ -54,36 +54,37 @@ pub struct Run {
 }
 
 impl Run {
-    pub fn measured(&self) -> impl Iterator<Item = &Shot> {
-        self.shots.iter().filter(|shot| (self.from..=self.until).contains(&shot.ended))
+    /// The calls that began after the warm-up, also those that ended after the last second: leaving them out
+    /// would leave out the slowest.
+    fn measured(&self) -> impl Iterator<Item = (&Shot, Timing)> {
+        let timed = |shot| match shot {
+            &Shot { reply: Reply::Completed { timing, .. }, .. } => Some((shot, timing)),
+            _ => None,
+        };
+        self.shots.iter().filter(|shot| shot.ended - shot.latency >= self.from).filter_map(timed)
     }
 
     /// Milliseconds of each measured call that completed.
     pub fn latencies(&self) -> Vec<f64> {
-        let completed = self.measured().filter(|shot| matches!(shot.reply, Reply::Completed { .. }));
-        completed.map(|shot| milliseconds(shot.latency)).collect()
+        self.measured().map(|(shot, _)| milliseconds(shot.latency)).collect()
     }
 
+    /// Calls that completed in each second between the warm-up and the end.
     pub fn completed_per_s(&self) -> f64 {
-        self.latencies().len() as f64 / (self.until - self.from).as_secs_f64()
+        let counts = |shot: &&Shot| {
+            matches!(shot.reply, Reply::Completed { .. }) && (self.from..=self.until).contains(&shot.ended)
+        };
+        self.shots.iter().filter(counts).count() as f64 / (self.until - self.from).as_secs_f64()
     }
 
     /// Milliseconds of each measured call that completed, without what was spent waiting for chain and creator.
     pub fn added(&self) -> Vec<f64> {
-        let added = |shot: &Shot| match shot.reply {
-            Reply::Completed { timing, .. } => Some(milliseconds(shot.latency) - timing.creator - timing.chain),
-            _ => None,
-        };
-        self.measured().filter_map(added).collect()
+        self.measured().map(|(shot, timing)| milliseconds(shot.latency) - timing.creator - timing.chain).collect()
     }
 
     /// The service's own figure of the same, from its `server-timing` header.
     pub fn gateway(&self) -> Vec<f64> {
-        let gateway = |shot: &Shot| match shot.reply {
-            Reply::Completed { timing, .. } => Some(timing.gateway),
-            _ => None,
-        };
-        self.measured().filter_map(gateway).collect()
+        self.measured().map(|(_, timing)| timing.gateway).collect()
     }
 
     pub fn refusals(&self) -> Vec<&Shot> {

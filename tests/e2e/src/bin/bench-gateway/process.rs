@@ -72,6 +72,15 @@ pub fn cpu_of_postgres_below(pid: u32) -> Duration {
     }
 }
 
+/// Processor time that the machine has spent on anything, on all processors together.
+pub fn cpu_of_the_machine() -> Duration {
+    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let fields = text.lines().next().unwrap_or_default().split_whitespace().skip(1);
+    let ticks: Vec<u32> = fields.map_while(|field| field.parse().ok()).collect();
+    // user, nice, system, idle, waiting for the disk, interrupts, soft interrupts; then time that guests got.
+    [0, 1, 2, 5, 6].into_iter().filter_map(|index| ticks.get(index)).map(|&ticks| TICK * ticks).sum()
+}
+
 /// Peak of the memory that a process has held, in MiB.
 pub fn peak_memory_mib(pid: u32) -> Result<f64> {
     let status = fs::read_to_string(folder(pid).join("status")).context("this benchmark needs Linux's /proc")?;

@@ -1,6 +1,9 @@
 //! The whole system: `crtx up` as users start it, one wallet, and callers that wait for their answers.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use anyhow::Result;
 use crtx_e2e::{
@@ -44,7 +47,7 @@ struct Step {
     run: Run,
     moved: Moved,
     peak_memory_mib: f64,
-    cpu: Cpu,
+    cpu: Spent,
 }
 
 impl Step {
@@ -53,7 +56,7 @@ impl Step {
         process::forget_peak(up.pid())?;
         let cpu_before = Cpu::now(up.pid());
         let run = load.closed_loop(callers, WARM_UP, length).await;
-        let cpu = Cpu::now(up.pid()).since(cpu_before);
+        let cpu = cpu_before.until(Cpu::now(up.pid()));
         let peak_memory_mib = process::peak_memory_mib(up.pid())?;
         let moved = Ledger::settled(market).await?.since(&before, &run, market.price("text-stats"))?;
         let step = Self { callers, run, moved, peak_memory_mib, cpu };
@@ -69,7 +72,8 @@ impl Step {
         }
         let (completed, refused) = (self.run.completed_per_s(), self.run.refusals().len());
         eprintln!("{} callers: {completed:.1} calls/s, {:?}, {refused} refused, {kinds:?}", self.callers, self.moved);
-        eprintln!("  processor time per call, ms: {}", self.cpu.per_call(self.moved.completed));
+        let (cpu, others) = (self.cpu.per_call(self.moved.completed), self.cpu.others_percent());
+        eprintln!("  processor time per call, ms: {cpu}; others took {others:.0} % of the machine");
     }
 
     fn rows(&self) -> Vec<Row> {
@@ -111,6 +115,8 @@ struct Cpu {
     services: Duration,
     postgres: Duration,
     load: Duration,
+    machine: Duration,
+    at: Instant,
 }
 
 impl Cpu {
@@ -121,18 +127,35 @@ impl Cpu {
             services: process::cpu(up).saturating_sub(network),
             postgres: process::cpu_of_postgres_below(up),
             load: process::cpu(std::process::id()),
+            machine: process::cpu_of_the_machine(),
+            at: Instant::now(),
         }
     }
 
-    fn since(self, before: Self) -> Self {
-        Self {
-            network: self.network.saturating_sub(before.network),
-            services: self.services.saturating_sub(before.services),
-            postgres: self.postgres.saturating_sub(before.postgres),
-            load: self.load.saturating_sub(before.load),
+    fn until(self, after: Self) -> Spent {
+        Spent {
+            network: after.network.saturating_sub(self.network),
+            services: after.services.saturating_sub(self.services),
+            postgres: after.postgres.saturating_sub(self.postgres),
+            load: after.load.saturating_sub(self.load),
+            machine: after.machine.saturating_sub(self.machine),
+            elapsed: after.at.saturating_duration_since(self.at),
         }
     }
+}
 
+/// Processor time spent between two moments.
+#[derive(Clone, Copy, Debug)]
+struct Spent {
+    network: Duration,
+    services: Duration,
+    postgres: Duration,
+    load: Duration,
+    machine: Duration,
+    elapsed: Duration,
+}
+
+impl Spent {
     fn parts(self) -> [(&'static str, Duration); 4] {
         [("network", self.network), ("services", self.services), ("postgres", self.postgres), ("load", self.load)]
     }
@@ -145,7 +168,17 @@ impl Cpu {
         let row = |(name, time): (&str, Duration)| {
             Row::new(format!("cpu_{name}_ms_per_call_c{callers}"), milliseconds(time) / calls.max(1) as f64, "ms")
         };
-        self.parts().map(row).into()
+        let mut rows: Vec<Row> = self.parts().map(row).into();
+        rows.push(Row::new("other_cpu_percent", self.others_percent(), "%"));
+        rows
+    }
+
+    /// Share of the machine that went to what is not measured here.
+    fn others_percent(self) -> f64 {
+        let ours: Duration = self.parts().map(|(_, time)| time).into_iter().sum();
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let machine = self.elapsed.as_secs_f64() * cores as f64;
+        self.machine.saturating_sub(ours).as_secs_f64() / machine * 100.0
     }
 }
 
