@@ -8,7 +8,7 @@ use std::{
 
 use agent_marketplace::state::{ExecutionRecord, ExecutionStatus};
 use anchor_lang::Discriminator;
-use crtx_chain::{CommitmentConfig, Layout, Outcome, SignedTransaction, filter::AccountFilter};
+use crtx_chain::{CommitmentConfig, Layout, Outcome, SignedTransaction, Simulation, filter::AccountFilter};
 use futures::StreamExt;
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
@@ -140,6 +140,12 @@ async fn refund(
     let mut instructions = parts.refund_preparation(&record.refund_owner, account);
     instructions.push(parts.instructions.refund_expired_execution(&record.agent, address, &account.address()));
     let transaction = SignedTransaction::sign(&instructions, &[gateway], blockhash)?;
+    // After a refusal the next one is found out before it costs a fee.
+    if refusals > 0
+        && let Simulation::Refused(refused) = parts.chain.simulate(&transaction).await
+    {
+        return Ok(Outcome::Confirmed { slot: 0, error: Some(refused.error().clone()) });
+    }
     let outcome = parts.chain.send_and_confirm(&transaction, PATIENCE).await;
     if matches!(outcome, Outcome::Confirmed { error: None, .. }) {
         parts.executions.follow_refund(address, &refunded_elsewhere()).await?;

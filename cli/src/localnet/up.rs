@@ -52,6 +52,8 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(7);
 /// How long a stop waits for the services, which finish the calls they are in.
 const SERVICES_LIMIT: Duration = Duration::from_secs(20);
 const DATABASE_CONNECTIONS: u32 = 32;
+/// How long a stop waits for anything that needs a database which has ended.
+const WITHOUT_DATABASE_LIMIT: Duration = Duration::from_millis(500);
 /// How long a stop waits for connections that are in use.
 const POOL_LIMIT: Duration = Duration::from_secs(2);
 /// From the first signal to the end of the process, whatever is still going on then.
@@ -213,6 +215,8 @@ struct Parts {
     api_task: JoinSet<()>,
     service_tasks: JoinSet<()>,
     creator_task: JoinSet<()>,
+    /// PostgreSQL ended although nobody stopped it.
+    database_ended: bool,
     failure_sender: mpsc::UnboundedSender<anyhow::Error>,
     failures: mpsc::UnboundedReceiver<anyhow::Error>,
 }
@@ -231,6 +235,7 @@ impl Parts {
             api_task: JoinSet::new(),
             service_tasks: JoinSet::new(),
             creator_task: JoinSet::new(),
+            database_ended: false,
             failure_sender,
             failures,
         }
@@ -308,7 +313,10 @@ impl Parts {
             }
         };
         tokio::select! {
-            error = database => error,
+            error = database => {
+                self.database_ended = true;
+                error
+            }
             error = self.failures.recv() => error.unwrap_or_else(|| anyhow!("everything has ended")),
         }
     }
@@ -322,10 +330,13 @@ impl Parts {
 
     /// Requests first, then the services behind them, then what those stand on.
     async fn stop(mut self) -> anyhow::Result<()> {
+        // Without the database no call can end: what is under way goes on after the next start.
+        let limit = |usual: Duration| if self.database_ended { WITHOUT_DATABASE_LIMIT } else { usual };
+        let (api_limit, services_limit) = (limit(DRAIN_LIMIT), limit(SERVICES_LIMIT));
         self.api.cancel();
-        drain(&mut self.api_task, DRAIN_LIMIT).await;
+        drain(&mut self.api_task, api_limit).await;
         self.services.cancel();
-        drain(&mut self.service_tasks, SERVICES_LIMIT).await;
+        drain(&mut self.service_tasks, services_limit).await;
         self.creator.cancel();
         drain(&mut self.creator_task, Duration::from_secs(1)).await;
         let chain = match self.chain.take() {

@@ -7,8 +7,8 @@
 use std::time::Duration;
 
 use agent_marketplace::state::FailureReason;
-use crtx_chain::{SignedTransaction, token};
-use crtx_store::executions::TransactionKind;
+use crtx_chain::{SignedTransaction, Simulation, token};
+use crtx_store::executions::{Resolution, TransactionKind};
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 
@@ -49,6 +49,9 @@ impl Parts {
             }
             let transaction = self.sign_refund(work, rejections).await?;
             self.executions.refund_signed(work.lease, &stored(&transaction)).await?;
+            if rejections > 0 && self.refused_again(work, &transaction).await? {
+                return self.leave_refund(work, backoff(rejections, FIRST_PAUSE, LONGEST_PAUSE)).await;
+            }
             match self.send(work, &transaction, self.config.limits.refund_patience).await? {
                 Landed::Yes => return self.refunded(work).await.map(|()| None),
                 Landed::Expired => work.fresh = false,
@@ -58,6 +61,16 @@ impl Parts {
                 Landed::Unknown => return self.leave_refund(work, RESUME_AFTER).await,
             }
         }
+    }
+
+    /// After a refusal a refund is simulated before it is sent, so that the next refusal costs no fee. It counts as one
+    /// all the same: the pauses grow.
+    async fn refused_again(&self, work: &mut Work, transaction: &SignedTransaction) -> Result<bool, EngineError> {
+        let simulated = work.hold.unless_lost(self.chain.simulate(transaction)).await?;
+        let Simulation::Refused(refused) = simulated else { return Ok(false) };
+        let resolution = Resolution::Rejected { slot: 0, error: format!("simulated: {}", refused.error()) };
+        self.executions.resolve(&transaction.signature.to_string(), &resolution).await?;
+        Ok(true)
     }
 
     async fn sign_refund(&self, work: &mut Work, rejections: u32) -> Result<SignedTransaction, EngineError> {
