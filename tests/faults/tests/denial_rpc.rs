@@ -21,7 +21,7 @@ const LIMITED_ANSWER: Duration = Duration::from_secs(8);
 const STOP_LIMIT: Duration = Duration::from_secs(45);
 
 /// One call at the gateway whose node is broken; how long it took to be answered.
-async fn call(base_url: String, key: String, agent: String) -> (Duration, Reply) {
+async fn call(client: Client, base_url: String, key: String, agent: String) -> (Duration, Reply) {
     let body = json!({"task": "One. Two."});
     let call = Execute {
         base_url: &base_url,
@@ -32,7 +32,7 @@ async fn call(base_url: String, key: String, agent: String) -> (Duration, Reply)
         patience: Duration::from_secs(90),
     };
     let started = Instant::now();
-    let reply = Client::new().unwrap().execute(&call).await;
+    let reply = client.execute(&call).await;
     (started.elapsed(), reply)
 }
 
@@ -44,19 +44,28 @@ async fn a_hung_or_limiting_node_stops_only_the_calls_that_need_it() {
     // The bystander's gateway has a node that works; the same database lies under both.
     let bystander = site.bystander().unwrap();
     let pid = gateway.process.pid().unwrap();
-    let neighbour = Bystander::new(&gateway.base_url, &site.attacker_key, &agent, pid);
+    let neighbour = Bystander::new(&gateway.base_url, &site.attacker_key, &agent, pid).looking_at("/openapi.json");
     bystander.watch(Duration::from_secs(1)).await;
     neighbour.watch(Duration::from_secs(1)).await;
     let (idle, neighbour_idle) = tokio::join!(bystander.watch(IDLE), neighbour.watch(IDLE));
-    assert!(idle.refused.is_empty() && neighbour_idle.refused.is_empty(), "{idle:?} {neighbour_idle:?}");
+    assert!(
+        idle.refused.is_empty() && neighbour_idle.refused.is_empty(),
+        "{:?} {:?}",
+        idle.refused,
+        neighbour_idle.refused
+    );
     let neighbour = neighbour.without_calls();
 
     let mut wrong = Vec::new();
+    // Making a client takes longer than many a call.
+    let client = Client::new().unwrap();
     for (mood, limit) in [(Mood::TooManyRequests, LIMITED_ANSWER), (Mood::Hangs, ANSWER_LIMIT)] {
         let name = format!("a node that {mood:?}");
         gateway.rpc.set(mood);
         let calls: Vec<_> = (0..CALLERS)
-            .map(|_| tokio::spawn(call(gateway.base_url.clone(), site.attacker_key.clone(), agent.clone())))
+            .map(|_| {
+                tokio::spawn(call(client.clone(), gateway.base_url.clone(), site.attacker_key.clone(), agent.clone()))
+            })
             .collect();
         let (measured, beside) = tokio::join!(bystander.watch(ATTACK), neighbour.watch(ATTACK));
         wrong.extend(bystander.compare(&format!("{name}, at a gateway of its own"), &idle, &measured));
@@ -80,7 +89,8 @@ async fn a_hung_or_limiting_node_stops_only_the_calls_that_need_it() {
     gateway.rpc.set(Mood::Healthy);
     let recovered = async {
         loop {
-            let (_, reply) = call(gateway.base_url.clone(), site.attacker_key.clone(), agent.clone()).await;
+            let (_, reply) =
+                call(client.clone(), gateway.base_url.clone(), site.attacker_key.clone(), agent.clone()).await;
             if reply.status() == Some(200) {
                 return;
             }
@@ -94,7 +104,7 @@ async fn a_hung_or_limiting_node_stops_only_the_calls_that_need_it() {
 
     gateway.rpc.set(Mood::Hangs);
     let calls: Vec<_> = (0..8)
-        .map(|_| tokio::spawn(call(gateway.base_url.clone(), site.attacker_key.clone(), agent.clone())))
+        .map(|_| tokio::spawn(call(client.clone(), gateway.base_url.clone(), site.attacker_key.clone(), agent.clone())))
         .collect();
     tokio::time::sleep(Duration::from_secs(1)).await;
     match gateway.process.stop(STOP_LIMIT).await {
