@@ -79,7 +79,7 @@ async fn start(limits: ServeLimits) -> Service {
     let router = Router::new()
         .route("/healthz", get(|| async { "{}" }))
         .route("/echo", get(|| async { "echo" }))
-        .route("/long", get(wait_long))
+        .route("/long", get(wait_long).post(wait_long))
         .route("/short", get(wait_short))
         .route("/length", post(length))
         .route("/big", get(|| async { Body::from(vec![b'x'; BIG]) }))
@@ -403,4 +403,15 @@ async fn a_stop_ends_in_time_whatever_clients_do() {
     assert_error(&read_one(&mut waiting).await, 503, "unavailable");
     assert!(read_all(short).await.ends_with("patience"), "a request that ends within the patience is answered");
     assert!(TcpStream::connect(service.address).await.is_err(), "nobody listens any more");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_may_have_changed_something_is_not_asked_to_try_again_by_a_stop() {
+    let service = start(limits()).await;
+    let paying = service.send("POST /long HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n").await;
+    sleep(Duration::from_millis(200)).await;
+    service.shutdown.cancel();
+    let stopped = timeout(Duration::from_secs(4), service.task).await.expect("the stop has its patience");
+    stopped.expect("no panic").expect("an orderly end");
+    assert_eq!(read_all(paying).await, "", "no answer is better than one that may be wrong");
 }

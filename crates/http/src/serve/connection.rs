@@ -126,10 +126,13 @@ fn answer<'a>(
         let request = Request::from_parts(parts, Body::new(body));
         let mut response = if allowed {
             let mut router = server.router.clone();
+            // "Try again" would be wrong of a request that may have been carried out in part, such as a call that is
+            // paid by now. It gets its own answer or none.
+            let changes_nothing = request.method().is_safe();
             tokio::select! {
                 biased;
                 response = router.call(request) => response?,
-                () = server.cut.cancelled() => unserved(id, "the service is stopping; try again"),
+                () = server.cut.cancelled(), if changes_nothing => unserved(id, "the service is stopping; try again"),
             }
         } else {
             drop(request);
