@@ -37,6 +37,7 @@ pub async fn align(pool: &PgPool, chain: &Chain, client: &ChainClient, progress:
     if same_chain && matches!(chain.started_from, StartedFrom::Saved { .. }) {
         return Ok(());
     }
+    let read_after = local_network::database_time(pool).await?;
     let accounts = read(client).await?;
     if !same_chain {
         // The lists of the other chain go with its rows.
@@ -48,7 +49,7 @@ pub async fn align(pool: &PgPool, chain: &Chain, client: &ChainClient, progress:
     for address in missing {
         if chain.knows(&address)? { &mut closed } else { &mut lost }.push(address);
     }
-    let now = local_network::ChainNow { snapshot: &accounts.batch, open: &accounts.open, lost: &lost };
+    let now = local_network::ChainNow { snapshot: &accounts.batch, open: &accounts.open, lost: &lost, read_after };
     let changed = local_network::realign(pool, &now).await?;
     mirror::mark_closed(pool, &closed, accounts.slot).await?;
     if changed != local_network::Realigned::default() {

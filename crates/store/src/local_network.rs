@@ -1,6 +1,7 @@
 //! For networks whose chain can be set back: a local one that lost its last moments, or its whole data.
 //! Everywhere else the chain only grows, and nothing here is needed.
 
+use chrono::{DateTime, Utc};
 use solana_pubkey::Pubkey;
 
 use crate::{
@@ -28,6 +29,14 @@ pub struct ChainNow<'a> {
     pub open: &'a [Pubkey],
     /// Accounts that the database knows and no transaction of this chain names.
     pub lost: &'a [Pubkey],
+    /// The database's time before the chain was read ([`database_time`]). What was finished later is not judged by
+    /// this read: another gateway may have finished it meanwhile.
+    pub read_after: DateTime<Utc>,
+}
+
+/// The time by which rows are dated.
+pub async fn database_time(pool: &PgPool) -> Result<DateTime<Utc>, StoreError> {
+    Ok(sqlx::query_scalar!(r#"SELECT now() AS "now!""#).fetch_one(pool).await?)
 }
 
 /// Accounts that the database knows, closed ones among them, and that are not `present` on the chain: each was
@@ -63,34 +72,62 @@ pub async fn realign(pool: &PgPool, chain: &ChainNow<'_>) -> Result<Realigned, S
     let (lost, open) = (text(chain.lost), text(chain.open));
     let mut transaction = transaction::begin(pool).await?;
     mirror::set_back(&mut transaction, chain.snapshot, chain.lost).await?;
-    let lost = sqlx::query!(
-        "UPDATE executions
-         SET state = 'failed', error_status = 503, error_code = 'unavailable',
-             error_message = 'the local network lost this execution; nothing was charged',
-             finished_at = COALESCE(finished_at, now()), updated_at = now(), lease_owner = NULL, lease_until = NULL
-         WHERE opened_at IS NOT NULL AND record = ANY ($1)
-           AND (state <> 'failed' OR error_code IS DISTINCT FROM 'unavailable')",
+    let lost = sqlx::query_scalar!(
+        r#"WITH gone AS (
+               SELECT record, session_key, CASE WHEN state = 'completed' THEN COALESCE(charged_amount, 0) ELSE 0 END AS paid
+               FROM executions
+               WHERE opened_at IS NOT NULL AND record = ANY ($1)
+                 AND (state <> 'failed' OR error_code IS DISTINCT FROM 'unavailable')
+               FOR UPDATE),
+           failed AS (
+               UPDATE executions
+               SET state = 'failed', error_status = 503, error_code = 'unavailable',
+                   error_message = 'the local network lost this execution; nothing was charged',
+                   finished_at = COALESCE(finished_at, now()), updated_at = now(), settled_elsewhere = false,
+                   lease_owner = NULL, lease_until = NULL, lease_process = NULL
+               WHERE record IN (SELECT record FROM gone)),
+           unspent AS (
+               UPDATE api_keys k SET spent = GREATEST(0, k.spent - of_key.paid)
+               FROM (SELECT session_key, sum(paid)::bigint AS paid FROM gone GROUP BY session_key) of_key
+               WHERE k.session_public_key = of_key.session_key)
+           SELECT count(*) AS "rows!" FROM gone"#,
         &lost,
     )
-    .execute(&mut *transaction)
+    .fetch_one(&mut *transaction)
     .await?;
-    let settle = sqlx::query!(
-        "UPDATE executions
-         SET state = 'result_stored', finished_at = NULL, updated_at = now(), lease_owner = NULL, lease_until = NULL
-         WHERE record = ANY ($1) AND state IN ('settling', 'completed')",
+    // Open again: what was counted for the key when they finished is counted again when they finish again.
+    let reopened = sqlx::query_scalar!(
+        r#"WITH open AS (
+               SELECT record, session_key, result IS NOT NULL AND state <> 'failed' AS settles,
+                      state = 'completed' OR state = 'failed' AND opened_at IS NOT NULL AS counted,
+                      CASE WHEN state = 'completed' THEN COALESCE(charged_amount, 0) ELSE 0 END AS paid
+               FROM executions
+               WHERE record = ANY ($1)
+                 AND (state = 'settling' OR state IN ('completed', 'failed') AND finished_at < $2)
+               FOR UPDATE),
+           changed AS (
+               UPDATE executions e
+               SET state = CASE WHEN open.settles THEN 'result_stored' ELSE 'refunding' END,
+                   error_status = CASE WHEN open.settles THEN NULL ELSE COALESCE(e.error_status, 500) END,
+                   error_code = CASE WHEN open.settles THEN NULL ELSE COALESCE(e.error_code, 'execution_failed') END,
+                   error_message = CASE WHEN open.settles THEN NULL ELSE COALESCE(e.error_message,
+                       'the local network lost the settlement of this execution; the escrow was refunded') END,
+                   opened_at = COALESCE(e.opened_at, now()), finished_at = NULL, updated_at = now(),
+                   settled_elsewhere = false, lease_owner = NULL, lease_until = NULL, lease_process = NULL
+               FROM open WHERE e.record = open.record),
+           uncounted AS (
+               UPDATE api_keys k
+               SET execution_count = GREATEST(0, k.execution_count - of_key.counted),
+                   spent = GREATEST(0, k.spent - of_key.paid)
+               FROM (SELECT session_key, count(*) FILTER (WHERE counted) AS counted, sum(paid)::bigint AS paid
+                     FROM open GROUP BY session_key) of_key
+               WHERE k.session_public_key = of_key.session_key)
+           SELECT count(*) AS "rows!" FROM open"#,
         &open,
+        chain.read_after,
     )
-    .execute(&mut *transaction)
-    .await?;
-    let refund = sqlx::query!(
-        "UPDATE executions
-         SET state = 'refunding', finished_at = NULL, updated_at = now(), lease_owner = NULL, lease_until = NULL
-         WHERE record = ANY ($1) AND state = 'failed'",
-        &open,
-    )
-    .execute(&mut *transaction)
+    .fetch_one(&mut *transaction)
     .await?;
     transaction.commit().await?;
-    let reopened = settle.rows_affected().saturating_add(refund.rows_affected());
-    Ok(Realigned { lost: lost.rows_affected(), reopened })
+    Ok(Realigned { lost: lost.unsigned_abs(), reopened: reopened.unsigned_abs() })
 }

@@ -3,11 +3,12 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use crtx_protocol::usdc::UsdcBase;
+use crtx_protocol::{api_key::KeyNetwork, usdc::UsdcBase};
 use crtx_store::{
     admission::Reservation,
+    api_keys::{self, NewApiKey},
     executions::{Call, Charged, Delivered, Executions, Failure, Lease, Reported, Request, State, StoredTransaction},
-    local_network::{ChainNow, Realigned, realign, unaccounted},
+    local_network::{ChainNow, Realigned, database_time, realign, unaccounted},
     mirror::{self, Batch},
     testing::{
         TestDatabase,
@@ -99,7 +100,8 @@ async fn rows_follow_a_chain_that_was_set_back() {
     let (records, open) = ([1, 2, 4, 5].map(wallet), [2, 5].map(wallet));
     let lost = unaccounted(database.pool(), &records).await.unwrap();
     assert_eq!(lost.iter().collect::<BTreeSet<_>>(), [3, 6].map(wallet).iter().collect());
-    let now = ChainNow { snapshot: &Batch::default(), open: &open, lost: &lost };
+    let read_after = database_time(database.pool()).await.unwrap();
+    let now = ChainNow { snapshot: &Batch::default(), open: &open, lost: &lost, read_after };
     let changed = realign(database.pool(), &now).await.unwrap();
     assert_eq!(changed, Realigned { lost: 2, reopened: 2 });
     let expected = [
@@ -126,6 +128,38 @@ async fn rows_follow_a_chain_that_was_set_back() {
 }
 
 #[tokio::test]
+async fn an_execution_that_is_open_again_is_counted_once_for_its_key() {
+    let database = TestDatabase::create().await;
+    let (pool, executions) = (database.pool(), Executions::new(database.pool().clone(), Duration::from_secs(60)));
+    let key = NewApiKey {
+        session_public_key: wallet(202),
+        wallet: wallet(200),
+        grant: wallet(9),
+        name: "k",
+        network: KeyNetwork::Test,
+    };
+    api_keys::insert(pool, &key).await.unwrap();
+    for seed in [1, 2, 3] {
+        completed(&executions, seed).await;
+    }
+    failed(&executions, 4).await;
+    let counted = || async {
+        let key = api_keys::find(pool, &wallet(202)).await.unwrap().expect("the key");
+        (key.execution_count, key.spent.0)
+    };
+    assert_eq!(counted().await, (4, 150_000));
+
+    let read_after = database_time(pool).await.unwrap();
+    // Finished by another gateway after the chain was read: this read says nothing about it.
+    completed(&executions, 5).await;
+    let (open, lost) = ([2, 4, 5].map(wallet), [wallet(3)]);
+    let now = ChainNow { snapshot: &Batch::default(), open: &open, lost: &lost, read_after };
+    assert_eq!(realign(pool, &now).await.unwrap(), Realigned { lost: 1, reopened: 2 });
+    assert_eq!(state(&executions, 5).await, State::Completed);
+    assert_eq!(counted().await, (3, 100_000), "1, the lost 3 at no cost, and 5");
+}
+
+#[tokio::test]
 async fn the_mirror_loses_only_what_the_chain_lost() {
     let database = TestDatabase::create().await;
     let pool = database.pool();
@@ -149,7 +183,8 @@ async fn the_mirror_loses_only_what_the_chain_lost() {
     now.push(&wallet(53), 10_080, &record(53)).unwrap();
     let unaccounted = unaccounted(pool, &[wallet(50), wallet(53)]).await.unwrap();
     assert_eq!(unaccounted.iter().collect::<BTreeSet<_>>(), [51, 52].map(wallet).iter().collect());
-    let chain = ChainNow { snapshot: &now, open: &[wallet(53)], lost: &[wallet(52)] };
+    let read_after = database_time(pool).await.unwrap();
+    let chain = ChainNow { snapshot: &now, open: &[wallet(53)], lost: &[wallet(52)], read_after };
     realign(pool, &chain).await.unwrap();
     mirror::mark_closed(pool, &[wallet(51)], 10_080).await.unwrap();
 
