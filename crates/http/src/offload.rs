@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use thread_priority::{ThreadPriority, ThreadPriorityValue, set_current_thread_priority};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -51,6 +52,7 @@ impl Offload {
             let queue = Arc::clone(&queue);
             let thread = thread::Builder::new().name(name.to_owned()).stack_size(config.stack_bytes);
             thread.spawn(move || {
+                yield_to_others();
                 loop {
                     let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(job) = job else { return };
@@ -96,6 +98,16 @@ impl Offload {
     }
 }
 
+/// Gives the thread less of the processor than those that serve, where they need it: a niceness of about 5 on Unix.
+fn yield_to_others() {
+    const PRIORITY: u8 = 37;
+    let priority = ThreadPriorityValue::try_from(PRIORITY).map(ThreadPriority::Crossplatform);
+    let lowered = priority.is_ok_and(|priority| set_current_thread_priority(priority).is_ok());
+    if !lowered {
+        tracing::debug!("the priority of a worker thread could not be lowered");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,6 +130,20 @@ mod tests {
         let here = thread::current().id();
         let there = offload(1, 1).try_run(PATIENCE, || thread::current().id()).await.expect("done");
         assert_ne!(here, there);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_job_runs_with_less_priority_than_what_serves() {
+        // Field 19 of the thread's stat, after the name in brackets.
+        let niceness = || {
+            let stat = std::fs::read_to_string("/proc/thread-self/stat").expect("stat");
+            let fields = stat.rsplit_once(") ").expect("a name").1;
+            fields.split(' ').nth(16).expect("a niceness").parse::<i32>().expect("a number")
+        };
+        let here = niceness();
+        let there = offload(1, 1).try_run(PATIENCE, niceness).await.expect("done");
+        assert!(there > here.max(3), "{there} against {here}");
     }
 
     #[tokio::test]
