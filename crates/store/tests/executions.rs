@@ -14,7 +14,7 @@ use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
     admission::{Reservation, Retry},
     executions::{
-        Call, Charged, Delivered, Executions, ExecutionsError, Failure, Lease, Reported, Request, Resolution,
+        Call, Charged, Delivered, Executions, ExecutionsError, Failure, Landing, Lease, Reported, Request, Resolution,
         SettledElsewhere, State, StoredTransaction, TransactionKind,
     },
     processes::Presence,
@@ -162,6 +162,27 @@ async fn what_the_chain_said_about_a_transaction_is_final() {
     executions.resolve("open", &Resolution::Confirmed { slot: 9 }).await.unwrap();
     executions.resolve("open", &Resolution::Expired).await.unwrap();
     assert_eq!(executions.unresolved(&lease.record, TransactionKind::Open).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_landed_transaction_is_noted_with_the_step_that_follows_even_if_the_lease_is_lost() {
+    let database = TestDatabase::create().await;
+    let executions = Executions::new(database.pool().clone(), LEASE);
+    let landing = |signature: &str| Landing { signature: signature.to_owned(), slot: 9 };
+    let lease = reserved(&executions, 1).await;
+    executions.opening(lease, &transaction("open")).await.unwrap();
+    executions.opened_by(lease, Some(&landing("open"))).await.unwrap();
+    assert_eq!(executions.unresolved(&lease.record, TransactionKind::Open).await.unwrap(), []);
+
+    executions.dispatching(lease).await.unwrap();
+    executions.result_stored(lease, &delivered()).await.unwrap();
+    executions.settling(lease, &transaction("complete")).await.unwrap();
+    executions.postpone(lease, Duration::ZERO).await.unwrap();
+    let completed = executions.completed_by(lease, &charged(), &reported(), Some(&landing("complete"))).await;
+    assert!(lost(completed));
+    assert_eq!(executions.unresolved(&lease.record, TransactionKind::Complete).await.unwrap(), []);
+    let row = executions.get(&lease.record).await.unwrap().unwrap();
+    assert_eq!(row.state, State::Settling, "the holder of the lease completes it");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Which accounts a program owns, in place of Surfpool's own index. That one is a list for each owner, and the
 //! thread that executes transactions copies, searches and stores the whole list for every account of the
-//! program that a transaction changes: a call became the dearer the more calls there had been.
+//! program that a transaction changes: each call made the next one more expensive.
 //!
 //! Surfpool changes the index through two functions only: one reads the list and stores it with one more
 //! address, one reads it and stores it with one less. On the thread that executes transactions this index

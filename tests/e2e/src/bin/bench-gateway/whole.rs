@@ -64,7 +64,7 @@ impl Step {
         Ok(step)
     }
 
-    /// For whoever watches: what happened, on stderr.
+    /// Prints what happened on stderr.
     fn tell(&self) {
         let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
         for kind in self.run.failures() {
