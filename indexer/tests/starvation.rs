@@ -1,5 +1,12 @@
 //! Expensive reads must not keep anybody else's waiting. Here every list of agents takes as long as the test
 //! wants: the table of creators, which they all join, is a view that sleeps.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests"
+)]
 
 mod common;
 

@@ -1,4 +1,11 @@
 //! Signals and the end of a process. Each test starts this very binary again as a process of its own.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests"
+)]
 
 use std::{
     io::{BufRead, BufReader},

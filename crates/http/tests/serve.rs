@@ -1,4 +1,11 @@
 //! The server against clients that are slow, silent, greedy or wrong, over real sockets.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests"
+)]
 
 use std::{
     net::SocketAddr,

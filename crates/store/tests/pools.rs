@@ -1,4 +1,11 @@
 //! Pools with limits, against a real server.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests"
+)]
 
 use std::time::{Duration, Instant};
 

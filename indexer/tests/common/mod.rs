@@ -1,5 +1,12 @@
 //! A marketplace in a fresh database, with the read API in front of it.
-#![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "test support, shared by several test binaries"
+)]
 
 use axum::{Router, body::Body, http::Request};
 use crtx_http::Links;

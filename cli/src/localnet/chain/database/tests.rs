@@ -1,3 +1,4 @@
+#![allow(clippy::arithmetic_side_effects, reason = "tests")]
 use surfpool_core::types::TransactionWithStatusMeta;
 
 use super::*;

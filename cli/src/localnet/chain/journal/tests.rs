@@ -1,3 +1,4 @@
+#![allow(clippy::arithmetic_side_effects, reason = "tests")]
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
