@@ -129,7 +129,7 @@ mod tests {
         std::fs::write(content.join("a"), "there").expect("file");
         let (read, write) = (content.join("a"), content.join("b"));
         let cat = || run(&faults, "cat", &[read.to_str().expect("UTF-8")]);
-        let copy = || run(&faults, "cp", &["/etc/passwd", write.to_str().expect("UTF-8")]);
+        let copy = || run(&faults, "sh", &["-c", &format!("echo there > {}", write.display())]);
         faults.break_folder(FolderFault::NoSpace).expect("breaks");
         assert!(cat().status.success() && !copy().status.success());
         faults.break_folder(FolderFault::Forbidden).expect("breaks");
