@@ -11,10 +11,7 @@ pub mod program;
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{
-        Arc, Mutex, MutexGuard,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use axum::{
@@ -106,11 +103,22 @@ pub struct FakeRpc {
     url: String,
 }
 
-/// The nodes behind one URL; requests go to them in turn.
+/// The nodes behind one URL. The requests of each method go to them in turn. One turn for all methods would keep step
+/// with a client whose requests repeat: all its sends could reach the same node.
 #[derive(Clone)]
 struct Behind {
     scripts: Arc<Vec<Arc<Mutex<Script>>>>,
-    turn: Arc<AtomicUsize>,
+    turns: Arc<Mutex<HashMap<String, usize>>>,
+}
+
+impl Behind {
+    fn next(&self, method: &str) -> &Mutex<Script> {
+        let mut turns = self.turns.lock().expect("no test panicked holding it");
+        let turn = turns.entry(method.to_owned()).or_default();
+        let script = &self.scripts[*turn % self.scripts.len()];
+        *turn += 1;
+        script
+    }
 }
 
 impl FakeRpc {
@@ -140,7 +148,7 @@ impl FakeRpc {
         Self { script, url }
     }
 
-    /// The URL of a balancer in front of these nodes, which gets them asked in turn.
+    /// The URL of a balancer in front of these nodes, which hands them the requests of each method in turn.
     pub async fn balance(nodes: &[&Self]) -> String {
         serve(nodes.iter().map(|node| Arc::clone(&node.script)).collect()).await
     }
@@ -157,16 +165,15 @@ impl FakeRpc {
 async fn serve(scripts: Vec<Arc<Mutex<Script>>>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("bound"));
-    let behind = Behind { scripts: Arc::new(scripts), turn: Arc::default() };
+    let behind = Behind { scripts: Arc::new(scripts), turns: Arc::default() };
     let router = Router::new().route("/", post(answer)).with_state(behind);
     tokio::spawn(async move { axum::serve(listener, router).await });
     url
 }
 
 async fn answer(State(behind): State<Behind>, Json(request): Json<Value>) -> Response {
-    let turn = behind.turn.fetch_add(1, Ordering::Relaxed);
-    let script = &behind.scripts[turn % behind.scripts.len()];
     let method = request["method"].as_str().unwrap_or_default().to_owned();
+    let script = behind.next(&method);
     let id = request["id"].clone();
     let (fault, result) = {
         let mut script = script.lock().expect("no test panicked holding it");
