@@ -1,6 +1,6 @@
-//! The shared poller: one `getSignatureStatuses` for up to 256 transactions in flight, as often as the
-//! youngest of them deserves. A request that stalls ends on its own, so that transactions that are sent
-//! meanwhile do not wait for it.
+//! The shared poller: one `getSignatureStatuses` for up to 256 transactions in flight, each asked about as often as
+//! its age deserves. A request that stalls ends on its own, so that transactions that are sent meanwhile do not wait
+//! for it.
 
 use std::{
     collections::HashMap,
@@ -24,13 +24,15 @@ use crate::{
     statuses::{self, MAX_SIGNATURES_PER_READ},
 };
 
-/// The poller waits this part of a transaction's age between two looks, within these bounds: a local
-/// network confirms within milliseconds, a public one within half a second.
+/// A transaction is looked at again after this part of its age, within these bounds: a local network confirms within
+/// milliseconds, a public one within half a second.
 const POLL_FRACTION: f32 = 0.125;
 const MIN_POLL: Duration = Duration::from_millis(2);
 const MAX_POLL: Duration = Duration::from_millis(250);
 /// A transaction that is not confirmed by then is asked of every node: the one that was asked may lag.
 const ASK_EVERY_NODE_AFTER: Duration = Duration::from_secs(1);
+/// The pause after a look is at least this part of the time that the look took.
+const REST: f32 = 0.5;
 /// One look. After a failure the next one may take longer, up to the limit of every request.
 const LOOK_LIMIT: Duration = Duration::from_secs(2);
 
@@ -57,6 +59,8 @@ struct Board {
 
 struct Flight {
     since: Instant,
+    /// When the next look at it is due.
+    due: Instant,
     watchers: usize,
     outcome: watch::Sender<Option<Outcome>>,
 }
@@ -79,12 +83,14 @@ impl Confirmer {
         let mut in_flight = lock(&self.board.in_flight);
         let flight = in_flight.entry(signature).or_insert_with(|| Flight {
             since: Instant::now(),
+            due: Instant::now(),
             watchers: 0,
             outcome: watch::Sender::new(None),
         });
         flight.watchers = flight.watchers.saturating_add(1);
         // A second watcher of an old transaction deserves a prompt answer as much as the first.
         flight.since = Instant::now();
+        flight.due = later(flight.since, MIN_POLL);
         let outcome = flight.outcome.subscribe();
         drop(in_flight);
         self.board.arrived.notify_one();
@@ -141,14 +147,19 @@ struct Plan {
 impl Board {
     /// How long to wait before the next look; none if nobody waits.
     fn pause(&self) -> Option<Duration> {
-        let youngest = lock(&self.in_flight).values().map(|flight| flight.since.elapsed()).min()?;
-        Some(youngest.mul_f32(POLL_FRACTION).clamp(MIN_POLL, MAX_POLL))
+        let due = lock(&self.in_flight).values().map(|flight| flight.due).min()?;
+        Some(due.saturating_duration_since(Instant::now()))
     }
 
+    /// What is due, or will be so soon that a look of its own is not worth it.
     fn plan(&self) -> Plan {
         let mut plan = Plan::default();
-        for (signature, flight) in lock(&self.in_flight).iter() {
-            let group = if flight.since.elapsed() < ASK_EVERY_NODE_AFTER { &mut plan.young } else { &mut plan.old };
+        let now = Instant::now();
+        let soon = later(now, MIN_POLL);
+        for (signature, flight) in lock(&self.in_flight).iter_mut().filter(|(_, flight)| flight.due <= soon) {
+            let age = now.saturating_duration_since(flight.since);
+            flight.due = later(now, age.mul_f32(POLL_FRACTION).clamp(MIN_POLL, MAX_POLL));
+            let group = if age < ASK_EVERY_NODE_AFTER { &mut plan.young } else { &mut plan.old };
             group.push(*signature);
         }
         plan
@@ -164,17 +175,23 @@ impl Board {
 async fn poll(board: Arc<Board>, nodes: Arc<Nodes>, longest: Duration) {
     let shortest = LOOK_LIMIT.min(longest);
     let mut limit = shortest;
+    let mut took = Duration::ZERO;
     loop {
         let Some(pause) = board.pause() else {
             board.arrived.notified().await;
             continue;
         };
+        // A node that is slow to answer is not asked without a pause, which would make it slower still.
+        let rest = took.mul_f32(REST).min(MAX_POLL);
         // A new transaction shortens the pause that older ones have grown.
         tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = board.arrived.notified() => tokio::time::sleep(MIN_POLL).await,
+            () = tokio::time::sleep(pause.max(rest)) => {}
+            () = board.arrived.notified() => tokio::time::sleep(rest.max(MIN_POLL)).await,
         }
-        match look(&board, &nodes, limit).await {
+        let asked = Instant::now();
+        let looked = look(&board, &nodes, limit).await;
+        took = asked.elapsed();
+        match looked {
             Ok(()) => limit = shortest,
             Err(error) => {
                 tracing::debug!(%error, "signature statuses cannot be read");
@@ -206,6 +223,10 @@ async fn look(board: &Board, nodes: &Nodes, limit: Duration) -> Result<(), NodeE
         Ok(())
     });
     join_all(looks).await.into_iter().collect()
+}
+
+fn later(time: Instant, by: Duration) -> Instant {
+    time.checked_add(by).unwrap_or(time)
 }
 
 /// A poisoned lock guards nothing that a panic could have left half done.
