@@ -139,6 +139,26 @@ async fn the_server_ends_with_its_parent_and_the_next_start_recovers() {
 }
 
 #[tokio::test]
+async fn a_server_that_cannot_shut_down_is_ended_and_recovers() {
+    let dir = tempfile::tempdir().expect("dir");
+    let cluster = start(dir.path()).await;
+    let pid = server_pid(&cluster);
+    let mut connection = PgConnection::connect(&cluster.url()).await.expect("connects");
+    sqlx::query("create table kept as select 41::bigint as number").execute(&mut connection).await.expect("creates");
+    // The server waits for its checkpointer, which does not come to it.
+    let question = "select pid::bigint from pg_stat_activity where backend_type = 'checkpointer'";
+    let checkpointer = i32::try_from(ask(&cluster.url(), question).await).expect("a process");
+    let checkpointer = nix::unistd::Pid::from_raw(checkpointer);
+    nix::sys::signal::kill(checkpointer, nix::sys::signal::Signal::SIGSTOP).expect("stops");
+    drop(cluster.stop().await);
+    assert!(gone(pid).await, "the server waits on");
+
+    let cluster = start(dir.path()).await;
+    assert_eq!(ask(&cluster.url(), "select number + 1 from kept").await, 42);
+    cluster.stop().await.expect("stops");
+}
+
+#[tokio::test]
 async fn a_server_that_dies_is_noticed() {
     let dir = tempfile::tempdir().expect("dir");
     let mut cluster = start(dir.path()).await;
