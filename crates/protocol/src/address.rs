@@ -8,11 +8,13 @@ use crate::seeds;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
     program_id: Pubkey,
+    /// Part of nearly every transaction, and the same in all of them.
+    config: Pubkey,
 }
 
 impl Addresses {
-    pub const fn new(program_id: Pubkey) -> Self {
-        Self { program_id }
+    pub fn new(program_id: Pubkey) -> Self {
+        Self { program_id, config: Pubkey::find_program_address(&[seeds::CONFIG], &program_id).0 }
     }
 
     pub const fn program_id(&self) -> Pubkey {
@@ -23,8 +25,8 @@ impl Addresses {
         Pubkey::find_program_address(seeds, &self.program_id).0
     }
 
-    pub fn config(&self) -> Pubkey {
-        self.find(&[seeds::CONFIG])
+    pub const fn config(&self) -> Pubkey {
+        self.config
     }
 
     pub fn creator_profile(&self, wallet: &Pubkey) -> Pubkey {
