@@ -19,10 +19,15 @@ use super::{
     CreatorError,
     answer::{self, Answer},
     body::Intake,
+    patience::within,
 };
 
 /// Answers that are read at the same time: each takes a few times its length in memory while it is.
 const READING: OffloadConfig = OffloadConfig { threads: 2, places: 1_024, stack_bytes: 4 * 1024 * 1024 };
+
+/// The client's own limit for a request. Each call has a shorter one, which counts only the time in which this process
+/// runs.
+const UNREACHED: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// Calls creators' services. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -54,23 +59,23 @@ struct ExecuteRequest<'a> {
 impl Creators {
     /// `outbound` decides which addresses are called at all; long answers wait in files of `folder`.
     pub fn new(outbound: Outbound, folder: PathBuf) -> Result<Self, CreatorsError> {
-        // Every request sets its own, shorter limit.
-        let http = outbound.client(Duration::from_secs(3_600))?;
+        let http = outbound.client(UNREACHED)?;
         Ok(Self { outbound, http, intake: Intake::new(folder), reading: Offload::start("answers", READING)? })
     }
 
-    /// Sends the call and waits for at most `patience` for the whole answer, which is read and not believed yet.
+    /// Sends the call and waits for at most `patience` for the whole answer, which is read and not believed yet. The
+    /// time in which this process is stopped does not count: an answer that came meanwhile came in time.
     pub async fn ask(&self, call: &Call, patience: Duration) -> Result<Answer, CreatorError> {
         let started = Instant::now();
-        let late = || CreatorError::Timeout(patience.as_secs().max(1));
         let whole = async {
-            let response = self.post(call, patience).await?;
+            let response = self.post(call).await?;
             let status = response.status();
             refuse_encoded(&response)?;
-            let body = self.intake.read(response).await?.map_err(|error| unanswered(&error, patience))?;
+            let body = self.intake.read(response).await?.map_err(|error| unanswered(&error))?;
             Ok::<_, CreatorError>((status, body))
         };
-        let (status, body) = tokio::time::timeout(patience, whole).await.map_err(|_| late())??;
+        let (status, body) =
+            within(patience, whole).await.ok_or(CreatorError::Timeout(patience.as_secs().max(1)))??;
         let elapsed = started.elapsed();
         let read = self.reading.run(move || body.into_bytes().map(|bytes| answer::read(&bytes))).await;
         let content = read.map_err(|_| CreatorError::NotKept)?.map_err(|_| CreatorError::NotKept)?;
@@ -79,7 +84,7 @@ impl Creators {
         if status.is_success() || reported { Ok(Answer::new(content?, elapsed)) } else { Err(bad_status(status)) }
     }
 
-    async fn post(&self, call: &Call, patience: Duration) -> Result<Response, CreatorError> {
+    async fn post(&self, call: &Call) -> Result<Response, CreatorError> {
         let url = self.outbound.policy().check_url(&call.endpoint)?;
         let request = ExecuteRequest {
             execution_id: call.execution_id,
@@ -91,23 +96,16 @@ impl Creators {
         let sent = self
             .http
             .post(url)
-            .timeout(patience)
             .header(header::ACCEPT, "application/json")
             .header(header::ACCEPT_ENCODING, "identity")
             .json(&request)
             .send();
-        sent.await.map_err(|error| unanswered(&error, patience))
+        sent.await.map_err(|error| unanswered(&error))
     }
 }
 
-fn unanswered(error: &reqwest::Error, patience: Duration) -> CreatorError {
-    if error.is_timeout() && !error.is_connect() {
-        CreatorError::Timeout(patience.as_secs().max(1))
-    } else if error.is_connect() {
-        CreatorError::Unreachable
-    } else {
-        CreatorError::Dropped
-    }
+fn unanswered(error: &reqwest::Error) -> CreatorError {
+    if error.is_connect() { CreatorError::Unreachable } else { CreatorError::Dropped }
 }
 
 /// Nothing is decompressed: a small answer could become a large one.

@@ -4,6 +4,7 @@
 mod answer;
 mod body;
 mod client;
+mod patience;
 
 use agent_marketplace::state::FailureReason;
 use crtx_http::{ErrorCode, outbound::OutboundError};
