@@ -96,7 +96,7 @@ impl Default for AdmissionLimits {
                 under_way: PerSubject { key: 10_000, wallet: 10_000, agent: 10_000 },
                 failures_per_hour: PerSubject { key: 5_000, wallet: 5_000, agent: 10_000 },
             },
-            process: ProcessLimits { calls: 256, queue: 256, queue_patience: Duration::from_secs(1) },
+            process: ProcessLimits { calls: 256, queue: 64, queue_patience: Duration::from_millis(100) },
             funds_patience: Duration::from_secs(2),
             fee_payer: FeePayerLimits {
                 look_every: Duration::from_secs(10),

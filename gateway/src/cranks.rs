@@ -15,7 +15,7 @@ use solana_signer::Signer;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    engine::{EngineError, refunded_elsewhere},
+    engine::{EngineError, backoff, refunded_elsewhere},
     state::Parts,
 };
 
@@ -91,8 +91,7 @@ impl Sweeper {
         if self.refused.len() >= MOST_REMEMBERED && !self.refused.contains_key(&address) {
             return;
         }
-        let factor = 1_u32.checked_shl(refusals.min(31)).unwrap_or(u32::MAX);
-        let pause = FIRST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE);
+        let pause = backoff(refusals, FIRST_PAUSE, LONGEST_PAUSE);
         let not_before = Instant::now().checked_add(pause).unwrap_or_else(Instant::now);
         self.refused.insert(address, Refused { times: refusals.saturating_add(1), not_before });
     }
@@ -167,7 +166,7 @@ pub(crate) async fn store_missing_content(parts: &Parts) {
         if !parts.content.try_put(result).await {
             return;
         }
-        if let Err(error) = parts.executions.content_missing(&record, false).await {
+        if let Err(error) = parts.executions.content_stored(&record).await {
             tracing::debug!(%record, %error, "the content is stored once more");
         }
     }

@@ -31,7 +31,7 @@ struct Options {
     listen: SocketAddr,
     #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
     database_url: String,
-    #[arg(long, env = "CRTX_DATABASE_CONNECTIONS", default_value_t = 32)]
+    #[arg(long, env = "CRTX_DATABASE_CONNECTIONS", default_value_t = 8)]
     database_connections: u32,
     /// Solana RPC node, or several with commas between them: the first is preferred, the others are asked
     /// when it fails, and each gets every transaction.
@@ -159,6 +159,9 @@ fn read_keypair(path: &std::path::Path) -> Result<Keypair> {
     Keypair::try_from(bytes.as_slice()).with_context(not_a_keypair)
 }
 
+/// Mirror rows are written by one task.
+const MIRROR_CONNECTIONS: u32 = 1;
+
 /// From the first signal to the end of the process: requests, then the calls behind them.
 const STOP_PATIENCE: Duration = Duration::from_secs(25);
 
@@ -200,7 +203,8 @@ async fn run(options: Options, stop: StopSignal) -> Result<()> {
 async fn start(options: &Options) -> Result<(Gateway, TcpListener)> {
     let pool = pools::open(&options.database_url, PoolLimits::money(options.database_connections))?;
     crtx_store::migrate(&pool).await?;
-    let gateway = Gateway::new(options.config()?, pool)?;
+    let mirror = pools::open(&options.database_url, PoolLimits::mirror(MIRROR_CONNECTIONS))?;
+    let gateway = Gateway::new(options.config()?, pool, mirror)?;
     gateway.check().await?;
     let listener =
         TcpListener::bind(options.listen).await.with_context(|| format!("cannot listen on {}", options.listen))?;

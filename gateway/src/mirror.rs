@@ -16,8 +16,9 @@ use tokio::{sync::Notify, task::JoinHandle};
 
 /// Accounts that wait to be written. Beyond, they are left to the indexer.
 const MOST_WAITING: usize = 10_000;
-/// Changes of one account within this time are written once.
-const COALESCE: Duration = Duration::from_millis(5);
+/// What changes within this time is read and written together. A call changes the same accounts twice, and calls for
+/// one agent change its listing: written one by one they cost the database more than the calls themselves.
+const COALESCE: Duration = Duration::from_millis(100);
 /// Pause after rows were locked, or chain or database did not answer.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -78,17 +79,17 @@ async fn run(board: Arc<Board>, source: Source) {
     loop {
         board.arrived.notified().await;
         tokio::time::sleep(COALESCE).await;
+        // What arrives from now on waits for the next round.
+        let mut due = std::mem::take(&mut *lock(&board.waiting));
         loop {
-            let addresses: Vec<Pubkey> = {
-                let mut waiting = lock(&board.waiting);
-                std::iter::from_fn(|| waiting.pop_first()).take(MAX_ACCOUNTS_PER_READ).collect()
-            };
+            let addresses: Vec<Pubkey> = std::iter::from_fn(|| due.pop_first()).take(MAX_ACCOUNTS_PER_READ).collect();
             if addresses.is_empty() {
                 break;
             }
             if let Err(error) = source.refresh(&addresses).await {
                 tracing::debug!(%error, accounts = addresses.len(), "the mirror is left to the next attempt");
                 lock(&board.waiting).extend(addresses);
+                board.arrived.notify_one();
                 tokio::time::sleep(PAUSE).await;
             }
         }

@@ -58,14 +58,15 @@ pub enum GatewayError {
 }
 
 impl Gateway {
-    /// Puts a gateway together. Nothing is connected to yet.
-    pub fn new(config: GatewayConfig, pool: PgPool) -> Result<Self, GatewayError> {
-        let executions = Executions::new(pool.clone(), config.limits.lease);
+    /// Puts a gateway together. Nothing is connected to yet. `money` carries the calls; the mirror's rows are written
+    /// through `mirror`, so that calls never wait for them.
+    pub fn new(config: GatewayConfig, money: PgPool, mirror: PgPool) -> Result<Self, GatewayError> {
+        let executions = Executions::new(money, config.limits.lease);
         let timeouts = Timeouts { request: config.limits.rpc_timeout, snapshot: config.limits.rpc_timeout };
         let chain = ChainClient::with_timeouts(&config.rpc_urls, timeouts);
         let outbound = Outbound::new(config.outbound);
         let parts = Parts {
-            mirror: MirrorRefresh::new(chain.clone(), pool, config.addresses.program_id()),
+            mirror: MirrorRefresh::new(chain.clone(), mirror, config.addresses.program_id()),
             chain,
             instructions: Instructions::new(config.addresses, config.usdc_mint),
             content: ContentStore::local(&config.content_dir)?,

@@ -62,7 +62,8 @@ async fn all_at_once(market: &Market, routers: &[Router], calls: usize) -> Vec<A
 
 /// Another gateway on the same database, as another process would be.
 fn second_gateway(market: &Market) -> Router {
-    let gateway = Gateway::new(market.config.clone(), market.database.pool().clone()).expect("gateway");
+    let pool = market.database.pool();
+    let gateway = Gateway::new(market.config.clone(), pool.clone(), pool.clone()).expect("gateway");
     crtx_http::finish(crtx_gateway::api::router(gateway))
 }
 

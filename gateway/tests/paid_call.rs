@@ -347,11 +347,13 @@ async fn a_gateway_that_the_program_does_not_know_says_so_before_it_takes_a_call
     market.gateway.check().await.expect("the right set-up");
     let mut other = market.config.clone();
     other.keypair = std::sync::Arc::new(solana_keypair::Keypair::new_from_array([77; 32]));
-    let other = crtx_gateway::Gateway::new(other, market.database.pool().clone()).unwrap();
+    let other =
+        crtx_gateway::Gateway::new(other, market.database.pool().clone(), market.database.pool().clone()).unwrap();
     assert!(other.check().await.expect_err("another key").to_string().contains("as gateway"));
     let mut other = market.config.clone();
     other.usdc_mint = market.wallet;
-    let other = crtx_gateway::Gateway::new(other, market.database.pool().clone()).unwrap();
+    let other =
+        crtx_gateway::Gateway::new(other, market.database.pool().clone(), market.database.pool().clone()).unwrap();
     assert!(other.check().await.expect_err("another mint").to_string().contains("mint"));
 }
 

@@ -144,6 +144,7 @@ async fn start(parts: &mut Parts, listener: TcpListener, started: Instant) -> an
             limits: Limits::default(),
         },
         pools.money.clone(),
+        pools.indexer.clone(),
     )?;
 
     progress.step("setting the marketplace up");

@@ -1,6 +1,10 @@
 //! The gateway's durable executions: what was asked, how far it has come, every transaction signed for
 //! it, and the answer. A row is worked on under a lease; every step names the lease it works under and
 //! the state it comes from, so two workers can never both take it.
+//!
+//! Steps that merely note what the chain or the creator can tell again do not wait for the disk
+//! (`synchronous_commit` is off for them). What must survive a crash is waited for: every signed transaction before
+//! it is sent. That flushes everything written before, the reservation and the result among it.
 
 use std::{
     sync::{Arc, PoisonError, RwLock},
@@ -12,13 +16,12 @@ use crtx_protocol::usdc::UsdcBase;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use solana_pubkey::Pubkey;
-use sqlx::{PgPool, Postgres, Transaction, types::Json};
+use sqlx::{PgPool, types::Json};
 use uuid::Uuid;
 
 use crate::{
     StoreError,
     convert::{amount_from_db, amount_to_db, pubkey},
-    transaction,
 };
 
 /// How far an execution has come (design section 6).
@@ -320,17 +323,6 @@ impl Executions {
         &self.pool
     }
 
-    /// A database transaction whose commit does not wait for the disk: for what the chain can tell again.
-    ///
-    /// What must survive a crash is waited for: every signed transaction before it is sent, and the result. That
-    /// flushes everything written before, too, the reservation among it. What merely notes what the chain has confirmed is not: a crash may
-    /// take it back, and the process that resumes asks the chain and notes it again.
-    pub async fn begin_relaxed(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
-        let mut transaction = transaction::begin(&self.pool).await?;
-        sqlx::query!("SELECT set_config('synchronous_commit', 'off', true)").fetch_one(&mut *transaction).await?;
-        Ok(transaction)
-    }
-
     /// Keeps the lease. False if it is lost.
     pub async fn renew(&self, lease: Lease) -> Result<bool, StoreError> {
         let updated = sqlx::query!(
@@ -350,7 +342,7 @@ impl Executions {
         sqlx::query!(
             "UPDATE executions
              SET lease_owner = gen_random_uuid(), lease_until = now() + make_interval(secs => $3), lease_process = NULL
-             WHERE record = $1 AND lease_owner = $2 AND state NOT IN ('completed', 'failed')",
+             WHERE record = $1 AND lease_owner = $2 AND finished_at IS NULL",
             lease.record.to_string(),
             lease.token,
             pause.as_secs_f64(),
@@ -368,7 +360,7 @@ impl Executions {
                SET lease_owner = gen_random_uuid(), lease_until = now() + make_interval(secs => $1), lease_process = $4
                WHERE record IN (
                    SELECT record FROM executions
-                   WHERE state NOT IN ('completed', 'failed') AND state = ANY($3)
+                   WHERE finished_at IS NULL AND state = ANY($3)
                      AND (lease_until IS NULL OR lease_until < now())
                    ORDER BY lease_until NULLS FIRST
                    LIMIT $2
@@ -405,6 +397,42 @@ impl Executions {
             transaction,
         )
         .await
+    }
+
+    /// running → settling, in one step: a checked result, and its signed settlement.
+    pub async fn settling_with_result(
+        &self,
+        lease: Lease,
+        delivered: &Delivered,
+        transaction: &StoredTransaction,
+    ) -> Step {
+        let tokens_used = delivered.tokens_used.map(|tokens| amount_to_db("tokens used", tokens)).transpose()?;
+        let inserted = sqlx::query!(
+            "WITH moved AS (
+                 UPDATE executions
+                 SET state = 'settling', result = $3, result_hash = $4, result_signature = $5, tokens_used = $6,
+                     execution_time_ms = $7, steps = $8, updated_at = now(), lease_process = $9
+                 WHERE record = $1 AND lease_owner = $2 AND state = 'running'
+                 RETURNING record)
+             INSERT INTO execution_transactions (signature, record, kind, signed_transaction, last_valid_block_height)
+             SELECT $10, record, $11, $12, $13 FROM moved",
+            lease.record.to_string(),
+            lease.token,
+            delivered.result.as_bytes(),
+            delivered.hash.as_slice(),
+            delivered.signature.as_slice(),
+            tokens_used,
+            amount_to_db("execution time", delivered.execution_time_ms)?,
+            delivered.steps.as_ref(),
+            self.process(),
+            transaction.signature,
+            TransactionKind::Complete.as_str(),
+            transaction.bytes,
+            amount_to_db("block height", transaction.last_valid_block_height)?,
+        )
+        .execute(&self.pool)
+        .await?;
+        took(inserted.rows_affected())
     }
 
     /// Stores a signed refund; the execution is refunding already.
@@ -446,23 +474,32 @@ impl Executions {
 
     /// opening → pending: the escrow is confirmed.
     pub async fn opened(&self, lease: Lease) -> Step {
-        self.opened_by(lease, None).await
-    }
-
-    /// The same, and what the chain said about the transaction that opened it.
-    pub async fn opened_by(&self, lease: Lease, landing: Option<&Landing>) -> Step {
-        let (signature, slot) = Landing::to_db(landing)?;
         let updated = sqlx::query!(
-            "WITH noted AS (
-                 UPDATE execution_transactions SET outcome = 'confirmed', slot = $4, resolved_at = now()
-                 WHERE signature = $3 AND outcome = 'unknown')
-             UPDATE executions SET state = 'pending', opened_at = now(), updated_at = now()
+            "UPDATE executions SET state = 'pending', opened_at = now(), updated_at = now()
              FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
              WHERE record = $1 AND lease_owner = $2 AND state = 'opening'",
             lease.record.to_string(),
             lease.token,
-            signature,
-            slot,
+        )
+        .execute(&self.pool)
+        .await?;
+        took(updated.rows_affected())
+    }
+
+    /// opening → running, in one step: `landing` has opened the escrow, and the call is about to be sent to the
+    /// creator.
+    pub async fn opened_and_dispatching(&self, lease: Lease, landing: &Landing) -> Step {
+        let updated = sqlx::query!(
+            "WITH noted AS (
+                 UPDATE execution_transactions SET outcome = 'confirmed', slot = $4, resolved_at = now()
+                 WHERE signature = $3 AND outcome = 'unknown')
+             UPDATE executions SET state = 'running', opened_at = now(), dispatched_at = now(), updated_at = now()
+             FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
+             WHERE record = $1 AND lease_owner = $2 AND state = 'opening'",
+            lease.record.to_string(),
+            lease.token,
+            landing.signature,
+            amount_to_db("slot", landing.slot)?,
         )
         .execute(&self.pool)
         .await?;
@@ -591,7 +628,7 @@ impl Executions {
                        opened_at = COALESCE(opened_at, now()), finished_at = now(), updated_at = now(),
                        charged_amount = $3, charged_creator_amount = $4, charged_platform_amount = $5,
                        lease_owner = NULL, lease_until = NULL, lease_process = NULL
-                   WHERE record = $1 AND lease_owner = $2 AND state NOT IN ('completed', 'failed')
+                   WHERE record = $1 AND lease_owner = $2 AND finished_at IS NULL
                    RETURNING session_key),
                counted AS (
                    UPDATE api_keys
@@ -707,19 +744,30 @@ impl Executions {
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
 
-    /// Notes whether the result still has to be written to the content store.
-    pub async fn content_missing(&self, record: &Pubkey, missing: bool) -> Result<(), StoreError> {
-        sqlx::query!("UPDATE executions SET content_missing = $2 WHERE record = $1", record.to_string(), missing)
-            .execute(&self.pool)
-            .await?;
+    /// Notes that the result still has to be written to the content store.
+    pub async fn content_missing(&self, record: &Pubkey) -> Result<(), StoreError> {
+        sqlx::query!(
+            "INSERT INTO missing_content (record, sha256)
+             SELECT record, result_hash FROM executions WHERE record = $1 AND result IS NOT NULL
+             ON CONFLICT DO NOTHING",
+            record.to_string(),
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(())
+    }
+
+    /// The content store has the result.
+    pub async fn content_stored(&self, record: &Pubkey) -> Result<(), StoreError> {
+        sqlx::query!("DELETE FROM missing_content WHERE record = $1", record.to_string()).execute(&self.pool).await?;
         Ok(())
     }
 
     /// Results that still have to be written to the content store.
     pub async fn without_content(&self, limit: u32) -> Result<Vec<(Pubkey, Vec<u8>)>, StoreError> {
         let rows = sqlx::query!(
-            r#"SELECT record, result AS "result!" FROM executions
-               WHERE content_missing AND result IS NOT NULL LIMIT $1"#,
+            r#"SELECT record, e.result AS "result!" FROM missing_content JOIN executions e USING (record)
+               WHERE e.result IS NOT NULL LIMIT $1"#,
             i64::from(limit),
         )
         .fetch_all(&self.pool)
@@ -730,8 +778,8 @@ impl Executions {
     /// A settled result by its hash, if the content store does not have it yet.
     pub async fn result_by_hash(&self, hash: &[u8; 32]) -> Result<Option<Vec<u8>>, StoreError> {
         let row = sqlx::query_scalar!(
-            r#"SELECT result AS "result!" FROM executions
-               WHERE content_missing AND result_hash = $1 AND state = 'completed' AND result IS NOT NULL LIMIT 1"#,
+            r#"SELECT e.result AS "result!" FROM missing_content m JOIN executions e USING (record)
+               WHERE m.sha256 = $1 AND e.result_hash = $1 AND e.state = 'completed' AND e.result IS NOT NULL LIMIT 1"#,
             hash.as_slice(),
         )
         .fetch_optional(&self.pool)

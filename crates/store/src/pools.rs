@@ -8,7 +8,7 @@ use std::{
 };
 
 use sqlx::{
-    Connection, PgConnection, PgPool, Postgres,
+    PgConnection, PgPool, Postgres,
     pool::PoolConnection,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
@@ -30,6 +30,10 @@ pub struct PoolLimits {
     pub idle_in_transaction: Duration,
     /// Longest wait for a lock.
     pub lock: Duration,
+    /// Every statement finds its rows by a key. Its plan is made once and never reads a whole table, whatever the
+    /// statistics say: they are missing or old for as long as a table grows fast, and planning a statement costs as
+    /// much as running it.
+    pub by_key: bool,
 }
 
 /// Connections for each pool.
@@ -42,10 +46,10 @@ pub struct PoolSizes {
 }
 
 impl PoolSizes {
-    /// Divides a number of connections: half for money, the rest for the others.
+    /// Divides a number of connections between the pools.
     pub fn of(connections: u32) -> Self {
         let share = |parts: u32| connections.saturating_mul(parts).checked_div(8).unwrap_or_default().max(1);
-        Self { money: share(4).max(2), points: share(2), lists: share(1).max(2), indexer: share(1).max(3) }
+        Self { money: share(2).max(2), points: share(2), lists: share(1).max(2), indexer: share(1).max(3) }
     }
 }
 
@@ -80,25 +84,53 @@ impl From<PgPool> for ReadPools {
 const S: fn(u64) -> Duration = Duration::from_secs;
 
 impl PoolLimits {
+    /// Few connections serve more calls than many: a pool takes them in turn, and each is a process of the server
+    /// whose caches the others push out of the processor's.
     pub fn money(connections: u32) -> Self {
-        Self { connections, acquire: S(5), statement: Some(S(10)), idle_in_transaction: S(10), lock: S(5) }
+        Self {
+            connections,
+            acquire: S(5),
+            statement: Some(S(10)),
+            idle_in_transaction: S(10),
+            lock: S(5),
+            by_key: true,
+        }
     }
 
     pub fn points(connections: u32) -> Self {
-        Self { connections, acquire: S(2), statement: Some(S(2)), idle_in_transaction: S(5), lock: S(1) }
+        Self { connections, acquire: S(2), statement: Some(S(2)), idle_in_transaction: S(5), lock: S(1), by_key: false }
     }
 
     pub fn lists(connections: u32) -> Self {
-        Self { connections, acquire: S(2), statement: Some(S(5)), idle_in_transaction: S(5), lock: S(1) }
+        Self { connections, acquire: S(2), statement: Some(S(5)), idle_in_transaction: S(5), lock: S(1), by_key: false }
     }
 
     pub fn health() -> Self {
-        Self { connections: 1, acquire: S(2), statement: Some(S(2)), idle_in_transaction: S(5), lock: S(1) }
+        Self {
+            connections: 1,
+            acquire: S(2),
+            statement: Some(S(2)),
+            idle_in_transaction: S(5),
+            lock: S(1),
+            by_key: false,
+        }
+    }
+
+    /// Mirror rows that a gateway writes aside, a few at a time.
+    pub fn mirror(connections: u32) -> Self {
+        Self {
+            connections,
+            acquire: S(5),
+            statement: Some(S(10)),
+            idle_in_transaction: S(10),
+            lock: S(1),
+            by_key: false,
+        }
     }
 
     /// Snapshots of a million accounts are written in one transaction.
     pub fn indexer(connections: u32) -> Self {
-        Self { connections, acquire: S(30), statement: None, idle_in_transaction: S(120), lock: S(30) }
+        Self { connections, acquire: S(30), statement: None, idle_in_transaction: S(120), lock: S(30), by_key: false }
     }
 }
 
@@ -136,16 +168,16 @@ pub fn open(database_url: &str, limits: PoolLimits) -> Result<PgPool, StoreError
 const TRUSTED_WHEN_IDLE_FOR: Duration = Duration::from_secs(1);
 
 /// What every pool has in common: a connection that comes back inside an open transaction is closed, and one that
-/// was used a moment ago is used again at once. sqlx would ask the server before each statement.
+/// was used a moment ago is used again at once. sqlx would ask the server before each use.
 pub(crate) fn options() -> PgPoolOptions {
     PgPoolOptions::new()
         .test_before_acquire(false)
         .before_acquire(|connection, used| {
             Box::pin(async move {
-                if used.idle_for >= TRUSTED_WHEN_IDLE_FOR {
-                    connection.ping().await?;
+                if used.idle_for < TRUSTED_WHEN_IDLE_FOR {
+                    return Ok(true);
                 }
-                Ok(true)
+                transaction::answers_outside_transactions(connection).await
             })
         })
         .after_release(|connection, _| Box::pin(transaction::is_idle(connection)))
@@ -155,10 +187,18 @@ fn with_limits(limits: PoolLimits) -> PgPoolOptions {
     options().max_connections(limits.connections).acquire_timeout(limits.acquire)
 }
 
+/// A bitmap scan never forgets the entries of rows that are gone, which an index scan does: one wallet that makes many
+/// calls leaves thousands of them until the next vacuum.
+const BY_KEY: [(&str, &str); 3] =
+    [("plan_cache_mode", "force_generic_plan"), ("enable_seqscan", "off"), ("enable_bitmapscan", "off")];
+
 /// Sets the limits of every connection, as milliseconds; 0 is no limit.
 fn configure(options: PgConnectOptions, limits: PoolLimits) -> PgConnectOptions {
     let ms = |time: Duration| time.as_millis().to_string();
+    let options = if limits.by_key { options.options(BY_KEY) } else { options };
     options.options([
+        // Statements are short: compiling one takes longer than running it.
+        ("jit", "off".to_owned()),
         ("statement_timeout", limits.statement.map_or_else(|| "0".to_owned(), ms)),
         ("idle_in_transaction_session_timeout", ms(limits.idle_in_transaction)),
         ("lock_timeout", ms(limits.lock)),
@@ -225,6 +265,6 @@ mod tests {
             let sizes = PoolSizes::of(connections);
             assert!([sizes.money, sizes.points, sizes.lists, sizes.indexer].iter().all(|size| *size >= 1));
         }
-        assert_eq!(PoolSizes::of(32), PoolSizes { money: 16, points: 8, lists: 4, indexer: 4 });
+        assert_eq!(PoolSizes::of(32), PoolSizes { money: 8, points: 8, lists: 4, indexer: 4 });
     }
 }

@@ -73,7 +73,7 @@ impl Presence {
                          AND l.classid::bigint = $2 AND l.objid::bigint = p.lock_key)
                  RETURNING p.id)
              UPDATE executions SET lease_until = now(), lease_process = NULL
-             WHERE lease_process IN (SELECT id FROM dead) AND state NOT IN ('completed', 'failed')",
+             WHERE lease_process IN (SELECT id FROM dead) AND finished_at IS NULL",
             silence.as_secs_f64(),
             i64::from(LOCK_CLASS),
             self.id,
@@ -88,7 +88,7 @@ impl Presence {
         sqlx::query!(
             "WITH gone AS (DELETE FROM gateway_processes WHERE id = $1)
              UPDATE executions SET lease_until = now(), lease_process = NULL
-             WHERE lease_process = $1 AND state NOT IN ('completed', 'failed')",
+             WHERE lease_process = $1 AND finished_at IS NULL",
             self.id,
         )
         .execute(&mut self.connection)

@@ -5,7 +5,7 @@
 //! committed. [`begin`] is therefore the only way in which this crate opens a transaction. Pools check every
 //! connection that comes back as well ([`is_idle`]).
 
-use sqlx::{PgConnection, PgPool, Postgres, Row, Transaction};
+use sqlx::{Connection, PgConnection, PgPool, Postgres, Row, Transaction};
 
 use crate::StoreError;
 
@@ -17,15 +17,28 @@ pub async fn begin(pool: &PgPool) -> Result<Transaction<'static, Postgres>, Stor
     Ok(begun.map_err(|_| sqlx::Error::WorkerCrashed)??)
 }
 
-/// Whether a connection is outside of any transaction. For a pool's `after_release`.
+/// Whether a connection is outside of any transaction. For a pool's `after_release`, so as cheap as can be: the server
+/// tells the state of the connection with every answer, and an empty statement has one without being parsed or planned.
+///
+/// sqlx shows that state only through `begin_with`, which fails when its statement leaves the connection outside of a
+/// transaction. A transaction that the server has aborted counts as none here: it loses nothing silently, since it
+/// refuses every statement, and [`answers_outside_transactions`] finds it.
+pub async fn is_idle(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    match connection.begin_with("").await {
+        Err(sqlx::Error::BeginFailed) => Ok(true),
+        Ok(_) | Err(sqlx::Error::InvalidSavePointStatement) => {
+            tracing::error!("a database connection came back inside an open transaction and is closed");
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the server answers, outside of any transaction. For a connection that was not used for a while.
 ///
 /// One simple query runs in a transaction of its own, which begins when the statement does. Inside an open
-/// transaction, the transaction began earlier.
-pub async fn is_idle(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
+/// transaction, the transaction began earlier; inside an aborted one, the query fails.
+pub async fn answers_outside_transactions(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
     let row = sqlx::raw_sql("SELECT transaction_timestamp() = statement_timestamp()").fetch_one(connection).await?;
-    let idle: bool = row.try_get(0)?;
-    if !idle {
-        tracing::error!("a database connection came back inside an open transaction and is closed");
-    }
-    Ok(idle)
+    row.try_get(0)
 }

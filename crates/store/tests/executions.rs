@@ -171,12 +171,20 @@ async fn a_landed_transaction_is_noted_with_the_step_that_follows_even_if_the_le
     let landing = |signature: &str| Landing { signature: signature.to_owned(), slot: 9 };
     let lease = reserved(&executions, 1).await;
     executions.opening(lease, &transaction("open")).await.unwrap();
-    executions.opened_by(lease, Some(&landing("open"))).await.unwrap();
+    executions.opened_and_dispatching(lease, &landing("open")).await.unwrap();
     assert_eq!(executions.unresolved(&lease.record, TransactionKind::Open).await.unwrap(), []);
+    assert!(lost(executions.opened_and_dispatching(lease, &landing("open")).await), "it is running already");
 
-    executions.dispatching(lease).await.unwrap();
-    executions.result_stored(lease, &delivered()).await.unwrap();
-    executions.settling(lease, &transaction("complete")).await.unwrap();
+    executions.settling_with_result(lease, &delivered(), &transaction("complete")).await.unwrap();
+    let row = executions.get(&lease.record).await.unwrap().unwrap();
+    assert_eq!((row.state, row.delivered), (State::Settling, Some(delivered())));
+    assert!(row.opened_at.is_some() && row.dispatched_at.is_some());
+    let [stored] = &executions.unresolved(&lease.record, TransactionKind::Complete).await.unwrap()[..] else {
+        panic!("one settlement")
+    };
+    assert_eq!(*stored, transaction("complete"));
+    let again = executions.settling_with_result(lease, &delivered(), &transaction("another")).await;
+    assert!(lost(again), "a second settlement is signed only when the first can no longer land");
     executions.postpone(lease, Duration::ZERO).await.unwrap();
     let completed = executions.completed_by(lease, &charged(), &reported(), Some(&landing("complete"))).await;
     assert!(lost(completed));
@@ -197,8 +205,52 @@ async fn a_worker_that_lost_its_lease_changes_nothing_any_more() {
     assert!(!executions.renew(stale).await.unwrap());
     assert!(executions.renew(lease).await.unwrap());
     assert!(lost(executions.opening(stale, &transaction("stale")).await));
+    let landing = Landing { signature: "fresh".to_owned(), slot: 9 };
     executions.opening(lease, &transaction("fresh")).await.unwrap();
     assert_eq!(claim(&executions, 10).await, [], "a held lease is not claimed");
+    assert!(lost(executions.opened_and_dispatching(stale, &landing).await));
+    executions.opened_and_dispatching(lease, &landing).await.unwrap();
+    assert!(lost(executions.settling_with_result(stale, &delivered(), &transaction("stale")).await));
+    assert_eq!(executions.unresolved(&lease.record, TransactionKind::Complete).await.unwrap(), [], "nothing stored");
+}
+
+#[tokio::test]
+async fn the_database_refuses_a_row_that_contradicts_itself() {
+    let database = TestDatabase::create().await;
+    let executions = Executions::new(database.pool().clone(), LEASE);
+    let lease = reserved(&executions, 1).await;
+    for change in [
+        "state = 'lost'",
+        "body_hash = '\\x00'",
+        "request_hash = '\\x00'",
+        "result_hash = '\\x00'",
+        "result_signature = '\\x00'",
+        "amount = -1",
+        "timeout_seconds = 0",
+        "tokens_used = -1",
+        "execution_time_ms = -1",
+        "charged_amount = -1, charged_creator_amount = 0, charged_platform_amount = 0",
+        "charged_amount = 0, charged_creator_amount = -1, charged_platform_amount = 0",
+        "charged_amount = 0, charged_creator_amount = 0, charged_platform_amount = -1",
+        "charged_amount = 1",
+        "charged_creator_amount = 1",
+        "charged_platform_amount = 1",
+        "failure_reason = 5",
+        "error_status = 399",
+        "lease_owner = NULL",
+        "finished_at = now()",
+        "state = 'completed', settled_elsewhere = true",
+        "state = 'result_stored'",
+        "state = 'settling', result = 'a', result_hash = request_hash, execution_time_ms = 1",
+        "state = 'completed', finished_at = now()",
+        "state = 'refunding'",
+        "state = 'refunding', error_status = 500, error_code = 'execution_failed'",
+    ] {
+        let update = sqlx::AssertSqlSafe(format!("UPDATE executions SET {change} WHERE record = $1"));
+        let refused = sqlx::query(update).bind(lease.record.to_string()).execute(database.pool()).await;
+        let error = refused.expect_err(change);
+        assert_eq!(error.as_database_error().unwrap().constraint(), Some("executions_are_sound"), "{change}: {error}");
+    }
 }
 
 #[tokio::test]
@@ -322,14 +374,14 @@ async fn a_result_is_served_from_the_database_until_the_content_store_has_it() {
     executions.opened(lease).await.unwrap();
     executions.dispatching(lease).await.unwrap();
     executions.result_stored(lease, &delivered()).await.unwrap();
-    executions.content_missing(&lease.record, true).await.unwrap();
+    executions.content_missing(&lease.record).await.unwrap();
     assert_eq!(executions.result_by_hash(&delivered().hash).await.unwrap(), None, "nobody has paid for it yet");
     executions.settling(lease, &transaction("complete")).await.unwrap();
     executions.completed(lease, &charged(), &reported()).await.unwrap();
     let result = delivered().result.into_bytes();
     assert_eq!(executions.result_by_hash(&delivered().hash).await.unwrap(), Some(result.clone()));
     assert_eq!(executions.without_content(10).await.unwrap(), [(lease.record, result)]);
-    executions.content_missing(&lease.record, false).await.unwrap();
+    executions.content_stored(&lease.record).await.unwrap();
     assert_eq!(executions.without_content(10).await.unwrap(), []);
 }
 

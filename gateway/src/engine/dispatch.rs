@@ -5,13 +5,16 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use crtx_store::executions::{Delivered, Failure, State};
 
-use super::{Ended, EngineError, Work, failure};
+use super::{Ended, EngineError, Work, failure, transactions::stored};
 use crate::{creator::CreatorError, state::Parts};
 
 /// Time kept back for settlement when a call is sent to the creator a second time.
 const SETTLE_MARGIN_S: i64 = 15;
 /// With less time than this the creator is not asked again.
 const SHORTEST_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a result that is not stored yet waits for a recent block hash, which is mostly known already.
+const SIGNING_PATIENCE: Duration = Duration::from_millis(50);
 
 /// How long the creator has for its answer.
 #[derive(Clone, Copy)]
@@ -35,7 +38,10 @@ impl Parts {
                 return self.give_up(work, &failure::interrupted()).await.map(|()| None);
             }
         }
-        self.executions.dispatching(work.lease).await?;
+        // A call that this worker has just opened was noted as running in the same step.
+        if !work.fresh || work.state != State::Running {
+            self.executions.dispatching(work.lease).await?;
+        }
         let sent_at = *work.dispatched_at.get_or_insert_with(Utc::now);
         work.state = State::Running;
         match self.ask_and_check(work, patience.time).await? {
@@ -99,7 +105,7 @@ impl Parts {
         Ok(seen)
     }
 
-    /// The row is stored before anything is settled. The content is written meanwhile, and looked after before the
+    /// The row is stored before anything is settled. The content is written during the settlement, and looked after before the
     /// execution counts as completed: the store may be slow or broken, but the result is safe in its row, is served
     /// from there, and is written to the content store as soon as that works.
     async fn keep_result(
@@ -116,11 +122,29 @@ impl Parts {
         let longest_ms = work.record()?.longest_execution_time_ms().unwrap_or(0);
         delivered.execution_time_ms = delivered.execution_time_ms.min(longest_ms);
         let (content, result) = (self.content.clone(), delivered.result.clone());
-        work.content = Some(tokio::spawn(async move { content.try_put(result).await }));
-        self.executions.result_stored(work.lease, &delivered).await?;
         work.delivered = Some(delivered);
-        work.state = State::ResultStored;
+        if !self.store_with_settlement(work).await? {
+            self.executions.result_stored(work.lease, work.delivered()?).await?;
+            work.state = State::ResultStored;
+        }
+        // Only now: both wait for the same disk, and the caller waits for the row.
+        work.content = Some(tokio::spawn(async move { content.try_put(result).await }));
         Ok(())
+    }
+
+    /// Stores a fresh result together with its signed settlement. False, and nothing is stored, if the settlement
+    /// cannot be signed at once: a result does not wait in memory for the chain.
+    async fn store_with_settlement(&self, work: &mut Work) -> Result<bool, EngineError> {
+        if !work.fresh {
+            return Ok(false);
+        }
+        let Ok(Ok(settlement)) = tokio::time::timeout(SIGNING_PATIENCE, self.sign_settlement(work)).await else {
+            return Ok(false);
+        };
+        self.executions.settling_with_result(work.lease, work.delivered()?, &stored(&settlement)).await?;
+        work.settlement = Some(settlement);
+        work.state = State::Settling;
+        Ok(true)
     }
 
     pub(super) async fn give_up(&self, work: &mut Work, failure: &Failure) -> Result<(), EngineError> {

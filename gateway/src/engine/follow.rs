@@ -69,7 +69,7 @@ impl Parts {
     async fn look_after_content(&self, work: &mut Work) -> Result<(), EngineError> {
         let Some(content) = work.content.take() else { return Ok(()) };
         if !content.await.unwrap_or(false) {
-            self.executions.content_missing(&work.lease.record, true).await?;
+            self.executions.content_missing(&work.lease.record).await?;
         }
         Ok(())
     }

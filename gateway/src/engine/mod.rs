@@ -20,7 +20,7 @@ use std::{
 
 use agent_marketplace::state::ExecutionRecord;
 use chrono::{DateTime, Utc};
-use crtx_chain::{ChainError, SignError};
+use crtx_chain::{ChainError, SignError, SignedTransaction};
 use crtx_http::{ApiError, Caller, ErrorCode};
 use crtx_store::{
     StoreError,
@@ -32,6 +32,7 @@ use tokio::{sync::watch, task::JoinHandle};
 use tracing::Instrument;
 
 pub(crate) use failure::{REFUNDED, refunded_elsewhere};
+pub(crate) use transactions::backoff;
 
 use crate::{
     content::ContentError,
@@ -153,6 +154,8 @@ struct Work {
     /// Opened by this very worker a moment ago: nobody else can have touched it.
     fresh: bool,
     dispatched_at: Option<DateTime<Utc>>,
+    /// Signed and stored, but not sent yet.
+    settlement: Option<SignedTransaction>,
     /// The result is being written to the content store; says whether it was.
     content: Option<JoinHandle<bool>>,
     clock: Clock,
@@ -207,6 +210,7 @@ impl Work {
             seen: None,
             fresh: true,
             dispatched_at: None,
+            settlement: None,
             content: None,
             clock: Clock::default(),
         }
@@ -225,6 +229,7 @@ impl Work {
             seen: None,
             fresh: false,
             dispatched_at: execution.dispatched_at,
+            settlement: None,
             content: None,
             clock: Clock::default(),
         }

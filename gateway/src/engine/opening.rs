@@ -1,5 +1,6 @@
 //! Opening the escrow: the one step that takes the caller's session key, and so the caller's presence.
 
+use chrono::Utc;
 use crtx_chain::{SignedTransaction, Simulation, instructions::Opening};
 use crtx_http::{ApiError, Caller, ErrorCode};
 use crtx_store::executions::{Call, Failure, Lease, State, TransactionKind};
@@ -36,8 +37,9 @@ impl Parts {
         self.executions.opening(work.lease, &stored(&transaction)).await?;
         match self.send_unnoted(work, &transaction, self.config.limits.open_patience).await? {
             Ok(landing) => {
-                self.executions.opened_by(work.lease, Some(&landing)).await?;
-                work.state = State::Pending;
+                self.executions.opened_and_dispatching(work.lease, &landing).await?;
+                work.state = State::Running;
+                work.dispatched_at = Some(Utc::now());
                 Ok(None)
             }
             Err(Landed::Unknown) => self.leave(work, RESUME_AFTER, Ended::OpeningUnknown).await,

@@ -25,6 +25,15 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// Pauses longer than this are spent without holding the execution.
 const LONGEST_WAIT_IN_HAND: Duration = Duration::from_secs(2);
 
+/// What to do about a result that is not settled yet.
+enum Next {
+    Send(SignedTransaction),
+    /// The state has changed.
+    LookAgain,
+    /// Left to a worker.
+    Left(Ended),
+}
+
 impl Parts {
     /// Settles the stored result. `None`: the state has changed, look again.
     pub(super) async fn settle(&self, work: &mut Work) -> Result<Option<Ended>, EngineError> {
@@ -33,21 +42,14 @@ impl Parts {
         }
         let mut rejections = self.rejections(work, TransactionKind::Complete).await?;
         loop {
-            match self.resolve(work, TransactionKind::Complete).await? {
-                Landed::Yes => return self.completed(work).await.map(|()| None),
-                Landed::Rejected | Landed::Expired => {}
-                Landed::Unknown => return self.leave(work, RESUME_AFTER, Ended::StillSettling).await,
-            }
-            if self.ended_or_too_late(work).await? {
-                return Ok(None);
-            }
-            if rejections >= MAX_REJECTIONS {
-                let failure = failed("the result was good, but the chain refused to settle it");
-                return self.give_up(work, &failure).await.map(|()| None);
-            }
-            let transaction = self.sign_settlement(work).await?;
-            self.executions.settling(work.lease, &stored(&transaction)).await?;
-            work.state = State::Settling;
+            let transaction = match work.settlement.take() {
+                Some(transaction) => transaction,
+                None => match self.next_settlement(work, rejections).await? {
+                    Next::Send(transaction) => transaction,
+                    Next::LookAgain => return Ok(None),
+                    Next::Left(ended) => return Ok(Some(ended)),
+                },
+            };
             let landed = match self.send_unnoted(work, &transaction, self.config.limits.settle_patience).await? {
                 Ok(landing) => return self.completed_by(work, Some(&landing)).await.map(|()| None),
                 Err(landed) => landed,
@@ -70,11 +72,34 @@ impl Parts {
         }
     }
 
+    /// Signs and stores a settlement, once it is certain that no other can land any more.
+    async fn next_settlement(&self, work: &mut Work, rejections: u32) -> Result<Next, EngineError> {
+        match self.resolve(work, TransactionKind::Complete).await? {
+            Landed::Yes => return self.completed(work).await.map(|()| Next::LookAgain),
+            Landed::Rejected | Landed::Expired => {}
+            Landed::Unknown => {
+                self.executions.postpone(work.lease, RESUME_AFTER).await?;
+                return Ok(Next::Left(Ended::StillSettling));
+            }
+        }
+        if self.ended_or_too_late(work).await? {
+            return Ok(Next::LookAgain);
+        }
+        if rejections >= MAX_REJECTIONS {
+            let failure = failed("the result was good, but the chain refused to settle it");
+            return self.give_up(work, &failure).await.map(|()| Next::LookAgain);
+        }
+        let transaction = self.sign_settlement(work).await?;
+        self.executions.settling(work.lease, &stored(&transaction)).await?;
+        work.state = State::Settling;
+        Ok(Next::Send(transaction))
+    }
+
     /// The process before may have died between the row and the content.
     async fn keep_content(&self, work: &Work) -> Result<(), EngineError> {
         let missing = !self.content.try_put(work.delivered()?.result.clone()).await;
         if missing {
-            self.executions.content_missing(&work.lease.record, true).await?;
+            self.executions.content_missing(&work.lease.record).await?;
         }
         Ok(())
     }
@@ -98,7 +123,7 @@ impl Parts {
         Ok(false)
     }
 
-    async fn sign_settlement(&self, work: &mut Work) -> Result<SignedTransaction, EngineError> {
+    pub(super) async fn sign_settlement(&self, work: &mut Work) -> Result<SignedTransaction, EngineError> {
         let seen = work.seen.as_ref().ok_or(EngineError::Missing("the record"))?;
         let record = seen.record.as_ref().ok_or(EngineError::Missing("the record"))?;
         let delivered = work.delivered()?;

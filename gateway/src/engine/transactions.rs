@@ -107,7 +107,7 @@ impl Parts {
 }
 
 /// The pause after one more refusal than `before`: doubled each time, up to `longest`.
-pub(super) fn backoff(before: u32, first: Duration, longest: Duration) -> Duration {
+pub(crate) fn backoff(before: u32, first: Duration, longest: Duration) -> Duration {
     let factor = 1_u32.checked_shl(before.min(31)).unwrap_or(u32::MAX);
     first.saturating_mul(factor).min(longest)
 }

@@ -140,7 +140,7 @@ impl Market {
             content_dir: content.path().to_owned(),
             limits,
         };
-        let gateway = Gateway::new(config.clone(), database.pool().clone()).expect("gateway");
+        let gateway = Gateway::new(config.clone(), database.pool().clone(), database.pool().clone()).expect("gateway");
         let router = crtx_http::finish(crtx_gateway::api::router(gateway.clone()));
         let market = Self {
             database,
@@ -312,7 +312,7 @@ impl Market {
         let (ready, started) = tokio::sync::oneshot::channel();
         runtime.spawn(async move {
             let pool = crtx_store::PgPool::connect_with(options).await.expect("database");
-            let gateway = Gateway::new(config, pool).expect("gateway");
+            let gateway = Gateway::new(config, pool.clone(), pool).expect("gateway");
             if at_work {
                 tokio::spawn(crtx_gateway::run(gateway.clone(), CancellationToken::new()));
                 tokio::time::sleep(Duration::from_secs(1)).await;

@@ -78,7 +78,11 @@ pub async fn agents(connection: &mut PgConnection, rows: &Value) -> Result<u64, 
              r.execution_time_ms_total, r.timeout_seconds, r.open_executions, r.open_disputes, r.status,
              r.created_at, r.updated_at, r.last_dispute_deadline, m.name, m.tagline, m.tags
          FROM jsonb_populate_recordset(NULL::mirror_agents, $1) r
-         LEFT JOIN agent_metadata m ON m.agent = r.address AND m.sha256 = r.metadata_hash AND m.error IS NULL
+         -- OFFSET 0: each row looks for its document by key. A join would read the whole table for a few rows as
+         -- soon as statistics are missing.
+         LEFT JOIN LATERAL (
+             SELECT d.name, d.tagline, d.tags FROM agent_metadata d
+             WHERE d.agent = r.address AND d.sha256 = r.metadata_hash AND d.error IS NULL OFFSET 0) m ON true
          ORDER BY r.address
          ON CONFLICT (address) DO UPDATE SET
              slot = excluded.slot, revision = excluded.revision, creator = excluded.creator,
@@ -124,9 +128,10 @@ pub async fn executions(connection: &mut PgConnection, rows: &Value) -> Result<u
              r.refund_owner, r.result_key, r.rent_payer, r.grant_address, r.result_hash, r.amount,
              r.creator_amount, r.platform_amount, r.tokens_used, r.execution_time_ms, r.timeout_seconds, r.dispute_window_s,
              r.opened_at, r.deadline_at, r.finished_at, r.dispute_deadline, r.status, r.failure_reason,
-             r.dispute_count, COALESCE(e.created_at, r.opened_at)
+             r.dispute_count,
+             -- Not a join: for a few rows it would read the whole table as soon as statistics are missing.
+             COALESCE((SELECT e.created_at FROM executions e WHERE e.record = r.address), r.opened_at)
          FROM jsonb_populate_recordset(NULL::mirror_executions, $1) r
-         LEFT JOIN executions e ON e.record = r.address
          ORDER BY r.address
          ON CONFLICT (address) DO UPDATE SET
              slot = excluded.slot, revision = excluded.revision, execution_id = excluded.execution_id,
