@@ -8,6 +8,7 @@ use std::{
 
 use solana_pubkey::Pubkey;
 use solana_rpc_client_api::response::RpcConfirmedTransactionStatusWithSignature;
+use solana_transaction_error::TransactionError;
 use surfpool_core::{
     storage::{Storage, StorageError, StorageResult},
     surfnet::BlockHeader,
@@ -24,6 +25,24 @@ use super::{
 pub struct History {
     database: Arc<ChainDatabase>,
     recent: RwLock<Recent>,
+}
+
+/// Where a transaction landed, and how it ended there.
+pub struct Landed {
+    pub slot: u64,
+    pub result: Result<(), TransactionError>,
+}
+
+impl Landed {
+    fn of(status: &SurfnetTransactionStatus) -> Option<Self> {
+        match status {
+            SurfnetTransactionStatus::Received => None,
+            SurfnetTransactionStatus::Processed(of) => {
+                let (transaction, _) = &**of;
+                Some(Self { slot: transaction.slot, result: transaction.meta.status.clone() })
+            }
+        }
+    }
 }
 
 /// What is not in the database yet.
@@ -104,6 +123,14 @@ impl History {
             found.extend(self.database.about(address, until, before, rest)?);
         }
         Ok(found)
+    }
+
+    /// What became of a transaction. None if it is not known.
+    pub fn landed(&self, signature: &str) -> Result<Option<Landed>, ChainFileError> {
+        if let Some(status) = self.read().statuses.get(signature) {
+            return Ok(Landed::of(status));
+        }
+        Ok(self.database.transaction(&signature_bytes(signature)?)?.as_ref().and_then(Landed::of))
     }
 
     #[cfg(test)]

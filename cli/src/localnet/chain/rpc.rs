@@ -1,14 +1,14 @@
-//! The chain's JSON-RPC: Surfpool's methods, except that transactions by address are answered from the history's
-//! index. Surfpool itself walks all transactions for each such question.
+//! The chain's JSON-RPC: Surfpool's methods, except two that are answered from the history. For transactions by
+//! address Surfpool walks all transactions, and for the status of one it encodes the whole of it.
 
 use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::anyhow;
 use crossbeam_channel::Sender;
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use solana_pubkey::Pubkey;
-use solana_rpc_client_api::response::RpcConfirmedTransactionStatusWithSignature;
-use solana_transaction_status::TransactionConfirmationStatus;
+use solana_rpc_client_api::response::{Response, RpcConfirmedTransactionStatusWithSignature, RpcResponseContext};
+use solana_transaction_status::{TransactionConfirmationStatus, TransactionStatus};
 use surfpool_core::{
     jsonrpc_core::{Error, MetaIoHandler, Params, Value},
     jsonrpc_http_server::{DomainsValidation, Server, ServerBuilder},
@@ -27,12 +27,14 @@ use surfpool_core::{
 };
 use surfpool_types::{RpcConfig, SimnetCommand};
 
-use super::history::History;
+use super::history::{History, Landed};
 
 const THREADS: usize = 4;
 const MAX_BODY_BYTES: usize = 15 * 1024 * 1024;
 /// What a page holds at most, and by default.
 const MAX_PAGE: usize = 1_000;
+/// Signatures whose status one question asks for.
+const MAX_STATUSES: usize = 256;
 
 type Io = MetaIoHandler<Option<RunloopContext>, SurfpoolMiddleware>;
 
@@ -50,6 +52,7 @@ pub fn serve(
     let mut io = Io::with_middleware(SurfpoolMiddleware::new(locker.clone(), commands, &config, &None, plugins));
     add_surfpools_methods(&mut io);
     add_signatures_for_address(&mut io, locker.clone(), Arc::clone(history));
+    add_signature_statuses(&mut io, locker.clone(), Arc::clone(history));
     let address = SocketAddr::from(([127, 0, 0, 1], port));
     let start = move || {
         ServerBuilder::new(io)
@@ -124,25 +127,89 @@ fn with_status(
     mut line: RpcConfirmedTransactionStatusWithSignature,
     slot: u64,
 ) -> RpcConfirmedTransactionStatusWithSignature {
-    line.confirmation_status = Some(match slot >= line.slot.saturating_add(FINALIZATION_SLOT_THRESHOLD) {
-        true => TransactionConfirmationStatus::Finalized,
-        false => TransactionConfirmationStatus::Confirmed,
-    });
+    line.confirmation_status = Some(confirmation(slot.saturating_sub(line.slot)));
     line
 }
 
-fn page_of(params: Params) -> Result<(Pubkey, PageConfig), Error> {
+/// What a transaction is when its block has so many blocks after it.
+const fn confirmation(depth: u64) -> TransactionConfirmationStatus {
+    match depth >= FINALIZATION_SLOT_THRESHOLD {
+        true => TransactionConfirmationStatus::Finalized,
+        false => TransactionConfirmationStatus::Confirmed,
+    }
+}
+
+/// The second parameter of `getSignatureStatuses`: read to refuse what makes no sense. There is no other history than
+/// this one to search.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct StatusConfig {
+    #[serde(rename = "searchTransactionHistory")]
+    _search: bool,
+}
+
+fn add_signature_statuses(io: &mut Io, locker: SurfnetSvmLocker, history: Arc<History>) {
+    io.add_method_with_meta("getSignatureStatuses", move |params: Params, _: Option<RunloopContext>| {
+        let answer = signature_statuses(params, &locker, &history);
+        async move { answer }
+    });
+}
+
+fn signature_statuses(params: Params, locker: &SurfnetSvmLocker, history: &History) -> Result<Value, Error> {
+    let (signatures, _) = with_config::<Vec<String>, StatusConfig>(params)?;
+    if signatures.len() > MAX_STATUSES {
+        return Err(Error::invalid_params(format!("Too many inputs provided; max {MAX_STATUSES}")));
+    }
+    for signature in &signatures {
+        check_signature(signature)?;
+    }
+    // Under one lock, so that no status is newer than the slot of the answer.
+    let (slot, found) = locker.with_svm_reader(|svm| {
+        let found: Result<Vec<_>, _> = signatures.iter().map(|signature| history.landed(signature)).collect();
+        (svm.latest_epoch_info.absolute_slot, found)
+    });
+    let found = found.map_err(|error| Error { message: error.to_string(), ..Error::internal_error() })?;
+    let statuses: Vec<_> = found.into_iter().map(|landed| landed.and_then(|landed| status_at(landed, slot))).collect();
+    serde_json::to_value(Response { context: RpcResponseContext::new(slot), value: statuses })
+        .map_err(|_| Error::internal_error())
+}
+
+/// None for what is not confirmed yet: like other nodes, which may still drop it.
+fn status_at(landed: Landed, slot: u64) -> Option<TransactionStatus> {
+    let depth = slot.checked_sub(landed.slot).filter(|depth| *depth > 0)?;
+    let confirmation = confirmation(depth);
+    let is_final = confirmation == TransactionConfirmationStatus::Finalized;
+    Some(TransactionStatus {
+        slot: landed.slot,
+        confirmations: usize::try_from(depth).ok().filter(|_| !is_final),
+        err: landed.result.clone().err(),
+        status: landed.result,
+        confirmation_status: Some(confirmation),
+    })
+}
+
+fn check_signature(text: &str) -> Result<(), Error> {
+    match text.parse::<solana_signature::Signature>() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Error::invalid_params(format!("Invalid param: {error}"))),
+    }
+}
+
+/// What is asked about, and the configuration, which may be left out.
+fn with_config<T: DeserializeOwned, C: DeserializeOwned>(params: Params) -> Result<(T, Option<C>), Error> {
     let alone = matches!(&params, Params::Array(values) if values.len() == 1);
-    let (address, config): (String, Option<PageConfig>) = match alone {
-        true => (params.parse::<(String,)>()?.0, None),
-        false => params.parse()?,
-    };
+    match alone {
+        true => Ok((params.parse::<(T,)>()?.0, None)),
+        false => params.parse(),
+    }
+}
+
+fn page_of(params: Params) -> Result<(Pubkey, PageConfig), Error> {
+    let (address, config) = with_config::<String, PageConfig>(params)?;
     let address = address.parse().map_err(|error| Error::invalid_params(format!("Invalid param: {error}")))?;
     let config = config.unwrap_or_default();
     for signature in config.before.iter().chain(&config.until) {
-        signature
-            .parse::<solana_signature::Signature>()
-            .map_err(|error| Error::invalid_params(format!("Invalid param: {error}")))?;
+        check_signature(signature)?;
     }
     if config.commitment.as_deref() == Some("processed") {
         return Err(Error::invalid_params("Method does not support commitment below `confirmed`"));

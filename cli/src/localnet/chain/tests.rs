@@ -166,6 +166,59 @@ async fn a_torn_journal_never_shows_a_lost_transaction() {
     stop(chain).await;
 }
 
+/// The answer to `getSignatureStatuses`.
+async fn statuses(chain: &Chain, params: serde_json::Value) -> serde_json::Value {
+    let question = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "getSignatureStatuses", "params": params});
+    let answer = reqwest::Client::new().post(chain.rpc_url()).json(&question).send().await.expect("answers");
+    answer.json().await.expect("JSON")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_tells_slot_error_and_depth_and_bad_questions_are_refused() {
+    let dir = tempfile::tempdir().expect("dir");
+    let receiver = Pubkey::new_from_array([6; 32]);
+    let (chain, client) = start(dir.path());
+    chain.fund(&payer().pubkey(), 1_000_000_000).expect("funds");
+    let good = pay(&client, receiver, 5_000_000).await;
+    let blockhash = client.recent_blockhash().await.expect("blockhash");
+    let too_much = transfer(&payer(), receiver, 2_000_000_000);
+    let bad = SignedTransaction::sign(&[too_much], &[&payer()], blockhash).expect("signs");
+    let outcome = client.send_and_confirm(&bad, PATIENCE).await;
+    assert!(matches!(outcome, Outcome::Confirmed { error: Some(_), .. }), "{outcome:?}");
+    let unknown = solana_signature::Signature::from([1; 64]);
+
+    let signatures = [good.signature, bad.signature, unknown].map(|signature| signature.to_string());
+    for params in [
+        serde_json::json!([signatures]),
+        serde_json::json!([signatures, null]),
+        serde_json::json!([signatures, {"searchTransactionHistory": true}]),
+    ] {
+        let answer = statuses(&chain, params).await;
+        let slot = answer["result"]["context"]["slot"].as_u64().expect("a slot");
+        let [good, bad, unknown] = &answer["result"]["value"].as_array().expect("a list")[..] else {
+            panic!("three statuses: {answer}")
+        };
+        for status in [good, bad] {
+            let depth = status["confirmations"].as_u64().expect("not final yet");
+            assert_eq!(status["slot"].as_u64().expect("a slot") + depth, slot, "{answer}");
+            assert_eq!(status["confirmationStatus"], "confirmed");
+        }
+        assert_eq!((&good["err"], &good["status"]), (&serde_json::Value::Null, &serde_json::json!({"Ok": null})));
+        assert!(bad["err"]["InstructionError"].is_array() && bad["status"]["Err"].is_object(), "{bad}");
+        assert!(unknown.is_null());
+    }
+    for params in [
+        serde_json::json!([["no signature"]]),
+        serde_json::json!([vec![unknown.to_string(); 257]]),
+        serde_json::json!(["no list"]),
+        serde_json::json!([[], {"searchTransactionHistory": 7}]),
+        serde_json::json!([]),
+    ] {
+        assert_eq!(statuses(&chain, params.clone()).await["error"]["code"], -32_602, "{params}");
+    }
+    stop(chain).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn transactions_stay_when_they_leave_the_memory_and_pages_of_them_join() {
     let dir = tempfile::tempdir().expect("dir");
