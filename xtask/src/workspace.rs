@@ -13,10 +13,18 @@ pub fn root() -> PathBuf {
     manifest.parent().unwrap_or(manifest).to_path_buf()
 }
 
-/// A `cargo` of the toolchain that runs this tool, in the root of the workspace.
+/// A `cargo` of the toolchain that runs this tool, in the root of the workspace. What cargo tells this tool about its
+/// own package is left out: build scripts depend on these variables, and would compile half of the dependencies again
+/// whenever a developer and this tool take turns.
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
+    for (name, _) in std::env::vars_os() {
+        let about_this_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+        if name.to_str().is_some_and(about_this_package) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 
