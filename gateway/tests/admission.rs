@@ -279,7 +279,7 @@ async fn an_opening_that_the_chain_rejected_for_lack_of_money_leaves_no_executio
     let spent_elsewhere = TokenAccount { amount: 1, ..market.usdc() }.encode();
     let thief = tokio::spawn(async move {
         // Between the simulation and the landing the wallet spends its money elsewhere.
-        while node.script().simulated == 0 {
+        while node.script().simulated.is_empty() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         node.script().accounts.get_mut(&usdc_address).expect("account").data = spent_elsewhere;
@@ -319,6 +319,17 @@ async fn an_opening_that_the_simulation_refuses_is_not_sent() {
     assert!(market.node.script().sent.is_empty(), "and so the gateway pays for nothing");
     market.node.script().simulation = None;
     assert_eq!(market.execute_once("k", &task()).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_simulated_cannot_be_sent_by_the_node() {
+    let market = Market::start().await;
+    assert_eq!(market.execute(&task()).await.status, 200);
+    let script = market.node.script();
+    let simulated = script.simulated.first().expect("the opening");
+    let signatures = 1..1 + usize::from(simulated[0]) * 64;
+    assert!(simulated[signatures.clone()].iter().all(|byte| *byte == 0), "no signature leaves before it is stored");
+    assert_eq!(simulated[signatures.end..], script.sent[0][signatures.end..], "the message is that of the opening");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -67,7 +67,8 @@ impl Refused {
 }
 
 impl ChainClient {
-    /// Runs `transaction` on a node as it is, at `confirmed`, without effect. Takes at most the client's time-out.
+    /// Runs `transaction` on a node, at `confirmed`, without effect. Its signatures stay here: a node must not be able
+    /// to send what may not be stored yet. Takes at most the client's time-out.
     pub async fn simulate(&self, transaction: &SignedTransaction) -> Simulation {
         let config = RpcSimulateTransactionConfig {
             sig_verify: false,
@@ -76,7 +77,7 @@ impl ChainClient {
             encoding: Some(UiTransactionEncoding::Base64),
             ..RpcSimulateTransactionConfig::default()
         };
-        let params = json!([BASE64.encode(&transaction.bytes), config]);
+        let params = json!([BASE64.encode(transaction.without_signatures()), config]);
         let answer: Result<Response<RpcSimulateTransactionResult>, _> =
             self.rpc().send(RpcRequest::SimulateTransaction, params).await;
         match answer {

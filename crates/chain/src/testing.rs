@@ -84,8 +84,8 @@ pub struct Script {
     pub requests: BTreeMap<String, u64>,
     /// The error that a simulation ends with, as it is written in answers; none: it passes.
     pub simulation: Option<Value>,
-    /// How many transactions were simulated.
-    pub simulated: u32,
+    /// Every transaction that was simulated, in order.
+    pub simulated: Vec<Vec<u8>>,
     /// Lamports that an account must hold, whatever its size.
     pub rent: u64,
     /// Every other request fails while this is set.
@@ -137,7 +137,7 @@ impl FakeRpc {
             status_batches: Vec::new(),
             requests: BTreeMap::new(),
             simulation: None,
-            simulated: 0,
+            simulated: Vec::new(),
             rent: 4_000_000,
             out_of_order: false,
             fault: None,
@@ -264,7 +264,7 @@ impl Script {
                 Ok(answer)
             }
             "simulateTransaction" => {
-                self.simulated = self.simulated.saturating_add(1);
+                self.simulated.push(BASE64.decode(params[0].as_str().unwrap()).unwrap());
                 let error = self.simulation.clone().unwrap_or(Value::Null);
                 Ok(json!({"context": {"slot": self.slot}, "value": {"err": error, "logs": []}}))
             }

@@ -9,6 +9,8 @@ use solana_signature::Signature;
 use solana_signer::Signer;
 use solana_transaction::versioned::VersionedTransaction;
 
+const SIGNATURE_BYTES: usize = 64;
+
 /// Largest transaction that the network forwards, in bytes.
 pub const MAX_TRANSACTION_BYTES: usize = 1_232;
 
@@ -57,6 +59,15 @@ impl SignedTransaction {
         }
         Ok(Self { signature, bytes, last_valid_block_height: blockhash.last_valid_block_height })
     }
+
+    /// The same transaction with zeros for its signatures: a node can simulate it, and nobody can send it.
+    pub fn without_signatures(&self) -> Vec<u8> {
+        let mut bytes = self.bytes.clone();
+        // A count below 128 is one byte, and no transaction that fits has more signatures.
+        let count = bytes.first().copied().map_or(0, usize::from);
+        bytes.iter_mut().skip(1).take(count.saturating_mul(SIGNATURE_BYTES)).for_each(|byte| *byte = 0);
+        bytes
+    }
 }
 
 #[cfg(test)]
@@ -78,6 +89,18 @@ mod tests {
         assert_eq!(signed.bytes[0], 1);
         assert_eq!(&signed.bytes[1..65], signed.signature.as_ref());
         assert_eq!(signed.last_valid_block_height, 9);
+    }
+
+    #[test]
+    fn without_signatures_only_the_message_is_left() {
+        let (key, other) = (Keypair::new_from_array([1; 32]), Keypair::new_from_array([2; 32]));
+        let mut instruction = transfer(&key, 4);
+        instruction.accounts.push(solana_instruction::AccountMeta::new(other.pubkey(), true));
+        let signed = SignedTransaction::sign(&[instruction], &[&key, &other], BLOCKHASH).expect("signs");
+        let bare = signed.without_signatures();
+        assert_eq!((bare.len(), bare[0]), (signed.bytes.len(), 2));
+        assert!(bare[1..129].iter().all(|byte| *byte == 0));
+        assert_eq!(bare[129..], signed.bytes[129..]);
     }
 
     #[test]
