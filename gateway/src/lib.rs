@@ -19,6 +19,7 @@ mod request;
 mod snapshot;
 mod state;
 mod terms;
+mod terms_ahead;
 mod worker;
 
 pub use config::{AdmissionLimits, FeePayerLimits, GatewayConfig, Limits, ProcessLimits};

@@ -18,6 +18,7 @@ use crate::{
     content::{ContentError, ContentStore},
     creator::{Creators, CreatorsError},
     mirror::MirrorRefresh,
+    terms_ahead::KnownPayers,
 };
 
 /// A gateway. Cheap to clone.
@@ -35,6 +36,7 @@ pub(crate) struct Parts {
     pub creators: Creators,
     pub documents: AgentDocuments,
     pub mirror: MirrorRefresh,
+    pub known_payers: KnownPayers,
     /// Bounds the calls that this process works on.
     pub gate: Gate,
     pub fee_payer: FeePayerWatch,
@@ -72,6 +74,7 @@ impl Gateway {
             content: ContentStore::local(&config.content_dir)?,
             creators: Creators::new(outbound.clone(), config.content_dir.clone())?,
             documents: AgentDocuments::new(executions.clone(), outbound)?,
+            known_payers: KnownPayers::default(),
             gate: Gate::new(config.limits.admission.process),
             fee_payer: FeePayerWatch::new(config.limits.admission.fee_payer, config.limits.compute_unit_price),
             tasks: TaskTracker::new(),

@@ -41,24 +41,37 @@ struct Accounts {
     fee_payer: Option<FetchedAccount>,
 }
 
+/// Who pays for a call, and with which key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Payer {
+    pub wallet: Pubkey,
+    pub session_key: Pubkey,
+}
+
+impl From<&Caller> for Payer {
+    fn from(caller: &Caller) -> Self {
+        Self { wallet: caller.wallet, session_key: caller.session_key }
+    }
+}
+
 impl Parts {
     /// Reads everything that decides about the call in one request, and decides.
-    pub(crate) async fn terms(&self, caller: &Caller, agent: &Pubkey) -> Result<Terms, ApiError> {
+    pub(crate) async fn terms(&self, payer: &Payer, agent: &Pubkey) -> Result<Terms, ApiError> {
         let read_at = Instant::now();
-        let accounts = self.accounts_of(caller, agent).await?;
+        let accounts = self.accounts_of(payer, agent).await?;
         let listing = self.decode::<AgentListing>(accounts.agent.as_ref());
         let listing = listing.ok_or_else(|| ApiError::agent_not_found(&agent.to_string()))?;
-        let funds = accounts.allow(self, caller, agent, &listing)?;
+        let funds = accounts.allow(self, &payer.wallet, agent, &listing)?;
         self.fee_payer.allow(accounts.fee_payer.as_ref().map_or(0, |account| account.lamports))?;
         Ok(Terms { price: UsdcBase(listing.price), listing, funds, read_at })
     }
 
-    async fn accounts_of(&self, caller: &Caller, agent: &Pubkey) -> Result<Accounts, ApiError> {
+    async fn accounts_of(&self, payer: &Payer, agent: &Pubkey) -> Result<Accounts, ApiError> {
         let addresses = [
             self.instructions.addresses.config(),
             *agent,
-            self.instructions.addresses.grant(&caller.wallet, &caller.session_key),
-            self.instructions.usdc_of(&caller.wallet),
+            self.instructions.addresses.grant(&payer.wallet, &payer.session_key),
+            self.instructions.usdc_of(&payer.wallet),
             self.config.keypair.pubkey(),
         ];
         let read = self.chain.accounts(&addresses).await.map_err(ApiError::unavailable)?;
@@ -78,7 +91,7 @@ impl Accounts {
     fn allow(
         &self,
         parts: &Parts,
-        caller: &Caller,
+        wallet: &Pubkey,
         agent: &Pubkey,
         listing: &AgentListing,
     ) -> Result<Spendable, ApiError> {
@@ -97,9 +110,8 @@ impl Accounts {
         let grant = parts.decode::<SpendingGrant>(self.grant.as_ref());
         let grant = grant.ok_or_else(|| forbidden("the key's wallet has not granted it any spending on chain"))?;
         allow_by_grant(&grant, agent, listing.price, now_unix_s())?;
-        let spender = parts.instructions.addresses.spender(&caller.wallet);
-        let (holding, approved) =
-            allow_by_balance(self.usdc.as_ref(), &caller.wallet, &spender, UsdcBase(listing.price))?;
+        let spender = parts.instructions.addresses.spender(wallet);
+        let (holding, approved) = allow_by_balance(self.usdc.as_ref(), wallet, &spender, UsdcBase(listing.price))?;
         let grant_left = UsdcBase(grant.total_cap.saturating_sub(grant.spent));
         Ok(Spendable { holding, approved, grant_left })
     }

@@ -311,6 +311,7 @@ async fn only_a_known_key_of_this_network_is_let_in() {
     ask(Some("Bearer nonsense".to_owned())).await;
     ask(Some(format!("Bearer {}", ApiKey::from_secret(KeyNetwork::Test, [99; 32]).reveal()))).await;
     ask(Some(format!("Bearer {}", ApiKey::from_secret(KeyNetwork::Live, [13; 32]).reveal()))).await;
+    assert_eq!(market.execute(&task()).await.status, 200, "the gateway knows the key from now on");
     api_keys::revoke(market.database.pool(), &market.wallet, &market.session_key()).await.unwrap();
     ask(Some(format!("Bearer {}", market.key.reveal()))).await;
 }

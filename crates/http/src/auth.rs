@@ -43,21 +43,44 @@ impl<S: AuthState> FromRequestParts<S> for Caller {
 
 /// Checks the `Authorization` header of a request.
 pub async fn authenticate(headers: &HeaderMap, pool: &PgPool, network: KeyNetwork) -> Result<Caller, ApiError> {
-    let key = presented_key(headers)?;
-    if key.network() != network {
-        let expected = network.prefix();
-        return Err(ApiError::unauthorized(format!("this service accepts keys that start with `{expected}`")));
+    Presented::read(headers, network)?.authenticate(pool).await
+}
+
+/// An API key of this network, well-formed and not believed yet.
+#[derive(Clone, Debug)]
+pub struct Presented {
+    key: ApiKey,
+    session_key: Pubkey,
+}
+
+impl Presented {
+    /// Reads the `Authorization` header of a request.
+    pub fn read(headers: &HeaderMap, network: KeyNetwork) -> Result<Self, ApiError> {
+        let key = presented_key(headers)?;
+        if key.network() != network {
+            let expected = network.prefix();
+            return Err(ApiError::unauthorized(format!("this service accepts keys that start with `{expected}`")));
+        }
+        Ok(Self { session_key: Pubkey::new_from_array(key.session_public_key()), key })
     }
-    let session_key = Pubkey::new_from_array(key.session_public_key());
-    let row = match api_keys::find(pool, &session_key).await? {
-        Some(row) if row.network == network => row,
-        _ => return Err(ApiError::unauthorized("the API key is not known")),
-    };
-    if row.revoked_at.is_some() {
-        return Err(ApiError::unauthorized("the API key has been revoked"));
+
+    pub const fn session_key(&self) -> &Pubkey {
+        &self.session_key
     }
-    note_use(pool, &row).await;
-    Ok(Caller { wallet: row.wallet, session_key, grant: row.grant, key })
+
+    /// Looks the key up.
+    pub async fn authenticate(self, pool: &PgPool) -> Result<Caller, ApiError> {
+        let Self { key, session_key } = self;
+        let row = match api_keys::find(pool, &session_key).await? {
+            Some(row) if row.network == key.network() => row,
+            _ => return Err(ApiError::unauthorized("the API key is not known")),
+        };
+        if row.revoked_at.is_some() {
+            return Err(ApiError::unauthorized("the API key has been revoked"));
+        }
+        note_use(pool, &row).await;
+        Ok(Caller { wallet: row.wallet, session_key, grant: row.grant, key })
+    }
 }
 
 fn presented_key(headers: &HeaderMap) -> Result<ApiKey, ApiError> {

@@ -73,6 +73,11 @@ impl Gate {
         tokio::time::timeout(self.limits.queue_patience, turn).await.map_err(|_| full())
     }
 
+    /// Whether half of the places are free.
+    pub fn has_room(&self) -> bool {
+        self.places.lock().calls < self.limits.calls / 2
+    }
+
     fn try_enter(&self, wallet: &Pubkey, agent: &Pubkey) -> Option<Place> {
         let mut held = self.places.lock();
         let free = self.limits.calls.saturating_sub(held.calls);

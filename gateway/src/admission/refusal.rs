@@ -33,7 +33,7 @@ impl Parts {
                 return Ok(None);
             }
             Some(_) => ApiError::new(ErrorCode::Conflict, "the chain has another call under this execution id"),
-            None => match self.terms(caller, &call.agent).await {
+            None => match self.terms(&caller.into(), &call.agent).await {
                 Err(reason) => reason,
                 Ok(terms) => in_words(refused, call, &terms),
             },

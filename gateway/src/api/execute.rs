@@ -12,7 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use crtx_http::{
-    ApiError, ApiPath, AuthState, Caller, ErrorBody, ErrorCode, auth::authenticate, extract::check_content_type,
+    ApiError, ApiPath, AuthState, Caller, ErrorBody, ErrorCode, auth::Presented, extract::check_content_type,
 };
 use crtx_store::{
     admission::{Bounds, ReadAt, Refusal, Reservation, Retry},
@@ -24,10 +24,11 @@ use tokio::sync::watch;
 use super::answer;
 use crate::{
     admission::{self, Patience, gate::Place},
-    engine::{Clock, Ended, Stage},
+    engine::{Clock, Ended, PreparingOpening, Stage},
     request::{self, Accepted, ExecuteBody},
     state::Gateway,
     terms::Terms,
+    terms_ahead::TermsAhead,
 };
 
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
@@ -107,8 +108,15 @@ async fn answer_call(
         let query: String = query.chars().take(64).collect();
         return Err(ApiError::invalid_request(format!("this endpoint takes no query parameters, not `{query}`")));
     }
-    let caller = authenticate(&parts.headers, gateway.pool(), gateway.network()).await?;
-    let agent: Pubkey = agent_id.parse().map_err(|_| ApiError::agent_not_found(agent_id))?;
+    let presented = Presented::read(&parts.headers, gateway.network())?;
+    let agent = agent_id.parse::<Pubkey>();
+    let ahead = match &agent {
+        Ok(agent) => gateway.terms_ahead(presented.session_key(), agent).await,
+        Err(_) => None,
+    };
+    let caller = presented.authenticate(gateway.pool()).await?;
+    gateway.parts().known_payers.remember(&caller).await;
+    let agent = agent.map_err(|_| ApiError::agent_not_found(agent_id))?;
     check_content_type(&parts.headers)?;
     let accepted = Accepted::parse(&agent, &read(gateway, body).await?)?;
     let idempotency_key = request::idempotency_key(&parts.headers)?;
@@ -118,7 +126,8 @@ async fn answer_call(
         return answer;
     }
     let place = Arc::new(gateway.parts().gate.enter(&caller.wallet, &agent).await?);
-    let (mut call, terms) = prepare(gateway, &caller, &agent, accepted, idempotency_key, clock).await?;
+    let terms = terms(gateway, &caller, &agent, ahead, clock).await?;
+    let mut call = prepare(gateway, &caller, &agent, &terms, accepted, idempotency_key).await?;
     let stages = match accept(gateway, &caller, &mut call, terms, &place, clock).await? {
         Ok(stages) => stages,
         Err(answer) => return answer,
@@ -165,22 +174,39 @@ fn in_progress(call: &Call) -> ApiError {
         .with_retry_after(Duration::from_secs(1))
 }
 
-/// Everything that can be refused before money moves.
+/// What the chain says about the call.
+async fn terms(
+    gateway: &Gateway,
+    caller: &Caller,
+    agent: &Pubkey,
+    ahead: Option<TermsAhead>,
+    clock: &mut Clock,
+) -> Result<Terms, ApiError> {
+    let payer = caller.into();
+    if let Some(ahead) = ahead
+        && let Some((terms, took)) = ahead.of(&payer).await
+    {
+        clock.add(Clock { chain: took, ..Clock::default() });
+        return terms;
+    }
+    clock.chain(gateway.parts().terms(&payer, agent)).await
+}
+
+/// Everything else that can be refused before money moves.
 async fn prepare(
     gateway: &Gateway,
     caller: &Caller,
     agent: &Pubkey,
+    terms: &Terms,
     mut accepted: Accepted,
     idempotency_key: Option<String>,
-    clock: &mut Clock,
-) -> Result<(Call, Terms), ApiError> {
+) -> Result<Call, ApiError> {
     let parts = gateway.parts();
-    let terms = clock.chain(parts.terms(caller, agent)).await?;
     let document = parts.documents.get(agent, &terms.listing.metadata_hash).await?;
     document.check(&mut accepted.request.parameters).await?;
     document.check_reachable().await?;
     let execution_id = request::execution_id(&caller.wallet, idempotency_key.as_deref());
-    let call = Call {
+    Ok(Call {
         record: parts.instructions.addresses.execution(&caller.wallet, execution_id.as_bytes()),
         execution_id,
         caller: caller.wallet,
@@ -194,8 +220,7 @@ async fn prepare(
         amount: terms.price,
         timeout_seconds: terms.listing.timeout_seconds,
         endpoint: document.endpoint.clone(),
-    };
-    Ok((call, terms))
+    })
 }
 
 /// Has the call accepted and starts it, or gives the answer that somebody else's going on with it means.
@@ -214,8 +239,10 @@ async fn accept(
     let limits = parts.config.limits.admission;
     let mut patience = Patience::new(limits.funds_patience);
     let mut bounds = admission::bounds(&terms, ReadAt::Local(terms.read_at), limits.calls);
+    // Most calls are accepted at the first attempt: their opening is prepared meanwhile.
+    let mut opening = Some(gateway.prepare_opening(call.clone(), caller.clone()));
     loop {
-        let shortage = match attempt(gateway, caller, call, bounds, place).await? {
+        let shortage = match attempt(gateway, caller, call, bounds, place, opening.take()).await? {
             Attempt::Started(stages) => return Ok(Ok(stages)),
             Attempt::Answered(answer) => return Ok(Err(answer)),
             Attempt::Refused(Refusal::Short(shortage)) => shortage,
@@ -225,7 +252,7 @@ async fn accept(
             return Err(admission::short(&terms, &shortage));
         }
         let document = terms.listing.metadata_hash;
-        terms = clock.chain(parts.terms(caller, &call.agent)).await?;
+        terms = clock.chain(parts.terms(&caller.into(), &call.agent)).await?;
         if terms.listing.metadata_hash != document {
             let message = "the agent was changed while the call was prepared; nothing was charged, try again";
             return Err(ApiError::new(ErrorCode::Unavailable, message).with_retry_after(Duration::from_secs(1)));
@@ -243,6 +270,7 @@ async fn attempt(
     call: &Call,
     bounds: Bounds,
     place: &Arc<Place>,
+    opening: Option<PreparingOpening>,
 ) -> Result<Attempt, ApiError> {
     let (gateway, caller, call, place) = (gateway.clone(), caller.clone(), call.clone(), Arc::clone(place));
     let tasks = gateway.parts().tasks.clone();
@@ -260,14 +288,21 @@ async fn attempt(
                 },
             },
         };
-        Ok(Attempt::Started(start(&gateway, lease, call, caller, place)))
+        Ok(Attempt::Started(start(&gateway, lease, call, caller, place, opening)))
     });
     task.await.map_err(ApiError::internal)?
 }
 
 /// Starts the call, which keeps its place until it ends.
-fn start(gateway: &Gateway, lease: Lease, call: Call, caller: Caller, place: Arc<Place>) -> watch::Receiver<Stage> {
-    let stages = gateway.start(lease, call, caller);
+fn start(
+    gateway: &Gateway,
+    lease: Lease,
+    call: Call,
+    caller: Caller,
+    place: Arc<Place>,
+    opening: Option<PreparingOpening>,
+) -> watch::Receiver<Stage> {
+    let stages = gateway.start(lease, call, caller, opening);
     let mut watched = stages.clone();
     tokio::spawn(async move {
         // An error: the task is gone, and with it the work.

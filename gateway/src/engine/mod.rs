@@ -32,6 +32,7 @@ use tokio::{sync::watch, task::JoinHandle};
 use tracing::Instrument;
 
 pub(crate) use failure::{REFUNDED, refunded_elsewhere};
+pub(crate) use opening::PreparingOpening;
 pub(crate) use transactions::backoff;
 
 use crate::{
@@ -162,15 +163,23 @@ struct Work {
 }
 
 impl Gateway {
-    /// Starts a reserved call, in a task of its own: it goes on when the caller hangs up.
-    pub(crate) fn start(&self, lease: Lease, call: Call, caller: Caller) -> watch::Receiver<Stage> {
+    /// Starts a reserved call, in a task of its own: it goes on when the caller hangs up. Its opening may be in
+    /// preparation already.
+    pub(crate) fn start(
+        &self,
+        lease: Lease,
+        call: Call,
+        caller: Caller,
+        opening: Option<PreparingOpening>,
+    ) -> watch::Receiver<Stage> {
         let (stage, watched) = watch::channel(Stage::default());
         let gateway = self.clone();
         let span = tracing::info_span!("call", execution = %call.execution_id, agent = %call.agent);
         let task = async move {
             let parts = gateway.parts();
             let mut work = Work::fresh(parts.hold(lease), lease, call);
-            let result = parts.open_and_carry_on(&mut work, &caller, &stage).await;
+            let opening = opening.unwrap_or_else(|| gateway.prepare_opening(work.call.clone(), caller.clone()));
+            let result = parts.open_and_carry_on(&mut work, &caller, opening, &stage).await;
             if let Some(ended) = parts.conclude(lease, result).await {
                 let clock = work.clock;
                 tracing::info!(outcome = ended.name(), creator = ?clock.creator, chain = ?clock.chain, "call ended");
@@ -267,9 +276,10 @@ impl Parts {
         &self,
         work: &mut Work,
         caller: &Caller,
+        opening: PreparingOpening,
         stage: &watch::Sender<Stage>,
     ) -> Result<Ended, EngineError> {
-        if let Some(ended) = self.open(work, caller).await? {
+        if let Some(ended) = self.open(work, caller, opening).await? {
             return Ok(ended);
         }
         stage.send_replace(Stage::Open(work.clock));

@@ -1,32 +1,68 @@
 //! Opening the escrow: the one step that takes the caller's session key, and so the caller's presence.
 
+use std::time::{Duration, Instant};
+
 use chrono::Utc;
 use crtx_chain::{SignedTransaction, Simulation, instructions::Opening};
 use crtx_http::{ApiError, Caller, ErrorCode};
 use crtx_store::executions::{Call, Failure, Lease, State, TransactionKind};
 use solana_keypair::Keypair;
 use solana_signer::Signer;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     Ended, EngineError, RESUME_AFTER, Work,
     transactions::{Landed, stored},
 };
-use crate::state::Parts;
+use crate::state::{Gateway, Parts};
 
 /// Generous limit: unused units cost nothing unless a priority fee is set.
 const OPEN_UNITS: u32 = 80_000;
 
+/// An opening that was signed and simulated. Nothing of it has left this process.
+struct PreparedOpening {
+    transaction: SignedTransaction,
+    simulation: Simulation,
+}
+
+/// An opening that is being signed and simulated, while the call is admitted. Dropped, it comes to nothing.
+pub(crate) struct PreparingOpening(AbortOnDropHandle<(Result<PreparedOpening, EngineError>, Duration)>);
+
+impl Gateway {
+    /// Begins to sign and to simulate the opening of a call.
+    pub(crate) fn prepare_opening(&self, call: Call, caller: Caller) -> PreparingOpening {
+        let gateway = self.clone();
+        PreparingOpening(AbortOnDropHandle::new(tokio::spawn(async move {
+            let (parts, started) = (gateway.parts(), Instant::now());
+            let prepared = async {
+                let transaction = parts.sign_opening(&call, &caller).await?;
+                let simulation = parts.chain.simulate(&transaction).await;
+                Ok(PreparedOpening { transaction, simulation })
+            };
+            let prepared = prepared.await;
+            (prepared, started.elapsed())
+        })))
+    }
+}
+
 impl Parts {
     /// Opens the escrow. `None`: it is open, go on.
-    pub(super) async fn open(&self, work: &mut Work, caller: &Caller) -> Result<Option<Ended>, EngineError> {
-        let transaction = match work.clock.chain(self.sign_opening(&work.call, caller)).await {
-            Ok(transaction) => transaction,
+    pub(super) async fn open(
+        &self,
+        work: &mut Work,
+        caller: &Caller,
+        opening: PreparingOpening,
+    ) -> Result<Option<Ended>, EngineError> {
+        let (prepared, took) = opening.0.await.map_err(|_| EngineError::Incomplete("its opening"))?;
+        work.clock.chain = work.clock.chain.saturating_add(took);
+        let PreparedOpening { transaction, simulation } = match prepared {
+            Ok(prepared) => prepared,
             Err(EngineError::Chain(error)) => {
                 return self.not_opened(work.lease, ApiError::unavailable(error)).await.map(Some);
             }
             Err(error) => return Err(error),
         };
-        if let Simulation::Refused(refused) = work.clock.chain(self.chain.simulate(&transaction)).await {
+        if let Simulation::Refused(refused) = simulation {
             let ended = self.refused_by_simulation(work.lease, &work.call, caller, &refused).await?;
             if ended.is_none() {
                 // Open without this worker, which has not seen what happened to the record since.
@@ -82,7 +118,7 @@ impl Parts {
             return self.not_opened(work.lease, error).await.map(Some);
         }
         let reason = match caller {
-            Some(caller) => self.terms(caller, &work.call.agent).await.err(),
+            Some(caller) => self.terms(&caller.into(), &work.call.agent).await.err(),
             None => None,
         };
         // A reason of the call's own: whoever lost a race for the wallet's money never had an execution.
