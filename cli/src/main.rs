@@ -27,6 +27,12 @@ enum Command {
     Openapi,
 }
 
+#[cfg(feature = "localnet")]
+fn print_openapi() -> anyhow::Result<ExitCode> {
+    println!("{}", crtx_server::openapi::description().to_pretty_json()?);
+    Ok(ExitCode::SUCCESS)
+}
+
 fn main() -> ExitCode {
     let command = Cli::parse().command;
     logs::start();
@@ -56,7 +62,7 @@ async fn run(command: Command) -> ExitCode {
         Command::Verify(arguments) => crtx_cli::verify::run(arguments).await,
         Command::Execute(arguments) => crtx_cli::execute::run(arguments).await,
         #[cfg(feature = "localnet")]
-        Command::Openapi => crtx_cli::localnet::openapi::print().map(|()| ExitCode::SUCCESS),
+        Command::Openapi => print_openapi(),
     };
     outcome.unwrap_or_else(|error| failed(&error))
 }

@@ -26,4 +26,4 @@ pub use config::{AdmissionLimits, FeePayerLimits, GatewayConfig, Limits, Process
 pub use content::{ContentError, ContentStore};
 pub use creator::MAX_RESULT_BYTES;
 pub use state::{Gateway, GatewayError};
-pub use worker::run;
+pub use worker::{Recovery, run};

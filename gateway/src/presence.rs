@@ -29,19 +29,21 @@ impl Leadership {
 }
 
 /// Shows that this process lives, until `shutdown`. Leases name the process from the first sign of life on.
-/// The gateways of one authority have one leader.
+/// The gateways of one authority have one leader; a process without `leadership` never becomes it.
 pub(crate) async fn show(
     executions: Executions,
     authority: Pubkey,
-    leadership: Leadership,
+    leadership: Option<Leadership>,
     shutdown: CancellationToken,
 ) {
     let id = Uuid::new_v4();
     let [a, b, c, d, ..] = authority.to_bytes();
     let group = i32::from_be_bytes([a, b, c, d]);
     while !shutdown.is_cancelled() {
-        let ended = show_on_one_connection(id, group, &executions, &leadership, &shutdown).await;
-        leadership.0.store(false, Ordering::Relaxed);
+        let ended = show_on_one_connection(id, group, &executions, leadership.as_ref(), &shutdown).await;
+        if let Some(leadership) = &leadership {
+            leadership.0.store(false, Ordering::Relaxed);
+        }
         if let Err(error) = ended {
             tracing::warn!(%error, "this process cannot show the others that it lives");
             tokio::select! {
@@ -57,7 +59,7 @@ async fn show_on_one_connection(
     id: Uuid,
     group: i32,
     executions: &Executions,
-    leadership: &Leadership,
+    leadership: Option<&Leadership>,
     shutdown: &CancellationToken,
 ) -> Result<(), StoreError> {
     let mut presence = Presence::establish(executions.pool(), id).await?;
@@ -68,7 +70,9 @@ async fn show_on_one_connection(
             // Others took this process for dead. What it still holds is theirs or nobody's.
             return Ok(());
         }
-        leadership.0.store(presence.lead(group).await?, Ordering::Relaxed);
+        if let Some(leadership) = leadership {
+            leadership.0.store(presence.lead(group).await?, Ordering::Relaxed);
+        }
         // After a restart of the database the others need a moment to show that they live.
         if established.elapsed() > SILENCE {
             let freed = presence.bury_the_dead(SILENCE).await?;

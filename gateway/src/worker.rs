@@ -45,23 +45,28 @@ const LANES: [Lane; 4] = [
     Lane { states: &State::REFUND, slots: 32, slots_per_agent: 32 },
 ];
 
+/// Who resumes executions that were left behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// This process.
+    Here,
+    /// Other processes over the same database: this one only takes calls.
+    Elsewhere,
+}
+
 /// Works until `shutdown`, then lets the calls under way end.
-pub async fn run(gateway: Gateway, shutdown: CancellationToken) {
+pub async fn run(gateway: Gateway, recovery: Recovery, shutdown: CancellationToken) {
     let parts = gateway.parts();
-    let leadership = Leadership::default();
+    let leadership = (recovery == Recovery::Here).then(Leadership::default);
     let gone = CancellationToken::new();
     let shown =
         tokio::spawn(presence::show(parts.executions.clone(), gateway.authority(), leadership.clone(), gone.clone()));
-    let [before_dispatch, dispatch, settlement, refund] = LANES.map(|lane| lane.run(&gateway, &shutdown));
-    tokio::join!(
-        before_dispatch,
-        dispatch,
-        settlement,
-        refund,
-        every(CONTENT_EVERY, &shutdown, || cranks::store_missing_content(parts)),
-        fee_payer::watch(gateway.clone(), shutdown.clone()),
-        sweep(&gateway, leadership, &shutdown),
-    );
+    let recovering = async {
+        if let Some(leadership) = leadership {
+            recover(&gateway, leadership, &shutdown).await;
+        }
+    };
+    tokio::join!(recovering, fee_payer::watch(gateway.clone(), shutdown.clone()));
     let tasks = &parts.tasks;
     tasks.close();
     if tokio::time::timeout(STOP_PATIENCE, tasks.wait()).await.is_err() {
@@ -71,6 +76,19 @@ pub async fn run(gateway: Gateway, shutdown: CancellationToken) {
     if let Err(error) = shown.await {
         tracing::error!(%error, "the sign of life ended with a panic");
     }
+}
+
+async fn recover(gateway: &Gateway, leadership: Leadership, shutdown: &CancellationToken) {
+    let parts = gateway.parts();
+    let [before_dispatch, dispatch, settlement, refund] = LANES.map(|lane| lane.run(gateway, shutdown));
+    tokio::join!(
+        before_dispatch,
+        dispatch,
+        settlement,
+        refund,
+        every(CONTENT_EVERY, shutdown, || cranks::store_missing_content(parts)),
+        sweep(gateway, leadership, shutdown),
+    );
 }
 
 /// Refunds overdue executions, for as long as this process is the one that does it.

@@ -204,7 +204,8 @@ async fn a_caller_that_hangs_up_leaves_no_reservation_behind() {
         (lease, call.execution_id)
     };
     let shutdown = CancellationToken::new();
-    let worker = tokio::spawn(crtx_gateway::run(market.gateway.clone(), shutdown.clone()));
+    let worker =
+        tokio::spawn(crtx_gateway::run(market.gateway.clone(), crtx_gateway::Recovery::Here, shutdown.clone()));
     set_money(&market, PRICE, PRICE);
     let mut answer = market.execute(&task()).await;
     for _ in 0..100 {
@@ -348,7 +349,8 @@ fn fee_payer(limits: &mut AdmissionLimits) {
 async fn a_fee_payer_that_runs_out_refuses_new_calls_and_still_settles_open_ones() {
     let market = Market::start_with(limits(fee_payer)).await;
     let shutdown = CancellationToken::new();
-    let worker = tokio::spawn(crtx_gateway::run(market.gateway.clone(), shutdown.clone()));
+    let worker =
+        tokio::spawn(crtx_gateway::run(market.gateway.clone(), crtx_gateway::Recovery::Here, shutdown.clone()));
     let status = async |wanted: FeePayerState| {
         for _ in 0..200 {
             if let Some((payer, _)) = fee_payers::latest(market.database.pool()).await.unwrap()

@@ -9,10 +9,11 @@ use crate::{bench, idl, program, sqlx_data, web, workspace};
 type Check = fn() -> Result<String>;
 
 /// Name of each generated thing and how it is checked; a check tells what it found.
-pub const CHECKS: [(&str, Check); 6] = [
+pub const CHECKS: [(&str, Check); 7] = [
     ("idl", idl::check),
     ("client", web::check_client),
     ("openapi", openapi),
+    ("configuration", configuration),
     ("sqlx", sqlx_data::check),
     ("cu", bench::check_cu),
     ("program", || program::check().map(|verdict| verdict.to_string())),
@@ -28,14 +29,22 @@ pub fn check_all() -> Result<()> {
 
 /// The OpenAPI document is written by the binary that serves it.
 fn openapi() -> Result<String> {
-    const PATH: &str = "docs/openapi.json";
-    let root = workspace::root();
+    same("docs/openapi.json", "crtx", &["openapi"], "cargo run -- openapi")
+}
+
+/// The documentation of the settings is written by the binary that reads them.
+fn configuration() -> Result<String> {
+    same("docs/configuration.md", "crtx-server", &["config", "docs"], "cargo run --bin crtx-server -- config docs")
+}
+
+/// Compares a committed file with what a binary prints.
+fn same(path: &str, binary: &str, arguments: &[&str], command: &str) -> Result<String> {
     workspace::build_binaries()?;
-    let served = workspace::output(Command::new(workspace::binary("crtx")).arg("openapi"))?;
-    let committed = fs::read_to_string(root.join(PATH)).with_context(|| format!("cannot read {PATH}"))?;
+    let printed = workspace::output(Command::new(workspace::binary(binary)).args(arguments))?;
+    let committed = fs::read_to_string(workspace::root().join(path)).with_context(|| format!("cannot read {path}"))?;
     ensure!(
-        served.trim_end() == committed.trim_end(),
-        "{PATH} is not what the services serve: run `cargo run -- openapi > {PATH}`"
+        printed.trim_end() == committed.trim_end(),
+        "{path} differs from what `{binary}` prints: run `{command} > {path}`"
     );
-    Ok(format!("openapi: {PATH} is the one of the handlers"))
+    Ok(format!("{path} is up to date"))
 }

@@ -5,6 +5,8 @@ mod chaos;
 mod fuzz;
 mod generated;
 mod idl;
+#[cfg(test)]
+mod layers;
 mod mutants;
 mod program;
 mod source_hash;
@@ -14,7 +16,7 @@ mod test_database;
 mod web;
 mod workspace;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
@@ -87,6 +89,8 @@ enum Command {
     },
     /// Fail unless every generated file is what its source says.
     CheckGenerated,
+    /// Check licences, advisories and sources of all dependencies, as deny.toml says.
+    Deny,
     /// What a submission has to pass: formatting, lints, and `test`.
     Ci,
 }
@@ -107,6 +111,14 @@ fn main() -> Result<()> {
         Command::Sqlx { check: true } => sqlx_data::check().map(|verdict| println!("{verdict}")),
         Command::Sqlx { check: false } => sqlx_data::write(),
         Command::CheckGenerated => generated::check_all(),
+        Command::Deny => deny(),
         Command::Ci => suites::ci(),
     }
+}
+
+/// Not part of `ci`: the tool takes minutes to build, and its answer depends on the date.
+fn deny() -> Result<()> {
+    let installed = workspace::output(workspace::cargo().args(["deny", "--version"]));
+    installed.context("cargo-deny is not installed: run `cargo install cargo-deny --locked`")?;
+    workspace::run(workspace::cargo().args(["deny", "check"]))
 }

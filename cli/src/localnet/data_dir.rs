@@ -14,7 +14,7 @@ const MARKER: &str = "crtx-data";
 const MARKER_TEXT: &str = "Made by `crtx up`. `crtx up --fresh` deletes what lies here.\n";
 
 /// What crtx writes and `--fresh` deletes, beside the database.
-const OURS: [&str; 4] = ["keys.json", "ports.json", "chain", "content"];
+const OURS: [&str; 6] = ["keys.json", "ports.json", "chain", "content", "crtx-server.toml", "gateway-authority.json"];
 
 /// An open data directory. The lock is held until this is dropped.
 pub struct DataDir {
@@ -89,6 +89,16 @@ impl DataDir {
 
     pub fn content(&self) -> PathBuf {
         self.path.join("content")
+    }
+
+    /// Configuration with which a `crtx-server` joins this marketplace.
+    pub fn server_config(&self) -> PathBuf {
+        self.path.join("crtx-server.toml")
+    }
+
+    /// Key pair of the program's gateway authority, as `crtx-server` reads it.
+    pub fn gateway_keypair(&self) -> PathBuf {
+        self.path.join("gateway-authority.json")
     }
 
     /// The ports of the last run; none where there was none.

@@ -128,7 +128,7 @@ fn keypair(text: &str) -> anyhow::Result<Keypair> {
 }
 
 /// Readable by nobody else from its first byte on, and never half written.
-fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = path.with_extension("new");
     let _ = fs::remove_file(&temporary);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;

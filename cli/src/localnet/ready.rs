@@ -8,7 +8,8 @@ use serde::Serialize;
 /// The JSON line. Its keys are a promise to scripts.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ready {
-    pub base_url: String,
+    /// Null without services.
+    pub base_url: Option<String>,
     pub api_key: String,
     pub unfunded_api_key: String,
     pub wallet: String,
@@ -18,6 +19,8 @@ pub struct Ready {
     pub usdc_mint: String,
     pub database_url: String,
     pub content_dir: PathBuf,
+    /// With it a `crtx-server` joins this marketplace.
+    pub server_config: PathBuf,
     pub ready_ms: u64,
     pub agents: Vec<ReadyAgent>,
 }
@@ -33,10 +36,12 @@ pub struct ReadyAgent {
 impl Ready {
     /// The page for people, ending with commands that work when pasted.
     pub fn page(&self) -> String {
-        let mut lines = vec![
-            format!("crtx is ready after {} ms. Ctrl-C stops everything.", self.ready_ms),
-            String::new(),
-            format!("  API        {}   (description: {}/docs)", self.base_url, self.base_url),
+        let mut lines =
+            vec![format!("crtx is ready after {} ms. Ctrl-C stops everything.", self.ready_ms), String::new()];
+        if let Some(base_url) = &self.base_url {
+            lines.push(format!("  API        {base_url}   (description: {base_url}/docs)"));
+        }
+        lines.extend([
             format!("  API key    {}", self.api_key),
             format!("  wallet     {}   (demo, 1 000 USDC at first)", self.wallet),
             format!("  Solana RPC {}   WebSocket {}", self.rpc_url, self.ws_url),
@@ -45,32 +50,51 @@ impl Ready {
             format!("  content    {}", self.content_dir.display()),
             String::new(),
             "  agents".to_owned(),
-        ];
+        ]);
         for agent in &self.agents {
             lines.push(format!(
                 "    {:<20} {:>6} USDC  {}  {}",
                 agent.name, agent.price_per_call_usdc, agent.agent_id, agent.endpoint
             ));
         }
-        lines.extend([String::new(), "Buy a result:".to_owned(), String::new(), self.curl(), String::new()]);
-        lines.extend(["Check it, from the chain and the content alone:".to_owned(), String::new(), self.verify()]);
+        lines.push(String::new());
+        match &self.base_url {
+            Some(base_url) => {
+                lines.extend(["Buy a result:".to_owned(), String::new(), self.curl(base_url), String::new()]);
+                lines.extend(["Check it, from the chain and the content alone:".to_owned(), String::new()]);
+                lines.push(self.verify(base_url));
+            }
+            None => {
+                let command = sibling("crtx-server");
+                lines.extend([
+                    "Start the services, in one process or in several with --role:".to_owned(),
+                    String::new(),
+                ]);
+                lines.push(format!("{command} --config {}", self.server_config.display()));
+            }
+        }
         lines.join("\n")
     }
 
-    fn verify(&self) -> String {
-        let program = std::env::current_exe().ok();
-        let program = program.as_deref().map_or_else(|| "crtx".into(), Path::to_string_lossy);
-        format!("CRTX_URL={} CRTX_API_KEY={} {program} verify EXECUTION_ID", self.base_url, self.api_key)
+    fn verify(&self, base_url: &str) -> String {
+        format!("CRTX_URL={base_url} CRTX_API_KEY={} {} verify EXECUTION_ID", self.api_key, sibling("crtx"))
     }
 
-    fn curl(&self) -> String {
+    fn curl(&self, base_url: &str) -> String {
         let agent = self.agents.first().map(|agent| agent.agent_id.as_str()).unwrap_or_default();
         format!(
-            "curl -sS {}/v1/agents/{agent}/execute -H 'Authorization: Bearer {}' -H 'Content-Type: application/json' \
+            "curl -sS {base_url}/v1/agents/{agent}/execute -H 'Authorization: Bearer {}' -H 'Content-Type: application/json' \
              -d '{{\"task\": \"Paid by the call. Proven by the hash.\"}}'",
-            self.base_url, self.api_key
+            self.api_key
         )
     }
+}
+
+/// A program of this project: in the folder of the one that runs, else wherever the shell finds it.
+fn sibling(name: &str) -> String {
+    let folder = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.to_owned()));
+    let program = folder.map(|folder| folder.join(name)).filter(|program| program.exists());
+    program.as_deref().map_or_else(|| name.into(), Path::to_string_lossy).into_owned()
 }
 
 #[cfg(test)]
@@ -86,7 +110,7 @@ mod tests {
         };
         let text = |name: &str| name.to_owned();
         Ready {
-            base_url: text("http://127.0.0.1:8080"),
+            base_url: Some(text("http://127.0.0.1:8080")),
             api_key: text("crtx_test_1"),
             unfunded_api_key: text("crtx_test_2"),
             wallet: text("w"),
@@ -96,6 +120,7 @@ mod tests {
             usdc_mint: text("m"),
             database_url: text("d"),
             content_dir: PathBuf::from("/c"),
+            server_config: PathBuf::from("/c.toml"),
             ready_ms: 7,
             agents: vec![agent],
         }
@@ -116,6 +141,7 @@ mod tests {
             "usdc_mint",
             "database_url",
             "content_dir",
+            "server_config",
             "ready_ms",
             "agents",
             "agent_id",
@@ -126,6 +152,13 @@ mod tests {
         let places: Vec<_> = keys.iter().map(|key| line.find(&format!("\"{key}\":")).expect(key)).collect();
         assert!(places.is_sorted(), "{line}");
         assert!(line.contains("\"price_per_call_usdc\":0.01"), "{line}");
+    }
+
+    #[test]
+    fn without_services_the_page_names_the_command_that_starts_them() {
+        let page = Ready { base_url: None, ..ready() }.page();
+        assert!(page.ends_with("crtx-server --config /c.toml"), "{page}");
+        assert!(!page.contains("curl"), "{page}");
     }
 
     #[test]

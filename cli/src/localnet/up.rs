@@ -3,18 +3,19 @@
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, anyhow, bail};
 use crtx_chain::{ChainClient, Instructions};
-use crtx_gateway::{Gateway, GatewayConfig, Limits};
-use crtx_http::{Links, ServeLimits, outbound::OutboundPolicy, process::StopSignal};
-use crtx_indexer::{ContentSources, IndexerConfig, api::IndexerApiState};
+use crtx_gateway::{ContentStore, GatewayConfig, Limits};
+use crtx_http::{Links, outbound::OutboundPolicy, process::StopSignal};
+use crtx_indexer::{ContentSources, IndexerConfig};
 use crtx_postgres::Cluster;
 use crtx_protocol::{address::Addresses, api_key::KeyNetwork, usdc::UsdcBase};
+use crtx_server::{Roles, Running, Service, ServiceConfig, StopLimits};
 use crtx_store::{
     PgPool, Pools,
     api_keys::{self, NewApiKey},
@@ -32,9 +33,9 @@ use super::{
     data_dir::{DataDir, Ports},
     demo,
     keys::{Caller, Keys},
-    openapi,
     progress::Progress,
     ready::{Ready, ReadyAgent},
+    server_config,
     setup::{self, ListedAgent, Setup},
 };
 
@@ -47,13 +48,13 @@ static PROGRAM_ELF: &[u8] = include_bytes!(concat!(
 const STEPS: u64 = 4;
 const RPC_TIMEOUT: Duration = Duration::from_secs(20);
 const READY_LIMIT: Duration = Duration::from_secs(60);
-/// How long a stop waits for requests under way.
-const DRAIN_LIMIT: Duration = Duration::from_secs(7);
-/// How long a stop waits for the services, which finish the calls they are in.
-const SERVICES_LIMIT: Duration = Duration::from_secs(20);
-const DATABASE_CONNECTIONS: u32 = 32;
+/// How long a stop waits for requests under way, and for the calls that the services are in.
+const STOP_LIMITS: StopLimits = StopLimits { requests: Duration::from_secs(7), work: Duration::from_secs(20) };
 /// How long a stop waits for anything that needs a database which has ended.
-const WITHOUT_DATABASE_LIMIT: Duration = Duration::from_millis(500);
+const WITHOUT_DATABASE: Duration = Duration::from_millis(500);
+const STOP_LIMITS_WITHOUT_DATABASE: StopLimits = StopLimits { requests: WITHOUT_DATABASE, work: WITHOUT_DATABASE };
+const CREATOR_LIMIT: Duration = Duration::from_secs(1);
+const DATABASE_CONNECTIONS: u32 = 32;
 /// How long a stop waits for connections that are in use.
 const POOL_LIMIT: Duration = Duration::from_secs(2);
 /// From the first signal to the end of the process, whatever is still going on then.
@@ -74,6 +75,19 @@ pub struct UpArgs {
     /// When ready, print one JSON line instead of a page
     #[arg(long)]
     pub json: bool,
+    /// Which services run beside the chain, PostgreSQL and the demo creator
+    #[arg(long, value_enum, default_value_t)]
+    pub services: Services,
+}
+
+/// What `crtx up` runs of the marketplace's own services.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Services {
+    /// API, indexer and worker
+    #[default]
+    All,
+    /// None: `crtx-server` processes of your own join with the configuration that is printed
+    None,
 }
 
 /// Runs until a signal or a failure; in both cases everything is stopped when this returns.
@@ -91,7 +105,10 @@ pub async fn run(arguments: UpArgs, stop: StopSignal) -> anyhow::Result<()> {
 
 /// Returns only if something fails: the end of `up` is a signal.
 async fn start_and_serve(arguments: &UpArgs, parts: &mut Parts, started: Instant) -> anyhow::Result<()> {
-    let listener = bind(arguments.port).await?;
+    let listener = match arguments.services {
+        Services::All => Some(bind(arguments.port).await?),
+        Services::None => None,
+    };
     parts.data_dir = Some(DataDir::open(&arguments.data_dir, arguments.fresh)?);
     let ready = start(parts, listener, started).await?;
     if arguments.json {
@@ -112,7 +129,8 @@ async fn bind(port: u16) -> anyhow::Result<TcpListener> {
     }
 }
 
-async fn start(parts: &mut Parts, listener: TcpListener, started: Instant) -> anyhow::Result<Ready> {
+/// `listener`: where the API is served; `None` without services.
+async fn start(parts: &mut Parts, listener: Option<TcpListener>, started: Instant) -> anyhow::Result<Ready> {
     let progress = Progress::new(STEPS);
     let data_dir = parts.data_dir.as_ref().context("no data directory")?;
     let keys = Arc::new(Keys::load_or_create(&data_dir.keys())?);
@@ -126,36 +144,27 @@ async fn start(parts: &mut Parts, listener: TcpListener, started: Instant) -> an
     let pool = pools.indexer.clone();
     crtx_store::migrate(&pool).await.context("the database's schema")?;
 
-    let network = parts.chain.as_ref().context("no chain")?;
-    let (rpc_url, ws_url) = (network.rpc_url(), network.ws_url());
-    let base_url = format!("http://{}", listener.local_addr()?);
-    let instructions = Instructions::new(Addresses::new(agent_marketplace::ID), keys.usdc_mint.pubkey());
-    let links = Links::local(&base_url, &rpc_url);
-    let gateway = Gateway::new(
-        GatewayConfig {
-            rpc_urls: rpc_url.parse()?,
-            addresses: instructions.addresses,
-            usdc_mint: instructions.usdc_mint,
-            keypair: Arc::new(keys.gateway_authority.insecure_clone()),
-            network: KeyNetwork::Test,
-            outbound: OutboundPolicy::LOCAL,
-            links: links.clone(),
-            content_dir: content_dir.clone(),
-            limits: Limits::default(),
-        },
-        pools.money.clone(),
-        pools.indexer.clone(),
-    )?;
-
     progress.step("setting the marketplace up");
+    let network = parts.chain.as_ref().context("no chain")?;
+    let data_dir = parts.data_dir.as_ref().context("no data directory")?;
+    let (rpc_url, ws_url) = (network.rpc_url(), network.ws_url());
+    let instructions = Instructions::new(Addresses::new(agent_marketplace::ID), keys.usdc_mint.pubkey());
     let chain = ChainClient::new(&rpc_url, RPC_TIMEOUT);
     let creator_listener = bind_preferred(ports.creator).await?;
     let creator_port = creator_listener.local_addr()?.port();
     let noted = Ports { rpc: Some(network.rpc_port), ws: Some(network.ws_port), creator: Some(creator_port) };
-    parts.data_dir.as_ref().context("no data directory")?.save_ports(&noted)?;
+    data_dir.save_ports(&noted)?;
+    let server_config = server_config::write(
+        data_dir,
+        server_config::Database { url: database_url.clone() },
+        server_config::Rpc { urls: rpc_url.clone(), ws_url: ws_url.clone() },
+        server_config::Program { id: agent_marketplace::ID.to_string(), usdc_mint: instructions.usdc_mint.to_string() },
+        &keys.gateway_authority,
+    )?;
+    let content = ContentStore::local(&content_dir)?;
     align::align(&pool, network, &chain, &progress).await.context("aligning the database with the chain")?;
     setup::fund(network, &chain, &keys).await?;
-    let setup = Setup { chain: &chain, instructions, keys: &keys, content: gateway.content(), creator_port };
+    let setup = Setup { chain: &chain, instructions, keys: &keys, content: &content, creator_port };
     let listed = setup.run().await?;
     store_api_keys(&pool, &instructions.addresses, &keys).await?;
     align::show(&pool, network, &chain).await.context("the first look at the chain")?;
@@ -163,18 +172,17 @@ async fn start(parts: &mut Parts, listener: TcpListener, started: Instant) -> an
         cluster.begin_syncing().await.context("PostgreSQL")?;
     }
 
-    progress.step("starting the demo creator, the indexer and the gateway");
+    progress.step("starting the demo creator and the services");
     parts.serve_creator(creator_listener, &keys);
-    let indexer = IndexerConfig {
-        outbound: OutboundPolicy::LOCAL,
-        content: ContentSources { folder: Some(content_dir.clone()), base_url: None },
-        ..IndexerConfig::new(rpc_url.parse()?, &ws_url, agent_marketplace::ID)
-    };
-    parts.run_services(indexer, gateway.clone(), pool.clone());
-    parts.serve_api(listener, IndexerApiState::new(pools.reads, KeyNetwork::Test, links), gateway);
-
     progress.step("waiting until the index shows the agents");
-    parts.or_failure(wait_for_agents(&base_url, &pool, &listed)).await?;
+    let mut base_url = None;
+    if let Some(listener) = listener {
+        let url = format!("http://{}", listener.local_addr()?);
+        let config = service_config(&keys, instructions, &rpc_url, &ws_url, &url, &content_dir)?;
+        parts.running = Some(Service::new(config, pools)?.start(listener, &parts.failure_sender));
+        parts.or_failure(wait_for_agents(&url, &pool, &listed)).await?;
+        base_url = Some(url);
+    }
     progress.finish();
     Ok(Ready {
         base_url,
@@ -187,8 +195,45 @@ async fn start(parts: &mut Parts, listener: TcpListener, started: Instant) -> an
         usdc_mint: instructions.usdc_mint.to_string(),
         database_url,
         content_dir,
+        server_config,
         ready_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         agents: listed.into_iter().map(ready_agent).collect(),
+    })
+}
+
+/// Every role in this process, over the local network.
+fn service_config(
+    keys: &Keys,
+    instructions: Instructions,
+    rpc_url: &str,
+    ws_url: &str,
+    base_url: &str,
+    content_dir: &Path,
+) -> anyhow::Result<ServiceConfig> {
+    let links = Links::local(base_url, rpc_url);
+    let gateway = GatewayConfig {
+        rpc_urls: rpc_url.parse()?,
+        addresses: instructions.addresses,
+        usdc_mint: instructions.usdc_mint,
+        keypair: Arc::new(keys.gateway_authority.insecure_clone()),
+        network: KeyNetwork::Test,
+        outbound: OutboundPolicy::LOCAL,
+        links: links.clone(),
+        content_dir: content_dir.to_owned(),
+        limits: Limits::default(),
+    };
+    let indexer = IndexerConfig {
+        outbound: OutboundPolicy::LOCAL,
+        content: ContentSources { folder: Some(content_dir.to_owned()), base_url: None },
+        ..IndexerConfig::new(rpc_url.parse()?, ws_url, agent_marketplace::ID)
+    };
+    Ok(ServiceConfig {
+        roles: Roles::all(),
+        key_network: KeyNetwork::Test,
+        rpc_urls: rpc_url.parse()?,
+        links,
+        gateway: Some(gateway),
+        indexer: Some(indexer),
     })
 }
 
@@ -207,14 +252,10 @@ struct Parts {
     cluster: Option<Cluster>,
     pools: Option<Pools>,
     chain: Option<Chain>,
-    /// Ends the HTTP API.
-    api: CancellationToken,
-    /// Ends indexer and gateway.
-    services: CancellationToken,
+    /// API, indexer and worker.
+    running: Option<Running>,
     /// Ends the demo creator.
     creator: CancellationToken,
-    api_task: JoinSet<()>,
-    service_tasks: JoinSet<()>,
     creator_task: JoinSet<()>,
     /// PostgreSQL ended although nobody stopped it.
     database_ended: bool,
@@ -230,11 +271,8 @@ impl Parts {
             cluster: None,
             pools: None,
             chain: None,
-            api: CancellationToken::new(),
-            services: CancellationToken::new(),
+            running: None,
             creator: CancellationToken::new(),
-            api_task: JoinSet::new(),
-            service_tasks: JoinSet::new(),
             creator_task: JoinSet::new(),
             database_ended: false,
             failure_sender,
@@ -280,31 +318,6 @@ impl Parts {
         });
     }
 
-    fn run_services(&mut self, indexer: IndexerConfig, gateway: Gateway, pool: PgPool) {
-        let (shutdown, failures) = (self.services.clone(), self.failure_sender.clone());
-        let indexing = crtx_indexer::run(indexer, pool, shutdown.clone());
-        self.service_tasks.spawn(async move {
-            if let Err(error) = indexing.await {
-                let _ = failures.send(anyhow!(error).context("the indexer"));
-            }
-        });
-        self.service_tasks.spawn(crtx_gateway::run(gateway, shutdown));
-    }
-
-    fn serve_api(&mut self, listener: TcpListener, reads: IndexerApiState, gateway: Gateway) {
-        let router = crtx_indexer::api::router(reads)
-            .merge(crtx_gateway::api::router(gateway))
-            .merge(crtx_http::docs::router(openapi::description()));
-        let (shutdown, failures) = (self.api.clone(), self.failure_sender.clone());
-        self.api_task.spawn(async move {
-            let router = crtx_http::finish(router);
-            let served = crtx_http::serve(listener, router, ServeLimits::default(), shutdown.cancelled_owned());
-            if let Err(error) = served.await {
-                let _ = failures.send(anyhow!(error).context("the HTTP API"));
-            }
-        });
-    }
-
     /// Waits until something that should run on has ended.
     async fn first_failure(&mut self) -> anyhow::Error {
         let database = async {
@@ -331,15 +344,13 @@ impl Parts {
 
     /// Requests first, then the services behind them, then what those stand on.
     async fn stop(mut self) -> anyhow::Result<()> {
-        // Without the database no call can end: what is under way goes on after the next start.
-        let limit = |usual: Duration| if self.database_ended { WITHOUT_DATABASE_LIMIT } else { usual };
-        let (api_limit, services_limit) = (limit(DRAIN_LIMIT), limit(SERVICES_LIMIT));
-        self.api.cancel();
-        drain(&mut self.api_task, api_limit).await;
-        self.services.cancel();
-        drain(&mut self.service_tasks, services_limit).await;
+        if let Some(running) = self.running.take() {
+            // Without the database no call can end: what is under way goes on after the next start.
+            running.stop(if self.database_ended { STOP_LIMITS_WITHOUT_DATABASE } else { STOP_LIMITS }).await;
+        }
         self.creator.cancel();
-        drain(&mut self.creator_task, Duration::from_secs(1)).await;
+        let creator_ended = async { while self.creator_task.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(CREATOR_LIMIT, creator_ended).await;
         let chain = match self.chain.take() {
             Some(chain) => tokio::task::spawn_blocking(|| chain.stop()).await.map_err(anyhow::Error::new).flatten(),
             None => Ok(()),
@@ -352,14 +363,6 @@ impl Parts {
             None => Ok(()),
         };
         chain.context("stopping the network").and(cluster.context("stopping PostgreSQL"))
-    }
-}
-
-/// Waits for tasks that were told to end; those that do not are cut off.
-async fn drain(tasks: &mut JoinSet<()>, limit: Duration) {
-    let ended = async { while tasks.join_next().await.is_some() {} };
-    if tokio::time::timeout(limit, ended).await.is_err() {
-        tasks.shutdown().await;
     }
 }
 

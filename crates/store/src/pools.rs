@@ -45,6 +45,9 @@ pub struct PoolSizes {
     pub indexer: u32,
 }
 
+/// One task writes the gateway's mirror rows.
+const MIRROR_CONNECTIONS: u32 = 1;
+
 impl PoolSizes {
     /// Divides a number of connections between the pools.
     pub fn of(connections: u32) -> Self {
@@ -59,6 +62,8 @@ pub struct Pools {
     /// The gateway: admission, engine, workers.
     pub money: PgPool,
     pub reads: ReadPools,
+    /// Mirror rows that the gateway writes aside.
+    pub mirror: PgPool,
     /// Mirror, documents, audit.
     pub indexer: PgPool,
 }
@@ -145,6 +150,7 @@ impl Pools {
                 lists: pool(PoolLimits::lists(sizes.lists))?,
                 health: pool(PoolLimits::health())?,
             },
+            mirror: pool(PoolLimits::mirror(MIRROR_CONNECTIONS))?,
             indexer: pool(PoolLimits::indexer(sizes.indexer))?,
         };
         drop(pools.reads.health.acquire().await?);
@@ -153,8 +159,8 @@ impl Pools {
 
     /// Closes all connections; those in use are waited for.
     pub async fn close(&self) {
-        let ReadPools { points, lists, health } = &self.reads;
-        tokio::join!(self.money.close(), points.close(), lists.close(), health.close(), self.indexer.close());
+        let Self { money, reads: ReadPools { points, lists, health }, mirror, indexer } = self;
+        tokio::join!(money.close(), points.close(), lists.close(), health.close(), mirror.close(), indexer.close());
     }
 }
 

@@ -314,7 +314,11 @@ impl Market {
             let pool = crtx_store::PgPool::connect_with(options).await.expect("database");
             let gateway = Gateway::new(config, pool.clone(), pool).expect("gateway");
             if at_work {
-                tokio::spawn(crtx_gateway::run(gateway.clone(), CancellationToken::new()));
+                tokio::spawn(crtx_gateway::run(
+                    gateway.clone(),
+                    crtx_gateway::Recovery::Here,
+                    CancellationToken::new(),
+                ));
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
             let router = crtx_gateway::api::router(gateway);
@@ -329,7 +333,8 @@ impl Market {
     /// Starts a worker of this gateway.
     pub fn work(&self) -> Worker {
         let shutdown = CancellationToken::new();
-        let task = tokio::spawn(crtx_gateway::run(self.gateway.clone(), shutdown.clone()));
+        let task =
+            tokio::spawn(crtx_gateway::run(self.gateway.clone(), crtx_gateway::Recovery::Here, shutdown.clone()));
         Worker { shutdown, task }
     }
 

@@ -116,7 +116,6 @@ fn routes() -> OpenApiRouter<IndexerApiState> {
         .routes(routes!(executions::list))
         .routes(routes!(executions::get))
         .routes(routes!(status::status))
-        .routes(routes!(status::health))
 }
 
 /// The read endpoints. Has no fallback, so that it can be merged with other routers; pass the result

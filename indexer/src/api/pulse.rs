@@ -1,12 +1,11 @@
-//! Whether the database answers and how far the mirror is, kept in memory: a health check and the header
-//! `x-indexed-slot` never wait for the database.
+//! How far the mirror is, kept in memory: the header `x-indexed-slot` never waits for the database.
 
 use std::{
     sync::{
         Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use crtx_store::{PgPool, mirror};
@@ -16,15 +15,12 @@ use tokio::{sync::watch, time::timeout};
 const EVERY: Duration = Duration::from_millis(200);
 /// A look that takes longer has failed.
 const LOOK_LIMIT: Duration = Duration::from_secs(2);
-/// A database that does not answer for so long makes the service unhealthy.
-const PATIENCE: Duration = Duration::from_secs(3);
-
 #[derive(Clone, Copy, Debug, Default)]
 struct Beat {
     /// The slot that the mirror had reached. It never claims more than the mirror shows.
     slot: Option<u64>,
+    /// Whether there was a look, successful or not.
     looked: bool,
-    failing_since: Option<Instant>,
 }
 
 pub struct Pulse {
@@ -43,33 +39,27 @@ impl Pulse {
         self.beat().await.slot
     }
 
-    /// False once the database has not answered for a few seconds, or has never answered.
-    pub async fn is_healthy(self: &Arc<Self>) -> bool {
-        let beat = self.beat().await;
-        beat.looked && beat.failing_since.is_none_or(|since| since.elapsed() < PATIENCE)
-    }
-
     /// The last look. Only the very first is waited for.
     async fn beat(self: &Arc<Self>) -> Beat {
         if !self.started.swap(true, Ordering::AcqRel) {
             tokio::spawn(look_again_and_again(Arc::downgrade(self)));
         }
         let beat = *self.beat.borrow();
-        if beat.looked || beat.failing_since.is_some() {
+        if beat.looked {
             return beat;
         }
         let mut changes = self.beat.subscribe();
-        let first = timeout(LOOK_LIMIT, changes.wait_for(|beat| beat.looked || beat.failing_since.is_some())).await;
+        let first = timeout(LOOK_LIMIT, changes.wait_for(|beat| beat.looked)).await;
         first.ok().and_then(Result::ok).map_or(beat, |beat| *beat)
     }
 
     async fn look(&self) {
         let looked = timeout(LOOK_LIMIT, mirror::checkpoint(&self.pool)).await;
-        self.beat.send_modify(|beat| match looked {
-            Ok(Ok(checkpoint)) => {
-                *beat = Beat { slot: checkpoint.map(|checkpoint| checkpoint.slot), looked: true, failing_since: None }
+        self.beat.send_modify(|beat| {
+            beat.looked = true;
+            if let Ok(Ok(checkpoint)) = looked {
+                beat.slot = checkpoint.map(|checkpoint| checkpoint.slot);
             }
-            _ => beat.failing_since = beat.failing_since.or_else(|| Some(Instant::now())),
         });
     }
 }

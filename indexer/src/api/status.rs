@@ -1,4 +1,4 @@
-//! `GET /v1/status` and `GET /healthz`: how far the mirror is, and whether the service is up.
+//! `GET /v1/status`: how far the mirror is.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -7,7 +7,7 @@ use std::{
 
 use axum::{Json, extract::State};
 use chrono::Utc;
-use crtx_http::{ApiError, ApiQuery, ErrorBody};
+use crtx_http::{ApiError, ApiQuery};
 use crtx_store::{StoreError, fee_payers, indexer_status, mirror, pools::ReadConnection};
 use serde::Serialize;
 use serde_json::Value;
@@ -175,25 +175,4 @@ async fn read_with(connection: &mut ReadConnection) -> Result<Status, StoreError
         fee_payer,
         last_audit,
     })
-}
-
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-pub struct Health {
-    /// `ok`.
-    pub status: &'static str,
-}
-
-/// Whether the service is up and reaches its database. Answered from memory.
-#[utoipa::path(
-    get, path = "/healthz", tag = "service", operation_id = "health",
-    responses(
-        (status = 200, description = "Up", body = Health),
-        (status = 503, description = "`unavailable`: the database has not answered for some seconds", body = ErrorBody)
-    )
-)]
-pub async fn health(State(state): State<IndexerApiState>) -> Result<Json<Health>, ApiError> {
-    if !state.shared.pulse.is_healthy().await {
-        return Err(ApiError::unavailable("the database does not answer"));
-    }
-    Ok(Json(Health { status: "ok" }))
 }

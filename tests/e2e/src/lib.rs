@@ -4,6 +4,7 @@
 
 pub mod bench;
 pub mod market;
+pub mod server;
 pub mod slow_disk;
 
 use std::{
@@ -29,6 +30,8 @@ const STOP_LIMIT: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Info {
+    /// Empty without services.
+    #[serde(default, deserialize_with = "or_empty")]
     pub base_url: String,
     pub api_key: String,
     pub unfunded_api_key: String,
@@ -39,6 +42,7 @@ pub struct Info {
     pub usdc_mint: String,
     pub database_url: String,
     pub content_dir: PathBuf,
+    pub server_config: PathBuf,
     pub ready_ms: u64,
     pub agents: Vec<AgentInfo>,
 }
@@ -50,6 +54,10 @@ pub struct AgentInfo {
     pub name: String,
     pub price_per_call_usdc: UsdcBase,
     pub endpoint: String,
+}
+
+fn or_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// A `crtx up` that may not be ready yet. It is killed when dropped.

@@ -1,5 +1,6 @@
-//! A whole marketplace of real processes: one `crtx up` (chain, PostgreSQL, indexer, one gateway) and more
-//! gateways over the same database and content folder, each with an RPC node and a machine of its own.
+//! A whole marketplace of real processes: one `crtx up` (chain, PostgreSQL, every service) and more gateways
+//! (`crtx-server` with the roles `api` and `worker`) over the same database and content folder, each with an RPC node
+//! and a machine of its own.
 
 use std::{
     path::{Path, PathBuf},
@@ -60,9 +61,8 @@ impl World {
         up.ready(START_LIMIT).await?;
         let mut world =
             Self { postgres: PostgresServer::of(&data_dir), data_dir, up, info, up_machine, gateways: Vec::new() };
-        let keypair = world.gateway_keypair(folder)?;
         for number in 0..gateways {
-            let gateway = world.gateway(number, folder, logs, &library, &keypair).await?;
+            let gateway = world.gateway(number, folder, logs, &library).await?;
             world.gateways.push(gateway);
         }
         for gateway in &world.gateways {
@@ -71,18 +71,16 @@ impl World {
         Ok(world)
     }
 
-    /// Waits until `crtx up` runs, and says that it reaches its database.
+    /// Waits until `crtx up` runs, and reaches its database, its chain and its mirror.
     pub async fn answers(&self, limit: Duration) -> Result<()> {
-        let (client, url) = (Client::new()?, format!("{}/healthz", self.info()?.base_url));
+        let (client, url) = (Client::new()?, format!("{}/readyz", self.info()?.base_url));
         let healthy = async {
             while self.postgres.postmaster().is_none() || client.get(&url, None, ONE_LOOK).await.status() != Some(200) {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         };
         self.up.ready(limit).await?;
-        timeout(limit, healthy)
-            .await
-            .with_context(|| format!("crtx up is not healthy; see {}", self.up.log().display()))
+        timeout(limit, healthy).await.with_context(|| format!("crtx up is not ready; see {}", self.up.log().display()))
     }
 
     /// What `crtx up` printed at its last start.
@@ -115,46 +113,19 @@ impl World {
         Ok(std::iter::once(first).chain(self.gateways.iter().map(|gateway| gateway.base_url.clone())).collect())
     }
 
-    /// The key pair file that `crtx-gateway` reads.
-    fn gateway_keypair(&self, folder: &Path) -> Result<PathBuf> {
-        let path = folder.join("gateway.json");
-        let bytes = self.chain()?.gateway_authority.to_bytes();
-        std::fs::write(&path, serde_json::to_vec(&bytes.to_vec())?)?;
-        Ok(path)
-    }
-
-    async fn gateway(
-        &self,
-        number: usize,
-        folder: &Path,
-        logs: &Path,
-        library: &Library,
-        keypair: &Path,
-    ) -> Result<Gateway> {
+    async fn gateway(&self, number: usize, folder: &Path, logs: &Path, library: &Library) -> Result<Gateway> {
         let info = self.info()?;
         let rpc = RpcProxy::start(&info.rpc_url).await?;
         let control = folder.join(format!("gateway-{number}.control"));
         let machine = MachineFaults::new(library.clone(), control, self.content_dir())?;
         let port = free_port()?;
         let base_url = format!("http://127.0.0.1:{port}");
-        let arguments = [
-            ("--listen", format!("127.0.0.1:{port}")),
-            ("--database-url", info.database_url.clone()),
-            ("--database-connections", "16".to_owned()),
-            ("--rpc-url", rpc.url().to_owned()),
-            ("--usdc-mint", info.usdc_mint.clone()),
-            ("--keypair", keypair.display().to_string()),
-            ("--network", "local".to_owned()),
-            ("--public-url", base_url.clone()),
-            ("--content-dir", self.content_dir().display().to_string()),
-        ];
-        let environment = machine.environment();
+        let (listen, config) = (format!("127.0.0.1:{port}"), info.server_config);
+        let (environment, rpc_url) = (machine.environment(), rpc.url().to_owned());
         let recipe = move || {
-            let mut command = Command::new(gateway_binary());
-            for (name, value) in &arguments {
-                command.arg(name).arg(value);
-            }
-            command.envs(environment.clone());
+            let mut command = Command::new(server_binary());
+            command.args(["--role", "api,worker", "--listen", &listen, "--config"]).arg(&config);
+            command.envs(environment.clone()).env("CRTX_RPC_URLS", &rpc_url);
             command
         };
         let name = format!("gateway {}", number + 1);
@@ -174,7 +145,7 @@ fn up_command(data_dir: &Path, machine: &MachineFaults) -> Result<Box<dyn Fn() -
     }))
 }
 
-/// The `crtx-gateway` under test lies beside `crtx`.
-fn gateway_binary() -> PathBuf {
-    crtx_binary().with_file_name("crtx-gateway")
+/// The `crtx-server` under test lies in the folder of `crtx`.
+fn server_binary() -> PathBuf {
+    crtx_binary().with_file_name("crtx-server")
 }

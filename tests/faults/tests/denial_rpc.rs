@@ -45,7 +45,7 @@ async fn a_hung_or_limiting_node_stops_only_the_calls_that_need_it() {
     // The bystander's gateway has a node that works; the same database lies under both.
     let bystander = site.bystander().unwrap();
     let pid = gateway.process.pid().unwrap();
-    let neighbour = Bystander::new(&gateway.base_url, &site.attacker_key, &agent, pid).looking_at("/openapi.json");
+    let neighbour = Bystander::new(&gateway.base_url, &site.attacker_key, &agent, pid);
     bystander.watch(Duration::from_secs(1)).await;
     neighbour.watch(Duration::from_secs(1)).await;
     let (idle, neighbour_idle) = tokio::join!(bystander.watch(IDLE), neighbour.watch(IDLE));

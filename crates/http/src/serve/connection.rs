@@ -36,7 +36,7 @@ const ENGINE_BUFFER: usize = 64 * 1024;
 /// For a refusal to be written, and then for the client to notice it.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// What a restricted connection is answered, everything else is 503.
-const HEALTH_PATHS: [&str; 2] = ["/healthz", "/v1/status"];
+const HEALTH_PATHS: [&str; 3] = ["/healthz", "/readyz", "/v1/status"];
 
 /// What all connections of one server have in common.
 #[derive(Clone)]

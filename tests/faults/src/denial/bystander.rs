@@ -37,7 +37,6 @@ pub struct Bystander {
     /// The process that serves `base_url`.
     pid: i32,
     calls: bool,
-    health_path: &'static str,
 }
 
 /// What the bystander noticed in one period.
@@ -55,20 +54,13 @@ impl Bystander {
     pub fn new(base_url: &str, api_key: &str, agent: &str, pid: i32) -> Self {
         let client = Client::new().expect("a client");
         let (base_url, api_key, agent) = (base_url.to_owned(), api_key.to_owned(), agent.to_owned());
-        Self { client, base_url, api_key, agent, pid, calls: true, health_path: "/healthz" }
+        Self { client, base_url, api_key, agent, pid, calls: true }
     }
 
     /// Looks at the service's health alone: where the chain does not answer, nobody can pay.
     #[must_use]
     pub fn without_calls(mut self) -> Self {
         self.calls = false;
-        self
-    }
-
-    /// Looks at another path: a gateway alone has no `/healthz`, and answers this from memory, too.
-    #[must_use]
-    pub const fn looking_at(mut self, path: &'static str) -> Self {
-        self.health_path = path;
         self
     }
 
@@ -103,7 +95,7 @@ impl Bystander {
 
     async fn look_until(&self, end: Instant) -> (Vec<Duration>, Vec<String>) {
         let (mut looks, mut ill) = (Vec::new(), Vec::new());
-        let url = format!("{}{}", self.base_url, self.health_path);
+        let url = format!("{}/healthz", self.base_url);
         while Instant::now() < end {
             let started = Instant::now();
             match self.client.get(&url, None, PATIENCE).await {

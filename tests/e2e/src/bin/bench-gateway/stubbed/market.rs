@@ -213,13 +213,14 @@ fn log_of(folder: &Path) -> PathBuf {
 fn start_gateway(folder: &Path, database: &str, rpc: &str, base_url: &str, authority: &Keypair) -> Result<Child> {
     let keypair = folder.join("authority.json");
     fs::write(&keypair, serde_json::to_vec(authority.to_bytes().as_slice())?)?;
-    let program = crtx_binary().with_file_name("crtx-gateway");
+    let program = crtx_binary().with_file_name("crtx-server");
     Command::new(&program)
+        .args(["--role", "api,worker"])
         .env("CRTX_LISTEN", base_url.trim_start_matches("http://"))
-        .env("DATABASE_URL", database)
-        .env("CRTX_RPC_URL", rpc)
-        .env("CRTX_USDC_MINT", instructions().usdc_mint.to_string())
-        .env("CRTX_GATEWAY_KEYPAIR", keypair)
+        .env("CRTX_DATABASE_URL", database)
+        .env("CRTX_RPC_URLS", rpc)
+        .env("CRTX_PROGRAM_USDC_MINT", instructions().usdc_mint.to_string())
+        .env("CRTX_GATEWAY_KEYPAIR_FILE", keypair)
         .env("CRTX_NETWORK", "local")
         .env("CRTX_PUBLIC_URL", base_url)
         .env("CRTX_CONTENT_DIR", folder.join("content"))

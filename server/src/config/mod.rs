@@ -1,0 +1,17 @@
+//! What an operator sets: [`load`] reads file, environment and flags, [`resolve`] checks what the roles of the process
+//! need and turns it into the configuration of its parts.
+
+mod catalogue;
+mod docs;
+mod load;
+mod model;
+mod resolve;
+mod secret;
+mod values;
+
+pub use catalogue::{Kind, Setting, settings};
+pub use docs::markdown;
+pub use load::{DEFAULT_FILE, Loaded, Problem, Problems, Sources, load};
+pub use model::Settings;
+pub use resolve::{Resolved, resolve};
+pub use values::Network;

@@ -1,0 +1,197 @@
+//! Every setting of `crtx-server`. The names of the fields are the keys of the file; the comments are the documentation
+//! (`docs/configuration.md`).
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use crtx_chain::RpcUrls;
+use crtx_gateway::AdmissionLimits;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    secret::Secret,
+    values::{Address, DatabaseUrl, HttpUrl, KeypairText, Network, WebSocketUrl},
+};
+use crate::role::Role;
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+pub struct Settings {
+    /// The Solana network. Required.
+    pub network: Option<Network>,
+    /// What this process does.
+    pub role: Vec<Role>,
+    /// Where the HTTP server listens. A process without the role `api` answers only `/healthz` and `/readyz` there.
+    pub listen: SocketAddr,
+    /// URL under which clients reach the API. Content is linked below it. Role `api`: required, except on `local`.
+    pub public_url: Option<HttpUrl>,
+    /// Page of an account on a chain explorer, with `{address}` where the address goes. Default: the public explorer
+    /// of the network.
+    pub explorer_url: Option<String>,
+    /// Which log messages are written, in the syntax of `RUST_LOG`.
+    pub log: String,
+    pub database: DatabaseSettings,
+    pub rpc: RpcSettings,
+    pub program: ProgramSettings,
+    pub content: ContentSettings,
+    pub gateway: GatewaySettings,
+    pub limits: LimitSettings,
+    pub outbound: OutboundSettings,
+    pub indexer: IndexerSettings,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+pub struct DatabaseSettings {
+    /// `postgres://` URL of the database. Required.
+    pub url: Option<Secret<DatabaseUrl>>,
+    /// Most connections of this process, divided between paid calls, reads and the indexer.
+    #[schemars(range(min = 8, max = 1000))]
+    pub connections: u32,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+pub struct RpcSettings {
+    /// URL of a Solana RPC node, or several with commas between them: the first is preferred, the others are asked
+    /// when it fails, and each receives every transaction. Required.
+    pub urls: Option<Secret<RpcUrls>>,
+    /// WebSocket URL of a Solana RPC node. Role `indexer`: required.
+    pub ws_url: Option<Secret<WebSocketUrl>>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+pub struct ProgramSettings {
+    /// Address of the agent-marketplace program.
+    pub id: Address,
+    /// Address of the USDC mint. Roles `api` and `worker`: required.
+    pub usdc_mint: Option<Address>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+pub struct ContentSettings {
+    /// Folder with one file for each CID, shared by all processes. Roles `api` and `worker`: required.
+    pub dir: Option<PathBuf>,
+    /// URL that a CID is appended to when a listing's document has an `ipfs://` address and is not in the folder.
+    pub base_url: Option<HttpUrl>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+pub struct GatewaySettings {
+    /// Key pair of the program's gateway authority: a JSON array of 64 numbers. Roles `api` and `worker`: required.
+    pub keypair: Option<Secret<KeypairText>>,
+    /// Price that is offered for each compute unit, in millionths of a lamport.
+    pub compute_unit_price: u64,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+pub struct LimitSettings {
+    /// Calls that this process works on at a time.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub calls_at_once: u32,
+    /// Calls that wait for one of those.
+    #[schemars(range(max = 100_000))]
+    pub calls_queued: u32,
+    /// Most calls under way of one API key, and of one wallet, over all processes.
+    #[schemars(range(min = 1))]
+    pub wallet_calls: u32,
+    /// Most calls under way to one agent, over all processes.
+    #[schemars(range(min = 1))]
+    pub agent_calls: u32,
+    /// Most failed calls of one API key, and of one wallet, within an hour.
+    #[schemars(range(min = 1))]
+    pub wallet_failures: u32,
+    /// Most failed calls of one agent within an hour.
+    #[schemars(range(min = 1))]
+    pub agent_failures: u32,
+    /// Lamports of the fee payer that are kept for settlements and refunds of open calls. Below, new calls get 503.
+    pub fee_reserve_lamports: u64,
+    /// The status of the fee payer is `low` when its balance pays for fewer calls than this.
+    pub fee_low_calls: u64,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+pub struct OutboundSettings {
+    /// Ports that endpoints and documents of creators may have. On `local` any port is called.
+    pub ports: Vec<u16>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+pub struct IndexerSettings {
+    /// Seconds between snapshots, which repair what the stream of changes missed.
+    #[schemars(range(min = 1, max = 86_400))]
+    pub resync_seconds: u64,
+    /// Seconds between audits of the mirror against the chain.
+    #[schemars(range(min = 1, max = 604_800))]
+    pub audit_seconds: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            network: None,
+            role: Role::ALL.into(),
+            listen: SocketAddr::from(([127, 0, 0, 1], 8081)),
+            public_url: None,
+            explorer_url: None,
+            log: "info".to_owned(),
+            database: DatabaseSettings::default(),
+            rpc: RpcSettings::default(),
+            program: ProgramSettings::default(),
+            content: ContentSettings::default(),
+            gateway: GatewaySettings::default(),
+            limits: LimitSettings::default(),
+            outbound: OutboundSettings::default(),
+            indexer: IndexerSettings::default(),
+        }
+    }
+}
+
+impl Default for DatabaseSettings {
+    fn default() -> Self {
+        Self { url: None, connections: 32 }
+    }
+}
+
+impl Default for ProgramSettings {
+    fn default() -> Self {
+        Self { id: Address(agent_marketplace::ID), usdc_mint: None }
+    }
+}
+
+impl Default for LimitSettings {
+    fn default() -> Self {
+        let AdmissionLimits { calls, process, fee_payer, .. } = AdmissionLimits::default();
+        Self {
+            calls_at_once: process.calls,
+            calls_queued: process.queue,
+            wallet_calls: calls.under_way.wallet,
+            agent_calls: calls.under_way.agent,
+            wallet_failures: calls.failures_per_hour.wallet,
+            agent_failures: calls.failures_per_hour.agent,
+            fee_reserve_lamports: fee_payer.reserve_lamports,
+            fee_low_calls: fee_payer.low_calls,
+        }
+    }
+}
+
+impl Default for OutboundSettings {
+    fn default() -> Self {
+        Self { ports: vec![443] }
+    }
+}
+
+impl Default for IndexerSettings {
+    fn default() -> Self {
+        Self {
+            resync_seconds: crtx_indexer::config::DEFAULT_RESYNC_INTERVAL.as_secs(),
+            audit_seconds: crtx_indexer::config::DEFAULT_AUDIT_INTERVAL.as_secs(),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Settings as the parts of a process take them. What a role needs and nobody set is a problem, too.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use crtx_gateway::{AdmissionLimits, GatewayConfig, Limits};
+use crtx_http::{Links, outbound::OutboundPolicy};
+use crtx_indexer::{ContentSources, IndexerConfig};
+use crtx_protocol::address::Addresses;
+use crtx_store::{admission::PerSubject, pools::PoolSizes};
+use solana_keypair::Keypair;
+
+use super::{
+    load::{Loaded, Problem, Problems},
+    model::{LimitSettings, Settings},
+    secret::Secret,
+    values::{DatabaseUrl, Network},
+};
+use crate::{
+    role::{Role, Roles},
+    service::ServiceConfig,
+};
+
+/// Everything that starts a process.
+pub struct Resolved {
+    pub listen: SocketAddr,
+    pub database_url: Secret<DatabaseUrl>,
+    pub pool_sizes: PoolSizes,
+    pub service: ServiceConfig,
+}
+
+/// Checks the settings against the roles of the process.
+pub fn resolve(loaded: &Loaded) -> Result<Resolved, Problems> {
+    let mut check = Check { loaded, problems: Vec::new() };
+    let resolved = check.all();
+    match resolved {
+        Some(resolved) if check.problems.is_empty() => Ok(resolved),
+        _ => Err(Problems(check.problems)),
+    }
+}
+
+struct Check<'a> {
+    loaded: &'a Loaded,
+    problems: Vec<Problem>,
+}
+
+impl Check<'_> {
+    /// `None` only if there is a problem.
+    fn all(&mut self) -> Option<Resolved> {
+        let settings = &self.loaded.settings;
+        let roles = Roles::new(settings.role.iter().copied());
+        if roles.is_none() {
+            self.problem("role", "no role is named");
+        }
+        let roles = roles.unwrap_or_else(Roles::all);
+        let network = self.required("network", settings.network.as_ref(), "every process").copied();
+        let database_url = self.required("database.url", settings.database.url.as_ref(), "every process").cloned();
+        let rpc_urls = self.required("rpc.urls", settings.rpc.urls.as_ref(), "every process").cloned();
+        let links = self.links(&roles);
+        let gateway = if roles.need_gateway() { self.gateway_needs() } else { Some(None) };
+        let indexer = if roles.has(Role::Indexer) { self.indexer_needs() } else { Some(None) };
+        let (network, rpc_urls, links) = (network?, rpc_urls?.reveal().clone(), links?);
+        let outbound = match network {
+            Network::Local => OutboundPolicy::LOCAL,
+            Network::Devnet | Network::Mainnet => OutboundPolicy::STRICT.with_ports(settings.outbound.ports.clone()),
+        };
+        let gateway = gateway?.map(|needs| GatewayConfig {
+            rpc_urls: rpc_urls.clone(),
+            addresses: Addresses::new(settings.program.id.0),
+            usdc_mint: needs.usdc_mint,
+            keypair: needs.keypair,
+            network: network.key_network(),
+            outbound: outbound.clone(),
+            links: links.clone(),
+            content_dir: needs.content_dir,
+            limits: limits(settings),
+        });
+        let indexer = indexer?.map(|ws_url| IndexerConfig {
+            resync_interval: Duration::from_secs(settings.indexer.resync_seconds),
+            audit_interval: Duration::from_secs(settings.indexer.audit_seconds),
+            outbound,
+            content: ContentSources {
+                folder: settings.content.dir.clone(),
+                base_url: settings.content.base_url.as_ref().map(|url| url.as_str().to_owned()),
+            },
+            ..IndexerConfig::new(rpc_urls.clone(), &ws_url, settings.program.id.0)
+        });
+        Some(Resolved {
+            listen: settings.listen,
+            database_url: database_url?,
+            pool_sizes: PoolSizes::of(settings.database.connections),
+            service: ServiceConfig { roles, key_network: network.key_network(), rpc_urls, links, gateway, indexer },
+        })
+    }
+
+    fn gateway_needs(&mut self) -> Option<Option<GatewayNeeds>> {
+        let settings = &self.loaded.settings;
+        let who = "the roles `api` and `worker`";
+        let usdc_mint = self.required("program.usdc_mint", settings.program.usdc_mint.as_ref(), who);
+        let content_dir = self.required("content.dir", settings.content.dir.as_ref(), who);
+        let keypair = self.required("gateway.keypair", settings.gateway.keypair.as_ref(), who);
+        Some(Some(GatewayNeeds {
+            usdc_mint: usdc_mint?.0,
+            content_dir: content_dir?.clone(),
+            keypair: Arc::clone(&keypair?.reveal().0),
+        }))
+    }
+
+    fn indexer_needs(&mut self) -> Option<Option<String>> {
+        let ws_url = self.loaded.settings.rpc.ws_url.as_ref();
+        let ws_url = self.required("rpc.ws_url", ws_url, "the role `indexer`")?;
+        Some(Some(ws_url.reveal().as_str().to_owned()))
+    }
+
+    fn links(&mut self, roles: &Roles) -> Option<Links> {
+        let settings = &self.loaded.settings;
+        let local = settings.network == Some(Network::Local);
+        let public_url = match &settings.public_url {
+            Some(url) => url.as_str().to_owned(),
+            None if local || !roles.has(Role::Api) => format!("http://{}", settings.listen),
+            // Said once: without a network nothing is known about its clients.
+            None if settings.network.is_none() => return None,
+            None => {
+                self.problem("public_url", "it is not set; needed by the role `api`");
+                return None;
+            }
+        };
+        let content = format!("{public_url}/ipfs");
+        let links = match (&settings.explorer_url, settings.network?) {
+            (Some(url), _) => Links::new(url, &content),
+            (None, Network::Local) => {
+                let node = settings.rpc.urls.as_ref().map_or("", |urls| urls.reveal().first());
+                Ok(Links::local(&public_url, node))
+            }
+            (None, Network::Mainnet) => Links::new("https://explorer.solana.com/address/{address}", &content),
+            (None, Network::Devnet) => {
+                Links::new("https://explorer.solana.com/address/{address}?cluster=devnet", &content)
+            }
+        };
+        links.map_err(|error| self.problem("explorer_url", error)).ok()
+    }
+
+    fn required<'b, T>(&mut self, key: &str, value: Option<&'b T>, who: &str) -> Option<&'b T> {
+        if value.is_none() {
+            self.problem(key, format!("it is not set; needed by {who}"));
+        }
+        value
+    }
+
+    fn problem(&mut self, key: &str, text: impl std::fmt::Display) {
+        self.problems.push(self.loaded.problem(key, text));
+    }
+}
+
+/// What a gateway takes beside the settings that every process has.
+struct GatewayNeeds {
+    usdc_mint: solana_pubkey::Pubkey,
+    content_dir: std::path::PathBuf,
+    keypair: Arc<Keypair>,
+}
+
+fn limits(settings: &Settings) -> Limits {
+    let LimitSettings {
+        calls_at_once,
+        calls_queued,
+        wallet_calls,
+        agent_calls,
+        wallet_failures,
+        agent_failures,
+        fee_reserve_lamports,
+        fee_low_calls,
+    } = settings.limits;
+    let mut admission = AdmissionLimits::default();
+    (admission.process.calls, admission.process.queue) = (calls_at_once, calls_queued);
+    admission.calls.under_way = PerSubject { key: wallet_calls, wallet: wallet_calls, agent: agent_calls };
+    admission.calls.failures_per_hour =
+        PerSubject { key: wallet_failures, wallet: wallet_failures, agent: agent_failures };
+    (admission.fee_payer.reserve_lamports, admission.fee_payer.low_calls) = (fee_reserve_lamports, fee_low_calls);
+    Limits { compute_unit_price: settings.gateway.compute_unit_price, admission, ..Limits::default() }
+}

@@ -1,0 +1,13 @@
+//! The services of a marketplace in one process: [`Service`] puts the HTTP API, the indexer and the worker together,
+//! as [`Role`]s say, and [`config`] reads what an operator sets. `crtx-server` and `crtx up` run the same wiring.
+#![forbid(unsafe_code)]
+
+pub mod command_line;
+pub mod config;
+pub mod openapi;
+mod readiness;
+mod role;
+mod service;
+
+pub use role::{Role, Roles};
+pub use service::{Running, Service, ServiceConfig, ServiceError, StopLimits};

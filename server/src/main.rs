@@ -1,0 +1,102 @@
+//! The `crtx-server` process: configured by a file, the environment and flags, stopped by Ctrl-C or SIGTERM.
+
+use std::{process::ExitCode, time::Duration};
+
+use anyhow::{Context, Error, Result};
+use crtx_http::process::{self, StopSignal};
+use crtx_server::{
+    Running, Service, StopLimits,
+    command_line::{self, Action, Arguments},
+    config::{self, Loaded, Resolved, Sources},
+};
+use crtx_store::Pools;
+use tokio::{net::TcpListener, sync::mpsc};
+use tracing_subscriber::EnvFilter;
+
+/// Limits of an orderly stop; together less than [`STOP_PATIENCE`].
+const STOP_LIMITS: StopLimits = StopLimits { requests: Duration::from_secs(7), work: Duration::from_secs(17) };
+/// From the first signal to the end of the process.
+const STOP_PATIENCE: Duration = Duration::from_secs(25);
+/// Exit status of wrong usage.
+const USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let arguments = match command_line::parse(std::env::args_os()) {
+        Ok(arguments) => arguments,
+        Err(error) => error.exit(),
+    };
+    if arguments.action == Action::ConfigDocs {
+        print!("{}", config::markdown());
+        return ExitCode::SUCCESS;
+    }
+    let read = load(&arguments).and_then(|loaded| config::resolve(&loaded).map(|resolved| (loaded, resolved)));
+    let (loaded, resolved) = match read {
+        Ok(read) => read,
+        Err(problems) => {
+            eprintln!("crtx-server: {problems}");
+            return ExitCode::from(USAGE);
+        }
+    };
+    if arguments.action == Action::ConfigCheck {
+        show(&loaded);
+        return ExitCode::SUCCESS;
+    }
+    let filter = EnvFilter::try_new(&loaded.settings.log).unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    process::run(STOP_PATIENCE, |stop| async move {
+        match run(resolved, stop).await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("crtx-server: {error:#}");
+                ExitCode::FAILURE
+            }
+        }
+    })
+}
+
+fn load(arguments: &Arguments) -> Result<Loaded, config::Problems> {
+    let environment = |name: &str| std::env::var(name).ok();
+    config::load(&Sources { file: arguments.file.clone(), environment: &environment, flags: arguments.flags.clone() })
+}
+
+/// One line for each setting: key, value, source.
+fn show(loaded: &Loaded) {
+    let rows = loaded.in_force();
+    let width = |column: fn(&(String, String, String)) -> &str| rows.iter().map(|row| column(row).len()).max();
+    let (keys, values) = (width(|row| &row.0).unwrap_or(0), width(|row| &row.1).unwrap_or(0));
+    for (key, value, source) in &rows {
+        println!("{key:<keys$}  {value:<values$}  {source}");
+    }
+}
+
+async fn run(resolved: Resolved, stop: StopSignal) -> Result<()> {
+    let (failures, mut failed) = mpsc::unbounded_channel::<Error>();
+    let (roles, listen) = (resolved.service.roles.clone(), resolved.listen);
+    let (running, pools) = tokio::select! {
+        started = start(resolved, &failures) => started?,
+        _ = stop.wait() => return Ok(()),
+    };
+    tracing::info!(address = %listen, %roles, "ready");
+    let outcome = tokio::select! {
+        _ = stop.wait() => Ok(()),
+        failure = failed.recv() => failure.map_or(Ok(()), Err),
+    };
+    running.stop(STOP_LIMITS).await;
+    pools.close().await;
+    outcome
+}
+
+/// What has to be there before anything is served.
+async fn start(resolved: Resolved, failures: &mpsc::UnboundedSender<Error>) -> Result<(Running, Pools)> {
+    let Resolved { listen, database_url, pool_sizes, service } = resolved;
+    let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
+    let pools =
+        Pools::connect(database_url.reveal().as_str(), pool_sizes).await.context("cannot reach the database")?;
+    crtx_store::migrate(&pools.indexer).await.context("cannot bring the database's schema up to date")?;
+    let service = Service::new(service, pools.clone())?;
+    service.check().await?;
+    if let Some(gateway) = service.gateway() {
+        tracing::info!(authority = %gateway.authority(), "the gateway's key pair matches the program's configuration");
+    }
+    Ok((service.start(listener, failures), pools))
+}

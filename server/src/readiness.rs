@@ -1,0 +1,239 @@
+//! `GET /healthz` and `GET /readyz`, on every process: whether it is alive, and whether what it stands on answers.
+//! Both are answered from memory.
+
+use std::{
+    future::Future,
+    time::{Duration, Instant},
+};
+
+use axum::{Json, extract::State, http::StatusCode};
+use chrono::Utc;
+use crtx_chain::{ChainClient, CommitmentConfig};
+use crtx_store::{PgPool, StoreError, indexer_status, mirror};
+use serde::Serialize;
+use tokio::{sync::watch, time::timeout};
+use tokio_util::sync::CancellationToken;
+use utoipa::{OpenApi, ToSchema};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::role::{Role, Roles};
+
+const EVERY: Duration = Duration::from_secs(1);
+/// A check that takes longer has failed.
+const CHECK_LIMIT: Duration = Duration::from_secs(2);
+/// A dependency that fails for less than this leaves the process ready: requests wait longer for an answer.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// An indexer that has not reported for this long is taken to be down.
+const MAX_MIRROR_AGE_S: i64 = 30;
+
+/// The last result of every check. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Readiness {
+    checks: watch::Receiver<Vec<Check>>,
+}
+
+/// What is asked.
+pub(crate) struct Dependencies {
+    pub database: PgPool,
+    pub chain: ChainClient,
+    pub roles: Roles,
+}
+
+#[derive(Clone, Debug)]
+struct Check {
+    name: &'static str,
+    failing_since: Option<Instant>,
+    /// Why it failed last; `None` after a success.
+    problem: Option<String>,
+    succeeded: bool,
+}
+
+impl Check {
+    const fn new(name: &'static str) -> Self {
+        Self { name, failing_since: None, problem: None, succeeded: false }
+    }
+
+    fn note(&mut self, result: Result<(), String>) {
+        match result {
+            Ok(()) => *self = Self { succeeded: true, ..Self::new(self.name) },
+            Err(problem) => {
+                self.failing_since = self.failing_since.or_else(|| Some(Instant::now()));
+                self.problem = Some(problem);
+            }
+        }
+    }
+
+    /// A dependency that has never answered is not ready; one that fails for a moment still is.
+    fn is_ready(&self) -> bool {
+        self.succeeded && self.failing_since.is_none_or(|since| since.elapsed() < PATIENCE)
+    }
+}
+
+impl Readiness {
+    /// Begins to check, until `shutdown`.
+    pub fn watch(dependencies: Dependencies, shutdown: CancellationToken) -> Self {
+        let mut checks = vec![Check::new("database"), Check::new("rpc")];
+        // A worker reads the chain itself.
+        if dependencies.roles.has(Role::Api) || dependencies.roles.has(Role::Indexer) {
+            checks.push(Check::new("mirror"));
+        }
+        let (sender, receiver) = watch::channel(checks);
+        tokio::spawn(async move {
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = check_again_and_again(&dependencies, &sender) => {}
+            }
+        });
+        Self { checks: receiver }
+    }
+
+    fn report(&self) -> ReadinessReport {
+        let checks: Vec<DependencyReport> = self.checks.borrow().iter().map(DependencyReport::of).collect();
+        let ready = checks.iter().all(|check| check.ready);
+        ReadinessReport { status: if ready { "ready" } else { "not_ready" }, checks }
+    }
+}
+
+async fn check_again_and_again(dependencies: &Dependencies, checks: &watch::Sender<Vec<Check>>) {
+    let Dependencies { database, chain, .. } = dependencies;
+    loop {
+        let (database, rpc, mirror) = tokio::join!(
+            within(async { mirror::checkpoint(database).await.map(drop).map_err(|error| problem_of(&error)) }),
+            within(async {
+                chain.slot(CommitmentConfig::confirmed()).await.map(drop).map_err(|error| error.to_string())
+            }),
+            within(mirror_is_live(database)),
+        );
+        checks.send_modify(|checks| {
+            for check in checks {
+                check.note(match check.name {
+                    "database" => database.clone(),
+                    "rpc" => rpc.clone(),
+                    _ => mirror.clone(),
+                });
+            }
+        });
+        tokio::time::sleep(EVERY).await;
+    }
+}
+
+async fn within(check: impl Future<Output = Result<(), String>>) -> Result<(), String> {
+    timeout(CHECK_LIMIT, check).await.unwrap_or_else(|_| Err(format!("no answer within {} s", CHECK_LIMIT.as_secs())))
+}
+
+/// The database's own messages can name hosts and users.
+fn problem_of(error: &StoreError) -> String {
+    tracing::debug!(%error, "a readiness check failed");
+    "the database does not answer".to_owned()
+}
+
+async fn mirror_is_live(database: &PgPool) -> Result<(), String> {
+    let checkpoint = mirror::checkpoint(database).await.map_err(|error| problem_of(&error))?;
+    if checkpoint.is_none_or(|checkpoint| checkpoint.snapshot_at.is_none()) {
+        return Err("no snapshot of the chain was taken yet".to_owned());
+    }
+    let beat = indexer_status::heartbeat(database).await.map_err(|error| problem_of(&error))?;
+    let age = beat.map(|beat| Utc::now().signed_duration_since(beat.at).num_seconds());
+    match age {
+        Some(age) if age <= MAX_MIRROR_AGE_S => Ok(()),
+        Some(age) => Err(format!("no indexer has reported for {age} s")),
+        None => Err("no indexer has reported yet".to_owned()),
+    }
+}
+
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+struct HealthResponse {
+    /// `ok`.
+    status: &'static str,
+}
+
+#[derive(Clone, Debug, Serialize, ToSchema)]
+struct ReadinessReport {
+    /// `ready` if every check is, else `not_ready`.
+    status: &'static str,
+    checks: Vec<DependencyReport>,
+}
+
+#[derive(Clone, Debug, Serialize, ToSchema)]
+struct DependencyReport {
+    /// `database`, `rpc` (the Solana RPC node) or `mirror` (an indexer keeps it up to date).
+    name: &'static str,
+    /// Stays true for 3 s after the first failure.
+    ready: bool,
+    /// Why the last check failed; null if it did not.
+    #[schema(required)]
+    problem: Option<String>,
+}
+
+impl DependencyReport {
+    fn of(check: &Check) -> Self {
+        let unknown = || (!check.succeeded).then(|| "it was not checked yet".to_owned());
+        Self { name: check.name, ready: check.is_ready(), problem: check.problem.clone().or_else(unknown) }
+    }
+}
+
+/// Returns 200 as long as the process runs.
+#[utoipa::path(
+    get, path = "/healthz", tag = "service", operation_id = "health",
+    responses((status = 200, description = "The process is alive", body = HealthResponse))
+)]
+async fn health() -> Json<HealthResponse> {
+    Json(HealthResponse { status: "ok" })
+}
+
+/// Returns 200 if the database, the RPC node and the mirror answer, as far as the roles of the process need them.
+#[utoipa::path(
+    get, path = "/readyz", tag = "service", operation_id = "readiness",
+    responses(
+        (status = 200, description = "Ready", body = ReadinessReport),
+        (status = 503, description = "A dependency does not answer", body = ReadinessReport)
+    )
+)]
+async fn readiness(State(readiness): State<Readiness>) -> (StatusCode, Json<ReadinessReport>) {
+    let report = readiness.report();
+    let ready = report.checks.iter().all(|check| check.ready);
+    (if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, Json(report))
+}
+
+#[derive(OpenApi)]
+struct Description;
+
+fn routes() -> OpenApiRouter<Readiness> {
+    OpenApiRouter::with_openapi(Description::openapi()).routes(routes!(health)).routes(routes!(readiness))
+}
+
+/// The two endpoints, without a fallback.
+pub(crate) fn router(readiness: Readiness) -> axum::Router {
+    routes().split_for_parts().0.with_state(readiness)
+}
+
+pub(crate) fn openapi() -> utoipa::openapi::OpenApi {
+    routes().split_for_parts().1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dependency_that_never_answered_is_not_ready() {
+        let mut check = Check::new("rpc");
+        assert!(!check.is_ready());
+        check.note(Err("refused".to_owned()));
+        assert!(!check.is_ready());
+        assert_eq!(DependencyReport::of(&check).problem.as_deref(), Some("refused"));
+    }
+
+    #[test]
+    fn a_dependency_that_fails_for_a_moment_is_still_ready() {
+        let mut check = Check::new("rpc");
+        check.note(Ok(()));
+        check.note(Err("refused".to_owned()));
+        assert!(check.is_ready());
+        check.failing_since = Instant::now().checked_sub(PATIENCE);
+        assert!(!check.is_ready());
+        check.note(Ok(()));
+        assert!(check.is_ready());
+        assert_eq!(DependencyReport::of(&check).problem, None);
+    }
+}

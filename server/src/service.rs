@@ -1,0 +1,169 @@
+//! The wiring: which parts a process has, in which order they start and stop.
+
+use std::time::Duration;
+
+use anyhow::{Error, anyhow};
+use axum::Router;
+use crtx_chain::{ChainClient, RpcUrls, Timeouts};
+use crtx_gateway::{Gateway, GatewayConfig, GatewayError, Recovery};
+use crtx_http::{Links, ServeLimits};
+use crtx_indexer::{IndexerConfig, api::IndexerApiState};
+use crtx_protocol::api_key::KeyNetwork;
+use crtx_store::Pools;
+use tokio::{net::TcpListener, sync::mpsc::UnboundedSender, task::JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    openapi,
+    readiness::{self, Dependencies, Readiness},
+    role::{Role, Roles},
+};
+
+/// Reads of the readiness checks.
+const CHECK_TIMEOUTS: Timeouts = Timeouts { request: Duration::from_secs(2), snapshot: Duration::from_secs(2) };
+
+/// What the parts of one process are configured with.
+pub struct ServiceConfig {
+    pub roles: Roles,
+    pub key_network: KeyNetwork,
+    pub rpc_urls: RpcUrls,
+    pub links: Links,
+    /// Needed for the roles `api` and `worker`.
+    pub gateway: Option<GatewayConfig>,
+    /// Needed for the role `indexer`.
+    pub indexer: Option<IndexerConfig>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    #[error(transparent)]
+    Gateway(#[from] GatewayError),
+    #[error("the role `{0}` has no configuration")]
+    Unconfigured(&'static str),
+}
+
+/// The parts of a process. Nothing runs yet.
+pub struct Service {
+    config: ServiceConfig,
+    gateway: Option<Gateway>,
+    pools: Pools,
+}
+
+/// How long a stop waits.
+#[derive(Clone, Copy, Debug)]
+pub struct StopLimits {
+    /// For requests under way.
+    pub requests: Duration,
+    /// For the calls and the work behind them.
+    pub work: Duration,
+}
+
+impl Service {
+    /// Puts the parts together. The database's schema must be up to date ([`crtx_store::migrate`]).
+    pub fn new(config: ServiceConfig, pools: Pools) -> Result<Self, ServiceError> {
+        let gateway = match (&config.gateway, config.roles.need_gateway()) {
+            (Some(gateway), true) => Some(Gateway::new(gateway.clone(), pools.money.clone(), pools.mirror.clone())?),
+            (None, true) => return Err(ServiceError::Unconfigured("api` or `worker")),
+            (_, false) => None,
+        };
+        if config.roles.has(Role::Indexer) && config.indexer.is_none() {
+            return Err(ServiceError::Unconfigured(Role::Indexer.name()));
+        }
+        Ok(Self { config, gateway, pools })
+    }
+
+    /// The part that works on executions; `None` if no role needs it.
+    pub const fn gateway(&self) -> Option<&Gateway> {
+        self.gateway.as_ref()
+    }
+
+    /// Compares the configuration with the program's on the chain.
+    pub async fn check(&self) -> Result<(), ServiceError> {
+        if let Some(gateway) = &self.gateway {
+            gateway.check().await?;
+        }
+        Ok(())
+    }
+
+    /// Starts what the roles name. A part that fails reports to `failures`.
+    pub fn start(self, listener: TcpListener, failures: &UnboundedSender<Error>) -> Running {
+        let mut running = Running::new();
+        let router = self.router(&running.work);
+        let Self { config, gateway, pools } = self;
+        if let Some(gateway) = gateway {
+            let recovery = if config.roles.has(Role::Worker) { Recovery::Here } else { Recovery::Elsewhere };
+            running.work_tasks.spawn(crtx_gateway::run(gateway, recovery, running.work.clone()));
+        }
+        if let Some(indexer) = config.indexer.filter(|_| config.roles.has(Role::Indexer)) {
+            let indexing = crtx_indexer::run(indexer, pools.indexer, running.work.clone());
+            let failures = failures.clone();
+            running.work_tasks.spawn(async move {
+                if let Err(error) = indexing.await {
+                    let _ = failures.send(anyhow!(error).context("the indexer"));
+                }
+            });
+        }
+        let (shutdown, failures) = (running.requests.clone(), failures.clone());
+        running.request_tasks.spawn(async move {
+            let served = crtx_http::serve(listener, router, ServeLimits::default(), shutdown.cancelled_owned());
+            if let Err(error) = served.await {
+                let _ = failures.send(anyhow!(error).context("the HTTP server"));
+            }
+        });
+        running
+    }
+
+    fn router(&self, shutdown: &CancellationToken) -> Router {
+        let dependencies = Dependencies {
+            database: self.pools.reads.health.clone(),
+            chain: ChainClient::with_timeouts(&self.config.rpc_urls, CHECK_TIMEOUTS),
+            roles: self.config.roles.clone(),
+        };
+        let mut router = readiness::router(Readiness::watch(dependencies, shutdown.clone()));
+        if let (true, Some(gateway)) = (self.config.roles.has(Role::Api), &self.gateway) {
+            let (key_network, links) = (self.config.key_network, self.config.links.clone());
+            router = router
+                .merge(crtx_indexer::api::router(IndexerApiState::new(self.pools.reads.clone(), key_network, links)))
+                .merge(crtx_gateway::api::router(gateway.clone()))
+                .merge(crtx_http::docs::router(openapi::description()));
+        }
+        crtx_http::finish(router)
+    }
+}
+
+/// A service that runs.
+pub struct Running {
+    /// Ends the HTTP server.
+    requests: CancellationToken,
+    /// Ends everything behind it.
+    work: CancellationToken,
+    request_tasks: JoinSet<()>,
+    work_tasks: JoinSet<()>,
+}
+
+impl Running {
+    fn new() -> Self {
+        Self {
+            requests: CancellationToken::new(),
+            work: CancellationToken::new(),
+            request_tasks: JoinSet::new(),
+            work_tasks: JoinSet::new(),
+        }
+    }
+
+    /// Ends the requests first, then the work behind them. What does not end within the limits is cut off; calls that
+    /// are cut off are resumed by another process or after the next start.
+    pub async fn stop(mut self, limits: StopLimits) {
+        self.requests.cancel();
+        drain(&mut self.request_tasks, limits.requests).await;
+        self.work.cancel();
+        drain(&mut self.work_tasks, limits.work).await;
+    }
+}
+
+async fn drain(tasks: &mut JoinSet<()>, limit: Duration) {
+    let ended = async { while tasks.join_next().await.is_some() {} };
+    if tokio::time::timeout(limit, ended).await.is_err() {
+        tasks.shutdown().await;
+    }
+}

@@ -1,0 +1,218 @@
+//! Settings from file, environment and flags: what wins, what is refused, what is never printed.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests")]
+
+use std::{collections::HashMap, fs, path::PathBuf};
+
+use crtx_server::{
+    Role,
+    config::{self, Loaded, Problems, Sources, load, resolve},
+};
+use solana_keypair::Keypair;
+
+const MINT: &str = "So11111111111111111111111111111111111111112";
+const PASSWORD: &str = "hunter2";
+
+struct Case {
+    folder: tempfile::TempDir,
+    file: Option<PathBuf>,
+    environment: HashMap<String, String>,
+    flags: Vec<(String, String)>,
+}
+
+impl Case {
+    /// Nothing is set.
+    fn empty() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // An empty file: the working directory's own `crtx.toml` must not count.
+        let file = folder.path().join("empty.toml");
+        fs::write(&file, "").unwrap();
+        Self { file: Some(file), folder, environment: HashMap::new(), flags: Vec::new() }
+    }
+
+    /// Everything that all roles need.
+    fn complete() -> Self {
+        let keypair = serde_json::to_string(&Keypair::new().to_bytes().to_vec()).unwrap();
+        Self::empty()
+            .variable("CRTX_NETWORK", "local")
+            .variable("CRTX_DATABASE_URL", &format!("postgres://crtx:{PASSWORD}@127.0.0.1/crtx"))
+            .variable("CRTX_RPC_URLS", "http://127.0.0.1:8899")
+            .variable("CRTX_RPC_WS_URL", "ws://127.0.0.1:8900")
+            .variable("CRTX_PROGRAM_USDC_MINT", MINT)
+            .variable("CRTX_CONTENT_DIR", "/tmp/content")
+            .variable("CRTX_GATEWAY_KEYPAIR", &keypair)
+    }
+
+    fn file(mut self, text: &str) -> Self {
+        let path = self.folder.path().join("crtx.toml");
+        fs::write(&path, text).unwrap();
+        self.file = Some(path);
+        self
+    }
+
+    fn variable(mut self, name: &str, value: &str) -> Self {
+        self.environment.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    fn without(mut self, name: &str) -> Self {
+        self.environment.remove(name);
+        self
+    }
+
+    fn flag(mut self, name: &str, value: &str) -> Self {
+        self.flags.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    fn load(&self) -> Result<Loaded, Problems> {
+        let environment = |name: &str| self.environment.get(name).cloned();
+        load(&Sources { file: self.file.clone(), environment: &environment, flags: self.flags.clone() })
+    }
+
+    fn resolve(&self) -> Result<config::Resolved, Problems> {
+        resolve(&self.load()?)
+    }
+
+    /// All problems, one per line.
+    fn problems(&self) -> Vec<String> {
+        let problems = self.resolve().err().expect("there are problems");
+        assert!(!problems.to_string().contains(PASSWORD), "{problems}");
+        problems.0.iter().map(ToString::to_string).collect()
+    }
+}
+
+fn in_force(loaded: &Loaded, key: &str) -> (String, String) {
+    let row = loaded.in_force().into_iter().find(|(name, ..)| name == key).expect(key);
+    (row.1, row.2)
+}
+
+#[test]
+fn flags_win_over_the_environment_and_the_environment_over_the_file() {
+    let case = Case::empty().file("listen = \"127.0.0.1:1\"\nlog = \"debug\"\n[database]\nconnections = 9\n");
+    let loaded = case.load().unwrap();
+    assert_eq!(in_force(&loaded, "listen").0, "127.0.0.1:1");
+    assert!(in_force(&loaded, "listen").1.ends_with("crtx.toml"));
+    assert_eq!(in_force(&loaded, "indexer.audit_seconds"), ("600".to_owned(), "default".to_owned()));
+    let case = case.variable("CRTX_LISTEN", "127.0.0.1:2").variable("CRTX_DATABASE_CONNECTIONS", "10");
+    let case = case.flag("listen", "127.0.0.1:3");
+    let loaded = case.load().unwrap();
+    assert_eq!(in_force(&loaded, "listen"), ("127.0.0.1:3".to_owned(), "flag: --listen".to_owned()));
+    let connections = in_force(&loaded, "database.connections");
+    assert_eq!(connections, ("10".to_owned(), "environment: CRTX_DATABASE_CONNECTIONS".to_owned()));
+    assert_eq!(in_force(&loaded, "log").0, "debug");
+}
+
+#[test]
+fn every_problem_is_named_at_once_with_its_source() {
+    let case = Case::complete()
+        .file("network = \"moon\"\nlisten = \"nowhere\"\nlissten = \"127.0.0.1:1\"\n[indexer]\nresync_seconds = 0\n")
+        .without("CRTX_NETWORK")
+        .variable("CRTX_DATABASE_CONNECTIONS", "many")
+        .variable("CRTX_OUTBOUND_PORTS", "443,http")
+        .flag("role", "api,boss");
+    let problems = case.problems();
+    let about = |key: &str| problems.iter().find(|line| line.starts_with(&format!("{key} ("))).cloned().expect(key);
+    assert!(about("network").contains("crtx.toml") && about("network").contains("`local`"), "{problems:?}");
+    assert!(about("listen").contains("crtx.toml"), "{problems:?}");
+    assert!(about("lissten").contains("no such setting"), "{problems:?}");
+    assert!(about("indexer.resync_seconds").contains("0 is below 1"), "{problems:?}");
+    assert!(about("database.connections").contains("CRTX_DATABASE_CONNECTIONS"), "{problems:?}");
+    assert!(about("database.connections").contains("\"many\""), "{problems:?}");
+    assert!(about("outbound.ports").contains("CRTX_OUTBOUND_PORTS"), "{problems:?}");
+    assert!(about("role").contains("flag: --role") && about("role").contains("boss"), "{problems:?}");
+    assert_eq!(problems.len(), 7, "{problems:#?}");
+}
+
+#[test]
+fn what_a_role_needs_and_nobody_set_is_a_problem_of_its_own() {
+    let problems = Case::empty().flag("role", "api,indexer,worker").problems();
+    let needed =
+        ["network", "database.url", "rpc.urls", "rpc.ws_url", "program.usdc_mint", "content.dir", "gateway.keypair"];
+    for key in needed {
+        assert!(problems.iter().any(|line| line.starts_with(&format!("{key}: it is not set"))), "{key}: {problems:#?}");
+    }
+    let indexer = Case::complete()
+        .without("CRTX_GATEWAY_KEYPAIR")
+        .without("CRTX_PROGRAM_USDC_MINT")
+        .without("CRTX_CONTENT_DIR")
+        .flag("role", "indexer");
+    let resolved = indexer.resolve().expect("an indexer needs no key pair");
+    assert!(resolved.service.roles.has(Role::Indexer) && !resolved.service.roles.has(Role::Api));
+    let worker = Case::complete().without("CRTX_RPC_WS_URL").flag("role", "worker");
+    assert!(worker.resolve().is_ok(), "a worker needs no stream of changes");
+}
+
+#[test]
+fn secrets_are_read_from_files_and_never_printed() {
+    let case = Case::complete().without("CRTX_DATABASE_URL");
+    let path = case.folder.path().join("url");
+    fs::write(&path, format!("postgres://crtx:{PASSWORD}@127.0.0.1/crtx\n")).unwrap();
+    let case = case.variable("CRTX_DATABASE_URL_FILE", path.to_str().unwrap());
+    let loaded = case.load().unwrap();
+    let (shown, source) = in_force(&loaded, "database.url");
+    assert_eq!(shown, "(secret)");
+    assert!(source.contains("CRTX_DATABASE_URL_FILE"), "{source}");
+    assert!(!format!("{loaded:?}").contains(PASSWORD));
+    let resolved = case.resolve().unwrap();
+    assert!(resolved.database_url.reveal().as_str().contains(PASSWORD), "the service itself reads it");
+}
+
+#[test]
+fn a_secret_file_is_relative_to_the_configuration_file() {
+    let case = Case::complete().without("CRTX_DATABASE_URL");
+    fs::write(case.folder.path().join("url"), "postgres://127.0.0.1/crtx").unwrap();
+    let case = case.file("database.url_file = \"url\"\n");
+    assert!(case.resolve().is_ok());
+}
+
+#[test]
+fn a_bad_secret_is_named_and_not_shown() {
+    let case = Case::complete()
+        .variable("CRTX_DATABASE_URL", &format!("mysql://{PASSWORD}@h/d"))
+        .variable("CRTX_RPC_URLS", &format!("ftp://{PASSWORD}.example"))
+        .variable("CRTX_GATEWAY_KEYPAIR", PASSWORD);
+    let problems = case.problems();
+    assert_eq!(problems.len(), 3, "{problems:#?}");
+    assert!(problems.iter().all(|line| line.contains("environment: CRTX_")), "{problems:#?}");
+    let case = Case::complete().file(&format!("database.url = [\"{PASSWORD}\"]\n")).without("CRTX_DATABASE_URL");
+    assert_eq!(case.problems().len(), 1);
+    let case = Case::complete().file(&format!("database.url = {PASSWORD}\n")).without("CRTX_DATABASE_URL");
+    assert!(case.problems()[0].contains("line 1"), "{:?}", case.problems());
+}
+
+#[test]
+fn a_secret_that_is_set_twice_in_one_place_is_refused() {
+    let case = Case::complete().variable("CRTX_DATABASE_URL_FILE", "/run/url");
+    assert!(case.problems()[0].contains("as a value and as a file"), "{:?}", case.problems());
+}
+
+#[test]
+fn variables_of_other_tools_count_if_ours_are_not_set() {
+    let case = Case::complete().variable("DATABASE_URL", "postgres://other/db").variable("RUST_LOG", "trace");
+    let resolved = case.resolve().unwrap();
+    assert!(resolved.database_url.reveal().as_str().contains("crtx"), "ours wins");
+    assert_eq!(in_force(&case.load().unwrap(), "log"), ("trace".to_owned(), "environment: RUST_LOG".to_owned()));
+    let resolved = case.without("CRTX_DATABASE_URL").resolve().unwrap();
+    assert_eq!(resolved.database_url.reveal().as_str(), "postgres://other/db");
+}
+
+#[test]
+fn the_public_url_is_needed_where_clients_come_from_elsewhere() {
+    let case = Case::complete().variable("CRTX_NETWORK", "mainnet");
+    assert!(case.problems()[0].starts_with("public_url: it is not set"), "{:?}", case.problems());
+    assert!(case.variable("CRTX_PUBLIC_URL", "https://api.example/").resolve().is_ok());
+    assert!(Case::complete().resolve().is_ok(), "on `local` it follows from the address");
+}
+
+#[test]
+fn a_file_that_is_named_and_missing_is_a_problem() {
+    let mut case = Case::complete();
+    case.file = Some(case.folder.path().join("missing.toml"));
+    assert!(case.problems()[0].contains("missing.toml"), "{:?}", case.problems());
+}
+
+#[test]
+fn an_explorer_url_has_a_place_for_the_address() {
+    let case = Case::complete().variable("CRTX_EXPLORER_URL", "https://e.example/");
+    assert!(case.problems()[0].starts_with("explorer_url (environment: CRTX_EXPLORER_URL)"), "{:?}", case.problems());
+}

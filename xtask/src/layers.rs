@@ -1,0 +1,98 @@
+//! Which crate may depend on which: only on crates below it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
+
+use anyhow::{Context, Result};
+
+use crate::workspace;
+
+/// The crates of this project, lowest first. Crates of one row do not depend on each other.
+const LAYERS: [&[&str]; 8] = [
+    &["crtx-protocol"],
+    &["agent-marketplace"],
+    &["crtx-chain", "crtx-schema", "crtx-store", "crtx-postgres"],
+    &["crtx-http"],
+    &["crtx-gateway", "crtx-indexer"],
+    &["crtx-server"],
+    &["crtx-cli"],
+    &["crtx-program-tests", "crtx-e2e", "crtx-faults", "xtask"],
+];
+
+/// The network of `crtx up`. Nothing that is deployed contains it.
+const EMBEDDED_NETWORK: &str = "surfpool-core";
+
+fn layer_of(name: &str) -> Option<usize> {
+    LAYERS.iter().position(|layer| layer.contains(&name))
+}
+
+/// Every crate of the workspace with the crates of the workspace that it uses. What only its tests use does not count.
+fn dependencies() -> Result<BTreeMap<String, Vec<String>>> {
+    let root = workspace::root();
+    let workspace: toml::Table = fs::read_to_string(root.join("Cargo.toml"))?.parse()?;
+    let members = workspace.get("workspace").and_then(|table| table.get("members")).and_then(toml::Value::as_array);
+    let mut crates = BTreeMap::new();
+    for member in members.context("the workspace has members")? {
+        let folder = member.as_str().context("a member is a path")?;
+        let manifest: toml::Table = fs::read_to_string(root.join(folder).join("Cargo.toml"))?.parse()?;
+        let name = manifest.get("package").and_then(|package| package.get("name")).and_then(toml::Value::as_str);
+        let used = manifest.get("dependencies").and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::keys);
+        let own = used.filter(|name| name.starts_with("crtx-") || *name == "agent-marketplace").cloned();
+        crates.insert(name.context("a crate has a name")?.to_owned(), own.collect());
+    }
+    Ok(crates)
+}
+
+/// Dependencies that point upwards or sideways, and crates that no layer names.
+fn wrong_dependencies() -> Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    for (name, used) in dependencies()? {
+        let Some(layer) = layer_of(&name) else {
+            wrong.push(format!("{name} has no layer"));
+            continue;
+        };
+        for dependency in used {
+            let tests = layer == LAYERS.len().saturating_sub(1);
+            let below = layer_of(&dependency).is_some_and(|other| other < layer || (tests && other == layer));
+            if !below {
+                wrong.push(format!("{name} depends on {dependency}, which is not below it"));
+            }
+        }
+    }
+    Ok(wrong)
+}
+
+/// Everything that a crate is built from, by the lock file.
+fn built_from(name: &str) -> Result<BTreeSet<String>> {
+    let lock: toml::Table = fs::read_to_string(workspace::root().join("Cargo.lock"))?.parse()?;
+    let packages = lock.get("package").and_then(toml::Value::as_array).context("the lock file has packages")?;
+    let mut dependencies: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for package in packages {
+        let Some(name) = package.get("name").and_then(toml::Value::as_str) else { continue };
+        let used = package.get("dependencies").and_then(toml::Value::as_array).into_iter().flatten();
+        // A dependency is written as its name, with a version where there are several.
+        let used = used.filter_map(|entry| entry.as_str()?.split(' ').next());
+        dependencies.entry(name).or_default().extend(used);
+    }
+    let (mut found, mut waiting) = (BTreeSet::new(), vec![name]);
+    while let Some(next) = waiting.pop() {
+        if found.insert(next.to_owned()) {
+            waiting.extend(dependencies.get(next).into_iter().flatten());
+        }
+    }
+    Ok(found)
+}
+
+#[test]
+fn crates_depend_only_on_crates_below_them() {
+    assert_eq!(wrong_dependencies().unwrap_or_else(|error| vec![error.to_string()]), Vec::<String>::new());
+}
+
+#[test]
+fn the_services_do_not_contain_the_embedded_network() {
+    let contains = |name: &str| built_from(name).map(|crates| crates.contains(EMBEDDED_NETWORK)).map_err(|e| e.to_string());
+    assert_eq!(contains("crtx-server"), Ok(false));
+    assert_eq!(contains("crtx-cli"), Ok(true), "the check would find it");
+}
