@@ -34,7 +34,7 @@ fn openapi() -> Result<String> {
 
 /// The documentation of the settings is written by the binary that reads them.
 fn configuration() -> Result<String> {
-    same("docs/configuration.md", "crtx-server", &["config", "docs"], "cargo run --bin crtx-server -- config docs")
+    same("docs/configuration.md", "crtx-server", &["config", "docs"], "cargo run -p crtx-server -- config docs")
 }
 
 /// Compares a committed file with what a binary prints.
