@@ -92,7 +92,8 @@ fn crates_depend_only_on_crates_below_them() {
 
 #[test]
 fn the_services_do_not_contain_the_embedded_network() {
-    let contains = |name: &str| built_from(name).map(|crates| crates.contains(EMBEDDED_NETWORK)).map_err(|e| e.to_string());
+    let contains =
+        |name: &str| built_from(name).map(|crates| crates.contains(EMBEDDED_NETWORK)).map_err(|e| e.to_string());
     assert_eq!(contains("crtx-server"), Ok(false));
     assert_eq!(contains("crtx-cli"), Ok(true), "the check would find it");
 }

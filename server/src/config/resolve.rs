@@ -69,7 +69,7 @@ impl Check<'_> {
             usdc_mint: needs.usdc_mint,
             keypair: needs.keypair,
             network: network.key_network(),
-            outbound: outbound.clone(),
+            outbound,
             links: links.clone(),
             content_dir: needs.content_dir,
             limits: limits(settings),
