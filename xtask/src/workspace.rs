@@ -33,9 +33,12 @@ pub fn binary(name: &str) -> PathBuf {
     target().join("debug").join(name)
 }
 
+/// The profile of what is deployed and measured, and cargo's folder for it.
+const RELEASE_PROFILE: &str = "services";
+
 /// A program that [`build_release_binaries`] built.
 pub fn release_binary(name: &str) -> PathBuf {
-    target().join("release").join(name)
+    target().join(RELEASE_PROFILE).join(name)
 }
 
 fn target() -> PathBuf {
@@ -54,7 +57,7 @@ pub fn build_binaries() -> Result<()> {
 
 /// The same, optimised: what is measured.
 pub fn build_release_binaries() -> Result<()> {
-    run(cargo().args(BUILD).arg("--release"))
+    run(cargo().args(BUILD).args(["--profile", RELEASE_PROFILE]))
 }
 
 /// Runs a command with inherited output; a status other than 0 is an error that shows the command.
