@@ -40,6 +40,15 @@ fn market(info: &Info, server: &Server) -> Market {
     Market::new(Info { base_url: server.base_url.clone(), ..info.clone() })
 }
 
+/// Waits until the indexer shows the agent.
+async fn until_listed(market: &Market, agent: &str) {
+    let started = Instant::now();
+    while market.get(&format!("/v1/agents/{agent}")).await.status != 200 {
+        assert!(started.elapsed() < LIMIT, "the indexer shows the agent");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
 async fn execution(market: &Market, id: &str) -> Value {
     let answer = market.get_as_owner(&format!("/v1/executions/{id}")).await;
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -69,11 +78,7 @@ async fn processes_with_one_role_each_serve_a_paid_call_together() {
 
     let (here, there) = (market(&info, &first), market(&info, &second));
     let agent = here.agent("text-stats");
-    let started = Instant::now();
-    while there.get(&format!("/v1/agents/{agent}")).await.status != 200 {
-        assert!(started.elapsed() < LIMIT, "the indexer shows the agent");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    until_listed(&there, &agent).await;
     let path = format!("/v1/agents/{agent}/execute");
     let body = serde_json::to_vec(&json!({"task": "One. Two."})).unwrap();
     let key = [("idempotency-key", "roles-1")];
@@ -109,11 +114,7 @@ async fn the_worker_ends_the_calls_of_an_api_process_that_was_killed() {
     api.until_readyz_is(200).await.unwrap();
     let here = market(&info, &api);
     let agent = here.agent("text-stats");
-    let started = Instant::now();
-    while here.get(&format!("/v1/agents/{agent}")).await.status != 200 {
-        assert!(started.elapsed() < LIMIT, "the indexer shows the agent");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    until_listed(&here, &agent).await;
     // Answered as soon as the escrow is open: most of the work is still to be done.
     let body = json!({"task": "One. Two.", "async": true});
     let calls = (0..8).map(|_| here.execute(&agent, &body));
