@@ -1,9 +1,9 @@
 //! Values of single settings that have a form of their own.
 
-use std::{borrow::Cow, fmt, str::FromStr, sync::Arc};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use crtx_protocol::api_key::KeyNetwork;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
@@ -30,8 +30,9 @@ impl Network {
 }
 
 /// An address in Base58.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Address(pub Pubkey);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(inline)]
+pub struct Address(#[schemars(with = "String")] pub Pubkey);
 
 impl Serialize for Address {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -46,22 +47,9 @@ impl<'de> Deserialize<'de> for Address {
     }
 }
 
-impl JsonSchema for Address {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Address".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string"})
-    }
-}
-
 /// An `http` or `https` URL without a slash at its end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(inline)]
 pub struct HttpUrl(String);
 
 impl HttpUrl {
@@ -84,20 +72,6 @@ impl<'de> Deserialize<'de> for HttpUrl {
             Some(_) => Ok(Self(text.trim_end_matches('/').to_owned())),
             None => Err(de::Error::custom(format_args!("`{text}` is not an http or https URL"))),
         }
-    }
-}
-
-impl JsonSchema for HttpUrl {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "HttpUrl".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string"})
     }
 }
 
