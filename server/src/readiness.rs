@@ -97,13 +97,17 @@ impl Readiness {
 async fn check_again_and_again(dependencies: &Dependencies, checks: &watch::Sender<Vec<Check>>) {
     let Dependencies { database, chain, .. } = dependencies;
     loop {
-        let (database, rpc, mirror) = tokio::join!(
-            within(async { mirror::checkpoint(database).await.map(drop).map_err(|error| problem_of(&error)) }),
+        let (mirror, rpc) = tokio::join!(
+            within(mirror_state(database)),
             within(async {
                 chain.slot(CommitmentConfig::confirmed()).await.map(drop).map_err(|error| error.to_string())
             }),
-            within(mirror_is_live(database)),
         );
+        // What the database says about the mirror shows as well that the database answers.
+        let (database, mirror) = match mirror {
+            Ok(mirror) => (Ok(()), mirror),
+            Err(problem) => (Err(problem.clone()), Err(problem)),
+        };
         checks.send_modify(|checks| {
             for check in checks {
                 check.note(match check.name {
@@ -117,7 +121,7 @@ async fn check_again_and_again(dependencies: &Dependencies, checks: &watch::Send
     }
 }
 
-async fn within(check: impl Future<Output = Result<(), String>>) -> Result<(), String> {
+async fn within<T>(check: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     timeout(CHECK_LIMIT, check).await.unwrap_or_else(|_| Err(format!("no answer within {} s", CHECK_LIMIT.as_secs())))
 }
 
@@ -127,18 +131,19 @@ fn problem_of(error: &StoreError) -> String {
     "the database does not answer".to_owned()
 }
 
-async fn mirror_is_live(database: &PgPool) -> Result<(), String> {
+/// Whether an indexer keeps the mirror up to date. An error: the database does not say.
+async fn mirror_state(database: &PgPool) -> Result<Result<(), String>, String> {
     let checkpoint = mirror::checkpoint(database).await.map_err(|error| problem_of(&error))?;
-    if checkpoint.is_none_or(|checkpoint| checkpoint.snapshot_at.is_none()) {
-        return Err("no snapshot of the chain was taken yet".to_owned());
-    }
     let beat = indexer_status::heartbeat(database).await.map_err(|error| problem_of(&error))?;
+    if checkpoint.is_none_or(|checkpoint| checkpoint.snapshot_at.is_none()) {
+        return Ok(Err("no snapshot of the chain was taken yet".to_owned()));
+    }
     let age = beat.map(|beat| Utc::now().signed_duration_since(beat.at).num_seconds());
-    match age {
+    Ok(match age {
         Some(age) if age <= MAX_MIRROR_AGE_S => Ok(()),
         Some(age) => Err(format!("no indexer has reported for {age} s")),
         None => Err("no indexer has reported yet".to_owned()),
-    }
+    })
 }
 
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
