@@ -75,7 +75,7 @@ pub struct UpArgs {
     /// When ready, print one JSON line instead of a page
     #[arg(long)]
     pub json: bool,
-    /// Which services run beside the chain, PostgreSQL and the demo creator
+    /// Which services run in addition to the chain, PostgreSQL and the demo creator
     #[arg(long, value_enum, default_value_t)]
     pub services: Services,
 }

@@ -25,7 +25,7 @@ struct PreparedOpening {
     simulation: Simulation,
 }
 
-/// An opening that is being signed and simulated, while the call is admitted. Dropped, it comes to nothing.
+/// An opening that is being signed and simulated, while the call is admitted. Dropping it stops the work.
 pub(crate) struct PreparingOpening(AbortOnDropHandle<(Result<PreparedOpening, EngineError>, Duration)>);
 
 impl Gateway {

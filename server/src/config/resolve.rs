@@ -151,7 +151,7 @@ impl Check<'_> {
     }
 }
 
-/// What a gateway takes beside the settings that every process has.
+/// What a gateway needs in addition to the settings of every process.
 struct GatewayNeeds {
     usdc_mint: solana_pubkey::Pubkey,
     content_dir: std::path::PathBuf,
