@@ -61,6 +61,7 @@ pub struct AdmissionLimits {
     /// Per key, wallet and agent, over all gateways of one database.
     pub calls: CallLimits,
     pub process: ProcessLimits,
+    pub refused: RefusedLimits,
     /// How long a call waits for the money of calls that are being opened at this moment, before 402.
     pub funds_patience: Duration,
     pub fee_payer: FeePayerLimits,
@@ -76,6 +77,17 @@ pub struct ProcessLimits {
     pub queue: u32,
     /// How long they wait, before 503.
     pub queue_patience: Duration,
+}
+
+/// Calls of one key that are refused before any money moves, or that fail, in one process.
+#[derive(Clone, Copy, Debug)]
+pub struct RefusedLimits {
+    /// Answers per second, once the burst is used.
+    pub per_second: u32,
+    /// Answered at once.
+    pub burst: u32,
+    /// Answers that wait for their turn. While so many wait, the key's calls get 429.
+    pub waiting: u32,
 }
 
 /// The SOL of the account that pays for openings and settlements.
@@ -97,6 +109,7 @@ impl Default for AdmissionLimits {
                 failures_per_hour: PerSubject { key: 5_000, wallet: 5_000, agent: 10_000 },
             },
             process: ProcessLimits { calls: 256, queue: 64, queue_patience: Duration::from_millis(100) },
+            refused: RefusedLimits { per_second: 20, burst: 50, waiting: 64 },
             funds_patience: Duration::from_secs(2),
             fee_payer: FeePayerLimits {
                 look_every: Duration::from_secs(10),

@@ -22,7 +22,7 @@ mod terms;
 mod terms_ahead;
 mod worker;
 
-pub use config::{AdmissionLimits, FeePayerLimits, GatewayConfig, Limits, ProcessLimits};
+pub use config::{AdmissionLimits, FeePayerLimits, GatewayConfig, Limits, ProcessLimits, RefusedLimits};
 pub use content::{ContentError, ContentStore};
 pub use creator::MAX_RESULT_BYTES;
 pub use state::{Gateway, GatewayError};

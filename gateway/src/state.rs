@@ -12,7 +12,7 @@ use solana_signer::Signer;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    admission::{fee_payer::FeePayerWatch, gate::Gate},
+    admission::{fee_payer::FeePayerWatch, gate::Gate, refused::RefusedCalls},
     agents::AgentDocuments,
     config::GatewayConfig,
     content::{ContentError, ContentStore},
@@ -39,6 +39,7 @@ pub(crate) struct Parts {
     pub known_payers: KnownPayers,
     /// Bounds the calls that this process works on.
     pub gate: Gate,
+    pub refused: RefusedCalls,
     pub fee_payer: FeePayerWatch,
     /// Calls under way in this process: a stop waits for them.
     pub tasks: TaskTracker,
@@ -76,6 +77,7 @@ impl Gateway {
             documents: AgentDocuments::new(executions.clone(), outbound)?,
             known_payers: KnownPayers::default(),
             gate: Gate::new(config.limits.admission.process),
+            refused: RefusedCalls::new(config.limits.admission.refused),
             fee_payer: FeePayerWatch::new(config.limits.admission.fee_payer, config.limits.compute_unit_price),
             tasks: TaskTracker::new(),
             executions,

@@ -16,6 +16,7 @@ pub mod layers;
 pub mod links;
 pub mod offload;
 pub mod outbound;
+pub mod pace;
 pub mod process;
 pub mod query;
 pub mod serve;

@@ -1,10 +1,12 @@
 //! What a new call is held against before any money moves: how much this process works on ([`gate`]), the SOL
 //! that pays for it ([`fee_payer`]), and, in one statement of the database, the wallet's money and the limits of
-//! key, wallet and agent. [`refusal`] is for openings that the chain would refuse, or refused.
+//! key, wallet and agent. [`refusal`] is for openings that the chain would refuse, or refused;
+//! [`refused`] slows down callers that repeat refused calls.
 
 pub(crate) mod fee_payer;
 pub(crate) mod gate;
 mod refusal;
+pub(crate) mod refused;
 
 use std::time::{Duration, Instant};
 

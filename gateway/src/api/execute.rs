@@ -8,7 +8,7 @@ use std::{
 use axum::{
     body::Bytes,
     extract::{Request, State},
-    http::{HeaderName, HeaderValue},
+    http::{HeaderMap, HeaderName, HeaderValue},
     response::{IntoResponse, Response},
 };
 use crtx_http::{
@@ -76,7 +76,7 @@ enum Attempt {
         (status = 413, description = "`payload_too_large`: more than 1 MiB", body = ErrorBody),
         (status = 415, description = "`unsupported_media_type`: the body is said not to be JSON", body = ErrorBody),
         (status = 422, description = "`agent_paused`", body = ErrorBody),
-        (status = 429, description = "`rate_limited`: too many calls of this key, wallet or agent are under way, or failed", body = ErrorBody,
+        (status = 429, description = "`rate_limited`: too many calls of this key, wallet or agent are under way, failed, or were refused", body = ErrorBody,
             headers(
                 ("Retry-After" = u64, description = "Seconds"),
                 ("RateLimit" = String, description = "The limit that was met (draft-ietf-httpapi-ratelimit-headers)"),
@@ -109,6 +109,7 @@ async fn answer_call(
         return Err(ApiError::invalid_request(format!("this endpoint takes no query parameters, not `{query}`")));
     }
     let presented = Presented::read(&parts.headers, gateway.network())?;
+    gateway.parts().refused.check(presented.session_key())?;
     let agent = agent_id.parse::<Pubkey>();
     let ahead = match &agent {
         Ok(agent) => gateway.terms_ahead(presented.session_key(), agent).await,
@@ -116,18 +117,22 @@ async fn answer_call(
     };
     let caller = presented.authenticate(gateway.pool()).await?;
     gateway.parts().known_payers.remember(&caller).await;
-    let agent = agent.map_err(|_| ApiError::agent_not_found(agent_id))?;
-    check_content_type(&parts.headers)?;
-    let accepted = Accepted::parse(&agent, &read(gateway, body).await?)?;
-    let idempotency_key = request::idempotency_key(&parts.headers)?;
+    let agent = agent.map_err(|_| ApiError::agent_not_found(agent_id));
+    let received = receive(gateway, agent, &parts.headers, body).await;
+    let (agent, accepted, idempotency_key) = slow_if_refused(gateway, &caller, received).await?;
     if let Some(key) = &idempotency_key
         && let Some(Known::Answer(answer)) = known(gateway, &caller, key, &accepted).await?
     {
         return answer;
     }
     let place = Arc::new(gateway.parts().gate.enter(&caller.wallet, &agent).await?);
-    let terms = terms(gateway, &caller, &agent, ahead, clock).await?;
-    let mut call = prepare(gateway, &caller, &agent, &terms, accepted, idempotency_key).await?;
+    let prepared = async {
+        let terms = terms(gateway, &caller, &agent, ahead, clock).await?;
+        let call = prepare(gateway, &caller, &agent, &terms, accepted, idempotency_key).await?;
+        Ok((terms, call, place))
+    };
+    let prepared = prepared.await;
+    let (terms, mut call, place) = slow_if_refused(gateway, &caller, prepared).await?;
     let stages = match accept(gateway, &caller, &mut call, terms, &place, clock).await? {
         Ok(stages) => stages,
         Err(answer) => return answer,
@@ -137,6 +142,29 @@ async fn answer_call(
     } else {
         follow(gateway, &call, stages, clock).await
     }
+}
+
+/// Reads the request; 400, 404, 408, 413 or 415 if it cannot be a call.
+async fn receive(
+    gateway: &Gateway,
+    agent: Result<Pubkey, ApiError>,
+    headers: &HeaderMap,
+    body: axum::body::Body,
+) -> Result<(Pubkey, Accepted, Option<String>), ApiError> {
+    let agent = agent?;
+    check_content_type(headers)?;
+    let accepted = Accepted::parse(&agent, &read(gateway, body).await?)?;
+    Ok((agent, accepted, request::idempotency_key(headers)?))
+}
+
+/// A caller that repeats refused calls waits for its answers.
+async fn slow_if_refused<T>(gateway: &Gateway, caller: &Caller, checked: Result<T, ApiError>) -> Result<T, ApiError> {
+    if checked.is_err() {
+        let refused = &gateway.parts().refused;
+        refused.count(&caller.session_key);
+        tokio::time::sleep(refused.pause(&caller.session_key)).await;
+    }
+    checked
 }
 
 async fn read(gateway: &Gateway, body: axum::body::Body) -> Result<Bytes, ApiError> {
@@ -302,11 +330,17 @@ fn start(
     place: Arc<Place>,
     opening: Option<PreparingOpening>,
 ) -> watch::Receiver<Stage> {
+    let session_key = caller.session_key;
     let stages = gateway.start(lease, call, caller, opening);
-    let mut watched = stages.clone();
+    let (gateway, mut watched) = (gateway.clone(), stages.clone());
     tokio::spawn(async move {
         // An error: the task is gone, and with it the work.
-        drop(watched.wait_for(|stage| matches!(stage, Stage::Ended(..))).await.map(drop));
+        let ended = watched.wait_for(|stage| matches!(stage, Stage::Ended(..))).await.map(|stage| stage.clone());
+        if let Ok(Stage::Ended(ended, _)) = ended
+            && came_to_nothing(&ended)
+        {
+            gateway.parts().refused.count(&session_key);
+        }
         drop(place);
     });
     stages
@@ -346,10 +380,18 @@ async fn follow(
     match stage {
         Ok(Stage::Ended(ended, spent)) => {
             clock.add(spent);
+            if came_to_nothing(&ended) {
+                tokio::time::sleep(gateway.parts().refused.pause(&call.session_key)).await;
+            }
             answer::ended(call, &ended, &gateway.parts().config.links)
         }
         _ => Err(answer::interrupted(call.execution_id)),
     }
+}
+
+/// Whether the call failed, or was never opened for a reason of its own: it counts as refused.
+const fn came_to_nothing(ended: &Ended) -> bool {
+    matches!(ended, Ended::Failed(_) | Ended::NeverWas(_))
 }
 
 /// `gateway`, `creator` and `chain` in milliseconds; together the time the call took.

@@ -96,6 +96,9 @@ pub struct LimitSettings {
     /// Calls that wait for one of those.
     #[schemars(range(max = 100_000))]
     pub calls_queued: u32,
+    /// Refused calls of one API key that are answered per second, after a burst of 50. Further answers wait.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub refused_calls_per_second: u32,
     /// Most calls under way of one API key, and of one wallet, over all processes.
     #[schemars(range(min = 1))]
     pub wallet_calls: u32,
@@ -167,10 +170,11 @@ impl Default for ProgramSettings {
 
 impl Default for LimitSettings {
     fn default() -> Self {
-        let AdmissionLimits { calls, process, fee_payer, .. } = AdmissionLimits::default();
+        let AdmissionLimits { calls, process, refused, fee_payer, .. } = AdmissionLimits::default();
         Self {
             calls_at_once: process.calls,
             calls_queued: process.queue,
+            refused_calls_per_second: refused.per_second,
             wallet_calls: calls.under_way.wallet,
             agent_calls: calls.under_way.agent,
             wallet_failures: calls.failures_per_hour.wallet,

@@ -162,6 +162,7 @@ fn limits(settings: &Settings) -> Limits {
     let LimitSettings {
         calls_at_once,
         calls_queued,
+        refused_calls_per_second,
         wallet_calls,
         agent_calls,
         wallet_failures,
@@ -171,6 +172,7 @@ fn limits(settings: &Settings) -> Limits {
     } = settings.limits;
     let mut admission = AdmissionLimits::default();
     (admission.process.calls, admission.process.queue) = (calls_at_once, calls_queued);
+    admission.refused.per_second = refused_calls_per_second;
     admission.calls.under_way = PerSubject { key: wallet_calls, wallet: wallet_calls, agent: agent_calls };
     admission.calls.failures_per_hour =
         PerSubject { key: wallet_failures, wallet: wallet_failures, agent: agent_failures };

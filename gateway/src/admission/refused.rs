@@ -1,0 +1,124 @@
+//! Calls that are refused before any money moves, and calls that fail, cost their caller nothing and this service a look
+//! at the chain, or two transactions. A key has a burst of them answered at once; the answers to further ones wait for
+//! their turn, so a program that repeats such a call in a loop slows itself down and nobody else.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use crtx_http::{ApiError, QuotaUnit, RateLimit, pace::Pace};
+use solana_pubkey::Pubkey;
+
+use crate::config::RefusedLimits;
+
+/// Keys that are remembered at a time. Every one of them has a grant on chain.
+const MAX_KEYS: usize = 10_000;
+const SECOND: Duration = Duration::from_secs(1);
+
+/// The refused and the failed calls of each key in this process.
+pub(crate) struct RefusedCalls {
+    limits: RefusedLimits,
+    keys: Mutex<HashMap<Pubkey, Pace>>,
+}
+
+impl RefusedCalls {
+    pub fn new(limits: RefusedLimits) -> Self {
+        Self { limits, keys: Mutex::default() }
+    }
+
+    /// 429 `rate_limited` if the answer to one more refused call of the key would wait too long.
+    pub fn check(&self, session_key: &Pubkey) -> Result<(), ApiError> {
+        let longest = self.share().saturating_mul(self.limits.waiting);
+        let pause = self.pause(session_key);
+        if pause < longest || pause.is_zero() {
+            return Ok(());
+        }
+        let quota = self.limits.per_second;
+        let message = format!("more than {quota} calls of this key per second were refused or failed");
+        let limit = RateLimit { policy: "refused-calls-per-key", quota, unit: QuotaUnit::Within(SECOND) };
+        Err(ApiError::rate_limited(message, limit, pause.saturating_sub(longest).max(SECOND)))
+    }
+
+    /// Counts a call that was refused or has failed.
+    pub fn count(&self, session_key: &Pubkey) {
+        let now = Instant::now();
+        let mut keys = self.keys();
+        if keys.len() >= MAX_KEYS && !keys.contains_key(session_key) {
+            keys.retain(|_, pace| !pace.is_even(now));
+            if keys.len() >= MAX_KEYS {
+                return;
+            }
+        }
+        keys.entry(*session_key).or_insert_with(|| Pace::new(now)).charge(now, self.share());
+    }
+
+    /// How long the answer to a call that was counted waits.
+    pub fn pause(&self, session_key: &Pubkey) -> Duration {
+        let burst = self.share().saturating_mul(self.limits.burst);
+        self.keys().get(session_key).map_or(Duration::ZERO, |pace| pace.wait(Instant::now(), burst))
+    }
+
+    /// The time in which a key may have one such call.
+    fn share(&self) -> Duration {
+        SECOND.checked_div(self.limits.per_second).unwrap_or(SECOND)
+    }
+
+    fn keys(&self) -> MutexGuard<'_, HashMap<Pubkey, Pace>> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: Pubkey = Pubkey::new_from_array([1; 32]);
+    const OTHER: Pubkey = Pubkey::new_from_array([2; 32]);
+
+    fn refused(per_second: u32, burst: u32, waiting: u32) -> RefusedCalls {
+        RefusedCalls::new(RefusedLimits { per_second, burst, waiting })
+    }
+
+    #[test]
+    fn a_burst_is_answered_at_once_and_the_rest_one_after_the_other() {
+        // One per second: the test itself takes no time that counts.
+        let refused = refused(1, 3, 100);
+        let pauses: Vec<_> = (0..5)
+            .map(|_| {
+                refused.count(&KEY);
+                refused.pause(&KEY).as_secs_f64().round()
+            })
+            .collect();
+        assert_eq!(pauses, [0.0, 0.0, 0.0, 1.0, 2.0]);
+        assert!(refused.pause(&OTHER).is_zero(), "another key has a burst of its own");
+    }
+
+    #[test]
+    fn a_key_whose_answers_would_wait_too_long_is_refused_with_the_time_after_which_it_is_not() {
+        let refused = refused(1, 1, 2);
+        refused.count(&KEY);
+        refused.count(&KEY);
+        assert_eq!(refused.check(&KEY), Ok(()));
+        for _ in 0..4 {
+            refused.count(&KEY);
+        }
+        let error = refused.check(&KEY).expect_err("five answers wait");
+        assert_eq!(error.code, crtx_http::ErrorCode::RateLimited);
+        let retry_after = error.retry_after.expect("a time").as_secs_f64();
+        assert!((2.5..=3.0).contains(&retry_after), "{retry_after}");
+        assert_eq!(refused.check(&OTHER), Ok(()));
+    }
+
+    #[test]
+    fn the_number_of_remembered_keys_is_bounded() {
+        let refused = refused(1, 1, 1);
+        for number in 0..u32::try_from(MAX_KEYS).expect("small") + 100 {
+            let mut key = [0; 32];
+            key[..4].copy_from_slice(&number.to_le_bytes());
+            refused.count(&Pubkey::new_from_array(key));
+        }
+        assert_eq!(refused.keys().len(), MAX_KEYS);
+    }
+}
