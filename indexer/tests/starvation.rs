@@ -159,3 +159,30 @@ async fn a_list_ends_with_its_client() {
     assert!(started.elapsed() < Duration::from_secs(2), "the query did not run to its end");
     slow.pools.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn expensive_lists_of_one_client_rest_most_of_the_time() {
+    let slow = Arc::new(Slow::open(0.2).await);
+    let greedy: Vec<_> = (0..8)
+        .map(|client| {
+            let slow = Arc::clone(&slow);
+            tokio::spawn(async move {
+                for number in 0.. {
+                    let path = format!("/v1/agents?min_executions=0&limit={}", (client * 12 + number % 12) + 1);
+                    slow.ask(GREEDY, &path, None).await.expect("no panic");
+                }
+            })
+        })
+        .collect();
+    // Until the shape is known as expensive and what a client may take at once is used.
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    let (looks, mut busy) = (200, 0);
+    for _ in 0..looks {
+        busy += u32::from(slow.sleeping().await > 0);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    greedy.iter().for_each(JoinHandle::abort);
+    assert!(busy > 0, "the lists are served");
+    assert!(busy < looks / 2, "the database was busy with one client at {busy} of {looks} looks");
+    slow.pools.close().await;
+}

@@ -8,13 +8,13 @@ use std::{
     collections::HashMap,
     net::IpAddr,
     sync::{
-        Arc, Mutex, PoisonError, Weak,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use crtx_http::{ApiError, ErrorCode};
+use crtx_http::{ApiError, ErrorCode, pace::Pace};
 use crtx_store::{PgPool, ReadPools, StoreError, pools::ReadConnection};
 use futures::future::BoxFuture;
 use solana_pubkey::Pubkey;
@@ -23,7 +23,7 @@ use tokio::{sync::Semaphore, time::timeout};
 /// What takes longer is no cheap list.
 const CHEAP_LIMIT: Duration = Duration::from_millis(100);
 /// What took longer than this goes to the lane of expensive lists the next time.
-const DEAR_FROM: Duration = Duration::from_millis(60);
+const DEAR_FROM: Duration = Duration::from_millis(25);
 /// How long the cost of a shape is believed.
 const COST_AGE: Duration = Duration::from_secs(60);
 const MAX_SHAPES: usize = 4_096;
@@ -32,6 +32,11 @@ const CHEAP_WAIT: Duration = Duration::from_secs(2);
 const DEAR_WAIT: Duration = Duration::from_secs(3);
 /// How long an expensive list may take.
 const DEAR_LIMIT: Duration = Duration::from_secs(5);
+/// The lane's time that one client may take at once.
+const DEAR_BURST: Duration = Duration::from_secs(1);
+/// After that a client's expensive lists rest for so many times as long as they took: they get a quarter of one
+/// connection's time, however many of them it asks for.
+const REST_PER_COST: u32 = 3;
 /// Requests of one client, and of all, that wait for the lane of expensive lists.
 const MAX_WAITING_PER_CLIENT: usize = 16;
 const MAX_WAITING: usize = 128;
@@ -55,7 +60,7 @@ pub struct Lanes {
     dear: Arc<Semaphore>,
     /// Places of one client in the lane of expensive lists.
     share: usize,
-    queues: Mutex<HashMap<Client, Weak<Queue>>>,
+    queues: Mutex<HashMap<Client, Arc<Queue>>>,
     waiting: AtomicUsize,
     costs: Mutex<HashMap<String, (Instant, Duration)>>,
 }
@@ -63,6 +68,7 @@ pub struct Lanes {
 struct Queue {
     places: Arc<Semaphore>,
     waiting: AtomicUsize,
+    pace: Mutex<Pace>,
 }
 
 impl Lanes {
@@ -128,10 +134,12 @@ impl Lanes {
                 (Waiting::join(&self.waiting, MAX_WAITING)?, Waiting::join(&queue.waiting, MAX_WAITING_PER_CLIENT)?);
             let turn = async {
                 let own = Arc::clone(&queue.places).acquire_owned().await?;
+                tokio::time::sleep(queue.rest()).await;
                 Ok::<_, tokio::sync::AcquireError>((own, Arc::clone(&self.dear).acquire_owned().await?))
             };
             timeout(DEAR_WAIT, turn).await.map_err(|_| busy())?.map_err(ApiError::internal)?
         };
+        let _cost = Cost { of: &queue, started: Instant::now() };
         let answer = self.ask(place, DEAR_LIMIT, query).await?;
         let (rows, took) = answer.ok_or_else(|| ApiError::unavailable("a list took too long"))?;
         self.note_cost(shape, took);
@@ -156,12 +164,16 @@ impl Lanes {
 
     fn queue_of(&self, client: Client) -> Arc<Queue> {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(queue) = queues.get(&client).and_then(Weak::upgrade) {
-            return queue;
+        if let Some(queue) = queues.get(&client) {
+            return Arc::clone(queue);
         }
-        queues.retain(|_, queue| queue.strong_count() > 0);
-        let queue = Arc::new(Queue { places: Arc::new(Semaphore::new(self.share)), waiting: AtomicUsize::new(0) });
-        queues.insert(client, Arc::downgrade(&queue));
+        queues.retain(|_, queue| Arc::strong_count(queue) > 1 || !queue.is_even());
+        let queue = Arc::new(Queue {
+            places: Arc::new(Semaphore::new(self.share)),
+            waiting: AtomicUsize::new(0),
+            pace: Mutex::new(Pace::new(Instant::now())),
+        });
+        queues.insert(client, Arc::clone(&queue));
         queue
     }
 
@@ -176,6 +188,35 @@ impl Lanes {
             costs.clear();
         }
         costs.insert(shape.to_owned(), (Instant::now(), cost));
+    }
+}
+
+impl Queue {
+    /// How long the client's next expensive list waits for what the ones before it cost.
+    fn rest(&self) -> Duration {
+        self.pace().wait(Instant::now(), DEAR_BURST.saturating_mul(REST_PER_COST.saturating_add(1)))
+    }
+
+    fn is_even(&self) -> bool {
+        self.pace().is_even(Instant::now())
+    }
+
+    fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Charges the client for a list when it ends, also one that was abandoned.
+struct Cost<'a> {
+    of: &'a Queue,
+    started: Instant,
+}
+
+impl Drop for Cost<'_> {
+    fn drop(&mut self) {
+        let now = Instant::now();
+        let took = now.saturating_duration_since(self.started);
+        self.of.pace().charge(now, took.saturating_mul(REST_PER_COST.saturating_add(1)));
     }
 }
 
