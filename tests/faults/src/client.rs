@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use reqwest::{Method, header::RETRY_AFTER};
+use axum::body::Bytes;
+use reqwest::{
+    Method,
+    header::{CONTENT_TYPE, RETRY_AFTER},
+};
 use serde_json::Value;
 
 /// Cheap to clone.
@@ -76,6 +80,25 @@ impl Client {
             request = request.bearer_auth(key);
         }
         reply(request).await
+    }
+
+    /// Sends a request, a POST if it has a body, and throws the answer's body away; the status, if an answer came. For
+    /// attackers: they share the machine with what they attack, so they must cost little themselves.
+    pub async fn discard(
+        &self,
+        url: &str,
+        api_key: Option<&str>,
+        body: Option<Bytes>,
+        patience: Duration,
+    ) -> Option<u16> {
+        let request = match body {
+            Some(body) => self.http.post(url).header(CONTENT_TYPE, "application/json").body(body),
+            None => self.http.get(url),
+        };
+        let request = api_key.into_iter().fold(request.timeout(patience), reqwest::RequestBuilder::bearer_auth);
+        let mut response = request.send().await.ok()?;
+        while response.chunk().await.ok()?.is_some() {}
+        Some(response.status().as_u16())
     }
 
     /// The bytes at a URL; `None` unless the answer is a whole 200.

@@ -45,6 +45,7 @@ impl<'a> Trial<'a> {
 
     async fn under(&mut self, name: &str, attack: Attack) {
         self.measure(name).await;
+        eprintln!("{name}: the attackers got {}", attack.answers());
         drop(attack);
         tokio::time::sleep(RECOVERY).await;
     }

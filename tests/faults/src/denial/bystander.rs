@@ -115,8 +115,9 @@ impl Bystander {
         let (paid, health) = (tail(&attacked.paid), tail(&attacked.health));
         let grown = attacked.peak_mib.saturating_sub(idle.peak_mib);
         eprintln!(
-            "{name}: paid call {paid:.0?} of {paid_bound:.0?} ({} calls), /healthz {usual:.0?}, {health:.0?} of {health_bound:.0?} \
+            "{name}: paid call {paid:.0?} of {paid_bound:.0?} ({:.0?} idle, {} calls), /healthz {usual:.0?}, {health:.0?} of {health_bound:.0?} \
              ({} looks), {grown} MiB more, {} refused",
+            tail(&idle.paid),
             attacked.paid.len(),
             attacked.health.len(),
             attacked.refused.len(),

@@ -8,20 +8,32 @@ pub mod bystander;
 pub mod site;
 pub mod sockets;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
+use axum::body::Bytes;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use crate::client::{Client, Execute, Reply};
+use crate::client::Client;
 
 pub use bystander::{Bystander, Measured};
 pub use site::Site;
 
+/// Longest wait of an attacker for an answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// An attack under way. It ends when this is dropped.
 pub struct Attack {
     _clients: JoinSet<()>,
+    /// How often the attackers got each status.
+    answers: Arc<Answers>,
 }
+
+type Answers = Mutex<BTreeMap<String, u64>>;
 
 impl Attack {
     /// `clients` of them at once, each doing `work` again and again.
@@ -41,42 +53,55 @@ impl Attack {
                 }
             });
         }
-        Self { _clients: tasks }
+        Self { _clients: tasks, answers: Arc::default() }
     }
 
     /// Calls agents again and again.
     pub fn calls(clients: usize, base_url: &str, api_key: &str, calls: Vec<(String, Value)>) -> Self {
         let http = Client::new().expect("a client");
-        let (base_url, api_key, calls): (Arc<str>, Arc<str>, Arc<[_]>) =
-            (base_url.into(), api_key.into(), calls.into());
-        Self::of(clients, move |client| {
-            let (http, base_url, api_key, calls) =
-                (http.clone(), Arc::clone(&base_url), Arc::clone(&api_key), Arc::clone(&calls));
+        let call = |(agent, body): (String, Value)| {
+            (format!("{base_url}/v1/agents/{agent}/execute"), Bytes::from(body.to_string()))
+        };
+        let (api_key, calls): (Arc<str>, Arc<[_]>) = (api_key.into(), calls.into_iter().map(call).collect());
+        let answers = Arc::<Answers>::default();
+        let counted = Arc::clone(&answers);
+        let attack = Self::of(clients, move |client| {
+            let (http, api_key, calls, counted) =
+                (http.clone(), Arc::clone(&api_key), Arc::clone(&calls), Arc::clone(&counted));
             async move {
-                let (agent, body) = &calls[client % calls.len()];
-                let call = Execute {
-                    base_url: &base_url,
-                    api_key: &api_key,
-                    agent,
-                    body,
-                    idempotency_key: None,
-                    patience: Duration::from_secs(30),
-                };
-                let _: Reply = http.execute(&call).await;
+                let (url, body) = &calls[client % calls.len()];
+                count(&counted, http.discard(url, Some(&api_key), Some(body.clone()), PATIENCE).await);
             }
-        })
+        });
+        Self { answers, ..attack }
     }
 
     /// Asks for URLs again and again, each client for one of them.
     pub fn reads(clients: usize, urls: Vec<(String, Option<String>)>) -> Self {
         let http = Client::new().expect("a client");
         let urls: Arc<[_]> = urls.into();
-        Self::of(clients, move |client| {
-            let (http, urls) = (http.clone(), Arc::clone(&urls));
+        let answers = Arc::<Answers>::default();
+        let counted = Arc::clone(&answers);
+        let attack = Self::of(clients, move |client| {
+            let (http, urls, counted) = (http.clone(), Arc::clone(&urls), Arc::clone(&counted));
             async move {
                 let (url, api_key) = &urls[client % urls.len()];
-                let _: Reply = http.get(url, api_key.as_deref(), Duration::from_secs(30)).await;
+                count(&counted, http.discard(url, api_key.as_deref(), None, PATIENCE).await);
             }
-        })
+        });
+        Self { answers, ..attack }
     }
+
+    /// What the attackers got so far: statuses, and how often. Empty where the attack sends no whole requests.
+    pub fn answers(&self) -> String {
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.iter().map(|(status, times)| format!("{status} × {times}")).collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn count(answers: &Answers, status: Option<u16>) {
+    let status = status.map_or_else(|| "no answer".to_owned(), |status| status.to_string());
+    let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+    let times = answers.entry(status).or_default();
+    *times = times.saturating_add(1);
 }
