@@ -4,18 +4,20 @@ use std::{fs, process::Command};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{bench, idl, program, sqlx_data, web, workspace};
+use crate::{bench, documents, idl, program, sqlx_data, web, workspace};
 
 type Check = fn() -> Result<String>;
 
-/// Name of each generated thing and how it is checked; a check tells what it found.
-pub const CHECKS: [(&str, Check); 7] = [
+/// Name of each generated thing and how it is checked; a check tells what it found. The documents are not generated,
+/// but they repeat what the programs and the benchmarks say.
+pub const CHECKS: [(&str, Check); 8] = [
     ("idl", idl::check),
     ("client", web::check_client),
     ("openapi", openapi),
     ("configuration", configuration),
     ("sqlx", sqlx_data::check),
     ("cu", bench::check_cu),
+    ("documents", documents::check),
     ("program", || program::check().map(|verdict| verdict.to_string())),
 ];
 

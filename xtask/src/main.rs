@@ -2,14 +2,19 @@
 
 mod bench;
 mod chaos;
+mod command_lines;
+mod documents;
+mod figures;
 mod fuzz;
 mod generated;
 mod idl;
 #[cfg(test)]
 mod layers;
+mod markdown;
 mod mutants;
 mod program;
 mod source_hash;
+mod specification;
 mod sqlx_data;
 mod suites;
 mod test_database;
@@ -121,4 +126,23 @@ fn deny() -> Result<()> {
     let installed = workspace::output(workspace::cargo().args(["deny", "--version"]));
     installed.context("cargo-deny is not installed: run `cargo install cargo-deny --locked`")?;
     workspace::run(workspace::cargo().args(["deny", "check"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::error::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn every_command_line_of_xtask_in_the_documents_parses() {
+        let lines = documents::xtask_command_lines().expect("the documents are read");
+        assert!(lines.len() > 10, "the commands were not read");
+        for (place, arguments) in lines {
+            // With `--help` at the end the whole line is read, and values that a document leaves out are not missed.
+            let words = ["xtask".to_owned()].into_iter().chain(arguments).chain(["--help".to_owned()]);
+            let error = Cli::try_parse_from(words).err().map(|error| (error.kind(), error.to_string()));
+            assert!(error.as_ref().is_some_and(|(kind, _)| *kind == ErrorKind::DisplayHelp), "{place}: {error:?}");
+        }
+    }
 }

@@ -17,7 +17,8 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 use crate::{
-    bench, program,
+    figures::{self, Caught, CaughtRow, Figures},
+    program,
     suites::{self, TestBinary},
     workspace,
 };
@@ -55,6 +56,13 @@ struct Outcome<'a> {
     caught_by: Option<String>,
 }
 
+impl Outcome<'_> {
+    fn row(&self) -> CaughtRow {
+        let Self { mutant, caught_by } = self;
+        CaughtRow { fault: mutant.name.clone(), file: mutant.file().to_owned(), caught_by: caught_by.clone() }
+    }
+}
+
 pub fn list() -> Result<()> {
     for mutant in &read()? {
         println!("{}", mutant.name);
@@ -87,10 +95,10 @@ pub fn run(names: &[String]) -> Result<()> {
         outcomes.push(Outcome { mutant, caught_by });
     }
 
-    let table = table(&outcomes);
-    println!("\n{table}");
+    let caught = Caught { results: outcomes.iter().map(Outcome::row).collect() };
+    println!("\n{}", caught.table());
     if names.is_empty() {
-        bench::keep_section("mutants", "Faults planted in the program and the test that notices each", &table)?;
+        figures::keep("mutants", "Faults planted in the program and the test that notices each", &caught)?;
     }
     let survivors: Vec<_> =
         outcomes.iter().filter(|outcome| outcome.caught_by.is_none()).map(|o| o.mutant.name.as_str()).collect();
@@ -261,16 +269,6 @@ fn failing_test(binary: &TestBinary, tree: &Tree, elf: &Path) -> Result<Option<S
     }
     let status = child.wait()?;
     Ok((!status.success()).then(|| format!("{program} ({status})")))
-}
-
-fn table(outcomes: &[Outcome]) -> String {
-    let caught = outcomes.iter().filter(|outcome| outcome.caught_by.is_some()).count();
-    let mut text = format!("{caught} of {} caught.\n\n| fault | where | caught by |\n|---|---|---|\n", outcomes.len());
-    for Outcome { mutant, caught_by } in outcomes {
-        let by = caught_by.as_ref().map_or_else(|| "**SURVIVED**".to_owned(), |test| format!("`{test}`"));
-        text += &format!("| {} | `{}` | {by} |\n", mutant.name, mutant.file());
-    }
-    text
 }
 
 #[cfg(test)]
