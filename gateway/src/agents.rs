@@ -62,7 +62,7 @@ impl AgentDocuments {
     pub async fn get(&self, agent: &Pubkey, sha256: &[u8; 32]) -> Result<Arc<AgentDocument>, ApiError> {
         // Callers that come at the same time wait for one reading.
         let known = self.cache.try_get_with((*agent, *sha256), async {
-            let value = self.executions.document(agent, sha256).await?;
+            let value = crtx_store::metadata::document(self.executions.pool(), agent, sha256).await?;
             let value = value.ok_or_else(|| ApiError::agent_not_found(&agent.to_string()))?;
             self.read(value).await
         });

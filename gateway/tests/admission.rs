@@ -19,7 +19,7 @@ use crtx_store::{
     admission::{CallLimits, PerSubject, Reservation},
     executions::{Executions, State},
     fee_payers::{self, FeePayerState},
-    reads::{self, ExecutionFilter, ExecutionStatus, ExecutionSummary, Page},
+    reads::{self, ExecutionFilter, ListedExecution, Page, ShownStatus},
     testing::fixtures::unbounded,
 };
 use futures::future::join_all;
@@ -71,7 +71,7 @@ async fn listed(market: &Market) -> u64 {
     reads::count_executions(market.database.pool(), &market.wallet, &ExecutionFilter::default()).await.unwrap()
 }
 
-async fn all_listed(market: &Market) -> Vec<ExecutionSummary> {
+async fn all_listed(market: &Market) -> Vec<ListedExecution> {
     let (filter, page) = (ExecutionFilter::default(), Page { limit: 100, offset: 0 });
     reads::list_executions(market.database.pool(), &market.wallet, &filter, page).await.unwrap()
 }
@@ -182,13 +182,13 @@ async fn a_caller_that_hangs_up_leaves_no_reservation_behind() {
     }
     let mut calls = all_listed(&market).await;
     for _ in 0..100 {
-        if calls.iter().all(|call| call.status == ExecutionStatus::Completed) {
+        if calls.iter().all(|call| call.status == ShownStatus::Completed) {
             break;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
         calls = all_listed(&market).await;
     }
-    assert!(calls.iter().all(|call| call.status == ExecutionStatus::Completed), "begun is finished: {calls:?}");
+    assert!(calls.iter().all(|call| call.status == ShownStatus::Completed), "begun is finished: {calls:?}");
     assert_eq!(market.usdc().amount, (8 - u64::try_from(calls.len()).expect("few")) * PRICE);
 
     let executions = Executions::new(market.database.pool().clone(), Duration::from_secs(1));

@@ -20,7 +20,7 @@ use crtx_protocol::{
 use crtx_store::{
     api_keys,
     executions::State,
-    reads::{self, ExecutionStatus as Shown},
+    reads::{self, ShownStatus as Shown},
 };
 use proptest::{
     prelude::*,

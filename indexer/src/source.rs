@@ -22,8 +22,8 @@ use tokio::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub address: Pubkey,
-    /// The slot the source names. Some sources name one that is too old (Surfpool 1.6.1: the slot at which
-    /// the subscription began), so nothing is ordered by it that the account's revision orders.
+    /// The slot in the notification. It can be too old (Surfpool 1.6.1 sends the slot at which the subscription began),
+    /// so the account's revision decides the order first.
     pub slot: u64,
     pub data: Vec<u8>,
 }
@@ -38,7 +38,7 @@ pub enum Event {
 
 /// The program's accounts at one slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct ProgramSnapshot {
     pub slot: u64,
     pub accounts: Vec<(Pubkey, Vec<u8>)>,
 }
@@ -66,7 +66,7 @@ pub enum SourceError {
     StreamEnded,
 }
 
-/// A node that takes connections and says nothing is given up after this, and tried again.
+/// A node that accepts the connection but does not answer in this time counts as failed.
 const SUBSCRIBE_LIMIT: Duration = Duration::from_secs(10);
 
 /// Most addresses that [`AccountSource::read`] takes.
@@ -75,12 +75,11 @@ pub const MAX_ACCOUNTS_PER_READ: usize = crtx_chain::rpc::MAX_ACCOUNTS_PER_READ;
 /// A source of the program's accounts at `confirmed`.
 #[async_trait]
 pub trait AccountSource: Send + Sync + 'static {
-    /// Changes from now on. They are buffered until they are taken; the channel closes when the source can
-    /// no longer promise that nothing was missed.
+    /// Changes from now on. They are buffered. The channel closes when a change may have been missed.
     async fn subscribe(&self) -> Result<mpsc::UnboundedReceiver<Event>, SourceError>;
 
     /// All accounts of the program.
-    async fn snapshot(&self) -> Result<Snapshot, SourceError>;
+    async fn snapshot(&self) -> Result<ProgramSnapshot, SourceError>;
 
     /// At most [`MAX_ACCOUNTS_PER_READ`] accounts, of the program or not.
     async fn read(&self, addresses: &[Pubkey]) -> Result<Read, SourceError>;
@@ -88,7 +87,7 @@ pub trait AccountSource: Send + Sync + 'static {
     /// The confirmed slot.
     async fn slot(&self) -> Result<u64, SourceError>;
 
-    /// Tells chains apart.
+    /// Identifies the chain.
     async fn genesis_hash(&self) -> Result<String, SourceError>;
 }
 
@@ -111,8 +110,7 @@ impl RpcSource {
         let (events, receiver) = mpsc::unbounded_channel();
         let (subscribed, confirmation) = oneshot::channel();
         let program = self.program;
-        // Subscriptions borrow the client, so one task holds both. It ends with the connection, or when
-        // nobody listens any more.
+        // Subscriptions borrow the client, so one task holds both. It ends with the connection or with the receiver.
         tokio::spawn(async move {
             tokio::select! {
                 () = forward(&client, &program, subscribed, &events) => {}
@@ -138,7 +136,7 @@ fn subscription_config() -> RpcProgramAccountsConfig {
     }
 }
 
-/// `None` if the node did not send base64, which is what it was asked for.
+/// `None` if the node did not send base64, as requested.
 fn change(notification: Response<RpcKeyedAccount>) -> Option<Change> {
     let address = notification.value.pubkey.parse().ok()?;
     let data = match &notification.value.account.data {
@@ -148,8 +146,8 @@ fn change(notification: Response<RpcKeyedAccount>) -> Option<Change> {
     Some(Change { address, slot: notification.context.slot, data })
 }
 
-/// Subscribes, says so, and forwards notifications until the connection ends, one of them cannot be read
-/// (a gap, which a snapshot then fills), or nobody listens.
+/// Subscribes, reports that, and forwards notifications. Ends with the connection, with the receiver, or with a
+/// notification that cannot be decoded: the snapshot after the next subscription has that change.
 async fn forward(
     client: &PubsubClient,
     program: &Pubkey,
@@ -160,11 +158,11 @@ async fn forward(
         Ok(subscription) => subscription,
         Err(error) => return drop(subscribed.send(Err(error.to_string()))),
     };
-    // Not every provider offers slots; without them the mirror is as true, and says less about how far it is.
+    // Not every provider offers slots. Without them the mirror is as complete, but its checkpoint moves less often.
     let (mut slots, _unsubscribe) = match client.slot_subscribe().await {
         Ok(subscription) => subscription,
         Err(error) => {
-            tracing::warn!(cause = %error, "the node does not tell its slots");
+            tracing::warn!(cause = %error, "the node does not offer slot notifications");
             (futures::stream::pending().boxed(), Box::new(|| futures::future::ready(()).boxed()) as _)
         }
     };
@@ -175,8 +173,8 @@ async fn forward(
         let sent = tokio::select! {
             notification = changes.next() => notification.and_then(|notification| send_change(events, notification)),
             slot = slots.next() => slot.and_then(|slot| {
-                // The root lies some thirty slots behind: what it holds was confirmed, and so notified, long
-                // ago. Whatever of that waits here goes first.
+                // The root is about 30 slots old, so its changes were confirmed and notified before. Those that wait
+                // here are sent first.
                 while let Some(notification) = changes.next().now_or_never() {
                     send_change(events, notification?)?;
                 }
@@ -192,7 +190,7 @@ async fn forward(
 
 fn send_change(events: &mpsc::UnboundedSender<Event>, notification: Response<RpcKeyedAccount>) -> Option<()> {
     let Some(change) = change(notification) else {
-        tracing::warn!("the node sent a notification that cannot be read");
+        tracing::warn!("the node sent a notification that cannot be decoded");
         return None;
     };
     events.send(Event::Change(change)).ok()
@@ -205,10 +203,10 @@ impl AccountSource for RpcSource {
         timeout(SUBSCRIBE_LIMIT, self.try_subscribe()).await.map_err(late)?
     }
 
-    async fn snapshot(&self) -> Result<Snapshot, SourceError> {
+    async fn snapshot(&self) -> Result<ProgramSnapshot, SourceError> {
         let answer = self.chain.program_accounts(&self.program, CommitmentConfig::confirmed()).await?;
         let accounts = answer.value.into_iter().map(|(address, account)| (address, account.data)).collect();
-        Ok(Snapshot { slot: answer.slot, accounts })
+        Ok(ProgramSnapshot { slot: answer.slot, accounts })
     }
 
     async fn read(&self, addresses: &[Pubkey]) -> Result<Read, SourceError> {

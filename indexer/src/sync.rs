@@ -1,9 +1,9 @@
-//! Keeps the mirror true to the chain.
+//! Keeps the mirror equal to the chain.
 //!
-//! Every connection begins the same way: subscribe, so that changes are buffered; take a snapshot; apply
-//! it in one transaction; then take the changes as they come. Rows only move forward, so it does not
-//! matter which of a snapshot and a change is applied first. A snapshot in regular intervals repairs what
-//! a stream may have missed, and finds accounts that were closed: no stream reports those.
+//! Every connection begins in the same way: subscribe, so that changes are buffered; take a snapshot; apply it in one
+//! transaction; then apply the changes. An older row never replaces a newer one, so snapshots and changes may be
+//! applied in any order. Regular snapshots add the changes that a stream missed, and find closed accounts, which no
+//! stream reports.
 
 use std::{
     sync::{
@@ -27,13 +27,13 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::source::{AccountSource, Event, MAX_ACCOUNTS_PER_READ, Snapshot, SourceError};
+use crate::source::{AccountSource, Event, MAX_ACCOUNTS_PER_READ, ProgramSnapshot, SourceError};
 
 /// Changes applied in one transaction at most.
 const MAX_CHANGES_PER_BATCH: usize = 1_000;
 const MIN_BACKOFF: Duration = Duration::from_millis(200);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
-/// On a quiet chain the checkpoint moves once in so many slots.
+/// Without changes the checkpoint moves once in so many slots.
 const SLOTS_PER_CHECKPOINT: u64 = 8;
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -55,7 +55,7 @@ pub struct Syncer<S> {
     /// The slot of the last checkpoint that the stream wrote.
     reached: AtomicU64,
     last_change: Mutex<Option<DateTime<Utc>>>,
-    /// Rung when listings may have changed: a document may be wanted.
+    /// Notified when listings may have changed, so that new documents are fetched at once.
     pub listings_changed: Notify,
 }
 
@@ -73,7 +73,7 @@ impl<S: AccountSource> Syncer<S> {
         }
     }
 
-    /// Connects, and connects again whenever the connection or the database fails, until shut down.
+    /// Connects, and connects again when the connection or the database fails, until shut down.
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         let mut backoff = MIN_BACKOFF;
         loop {
@@ -102,7 +102,7 @@ impl<S: AccountSource> Syncer<S> {
             Err(error) => return error,
         };
         self.streaming.store(true, Ordering::Relaxed);
-        self.tell().await;
+        self.try_beat().await;
         let start = Instant::now().checked_add(self.resync_interval).unwrap_or_else(Instant::now);
         let mut resync_due = interval_at(start, self.resync_interval);
         resync_due.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -116,7 +116,7 @@ impl<S: AccountSource> Syncer<S> {
                     }
                 }
                 _ = resync_due.tick(), if resync.is_none() => {
-                    // Beside the stream: rows only move forward, so the two cannot undo each other.
+                    // In parallel with the stream: neither replaces a newer row of the other.
                     let syncer = Arc::clone(self);
                     resync = Some(tokio::spawn(async move { syncer.resync().await }));
                 }
@@ -144,7 +144,7 @@ impl<S: AccountSource> Syncer<S> {
         let before = mirror::checkpoint(&self.pool).await?;
         let other_chain = before.and_then(|c| c.genesis_hash).is_some_and(|known| known != genesis_hash);
         let mode = if other_chain { SnapshotMode::Replace } else { SnapshotMode::Forward };
-        let Snapshot { slot, accounts } = self.source.snapshot().await?;
+        let ProgramSnapshot { slot, accounts } = self.source.snapshot().await?;
         let mut batch = Batch::default();
         for (address, data) in accounts {
             push(&mut batch, &address, slot, data)?;
@@ -156,8 +156,7 @@ impl<S: AccountSource> Syncer<S> {
         Ok(())
     }
 
-    /// Marks accounts that the snapshot does not have, once a read of each has not found it either: it
-    /// may have been opened since.
+    /// Marks accounts that are not in the snapshot. Each one is read again first: it may have been opened since.
     async fn find_closed(&self, snapshot: &Batch, slot: u64) -> Result<u64, SyncError> {
         let missing = mirror::missing_from(&self.pool, snapshot, slot).await?;
         let mut closed: u64 = 0;
@@ -174,7 +173,7 @@ impl<S: AccountSource> Syncer<S> {
         Ok(closed)
     }
 
-    /// Applies an event and all that have come in behind it, in one transaction.
+    /// Applies an event and all that wait behind it, in one transaction.
     async fn apply_events(&self, first: Event, more: &mut mpsc::UnboundedReceiver<Event>) -> Result<(), SyncError> {
         let mut batch = Batch::default();
         let mut slot = 0;
@@ -201,7 +200,7 @@ impl<S: AccountSource> Syncer<S> {
         Ok(())
     }
 
-    /// Moves the checkpoint of a quiet chain, not with every slot: each time is a durable write.
+    /// Moves the checkpoint without a change. Not with every slot: each time is a durable write.
     async fn reach(&self, slot: u64) -> Result<(), SyncError> {
         if slot >= self.reached.load(Ordering::Relaxed).saturating_add(SLOTS_PER_CHECKPOINT) {
             mirror::apply_changes(&self.pool, &Batch::default(), slot).await?;
@@ -210,20 +209,20 @@ impl<S: AccountSource> Syncer<S> {
         Ok(())
     }
 
-    /// Tells the database, and so every process, that this indexer lives.
+    /// Writes heartbeats, which show every process that this indexer runs.
     pub async fn heartbeat(self: Arc<Self>, shutdown: CancellationToken) {
         let mut tick = tokio::time::interval(HEARTBEAT_INTERVAL);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 () = shutdown.cancelled() => return,
-                () = async { tick.tick().await; self.tell().await } => {}
+                () = async { tick.tick().await; self.try_beat().await } => {}
             }
         }
     }
 
-    /// A heartbeat; one that cannot be written is followed by the next.
-    async fn tell(&self) {
+    /// Writes one heartbeat. A failure is only logged: the next one follows.
+    async fn try_beat(&self) {
         match timeout(HEARTBEAT_INTERVAL, self.beat()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(cause = %error, "no heartbeat could be written"),
@@ -239,7 +238,7 @@ impl<S: AccountSource> Syncer<S> {
     }
 }
 
-/// Waits for the task, if there is one; else for ever.
+/// Waits for the task; for ever if there is none.
 async fn finished(task: &mut Option<tokio::task::JoinHandle<Result<(), SyncError>>>) -> Result<(), SyncError> {
     match task {
         Some(handle) => match handle.await {
@@ -250,8 +249,8 @@ async fn finished(task: &mut Option<tokio::task::JoinHandle<Result<(), SyncError
     }
 }
 
-/// Adds an account to a batch: as a row, or to the quarantine if its bytes cannot be read. An account
-/// whose data is empty or all zeros is one that is being closed or made; it is neither.
+/// Adds an account to a batch: as a row, or to the quarantine if its bytes cannot be decoded. An account whose data is
+/// empty or all zeros is being closed or created, and is skipped.
 pub fn push(batch: &mut Batch, address: &Pubkey, slot: u64, data: Vec<u8>) -> Result<(), StoreError> {
     if data.len() < DISCRIMINATOR_LEN || data.iter().all(|byte| *byte == 0) {
         return Ok(());
@@ -263,7 +262,7 @@ pub fn push(batch: &mut Batch, address: &Pubkey, slot: u64, data: Vec<u8>) -> Re
     match pushed {
         Ok(()) => Ok(()),
         Err(error) => {
-            tracing::error!(%address, slot, error, "an account of the program cannot be read");
+            tracing::error!(%address, slot, error, "an account of the program cannot be decoded");
             batch.quarantine(address, slot, data, error)
         }
     }

@@ -439,7 +439,7 @@ async fn status_and_cost_follow_the_chain_first_and_the_gateway_second() {
         assert_eq!(
             body["creator_amount_usdc"].as_f64() == Some(0.0),
             !(paid || settled_here),
-            "nothing is told as paid before it is: {case}"
+            "nothing is shown as paid before it is: {case}"
         );
         if let (Some(initiated), Some(done)) = (body["initiated_at"].as_str(), body["completed_at"].as_str()) {
             let parse = |text: &str| text.parse::<chrono::DateTime<chrono::Utc>>().expect("a time");
@@ -558,7 +558,7 @@ async fn unknown_paths_and_methods_get_the_error_body() {
 }
 
 #[tokio::test]
-async fn the_status_tells_what_the_mirror_holds() {
+async fn the_status_shows_what_the_mirror_has() {
     let market = market_of_agents().await;
     let body = market.get("/v1/status").await.body;
     assert_eq!((&body["status"], &body["indexed_slot"]), (&json!("starting"), &json!(null)));
@@ -567,7 +567,7 @@ async fn the_status_tells_what_the_mirror_holds() {
 }
 
 #[tokio::test]
-async fn the_status_tells_what_the_fee_payer_has_left() {
+async fn the_status_shows_what_the_fee_payer_has_left() {
     let market = Market::open().await;
     let pool = market.database.pool();
     let other = FeePayer { address: wallet(8), lamports: 1, state: FeePayerState::Empty, calls_left: 0 };

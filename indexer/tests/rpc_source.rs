@@ -48,7 +48,7 @@ async fn rpc_url() -> String {
     url
 }
 
-/// A WebSocket that grants every subscription (refuses slots if told to) and then sends what it is given.
+/// A WebSocket that grants every subscription, or all but slots, and then sends what it is given.
 async fn websocket(offers_slots: bool) -> (String, Script) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let url = format!("ws://{}", listener.local_addr().expect("bound"));

@@ -22,7 +22,7 @@ use crtx_indexer::{
     ContentSources,
     audit::Auditor,
     documents::Fetcher,
-    source::{AccountSource, Change, Event, OwnedAccount, Read, Snapshot, SourceError},
+    source::{AccountSource, Change, Event, OwnedAccount, ProgramSnapshot, Read, SourceError},
     sync::Syncer,
 };
 use crtx_protocol::{content::cid_of, result_hash::ResultHash};
@@ -73,9 +73,9 @@ impl ChainState {
         self.announce(address);
     }
 
-    fn read(&self) -> Snapshot {
+    fn read(&self) -> ProgramSnapshot {
         let owned = self.accounts.iter().filter(|(_, account)| account.owner == program());
-        Snapshot {
+        ProgramSnapshot {
             slot: self.slot,
             accounts: owned.map(|(address, account)| (*address, account.data.clone())).collect(),
         }
@@ -108,7 +108,7 @@ impl AccountSource for Chain {
         Ok(receiver)
     }
 
-    async fn snapshot(&self) -> Result<Snapshot, SourceError> {
+    async fn snapshot(&self) -> Result<ProgramSnapshot, SourceError> {
         let mut state = self.state();
         let snapshot = state.read();
         if let Some(happening) = state.during_snapshot.take() {
@@ -185,7 +185,7 @@ impl Running {
 
     async fn stop(self) -> (TestDatabase, Chain) {
         self.shutdown.cancel();
-        self.task.await.expect("the mirror ends when it is told to");
+        self.task.await.expect("the mirror ends when it is stopped");
         (self.database, self.chain)
     }
 }
@@ -220,7 +220,7 @@ async fn a_change_while_the_snapshot_is_taken_is_not_lost() {
     }));
     let running = Running::start(chain, NEVER).await;
     running.until_equal().await;
-    assert_eq!(mirror::counts(running.database.pool()).await.expect("counts").agents, 2);
+    assert_eq!(reads::mirror_counts(running.database.pool()).await.expect("counts").agents, 2);
 }
 
 #[tokio::test]
@@ -295,7 +295,7 @@ async fn a_closed_account_is_marked_once_a_read_confirms_it() {
     assert_eq!(open, [kept], "the closed one is marked, the other is not");
     // History stays.
     let execution = reads::execution(running.database.pool(), &wallet(2), &id).await.expect("read").expect("there");
-    assert_eq!(execution.summary.status, reads::ExecutionStatus::Completed);
+    assert_eq!(execution.summary.status, reads::ShownStatus::Completed);
 }
 
 #[tokio::test]
@@ -313,7 +313,7 @@ async fn an_account_opened_after_the_snapshot_is_not_taken_for_closed() {
     running.until_equal().await;
     running.syncer.resync().await.expect("resynced");
     assert!(running.caught_up().await);
-    assert_eq!(mirror::counts(running.database.pool()).await.expect("counts").agents, 1);
+    assert_eq!(reads::mirror_counts(running.database.pool()).await.expect("counts").agents, 1);
 }
 
 #[tokio::test]
@@ -334,7 +334,7 @@ async fn another_chain_replaces_the_mirror() {
 }
 
 #[tokio::test]
-async fn a_chain_that_was_set_back_is_followed_once_the_mirror_was_emptied() {
+async fn a_chain_that_was_rolled_back_is_followed_once_the_mirror_was_emptied() {
     let chain = Chain::new();
     let (address, data) = priced(0, 50, 10);
     chain.state().write(address, data);
@@ -359,7 +359,7 @@ async fn bytes_that_nobody_knows_are_quarantined_and_stop_nothing() {
         state.change(good, data);
     }
     running.until_equal().await;
-    let counts = mirror::counts(running.database.pool()).await.expect("counts");
+    let counts = reads::mirror_counts(running.database.pool()).await.expect("counts");
     assert_eq!((counts.agents, counts.quarantined), (1, 2));
 }
 
@@ -456,7 +456,7 @@ async fn a_document_that_does_not_match_is_never_shown() {
     let fetcher = fetcher(&database, OutboundPolicy::LOCAL, ContentSources::default());
     assert_eq!(fetcher.round().await.expect("done"), 0);
     assert_eq!(shown(&database, &agent).await, None);
-    assert_eq!(mirror::counts(database.pool()).await.expect("counts").agents_without_metadata, 1);
+    assert_eq!(reads::mirror_counts(database.pool()).await.expect("counts").agents_without_metadata, 1);
     // It is tried again later, not at once.
     assert_eq!(crtx_store::metadata::wanted(database.pool(), 10).await.expect("read"), []);
 }

@@ -19,7 +19,7 @@ use crtx_server::{Roles, Running, Service, ServiceConfig, StopLimits};
 use crtx_store::{
     PgPool, Pools,
     api_keys::{self, NewApiKey},
-    executions::Executions,
+    metadata,
     pools::PoolSizes,
 };
 use solana_pubkey::Pubkey;
@@ -390,16 +390,15 @@ async fn store_api_keys(pool: &PgPool, addresses: &Addresses, keys: &Keys) -> an
     Ok(())
 }
 
-/// Ready means that a caller finds both agents, as they are listed now: after a restart the index may
-/// still show an older document, with an endpoint that nobody answers any more.
+/// Ready means that a caller finds both agents with their present documents. After a restart the index may show an
+/// older document first, whose endpoint no longer exists.
 async fn wait_for_agents(base_url: &str, pool: &PgPool, agents: &[ListedAgent]) -> anyhow::Result<()> {
     let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(5)).build()?;
-    let executions = Executions::new(pool.clone(), Limits::default().lease);
     let started = Instant::now();
     for agent in agents {
         let url = format!("{base_url}/v1/agents/{}", agent.agent_id);
         loop {
-            let has_document = executions.document(&agent.agent_id, &agent.metadata_hash).await?.is_some();
+            let has_document = metadata::document(pool, &agent.agent_id, &agent.metadata_hash).await?.is_some();
             let answer = client.get(&url).send().await;
             if has_document && answer.as_ref().is_ok_and(|answer| answer.status().is_success()) {
                 break;

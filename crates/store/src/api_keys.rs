@@ -1,4 +1,4 @@
-//! API keys: which wallet a session public key acts for, and what it was used for.
+//! API keys: the wallet of each session public key, and its use.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use crtx_protocol::{api_key::KeyNetwork, usdc::UsdcBase};
@@ -6,11 +6,11 @@ use solana_pubkey::Pubkey;
 use sqlx::{PgExecutor, PgPool};
 
 use crate::{
-    StoreError,
     convert::{amount_from_db, pubkey},
+    error::StoreError,
 };
 
-/// A key to be stored. The secret half never comes here.
+/// A key to be stored. It has no secret part.
 #[derive(Clone, Debug)]
 pub struct NewApiKey<'a> {
     pub session_public_key: Pubkey,
@@ -37,16 +37,17 @@ pub struct ApiKeyRow {
 }
 
 impl ApiKeyRow {
-    /// How exact `last_used_at` is kept.
+    /// The precision of `last_used_at`.
     const USE_RESOLUTION: TimeDelta = TimeDelta::seconds(10);
 
-    /// Whether the noted last use is old enough to be worth a write.
+    /// Whether the stored last use is old enough to be worth a write.
     pub fn is_use_due(&self) -> bool {
         self.last_used_at.is_none_or(|last| Utc::now().signed_duration_since(last) >= Self::USE_RESOLUTION)
     }
 }
 
-struct Record {
+/// A row as it is selected.
+struct StoredKey {
     session_public_key: String,
     wallet: String,
     grant_address: String,
@@ -59,10 +60,10 @@ struct Record {
     spent: i64,
 }
 
-impl TryFrom<Record> for ApiKeyRow {
+impl TryFrom<StoredKey> for ApiKeyRow {
     type Error = StoreError;
 
-    fn try_from(row: Record) -> Result<Self, StoreError> {
+    fn try_from(row: StoredKey) -> Result<Self, StoreError> {
         Ok(Self {
             session_public_key: pubkey("session public key", &row.session_public_key)?,
             wallet: pubkey("wallet", &row.wallet)?,
@@ -108,43 +109,35 @@ pub async fn insert(executor: impl PgExecutor<'_>, key: &NewApiKey<'_>) -> Resul
     Ok(())
 }
 
-/// The key with that session public key, revoked or not. A key is revoked as well when its wallet ended the
-/// grant on the chain, from when the mirror saw it: the program never takes that back.
-pub async fn find(executor: impl PgExecutor<'_>, session_public_key: &Pubkey) -> Result<Option<ApiKeyRow>, StoreError> {
-    sqlx::query_as!(
-        Record,
-        r#"SELECT k.session_public_key, k.wallet, k.grant_address, k.name, k.network, k.created_at, k.last_used_at,
+/// Selects keys. A key is also revoked once its wallet has ended the grant on chain, from when the mirror shows it: the
+/// program never renews a grant.
+macro_rules! select_keys {
+    ($condition:tt, $argument:expr) => {
+        sqlx::query_as!(
+            StoredKey,
+            r#"SELECT k.session_public_key, k.wallet, k.grant_address, k.name, k.network, k.created_at, k.last_used_at,
                 COALESCE(k.revoked_at, CASE WHEN g.revoked THEN g.observed_at END) AS "revoked_at?",
                 k.execution_count, k.spent
-         FROM api_keys k LEFT JOIN mirror_grants g ON g.address = k.grant_address
-         WHERE k.session_public_key = $1"#,
-        session_public_key.to_string(),
-    )
-    .fetch_optional(executor)
-    .await?
-    .map(ApiKeyRow::try_from)
-    .transpose()
+               FROM api_keys k LEFT JOIN mirror_grants g ON g.address = k.grant_address WHERE "#
+                + $condition,
+            $argument,
+        )
+    };
+}
+
+/// The key with that session public key, revoked or not.
+pub async fn find(executor: impl PgExecutor<'_>, session_public_key: &Pubkey) -> Result<Option<ApiKeyRow>, StoreError> {
+    let row = select_keys!("k.session_public_key = $1", session_public_key.to_string());
+    row.fetch_optional(executor).await?.map(ApiKeyRow::try_from).transpose()
 }
 
 /// All keys of a wallet, oldest first.
 pub async fn list(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<Vec<ApiKeyRow>, StoreError> {
-    sqlx::query_as!(
-        Record,
-        r#"SELECT k.session_public_key, k.wallet, k.grant_address, k.name, k.network, k.created_at, k.last_used_at,
-                COALESCE(k.revoked_at, CASE WHEN g.revoked THEN g.observed_at END) AS "revoked_at?",
-                k.execution_count, k.spent
-         FROM api_keys k LEFT JOIN mirror_grants g ON g.address = k.grant_address
-         WHERE k.wallet = $1 ORDER BY k.created_at, k.session_public_key"#,
-        wallet.to_string(),
-    )
-    .fetch_all(executor)
-    .await?
-    .into_iter()
-    .map(ApiKeyRow::try_from)
-    .collect()
+    let rows = select_keys!("k.wallet = $1 ORDER BY k.created_at, k.session_public_key", wallet.to_string());
+    rows.fetch_all(executor).await?.into_iter().map(ApiKeyRow::try_from).collect()
 }
 
-/// Revokes a key of that wallet, at once and for good. False if the wallet has no such unrevoked key.
+/// Revokes a key of that wallet for ever. False if the wallet has no such key, or it is revoked already.
 pub async fn revoke(
     executor: impl PgExecutor<'_>,
     wallet: &Pubkey,
@@ -161,7 +154,7 @@ pub async fn revoke(
     Ok(done.rows_affected() == 1)
 }
 
-/// Notes that a key was presented.
+/// Notes that a key was used.
 pub async fn touch(pool: &PgPool, session_public_key: &Pubkey) -> Result<(), StoreError> {
     sqlx::query!(
         "UPDATE api_keys SET last_used_at = now() WHERE session_public_key = $1",

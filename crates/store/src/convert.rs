@@ -1,9 +1,9 @@
-//! Between the types of Rust and of PostgreSQL: everything that can be out of range is checked here.
+//! Conversions between the types of Rust and of PostgreSQL. They check everything that can be out of range.
 
 use chrono::{DateTime, Utc};
 use solana_pubkey::Pubkey;
 
-use crate::StoreError;
+use crate::error::StoreError;
 
 /// Reads an address as stored.
 pub fn pubkey(what: &'static str, text: &str) -> Result<Pubkey, StoreError> {
@@ -18,7 +18,15 @@ pub fn amount_from_db(what: &'static str, amount: i64) -> Result<u64, StoreError
     u64::try_from(amount).map_err(|_| StoreError::corrupt(what, amount))
 }
 
-/// For numbers that are shown and never reckoned with: a value that no bigint holds becomes the largest one.
+pub fn optional_amount_to_db(what: &'static str, amount: Option<u64>) -> Result<Option<i64>, StoreError> {
+    amount.map(|amount| amount_to_db(what, amount)).transpose()
+}
+
+pub fn optional_amount_from_db(what: &'static str, amount: Option<i64>) -> Result<Option<u64>, StoreError> {
+    amount.map(|amount| amount_from_db(what, amount)).transpose()
+}
+
+/// For numbers that are only shown: a value that no bigint holds becomes the largest one.
 pub fn saturating_to_db(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
@@ -28,12 +36,30 @@ pub fn time_to_db(what: &'static str, unix_s: i64) -> Result<DateTime<Utc>, Stor
     DateTime::from_timestamp(unix_s, 0).ok_or_else(|| StoreError::out_of_range(what, unix_s))
 }
 
-/// A time that the program writes as 0 while it has not come.
+/// A time that the program stores as 0 before it is known.
 pub fn optional_time_to_db(what: &'static str, unix_s: i64) -> Result<Option<DateTime<Utc>>, StoreError> {
     if unix_s == 0 { Ok(None) } else { time_to_db(what, unix_s).map(Some) }
 }
 
-/// An address that the program writes as zeros when there is none.
+/// An address that the program stores as zeros if there is none.
 pub fn optional_address(address: &Pubkey) -> Option<String> {
     (*address != Pubkey::default()).then(|| address.to_string())
+}
+
+/// A hash or signature, whose length the schema fixes.
+pub fn fixed_bytes<const N: usize>(what: &'static str, bytes: &[u8]) -> Result<[u8; N], StoreError> {
+    bytes.try_into().map_err(|_| StoreError::corrupt(what, format!("{} bytes", bytes.len())))
+}
+
+/// Text of others, without U+0000, which PostgreSQL's `text` rejects.
+pub fn storable_text(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+pub fn timeout_to_db(seconds: u32) -> Result<i32, StoreError> {
+    i32::try_from(seconds).map_err(|_| StoreError::out_of_range("timeout", seconds))
+}
+
+pub fn status_to_db(status: u16) -> Result<i16, StoreError> {
+    i16::try_from(status).map_err(|_| StoreError::out_of_range("HTTP status", status))
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with the store.
+//! Errors of the store.
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -6,6 +6,11 @@ pub enum StoreError {
     Database(#[from] sqlx::Error),
     #[error("migration: {0}")]
     Migration(#[from] sqlx::migrate::MigrateError),
+    #[error(
+        "another version of crtx migrated this database: its migration {migration} is missing or different here. Use \
+         that version or an empty database; `crtx up --fresh` starts a local network over"
+    )]
+    OtherSchema { migration: i64 },
     /// A stored value that this program never writes.
     #[error("the stored {what} is not valid: {value}")]
     Corrupt { what: &'static str, value: String },
@@ -14,15 +19,18 @@ pub enum StoreError {
     OutOfRange { what: &'static str, value: String },
 }
 
-/// SQLSTATEs of conditions that pass, by their beginning.
-const PASSING: [&str; 10] = [
-    // The connection is gone.
-    "08", // Transaction could not be serialized; deadlock.
-    "40001", "40P01", // Out of memory, of disk, of connections.
-    "53",    // The lock was not free in time; the object is in use.
-    "55P03", "55006", // The statement or the session was ended: time-out, cancelled, idle, shutting down.
-    "57014", "57P", "25P03", // The disk or network failed below the server.
-    "58030",
+/// SQLSTATEs of temporary conditions, by their first characters. A retry later may succeed.
+const TEMPORARY: [&str; 10] = [
+    "08",    // The connection is lost.
+    "40001", // The transaction cannot be serialized.
+    "40P01", // Deadlock.
+    "53",    // Out of memory, disk or connections.
+    "55P03", // The lock was not free in time.
+    "55006", // The object is in use.
+    "57014", // The statement was cancelled, for example by its time limit.
+    "57P",   // The server ends the session.
+    "25P03", // The session was idle in a transaction for too long.
+    "58030", // Disk or network of the server failed.
 ];
 
 impl StoreError {
@@ -34,15 +42,14 @@ impl StoreError {
         Self::OutOfRange { what, value: value.to_string() }
     }
 
-    /// The database cannot be reached, is overloaded, or has ended this work in favour of other work: trying
-    /// again later may help.
+    /// The database cannot be reached, is overloaded, or has cancelled the work. A retry later may succeed.
     pub fn is_unavailable(&self) -> bool {
         match self {
             Self::Database(
                 sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) | sqlx::Error::WorkerCrashed,
             ) => true,
             Self::Database(sqlx::Error::Database(error)) => {
-                error.code().is_some_and(|code| PASSING.iter().any(|passing| code.starts_with(passing)))
+                error.code().is_some_and(|code| TEMPORARY.iter().any(|prefix| code.starts_with(prefix)))
             }
             _ => false,
         }

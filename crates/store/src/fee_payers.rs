@@ -1,20 +1,20 @@
-//! What each gateway says about the account that pays its fees, for `GET /v1/status`.
+//! The account that pays the fees of each gateway, for `GET /v1/status`.
 
 use chrono::{DateTime, Utc};
 use solana_pubkey::Pubkey;
 use sqlx::PgExecutor;
 
 use crate::{
-    StoreError,
     convert::{amount_from_db, pubkey, saturating_to_db},
+    error::StoreError,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeePayerState {
     Ok,
-    /// Calls are taken; somebody should send SOL.
+    /// Calls are accepted; an operator should send SOL.
     Low,
-    /// New calls are refused; what is left settles and refunds the open ones.
+    /// New calls are refused; the rest of the balance settles and refunds open ones.
     Empty,
 }
 
@@ -31,11 +31,11 @@ impl FeePayerState {
         [Self::Ok, Self::Low, Self::Empty]
             .into_iter()
             .find(|state| state.as_str() == text)
-            .ok_or_else(|| StoreError::corrupt("fee payer's state", text))
+            .ok_or_else(|| StoreError::corrupt("fee payer state", text))
     }
 }
 
-/// One look at a fee payer.
+/// A fee payer at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeePayer {
     pub address: Pubkey,
@@ -45,7 +45,7 @@ pub struct FeePayer {
     pub calls_left: u64,
 }
 
-/// Keeps what was seen in place of the look before.
+/// Replaces what was stored about this account.
 pub async fn store(executor: impl PgExecutor<'_>, payer: &FeePayer) -> Result<(), StoreError> {
     sqlx::query!(
         "INSERT INTO fee_payers (address, lamports, state, calls_left) VALUES ($1, $2, $3, $4)
@@ -61,7 +61,7 @@ pub async fn store(executor: impl PgExecutor<'_>, payer: &FeePayer) -> Result<()
     Ok(())
 }
 
-/// The fee payer that was looked at last, and when; `None` if no gateway ever ran on this database.
+/// The fee payer that was stored last, and when; `None` if no gateway ever ran on this database.
 pub async fn latest(executor: impl PgExecutor<'_>) -> Result<Option<(FeePayer, DateTime<Utc>)>, StoreError> {
     sqlx::query!("SELECT address, lamports, state, calls_left, at FROM fee_payers ORDER BY at DESC LIMIT 1")
         .fetch_optional(executor)

@@ -1,21 +1,21 @@
-//! What the indexer says about itself: is it streaming, where is the chain, what did the last audit find.
+//! The state of the indexer: its heartbeat and its last audit.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use sqlx::PgExecutor;
 
 use crate::{
-    StoreError,
     convert::{amount_from_db, amount_to_db},
+    error::StoreError,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heartbeat {
-    /// The chain's confirmed slot when last asked.
+    /// The chain's confirmed slot at the heartbeat.
     pub chain_slot: u64,
-    /// Whether changes are streaming in.
+    /// Whether the indexer receives changes.
     pub streaming: bool,
-    /// When the last change came in.
+    /// When the last change arrived.
     pub last_change: Option<DateTime<Utc>>,
     pub at: DateTime<Utc>,
 }
@@ -56,7 +56,7 @@ pub async fn heartbeat(executor: impl PgExecutor<'_>) -> Result<Option<Heartbeat
         .transpose()
 }
 
-/// Keeps the report of an audit in place of the one before.
+/// Replaces the report of the audit before.
 pub async fn store_audit(executor: impl PgExecutor<'_>, report: &Value) -> Result<(), StoreError> {
     sqlx::query!(
         "INSERT INTO indexer_audit (report) VALUES ($1)
@@ -68,7 +68,7 @@ pub async fn store_audit(executor: impl PgExecutor<'_>, report: &Value) -> Resul
     Ok(())
 }
 
-/// The last audit's report and when it was made.
+/// The report of the last audit, and its time.
 pub async fn last_audit(executor: impl PgExecutor<'_>) -> Result<Option<(Value, DateTime<Utc>)>, StoreError> {
     Ok(sqlx::query!("SELECT report, at FROM indexer_audit")
         .fetch_optional(executor)

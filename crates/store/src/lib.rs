@@ -1,12 +1,13 @@
 //! The only crate with SQL. It owns the schema (`migrations/`), the mirror of the program's accounts, the
 //! queries behind the read API, API keys, and the gateway's durable executions.
 //!
-//! Queries are checked against the schema when they are compiled, from the data in `.sqlx/`.
+//! The compiler checks every query against the schema, with the data in `.sqlx/`.
 #![forbid(unsafe_code)]
 
 pub mod admission;
 pub mod api_keys;
 mod convert;
+mod database;
 pub mod error;
 pub mod executions;
 pub mod fee_payers;
@@ -21,23 +22,7 @@ pub mod reads;
 pub mod testing;
 pub mod transaction;
 
+pub use database::{connect, migrate};
 pub use error::StoreError;
 pub use pools::{Pools, ReadPools};
 pub use sqlx::{PgConnection, PgPool};
-
-use std::time::Duration;
-
-/// Opens a pool. Waits at most five seconds for a connection, so that a request fails instead of hanging.
-pub async fn connect(database_url: &str, max_connections: u32) -> Result<PgPool, StoreError> {
-    pools::options()
-        .max_connections(max_connections)
-        .acquire_timeout(Duration::from_secs(5))
-        .connect(database_url)
-        .await
-        .map_err(StoreError::from)
-}
-
-/// Brings the schema up to date. Safe to run from several processes at once: the migrator takes a lock.
-pub async fn migrate(pool: &PgPool) -> Result<(), StoreError> {
-    sqlx::migrate!("../../migrations").run(pool).await.map_err(StoreError::from)
-}

@@ -1,56 +1,52 @@
-//! For networks whose chain can be set back: a local one that lost its last moments, or its whole data.
-//! Everywhere else the chain only grows, and nothing here is needed.
+//! For a local network that lost its last blocks or all its data: makes the database agree with that chain. Other
+//! chains only grow and need nothing of this.
 
 use chrono::{DateTime, Utc};
 use solana_pubkey::Pubkey;
+use sqlx::PgPool;
 
 use crate::{
-    PgPool, StoreError,
     convert::pubkey,
+    error::StoreError,
     mirror::{self, Batch},
     transaction,
 };
 
-/// What [`realign`] changed in the gateway's rows.
+/// How many of the gateway's rows [`realign`] changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Realigned {
-    /// Their record was never on this chain: failed now.
+    /// The chain has never had their record: they are failed now.
     pub lost: u64,
-    /// Their record is open again: they will be settled or refunded again.
+    /// Their record is open again: a worker settles or refunds them again.
     pub reopened: u64,
 }
 
-/// The chain as it is after it was set back.
+/// The chain after it was rolled back.
 #[derive(Clone, Copy, Debug)]
 pub struct ChainNow<'a> {
     /// All accounts of the program.
     pub snapshot: &'a Batch,
     /// Addresses of the execution records that are open.
     pub open: &'a [Pubkey],
-    /// Accounts that the database knows and no transaction of this chain names.
+    /// Accounts of the database that no transaction of this chain names.
     pub lost: &'a [Pubkey],
-    /// The database's time before the chain was read ([`database_time`]). What was finished later is not judged by
-    /// this read: another gateway may have finished it meanwhile.
+    /// The database's time before the chain was read ([`database_time`]). An execution that was finished later is not
+    /// changed: another gateway may have finished it after the read.
     pub read_after: DateTime<Utc>,
 }
 
-/// The time by which rows are dated.
+/// The time of the clock that dates rows.
 pub async fn database_time(pool: &PgPool) -> Result<DateTime<Utc>, StoreError> {
     Ok(sqlx::query_scalar!(r#"SELECT now() AS "now!""#).fetch_one(pool).await?)
 }
 
-/// Accounts that the database knows, closed ones among them, and that are not `present` on the chain: each was
-/// closed, or is lost. The chain's history says which.
+/// Accounts of the database, closed ones among them, that are not `present` on the chain. Each one was closed or is
+/// lost; the chain's history shows which.
 pub async fn unaccounted(pool: &PgPool, present: &[Pubkey]) -> Result<Vec<Pubkey>, StoreError> {
     let present: Vec<String> = present.iter().map(Pubkey::to_string).collect();
     sqlx::query_scalar!(
         r#"SELECT known.address AS "address!" FROM (
-               SELECT address FROM mirror_config
-               UNION SELECT address FROM mirror_creators
-               UNION SELECT address FROM mirror_agents
-               UNION SELECT address FROM mirror_executions
-               UNION SELECT address FROM mirror_disputes
-               UNION SELECT address FROM mirror_grants
+               SELECT address FROM mirror_accounts
                UNION SELECT record FROM executions
                    WHERE opened_at IS NOT NULL AND (state <> 'failed' OR error_code IS DISTINCT FROM 'unavailable')
            ) known
@@ -65,16 +61,17 @@ pub async fn unaccounted(pool: &PgPool, present: &[Pubkey]) -> Result<Vec<Pubkey
     .collect()
 }
 
-/// Makes the gateway's rows and the mirror agree with the chain, in one transaction: what the chain has lost goes,
-/// and nothing else. Nothing else may work on the rows meanwhile.
+/// Makes the gateway's rows and the mirror agree with the chain, in one transaction. Only what the chain has lost
+/// changes. Nothing else may change the rows at the same time.
 pub async fn realign(pool: &PgPool, chain: &ChainNow<'_>) -> Result<Realigned, StoreError> {
     let text = |addresses: &[Pubkey]| addresses.iter().map(Pubkey::to_string).collect::<Vec<_>>();
     let (lost, open) = (text(chain.lost), text(chain.open));
     let mut transaction = transaction::begin(pool).await?;
-    mirror::set_back(&mut transaction, chain.snapshot, chain.lost).await?;
+    mirror::roll_back(&mut transaction, chain.snapshot, chain.lost).await?;
     let lost = sqlx::query_scalar!(
         r#"WITH gone AS (
-               SELECT record, session_key, CASE WHEN state = 'completed' THEN COALESCE(charged_amount, 0) ELSE 0 END AS paid
+               SELECT record, session_key,
+                      CASE WHEN state = 'completed' THEN COALESCE(charged_amount, 0) ELSE 0 END AS paid
                FROM executions
                WHERE opened_at IS NOT NULL AND record = ANY ($1)
                  AND (state <> 'failed' OR error_code IS DISTINCT FROM 'unavailable')
@@ -95,7 +92,7 @@ pub async fn realign(pool: &PgPool, chain: &ChainNow<'_>) -> Result<Realigned, S
     )
     .fetch_one(&mut *transaction)
     .await?;
-    // Open again: what was counted for the key when they finished is counted again when they finish again.
+    // Open again: their API keys count them again when they finish again.
     let reopened = sqlx::query_scalar!(
         r#"WITH open AS (
                SELECT record, session_key, result IS NOT NULL AND state <> 'failed' AS settles,

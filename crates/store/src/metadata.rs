@@ -1,4 +1,4 @@
-//! Metadata documents of listings: which are to be fetched, and what came of it.
+//! Metadata documents of listings: those to fetch, and the results.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use solana_pubkey::Pubkey;
 use sqlx::{PgExecutor, PgPool};
 
 use crate::{
-    StoreError,
-    convert::{amount_to_db, pubkey},
+    convert::{amount_to_db, fixed_bytes, pubkey, storable_text},
+    error::StoreError,
     transaction,
 };
 
-/// A document that a listing names and that is not there.
+/// A document that a listing names and that is not fetched yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     pub agent: Pubkey,
@@ -24,14 +24,15 @@ pub struct Wanted {
     pub attempts: u32,
 }
 
-/// Documents to fetch now: listings that show none, unless the last attempt failed a moment ago. Fewest
-/// attempts first, so that a creator with many dead links delays nobody.
+/// Documents to fetch now: those of listings without one, unless the next attempt is later. Fewest attempts first, so
+/// that a creator with many dead links delays no other.
 pub async fn wanted(executor: impl PgExecutor<'_>, limit: u32) -> Result<Vec<Wanted>, StoreError> {
     sqlx::query!(
-        r#"SELECT a.address, a.metadata_hash, a.metadata_uri, COALESCE(m.attempts, 0) AS "attempts!"
-           FROM mirror_agents a
+        r#"SELECT a.address AS "address!", a.metadata_hash AS "metadata_hash!", a.metadata_uri AS "metadata_uri!",
+                  COALESCE(m.attempts, 0) AS "attempts!"
+           FROM shown_agents a
            LEFT JOIN agent_metadata m ON m.agent = a.address AND m.sha256 = a.metadata_hash
-           WHERE a.name IS NULL AND a.closed_at_slot IS NULL AND a.status IN (1, 2)
+           WHERE a.name IS NULL
              AND (m.error IS NULL OR m.next_attempt <= now() OR m.uri <> a.metadata_uri)
            ORDER BY COALESCE(m.attempts, 0), a.address
            LIMIT $1"#,
@@ -43,8 +44,7 @@ pub async fn wanted(executor: impl PgExecutor<'_>, limit: u32) -> Result<Vec<Wan
     .map(|row| {
         Ok(Wanted {
             agent: pubkey("agent address", &row.address)?,
-            sha256: <[u8; 32]>::try_from(row.metadata_hash)
-                .map_err(|bytes| StoreError::corrupt("metadata hash", bytes.len()))?,
+            sha256: fixed_bytes("metadata hash", &row.metadata_hash)?,
             uri: row.metadata_uri,
             attempts: u32::try_from(row.attempts).map_err(|_| StoreError::corrupt("attempts", row.attempts))?,
         })
@@ -95,7 +95,7 @@ pub async fn store_document(
     Ok(())
 }
 
-/// Notes why there is no document and when to try again. A document that is already there stays.
+/// Notes why there is no document and when to try again. A stored document stays.
 pub async fn store_failure(pool: &PgPool, wanted: &Wanted, error: &str, retry_in: Duration) -> Result<(), StoreError> {
     let seconds = amount_to_db("retry delay", retry_in.as_secs())?;
     let next: DateTime<Utc> = TimeDelta::try_seconds(seconds)
@@ -111,11 +111,28 @@ pub async fn store_failure(pool: &PgPool, wanted: &Wanted, error: &str, retry_in
         wanted.agent.to_string(),
         wanted.sha256.as_slice(),
         wanted.uri,
-        error.replace('\0', "\u{fffd}"),
+        storable_text(error),
         i32::try_from(wanted.attempts.saturating_add(1)).unwrap_or(i32::MAX),
         next,
     )
     .execute(pool)
     .await?;
     Ok(())
+}
+
+/// The document with that hash, if it has been fetched for that agent.
+pub async fn document(
+    executor: impl PgExecutor<'_>,
+    agent: &Pubkey,
+    sha256: &[u8; 32],
+) -> Result<Option<Value>, StoreError> {
+    let row = sqlx::query!(
+        r#"SELECT document AS "document!" FROM agent_metadata
+           WHERE agent = $1 AND sha256 = $2 AND document IS NOT NULL"#,
+        agent.to_string(),
+        sha256.as_slice(),
+    )
+    .fetch_optional(executor)
+    .await?;
+    Ok(row.map(|row| row.document))
 }

@@ -1,15 +1,15 @@
-//! Gateway processes and their signs of life, so that what a dead process was working on is taken over at once.
+//! Gateway processes and their signs of life, so that the work of a dead process is taken over at once.
 //!
-//! A living process holds an advisory lock on a connection of its own and renews `beat_at` on it. A process is
-//! dead when neither is there: a killed process loses the lock with its connection, a paused process keeps it,
-//! and a restart of the database takes all locks but leaves `beat_at` until everybody is connected again.
+//! A living process holds an advisory lock on a connection of its own and renews `beat_at` on it. A process is dead if
+//! its lock is free and `beat_at` is old. A killed process loses the lock with its connection; a paused process keeps
+//! it. A restart of the database frees all locks, but `beat_at` stays new until the processes have connected again.
 
 use std::time::Duration;
 
 use sqlx::{Connection, PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::StoreError;
+use crate::error::StoreError;
 
 /// Class of the advisory locks of gateway processes: "crtx" in ASCII.
 const LOCK_CLASS: i32 = 0x6372_7478;

@@ -1,24 +1,23 @@
 //! Database transactions that a cancelled caller cannot leave open.
 //!
-//! sqlx 0.9 sends no `ROLLBACK` when the future of `begin` is dropped before the server has answered: the
-//! connection goes back to its pool inside an open transaction, and later statements of others are never
-//! committed. [`begin`] is therefore the only way in which this crate opens a transaction. Pools check every
-//! connection that comes back as well ([`is_idle`]).
+//! sqlx 0.9 sends no `ROLLBACK` if the future of `begin` is dropped before the server has answered. The connection then
+//! returns to its pool inside an open transaction, and later statements of others are never committed. So this crate
+//! opens transactions only with [`begin`], and pools check every connection that is returned ([`is_idle`]).
 
 use sqlx::{Connection, PgConnection, PgPool, Postgres, Row, Transaction};
 
-use crate::StoreError;
+use crate::error::StoreError;
 
-/// Opens a transaction in a task of its own: a caller that is cancelled meanwhile drops a transaction that is
-/// complete, and sqlx rolls that back.
+/// Opens a transaction in a task of its own. If the caller is cancelled, the task drops a transaction that was fully
+/// opened, and sqlx rolls that back.
 pub async fn begin(pool: &PgPool) -> Result<Transaction<'static, Postgres>, StoreError> {
     let pool = pool.clone();
     let begun = tokio::spawn(async move { pool.begin().await }).await;
     Ok(begun.map_err(|_| sqlx::Error::WorkerCrashed)??)
 }
 
-/// Whether a connection is outside of any transaction. For a pool's `after_release`, so as cheap as can be: the server
-/// tells the state of the connection with every answer, and an empty statement has one without being parsed or planned.
+/// Whether a connection is outside of any transaction. Pools call it after every use, so it is cheap: every answer of
+/// the server has the state of the connection, and an empty statement is answered without parsing or planning.
 ///
 /// sqlx shows that state only through `begin_with`, which fails when its statement leaves the connection outside of a
 /// transaction. A transaction that the server has aborted counts as none here: it loses nothing silently, since it
@@ -27,14 +26,14 @@ pub async fn is_idle(connection: &mut PgConnection) -> Result<bool, sqlx::Error>
     match connection.begin_with("").await {
         Err(sqlx::Error::BeginFailed) => Ok(true),
         Ok(_) | Err(sqlx::Error::InvalidSavePointStatement) => {
-            tracing::error!("a database connection came back inside an open transaction and is closed");
+            tracing::error!("a database connection was returned inside an open transaction and is closed");
             Ok(false)
         }
         Err(error) => Err(error),
     }
 }
 
-/// Whether the server answers, outside of any transaction. For a connection that was not used for a while.
+/// Whether the server answers and the connection is outside of any transaction. For a connection that was idle.
 ///
 /// One simple query runs in a transaction of its own, which begins when the statement does. Inside an open
 /// transaction, the transaction began earlier; inside an aborted one, the query fails.

@@ -1,5 +1,5 @@
-//! Reservations against a real PostgreSQL: money is promised once however many ask at once, limits count what
-//! they say they count, and a call that never was leaves nothing.
+//! Reservations on a real PostgreSQL: concurrent calls never reserve the same money, limits count what they name, and a
+//! call that is forgotten leaves no row.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,36 +15,16 @@ use crtx_store::{
     admission::{
         Bounds, CallLimits, Funds, Money, PerSubject, ReadAt, Refusal, Reservation, Retry, Subject, forget_old_failures,
     },
-    executions::{Call, Executions, ExecutionsError, Failure, Lease, Request, Resolution, StoredTransaction},
+    executions::{Call, Executions, ExecutionsError, Failure, Lease, Resolution, StoredTransaction},
     testing::{
         TestDatabase,
-        fixtures::{unbounded, wallet},
+        fixtures::{call, unbounded, wallet},
     },
 };
 use futures::future::join_all;
-use serde_json::Map;
-use uuid::Uuid;
 
 const PRICE: u64 = 50_000;
 const LONG_AGO: Duration = Duration::from_secs(600);
-
-fn call(seed: u8) -> Call {
-    Call {
-        record: wallet(seed),
-        execution_id: Uuid::from_u128(seed.into()),
-        caller: wallet(200),
-        agent: wallet(201),
-        session_key: wallet(202),
-        idempotency_key: None,
-        body_hash: [seed; 32],
-        is_async: false,
-        request: Request { task: "x".to_owned(), parameters: Map::new() },
-        request_hash: [4; 32],
-        amount: UsdcBase(PRICE),
-        timeout_seconds: 60,
-        endpoint: "https://a.example/execute".to_owned(),
-    }
-}
 
 fn money(wallet: u64, key: u64) -> Bounds {
     let read_at = ReadAt::Local(Instant::now());

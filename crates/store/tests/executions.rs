@@ -1,5 +1,5 @@
-//! The gateway's durable rows against a real PostgreSQL: every step needs its lease and its state, and a
-//! call that was paid is never taken up as if it had not been.
+//! The gateway's durable rows on a real PostgreSQL: every step needs its lease and its state, and a call that was paid
+//! is never accepted a second time.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -18,10 +18,12 @@ use crtx_store::{
         SettledElsewhere, State, StoredTransaction, TransactionKind,
     },
     processes::Presence,
-    testing::{TestDatabase, fixtures::unbounded},
+    testing::{
+        TestDatabase,
+        fixtures::{self, unbounded},
+    },
 };
 use serde_json::{Map, json};
-use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
 const LEASE: Duration = Duration::from_secs(60);
@@ -30,19 +32,9 @@ fn call(seed: u8) -> Call {
     let mut parameters = Map::new();
     parameters.insert("\u{0}".to_owned(), json!(["\u{0}", 1.5, u64::MAX, {"a": null}]));
     Call {
-        record: Pubkey::new_from_array([seed; 32]),
-        execution_id: Uuid::from_u128(u128::from(seed)),
-        caller: Pubkey::new_from_array([200; 32]),
-        agent: Pubkey::new_from_array([201; 32]),
-        session_key: Pubkey::new_from_array([202; 32]),
         idempotency_key: Some("key".to_owned()),
-        body_hash: [seed; 32],
-        is_async: false,
         request: Request { task: "a \u{0} b".to_owned(), parameters },
-        request_hash: [4; 32],
-        amount: UsdcBase(50_000),
-        timeout_seconds: 60,
-        endpoint: "https://a.example/execute".to_owned(),
+        ..fixtures::call(seed)
     }
 }
 
@@ -110,13 +102,13 @@ async fn a_paid_call_goes_through_every_state_and_keeps_its_result() {
     executions.dispatching(lease).await.unwrap();
     executions.result_stored(lease, &delivered()).await.unwrap();
     executions.settling(lease, &transaction("complete")).await.unwrap();
-    executions.completed(lease, &charged(), &reported()).await.unwrap();
+    executions.completed_by(lease, &charged(), &reported(), None).await.unwrap();
     let row = executions.get(&lease.record).await.unwrap().unwrap();
     assert_eq!((row.state, row.delivered), (State::Completed, Some(delivered())));
     assert_eq!(row.charged, Some(charged()), "what the record says, not what was reserved");
     assert!(row.opened_at.is_some() && row.dispatched_at.is_some() && row.finished_at.is_some());
     assert!(
-        lost(executions.completed(lease, &charged(), &reported()).await),
+        lost(executions.completed_by(lease, &charged(), &reported(), None).await),
         "a finished execution is nobody's to change"
     );
 }
@@ -130,7 +122,7 @@ async fn no_step_follows_from_a_state_it_does_not_belong_to() {
     assert!(lost(executions.dispatching(lease).await));
     assert!(lost(executions.result_stored(lease, &delivered()).await));
     assert!(lost(executions.settling(lease, &transaction("s")).await));
-    assert!(lost(executions.completed(lease, &charged(), &reported()).await));
+    assert!(lost(executions.completed_by(lease, &charged(), &reported(), None).await));
     assert!(lost(executions.refunding(lease, &failure(Some(1))).await));
     assert!(lost(executions.refund_signed(lease, &transaction("r")).await));
     assert!(lost(executions.refunded(lease).await));
@@ -377,7 +369,7 @@ async fn a_result_is_served_from_the_database_until_the_content_store_has_it() {
     executions.content_missing(&lease.record).await.unwrap();
     assert_eq!(executions.result_by_hash(&delivered().hash).await.unwrap(), None, "nobody has paid for it yet");
     executions.settling(lease, &transaction("complete")).await.unwrap();
-    executions.completed(lease, &charged(), &reported()).await.unwrap();
+    executions.completed_by(lease, &charged(), &reported(), None).await.unwrap();
     let result = delivered().result.into_bytes();
     assert_eq!(executions.result_by_hash(&delivered().hash).await.unwrap(), Some(result.clone()));
     assert_eq!(executions.without_content(10).await.unwrap(), [(lease.record, result)]);

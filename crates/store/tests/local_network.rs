@@ -1,4 +1,4 @@
-//! Rows of the gateway after the local chain was set back, on a real PostgreSQL.
+//! Rows of the gateway after the local chain was rolled back, on a real PostgreSQL.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use std::{collections::BTreeSet, time::Duration};
@@ -7,34 +7,19 @@ use crtx_protocol::{api_key::KeyNetwork, usdc::UsdcBase};
 use crtx_store::{
     admission::Reservation,
     api_keys::{self, NewApiKey},
-    executions::{Call, Charged, Delivered, Executions, Failure, Lease, Reported, Request, State, StoredTransaction},
+    executions::{Charged, Delivered, Executions, Failure, Lease, Reported, State, StoredTransaction},
     local_network::{ChainNow, Realigned, database_time, realign, unaccounted},
     mirror::{self, Batch},
+    reads,
     testing::{
         TestDatabase,
-        fixtures::{self, unbounded, wallet},
+        fixtures::{self, call, unbounded, wallet},
     },
 };
-use serde_json::Map;
 use uuid::Uuid;
 
 async fn reserved(executions: &Executions, seed: u8) -> Lease {
-    let call = Call {
-        record: wallet(seed),
-        execution_id: Uuid::from_u128(seed.into()),
-        caller: wallet(200),
-        agent: wallet(201),
-        session_key: wallet(202),
-        idempotency_key: None,
-        body_hash: [seed; 32],
-        is_async: false,
-        request: Request { task: "x".to_owned(), parameters: Map::new() },
-        request_hash: [4; 32],
-        amount: UsdcBase(50_000),
-        timeout_seconds: 60,
-        endpoint: "https://a.example/execute".to_owned(),
-    };
-    match executions.reserve(&call, &unbounded()).await.unwrap() {
+    match executions.reserve(&call(seed), &unbounded()).await.unwrap() {
         Reservation::New(lease) => lease,
         other => panic!("{other:?}"),
     }
@@ -67,7 +52,7 @@ async fn completed(executions: &Executions, seed: u8) {
     let charged =
         Charged { amount: UsdcBase(50_000), creator_amount: UsdcBase(49_500), platform_amount: UsdcBase(500) };
     let reported = Reported { tokens_used: None, execution_time_ms: 8 };
-    executions.completed(lease, &charged, &reported).await.unwrap();
+    executions.completed_by(lease, &charged, &reported, None).await.unwrap();
 }
 
 async fn failed(executions: &Executions, seed: u8) {
@@ -84,7 +69,7 @@ async fn state(executions: &Executions, seed: u8) -> State {
 }
 
 #[tokio::test]
-async fn rows_follow_a_chain_that_was_set_back() {
+async fn rows_follow_a_chain_that_was_rolled_back() {
     let database = TestDatabase::create().await;
     let executions = Executions::new(database.pool().clone(), Duration::from_secs(60));
     for seed in [1, 2, 3] {
@@ -188,7 +173,7 @@ async fn the_mirror_loses_only_what_the_chain_lost() {
     realign(pool, &chain).await.unwrap();
     mirror::mark_closed(pool, &[wallet(51)], 10_080).await.unwrap();
 
-    let counts = mirror::counts(pool).await.unwrap();
+    let counts = reads::mirror_counts(pool).await.unwrap();
     assert_eq!((counts.agents, counts.executions), (1, 2));
     let again = mirror::compare(pool, &now).await.unwrap();
     assert!(again.differences.is_empty(), "{again:?}");

@@ -69,16 +69,31 @@ async fn every_kind_of_account_comes_back_as_it_went_in() {
     config.revision = 1;
     config.fee_bps = 100;
     config.collateral_tiers = agent_marketplace::state::Config::DEFAULT_COLLATERAL_TIERS;
+    config.pending_admin = wallet(40);
+    config.resolver = wallet(41);
+    config.announced_resolver = wallet(42);
+    config.announced_treasury_owner = wallet(43);
+    config.roles_apply_from_unix_s = NOON;
+    let mut listing = listing(wallet(1), 0);
+    listing.last_dispute_deadline_unix_s = NOON;
+    let mut failed = refunded(record(wallet(2), agent, Uuid::from_u128(2)), 3);
+    failed.grant = wallet(33);
+    failed.tokens_reported = 1;
+    failed.tokens_used = 7;
+    let mut dispute = dispute(record_address, agent, wallet(2), DisputeOutcome::Upheld);
+    dispute.resolution_hash = [8; 32];
+    dispute.resolved_at_unix_s = NOON;
     batch.push(&wallet(30), 7, &config).expect("config");
     batch.push(&wallet(31), 7, &profile(wallet(1), "Ada", true)).expect("profile");
-    batch.push(&agent, 7, &listing(wallet(1), 0)).expect("listing");
+    batch.push(&agent, 7, &listing).expect("listing");
     batch.push(&record_address, 7, &completed(record(wallet(2), agent, id), "r")).expect("record");
-    batch.push(&wallet(32), 7, &dispute(record_address, agent, wallet(2), DisputeOutcome::Open)).expect("dispute");
+    batch.push(&wallet(34), 7, &failed).expect("record");
+    batch.push(&wallet(32), 7, &dispute).expect("dispute");
     batch.push(&wallet(33), 7, &grant(wallet(2), wallet(3))).expect("grant");
     mirror::resync(database.pool(), &batch, 7, Some("genesis"), SnapshotMode::Forward).await.expect("applied");
 
     let found = mirror::compare(database.pool(), &batch).await.expect("compared");
-    assert_eq!((found.equal, found.differences), (6, vec![]));
+    assert_eq!((found.equal, found.differences), (7, vec![]));
     let checkpoint = mirror::checkpoint(database.pool()).await.expect("read").expect("there");
     assert_eq!((checkpoint.slot, checkpoint.genesis_hash.as_deref()), (7, Some("genesis")));
 }
@@ -116,7 +131,7 @@ async fn accounts_that_a_snapshot_lacks_are_found_and_marked_but_not_deleted() {
 
     assert_eq!(mirror::mark_closed(database.pool(), &[gone, later], 55).await.expect("marked"), 1);
     assert_eq!(reads::agent(database.pool(), &gone).await.expect("read"), None);
-    assert_eq!(mirror::counts(database.pool()).await.expect("counts").agents, 3);
+    assert_eq!(reads::mirror_counts(database.pool()).await.expect("counts").agents, 3);
     assert_eq!(mirror::missing_from(database.pool(), &snapshot, 50).await.expect("read"), []);
 }
 
@@ -130,7 +145,7 @@ async fn an_address_that_is_used_again_after_closing_starts_over() {
     assert!(!put(database.pool(), &address, 15, &record(caller, agent, id)).await, "older than the closing");
     assert!(put(database.pool(), &address, 30, &record(caller, agent, id)).await);
     let execution = reads::execution(database.pool(), &caller, &id).await.expect("read").expect("there");
-    assert_eq!(execution.summary.status, reads::ExecutionStatus::Running);
+    assert_eq!(execution.summary.status, reads::ShownStatus::Running);
 }
 
 #[tokio::test]
@@ -157,9 +172,9 @@ async fn unreadable_accounts_are_quarantined_until_they_can_be_read() {
     let mut batch = Batch::default();
     batch.quarantine(&address, 5, vec![1, 2, 3], "no such\0discriminator").expect("kept");
     mirror::apply_changes(database.pool(), &batch, 5).await.expect("applied");
-    assert_eq!(mirror::counts(database.pool()).await.expect("counts").quarantined, 1);
+    assert_eq!(reads::mirror_counts(database.pool()).await.expect("counts").quarantined, 1);
     put(database.pool(), &address, 6, &listing(wallet(1), 0)).await;
-    assert_eq!(mirror::counts(database.pool()).await.expect("counts").quarantined, 0);
+    assert_eq!(reads::mirror_counts(database.pool()).await.expect("counts").quarantined, 0);
 }
 
 #[test]
@@ -230,7 +245,7 @@ proptest! {
             }
             let execution = reads::execution(database.pool(), &caller, &id).await.expect("read").expect("there");
             assert_eq!(execution.summary.cost.0, 6_000);
-            assert_eq!(execution.summary.status, reads::ExecutionStatus::Completed);
+            assert_eq!(execution.summary.status, reads::ShownStatus::Completed);
         });
     }
 }

@@ -1,4 +1,4 @@
-//! `GET /v1/agents` and `GET /v1/agents/{agent_id}` (specification 4.2 and 4.3).
+//! `GET /v1/agents` and `GET /v1/agents/{agent_id}`.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
-    IndexerApiState, Timestamp, client_of,
     lanes::{Client, Query, magnitude},
-    types,
+    state::IndexerApiState,
+    types::{self, Timestamp},
 };
 
 /// Longest tag a listing can have.
 const MAX_TAG_CHARS: usize = 32;
-/// More tags than any listing has find nothing; this bounds what is looked for.
+/// Limit of the filter. No listing has more tags.
 const MAX_TAGS_IN_FILTER: usize = 20;
 
-/// Specification 2.1.
+/// An agent in a list.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct AgentSummary {
     /// Address of the listing account.
@@ -40,20 +40,20 @@ pub struct AgentSummary {
     pub success_rate: f64,
     /// Mean over completed executions; 0 before the first.
     pub avg_execution_time_ms: u64,
-    pub creator: Creator,
+    pub creator: CreatorSummary,
     /// `active` or `paused`.
     pub status: &'static str,
 }
 
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Creator {
+pub struct CreatorSummary {
     pub pubkey: String,
     /// Whether the marketplace has checked the creator's identity.
     pub verified: bool,
 }
 
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct AgentList {
+pub struct AgentListResponse {
     pub agents: Vec<AgentSummary>,
     /// Agents that pass the filter, on all pages.
     pub total: u64,
@@ -62,16 +62,16 @@ pub struct AgentList {
 }
 
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct CreatorFull {
+pub struct CreatorDetails {
     pub pubkey: String,
     pub verified: bool,
     /// Empty if the creator has set none.
     pub display_name: String,
 }
 
-/// Specification 2.2.
+/// A full listing.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct AgentFull {
+pub struct AgentResponse {
     pub agent_id: String,
     pub name: String,
     pub tagline: String,
@@ -81,7 +81,7 @@ pub struct AgentFull {
     pub total_executions: u64,
     pub success_rate: f64,
     pub avg_execution_time_ms: u64,
-    pub creator: CreatorFull,
+    pub creator: CreatorDetails,
     pub status: &'static str,
     pub description: String,
     /// JSON Schema of accepted `parameters`.
@@ -99,8 +99,8 @@ pub struct AgentFull {
     pub created_at: Timestamp,
 }
 
-impl From<reads::AgentSummary> for AgentSummary {
-    fn from(agent: reads::AgentSummary) -> Self {
+impl From<reads::ListedAgent> for AgentSummary {
+    fn from(agent: reads::ListedAgent) -> Self {
         Self {
             agent_id: agent.address.to_string(),
             name: agent.name,
@@ -110,10 +110,15 @@ impl From<reads::AgentSummary> for AgentSummary {
             total_executions: agent.total_executions,
             success_rate: agent.success_rate,
             avg_execution_time_ms: agent.avg_execution_time_ms,
-            creator: Creator { pubkey: agent.creator.to_string(), verified: agent.creator_verified },
+            creator: CreatorSummary { pubkey: agent.creator.to_string(), verified: agent.creator_verified },
             status: status_text(agent.status),
         }
     }
+}
+
+/// Whose queue a list without an API key waits in.
+fn client_of(peer: Option<Extension<Peer>>) -> Client {
+    peer.map_or(Client::Local, |Extension(Peer(address))| Client::Peer(address))
 }
 
 const fn status_text(status: ListingStatus) -> &'static str {
@@ -126,14 +131,14 @@ const fn status_text(status: ListingStatus) -> &'static str {
 /// Which agents to list.
 #[derive(Clone, Debug, PartialEq, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub struct ListQuery {
+pub struct AgentListQuery {
     /// Agents per page.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
     limit: u32,
     /// Agents to skip.
     #[param(value_type = Option<u64>, minimum = 0, default = 0)]
     offset: u64,
-    /// Comma-separated tags: agents that carry every one of them.
+    /// Comma-separated tags: agents that have all of them.
     #[param(value_type = Option<String>, example = "data,finance")]
     tags: Vec<String>,
     #[param(value_type = Option<f64>, minimum = 0.0, maximum = 1.0)]
@@ -149,7 +154,7 @@ pub struct ListQuery {
     sort: AgentSort,
 }
 
-impl FromQuery for ListQuery {
+impl FromQuery for AgentListQuery {
     fn from_query(params: &mut QueryParams) -> Result<Self, ApiError> {
         let Page { limit, offset } = types::page(params)?;
         Ok(Self {
@@ -206,19 +211,19 @@ fn sort(params: &mut QueryParams) -> Result<AgentSort, ApiError> {
 
 /// Active agents, page by page.
 #[utoipa::path(
-    get, path = "/v1/agents", tag = "agents", operation_id = "list_agents", params(ListQuery),
+    get, path = "/v1/agents", tag = "agents", operation_id = "list_agents", params(AgentListQuery),
     responses(
-        (status = 200, description = "One page of agents", body = AgentList),
+        (status = 200, description = "One page of agents", body = AgentListResponse),
         (status = 400, description = "`invalid_request`: a parameter is unknown, repeated or malformed", body = ErrorBody),
         (status = 503, description = "`unavailable`: too many expensive reads, or no database; `Retry-After`", body = ErrorBody)
     )
 )]
-pub async fn list(
+pub async fn list_agents(
     State(state): State<IndexerApiState>,
     peer: Option<Extension<Peer>>,
-    ApiQuery(query): ApiQuery<ListQuery>,
-) -> Result<Json<AgentList>, ApiError> {
-    let ListQuery { limit, offset, tags, min_success_rate, min_executions, verified_only, sort } = query;
+    ApiQuery(query): ApiQuery<AgentListQuery>,
+) -> Result<Json<AgentListResponse>, ApiError> {
+    let AgentListQuery { limit, offset, tags, min_success_rate, min_executions, verified_only, sort } = query;
     let filter = AgentFilter { tags, min_success_rate, min_executions, verified_only };
     let client = client_of(peer);
     let shape = format!(
@@ -235,7 +240,7 @@ pub async fn list(
         Arc::default()
     };
     let agents = agents.iter().cloned().map(AgentSummary::from).collect();
-    Ok(Json(AgentList { agents, total, limit, offset }))
+    Ok(Json(AgentListResponse { agents, total, limit, offset }))
 }
 
 async fn count(state: &IndexerApiState, client: Client, shape: &str, filter: &AgentFilter) -> Result<u64, ApiError> {
@@ -263,15 +268,14 @@ async fn page(
     filter: &AgentFilter,
     sort: AgentSort,
     page: Page,
-) -> Result<Arc<Vec<reads::AgentSummary>>, ApiError> {
+) -> Result<Arc<Vec<reads::ListedAgent>>, ApiError> {
     let shape = format!("page of {shape} {sort:?} {}", magnitude(page.offset));
     let key = format!("{client:?} {filter:?} {sort:?} {page:?}");
     let (filter, listing) = (filter.clone(), state.clone());
     state
-        .shared
-        .agent_pages
+        .agent_pages()
         .join(&key, async move {
-            let query: Query<Vec<reads::AgentSummary>> = Box::new(move |mut connection| {
+            let query: Query<Vec<reads::ListedAgent>> = Box::new(move |mut connection| {
                 let filter = filter.clone();
                 Box::pin(async move {
                     let agents = reads::list_agents(&mut *connection, &filter, sort, page).await?;
@@ -289,15 +293,15 @@ async fn page(
     get, path = "/v1/agents/{agent_id}", tag = "agents", operation_id = "get_agent",
     params(("agent_id" = String, Path, description = "Address of the listing account")),
     responses(
-        (status = 200, description = "The full listing", body = AgentFull),
+        (status = 200, description = "The full listing", body = AgentResponse),
         (status = 404, description = "`agent_not_found`: there is no such agent, or it was removed", body = ErrorBody)
     )
 )]
-pub async fn get(
+pub async fn get_agent(
     State(state): State<IndexerApiState>,
     ApiPath(agent_id): ApiPath<String>,
     ApiQuery(()): ApiQuery<()>,
-) -> Result<Json<AgentFull>, ApiError> {
+) -> Result<Json<AgentResponse>, ApiError> {
     let not_found = || ApiError::agent_not_found(&agent_id);
     let address = types::address(&agent_id).ok_or_else(not_found)?;
     let mut connection = state.lanes().point().await?;
@@ -307,11 +311,11 @@ pub async fn get(
     Ok(Json(full(&state, agent)))
 }
 
-fn full(state: &IndexerApiState, agent: reads::AgentDetail) -> AgentFull {
+fn full(state: &IndexerApiState, agent: reads::AgentDetails) -> AgentResponse {
     let mut document = agent.document;
     let mut member = |name: &str| document.get_mut(name).map(Value::take).unwrap_or_default();
     let summary = agent.summary;
-    AgentFull {
+    AgentResponse {
         agent_id: summary.address.to_string(),
         name: summary.name,
         tagline: summary.tagline,
@@ -320,7 +324,7 @@ fn full(state: &IndexerApiState, agent: reads::AgentDetail) -> AgentFull {
         total_executions: summary.total_executions,
         success_rate: summary.success_rate,
         avg_execution_time_ms: summary.avg_execution_time_ms,
-        creator: CreatorFull {
+        creator: CreatorDetails {
             pubkey: summary.creator.to_string(),
             verified: summary.creator_verified,
             display_name: agent.creator_display_name.unwrap_or_default(),

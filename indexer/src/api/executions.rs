@@ -1,13 +1,14 @@
-//! `GET /v1/executions` and `GET /v1/executions/{execution_id}` (specification 4.4 and 4.5): what the
-//! API key's wallet has bought. Another wallet's executions do not exist here.
+//! `GET /v1/executions` and `GET /v1/executions/{execution_id}`: the executions of the API key's wallet. An execution
+//! of another wallet is not found.
 
 use std::sync::Arc;
 
+use agent_marketplace::state::{DisputeOutcome, FailureReason};
 use axum::{Json, extract::State};
 use chrono::{DateTime, Utc};
 use crtx_http::{ApiError, ApiPath, ApiQuery, Caller, ErrorBody, FromQuery, QueryParams};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
-use crtx_store::reads::{self, DisputeOutcome, ExecutionFilter, ExecutionStatus, Failure, Page};
+use crtx_store::reads::{self, ExecutionFilter, Page, ShownFailure, ShownStatus};
 use serde::Serialize;
 use serde_json::Value;
 use solana_pubkey::Pubkey;
@@ -15,12 +16,12 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::{
-    IndexerApiState, Timestamp,
     lanes::{Client, Query, magnitude},
-    types,
+    state::IndexerApiState,
+    types::{self, Timestamp},
 };
 
-/// Specification 2.3, list form.
+/// An execution in a list.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ExecutionSummary {
     pub execution_id: Uuid,
@@ -40,7 +41,7 @@ pub struct ExecutionSummary {
 }
 
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct ExecutionList {
+pub struct ExecutionListResponse {
     pub executions: Vec<ExecutionSummary>,
     /// Executions that pass the filter, on all pages.
     pub total: u64,
@@ -48,17 +49,17 @@ pub struct ExecutionList {
     pub offset: u64,
 }
 
-/// Specification 2.3. What is not there (yet) is null, but `tokens_used`, `steps`, `error` and `dispute`
-/// are then left out.
+/// A full execution. A value that does not exist (yet) is null; `tokens_used`, `steps`, `error` and `dispute` are left
+/// out instead.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct ExecutionFull {
+pub struct ExecutionResponse {
     pub execution_id: Uuid,
     pub agent_id: String,
     pub agent_name: String,
     /// `pending`, `running`, `completed`, `failed` or `disputed`.
     pub status: &'static str,
-    /// The agent's output. null until paid for, and for executions that another gateway carried out:
-    /// their result is at `ipfs_url`.
+    /// The agent's output. null until it is paid for, and if another gateway made the call: its result is at
+    /// `ipfs_url`.
     #[schema(required)]
     pub result: Option<String>,
     /// `sha256:` and the hex SHA-256 of the result; committed on chain.
@@ -91,19 +92,21 @@ pub struct ExecutionFull {
     pub steps: Option<Value>,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<ExecutionError>,
+    pub error: Option<ExecutionFailure>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub dispute: Option<Dispute>,
+    pub dispute: Option<ExecutionDispute>,
 }
 
+/// Why an execution failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub struct ExecutionError {
+pub struct ExecutionFailure {
     pub code: String,
     pub message: String,
 }
 
+/// The dispute about an execution.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Dispute {
+pub struct ExecutionDispute {
     /// `open`, `upheld`, `rejected`, or `expired` when nobody decided within 30 days.
     pub status: &'static str,
     pub raised_at: Timestamp,
@@ -118,7 +121,7 @@ pub struct Dispute {
 }
 
 impl ExecutionSummary {
-    fn new(state: &IndexerApiState, execution: reads::ExecutionSummary) -> Self {
+    fn new(state: &IndexerApiState, execution: reads::ListedExecution) -> Self {
         Self {
             execution_id: execution.execution_id,
             agent_id: execution.agent.to_string(),
@@ -132,8 +135,8 @@ impl ExecutionSummary {
     }
 }
 
-impl ExecutionFull {
-    fn new(state: &IndexerApiState, execution: reads::ExecutionDetail) -> Self {
+impl ExecutionResponse {
+    fn new(state: &IndexerApiState, execution: reads::ExecutionDetails) -> Self {
         let summary = ExecutionSummary::new(state, execution.summary);
         let hash = execution.result_hash.map(ResultHash);
         Self {
@@ -153,27 +156,34 @@ impl ExecutionFull {
             on_chain_record: summary.on_chain_record,
             ipfs_url: hash.map(|hash| state.links().content(&hash)),
             steps: execution.steps,
-            error: execution.failure.map(ExecutionError::from),
-            dispute: execution.dispute.map(Dispute::from),
+            error: execution.failure.map(ExecutionFailure::from),
+            dispute: execution.dispute.map(ExecutionDispute::from),
         }
     }
 }
 
-impl From<Failure> for ExecutionError {
-    fn from(failure: Failure) -> Self {
-        let (code, message) = match failure {
-            Failure::Answered { code, message } => return Self { code, message },
-            Failure::OnChain(1) => ("execution_failed", "the creator's service reported a failure; escrow refunded"),
-            Failure::OnChain(2) => ("execution_timeout", "no answer within the listing's time-out; escrow refunded"),
-            Failure::OnChain(4) => ("execution_timeout", "no result before the deadline; escrow refunded"),
-            Failure::OnChain(_) => ("execution_failed", "the creator's answer broke the contract; escrow refunded"),
+impl From<ShownFailure> for ExecutionFailure {
+    fn from(failure: ShownFailure) -> Self {
+        let reason = match failure {
+            ShownFailure::Answered { code, message } => return Self { code, message },
+            ShownFailure::OnChain(reason) => reason,
+        };
+        let (code, message) = match reason {
+            FailureReason::CreatorFailed => {
+                ("execution_failed", "the creator's service reported a failure; escrow refunded")
+            }
+            FailureReason::Timeout => ("execution_timeout", "no answer within the listing's time-out; escrow refunded"),
+            FailureReason::InvalidResponse => {
+                ("execution_failed", "the creator's answer broke the contract; escrow refunded")
+            }
+            FailureReason::Expired => ("execution_timeout", "no result before the deadline; escrow refunded"),
         };
         Self { code: code.to_owned(), message: message.to_owned() }
     }
 }
 
-impl From<reads::DisputeSummary> for Dispute {
-    fn from(dispute: reads::DisputeSummary) -> Self {
+impl From<reads::ShownDispute> for ExecutionDispute {
+    fn from(dispute: reads::ShownDispute) -> Self {
         Self {
             status: match dispute.outcome {
                 DisputeOutcome::Open => "open",
@@ -193,7 +203,7 @@ impl From<reads::DisputeSummary> for Dispute {
 /// Which executions to list.
 #[derive(Clone, Debug, PartialEq, Eq, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub struct ListQuery {
+pub struct ExecutionListQuery {
     /// Executions per page.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
     limit: u32,
@@ -202,7 +212,7 @@ pub struct ListQuery {
     offset: u64,
     /// `completed`, `failed`, `disputed`, `running` or `pending`: the status shown.
     #[param(value_type = Option<String>)]
-    status: Option<ExecutionStatus>,
+    status: Option<ShownStatus>,
     /// Only executions of this agent.
     #[param(value_type = Option<String>)]
     agent_id: Option<Pubkey>,
@@ -214,7 +224,7 @@ pub struct ListQuery {
     to: Option<DateTime<Utc>>,
 }
 
-impl FromQuery for ListQuery {
+impl FromQuery for ExecutionListQuery {
     fn from_query(params: &mut QueryParams) -> Result<Self, ApiError> {
         let Page { limit, offset } = types::page(params)?;
         Ok(Self {
@@ -228,11 +238,11 @@ impl FromQuery for ListQuery {
     }
 }
 
-fn status(params: &mut QueryParams) -> Result<Option<ExecutionStatus>, ApiError> {
+fn status(params: &mut QueryParams) -> Result<Option<ShownStatus>, ApiError> {
     let expected = "must be `completed`, `failed`, `disputed`, `running` or `pending`";
     params
         .text("status")?
-        .map(|text| ExecutionStatus::parse(&text).ok_or_else(|| ApiError::invalid("status", expected)))
+        .map(|text| ShownStatus::parse(&text).ok_or_else(|| ApiError::invalid("status", expected)))
         .transpose()
 }
 
@@ -245,21 +255,21 @@ fn agent(params: &mut QueryParams) -> Result<Option<Pubkey>, ApiError> {
 
 /// Executions of the API key's wallet, newest first.
 #[utoipa::path(
-    get, path = "/v1/executions", tag = "executions", operation_id = "list_executions", params(ListQuery),
+    get, path = "/v1/executions", tag = "executions", operation_id = "list_executions", params(ExecutionListQuery),
     security(("api_key" = [])),
     responses(
-        (status = 200, description = "One page of executions", body = ExecutionList),
+        (status = 200, description = "One page of executions", body = ExecutionListResponse),
         (status = 400, description = "`invalid_request`: a parameter is unknown, repeated or malformed", body = ErrorBody),
         (status = 401, description = "`unauthorized`", body = ErrorBody),
         (status = 503, description = "`unavailable`: too many expensive reads, or no database; `Retry-After`", body = ErrorBody)
     )
 )]
-pub async fn list(
+pub async fn list_executions(
     State(state): State<IndexerApiState>,
     caller: Caller,
-    ApiQuery(query): ApiQuery<ListQuery>,
-) -> Result<Json<ExecutionList>, ApiError> {
-    let ListQuery { limit, offset, status, agent_id, from, to } = query;
+    ApiQuery(query): ApiQuery<ExecutionListQuery>,
+) -> Result<Json<ExecutionListResponse>, ApiError> {
+    let ExecutionListQuery { limit, offset, status, agent_id, from, to } = query;
     let filter = ExecutionFilter { status, agent: agent_id, from, to };
     let shape = format!(
         "executions of {} {:?} {} {} {}",
@@ -276,7 +286,7 @@ pub async fn list(
         Arc::default()
     };
     let executions = executions.iter().cloned().map(|execution| ExecutionSummary::new(&state, execution)).collect();
-    Ok(Json(ExecutionList { executions, total, limit, offset }))
+    Ok(Json(ExecutionListResponse { executions, total, limit, offset }))
 }
 
 async fn count(
@@ -308,15 +318,14 @@ async fn page(
     shape: &str,
     filter: &ExecutionFilter,
     page: Page,
-) -> Result<Arc<Vec<reads::ExecutionSummary>>, ApiError> {
+) -> Result<Arc<Vec<reads::ListedExecution>>, ApiError> {
     let shape = format!("page of {shape} {}", magnitude(page.offset));
     let key = format!("{wallet} {filter:?} {page:?}");
     let (filter, listing) = (filter.clone(), state.clone());
     state
-        .shared
-        .execution_pages
+        .execution_pages()
         .join(&key, async move {
-            let query: Query<Vec<reads::ExecutionSummary>> = Box::new(move |mut connection| {
+            let query: Query<Vec<reads::ListedExecution>> = Box::new(move |mut connection| {
                 let filter = filter.clone();
                 Box::pin(async move {
                     let executions = reads::list_executions(&mut *connection, &wallet, &filter, page).await?;
@@ -335,21 +344,21 @@ async fn page(
     params(("execution_id" = Uuid, Path, description = "Id of the execution")),
     security(("api_key" = [])),
     responses(
-        (status = 200, description = "The full record", body = ExecutionFull),
+        (status = 200, description = "The full record", body = ExecutionResponse),
         (status = 400, description = "`invalid_request`: `execution_id` is not a UUID", body = ErrorBody),
         (status = 401, description = "`unauthorized`", body = ErrorBody),
         (status = 404, description = "`execution_not_found`: this wallet has no such execution", body = ErrorBody)
     )
 )]
-pub async fn get(
+pub async fn get_execution(
     State(state): State<IndexerApiState>,
     caller: Caller,
     ApiPath(execution_id): ApiPath<Uuid>,
     ApiQuery(()): ApiQuery<()>,
-) -> Result<Json<ExecutionFull>, ApiError> {
+) -> Result<Json<ExecutionResponse>, ApiError> {
     let mut connection = state.lanes().point().await?;
     let execution = reads::execution(&mut *connection, &caller.wallet, &execution_id).await?;
     connection.done();
     let execution = execution.ok_or_else(|| ApiError::execution_not_found(&execution_id))?;
-    Ok(Json(ExecutionFull::new(&state, execution)))
+    Ok(Json(ExecutionResponse::new(&state, execution)))
 }

@@ -1,15 +1,18 @@
-//! The read API: listings, executions, and how far the mirror is.
+//! The read API: agents, executions, and the status of the mirror.
 
 mod agents;
+mod cache;
 mod executions;
 mod flights;
 mod lanes;
-mod pulse;
+mod mirror_slot;
+mod state;
 mod status;
+mod status_response;
 mod totals;
 mod types;
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use axum::{
     Router,
@@ -18,89 +21,17 @@ use axum::{
     middleware::{self, Next},
     response::{IntoResponse, Response},
 };
-use crtx_http::{ApiError, AuthState, Links, Peer};
-use crtx_protocol::api_key::KeyNetwork;
-use crtx_store::{PgPool, ReadPools, reads};
+use crtx_http::ApiError;
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-pub use agents::{AgentFull, AgentList, AgentSummary, Creator, CreatorFull};
-pub use executions::{Dispute, ExecutionError, ExecutionFull, ExecutionList, ExecutionSummary};
-pub use status::Status;
-pub use types::Timestamp;
+pub use state::IndexerApiState;
 
-use flights::Flights;
-use lanes::{Client, Lanes};
-use pulse::Pulse;
-use status::StatusCache;
-use totals::Totals;
-
-/// The slot the mirror has reached, on every answer of the read API.
+/// The slot that the mirror has reached, on every answer of the read API.
 pub const INDEXED_SLOT: HeaderName = HeaderName::from_static("x-indexed-slot");
 
-/// No read takes longer.
+/// The longest time that a read may take.
 const READ_LIMIT: Duration = Duration::from_secs(10);
-
-/// What the handlers need. Cheap to clone.
-#[derive(Clone)]
-pub struct IndexerApiState {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
-    lanes: Lanes,
-    pulse: Arc<Pulse>,
-    network: KeyNetwork,
-    links: Links,
-    totals: Totals,
-    status: StatusCache,
-    agent_pages: Flights<Arc<Vec<reads::AgentSummary>>>,
-    execution_pages: Flights<Arc<Vec<reads::ExecutionSummary>>>,
-}
-
-impl IndexerApiState {
-    pub fn new(pools: impl Into<ReadPools>, network: KeyNetwork, links: Links) -> Self {
-        let pools = pools.into();
-        let shared = Shared {
-            lanes: Lanes::new(&pools),
-            pulse: Pulse::new(pools.health),
-            network,
-            links,
-            totals: Totals::default(),
-            status: StatusCache::default(),
-            agent_pages: Flights::default(),
-            execution_pages: Flights::default(),
-        };
-        Self { shared: Arc::new(shared) }
-    }
-
-    fn lanes(&self) -> &Lanes {
-        &self.shared.lanes
-    }
-
-    fn totals(&self) -> &Totals {
-        &self.shared.totals
-    }
-
-    fn links(&self) -> &Links {
-        &self.shared.links
-    }
-}
-
-/// Whose queue a list without an API key waits in.
-fn client_of(peer: Option<axum::Extension<Peer>>) -> Client {
-    peer.map_or(Client::Local, |axum::Extension(Peer(address))| Client::Peer(address))
-}
-
-impl AuthState for IndexerApiState {
-    fn pool(&self) -> &PgPool {
-        self.shared.lanes.points()
-    }
-
-    fn network(&self) -> KeyNetwork {
-        self.shared.network
-    }
-}
 
 #[derive(OpenApi)]
 #[openapi(info(
@@ -111,15 +42,15 @@ struct Description;
 
 fn routes() -> OpenApiRouter<IndexerApiState> {
     OpenApiRouter::with_openapi(Description::openapi())
-        .routes(routes!(agents::list))
-        .routes(routes!(agents::get))
-        .routes(routes!(executions::list))
-        .routes(routes!(executions::get))
+        .routes(routes!(agents::list_agents))
+        .routes(routes!(agents::get_agent))
+        .routes(routes!(executions::list_executions))
+        .routes(routes!(executions::get_execution))
         .routes(routes!(status::status))
 }
 
-/// The read endpoints. Has no fallback, so that it can be merged with other routers; pass the result
-/// through [`crtx_http::finish`].
+/// The read endpoints. The router has no fallback, so that it can be merged with others; pass the result through
+/// [`crtx_http::finish`].
 pub fn router(state: IndexerApiState) -> Router {
     let (router, _) = routes().split_for_parts();
     router
@@ -133,9 +64,9 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
     crtx_http::docs::with_security(routes().split_for_parts().1)
 }
 
-/// Sets `x-indexed-slot`. The slot is read before the rows: they are at least as new as it says.
+/// Sets `x-indexed-slot`. The slot is read before the rows, so the rows are at least as new.
 async fn with_indexed_slot(State(state): State<IndexerApiState>, request: Request, next: Next) -> Response {
-    let slot = state.shared.pulse.slot().await;
+    let slot = state.mirror_slot().get().await;
     let mut response = next.run(request).await;
     if let Some(slot) = slot {
         response.headers_mut().insert(INDEXED_SLOT, HeaderValue::from(slot));

@@ -46,7 +46,7 @@ impl Answer {
         self.body[list].as_array().expect("a list").iter().map(|item| item[member].as_str().expect("text")).collect()
     }
 
-    /// An error answer has exactly the body of specification 2.5.
+    /// An error answer has exactly the body of `docs/specification.md`, "Error body".
     pub fn assert_error(&self, status: u16, code: &str) {
         assert_eq!((self.status, self.code()), (status, code), "{}", self.body);
         let error = self.body["error"].as_object().expect("an object");

@@ -1,20 +1,22 @@
-//! Compares accounts with their rows, column by column: what the audit is made of.
+//! Compares accounts with their rows, column by column, for the audit.
 
-use std::collections::HashMap;
-
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use sqlx::PgPool;
 
-use super::{Batch, MirrorRow};
-use crate::StoreError;
+use super::{
+    batch::{Batch, for_each_kind},
+    row::MirrorRow,
+    table::{MirrorTable, Rows},
+};
+use crate::error::StoreError;
 
 const ROWS_PER_QUERY: usize = 1_000;
 
 /// What a comparison found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
-    /// Accounts whose row says the same in every column.
+    /// Accounts whose row is equal in every column.
     pub equal: u64,
     /// Accounts that have changed since they were read: their row is newer.
     pub newer_in_mirror: u64,
@@ -30,42 +32,28 @@ pub struct Difference {
     pub columns: Vec<String>,
 }
 
-/// Compares every readable account of the batch with its row.
+/// Compares every account of the batch that can be decoded with its row.
 pub async fn compare(pool: &PgPool, batch: &Batch) -> Result<Comparison, StoreError> {
     let mut found = Comparison::default();
-    macro_rules! tables {
-        ($($field:ident => $table:literal, $query:literal);+ $(;)?) => {
-            $(for addresses in batch.$field.keys().cloned().collect::<Vec<String>>().chunks(ROWS_PER_QUERY) {
-                let stored = sqlx::query_scalar!($query, addresses).fetch_all(pool).await?;
-                compare_rows(&batch.$field, addresses, stored, $table, &mut found)?;
-            })+
-        };
-    }
-    tables! {
-        configs => "mirror_config",
-            r#"SELECT to_jsonb(t) AS "row!" FROM mirror_config t WHERE address = ANY($1) AND closed_at_slot IS NULL"#;
-        creators => "mirror_creators",
-            r#"SELECT to_jsonb(t) AS "row!" FROM mirror_creators t WHERE address = ANY($1) AND closed_at_slot IS NULL"#;
-        agents => "mirror_agents",
-            r#"SELECT to_jsonb(t) AS "row!" FROM mirror_agents t WHERE address = ANY($1) AND closed_at_slot IS NULL"#;
-        executions => "mirror_executions",
-            r#"SELECT to_jsonb(t) AS "row!" FROM mirror_executions t WHERE address = ANY($1) AND closed_at_slot IS NULL"#;
-        disputes => "mirror_disputes",
-            r#"SELECT to_jsonb(t) AS "row!" FROM mirror_disputes t WHERE address = ANY($1) AND closed_at_slot IS NULL"#;
-        grants => "mirror_grants",
-            r#"SELECT to_jsonb(t) AS "row!" FROM mirror_grants t WHERE address = ANY($1) AND closed_at_slot IS NULL"#;
-    }
+    for_each_kind!(batch, rows => compare_rows(pool, rows, &mut found).await?);
     Ok(found)
 }
 
-fn compare_rows<R: MirrorRow + DeserializeOwned>(
-    read: &HashMap<String, R>,
+async fn compare_rows<R: MirrorTable>(pool: &PgPool, read: &Rows<R>, found: &mut Comparison) -> Result<(), StoreError> {
+    for addresses in read.keys().cloned().collect::<Vec<String>>().chunks(ROWS_PER_QUERY) {
+        let stored = R::stored(pool, addresses).await?;
+        compare_chunk(read, addresses, stored, found)?;
+    }
+    Ok(())
+}
+
+fn compare_chunk<R: MirrorTable>(
+    read: &Rows<R>,
     addresses: &[String],
     stored: Vec<Value>,
-    table: &'static str,
     found: &mut Comparison,
 ) -> Result<(), StoreError> {
-    let stored: HashMap<String, R> = stored
+    let stored: Rows<R> = stored
         .into_iter()
         .map(|row| serde_json::from_value::<R>(row).map_err(|error| StoreError::corrupt("mirror row", error)))
         .map(|row| row.map(|row| (row.address().to_owned(), row)))
@@ -87,14 +75,14 @@ fn compare_rows<R: MirrorRow + DeserializeOwned>(
                 columns
             }
         };
-        found.differences.push(Difference { address: address.clone(), table, columns });
+        found.differences.push(Difference { address: address.clone(), table: R::NAME, columns });
     }
     Ok(())
 }
 
 fn differing_columns<R: MirrorRow>(read: &R, stored: &R) -> Result<Vec<String>, StoreError> {
     let (read, stored) = (members(read)?, members(stored)?);
-    // The slot says when a row was read, not what the account holds.
+    // The slot is when the account was read. It is not part of the account.
     Ok(read
         .into_iter()
         .filter(|(column, value)| column != "slot" && stored.get(column) != Some(value))

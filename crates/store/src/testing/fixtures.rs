@@ -1,4 +1,4 @@
-//! Accounts, documents and gateway rows for tests: valid ones, to be bent where a test needs it.
+//! Accounts, documents and gateway rows for tests. They are valid; a test changes what it needs.
 
 use agent_marketplace::state::{
     AgentListing, AgentStatus, CreatorProfile, Dispute, DisputeOutcome, ExecutionRecord, ExecutionStatus, SpendingGrant,
@@ -6,13 +6,14 @@ use agent_marketplace::state::{
 use bytemuck::Zeroable;
 use chrono::{DateTime, Utc};
 use crtx_protocol::{address::Addresses, metadata::Metadata, result_hash::ResultHash, usdc::UsdcBase};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use solana_pubkey::Pubkey;
 use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::{
     admission::{Bounds, CallLimits, Funds, PerSubject, ReadAt},
+    executions::{Call, Request},
     metadata::Wanted,
     mirror,
 };
@@ -28,6 +29,25 @@ pub fn unbounded() -> Bounds {
     Bounds { funds, limits: CallLimits { under_way: all, failures_per_hour: all } }
 }
 
+/// A call of 0.05 USDC, one for each seed. All have the same caller, agent and key.
+pub fn call(seed: u8) -> Call {
+    Call {
+        record: wallet(seed),
+        execution_id: Uuid::from_u128(seed.into()),
+        caller: wallet(200),
+        agent: wallet(201),
+        session_key: wallet(202),
+        idempotency_key: None,
+        body_hash: [seed; 32],
+        is_async: false,
+        request: Request { task: "x".to_owned(), parameters: Map::new() },
+        request_hash: [4; 32],
+        amount: UsdcBase(50_000),
+        timeout_seconds: 60,
+        endpoint: "https://a.example/execute".to_owned(),
+    }
+}
+
 /// When everything in these fixtures happened: 2026-11-21T10:00:00Z.
 pub const NOON: i64 = 1_795_255_200;
 
@@ -39,7 +59,7 @@ pub fn addresses() -> Addresses {
     Addresses::new(program())
 }
 
-/// A wallet, told apart by its number.
+/// The wallet with that number.
 pub fn wallet(number: u8) -> Pubkey {
     Pubkey::new_from_array([number; 32])
 }

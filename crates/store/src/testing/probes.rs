@@ -1,4 +1,4 @@
-//! What tests of other crates ask the database, and do to it, beside what the services can do.
+//! Queries and changes that tests of other crates need and that the services do not have.
 #![allow(missing_docs, reason = "the names say it")]
 
 use serde_json::Value;

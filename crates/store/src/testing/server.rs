@@ -3,7 +3,7 @@
 
 use sqlx::PgPool;
 
-use crate::StoreError;
+use crate::error::StoreError;
 
 /// Counted since the server started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

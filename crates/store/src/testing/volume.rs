@@ -1,4 +1,4 @@
-//! Many rows at once: a mirror on which dear queries are dear.
+//! Many rows at once: a mirror that makes expensive queries expensive.
 
 use solana_pubkey::Pubkey;
 use sqlx::PgPool;
@@ -69,7 +69,7 @@ pub async fn executions(pool: &PgPool, caller: &Pubkey, agent: &Pubkey, count: u
     }
 }
 
-/// Addresses that no program owns, told apart by their kind and number.
+/// Addresses that no program owns, one for each kind and number.
 fn addresses(kind: u8, first: u32, count: u32) -> Vec<String> {
     let last = first.saturating_add(BATCH).min(count);
     let address = |number: u32| {

@@ -1,0 +1,421 @@
+//! The steps of an execution. Each one names its lease and the state that it comes from; if one of them differs, it
+//! changes nothing.
+
+use solana_pubkey::Pubkey;
+
+use super::{
+    leases::Executions,
+    transactions::{Landing, StoredTransaction, TransactionKind},
+    types::{Charged, Delivered, Failure, Lease, Reported, SettledElsewhere, State},
+};
+use crate::{
+    convert::{amount_to_db, optional_amount_to_db, status_to_db, storable_text},
+    error::StoreError,
+};
+
+#[derive(Debug, thiserror::Error)]
+pub enum ExecutionsError {
+    /// Another worker has the lease, or the step does not follow from the stored state. Stop working on it.
+    #[error("this worker may no longer change the execution")]
+    LeaseLost,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<sqlx::Error> for ExecutionsError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+pub(crate) type Step = Result<(), ExecutionsError>;
+
+/// A step that changed no row found another lease or another state.
+fn took(rows: u64) -> Step {
+    if rows == 1 { Ok(()) } else { Err(ExecutionsError::LeaseLost) }
+}
+
+/// One `UPDATE executions` under a lease. `set` and `from` are SQL: the new values, and the states that the step comes
+/// from. The parameters of `arguments` start at $3. `relaxed`: the commit does not wait for the disk.
+macro_rules! step {
+    ($executions:ident, $lease:ident, durable, set: $set:tt, from: $from:tt $(, $argument:expr)* $(,)?) => {
+        step!(@run $executions, $lease, [$set + " WHERE record = $1 AND lease_owner = $2 AND " + $from] $(, $argument)*)
+    };
+    ($executions:ident, $lease:ident, relaxed, set: $set:tt, from: $from:tt $(, $argument:expr)* $(,)?) => {
+        step!(@run $executions, $lease, [
+            $set + " FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
+             WHERE record = $1 AND lease_owner = $2 AND " + $from
+        ] $(, $argument)*)
+    };
+    (@run $executions:ident, $lease:ident, [$($change:tt)+] $(, $argument:expr)*) => {{
+        let changed = sqlx::query!(
+            "UPDATE executions SET updated_at = now(), " + $($change)+,
+            $lease.record.to_string(),
+            $lease.token
+            $(, $argument)*
+        )
+        .execute($executions.pool())
+        .await?;
+        took(changed.rows_affected())
+    }};
+}
+
+/// Ends an execution and counts it for its API key, in one statement. `ending` starts with `WITH` and ends with the CTE
+/// `ended`, an `UPDATE executions` without its `RETURNING`. `spent` is SQL: what the execution cost. The result is the
+/// number of rows that ended.
+macro_rules! end_and_count {
+    ($executions:ident, ending: $ending:tt, spent: $spent:tt, $($argument:expr),+ $(,)?) => {
+        sqlx::query_scalar!(
+            $ending
+                + " RETURNING session_key),
+               counted AS (
+                   UPDATE api_keys
+                   SET execution_count = execution_count + 1, spent = spent + "
+                + $spent
+                + ", last_used_at = now()
+                   WHERE session_public_key = (SELECT session_key FROM ended))
+               SELECT count(*) AS \"rows!\" FROM ended",
+            $($argument),+
+        )
+        .fetch_one($executions.pool())
+        .await?
+        .unsigned_abs()
+    };
+}
+
+/// Stores a result with an `UPDATE executions` from `running`. `before` and `after` are SQL around the columns of the
+/// result; their parameters start at $9.
+macro_rules! store_result {
+    (
+        $executions:ident, $lease:ident, $delivered:ident,
+        before: $before:tt, state: $state:tt, after: $after:tt $(, $argument:expr)* $(,)?
+    ) => {{
+        let changed = sqlx::query!(
+            $before
+                + "UPDATE executions SET updated_at = now(), state = '"
+                + $state
+                + "', result = $3, result_hash = $4, result_signature = $5, tokens_used = $6,
+                     execution_time_ms = $7, steps = $8"
+                + $after,
+            $lease.record.to_string(),
+            $lease.token,
+            $delivered.result.as_bytes(),
+            $delivered.hash.as_slice(),
+            $delivered.signature.as_slice(),
+            optional_amount_to_db("tokens used", $delivered.tokens_used)?,
+            amount_to_db("execution time", $delivered.execution_time_ms)?,
+            $delivered.steps.as_ref()
+            $(, $argument)*
+        )
+        .execute($executions.pool())
+        .await?;
+        took(changed.rows_affected())
+    }};
+}
+
+/// Before the escrow exists.
+impl Executions {
+    /// reserved → opening: the signed opening is stored and may now be sent.
+    pub async fn opening(&self, lease: Lease, transaction: &StoredTransaction) -> Step {
+        self.with_transaction(lease, &[State::Reserved], State::Opening, TransactionKind::Open, transaction).await
+    }
+
+    /// opening → pending: the escrow is confirmed.
+    pub async fn opened(&self, lease: Lease) -> Step {
+        step!(self, lease, relaxed, set: "state = 'pending', opened_at = now()", from: "state = 'opening'")
+    }
+
+    /// opening → running, in one step: `landing` has opened the escrow, and the call is about to be sent to the
+    /// creator.
+    pub async fn opened_and_dispatching(&self, lease: Lease, landing: &Landing) -> Step {
+        let updated = sqlx::query!(
+            "WITH noted AS (
+                 UPDATE execution_transactions SET outcome = 'confirmed', slot = $4, resolved_at = now()
+                 WHERE signature = $3 AND outcome = 'unknown')
+             UPDATE executions SET state = 'running', opened_at = now(), dispatched_at = now(), updated_at = now()
+             FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
+             WHERE record = $1 AND lease_owner = $2 AND state = 'opening'",
+            lease.record.to_string(),
+            lease.token,
+            landing.signature,
+            amount_to_db("slot", landing.slot)?,
+        )
+        .execute(self.pool())
+        .await?;
+        took(updated.rows_affected())
+    }
+
+    /// reserved → pending: somebody opened the escrow of this call before this gateway sent anything.
+    pub async fn found_open(&self, lease: Lease) -> Step {
+        step!(self, lease, durable, set: "state = 'pending', opened_at = now()", from: "state = 'reserved'")
+    }
+
+    /// reserved or opening → failed: no escrow exists, and no signed transaction can still create one.
+    pub async fn not_opened(&self, lease: Lease, failure: &Failure) -> Step {
+        step!(self, lease, durable,
+            set: "state = 'failed', error_status = $3, error_code = $4, error_message = $5, finished_at = now(),
+                  lease_owner = NULL, lease_until = NULL, lease_process = NULL",
+            from: "state IN ('reserved', 'opening')",
+            status_to_db(failure.status)?,
+            failure.code,
+            storable_text(&failure.message),
+        )
+    }
+
+    /// Deletes a call that was never opened: no list shows it, and its idempotency key is free again. A rejected
+    /// opening counts as a failure of key, wallet and agent.
+    ///
+    /// False, and nothing is changed, while a transaction of it may still land, or if its escrow was opened.
+    pub async fn forget(&self, lease: Lease) -> Result<bool, ExecutionsError> {
+        let row = sqlx::query!(
+            r#"WITH gone AS (
+                   SELECT e.record, e.caller, e.session_key, e.agent FROM executions e
+                   WHERE e.record = $1 AND e.lease_owner = $2 AND e.state IN ('reserved', 'opening')
+                     AND e.opened_at IS NULL
+                     AND NOT EXISTS (SELECT FROM execution_transactions t
+                                     WHERE t.record = e.record AND t.outcome NOT IN ('rejected', 'expired'))
+                   FOR UPDATE),
+               transactions AS (
+                   DELETE FROM execution_transactions t USING gone WHERE t.record = gone.record RETURNING t.outcome),
+               failures AS (
+                   INSERT INTO call_failures (caller, session_key, agent)
+                   SELECT gone.caller, gone.session_key, gone.agent FROM gone, transactions t
+                   WHERE t.outcome = 'rejected'),
+               rows AS (
+                   DELETE FROM executions e USING gone WHERE e.record = gone.record RETURNING e.record)
+               SELECT count(*) AS "gone!",
+                      EXISTS (SELECT FROM executions WHERE record = $1 AND lease_owner = $2) AS "held!"
+               FROM rows"#,
+            lease.record.to_string(),
+            lease.token,
+        )
+        .fetch_one(self.pool())
+        .await?;
+        match (row.gone, row.held) {
+            (1, _) => Ok(true),
+            (_, true) => Ok(false),
+            (_, false) => Err(ExecutionsError::LeaseLost),
+        }
+    }
+}
+
+/// Between the opening and a result.
+impl Executions {
+    /// pending or running → running: about to be sent to the creator.
+    pub async fn dispatching(&self, lease: Lease) -> Step {
+        step!(self, lease, relaxed,
+            set: "state = 'running', dispatched_at = coalesce(dispatched_at, now())",
+            from: "state IN ('pending', 'running')",
+        )
+    }
+
+    /// Notes what the record charges, before the execution is finished.
+    pub async fn charged(&self, lease: Lease, charged: &Charged) -> Step {
+        step!(self, lease, relaxed,
+            set: "charged_amount = $3, charged_creator_amount = $4, charged_platform_amount = $5",
+            from: "true",
+            amount_to_db("amount", charged.amount.0)?,
+            amount_to_db("creator amount", charged.creator_amount.0)?,
+            amount_to_db("platform amount", charged.platform_amount.0)?,
+        )
+    }
+
+    /// running → result_stored. The commit does not wait for the disk: the settlement that follows is stored durably,
+    /// and the result with it. After a crash in between, the creator is asked again.
+    pub async fn result_stored(&self, lease: Lease, delivered: &Delivered) -> Step {
+        store_result!(self, lease, delivered,
+            before: "",
+            state: "result_stored",
+            after: " FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
+             WHERE record = $1 AND lease_owner = $2 AND state = 'running'",
+        )
+    }
+}
+
+/// Settlement: the creator is paid.
+impl Executions {
+    /// running → settling, in one step: a checked result, and its signed settlement.
+    pub async fn settling_with_result(
+        &self,
+        lease: Lease,
+        delivered: &Delivered,
+        transaction: &StoredTransaction,
+    ) -> Step {
+        store_result!(self, lease, delivered,
+            before: "WITH moved AS (",
+            state: "settling",
+            after: ", lease_process = $9
+                 WHERE record = $1 AND lease_owner = $2 AND state = 'running'
+                 RETURNING record)
+             INSERT INTO execution_transactions (signature, record, kind, signed_transaction, last_valid_block_height)
+             SELECT $10, record, $11, $12, $13 FROM moved",
+            self.process(),
+            transaction.signature,
+            TransactionKind::Complete.as_str(),
+            transaction.bytes,
+            amount_to_db("block height", transaction.last_valid_block_height)?,
+        )
+    }
+
+    /// result_stored or settling → settling, with a signed settlement. From settling only after the transaction
+    /// before has expired.
+    pub async fn settling(&self, lease: Lease, transaction: &StoredTransaction) -> Step {
+        let from = [State::ResultStored, State::Settling];
+        self.with_transaction(lease, &from, State::Settling, TransactionKind::Complete, transaction).await
+    }
+
+    /// result_stored or settling → completed. From result_stored or refunding if somebody else settled the same
+    /// result. `reported` is what the settlement says; `landing` is the transaction that settled it, if that is known.
+    pub async fn completed_by(
+        &self,
+        lease: Lease,
+        charged: &Charged,
+        reported: &Reported,
+        landing: Option<&Landing>,
+    ) -> Step {
+        let (signature, slot) = Landing::to_db(landing)?;
+        took(end_and_count!(self,
+            ending: "WITH noted AS (
+                   UPDATE execution_transactions SET outcome = 'confirmed', slot = $9, resolved_at = now()
+                   WHERE signature = $8 AND outcome = 'unknown'),
+               ended AS (
+                   UPDATE executions
+                   SET state = 'completed', finished_at = now(), updated_at = now(), charged_amount = $3,
+                       charged_creator_amount = $4, charged_platform_amount = $5,
+                       tokens_used = $6, execution_time_ms = $7,
+                       failure_reason = NULL, error_status = NULL, error_code = NULL, error_message = NULL,
+                       lease_owner = NULL, lease_until = NULL, lease_process = NULL
+                   FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
+                   WHERE record = $1 AND lease_owner = $2 AND state IN ('result_stored', 'settling', 'refunding')
+                     AND result IS NOT NULL",
+            spent: "$3",
+            lease.record.to_string(),
+            lease.token,
+            amount_to_db("amount", charged.amount.0)?,
+            amount_to_db("creator amount", charged.creator_amount.0)?,
+            amount_to_db("platform amount", charged.platform_amount.0)?,
+            optional_amount_to_db("tokens used", reported.tokens_used)?,
+            amount_to_db("execution time", reported.execution_time_ms)?,
+            signature,
+            slot,
+        ))
+    }
+
+    /// Any unfinished state → completed: somebody else settled the execution on chain, with a result that is not
+    /// stored here. A stored result is deleted: it is not the one that was paid for.
+    pub async fn settled_elsewhere(&self, lease: Lease, settled: &SettledElsewhere) -> Step {
+        let SettledElsewhere { charged, result_hash, reported } = settled;
+        took(end_and_count!(self,
+            ending: "WITH ended AS (
+                   UPDATE executions
+                   SET state = 'completed', settled_elsewhere = true, result = NULL, result_signature = NULL,
+                       steps = NULL, result_hash = $6, tokens_used = $7, execution_time_ms = $8,
+                       failure_reason = NULL, error_status = NULL, error_code = NULL, error_message = NULL,
+                       opened_at = COALESCE(opened_at, now()), finished_at = now(), updated_at = now(),
+                       charged_amount = $3, charged_creator_amount = $4, charged_platform_amount = $5,
+                       lease_owner = NULL, lease_until = NULL, lease_process = NULL
+                   WHERE record = $1 AND lease_owner = $2 AND finished_at IS NULL",
+            spent: "$3",
+            lease.record.to_string(),
+            lease.token,
+            amount_to_db("amount", charged.amount.0)?,
+            amount_to_db("creator amount", charged.creator_amount.0)?,
+            amount_to_db("platform amount", charged.platform_amount.0)?,
+            result_hash.as_slice(),
+            optional_amount_to_db("tokens used", reported.tokens_used)?,
+            amount_to_db("execution time", reported.execution_time_ms)?,
+        ))
+    }
+}
+
+/// Refund: the caller gets the whole price back.
+impl Executions {
+    /// pending … refunding → refunding, with the reason. After settling only if it is certain that no settlement
+    /// landed or can land.
+    pub async fn refunding(&self, lease: Lease, failure: &Failure) -> Step {
+        step!(self, lease, durable,
+            set: "state = 'refunding', failure_reason = $3, error_status = $4, error_code = $5, error_message = $6",
+            from: "state IN ('pending', 'running', 'result_stored', 'settling', 'refunding')",
+            failure.reason.map(i16::from),
+            status_to_db(failure.status)?,
+            failure.code,
+            storable_text(&failure.message),
+        )
+    }
+
+    /// Stores a signed refund; the state stays refunding.
+    pub async fn refund_signed(&self, lease: Lease, transaction: &StoredTransaction) -> Step {
+        self.with_transaction(lease, &[State::Refunding], State::Refunding, TransactionKind::Fail, transaction).await
+    }
+
+    /// refunding → failed: the refund is on chain.
+    pub async fn refunded(&self, lease: Lease) -> Step {
+        took(end_and_count!(self,
+            ending: "WITH ended AS (
+                   UPDATE executions
+                   SET state = 'failed', finished_at = now(), updated_at = now(),
+                       lease_owner = NULL, lease_until = NULL, lease_process = NULL
+                   FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
+                   WHERE record = $1 AND lease_owner = $2 AND state = 'refunding'",
+            spent: "0",
+            lease.record.to_string(),
+            lease.token,
+        ))
+    }
+
+    /// Any state → failed: the record was refunded on chain. A row with a valid lease is not changed: its worker reads
+    /// the record itself. Returns whether the row changed.
+    pub async fn follow_refund(&self, record: &Pubkey, failure: &Failure) -> Result<bool, StoreError> {
+        let updated = sqlx::query!(
+            "UPDATE executions
+             SET state = 'failed', failure_reason = $2, error_status = $3, error_code = $4, error_message = $5,
+                 opened_at = COALESCE(opened_at, now()), finished_at = COALESCE(finished_at, now()),
+                 updated_at = now(), lease_owner = NULL, lease_until = NULL, lease_process = NULL
+             WHERE record = $1
+               AND (state <> 'failed' OR opened_at IS NULL)
+               AND (lease_until IS NULL OR lease_until < now())",
+            record.to_string(),
+            failure.reason.map(i16::from),
+            status_to_db(failure.status)?,
+            failure.code,
+            storable_text(&failure.message),
+        )
+        .execute(self.pool())
+        .await?;
+        Ok(updated.rows_affected() == 1)
+    }
+}
+
+impl Executions {
+    /// State and transaction change together or not at all.
+    async fn with_transaction(
+        &self,
+        lease: Lease,
+        from: &[State],
+        to: State,
+        kind: TransactionKind,
+        transaction: &StoredTransaction,
+    ) -> Step {
+        let from: Vec<String> = from.iter().map(|state| state.as_str().to_owned()).collect();
+        let inserted = sqlx::query!(
+            "WITH moved AS (
+                 UPDATE executions SET state = $3, updated_at = now(), lease_process = $9
+                 WHERE record = $1 AND lease_owner = $2 AND state = ANY($4)
+                 RETURNING record)
+             INSERT INTO execution_transactions (signature, record, kind, signed_transaction, last_valid_block_height)
+             SELECT $5, record, $6, $7, $8 FROM moved",
+            lease.record.to_string(),
+            lease.token,
+            to.as_str(),
+            &from,
+            transaction.signature,
+            kind.as_str(),
+            transaction.bytes,
+            amount_to_db("block height", transaction.last_valid_block_height)?,
+            self.process(),
+        )
+        .execute(self.pool())
+        .await?;
+        took(inserted.rows_affected())
+    }
+}

@@ -1,0 +1,69 @@
+//! The slot that the mirror has reached. `mirror_checkpoint`.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgExecutor;
+
+use crate::{
+    convert::{amount_from_db, amount_to_db},
+    error::StoreError,
+};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// The mirror shows the chain at this slot or later.
+    pub slot: u64,
+    /// Identifies the chain; none before a source has named it.
+    pub genesis_hash: Option<String>,
+    /// When the last snapshot was applied.
+    pub snapshot_at: Option<DateTime<Utc>>,
+    pub updated_at: DateTime<Utc>,
+}
+
+/// The checkpoint; `None` before the first write.
+pub async fn checkpoint(executor: impl PgExecutor<'_>) -> Result<Option<Checkpoint>, StoreError> {
+    sqlx::query!("SELECT slot, genesis_hash, snapshot_at, updated_at FROM mirror_checkpoint")
+        .fetch_optional(executor)
+        .await?
+        .map(|row| {
+            Ok(Checkpoint {
+                slot: amount_from_db("slot", row.slot)?,
+                genesis_hash: row.genesis_hash,
+                snapshot_at: row.snapshot_at,
+                updated_at: row.updated_at,
+            })
+        })
+        .transpose()
+}
+
+/// Moves the checkpoint to `slot` if that is later.
+pub async fn reach(executor: impl PgExecutor<'_>, slot: u64) -> Result<(), StoreError> {
+    sqlx::query!(
+        "INSERT INTO mirror_checkpoint AS c (slot) VALUES ($1)
+         ON CONFLICT (only_row) DO UPDATE SET slot = GREATEST(c.slot, excluded.slot), updated_at = now()",
+        amount_to_db("slot", slot)?,
+    )
+    .execute(executor)
+    .await?;
+    Ok(())
+}
+
+/// The same, after a snapshot was applied.
+pub async fn reach_by_snapshot(
+    executor: impl PgExecutor<'_>,
+    slot: u64,
+    genesis_hash: Option<&str>,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "INSERT INTO mirror_checkpoint AS c (slot, genesis_hash, snapshot_at) VALUES ($1, $2, now())
+         ON CONFLICT (only_row) DO UPDATE SET
+             slot = GREATEST(c.slot, excluded.slot),
+             genesis_hash = COALESCE(excluded.genesis_hash, c.genesis_hash),
+             snapshot_at = now(),
+             updated_at = now()",
+        amount_to_db("slot", slot)?,
+        genesis_hash,
+    )
+    .execute(executor)
+    .await?;
+    Ok(())
+}

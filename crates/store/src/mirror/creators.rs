@@ -1,0 +1,54 @@
+//! Profiles of creators. `mirror_creators`.
+
+use agent_marketplace::state::CreatorProfile;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use solana_pubkey::Pubkey;
+
+use super::{
+    row::{Mirrored, bit},
+    table::mirror_table,
+};
+use crate::{
+    convert::{amount_to_db, optional_time_to_db, storable_text, time_to_db},
+    error::StoreError,
+};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CreatorRow {
+    pub address: String,
+    pub slot: i64,
+    pub revision: i64,
+    pub wallet: String,
+    pub display_name: String,
+    pub verified: bool,
+    pub verified_at: Option<DateTime<Utc>>,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+}
+
+mirror_table! {
+    CreatorRow, "mirror_creators", columns: [
+        "wallet" "display_name" "verified" "verified_at" "created_at" "updated_at"
+    ]
+}
+
+impl Mirrored for CreatorProfile {
+    type Row = CreatorRow;
+
+    fn to_row(&self, address: &Pubkey, slot: u64) -> Result<CreatorRow, StoreError> {
+        let display_name =
+            self.display_name().ok_or_else(|| StoreError::corrupt("display name", hex::encode(self.display_name)))?;
+        Ok(CreatorRow {
+            address: address.to_string(),
+            slot: amount_to_db("slot", slot)?,
+            revision: amount_to_db("revision", self.revision)?,
+            wallet: self.wallet.to_string(),
+            display_name: storable_text(display_name),
+            verified: bit("verified", self.verified)?,
+            verified_at: optional_time_to_db("verified_at", self.verified_at_unix_s)?,
+            created_at: time_to_db("created_at", self.created_at_unix_s)?,
+            updated_at: time_to_db("updated_at", self.updated_at_unix_s)?,
+        })
+    }
+}

@@ -1,0 +1,60 @@
+//! The body of `GET /v1/status`.
+
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::types::Timestamp;
+
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct StatusResponse {
+    /// `starting` before the first snapshot, `live` while the indexer receives changes, else `stale`.
+    pub status: &'static str,
+    /// The mirror shows the chain at this slot or later.
+    #[schema(required)]
+    pub indexed_slot: Option<u64>,
+    /// The chain's confirmed slot at the last heartbeat.
+    #[schema(required)]
+    pub chain_slot: Option<u64>,
+    /// Slots between the two. It grows on a quiet chain until the next change or resync: the mirror is behind by at
+    /// most so many slots.
+    #[schema(required)]
+    pub lag_slots: Option<u64>,
+    #[schema(required)]
+    pub last_snapshot_at: Option<Timestamp>,
+    #[schema(required)]
+    pub last_change_at: Option<Timestamp>,
+    pub counts: MirrorCounts,
+    /// Accounts of the program whose bytes cannot be decoded. Normally 0.
+    pub quarantined: u64,
+    /// The account that pays for openings and settlements; null before a gateway has read it.
+    #[schema(required)]
+    pub fee_payer: Option<FeePayerStatus>,
+    /// Report of the last audit, with `at`.
+    #[schema(required, value_type = Option<Object>)]
+    pub last_audit: Option<Value>,
+}
+
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct FeePayerStatus {
+    pub address: String,
+    pub lamports: u64,
+    /// `ok`; `low`: the operator should send SOL; `empty`: new calls are refused, and the rest of the balance settles
+    /// and refunds open ones.
+    pub state: &'static str,
+    /// Calls that the balance pays for before new ones are refused.
+    pub calls_left: u64,
+    /// When a gateway read the balance.
+    pub at: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct MirrorCounts {
+    pub agents: u64,
+    /// Listings without a metadata document; they are not shown.
+    pub agents_without_metadata: u64,
+    pub creators: u64,
+    pub executions: u64,
+    pub disputes: u64,
+    pub grants: u64,
+}

@@ -1,0 +1,177 @@
+-- The gateway's tables: API keys, every paid call from reservation to settlement or refund, every transaction that
+-- was signed for it, and the processes that work on it.
+--
+-- Text of callers and creators may contain U+0000, which `text` and `jsonb` reject. It is kept as `bytea` (UTF-8) or
+-- `json`.
+
+-- Only the session public key is kept: nothing in this table can sign or spend.
+CREATE TABLE api_keys (
+    session_public_key text PRIMARY KEY,
+    wallet             text NOT NULL,
+    grant_address      text NOT NULL,
+    name               text NOT NULL,
+    network            text NOT NULL CHECK (network IN ('live', 'test')),
+    created_at         timestamptz NOT NULL DEFAULT now(),
+    last_used_at       timestamptz,
+    revoked_at         timestamptz,
+    -- Executions that were opened and have ended.
+    execution_count    bigint NOT NULL DEFAULT 0,
+    -- What its completed executions cost, in USDC base units.
+    spent              bigint NOT NULL DEFAULT 0
+);
+CREATE INDEX api_keys_by_wallet ON api_keys (wallet, created_at);
+
+-- An execution changes its state five times. The free space in each page (`fillfactor`) takes the new versions of a
+-- row, and no index names `state`: so a step changes no index. An execution is under way while `finished_at` is null.
+CREATE TABLE executions (
+    -- Address of the on-chain record. It depends on wallet and execution id; the execution id alone is not unique.
+    record                  text        PRIMARY KEY,
+    execution_id            uuid        NOT NULL,
+    caller                  text        NOT NULL,
+    agent                   text        NOT NULL,
+    session_key             text        NOT NULL,
+    -- The states of `crtx_store::executions::State`.
+    state                   text        NOT NULL,
+    idempotency_key         text,
+    -- SHA-256 of the canonical {agent_id, task, parameters, async}; the idempotency key is bound to it.
+    body_hash               bytea       NOT NULL,
+    is_async                boolean     NOT NULL,
+    -- {task, parameters} as they are sent to the creator.
+    request                 json        NOT NULL,
+    -- The hash of the request in the on-chain record.
+    request_hash            bytea       NOT NULL,
+    -- The terms at reservation. The record has its own amount and timeout, read by the program at the opening.
+    amount                  bigint      NOT NULL,
+    timeout_seconds         integer     NOT NULL,
+    endpoint                text        NOT NULL,
+
+    -- The creator's result, after every check.
+    result                  bytea,
+    result_hash             bytea,
+    result_signature        bytea,
+    tokens_used             bigint,
+    execution_time_ms       bigint,
+    steps                   json,
+
+    -- What the on-chain record charges; null until the record is read. It differs from `amount` if the price fell
+    -- before the opening.
+    charged_amount          bigint,
+    charged_creator_amount  bigint,
+    charged_platform_amount bigint,
+    -- Creator or caller settled it on chain with a result that this gateway does not have.
+    settled_elsewhere       boolean     NOT NULL DEFAULT false,
+
+    -- Why it failed: failure_reason(…), and the answer to the caller.
+    failure_reason          smallint,
+    error_status            smallint,
+    error_code              text,
+    error_message           text,
+
+    created_at              timestamptz NOT NULL DEFAULT now(),
+    updated_at              timestamptz NOT NULL DEFAULT now(),
+    opened_at               timestamptz,
+    dispatched_at           timestamptz,
+    finished_at             timestamptz,
+
+    -- The lease: no other worker takes the row before `lease_until`.
+    lease_owner             uuid,
+    lease_until             timestamptz,
+    -- The process that holds the lease. Null: only `lease_until` ends it.
+    lease_process           uuid
+) WITH (fillfactor = 60);
+
+-- The rules of a row. One check that calls a function instead of nineteen checks: PostgreSQL parses each check again
+-- for every statement, which took a third of the time of all steps of a call. A function is parsed once per
+-- connection. As in a check, null means that a rule does not apply.
+CREATE FUNCTION execution_is_sound(e executions) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN e.state IN ('reserved', 'opening', 'pending', 'running', 'result_stored', 'settling', 'completed',
+                       'refunding', 'failed')
+        AND octet_length(e.body_hash) = 32
+        AND octet_length(e.request_hash) = 32
+        AND octet_length(e.result_hash) = 32
+        AND octet_length(e.result_signature) = 64
+        AND e.amount >= 0
+        AND e.timeout_seconds > 0
+        AND e.tokens_used >= 0
+        AND e.execution_time_ms >= 0
+        -- The amounts of the record are known together or not at all.
+        AND e.charged_amount >= 0
+        AND e.charged_creator_amount >= 0
+        AND e.charged_platform_amount >= 0
+        AND (e.charged_amount IS NULL) = (e.charged_creator_amount IS NULL)
+        AND (e.charged_amount IS NULL) = (e.charged_platform_amount IS NULL)
+        AND e.failure_reason IN (failure_reason('creator_failed'), failure_reason('timeout'),
+                                 failure_reason('invalid_response'), failure_reason('expired'))
+        AND e.error_status BETWEEN 400 AND 599
+        AND (e.lease_owner IS NULL) = (e.lease_until IS NULL)
+        AND (e.state IN ('completed', 'failed')) = (e.finished_at IS NOT NULL)
+        -- A result is complete, unless the execution was settled with another one.
+        AND (e.state NOT IN ('result_stored', 'settling', 'completed')
+             OR (e.state = 'completed' AND e.settled_elsewhere)
+             OR (e.result IS NOT NULL AND e.result_hash IS NOT NULL AND e.result_signature IS NOT NULL
+                 AND e.execution_time_ms IS NOT NULL))
+        AND (e.state NOT IN ('refunding', 'failed')
+             OR (e.error_status IS NOT NULL AND e.error_code IS NOT NULL AND e.error_message IS NOT NULL));
+END
+$$;
+ALTER TABLE executions ADD CONSTRAINT executions_are_sound CHECK (execution_is_sound(executions));
+
+-- One call per wallet and execution id; an idempotency key determines the id.
+CREATE UNIQUE INDEX executions_by_caller_and_id ON executions (caller, execution_id);
+-- A wallet's list, newest first.
+CREATE INDEX executions_by_caller_and_time ON executions (caller, created_at DESC, execution_id DESC);
+-- For workers: unfinished rows, oldest lease first. They are few, so those of a dead process are found in it, too.
+CREATE INDEX executions_unfinished ON executions (lease_until NULLS FIRST) WHERE finished_at IS NULL;
+-- For the limits of `admit_call`: calls under way by wallet and by agent, and a wallet's calls that ended after a
+-- given time.
+CREATE INDEX executions_under_way_by_caller ON executions (caller) WHERE finished_at IS NULL;
+CREATE INDEX executions_under_way_by_agent ON executions (agent) WHERE finished_at IS NULL;
+CREATE INDEX executions_finished_by_caller ON executions (caller, finished_at) WHERE finished_at IS NOT NULL;
+
+CREATE TABLE execution_transactions (
+    -- Base58 of the transaction's first signature.
+    signature               text        PRIMARY KEY,
+    record                  text        NOT NULL REFERENCES executions (record),
+    kind                    text        NOT NULL CHECK (kind IN ('open', 'complete', 'fail')),
+    -- The signed bytes, stored before they are sent for the first time.
+    signed_transaction      bytea       NOT NULL,
+    last_valid_block_height bigint      NOT NULL CHECK (last_valid_block_height >= 0),
+    -- `confirmed`: landed. `rejected`: landed with an error. `expired`: can no longer land.
+    outcome                 text        NOT NULL DEFAULT 'unknown'
+                                        CHECK (outcome IN ('unknown', 'confirmed', 'rejected', 'expired')),
+    slot                    bigint      CHECK (slot >= 0),
+    detail                  text,
+    created_at              timestamptz NOT NULL DEFAULT now(),
+    resolved_at             timestamptz,
+
+    CHECK ((outcome = 'unknown') = (resolved_at IS NULL))
+);
+CREATE INDEX execution_transactions_by_record ON execution_transactions (record, created_at);
+
+-- Results that the content store does not have yet. A table of its own: an index on `executions.result_hash` would
+-- make every stored result change all indexes of `executions`.
+CREATE TABLE missing_content (
+    record text  PRIMARY KEY REFERENCES executions (record) ON DELETE CASCADE,
+    sha256 bytea NOT NULL CHECK (octet_length(sha256) = 32)
+);
+CREATE INDEX missing_content_by_hash ON missing_content (sha256);
+
+-- Gateway processes and their signs of life. Each process holds an advisory lock with the number `lock_key` on a
+-- connection of its own, so that its end is noticed at once (`crtx_store::processes`).
+CREATE TABLE gateway_processes (
+    id         uuid        PRIMARY KEY,
+    lock_key   integer     NOT NULL GENERATED ALWAYS AS IDENTITY UNIQUE,
+    started_at timestamptz NOT NULL DEFAULT now(),
+    beat_at    timestamptz NOT NULL DEFAULT now()
+);
+
+-- The account that pays the fees of each gateway, so that every process can answer GET /v1/status.
+CREATE TABLE fee_payers (
+    address    text        PRIMARY KEY,
+    lamports   bigint      NOT NULL CHECK (lamports >= 0),
+    state      text        NOT NULL CHECK (state IN ('ok', 'low', 'empty')),
+    -- Calls that the balance pays for before new ones are refused.
+    calls_left bigint      NOT NULL CHECK (calls_left >= 0),
+    at         timestamptz NOT NULL DEFAULT now()
+);
