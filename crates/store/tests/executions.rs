@@ -10,9 +10,10 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use crtx_protocol::usdc::UsdcBase;
+use crtx_protocol::{api_key::KeyNetwork, usdc::UsdcBase};
 use crtx_store::{
     admission::{Reservation, Retry},
+    api_keys::{self, NewApiKey},
     executions::{
         Call, Charged, Delivered, Executions, ExecutionsError, Failure, Landing, Lease, Reported, Request, Resolution,
         SettledElsewhere, State, StoredTransaction, TransactionKind,
@@ -24,6 +25,7 @@ use crtx_store::{
     },
 };
 use serde_json::{Map, json};
+use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
 const LEASE: Duration = Duration::from_secs(60);
@@ -355,6 +357,39 @@ async fn a_row_follows_a_refund_on_chain_unless_somebody_works_on_it() {
     let row = executions.get(&lease.record).await.unwrap().unwrap();
     assert!(row.state == State::Failed && row.opened_at.is_some(), "it was opened after all: {row:?}");
     assert!(!executions.follow_refund(&lease.record, &failure(Some(4))).await.unwrap(), "once is enough");
+}
+
+#[tokio::test]
+async fn a_refund_is_counted_for_the_api_key_once_by_every_path() {
+    let database = TestDatabase::create().await;
+    let executions = Executions::new(database.pool().clone(), LEASE);
+    let key = NewApiKey {
+        session_public_key: call(1).session_key,
+        wallet: call(1).caller,
+        grant: Pubkey::new_from_array([203; 32]),
+        name: "test",
+        network: KeyNetwork::Test,
+    };
+    api_keys::insert(database.pool(), &key).await.unwrap();
+    let counted = async || {
+        let key = api_keys::find(database.pool(), &call(1).session_key).await.unwrap().unwrap();
+        (key.execution_count, key.spent)
+    };
+    for seed in 1..=2 {
+        let lease = reserved(&executions, seed).await;
+        executions.opening(lease, &transaction(&format!("open {seed}"))).await.unwrap();
+        executions.opened(lease).await.unwrap();
+        executions.refunding(lease, &failure(Some(1))).await.unwrap();
+        if seed == 1 {
+            executions.refunded(lease).await.unwrap();
+        } else {
+            executions.postpone(lease, Duration::ZERO).await.unwrap();
+            assert!(executions.follow_refund(&lease.record, &failure(Some(4))).await.unwrap());
+        }
+        assert_eq!(counted().await, (seed.into(), UsdcBase(0)));
+        assert!(!executions.follow_refund(&lease.record, &failure(Some(4))).await.unwrap());
+        assert_eq!(counted().await, (seed.into(), UsdcBase(0)), "a second refund of the same record changes nothing");
+    }
 }
 
 #[tokio::test]

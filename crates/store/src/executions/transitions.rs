@@ -366,23 +366,23 @@ impl Executions {
     /// Any state → failed: the record was refunded on chain. A row with a valid lease is not changed: its worker reads
     /// the record itself. Returns whether the row changed.
     pub async fn follow_refund(&self, record: &Pubkey, failure: &Failure) -> Result<bool, StoreError> {
-        let updated = sqlx::query!(
-            "UPDATE executions
-             SET state = 'failed', failure_reason = $2, error_status = $3, error_code = $4, error_message = $5,
-                 opened_at = COALESCE(opened_at, now()), finished_at = COALESCE(finished_at, now()),
-                 updated_at = now(), lease_owner = NULL, lease_until = NULL, lease_process = NULL
-             WHERE record = $1
-               AND (state <> 'failed' OR opened_at IS NULL)
-               AND (lease_until IS NULL OR lease_until < now())",
+        let changed = end_and_count!(self,
+            ending: "WITH ended AS (
+                   UPDATE executions
+                   SET state = 'failed', failure_reason = $2, error_status = $3, error_code = $4, error_message = $5,
+                       opened_at = COALESCE(opened_at, now()), finished_at = COALESCE(finished_at, now()),
+                       updated_at = now(), lease_owner = NULL, lease_until = NULL, lease_process = NULL
+                   WHERE record = $1
+                     AND (state <> 'failed' OR opened_at IS NULL)
+                     AND (lease_until IS NULL OR lease_until < now())",
+            spent: "0",
             record.to_string(),
             failure.reason.map(i16::from),
             status_to_db(failure.status)?,
             failure.code,
             storable_text(&failure.message),
-        )
-        .execute(self.pool())
-        .await?;
-        Ok(updated.rows_affected() == 1)
+        );
+        Ok(changed == 1)
     }
 }
 
