@@ -1,8 +1,8 @@
-//! Proves the mirror right, or says where it is wrong: every account of the program against its row,
-//! column by column, and every token account against what it has to hold.
+//! The audit: compares every account of the program with its row, column by column, and every token account with the
+//! amount that it must hold.
 //!
-//! The chain moves while it is read, so nothing is called wrong at first sight: what differs is read
-//! again after a moment, and reported if it still differs.
+//! The chain changes during the audit. So an account that differs is read a second time after two seconds, and reported
+//! only if it still differs.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -23,11 +23,11 @@ use crate::{
 
 /// Long enough for a change that the stream is about to deliver.
 const SECOND_LOOK_AFTER: Duration = Duration::from_secs(2);
-/// By then the first snapshot has been applied, or something is wrong enough to be reported.
+/// By then the first snapshot is applied, unless a fault has to be reported.
 const FIRST_AUDIT_AFTER: Duration = Duration::from_secs(30);
 /// Faults listed in a report; all are counted.
 const MAX_LISTED: usize = 20;
-/// Where the amount stands in an SPL token account, and how long such an account is.
+/// Position of the amount in an SPL token account, and the length of the account.
 const TOKEN_AMOUNT_AT: usize = 64;
 const TOKEN_ACCOUNT_LEN: usize = 165;
 /// Listing, escrow and collateral are read together, at one slot.
@@ -41,11 +41,11 @@ pub struct AuditReport {
     pub slot: u64,
     /// Accounts read.
     pub accounts: u64,
-    /// Accounts whose row says the same in every column.
+    /// Accounts whose row is equal in every column.
     pub equal: u64,
     /// Accounts that changed while the audit ran.
     pub moving: u64,
-    /// Accounts whose bytes could not be read.
+    /// Accounts whose bytes cannot be decoded.
     pub unreadable: u64,
     /// Accounts whose row is missing, behind or wrong; the first of them below.
     pub different: u64,
@@ -82,7 +82,7 @@ impl<S: AccountSource> Auditor<S> {
         Self { source, pool, program, second_look_after: SECOND_LOOK_AFTER }
     }
 
-    /// For tests: how long to wait before what differs is read again.
+    /// For tests: the time before differing accounts are read again.
     #[must_use]
     pub fn second_look_after(mut self, delay: Duration) -> Self {
         self.second_look_after = delay;
@@ -100,15 +100,15 @@ impl<S: AccountSource> Auditor<S> {
             tokio::select! {
                 () = shutdown.cancelled() => return,
                 outcome = self.audit_and_store() => match outcome {
-                    Ok(report) if report.ok => tracing::info!(accounts = report.accounts, "the mirror is right"),
-                    Ok(report) => tracing::error!(?report, "the mirror or a vault is wrong"),
-                    Err(error) => tracing::warn!(cause = %error, "the audit could not be done"),
+                    Ok(report) if report.ok => tracing::info!(accounts = report.accounts, "the audit found no fault"),
+                    Ok(report) => tracing::error!(?report, "the audit found faults"),
+                    Err(error) => tracing::warn!(cause = %error, "the audit failed"),
                 },
             }
         }
     }
 
-    /// Audits, and keeps the report where `GET /v1/status` shows it.
+    /// Audits, and stores the report for `GET /v1/status`.
     pub async fn audit_and_store(&self) -> Result<AuditReport, SyncError> {
         let report = self.audit().await?;
         let value = serde_json::to_value(&report)
@@ -147,7 +147,7 @@ impl<S: AccountSource> Auditor<S> {
         })
     }
 
-    /// Reads what differed once more. An account that is gone by now no longer differs.
+    /// Reads the differing accounts again. A closed account no longer differs.
     async fn look_again(&self, differences: &[Difference]) -> Result<mirror::Comparison, SyncError> {
         if differences.is_empty() {
             return Ok(mirror::Comparison::default());
@@ -170,7 +170,7 @@ impl<S: AccountSource> Auditor<S> {
         Ok(mirror::compare(&self.pool, &batch).await?)
     }
 
-    /// Every agent's escrow against its open amounts and its vault against its collateral.
+    /// Compares every agent's escrow with its open amount, and its vault with its collateral.
     async fn check_vaults(&self, agents: &[Pubkey]) -> Result<(Vec<Shortfall>, u64), SourceError> {
         let derive = Addresses::new(self.program);
         let mut shortfalls = Vec::new();
@@ -207,7 +207,7 @@ fn shortfalls_of(
         .collect()
 }
 
-/// What an SPL token account holds; 0 for anything else.
+/// The amount in an SPL token account; 0 for any other account.
 fn token_amount(account: &OwnedAccount) -> u64 {
     if account.data.len() != TOKEN_ACCOUNT_LEN {
         return 0;

@@ -1,4 +1,4 @@
-//! What an indexer is told when it starts.
+//! Settings of the indexer.
 
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ pub struct IndexerConfig {
     pub rpc_urls: RpcUrls,
     pub ws_url: String,
     pub program_id: Pubkey,
-    /// Between snapshots that repair what the stream missed.
+    /// Between snapshots. A snapshot adds the changes that the stream missed.
     pub resync_interval: Duration,
     /// Between audits of the mirror against the chain.
     pub audit_interval: Duration,
-    /// What metadata fetches may reach.
+    /// The addresses that metadata fetches may reach.
     pub outbound: OutboundPolicy,
     pub content: ContentSources,
 }

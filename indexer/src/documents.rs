@@ -1,5 +1,5 @@
-//! Fetches the metadata documents that listings name. What is fetched counts only if its SHA-256 is the
-//! one on chain and its form is right; everything else is noted and tried again later, ever more rarely.
+//! Fetches the metadata documents of listings. A document is accepted only if its SHA-256 is the one on chain and its
+//! form is valid. Otherwise the reason is stored and the fetch repeated later, at growing intervals.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -29,26 +29,26 @@ use crate::{source::AccountSource, sync::Syncer};
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 const CONCURRENT_FETCHES: usize = 8;
 const WANTED_PER_ROUND: u32 = 200;
-/// How often retries are looked for; new listings are fetched at once.
+/// Between looks for due retries. Documents of new listings are fetched at once.
 const ROUND_INTERVAL: Duration = Duration::from_secs(2);
 const FIRST_RETRY: Duration = Duration::from_secs(2);
 const LAST_RETRY: Duration = Duration::from_secs(3_600);
-/// A document is a stranger's text: it is read and its schema compiled on a thread of its own.
+/// Documents are not trusted, so they are parsed and their schemas compiled on a thread of their own.
 const READING: OffloadConfig =
     OffloadConfig { threads: 1, places: CONCURRENT_FETCHES, stack_bytes: limits::STACK_BYTES };
 
-/// Where content of `ipfs://` addresses is found.
+/// Sources of content with `ipfs://` addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContentSources {
     /// A folder with one file per CID: the gateway's content store on this machine.
     pub folder: Option<PathBuf>,
-    /// A URL that a CID is appended to, chosen by the operator and therefore not guarded.
+    /// A URL to which the CID is appended. The operator chooses it, so requests to it are not guarded.
     pub base_url: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    #[error("the metadata URI is neither ipfs:// with a raw sha2-256 CID nor a URL that is called: {0}")]
+    #[error("the metadata URI is neither ipfs:// with a raw sha2-256 CID nor an allowed URL: {0}")]
     Uri(OutboundError),
     #[error("no configured content source has the document")]
     NotFound,
@@ -66,7 +66,7 @@ pub enum FetchError {
     Folder(#[from] std::io::Error),
 }
 
-/// Why documents cannot be fetched at all.
+/// Why the fetcher cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum FetcherError {
     #[error("the HTTP client cannot be set up: {0}")]
@@ -97,7 +97,7 @@ impl Fetcher {
         })
     }
 
-    /// Fetches whatever is wanted, whenever listings change and in regular intervals, until shut down.
+    /// Fetches documents when listings change and in regular intervals, until shut down.
     pub async fn run<S: AccountSource>(self, syncer: Arc<Syncer<S>>, shutdown: CancellationToken) {
         loop {
             tokio::select! {
@@ -108,17 +108,17 @@ impl Fetcher {
             tokio::select! {
                 () = shutdown.cancelled() => return,
                 round = self.round() => if let Err(error) = round {
-                    tracing::warn!(cause = %error, "metadata documents could not be looked after");
+                    tracing::warn!(cause = %error, "metadata documents could not be fetched");
                 },
             }
         }
     }
 
-    /// Fetches everything that is wanted now. Returns how many documents were stored.
+    /// Fetches all due documents. Returns how many were stored.
     pub async fn round(&self) -> Result<usize, StoreError> {
         let wanted = store::wanted(&self.pool, WANTED_PER_ROUND).await?;
         let results: Vec<Result<bool, StoreError>> = futures::stream::iter(wanted)
-            .map(async |wanted| self.look_after(&wanted).await)
+            .map(async |wanted| self.fetch_and_store(&wanted).await)
             .buffer_unordered(CONCURRENT_FETCHES)
             .collect()
             .await;
@@ -126,8 +126,8 @@ impl Fetcher {
         Ok(stored.into_iter().filter(|stored| *stored).count())
     }
 
-    /// Fetches and keeps one document; true if that went well.
-    async fn look_after(&self, wanted: &Wanted) -> Result<bool, StoreError> {
+    /// Fetches and stores one document. True if it was stored.
+    async fn fetch_and_store(&self, wanted: &Wanted) -> Result<bool, StoreError> {
         let problem = match self.fetch_checked(wanted).await {
             Ok(bytes) => match self.keep(wanted, bytes).await {
                 Ok(()) => return Ok(true),
@@ -179,10 +179,10 @@ impl Fetcher {
     }
 }
 
-/// Reads a document, and checks that calls by it would be accepted: a listing that cannot be called is not shown.
+/// Parses a document, and checks that calls with it are possible: a listing that cannot be called is not shown.
 fn read_document(bytes: &[u8], policy: OutboundPolicy) -> Result<(Value, Metadata), String> {
     let metadata = Metadata::parse(bytes).map_err(|error| error.to_string())?;
-    policy.check_url(&metadata.endpoint).map_err(|error| format!("`endpoint` is not called: {error}"))?;
+    policy.check_url(&metadata.endpoint).map_err(|error| format!("`endpoint` is not allowed: {error}"))?;
     Schema::compile(&metadata.input_schema).map_err(|error| format!("`input_schema` is not accepted: {error}"))?;
     let document = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     Ok((document, metadata))
@@ -196,7 +196,7 @@ async fn read_capped(path: &std::path::Path) -> Result<Vec<u8>, FetchError> {
     }
 }
 
-/// Downloads at most what a document may be long.
+/// Downloads at most as many bytes as a document may have.
 async fn download(client: &Client, url: &str) -> Result<Vec<u8>, FetchError> {
     let response = client.get(url).send().await?;
     if response.status() != StatusCode::OK {

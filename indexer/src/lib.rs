@@ -1,8 +1,7 @@
 //! The indexer: mirrors the program's accounts into PostgreSQL and serves the read API over the mirror.
 //!
-//! [`run`] keeps the mirror true: a stream of changes, snapshots that repair what a stream misses,
-//! metadata documents, audits. [`api::router`] answers from the mirror and needs none of that in its
-//! process.
+//! [`run`] keeps the mirror equal to the chain: it applies a stream of changes and regular snapshots, fetches metadata
+//! documents, and audits. [`api::router`] answers from the database alone, so it can run in another process.
 #![forbid(unsafe_code)]
 
 pub mod api;
@@ -23,7 +22,7 @@ pub use documents::ContentSources;
 
 use crate::{audit::Auditor, documents::Fetcher, source::RpcSource, sync::Syncer};
 
-/// A snapshot of a million accounts takes long; nothing else does.
+/// Only a snapshot of a million accounts takes long.
 const TIMEOUTS: Timeouts = Timeouts { request: Duration::from_secs(10), snapshot: Duration::from_secs(120) };
 
 #[derive(Debug, thiserror::Error)]
@@ -32,8 +31,8 @@ pub enum IndexerError {
     Fetcher(#[from] documents::FetcherError),
 }
 
-/// Mirrors until shut down. Fails only before it has begun: a lost node or database is waited for.
-/// The schema must be up to date ([`crtx_store::migrate`]).
+/// Mirrors until shut down. Fails only at the start; later it waits for a lost node or database. The schema must be up
+/// to date ([`crtx_store::migrate`]).
 pub async fn run(config: IndexerConfig, pool: PgPool, shutdown: CancellationToken) -> Result<(), IndexerError> {
     let chain = ChainClient::with_timeouts(&config.rpc_urls, TIMEOUTS);
     let source = Arc::new(RpcSource::new(chain, &config.ws_url, config.program_id));
