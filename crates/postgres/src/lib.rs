@@ -9,7 +9,7 @@ mod unsynced;
 use std::{
     fs,
     io::Write,
-    path::{Path, PathBuf},
+    path::Path,
     process::{ExitStatus, Stdio},
     time::{Duration, Instant},
 };
@@ -20,22 +20,19 @@ use tokio::{
     process::{Child, ChildStdin, Command},
     task::JoinHandle,
 };
-use url::form_urlencoded::byte_serialize;
 
-use self::unsynced::Note;
+use self::{place::NAME, unsynced::Note};
 
 pub use self::{
     binaries::{Binaries, Search},
     place::Place,
 };
 
-/// Role and database. Nobody else reaches the socket, so there is no password.
-const NAME: &str = "crtx";
 const START_LIMIT: Duration = Duration::from_secs(30);
 const STOP_LIMIT: Duration = Duration::from_secs(15);
 const POLL: Duration = Duration::from_millis(20);
 
-/// Starts the server (the arguments), tells it to shut down when standard input closes, and ends with
+/// Starts the server (the arguments), shuts it down when standard input closes, and ends with
 /// it. Standard input closes when the parent says so and also when the parent is killed.
 ///
 /// A server that still runs six seconds later is ended at once, and recovers at its next start. PostgreSQL 15 has a
@@ -121,7 +118,7 @@ impl Cluster {
     }
 
     /// Ends the set-up of a new cluster: what is committed from now on is synced, and what was written before is
-    /// synced in the background. Until that is done, a power cut costs the cluster. Does nothing to one that is
+    /// synced in the background. Until that is done, a power cut destroys the cluster. Does nothing to one that is
     /// not new.
     pub async fn begin_syncing(&mut self) -> anyhow::Result<()> {
         let note = Note::of(self.place.folder());
@@ -204,7 +201,7 @@ fn spawn(binaries: &Binaries, place: &Place) -> anyhow::Result<Child> {
     place.run_as_owner(&mut command).spawn().context("the PostgreSQL server cannot be started")
 }
 
-/// Makes the cluster aside and moves it into place, so that a half-made one is never taken for one.
+/// Makes the cluster in another folder and moves it into place, so that a half-made one is never used.
 async fn initialise(binaries: &Binaries, place: &Place) -> anyhow::Result<()> {
     let unfinished = place.unfinished_data();
     remove_if_there(&unfinished)?;
@@ -244,7 +241,7 @@ async fn wait_for_predecessor(pid_file: &Path) -> anyhow::Result<()> {
 
 fn running_pid(pid_file: &Path) -> Option<i32> {
     let pid: i32 = fs::read_to_string(pid_file).ok()?.lines().next()?.trim().parse().ok()?;
-    // Permission denied also means that it lives.
+    // Permission denied also means that it runs.
     let alive = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None) != Err(nix::errno::Errno::ESRCH);
     (alive && is_postgres(pid)).then_some(pid)
 }
@@ -273,16 +270,6 @@ async fn check_version(binaries: &Binaries, place: &Place) -> anyhow::Result<()>
         );
     }
     Ok(())
-}
-
-/// `postgres://` URL of a database behind a socket, as sqlx and libpq read it.
-fn socket_url(socket: &Path, database: &str) -> String {
-    let host: String = byte_serialize(socket.as_os_str().as_encoded_bytes()).collect();
-    format!("postgres://{NAME}@localhost/{database}?host={host}")
-}
-
-fn existing_parent(path: &Path) -> PathBuf {
-    path.ancestors().find(|ancestor| ancestor.exists()).map_or_else(|| PathBuf::from("/"), Path::to_path_buf)
 }
 
 #[cfg(test)]

@@ -11,12 +11,13 @@ use anyhow::{Context, bail};
 use nix::unistd::{User, geteuid};
 use sha2::{Digest, Sha256};
 use tokio::process::Command;
-
-use super::{existing_parent, socket_url};
+use url::form_urlencoded::byte_serialize;
 
 /// Longest path of a Unix socket on Linux; macOS has a few bytes less.
 const MAX_SOCKET_PATH: usize = 103;
 const SOCKET_NAME: &str = ".s.PGSQL.5432";
+/// Role and database. Nobody else reaches the socket, so there is no password.
+pub const NAME: &str = "crtx";
 
 /// The cluster's folder: `data`, `socket`, `server.log`, and downloaded programs.
 #[derive(Clone, Debug)]
@@ -40,7 +41,7 @@ impl Place {
             private_folder(path, owner)?;
         }
         if !folder.starts_with(data_dir) {
-            // For whoever looks for the database here.
+            // Shows a reader of this folder where the database is.
             fs::create_dir_all(data_dir.join("postgres"))?;
             fs::write(data_dir.join("postgres/elsewhere"), format!("{}\n", folder.display()))?;
         }
@@ -163,6 +164,16 @@ fn private_folder(path: &Path, owner: Option<(u32, u32)>) -> anyhow::Result<()> 
         chown(path, Some(uid), Some(gid)).with_context(|| format!("cannot hand over {}", path.display()))?;
     }
     Ok(())
+}
+
+/// `postgres://` URL of a database behind a socket, as sqlx and libpq read it.
+fn socket_url(socket: &Path, database: &str) -> String {
+    let host: String = byte_serialize(socket.as_os_str().as_encoded_bytes()).collect();
+    format!("postgres://{NAME}@localhost/{database}?host={host}")
+}
+
+fn existing_parent(path: &Path) -> PathBuf {
+    path.ancestors().find(|ancestor| ancestor.exists()).map_or_else(|| PathBuf::from("/"), Path::to_path_buf)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! The time in which a new cluster is not on the disk yet. Making a cluster writes a thousand files; syncing each
-//! of them takes seconds on a slow disk, and for nothing: as long as the machine runs, no killed process loses
+//! of them takes seconds on a slow disk and is not needed: as long as the machine runs, no killed process loses
 //! what was written. So a new cluster runs without syncing until it is set up, and is then synced as a whole.
 //!
 //! A note in the cluster's folder says that this has not happened yet, and in which run of the machine it began. A
@@ -47,7 +47,7 @@ impl Note {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error).context("the cluster's note"),
             _ => {}
         }
-        // A note that came back after a power cut would cost the cluster.
+        // If the note came back after a power cut, the cluster would be made again.
         folder.sync_all().context("the cluster's folder")
     }
 }
