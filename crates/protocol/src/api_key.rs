@@ -45,7 +45,7 @@ pub enum ApiKeyError {
 }
 
 impl ApiKey {
-    /// A new key from the operating system's randomness. Fails only if the system has none to give.
+    /// A new key from the operating system's randomness. Fails only if the system has none.
     pub fn generate(network: KeyNetwork) -> Result<Self, rand::rand_core::OsError> {
         let mut secret = [0u8; 32];
         OsRng.try_fill_bytes(&mut secret)?;

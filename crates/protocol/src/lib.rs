@@ -27,4 +27,6 @@ pub mod result_hash;
 #[cfg(feature = "host")]
 pub mod strict_json;
 #[cfg(feature = "host")]
+pub mod text;
+#[cfg(feature = "host")]
 pub mod usdc;

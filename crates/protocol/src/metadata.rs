@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::strict_json;
 
-/// Tags per listing (specification, section 8).
+/// Tags per listing.
 pub const MAX_TAGS: usize = 5;
 /// Largest document that is fetched, in bytes.
 pub const MAX_BYTES: usize = 256 * 1024;
@@ -22,7 +22,7 @@ const MAX_DESCRIPTION_CHARS: usize = 20_000;
 const MAX_TAG_CHARS: usize = 32;
 const MAX_ENDPOINT_CHARS: usize = 2_048;
 
-/// Specification 2.2, listing creation inputs, and the creator's endpoint.
+/// The document of a listing ("Metadata document" in `docs/specification.md`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metadata {
     pub name: String,
@@ -85,7 +85,7 @@ impl Metadata {
         }
         for tag in &self.tags {
             text("tags", tag, MAX_TAG_CHARS)?;
-            if !tag.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_') {
+            if !is_tag(tag) {
                 return Err(problem(
                     "tags",
                     format!("must be lower-case letters, digits, `-` and `_`; `{tag}` is not"),
@@ -106,6 +106,12 @@ impl Metadata {
         }
         Ok(())
     }
+}
+
+/// Whether a text can be a tag of a listing.
+pub fn is_tag(text: &str) -> bool {
+    (1..=MAX_TAG_CHARS).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_'))
 }
 
 fn check_values(document: &Value) -> Result<(), MetadataError> {

@@ -1,4 +1,5 @@
-//! Hash of a result and the creator's signature over it, in the text forms of specification 2.7.
+//! Hash of a result and the creator's signature over it, in their text forms ("Result signature" in
+//! `docs/specification.md`).
 
 use std::{fmt, str::FromStr};
 

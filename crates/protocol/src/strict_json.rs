@@ -1,4 +1,4 @@
-//! JSON in which no object names a member twice. Readers differ in which of two such members they believe,
+//! JSON in which no object names a member twice. Readers differ in which of two such members they use,
 //! so a document that has them means different things to a gateway, a creator and a verifier.
 //!
 //! Names are compared as they are read: `"\u0061"` and `"a"` are the same. Time and memory grow with the
@@ -65,7 +65,7 @@ impl Walk {
     }
 }
 
-/// The end of a path says most.
+/// The end of a path is the most useful part.
 fn shortened(text: &str, limit: usize) -> String {
     let count = text.chars().count();
     if count <= limit {

@@ -4,10 +4,16 @@
 
 use std::collections::HashMap;
 
+use crtx_protocol::text::shortened;
 use jsonschema::Draft;
 use serde_json::{Map, Value};
 
-use crate::{SchemaError, limits, patterns::Patterns, scan::Places};
+use crate::{
+    error::{MAX_QUOTE_CHARS, SchemaError},
+    limits,
+    patterns::Patterns,
+    scan::Places,
+};
 
 /// Steps for each byte of text that `format` looks at; regular expressions as text are parsed.
 const FORMAT_STEPS: u64 = 4;
@@ -157,7 +163,7 @@ impl Node {
             ("$ref", Value::String(reference)) => {
                 self.same.push(Same { node: places.resolve(reference)?, explained: false });
             }
-            ("$ref", _) => return Err(SchemaError::Reference(value.to_string().chars().take(200).collect())),
+            ("$ref", _) => return Err(SchemaError::Reference(shortened(&value.to_string(), MAX_QUOTE_CHARS))),
             ("allOf", _) => self.same.extend(list().map(|node| Same { node, explained: false })),
             ("anyOf" | "oneOf", _) => self.same.extend(list().map(|node| Same { node, explained: true })),
             ("not", _) => self.same.extend(one().map(|node| Same { node, explained: true })),

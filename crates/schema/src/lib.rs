@@ -1,12 +1,13 @@
-//! JSON Schemas of strangers. A listing's schema is a program that runs on the gateway's threads before any
+//! JSON Schemas that others wrote. A listing's schema is a program that runs on the gateway's threads before any
 //! money moves, so it has a budget: [`Schema::compile`] accepts only what [`limits`] allows, and
 //! [`Schema::check`] counts what an evaluation may cost at most, before it evaluates anything.
 //!
 //! Nothing here is asynchronous: the caller decides which thread pays for the work. Everything a schema can
-//! cause is bounded by the constants of [`limits`], so a thread always comes back.
+//! cause is bounded by the constants of [`limits`], so every call returns.
 #![forbid(unsafe_code)]
 
 mod cost;
+mod error;
 mod graph;
 pub mod limits;
 mod patterns;
@@ -14,4 +15,5 @@ mod scan;
 mod schema;
 
 pub use cost::Cost;
-pub use schema::{CheckError, Schema, SchemaError};
+pub use error::{CheckError, SchemaError};
+pub use schema::Schema;

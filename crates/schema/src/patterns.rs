@@ -3,9 +3,14 @@
 
 use std::collections::HashMap;
 
+use crtx_protocol::text::shortened;
 use regex_automata::nfa::thompson::{self, NFA};
 
-use crate::{SchemaError, limits, scan::over};
+use crate::{
+    error::{MAX_QUOTE_CHARS, SchemaError},
+    limits,
+    scan::over,
+};
 
 /// Caches of one expression on all threads that use it, in bytes.
 const CACHES: usize = 256 * 1024;
@@ -44,5 +49,5 @@ impl Patterns {
 }
 
 fn refused(pattern: &str) -> SchemaError {
-    SchemaError::Pattern(pattern.chars().take(100).collect())
+    SchemaError::Pattern(shortened(pattern, MAX_QUOTE_CHARS))
 }

@@ -3,10 +3,14 @@
 
 use std::collections::HashMap;
 
+use crtx_protocol::text::shortened;
 use jsonschema::Draft;
 use serde_json::{Map, Value};
 
-use crate::{SchemaError, limits};
+use crate::{
+    error::{MAX_QUOTE_CHARS, SchemaError},
+    limits,
+};
 
 /// Keywords whose value is data, not a schema.
 const DATA: [&str; 5] = ["const", "enum", "default", "examples", "example"];
@@ -50,7 +54,7 @@ impl<'a> Places<'a> {
 
     /// The subschema that a `$ref` names.
     pub fn resolve(&self, reference: &str) -> Result<usize, SchemaError> {
-        let unresolved = || SchemaError::Reference(reference.chars().take(200).collect());
+        let unresolved = || SchemaError::Reference(shortened(reference, MAX_QUOTE_CHARS));
         let fragment = reference.strip_prefix('#').ok_or_else(unresolved)?;
         let fragment = percent_encoding::percent_decode_str(fragment).decode_utf8().map_err(|_| unresolved())?;
         if fragment.is_empty() || fragment.starts_with('/') {

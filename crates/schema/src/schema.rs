@@ -1,17 +1,17 @@
 //! A schema that was accepted, and the check of a value against it.
 
+use crtx_protocol::text::shortened;
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 
 use crate::{
     cost::{self, Cost},
+    error::{CheckError, MAX_QUOTE_CHARS, SchemaError},
     graph::Graph,
     limits,
     scan::without_names,
 };
 
-/// Longest part of a schema's or a value's text that an error quotes.
-const MAX_QUOTE_CHARS: usize = 300;
 /// Lazy automata of one regular expression on one thread, in bytes.
 const MAX_AUTOMATON_CACHE: usize = 64 * 1024;
 
@@ -21,38 +21,6 @@ pub struct Schema {
     validator: Validator,
     graph: Graph,
     memory_bytes: usize,
-}
-
-/// Why a schema is not accepted.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SchemaError {
-    #[error("it has more than {most} {what}")]
-    TooMany { what: &'static str, most: u64 },
-    #[error("one value can meet more than {} of its subschemas", limits::MAX_EXPANSIONS)]
-    TooManyExpansions,
-    #[error("a reference leads back to itself without going into the value")]
-    EndlessReference,
-    #[error("`$ref` leads to `{0}`; only schemas of the same document are followed (`#`, `#/…`, `#anchor`)")]
-    Reference(String),
-    #[error("it uses {0}, which is not accepted")]
-    Keyword(String),
-    #[error("the regular expression `{0}` is not accepted: it is malformed, too large, or looks around or back")]
-    Pattern(String),
-    #[error("its `$schema` is `{0}`; drafts 4, 6, 7, 2019-09 and 2020-12 are accepted")]
-    Draft(String),
-    #[error("{0}")]
-    Malformed(String),
-}
-
-/// Why a value was not accepted.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CheckError {
-    /// The value does not match. `pointer` names the place in the value.
-    #[error("{problem}")]
-    Mismatch { pointer: String, problem: String },
-    /// Checking could take more than the budget; nothing was evaluated.
-    #[error("checking it could take more than {} steps", limits::MAX_STEPS)]
-    TooCostly,
 }
 
 impl Schema {
@@ -69,7 +37,7 @@ impl Schema {
             .should_validate_formats(true)
             .with_pattern_options(patterns)
             .build(&without_names(schema, draft))
-            .map_err(|error| SchemaError::Malformed(quote(&error)))?;
+            .map_err(|error| SchemaError::Malformed(shortened(&error.to_string(), MAX_QUOTE_CHARS)))?;
         let memory_bytes = graph.memory_bytes();
         Ok(Self { validator, graph, memory_bytes })
     }
@@ -100,8 +68,8 @@ impl Schema {
             return Err(CheckError::Mismatch { pointer: String::new(), problem });
         }
         self.validator.validate(value).map_err(|error| CheckError::Mismatch {
-            pointer: error.instance_path().as_str().chars().take(MAX_QUOTE_CHARS).collect(),
-            problem: quote(&error),
+            pointer: shortened(error.instance_path().as_str(), MAX_QUOTE_CHARS),
+            problem: shortened(&error.to_string(), MAX_QUOTE_CHARS),
         })
     }
 
@@ -122,14 +90,6 @@ fn draft_of(schema: &Value) -> Result<Draft, SchemaError> {
         "json-schema.org/draft-07/schema" => Ok(Draft::Draft7),
         "json-schema.org/draft/2019-09/schema" => Ok(Draft::Draft201909),
         "json-schema.org/draft/2020-12/schema" => Ok(Draft::Draft202012),
-        _ => Err(SchemaError::Draft(text.chars().take(100).collect())),
+        _ => Err(SchemaError::Draft(shortened(text, MAX_QUOTE_CHARS))),
     }
-}
-
-fn quote(error: &impl ToString) -> String {
-    let text = error.to_string();
-    if text.chars().nth(MAX_QUOTE_CHARS).is_none() {
-        return text;
-    }
-    text.chars().take(MAX_QUOTE_CHARS).chain(['…']).collect()
 }

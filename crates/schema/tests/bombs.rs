@@ -268,7 +268,7 @@ fn large_values_are_counted_by_what_each_keyword_reads() {
 }
 
 #[test]
-fn a_mismatch_with_too_many_reasons_is_told_without_them() {
+fn a_mismatch_with_too_many_reasons_is_reported_without_them() {
     let branches: Vec<Value> =
         (0..50).map(|number| json!({"items": {"type": "string", "minLength": number}})).collect();
     let schema = compile(&json!({"anyOf": branches})).expect("accepted");
