@@ -20,15 +20,13 @@ pub trait AuthState: Send + Sync {
     fn network(&self) -> KeyNetwork;
 }
 
-/// Whoever presented a valid API key. 401 `unauthorized` for everybody else.
+/// The owner of the API key that a request presents. Without a valid key: 401 `unauthorized`.
 #[derive(Clone, Debug)]
 pub struct Caller {
     /// The wallet that is billed and whose executions may be read.
     pub wallet: Pubkey,
     /// The session public key: identifies the API key.
     pub session_key: Pubkey,
-    /// The on-chain grant of wallet and session key.
-    pub grant: Pubkey,
     /// The key itself: its session key pair signs openings while the request is there. Never store it.
     pub key: ApiKey,
 }
@@ -46,7 +44,7 @@ pub async fn authenticate(headers: &HeaderMap, pool: &PgPool, network: KeyNetwor
     Presented::read(headers, network)?.authenticate(pool).await
 }
 
-/// An API key of this network, well-formed and not believed yet.
+/// A well-formed API key of this network. It is not looked up yet.
 #[derive(Clone, Debug)]
 pub struct Presented {
     key: ApiKey,
@@ -79,7 +77,7 @@ impl Presented {
             return Err(ApiError::unauthorized("the API key has been revoked"));
         }
         note_use(pool, &row).await;
-        Ok(Caller { wallet: row.wallet, session_key, grant: row.grant, key })
+        Ok(Caller { wallet: row.wallet, session_key, key })
     }
 }
 
@@ -99,8 +97,7 @@ fn presented_key(headers: &HeaderMap) -> Result<ApiKey, ApiError> {
     key.trim().parse().map_err(|error| ApiError::unauthorized(format!("the API key is malformed: {error}")))
 }
 
-/// Keeps `last_used_at` true to ten seconds without a write per request. A key that is good is not refused
-/// because this fails.
+/// Keeps `last_used_at` correct to ten seconds without a write per request. If this fails, the key is accepted anyway.
 async fn note_use(pool: &PgPool, row: &ApiKeyRow) {
     if row.is_use_due()
         && let Err(error) = api_keys::touch(pool, &row.session_public_key).await

@@ -62,15 +62,6 @@ pub async fn read(body: Body, limit: usize) -> Result<Bytes, ApiError> {
     })
 }
 
-/// The same for an error that an extractor met.
-pub(crate) fn rejected(error: &(dyn Error + 'static), limit_exceeded: bool) -> ApiError {
-    if limit_exceeded {
-        return ApiError::new(ErrorCode::PayloadTooLarge, "the body is larger than this endpoint accepts");
-    }
-    let cause = causes(error).find_map(|cause| cause.downcast_ref::<BodyError>().cloned());
-    cause.unwrap_or_else(|| BodyError::Broken(error.to_string())).into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

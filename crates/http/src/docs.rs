@@ -22,7 +22,7 @@ pub fn with_security(mut openapi: OpenApi) -> OpenApi {
 /// Serves the description. The page loads scripts from this origin alone.
 pub fn router(openapi: OpenApi) -> Router {
     let config = Config::from("/openapi.json").validator_url("none").persist_authorization(false);
-    // Written once: it is long, and anybody may ask for it as often as they like.
+    // Serialised once, because it is long and anybody may request it.
     let text = Bytes::from(serde_json::to_vec(&openapi).unwrap_or_default());
     let describe = move || async move { ([(header::CONTENT_TYPE, "application/json")], text) };
     Router::from(SwaggerUi::new("/docs").config(config)).route("/openapi.json", get(describe))

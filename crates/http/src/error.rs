@@ -7,10 +7,14 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use crtx_protocol::text::shortened;
 use crtx_store::StoreError;
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
+
+/// Longest part of a request that a message quotes, in characters.
+pub(crate) const MAX_QUOTE_CHARS: usize = 64;
 
 /// Stable error codes, each with its HTTP status. Codes are never reused for another meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ToSchema)]
@@ -158,7 +162,7 @@ pub enum QuotaUnit {
     Within(Duration),
 }
 
-/// Specification 2.5.
+/// The body of every error ("Error body" in `docs/specification.md`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ErrorBody {
     pub error: ErrorDetail,
@@ -193,7 +197,7 @@ impl ApiError {
     }
 
     pub fn agent_not_found(agent_id: &str) -> Self {
-        Self::new(ErrorCode::AgentNotFound, format!("there is no agent {}", shortened(agent_id)))
+        Self::new(ErrorCode::AgentNotFound, format!("there is no agent {}", shortened(agent_id, MAX_QUOTE_CHARS)))
     }
 
     pub fn execution_not_found(execution_id: &Uuid) -> Self {
@@ -247,16 +251,6 @@ impl ApiError {
     }
 }
 
-/// What a client sent, short enough for a message.
-fn shortened(text: &str) -> String {
-    const MAX_CHARS: usize = 64;
-    if text.chars().count() <= MAX_CHARS {
-        return text.to_owned();
-    }
-    let head: String = text.chars().take(MAX_CHARS).collect();
-    format!("{head}…")
-}
-
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = (self.status(), Json(self.body())).into_response();
@@ -295,7 +289,7 @@ impl RateLimit {
 }
 
 impl From<StoreError> for ApiError {
-    /// A database that cannot be reached is a passing condition; everything else is a fault of ours.
+    /// A database that cannot be reached is a passing condition; everything else is a fault of the service.
     fn from(error: StoreError) -> Self {
         if error.is_unavailable() { Self::unavailable(error) } else { Self::internal(error) }
     }

@@ -2,36 +2,18 @@
 
 use axum::{
     RequestPartsExt,
-    body::Bytes,
-    extract::{FromRequest, FromRequestParts, Path, Request, path::ErrorKind, rejection::PathRejection},
+    extract::{FromRequestParts, Path, path::ErrorKind, rejection::PathRejection},
     http::{HeaderMap, header, request::Parts},
 };
 use crtx_protocol::strict_json::{self, JsonError};
 use serde::de::DeserializeOwned;
 
 use crate::{
-    body,
     error::{ApiError, ErrorCode},
     query::{FromQuery, QueryParams},
 };
 
-/// A JSON body.
-#[derive(Clone, Copy, Debug)]
-pub struct ApiJson<T>(pub T);
-
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for ApiJson<T> {
-    type Rejection = ApiError;
-
-    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        check_content_type(request.headers())?;
-        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
-            body::rejected(&rejection, rejection.status() == ErrorCode::PayloadTooLarge.status())
-        })?;
-        parse_json(&bytes).map(Self)
-    }
-}
-
-/// JSON, or nothing said: what is said to be something else is not guessed at, but 415.
+/// Accepts JSON or no content type. Any other content type is 415.
 pub fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
     let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
     let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -44,7 +26,7 @@ pub fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
 }
 
 /// Reads a JSON document; the error names the field that is wrong. A member that is given more than once,
-/// at any depth, is an error: readers differ in which of the two they believe.
+/// at any depth, is an error: readers differ in which of the two they use.
 pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     if let Err(JsonError::Duplicate { path }) = strict_json::check(bytes) {
         return Err(ApiError::invalid(&path, "is given more than once"));

@@ -1,10 +1,9 @@
-//! What the HTTP services share, so that every endpoint of either speaks alike: the error body of
-//! specification 2.5, extractors that name what is wrong, authentication by API key, request ids, the
-//! server with its limits, the frame of a service's process, and outbound requests that cannot be turned
-//! against the service's own network.
+//! What the HTTP services share, so that all endpoints behave alike: the error body ("Error body" in
+//! `docs/specification.md`), extractors that name what is wrong, authentication by API key, request ids, the
+//! server with its limits, and outbound requests that cannot reach the service's own network.
 //!
-//! Routers of the services carry no fallback of their own; whoever serves them (one or several merged)
-//! passes the result through [`layers::finish`] once.
+//! Routers of the services have no fallback of their own. A process merges the routers that it serves and passes
+//! the result through [`layers::finish`] once.
 #![forbid(unsafe_code)]
 
 pub mod auth;
@@ -23,7 +22,7 @@ pub mod serve;
 
 pub use auth::{AuthState, Caller};
 pub use error::{ApiError, ErrorBody, ErrorCode, QuotaUnit, RateLimit};
-pub use extract::{ApiJson, ApiPath, ApiQuery};
+pub use extract::{ApiPath, ApiQuery};
 pub use layers::{Peer, RequestId, finish};
 pub use links::Links;
 pub use query::{FromQuery, QueryParams};

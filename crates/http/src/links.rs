@@ -1,6 +1,6 @@
 //! Links in answers: accounts on a chain explorer, content by its hash.
 
-use crtx_protocol::{content::cid_of, result_hash::ResultHash};
+use crtx_protocol::{content::content_url, result_hash::ResultHash};
 use solana_pubkey::Pubkey;
 use url::form_urlencoded;
 
@@ -25,7 +25,7 @@ impl Links {
         if !explorer.contains(ADDRESS) {
             return Err(LinksError(explorer.to_owned()));
         }
-        Ok(Self { explorer: explorer.to_owned(), ipfs_url_base: ipfs_url_base.trim_end_matches('/').to_owned() })
+        Ok(Self { explorer: explorer.to_owned(), ipfs_url_base: ipfs_url_base.to_owned() })
     }
 
     /// Links of a local network: the public explorer, pointed at the local node.
@@ -44,7 +44,7 @@ impl Links {
 
     /// Content by its hash.
     pub fn content(&self, hash: &ResultHash) -> String {
-        format!("{}/{}", self.ipfs_url_base, cid_of(hash))
+        content_url(&self.ipfs_url_base, hash)
     }
 }
 

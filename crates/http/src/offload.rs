@@ -1,8 +1,8 @@
-//! Work that takes the processor for long: on a few threads of its own, never on those of the async runtime.
+//! CPU-bound work on a few threads of its own, never on those of the async runtime.
 //!
-//! The work of strangers is bounded before it comes here, but not short. Here it gets a bounded number of
-//! threads, a bounded queue and, if its caller wishes, a time after which nobody waits for it any more. The
-//! threads are detached: a process that ends does not wait for them.
+//! Work that others define is bounded before it comes here, but not short. Here it gets a bounded number of
+//! threads, a bounded queue and, if its caller wishes, a time limit for waiting. The threads are detached: a process
+//! that ends does not wait for them.
 
 use std::{
     io,
@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A few threads and a queue before them. Cheap to clone.
+/// A few threads with one queue. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Offload {
     jobs: mpsc::Sender<Job>,
@@ -56,7 +56,7 @@ impl Offload {
                 loop {
                     let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(job) = job else { return };
-                    // A panic ends the job, not the thread; whoever waits for the job learns it.
+                    // A panic ends the job and not the thread; the caller gets an error.
                     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
                 }
             })?;
@@ -88,7 +88,7 @@ impl Offload {
         let (result, done) = oneshot::channel();
         let job = Box::new(move || {
             let _place = place;
-            // Nobody waits any more: the caller has gone.
+            // The caller has gone.
             if !result.is_closed() {
                 let _ = result.send(job());
             }
@@ -98,7 +98,7 @@ impl Offload {
     }
 }
 
-/// Gives the thread less of the processor than those that serve, where they need it: a niceness of about 5 on Unix.
+/// Gives the thread a lower priority than those that serve requests: a niceness of about 5 on Unix.
 fn yield_to_others() {
     const PRIORITY: u8 = 37;
     let priority = ThreadPriorityValue::try_from(PRIORITY).map(ThreadPriority::Crossplatform);

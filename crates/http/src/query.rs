@@ -1,11 +1,12 @@
 //! Query strings, read strictly: a parameter that is unknown, repeated or malformed is an error that
-//! names it. A typing error that is ignored in silence would answer another question than the one asked.
+//! names it. If a misspelt parameter were ignored, the answer would not fit the request.
 
 use std::{fmt::Display, str::FromStr};
 
+use crtx_protocol::text::shortened;
 use url::form_urlencoded;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, MAX_QUOTE_CHARS};
 
 /// Reads a type from the parameters of a query string.
 pub trait FromQuery: Sized {
@@ -19,7 +20,7 @@ impl FromQuery for () {
     }
 }
 
-/// The parameters of one query string. Each is taken once; what is left at the end is unknown.
+/// The parameters of one query string. Each is read once; what is left at the end is unknown.
 #[derive(Debug)]
 pub struct QueryParams {
     pairs: Vec<(String, String)>,
@@ -56,7 +57,7 @@ impl QueryParams {
             format!("a whole number from {min} to {max}")
         };
         let Some(text) = self.text(name)? else { return Ok(None) };
-        // `u64::from_str` takes a leading plus sign; nobody who sends one means it.
+        // `u64::from_str` accepts a leading plus sign, this does not.
         let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         match text.parse::<u64>() {
             Ok(value) if digits && (min..=max).contains(&value) => Ok(Some(value)),
@@ -69,13 +70,12 @@ impl QueryParams {
         self.value(name, "`true` or `false`")
     }
 
-    /// Fails if a parameter is left that nobody took.
+    /// Fails if a parameter is left that was not read.
     pub fn finish(self) -> Result<(), ApiError> {
         match self.pairs.first() {
             None => Ok(()),
             Some((name, _)) => {
-                let name: String = name.chars().take(64).collect();
-                Err(ApiError::invalid(&name, "is not a parameter of this endpoint"))
+                Err(ApiError::invalid(&shortened(name, MAX_QUOTE_CHARS), "is not a parameter of this endpoint"))
             }
         }
     }

@@ -1,6 +1,6 @@
-//! Resolves names that others chose. A resolver of our own asks the system's name servers without a thread per
-//! question; questions are bounded in time and number, asked once for everybody who waits, and remembered for a
-//! short time, so that what was checked is what is connected to.
+//! Resolves names that others choose. An own resolver asks the system's name servers without a thread for each
+//! query. Queries are bounded in time and number, shared by all who wait for the same name, and cached for a short
+//! time, so that a client connects to the addresses that were checked.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -18,7 +18,7 @@ use moka::{Expiry, future::Cache};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::{sync::Semaphore, time::timeout};
 
-use super::{OutboundError, OutboundPolicy};
+use super::policy::{OutboundError, OutboundPolicy};
 
 /// Longest wait for the addresses of a name.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
@@ -48,7 +48,7 @@ pub(super) struct Names {
     lookups: Arc<Semaphore>,
 }
 
-/// Bad news is forgotten sooner.
+/// Failures are cached for a shorter time.
 struct ByVerdict;
 
 impl Expiry<String, Verdict> for ByVerdict {
@@ -72,7 +72,7 @@ impl Names {
             let _slot = slot.map_err(|_| OutboundError::Busy)?.map_err(|_| OutboundError::Busy)?;
             Ok(self.ask(&name).await)
         });
-        // Whoever waits for somebody else's question waits no longer than for an own one.
+        // A caller that shares a query waits no longer than for a query of its own.
         match timeout(self.patience.saturating_mul(2), asked).await {
             Ok(Ok(verdict)) => verdict,
             Ok(Err(busy)) => Err(OutboundError::clone(&busy)),
@@ -92,7 +92,7 @@ impl Names {
         if addresses.is_empty() || addresses.len() > MAX_ADDRESSES {
             return Err(OutboundError::NoAddress(name.to_owned()));
         }
-        // One bad address among good ones refuses the name: which of them is used is not ours to choose.
+        // One bad address refuses the name, because the client decides which address it uses.
         addresses.iter().try_for_each(|address| self.policy.check_address(*address))?;
         Ok(addresses.into())
     }

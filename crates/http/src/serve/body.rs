@@ -1,8 +1,8 @@
 //! Bodies on their way in and out: what their progress means for the connection.
 //!
-//! A request can be refused before its body has been read; were the connection closed then, a client that is
-//! still sending would see it break and never the answer. So what is left of such a body is read and thrown
-//! away, within bounds, while the answer is on its way.
+//! A request can be refused before its body has been read. If the connection were closed then, a client that is
+//! still sending would get a broken connection instead of the answer. So the rest of such a body is read and
+//! discarded, within bounds, while the answer is sent.
 
 use std::{
     pin::Pin,
@@ -18,12 +18,11 @@ use hyper::body::Incoming;
 use super::connections::{ConnectionState, Connections};
 use crate::body::BodyError;
 
-/// Beyond these a client that sends a body nobody wants may see its connection break.
+/// Beyond these the connection of a client that sends a discarded body may break.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// A request's body. Counts what a handler holds of it, and is read to its end even if nobody is interested
-/// any more.
+/// A request's body. Counts what a handler holds of it, and is read to its end even if no handler reads it.
 pub struct RequestBody {
     /// `None` once it has ended or failed.
     body: Option<Incoming>,
@@ -110,7 +109,7 @@ async fn throw_away(mut body: Incoming) {
     }
 }
 
-/// An answer's body: tells the connection when the engine has all of it.
+/// An answer's body. It notifies the connection when the engine has all of it.
 pub struct AnswerBody {
     body: Body,
     state: Arc<ConnectionState>,

@@ -52,7 +52,7 @@ pub struct Server {
     pub kill: CancellationToken,
 }
 
-/// Serves one client until either side has had enough.
+/// Serves one client until one side ends the connection.
 pub async fn run(server: Server, socket: TcpStream, address: SocketAddr, place: Place) {
     let evicted = place.state.evicted.clone();
     let kill = server.kill.clone();
@@ -65,7 +65,7 @@ pub async fn run(server: Server, socket: TcpStream, address: SocketAddr, place: 
 
 async fn serve(server: &Server, socket: TcpStream, address: SocketAddr, place: &Place) {
     let _ = socket.set_nodelay(true);
-    // What lies unsent in a socket that was closed goes when the client takes nothing for so long.
+    // Unsent bytes of a closed socket are discarded when the client reads nothing for this long.
     let _ = socket2::SockRef::from(&socket).set_tcp_user_timeout(Some(server.limits.answer));
     let mut limits = server.limits;
     if place.state.restricted {
@@ -94,8 +94,8 @@ async fn serve(server: &Server, socket: TcpStream, address: SocketAddr, place: &
     let _ = timeout(FAREWELL, say_farewell(connection.into_parts().io.into_inner().into_parts())).await;
 }
 
-/// Writes the last answer, if there is one, and lets the client read it: a socket that is closed over bytes
-/// nobody read takes its answer with it.
+/// Writes the last answer, if there is one, and lets the client read it: closing a socket that has unread bytes
+/// would discard the answer.
 async fn say_farewell(mut parts: Parts<TcpStream>) -> std::io::Result<()> {
     if let Some(refusal) = &parts.refusal {
         parts.socket.write_all(&refusal.to_bytes()).await?;
@@ -126,8 +126,8 @@ fn answer<'a>(
         let request = Request::from_parts(parts, Body::new(body));
         let mut response = if allowed {
             let mut router = server.router.clone();
-            // "Try again" would be wrong of a request that may have been carried out in part, such as a call that is
-            // paid by now. It gets its own answer or none.
+            // "Try again" would be wrong for a request that may be carried out in part, such as a call that is
+            // already paid. It gets its own answer or none.
             let changes_nothing = request.method().is_safe();
             tokio::select! {
                 biased;

@@ -27,10 +27,10 @@ pub enum Waits {
     Reader = 4,
 }
 
-/// A client that is in the middle of something has this long before its connection may make room.
+/// How long a client in the middle of a request or an answer is protected from making room.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What the parts of one connection know of each other.
+/// State that the parts of one connection share.
 #[derive(Debug)]
 pub struct ConnectionState {
     pub peer: IpAddr,
@@ -214,7 +214,7 @@ impl Drop for Place {
     }
 }
 
-/// The address, or with IPv6 its /64: whoever has one address there has all.
+/// The address, or with IPv6 its /64, because one client has all addresses of a /64.
 fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from(u128::from(address) >> 64 << 64)),

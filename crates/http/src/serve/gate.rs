@@ -1,9 +1,9 @@
-//! Stands between the socket and the HTTP engine: limits the time of everything that a client can be slow
-//! at, examines each head before the engine sees it, and hands the engine one request at a time.
+//! A stream between the socket and the HTTP engine. It limits the time of everything that a client can be slow
+//! at, examines each head before the engine sees it, and gives the engine one request at a time.
 //!
-//! The engine's own answers to heads that it cannot read have no body. It never has to give one: a head
-//! that is refused here is kept from it. The engine sees the end of the stream and gives the socket back,
-//! and the connection's task writes the refusal.
+//! The engine's own answers to heads that it cannot read have no body. So the engine never gets a head that is
+//! refused here: it sees the end of the stream and returns the socket, and the task of the connection writes the
+//! refusal.
 
 use std::{
     io,
@@ -29,7 +29,7 @@ use super::{
 
 /// Read from the socket at a time.
 const CHUNK: usize = 16 * 1024;
-/// How long a request goes on whose client has ended its side.
+/// How long a request continues after its client has ended its side.
 const HANG_UP_GRACE: Duration = Duration::from_millis(250);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +154,7 @@ impl<S> Gate<S> {
         let blank = self.inbound.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
         self.inbound.advance(blank);
         self.examined = self.examined.saturating_sub(blank);
-        // A head that trickles in is examined at its line ends, not at each byte.
+        // A head that arrives slowly is examined at its line ends, not at each byte.
         let fresh = self.inbound.get(self.examined..).unwrap_or_default();
         let is_first = self.examined == 0;
         if fresh.is_empty()
@@ -213,7 +213,7 @@ impl<S> Gate<S> {
         }
     }
 
-    /// Until when the client may leave us waiting, if it is the client we wait for.
+    /// The deadline of the client, if the server waits for it.
     fn read_deadline(&self) -> Option<Instant> {
         let limits = &self.limits;
         let after = |start: Instant, time: Duration| start.checked_add(time);
@@ -239,9 +239,9 @@ impl<S> Gate<S> {
         }
     }
 
-    /// The client has ended its side: it has hung up, or it has said all and waits for the answer. The
-    /// engine takes the first for granted and drops the handler, so it learns of the end a moment later, and
-    /// not while a whole request is behind the one at hand.
+    /// The client has ended its side: it has gone, or it has sent everything and waits for the answer. The engine
+    /// always assumes the first and drops the handler. So it gets the end a moment later, and not while a whole
+    /// request is waiting behind the current one.
     fn poll_end(&mut self, ended: Instant, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.phase != Phase::Passed {
             return Poll::Ready(Ok(()));
@@ -251,7 +251,7 @@ impl<S> Gate<S> {
         deadline.map_or(Poll::Pending, |deadline| self.reading.poll(deadline, context).map(Ok))
     }
 
-    /// Nothing came. An error or the end of the stream if the client has had its time.
+    /// No bytes arrived. An error or the end of the stream if the time of the client is over.
     fn poll_patience(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.note_waiting();
         self.reader = Some(context.waker().clone());

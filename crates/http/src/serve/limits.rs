@@ -21,9 +21,9 @@ pub struct ServeLimits {
     pub body_stall: Duration,
     /// For a whole body.
     pub body: Duration,
-    /// Without a byte of an answer being taken.
+    /// Without the client reading a byte of an answer.
     pub answer_stall: Duration,
-    /// For a whole answer, beside a second for each [`ANSWER_BYTES_PER_SECOND`] that were taken.
+    /// For a whole answer, plus a second for each [`ANSWER_BYTES_PER_SECOND`] that the client has read.
     pub answer: Duration,
     /// Bytes of request bodies in memory at a time, over all connections.
     pub max_bodies: usize,
@@ -41,7 +41,7 @@ pub struct HeadLimits {
     pub max_head: usize,
 }
 
-/// An answer that is taken more slowly than this is given up, after [`ServeLimits::answer`].
+/// An answer that the client reads more slowly than this is aborted, after [`ServeLimits::answer`].
 pub const ANSWER_BYTES_PER_SECOND: u64 = 2_048;
 /// Header fields of one request; beyond it 431.
 pub const MAX_HEADER_FIELDS: usize = 100;

@@ -1,5 +1,5 @@
-//! Answers that are written without the HTTP engine, because it never saw a request: the error body of
-//! specification 2.5, a request id, and the end of the connection.
+//! Answers that are written without the HTTP engine, because it never saw a request: the error body
+//! ("Error body" in `docs/specification.md`), a request id, and the end of the connection.
 
 use std::time::SystemTime;
 
