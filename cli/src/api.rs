@@ -21,7 +21,7 @@ pub struct ApiArgs {
     #[arg(long, env = "CRTX_URL", value_name = "BASE_URL", default_value = "http://127.0.0.1:8080",
         value_parser = http_url)]
     pub url: Url,
-    /// API key; better given as CRTX_API_KEY, where other users of the machine do not see it
+    /// API key. Prefer CRTX_API_KEY: other users of the machine can read command lines
     #[arg(long, env = "CRTX_API_KEY", value_name = "KEY", hide_env_values = true)]
     pub api_key: Option<String>,
 }
@@ -35,7 +35,7 @@ pub struct Api {
 impl Api {
     pub fn new(arguments: &ApiArgs) -> anyhow::Result<Self> {
         let api_key = arguments.api_key.clone().filter(|key| !key.is_empty());
-        let api_key = api_key.ok_or_else(|| UsageError::new("which wallet? Set CRTX_API_KEY to an API key"))?;
+        let api_key = api_key.ok_or_else(|| UsageError::new("No API key. Set CRTX_API_KEY or pass --api-key."))?;
         let client = reqwest::Client::builder().timeout(TIMEOUT).build()?;
         Ok(Self { client, base_url: arguments.url.as_str().trim_end_matches('/').to_owned(), api_key })
     }
@@ -62,7 +62,7 @@ impl Api {
         }
         let response = request.send().await.with_context(|| format!("no answer from {url}"))?;
         let status = response.status();
-        Ok((status, response.bytes().await.context("the answer broke off")?.to_vec()))
+        Ok((status, response.bytes().await.context("the connection ended before the answer was complete")?.to_vec()))
     }
 }
 
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_told_with_code_and_message() {
+    fn an_error_text_has_code_and_message() {
         let body = br#"{"error":{"code":"agent_paused","message":"later","execution_id":null}}"#;
         assert_eq!(error_text(StatusCode::UNPROCESSABLE_ENTITY, body), "422 agent_paused: later");
         assert_eq!(error_text(StatusCode::BAD_GATEWAY, b"<html>"), "the API answered 502 Bad Gateway");

@@ -8,15 +8,15 @@ use solana_pubkey::Pubkey;
 
 use crate::api::{Api, ApiArgs, error_text};
 
-/// What the command line says.
+/// Arguments of `crtx execute`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ExecuteArgs {
     /// The agent to call: its address
     pub agent_id: Pubkey,
-    /// What it shall do; `-` reads it from standard input
+    /// The task; `-` reads it from standard input
     #[arg(long, allow_hyphen_values = true)]
     pub task: String,
-    /// Parameters as a JSON object, as the agent's input_schema says
+    /// Parameters as a JSON object that matches the input_schema of the agent
     #[arg(long, value_name = "JSON", value_parser = parse_parameters)]
     pub parameters: Option<Parameters>,
     /// Do not wait for the result
@@ -68,7 +68,7 @@ fn task(argument: &str) -> anyhow::Result<String> {
         return Ok(argument.to_owned());
     }
     let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).context("standard input is no UTF-8 text")?;
+    std::io::stdin().read_to_string(&mut text).context("standard input is not UTF-8 text")?;
     Ok(text)
 }
 

@@ -3,8 +3,8 @@
 
 pub mod api;
 pub mod execute;
-#[cfg(feature = "localnet")]
-pub mod localnet;
 pub mod logs;
+#[cfg(feature = "localnet")]
+pub mod up;
 pub mod usage;
 pub mod verify;

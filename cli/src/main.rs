@@ -17,7 +17,7 @@ struct Cli {
 enum Command {
     /// Start the whole marketplace on this machine
     #[cfg(feature = "localnet")]
-    Up(crtx_cli::localnet::up::UpArgs),
+    Up(crtx_cli::up::UpArgs),
     /// Check an execution against the chain and the content
     Verify(crtx_cli::verify::VerifyArgs),
     /// Call an agent and pay for it
@@ -48,9 +48,9 @@ fn main() -> ExitCode {
 
 /// Runs until it is stopped, and then ends in time.
 #[cfg(feature = "localnet")]
-fn up(arguments: crtx_cli::localnet::up::UpArgs) -> ExitCode {
-    use crtx_cli::localnet::up;
-    crtx_http::process::run(up::STOP_PATIENCE, |stop| async move {
+fn up(arguments: crtx_cli::up::UpArgs) -> ExitCode {
+    use crtx_cli::up;
+    crtx_server::process::run(up::STOP_PATIENCE, |stop| async move {
         up::run(arguments, stop).await.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
     })
 }

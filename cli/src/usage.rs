@@ -1,8 +1,8 @@
-//! What was asked for wrongly: told in a sentence, and ended with status 2, as the parser of the command line does.
+//! Errors of usage. The process prints them and exits with status 2, as the parser of the command line does.
 
 use url::Url;
 
-/// The command line, with its environment variables, lacks something or contradicts itself.
+/// The command line or its environment variables are incomplete or contradictory.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UsageError(pub String);
@@ -17,7 +17,7 @@ impl UsageError {
 pub fn http_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| format!("not a URL: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err("an http:// or https:// URL is needed".to_owned());
+        return Err("not an http:// or https:// URL".to_owned());
     }
     Ok(url)
 }

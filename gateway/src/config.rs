@@ -1,8 +1,9 @@
 //! How one gateway is set up.
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use crtx_chain::RpcUrls;
+use crtx_content::ContentLocation;
 use crtx_http::{Links, outbound::OutboundPolicy};
 use crtx_protocol::{address::Addresses, api_key::KeyNetwork};
 use crtx_store::admission::{CallLimits, PerSubject};
@@ -25,8 +26,7 @@ pub struct GatewayConfig {
     pub outbound: OutboundPolicy,
     /// Links in answers. Content is linked under the public address of `GET /ipfs/{cid}`.
     pub links: Links,
-    /// Folder of the content store.
-    pub content_dir: PathBuf,
+    pub content: ContentLocation,
     pub limits: Limits,
 }
 
@@ -146,7 +146,7 @@ impl fmt::Debug for GatewayConfig {
             .field("usdc_mint", &self.usdc_mint)
             .field("network", &self.network)
             .field("outbound", &self.outbound)
-            .field("content_dir", &self.content_dir)
+            .field("content", &self.content)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }

@@ -9,7 +9,6 @@ mod admission;
 mod agents;
 pub mod api;
 pub mod config;
-pub mod content;
 mod cranks;
 mod creator;
 mod engine;
@@ -23,7 +22,6 @@ mod terms_ahead;
 mod worker;
 
 pub use config::{AdmissionLimits, FeePayerLimits, GatewayConfig, Limits, ProcessLimits, RefusedLimits};
-pub use content::{ContentError, ContentStore};
 pub use creator::MAX_RESULT_BYTES;
 pub use state::{Gateway, GatewayError};
 pub use worker::{Recovery, run};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use agent_marketplace::state::{AgentListing, Config, ExecutionRecord};
+use crtx_chain::clock::unix_timestamp;
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::executions::{Call, Charged, Reported, SettledElsewhere};
 use solana_pubkey::Pubkey;
@@ -35,7 +36,7 @@ impl Parts {
             record: self.decode(record.as_ref()),
             listing: self.decode(listing.as_ref()),
             config: self.decode(config.as_ref()),
-            now_unix_s: clock.and_then(|clock| chain_time(&clock.data)).unwrap_or_else(now_unix_s),
+            now_unix_s: clock.and_then(|clock| unix_timestamp(&clock.data)).unwrap_or_else(now_unix_s),
         })
     }
 
@@ -53,20 +54,13 @@ impl Parts {
 
     /// The time of the chain's clock, in seconds since 1970.
     pub(crate) async fn chain_now_unix_s(&self) -> Result<i64, EngineError> {
-        let clock = self.chain.account(&sysvar::clock::ID).await?.value;
-        Ok(clock.and_then(|clock| chain_time(&clock.data)).unwrap_or_else(now_unix_s))
+        Ok(self.chain.unix_time().await?.unwrap_or_else(now_unix_s))
     }
 
     /// Addresses whose mirror rows change when the execution does.
     pub(crate) fn mirrored_accounts(&self, call: &Call) -> [Pubkey; 3] {
         [call.record, call.agent, self.instructions.addresses.grant(&call.caller, &call.session_key)]
     }
-}
-
-/// `unix_timestamp` of the clock sysvar: after slot, epoch start, epoch and leader schedule epoch.
-fn chain_time(clock: &[u8]) -> Option<i64> {
-    let bytes = clock.get(32..40)?;
-    Some(i64::from_le_bytes(bytes.try_into().ok()?))
 }
 
 /// What a record charges.
@@ -89,17 +83,4 @@ pub(crate) fn reported(record: &ExecutionRecord) -> Reported {
 /// What a completed record says of a result that this gateway does not have.
 pub(crate) fn settled_elsewhere(record: &ExecutionRecord) -> SettledElsewhere {
     SettledElsewhere { charged: charged(record), result_hash: record.result_hash, reported: reported(record) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_chains_time_is_the_last_field_of_the_clock() {
-        let mut clock = vec![0; 40];
-        clock[32..40].copy_from_slice(&1_790_000_000_i64.to_le_bytes());
-        assert_eq!(chain_time(&clock), Some(1_790_000_000));
-        assert_eq!(chain_time(&clock[..39]), None);
-    }
 }

@@ -1,9 +1,13 @@
 //! The parts of a gateway, put together once and shared by handlers and workers.
 
-use std::sync::Arc;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use agent_marketplace::state::Config;
 use crtx_chain::{ChainClient, ChainError, Instructions, Timeouts};
+use crtx_content::{ContentError, ContentLocation, ContentStore};
 use crtx_http::{AuthState, outbound::Outbound};
 use crtx_protocol::api_key::KeyNetwork;
 use crtx_store::{PgPool, executions::Executions};
@@ -15,7 +19,6 @@ use crate::{
     admission::{fee_payer::FeePayerWatch, gate::Gate, refused::RefusedCalls},
     agents::AgentDocuments,
     config::GatewayConfig,
-    content::{ContentError, ContentStore},
     creator::{Creators, CreatorsError},
     mirror::MirrorRefresh,
     terms_ahead::KnownPayers,
@@ -72,8 +75,8 @@ impl Gateway {
             mirror: MirrorRefresh::new(chain.clone(), mirror, config.addresses.program_id()),
             chain,
             instructions: Instructions::new(config.addresses, config.usdc_mint),
-            content: ContentStore::local(&config.content_dir)?,
-            creators: Creators::new(outbound.clone(), config.content_dir.clone())?,
+            content: ContentStore::create(&config.content)?,
+            creators: Creators::new(outbound.clone(), folder_of_long_answers(&config.content))?,
             documents: AgentDocuments::new(executions.clone(), outbound)?,
             known_payers: KnownPayers::default(),
             gate: Gate::new(config.limits.admission.process),
@@ -117,6 +120,11 @@ impl Gateway {
     pub fn authority(&self) -> Pubkey {
         self.parts.config.keypair.pubkey()
     }
+}
+
+/// On the disk of the content where there is one: the system's folder may be memory.
+fn folder_of_long_answers(content: &ContentLocation) -> PathBuf {
+    content.folder().map_or_else(std::env::temp_dir, Path::to_path_buf)
 }
 
 impl AuthState for Gateway {

@@ -6,7 +6,7 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use crtx_chain::Layout;
+use crtx_chain::{Layout, token::TokenAccount};
 use crtx_protocol::address::Addresses;
 use crtx_store::{
     PgPool, StoreError, indexer_status,
@@ -27,9 +27,6 @@ const SECOND_LOOK_AFTER: Duration = Duration::from_secs(2);
 const FIRST_AUDIT_AFTER: Duration = Duration::from_secs(30);
 /// Faults listed in a report; all are counted.
 const MAX_LISTED: usize = 20;
-/// Position of the amount in an SPL token account, and the length of the account.
-const TOKEN_AMOUNT_AT: usize = 64;
-const TOKEN_ACCOUNT_LEN: usize = 165;
 /// Listing, escrow and collateral are read together, at one slot.
 const AGENTS_PER_READ: usize = MAX_ACCOUNTS_PER_READ / 3;
 
@@ -209,12 +206,5 @@ fn shortfalls_of(
 
 /// The amount in an SPL token account; 0 for any other account.
 fn token_amount(account: &OwnedAccount) -> u64 {
-    if account.data.len() != TOKEN_ACCOUNT_LEN {
-        return 0;
-    }
-    account
-        .data
-        .get(TOKEN_AMOUNT_AT..)
-        .and_then(|rest| rest.first_chunk::<8>())
-        .map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    TokenAccount::from_bytes(&account.data).map_or(0, |account| account.amount)
 }

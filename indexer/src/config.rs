@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use crtx_chain::RpcUrls;
+use crtx_content::ContentSources;
 use crtx_http::outbound::OutboundPolicy;
 use solana_pubkey::Pubkey;
-
-use crate::documents::ContentSources;
 
 pub const DEFAULT_RESYNC_INTERVAL: Duration = Duration::from_secs(60);
 pub const DEFAULT_AUDIT_INTERVAL: Duration = Duration::from_secs(600);

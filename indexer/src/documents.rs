@@ -1,14 +1,16 @@
 //! Fetches the metadata documents of listings. A document is accepted only if its SHA-256 is the one on chain and its
 //! form is valid. Otherwise the reason is stored and the fetch repeated later, at growing intervals.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
+use crtx_content::{ContentReader, ContentSources, ReadError};
+use crtx_download::DownloadError;
 use crtx_http::{
     offload::{Offload, OffloadConfig},
     outbound::{Outbound, OutboundError, OutboundPolicy},
 };
 use crtx_protocol::{
-    content::{cid_of, parse_cid},
+    content::parse_ipfs_uri,
     metadata::{self, Metadata, MetadataError},
     result_hash::ResultHash,
 };
@@ -18,7 +20,7 @@ use crtx_store::{
     metadata::{self as store, Wanted},
 };
 use futures::StreamExt;
-use reqwest::{Client, StatusCode};
+use reqwest::Client;
 use serde_json::Value;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -37,33 +39,22 @@ const LAST_RETRY: Duration = Duration::from_secs(3_600);
 const READING: OffloadConfig =
     OffloadConfig { threads: 1, places: CONCURRENT_FETCHES, stack_bytes: limits::STACK_BYTES };
 
-/// Sources of content with `ipfs://` addresses.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ContentSources {
-    /// A folder with one file per CID: the gateway's content store on this machine.
-    pub folder: Option<PathBuf>,
-    /// A URL to which the CID is appended. The operator chooses it, so requests to it are not guarded.
-    pub base_url: Option<String>,
-}
-
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     #[error("the metadata URI is neither ipfs:// with a raw sha2-256 CID nor an allowed URL: {0}")]
     Uri(OutboundError),
     #[error("no configured content source has the document")]
     NotFound,
-    #[error("the request failed: {0}")]
-    Request(#[from] reqwest::Error),
-    #[error("the server answered {0}")]
-    Status(StatusCode),
+    #[error(transparent)]
+    Download(#[from] DownloadError),
     #[error("no answer in time")]
     Timeout,
     #[error("the document's SHA-256 is {actual}, the listing says {expected}")]
     Mismatch { expected: ResultHash, actual: ResultHash },
     #[error(transparent)]
     Invalid(#[from] MetadataError),
-    #[error("the content folder: {0}")]
-    Folder(#[from] std::io::Error),
+    #[error(transparent)]
+    Content(#[from] ReadError),
 }
 
 /// Why the fetcher cannot start.
@@ -81,8 +72,7 @@ pub struct Fetcher {
     policy: OutboundPolicy,
     reading: Offload,
     guarded: Client,
-    operator: Client,
-    sources: ContentSources,
+    content: ContentReader,
 }
 
 impl Fetcher {
@@ -92,8 +82,8 @@ impl Fetcher {
             policy,
             reading: Offload::start("documents", READING)?,
             guarded: Outbound::new(policy).client(FETCH_TIMEOUT)?,
-            operator: OutboundPolicy::LOCAL.client(FETCH_TIMEOUT)?,
-            sources,
+            // The operator chose the base URL, so it is not guarded.
+            content: ContentReader::new(sources, OutboundPolicy::LOCAL.client(FETCH_TIMEOUT)?),
         })
     }
 
@@ -156,26 +146,11 @@ impl Fetcher {
     }
 
     async fn fetch(&self, uri: &str) -> Result<Vec<u8>, FetchError> {
-        if let Some(hash) = uri.strip_prefix("ipfs://").and_then(|cid| parse_cid(cid).ok()) {
-            return self.fetch_content(&hash).await;
+        if let Ok(hash) = parse_ipfs_uri(uri) {
+            return self.content.get(&hash, metadata::MAX_BYTES).await?.ok_or(FetchError::NotFound);
         }
         let url = self.policy.check_url(uri).map_err(FetchError::Uri)?;
-        download(&self.guarded, url.as_str()).await
-    }
-
-    async fn fetch_content(&self, hash: &ResultHash) -> Result<Vec<u8>, FetchError> {
-        let cid = cid_of(hash);
-        if let Some(folder) = &self.sources.folder {
-            match read_capped(&folder.join(&cid)).await {
-                Ok(bytes) => return Ok(bytes),
-                Err(FetchError::Folder(error)) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
-        }
-        match &self.sources.base_url {
-            Some(base) => download(&self.operator, &format!("{}/{cid}", base.trim_end_matches('/'))).await,
-            None => Err(FetchError::NotFound),
-        }
+        Ok(crtx_download::get(&self.guarded, url.as_str(), metadata::MAX_BYTES).await?)
     }
 }
 
@@ -186,31 +161,6 @@ fn read_document(bytes: &[u8], policy: OutboundPolicy) -> Result<(Value, Metadat
     Schema::compile(&metadata.input_schema).map_err(|error| format!("`input_schema` is not accepted: {error}"))?;
     let document = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     Ok((document, metadata))
-}
-
-async fn read_capped(path: &std::path::Path) -> Result<Vec<u8>, FetchError> {
-    let length = tokio::fs::metadata(path).await?.len();
-    match usize::try_from(length) {
-        Ok(length) if length <= metadata::MAX_BYTES => Ok(tokio::fs::read(path).await?),
-        _ => Err(MetadataError::TooLarge(usize::try_from(length).unwrap_or(usize::MAX)).into()),
-    }
-}
-
-/// Downloads at most as many bytes as a document may have.
-async fn download(client: &Client, url: &str) -> Result<Vec<u8>, FetchError> {
-    let response = client.get(url).send().await?;
-    if response.status() != StatusCode::OK {
-        return Err(FetchError::Status(response.status()));
-    }
-    let mut bytes = Vec::new();
-    let mut chunks = response.bytes_stream();
-    while let Some(chunk) = chunks.next().await {
-        bytes.extend_from_slice(&chunk?);
-        if bytes.len() > metadata::MAX_BYTES {
-            return Err(MetadataError::TooLarge(bytes.len()).into());
-        }
-    }
-    Ok(bytes)
 }
 
 /// 2 s, 4 s, 8 s … up to an hour.

@@ -18,7 +18,6 @@ use crtx_store::PgPool;
 use tokio_util::sync::CancellationToken;
 
 pub use config::IndexerConfig;
-pub use documents::ContentSources;
 
 use crate::{audit::Auditor, documents::Fetcher, source::RpcSource, sync::Syncer};
 

@@ -17,9 +17,10 @@ use std::{
 use agent_marketplace::state::{AgentListing, ExecutionRecord};
 use anchor_lang::Discriminator;
 use async_trait::async_trait;
+use crtx_chain::token::TokenAccount;
+use crtx_content::{ContentLocation, ContentSources};
 use crtx_http::outbound::OutboundPolicy;
 use crtx_indexer::{
-    ContentSources,
     audit::Auditor,
     documents::Fetcher,
     source::{AccountSource, Change, Event, OwnedAccount, ProgramSnapshot, Read, SourceError},
@@ -419,6 +420,10 @@ async fn serve(content: Vec<u8>) -> String {
     url
 }
 
+fn content_in(folder: &std::path::Path) -> ContentSources {
+    ContentSources { store: Some(ContentLocation::Folder(folder.to_owned())), base_url: None }
+}
+
 fn fetcher(database: &TestDatabase, policy: OutboundPolicy, sources: ContentSources) -> Fetcher {
     Fetcher::new(database.pool().clone(), policy, sources).expect("a client")
 }
@@ -431,7 +436,7 @@ async fn a_document_is_fetched_from_the_content_folder_or_the_content_url() {
     std::fs::write(folder.path().join(cid_of(&ResultHash::of(&document))), &document).expect("written");
     let (database, agent) = listing_with(&uri, &document).await;
     assert_eq!(shown(&database, &agent).await, None);
-    let sources = ContentSources { folder: Some(folder.path().to_owned()), base_url: None };
+    let sources = content_in(folder.path());
     assert_eq!(fetcher(&database, OutboundPolicy::STRICT, sources).round().await.expect("done"), 1);
     assert_eq!(shown(&database, &agent).await.as_deref(), Some("from content"));
 
@@ -444,7 +449,7 @@ async fn a_document_is_fetched_from_the_content_folder_or_the_content_url() {
         tokio::spawn(async move { axum::serve(listener, router).await });
         url
     };
-    let sources = ContentSources { folder: None, base_url: Some(gateway) };
+    let sources = ContentSources { store: None, base_url: Some(gateway) };
     assert_eq!(fetcher(&database, OutboundPolicy::STRICT, sources).round().await.expect("done"), 1);
     assert_eq!(shown(&database, &agent).await.as_deref(), Some("from content"));
 }
@@ -511,7 +516,7 @@ async fn a_document_that_no_call_could_be_made_by_is_not_shown() {
         let cid = cid_of(&ResultHash::of(&bytes));
         std::fs::write(folder.path().join(&cid), &bytes).expect("written");
         let (database, agent) = listing_with(&format!("ipfs://{cid}"), &bytes).await;
-        let sources = ContentSources { folder: Some(folder.path().to_owned()), base_url: None };
+        let sources = content_in(folder.path());
         let stored = fetcher(&database, OutboundPolicy::STRICT, sources).round().await.expect("done");
         assert_eq!(stored == 1, shown_after, "{field}: {}", document[field]);
         assert_eq!(shown(&database, &agent).await.is_some(), shown_after);
@@ -538,9 +543,8 @@ async fn a_redirect_is_not_followed_and_an_inner_address_not_asked() {
 
 /// An SPL token account that holds `amount`.
 fn token_account(amount: u64) -> OwnedAccount {
-    let mut data = vec![0; 165];
-    data[64..72].copy_from_slice(&amount.to_le_bytes());
-    OwnedAccount { owner: wallet(60), data }
+    let account = TokenAccount { mint: wallet(61), owner: wallet(62), amount, delegate: None, frozen: false };
+    OwnedAccount { owner: wallet(60), data: account.encode() }
 }
 
 /// An agent with one open execution of 50 000, and what its vaults hold.

@@ -5,6 +5,7 @@
 pub mod command_line;
 pub mod config;
 pub mod openapi;
+pub mod process;
 mod readiness;
 mod role;
 mod service;

@@ -3,11 +3,11 @@
 use std::{process::ExitCode, time::Duration};
 
 use anyhow::{Context, Error, Result};
-use crtx_http::process::{self, StopSignal};
 use crtx_server::{
     Running, Service, StopLimits,
     command_line::{self, Action, Arguments},
     config::{self, Loaded, Resolved, Sources},
+    process::{self, StopSignal},
 };
 use crtx_store::Pools;
 use tokio::{net::TcpListener, sync::mpsc};
@@ -86,7 +86,7 @@ async fn run(resolved: Resolved, stop: StopSignal) -> Result<()> {
     outcome
 }
 
-/// What has to be there before anything is served.
+/// Connects and checks everything that the services depend on, then starts them.
 async fn start(resolved: Resolved, failures: &mpsc::UnboundedSender<Error>) -> Result<(Running, Pools)> {
     let Resolved { listen, database_url, pool_sizes, service } = resolved;
     let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;

@@ -1,4 +1,4 @@
-//! `GET /healthz` and `GET /readyz`, on every process: whether it is alive, and whether what it stands on answers.
+//! `GET /healthz` and `GET /readyz`, on every process: whether it is alive, and whether its dependencies answer.
 //! Both are answered from memory.
 
 use std::{

@@ -11,12 +11,12 @@ use crate::workspace;
 
 /// The crates of this project, lowest first. Crates of one row do not depend on each other.
 const LAYERS: [&[&str]; 8] = [
-    &["crtx-protocol"],
+    &["crtx-download", "crtx-protocol"],
     &["agent-marketplace"],
-    &["crtx-chain", "crtx-schema", "crtx-store", "crtx-postgres"],
+    &["crtx-chain", "crtx-content", "crtx-schema", "crtx-store", "crtx-postgres"],
     &["crtx-http"],
     &["crtx-gateway", "crtx-indexer"],
-    &["crtx-server"],
+    &["crtx-server", "crtx-localnet"],
     &["crtx-cli"],
     &["crtx-program-tests", "crtx-e2e", "crtx-faults", "xtask"],
 ];
@@ -31,11 +31,8 @@ fn layer_of(name: &str) -> Option<usize> {
 /// Every crate of the workspace with the crates of the workspace that it uses. What only its tests use does not count.
 fn dependencies() -> Result<BTreeMap<String, Vec<String>>> {
     let root = workspace::root();
-    let workspace: toml::Table = fs::read_to_string(root.join("Cargo.toml"))?.parse()?;
-    let members = workspace.get("workspace").and_then(|table| table.get("members")).and_then(toml::Value::as_array);
     let mut crates = BTreeMap::new();
-    for member in members.context("the workspace has members")? {
-        let folder = member.as_str().context("a member is a path")?;
+    for folder in workspace::members()? {
         let manifest: toml::Table = fs::read_to_string(root.join(folder).join("Cargo.toml"))?.parse()?;
         let name = manifest.get("package").and_then(|package| package.get("name")).and_then(toml::Value::as_str);
         let used = manifest.get("dependencies").and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::keys);

@@ -13,9 +13,18 @@ pub fn root() -> PathBuf {
     manifest.parent().unwrap_or(manifest).to_path_buf()
 }
 
-/// A `cargo` of the toolchain that runs this tool, in the root of the workspace. What cargo tells this tool about its
-/// own package is left out: build scripts depend on these variables, and would compile half of the dependencies again
-/// whenever a developer and this tool take turns.
+/// The folders of the workspace's packages.
+#[cfg(test)]
+pub fn members() -> Result<Vec<String>> {
+    let manifest: toml::Table = std::fs::read_to_string(root().join("Cargo.toml"))?.parse()?;
+    let members = manifest.get("workspace").and_then(|table| table.get("members")).and_then(toml::Value::as_array);
+    let members = members.context("the workspace has members")?;
+    members.iter().map(|member| member.as_str().map(str::to_owned).context("a member is a path")).collect()
+}
+
+/// A `cargo` of the toolchain that runs this tool, in the root of the workspace. Cargo's variables about the package of
+/// this tool are removed: build scripts depend on them, so half of the dependencies would be compiled again whenever a
+/// developer and this tool take turns.
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());

@@ -1,4 +1,4 @@
-//! The checks themselves: pure, each on its own, none believing what another found.
+//! The checks. They are pure and independent: no check uses the result of another.
 
 use agent_marketplace::{
     ed25519_gate::{DATA_LEN, ED25519_PROGRAM_ID, HEADER},
@@ -28,14 +28,14 @@ pub struct Check {
     pub detail: String,
 }
 
-/// A check's outcome: what was found, or what is wrong.
+/// The result of a check: what was found, or what is wrong.
 type Finding = Result<String, String>;
 type Checker = fn(&Evidence) -> Finding;
 
-/// What became of the money, by the chain's record.
+/// Who has the money, according to the record on chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub enum MoneyOutcome {
     /// Creator and treasury were paid.
     Paid,
     /// The caller got everything back, out of escrow.
@@ -44,8 +44,8 @@ pub enum Outcome {
     Overturned,
 }
 
-impl Outcome {
-    /// `None` while the execution is open, or if its record is not to be had.
+impl MoneyOutcome {
+    /// `None` while the execution is open, or if its record is unavailable.
     pub fn of(evidence: &Evidence) -> Option<Self> {
         match evidence.record.as_ref().ok()?.status()? {
             ExecutionStatus::Open => None,
@@ -88,8 +88,8 @@ const REFUND: [(&str, Checker); 6] = [
 
 /// All checks that apply.
 pub fn run(evidence: &Evidence) -> Vec<Check> {
-    let checks: &[(&'static str, Checker)] = match Outcome::of(evidence) {
-        Some(Outcome::Refunded) => &REFUND,
+    let checks: &[(&'static str, Checker)] = match MoneyOutcome::of(evidence) {
+        Some(MoneyOutcome::Refunded) => &REFUND,
         _ => &RESULT,
     };
     checks
@@ -115,7 +115,7 @@ fn ending(evidence: &Evidence) -> Result<&Ending, String> {
 }
 
 fn content_has_the_hash(evidence: &Evidence) -> Finding {
-    let content = evidence.content.as_ref().map_err(|problem| format!("the content is not to be had: {problem}"))?;
+    let content = evidence.content.as_ref().map_err(|problem| format!("the content is unavailable: {problem}"))?;
     let (actual, stated) = (ResultHash::of(&content.bytes), stated_hash(evidence)?);
     if actual != stated {
         return Err(format!("the content of {} has {actual}, the record states {stated}", content.source));
@@ -146,7 +146,7 @@ fn record_is_the_programs(evidence: &Evidence) -> Finding {
     let (address, program_id) = (evidence.record_address, evidence.program_id);
     Ok(match &evidence.closed_by {
         None => format!("{address} belongs to program {program_id}"),
-        Some(by) => format!("{address} belonged to program {program_id}, which told its content when {by} closed it"),
+        Some(by) => format!("{address} belonged to program {program_id}, its content is from {by}, which closed it"),
     })
 }
 
@@ -154,7 +154,7 @@ fn record_is_of_this_execution(evidence: &Evidence) -> Finding {
     let record = record(evidence)?;
     let id = evidence.claims.execution_id;
     if record.execution_id != *id.as_bytes() {
-        return Err(format!("the record is of another execution than {id}"));
+        return Err(format!("the record is not of execution {id}"));
     }
     let derived = Addresses::new(evidence.program_id).execution(&record.caller, &record.execution_id);
     if derived != evidence.record_address {
@@ -200,9 +200,9 @@ fn settlement_is_there(evidence: &Evidence) -> Finding {
 fn proof(evidence: &Evidence) -> Result<&[u8; DATA_LEN], String> {
     let ending = ending(evidence)?;
     let before = ending.at.checked_sub(1).and_then(|at| ending.transaction.instructions.get(at));
-    let proof = before.ok_or("nothing stands before the completion")?;
+    let proof = before.ok_or("no instruction is before the completion")?;
     if proof.program_id != ED25519_PROGRAM_ID {
-        return Err(format!("before the completion stands an instruction of {}", proof.program_id));
+        return Err(format!("the instruction before the completion is of {}", proof.program_id));
     }
     if !proof.accounts.is_empty() {
         return Err("the Ed25519 instruction names accounts".to_owned());
@@ -274,7 +274,7 @@ fn parts_make_the_whole(evidence: &Evidence) -> Finding {
     });
     Ok(match current {
         Some(bps) => format!("{amount} = {creator} + {platform} USDC, a fee of {bps} basis points"),
-        None => format!("{amount} = {creator} + {platform} USDC, at another fee than today's"),
+        None => format!("{amount} = {creator} + {platform} USDC, at a fee that is not the current one"),
     })
 }
 
@@ -295,15 +295,15 @@ fn usdc_change<'a>(evidence: &'a Evidence, account: &Pubkey) -> Result<Option<&'
     Ok(changes.find(|change| change.account == *account && change.mint == config.usdc_mint))
 }
 
-/// What left the agent's escrow: the whole amount, whoever got it.
+/// The change of the agent's escrow: the whole amount leaves it.
 fn out_of_escrow(evidence: &Evidence) -> Result<(Pubkey, i128), String> {
     let record = record(evidence)?;
     let escrow = Addresses::new(evidence.program_id).escrow(&record.agent);
     Ok((escrow, i128::from(record.amount).saturating_neg()))
 }
 
-/// The payees are those that the settling instruction names: the program saw to it that the second was the
-/// treasury's of that day, which need not be today's.
+/// The payees are those that the settling instruction names. The program checked that the second was the treasury at
+/// that time; the treasury can be another one now.
 fn tokens_moved_as_recorded(evidence: &Evidence) -> Finding {
     let (record, ending) = (record(evidence)?, ending(evidence)?);
     let config = evidence.config.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
@@ -323,7 +323,7 @@ fn tokens_moved_as_recorded(evidence: &Evidence) -> Finding {
     }
     let treasury = match usdc_change(evidence, &treasury)?.map(|change| change.owner) {
         Some(owner) if owner == config.treasury_owner => format!("the treasury {owner}"),
-        Some(owner) => format!("the treasury of that day, {owner},"),
+        Some(owner) => format!("the treasury at that time, {owner},"),
         None => "the treasury".to_owned(),
     };
     Ok(format!(
@@ -398,7 +398,7 @@ fn stated_amounts_are_the_chains(evidence: &Evidence) -> Finding {
         ("platform_amount_usdc", claims.platform_amount_usdc, record.platform_amount),
     ] {
         if stated.is_some_and(|stated| stated != UsdcBase(actual)) {
-            return Err(format!("{name} is stated otherwise than the chain's {}", UsdcBase(actual)));
+            return Err(format!("{name} differs from the chain's {}", UsdcBase(actual)));
         }
     }
     for (name, stated, actual) in [
@@ -406,7 +406,7 @@ fn stated_amounts_are_the_chains(evidence: &Evidence) -> Finding {
         ("tokens_used", claims.tokens_used, record.reported_tokens()),
     ] {
         if stated.is_some() && stated != actual {
-            return Err(format!("{name} is stated otherwise than on the chain"));
+            return Err(format!("{name} differs from the chain"));
         }
     }
     Ok("every stated amount is the chain's".to_owned())

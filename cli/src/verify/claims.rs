@@ -1,5 +1,5 @@
 //! What an execution record says about itself: the answer of `GET /v1/executions/{id}` or of a call,
-//! from the API or from a file. Nothing in it is believed.
+//! from the API or from a file. Nothing in it is trusted.
 
 use anyhow::Context;
 use crtx_protocol::usdc::UsdcBase;

@@ -1,5 +1,5 @@
 //! How an execution ended, read from the chain's transactions: the one that moved the money out of escrow, and
-//! the one that closed the account and left its last bytes behind as an event.
+//! the one that closed the account and emitted its last bytes as an event.
 
 use agent_marketplace::{
     event::{AgentClosed, ExecutionClosed},
@@ -42,7 +42,7 @@ pub async fn find(chain: &ChainClient, program_id: &Pubkey, record: &Pubkey) -> 
     })
 }
 
-/// Whom the instruction pays, if it ends the execution of `record`. The places are those of the program's
+/// The payees of the instruction, if it ends the execution of `record`. The indices are those of the program's
 /// account lists.
 fn payees(instruction: &PlainInstruction, record: &Pubkey) -> Option<Payees> {
     let is = |discriminator: &[u8], record_at: usize| {

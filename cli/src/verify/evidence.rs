@@ -14,17 +14,17 @@ use super::{
     ending::{self, Ending},
 };
 
-/// Larger than any result that a marketplace stores by default, small enough to hold in memory.
+/// Larger than every result that a marketplace stores by default, and small enough for memory.
 const MAX_CONTENT_BYTES: usize = 64 * 1024 * 1024;
 const HTTP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Everything that was found. What was not found says why.
+/// Everything that was found, or the reason why it was not found.
 #[derive(Clone, Debug)]
 pub struct Evidence {
     pub claims: Claims,
     pub program_id: Pubkey,
     pub record_address: Pubkey,
-    pub content: Result<Content, String>,
+    pub content: Result<ContentCopy, String>,
     pub record: Result<ExecutionRecord, String>,
     /// The transaction that closed the record, if it is closed.
     pub closed_by: Option<String>,
@@ -36,7 +36,7 @@ pub struct Evidence {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Content {
+pub struct ContentCopy {
     pub bytes: Vec<u8>,
     /// Where it came from, for the report.
     pub source: String,
@@ -47,10 +47,10 @@ pub struct Content {
 pub enum ContentSource {
     /// The record's `ipfs_url`.
     Url,
-    /// The same, or the result that the saved record holds where nobody serves that URL any more.
+    /// The same, or the result that the saved record holds, if that URL does not answer.
     UrlOrStatedResult,
     /// A copy that the user has.
-    Copy(Content),
+    Copy(ContentCopy),
 }
 
 /// Looks at everything that `claims` point to.
@@ -116,7 +116,7 @@ impl Look<'_> {
     }
 }
 
-async fn find_content(claims: &Claims, source: ContentSource) -> anyhow::Result<Content> {
+async fn find_content(claims: &Claims, source: ContentSource) -> anyhow::Result<ContentCopy> {
     let error = match source {
         ContentSource::Copy(content) => return Ok(content),
         ContentSource::Url => return fetch_content(claims).await,
@@ -126,22 +126,15 @@ async fn find_content(claims: &Claims, source: ContentSource) -> anyhow::Result<
         },
     };
     let result = claims.result.as_ref().ok_or(error)?;
-    Ok(Content {
+    Ok(ContentCopy {
         bytes: result.clone().into_bytes(),
         source: "the saved result (its URL cannot be fetched)".to_owned(),
     })
 }
 
-async fn fetch_content(claims: &Claims) -> anyhow::Result<Content> {
+async fn fetch_content(claims: &Claims) -> anyhow::Result<ContentCopy> {
     let url = claims.ipfs_url.as_deref().context("the record names no content")?;
     let client = reqwest::Client::builder().timeout(HTTP_TIMEOUT).build()?;
-    let mut response = client.get(url).send().await?.error_for_status()?;
-    let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await? {
-        if bytes.len().saturating_add(chunk.len()) > MAX_CONTENT_BYTES {
-            bail!("the content is larger than {MAX_CONTENT_BYTES} bytes");
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(Content { bytes, source: url.to_owned() })
+    let bytes = crtx_download::get(&client, url, MAX_CONTENT_BYTES).await?;
+    Ok(ContentCopy { bytes, source: url.to_owned() })
 }

@@ -1,4 +1,5 @@
-//! `crtx verify`: does specification 4.7 again, and more, from the chain and the content alone.
+//! `crtx verify`: repeats the checks of "Result verification" in `docs/specification.md`, with the chain and the
+//! content alone.
 
 mod checks;
 mod claims;
@@ -20,9 +21,9 @@ use url::{Host, Url};
 use uuid::Uuid;
 
 use self::{
-    checks::{Check, Outcome},
+    checks::{Check, MoneyOutcome},
     claims::Claims,
-    evidence::{Content, ContentSource, Evidence},
+    evidence::{ContentCopy, ContentSource, Evidence},
 };
 use crate::{
     api::{Api, ApiArgs},
@@ -31,14 +32,14 @@ use crate::{
 
 const RPC_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What the command line says.
+/// Arguments of `crtx verify`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("subject").required(true).multiple(true).args(["execution_id", "file"]))]
 pub struct VerifyArgs {
     /// The execution to verify; its record is read from the API
     pub execution_id: Option<Uuid>,
-    /// A saved execution record (the JSON that the API answers), instead of asking the API. Beside an
-    /// EXECUTION_ID any other file is taken as a saved copy of the content
+    /// A saved execution record (the JSON that the API answers), instead of asking the API. With an
+    /// EXECUTION_ID, any other file is taken as a saved copy of the content
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// A saved copy of the content, instead of fetching it
@@ -65,7 +66,7 @@ pub async fn run(arguments: VerifyArgs) -> anyhow::Result<ExitCode> {
         None => rpc_url_of(&claims)?,
     };
     let rpc_url = rpc_url.as_str().trim_end_matches('/').to_owned();
-    // Without a chain to ask, sixteen failed checks would say less than this.
+    // Without an RPC node every check would fail with the same reason.
     let chain = ChainClient::new(&rpc_url, RPC_TIMEOUT);
     let slot = chain.slot(CommitmentConfig::confirmed()).await;
     slot.with_context(|| format!("nothing was checked: {rpc_url} does not answer as a Solana RPC node"))?;
@@ -80,16 +81,17 @@ pub async fn run(arguments: VerifyArgs) -> anyhow::Result<ExitCode> {
     Ok(if verified { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The node that the record itself names, as records of local networks do. Only one on this machine is believed:
-/// whoever made a record up could have made up a chain to go with it.
+/// The node that the record itself names, as records of local networks do. Only a node on this machine is accepted:
+/// the author of a forged record could also run a forged chain.
 fn rpc_url_of(claims: &Claims) -> anyhow::Result<Url> {
     let Some(named) = claims.rpc_url() else {
-        return Err(UsageError::new("which chain? Name a Solana RPC node with --rpc-url or CRTX_RPC_URL").into());
+        return Err(UsageError::new("No Solana RPC node. Set CRTX_RPC_URL or pass --rpc-url.").into());
     };
     match http_url(&named) {
         Ok(url) if is_loopback(&url) => Ok(url),
         _ => Err(UsageError::new(format!(
-            "the record names {named} as its Solana RPC node; name one that you trust with --rpc-url or CRTX_RPC_URL"
+            "The record names the Solana RPC node {named}, which is not on this machine. Set CRTX_RPC_URL or pass \
+             --rpc-url to choose a node that you trust."
         ))
         .into()),
     }
@@ -108,7 +110,7 @@ fn is_loopback(url: &Url) -> bool {
 async fn read_subject(arguments: &VerifyArgs) -> anyhow::Result<(Claims, ContentSource)> {
     let copy = arguments.content.as_deref().map(saved_content).transpose()?;
     let Some(path) = &arguments.file else {
-        let id = arguments.execution_id.context("name an execution or a file")?;
+        let id = arguments.execution_id.context("No execution. Pass EXECUTION_ID or --file.")?;
         return Ok((ask_api(arguments, &id).await?, copy.map_or(ContentSource::Url, ContentSource::Copy)));
     };
     let file = saved_content(path)?;
@@ -126,16 +128,16 @@ async fn ask_api(arguments: &VerifyArgs, id: &Uuid) -> anyhow::Result<Claims> {
     Claims::parse(&Api::new(&arguments.api)?.execution(id).await?)
 }
 
-fn saved_content(path: &Path) -> anyhow::Result<Content> {
+fn saved_content(path: &Path) -> anyhow::Result<ContentCopy> {
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(Content { bytes, source: path.display().to_string() })
+    Ok(ContentCopy { bytes, source: path.display().to_string() })
 }
 
 fn report(evidence: &Evidence, checks: &[Check], verified: bool, rpc_url: &str) -> serde_json::Value {
     json!({
         "execution_id": evidence.claims.execution_id,
         "verified": verified,
-        "outcome": Outcome::of(evidence),
+        "outcome": MoneyOutcome::of(evidence),
         "record": evidence.record_address.to_string(),
         "program_id": evidence.program_id.to_string(),
         "rpc_url": rpc_url,
@@ -152,11 +154,11 @@ fn print_lines(evidence: &Evidence, checks: &[Check], verified: bool, rpc_url: &
     }
     let id = evidence.claims.execution_id;
     let failed = checks.iter().filter(|check| !check.ok).count();
-    match (verified, Outcome::of(evidence)) {
+    match (verified, MoneyOutcome::of(evidence)) {
         (false, _) => {
             eprintln!("execution {id} is NOT verified: {failed} of {} checks failed against {rpc_url}", checks.len());
         }
-        (true, Some(Outcome::Refunded)) => {
+        (true, Some(MoneyOutcome::Refunded)) => {
             eprintln!(
                 "execution {id} was refunded, so there is no result to verify; the refund is verified against {rpc_url}"
             );

@@ -1,4 +1,4 @@
-//! Transactions as an RPC node tells them: those about an account, what each called and which tokens it moved.
+//! Transactions as an RPC node returns them: those about an account, what each called and which tokens it moved.
 
 use anyhow::{Context, bail};
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -9,7 +9,7 @@ use solana_pubkey::Pubkey;
 use solana_rpc_client_api::request::RpcRequest;
 use solana_transaction::versioned::VersionedTransaction;
 
-/// Signatures that one request brings at most.
+/// Most signatures in the answer to one request.
 const PAGE: usize = 1_000;
 /// Successful transactions about one account that are looked at.
 const MOST: usize = 10_000;
@@ -65,8 +65,8 @@ async fn signatures_about(chain: &ChainClient, address: &Pubkey) -> anyhow::Resu
     }
 }
 
-/// What `look` sees first in the successful transactions that touched an account, newest first; else how many
-/// there are.
+/// The first result of `look` for the successful transactions that touched an account, newest first; else the number
+/// of these transactions.
 pub async fn first_about<T>(
     chain: &ChainClient,
     address: &Pubkey,

@@ -4,6 +4,7 @@
 
 pub mod account;
 mod blockhash;
+pub mod clock;
 mod confirm;
 pub mod error;
 pub mod filter;

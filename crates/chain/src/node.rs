@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use crtx_download::DownloadError;
+use crtx_protocol::text::shortened;
 use reqwest::{
     Client, StatusCode, Url,
     header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER},
@@ -109,21 +111,13 @@ impl Node {
 
     async fn fetch(&self, request: &Request) -> Result<Vec<u8>, NodeError> {
         let post = self.http.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
-        let mut response = post.body(request.body.clone()).send().await.map_err(unreachable)?;
+        let response = post.body(request.body.clone()).send().await.map_err(unreachable)?;
         check_status(response.status(), response.headers())?;
-        let too_large = NodeError::TooLarge { limit: request.answer_limit };
-        let announced = response.content_length().unwrap_or(0);
-        if usize::try_from(announced).map_or(true, |announced| announced > request.answer_limit) {
-            return Err(too_large);
-        }
-        let mut body = Vec::with_capacity(usize::try_from(announced).unwrap_or(0));
-        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
-            if body.len().saturating_add(chunk.len()) > request.answer_limit {
-                return Err(too_large);
-            }
-            body.extend_from_slice(&chunk);
-        }
-        Ok(body)
+        crtx_download::read(response, request.answer_limit).await.map_err(|error| match error {
+            DownloadError::TooLarge { max_bytes } => NodeError::TooLarge { limit: max_bytes },
+            DownloadError::Request(error) => unreachable(error),
+            DownloadError::Status(status) => NodeError::Status(status.as_u16()),
+        })
     }
 }
 
@@ -217,7 +211,7 @@ fn parse_now<T: DeserializeOwned>(body: &[u8], id: u64, min_slot: u64) -> Result
 fn refused(refusal: Refusal, min_slot: u64) -> NodeError {
     match refusal.code {
         NODE_UNHEALTHY | MIN_CONTEXT_SLOT_NOT_REACHED => NodeError::Behind { wanted: min_slot },
-        code => NodeError::Refused { code, message: refusal.message.chars().take(MAX_MESSAGE_CHARS).collect() },
+        code => NodeError::Refused { code, message: shortened(&refusal.message, MAX_MESSAGE_CHARS) },
     }
 }
 

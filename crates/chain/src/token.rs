@@ -31,10 +31,11 @@ impl TokenAccount {
         if account.owner != TOKEN_PROGRAM_ID {
             return Err(NotTokenAccount);
         }
-        Self::decode_data(&account.data).ok_or(NotTokenAccount)
+        Self::from_bytes(&account.data).ok_or(NotTokenAccount)
     }
 
-    fn decode_data(data: &[u8]) -> Option<Self> {
+    /// Reads the bytes alone: whose program the account belongs to has to be known.
+    pub fn from_bytes(data: &[u8]) -> Option<Self> {
         if data.len() != TOKEN_ACCOUNT_LEN {
             return None;
         }

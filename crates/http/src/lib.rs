@@ -16,7 +16,6 @@ pub mod links;
 pub mod offload;
 pub mod outbound;
 pub mod pace;
-pub mod process;
 pub mod query;
 pub mod serve;
 

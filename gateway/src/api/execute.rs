@@ -14,6 +14,7 @@ use axum::{
 use crtx_http::{
     ApiError, ApiPath, AuthState, Caller, ErrorBody, ErrorCode, auth::Presented, extract::check_content_type,
 };
+use crtx_protocol::text::shortened;
 use crtx_store::{
     admission::{Bounds, ReadAt, Refusal, Reservation, Retry},
     executions::{Call, Execution, Lease, State as ExecutionState},
@@ -105,7 +106,7 @@ async fn answer_call(
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
     if let Some(query) = parts.uri.query().filter(|query| !query.is_empty()) {
-        let query: String = query.chars().take(64).collect();
+        let query = shortened(query, 64);
         return Err(ApiError::invalid_request(format!("this endpoint takes no query parameters, not `{query}`")));
     }
     let presented = Presented::read(&parts.headers, gateway.network())?;

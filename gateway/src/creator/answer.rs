@@ -3,7 +3,10 @@
 
 use std::{fmt, time::Duration};
 
-use crtx_protocol::result_hash::{ResultHash, ResultProofError, parse_signature, verify_signature};
+use crtx_protocol::{
+    result_hash::{ResultHash, ResultProofError, parse_signature, verify_signature},
+    text::{shortened, without_nul},
+};
 use crtx_store::executions::Delivered;
 use serde::{
     Deserialize, Deserializer,
@@ -195,11 +198,8 @@ fn reported_error(raw: Option<&RawValue>) -> String {
     if text.is_empty() {
         return "it gave no reason".to_owned();
     }
-    let printable = text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c });
-    if text.chars().nth(MAX_ERROR_CHARS).is_none() {
-        return printable.collect();
-    }
-    printable.take(MAX_ERROR_CHARS).chain(['…']).collect()
+    let printable = |c: char| if c.is_control() && c != '\n' { '\u{fffd}' } else { c };
+    shortened(text, MAX_ERROR_CHARS).chars().map(printable).collect()
 }
 
 fn tokens_used(raw: Option<&RawValue>) -> Result<Option<u64>, CreatorError> {
@@ -219,7 +219,7 @@ fn steps(raw: Option<&RawValue>) -> Result<Option<Value>, CreatorError> {
     let mut memory = MAX_STEPS_MEMORY;
     let small = raw.len() <= MAX_STEPS_BYTES
         && Weigh { left: &mut memory }.deserialize(&mut serde_json::Deserializer::from_str(raw)).is_ok();
-    Ok(small.then(|| serde_json::from_str(raw).ok()).flatten().map(without_nul))
+    Ok(small.then(|| serde_json::from_str(raw).ok()).flatten().map(storable))
 }
 
 /// Takes what a value will take in memory from what is left, without building it.
@@ -289,14 +289,14 @@ impl<'de> Visitor<'de> for Weigh<'_> {
     }
 }
 
-/// U+0000 has no place in a trace, and databases choke on it.
-fn without_nul(value: Value) -> Value {
+/// A trace that PostgreSQL stores.
+fn storable(value: Value) -> Value {
     match value {
-        Value::String(text) => Value::String(text.replace('\0', "\u{fffd}")),
-        Value::Array(items) => Value::Array(items.into_iter().map(without_nul).collect()),
-        Value::Object(members) => Value::Object(
-            members.into_iter().map(|(name, value)| (name.replace('\0', "\u{fffd}"), without_nul(value))).collect(),
-        ),
+        Value::String(text) => Value::String(without_nul(&text)),
+        Value::Array(items) => Value::Array(items.into_iter().map(storable).collect()),
+        Value::Object(members) => {
+            Value::Object(members.into_iter().map(|(name, value)| (without_nul(&name), storable(value))).collect())
+        }
         other => other,
     }
 }

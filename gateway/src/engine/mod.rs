@@ -21,6 +21,7 @@ use std::{
 use agent_marketplace::state::ExecutionRecord;
 use chrono::{DateTime, Utc};
 use crtx_chain::{ChainError, SignError, SignedTransaction};
+use crtx_content::ContentError;
 use crtx_http::{ApiError, Caller, ErrorCode};
 use crtx_store::{
     StoreError,
@@ -36,7 +37,6 @@ pub(crate) use opening::PreparingOpening;
 pub(crate) use transactions::backoff;
 
 use crate::{
-    content::ContentError,
     snapshot::{self, Snapshot},
     state::{Gateway, Parts},
 };

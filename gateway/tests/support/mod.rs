@@ -33,6 +33,7 @@ use crtx_chain::{
     },
     token::{TOKEN_PROGRAM_ID, TokenAccount},
 };
+use crtx_content::ContentLocation;
 use crtx_gateway::{Gateway, GatewayConfig, Limits};
 use crtx_http::{Links, outbound::OutboundPolicy};
 use crtx_protocol::{
@@ -137,7 +138,7 @@ impl Market {
             network: KeyNetwork::Test,
             outbound: OutboundPolicy::LOCAL,
             links: Links::local("http://127.0.0.1:8080", node.url()),
-            content_dir: content.path().to_owned(),
+            content: ContentLocation::Folder(content.path().to_owned()),
             limits,
         };
         let gateway = Gateway::new(config.clone(), database.pool().clone(), database.pool().clone()).expect("gateway");

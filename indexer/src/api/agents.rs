@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{Extension, Json, extract::State};
 use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, FromQuery, Peer, QueryParams};
-use crtx_protocol::usdc::UsdcBase;
+use crtx_protocol::{metadata::is_tag, usdc::UsdcBase};
 use crtx_store::reads::{self, AgentFilter, AgentSort, ListingStatus, Page};
 use serde::Serialize;
 use serde_json::Value;
@@ -16,8 +16,6 @@ use super::{
     types::{self, Timestamp},
 };
 
-/// Longest tag a listing can have.
-const MAX_TAG_CHARS: usize = 32;
 /// Limit of the filter. No listing has more tags.
 const MAX_TAGS_IN_FILTER: usize = 20;
 
@@ -172,11 +170,7 @@ impl FromQuery for AgentListQuery {
 fn tags(params: &mut QueryParams) -> Result<Vec<String>, ApiError> {
     let Some(text) = params.text("tags")? else { return Ok(Vec::new()) };
     let tags: Vec<String> = text.split(',').map(|tag| tag.trim().to_owned()).collect();
-    let is_tag = |tag: &String| {
-        (1..=MAX_TAG_CHARS).contains(&tag.len())
-            && tag.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_'))
-    };
-    if tags.len() > MAX_TAGS_IN_FILTER || !tags.iter().all(is_tag) {
+    if tags.len() > MAX_TAGS_IN_FILTER || !tags.iter().all(|tag| is_tag(tag)) {
         return Err(ApiError::invalid(
             "tags",
             "must be tags separated by commas, each of lower-case letters, digits, `-` and `_`",

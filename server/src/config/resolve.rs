@@ -2,9 +2,10 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use crtx_content::{ContentLocation, ContentSources};
 use crtx_gateway::{AdmissionLimits, GatewayConfig, Limits};
 use crtx_http::{Links, outbound::OutboundPolicy};
-use crtx_indexer::{ContentSources, IndexerConfig};
+use crtx_indexer::IndexerConfig;
 use crtx_protocol::address::Addresses;
 use crtx_store::{admission::PerSubject, pools::PoolSizes};
 use solana_keypair::Keypair;
@@ -71,7 +72,7 @@ impl Check<'_> {
             network: network.key_network(),
             outbound,
             links: links.clone(),
-            content_dir: needs.content_dir,
+            content: needs.content,
             limits: limits(settings),
         });
         let indexer = indexer?.map(|ws_url| IndexerConfig {
@@ -79,7 +80,7 @@ impl Check<'_> {
             audit_interval: Duration::from_secs(settings.indexer.audit_seconds),
             outbound,
             content: ContentSources {
-                folder: settings.content.dir.clone(),
+                store: settings.content.dir.clone().map(ContentLocation::Folder),
                 base_url: settings.content.base_url.as_ref().map(|url| url.as_str().to_owned()),
             },
             ..IndexerConfig::new(rpc_urls.clone(), &ws_url, settings.program.id.0)
@@ -100,7 +101,7 @@ impl Check<'_> {
         let keypair = self.required("gateway.keypair", settings.gateway.keypair.as_ref(), who);
         Some(Some(GatewayNeeds {
             usdc_mint: usdc_mint?.0,
-            content_dir: content_dir?.clone(),
+            content: ContentLocation::Folder(content_dir?.clone()),
             keypair: Arc::clone(&keypair?.reveal().0),
         }))
     }
@@ -154,7 +155,7 @@ impl Check<'_> {
 /// What a gateway needs in addition to the settings of every process.
 struct GatewayNeeds {
     usdc_mint: solana_pubkey::Pubkey,
-    content_dir: std::path::PathBuf,
+    content: ContentLocation,
     keypair: Arc<Keypair>,
 }
 

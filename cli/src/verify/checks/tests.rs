@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{
     super::{
         claims::Claims,
-        evidence::Content,
+        evidence::ContentCopy,
         transactions::{PlainInstruction, PlainTransaction, TokenChange},
     },
     *,
@@ -79,7 +79,7 @@ fn good() -> Evidence {
         },
         program_id,
         record_address: addresses.execution(&caller, id.as_bytes()),
-        content: Ok(Content { bytes: RESULT.into(), source: url }),
+        content: Ok(ContentCopy { bytes: RESULT.into(), source: url }),
         record: Ok(record),
         listing: Ok(listing),
         config: Ok(config),
@@ -157,7 +157,7 @@ fn another_hash_that_content_and_address_agree_on_is_not_the_chains() {
         e.claims.result = Some("else".to_owned());
         e.claims.result_hash = Some(hash.to_string());
         e.claims.ipfs_url = Some(format!("http://x/ipfs/{}", cid_of(&hash)));
-        e.content = Ok(Content { bytes: b"else".to_vec(), source: String::new() });
+        e.content = Ok(ContentCopy { bytes: b"else".to_vec(), source: String::new() });
     });
     assert_eq!(failed, ["commitment", "message", "signature"]);
 }
@@ -294,7 +294,7 @@ fn a_treasury_that_has_changed_since_does_not_matter() {
     evidence.config.as_mut().expect("a configuration").treasury_owner = address(99);
     assert_eq!(failing(&evidence), Vec::<&str>::new());
     let payment = run(&evidence).into_iter().find(|check| check.name == "payment").expect("there is one");
-    assert!(payment.detail.contains("the treasury of that day"), "{}", payment.detail);
+    assert!(payment.detail.contains("the treasury at that time"), "{}", payment.detail);
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn with_refunded(alter: impl FnOnce(&mut Evidence)) -> Vec<&'static str> {
 #[test]
 fn nothing_is_wrong_with_an_honest_refund() {
     assert_eq!(failing(&refunded()), Vec::<&str>::new());
-    assert_eq!(Outcome::of(&refunded()), Some(Outcome::Refunded));
+    assert_eq!(MoneyOutcome::of(&refunded()), Some(MoneyOutcome::Refunded));
 }
 
 #[test]
@@ -396,7 +396,7 @@ fn an_upheld_dispute_lowers_the_cost_by_its_compensation() {
 }
 
 #[test]
-fn a_closed_record_says_which_transaction_told_its_content() {
+fn a_closed_record_says_which_transaction_has_its_content() {
     let mut evidence = good();
     evidence.closed_by = Some("the closing one".to_owned());
     assert_eq!(failing(&evidence), Vec::<&str>::new());

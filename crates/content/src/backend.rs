@@ -1,0 +1,25 @@
+//! What every kind of store can do: keep bytes under a CID.
+
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ContentError {
+    #[error("the content store is unavailable: {0}")]
+    Store(#[from] object_store::Error),
+    #[error("the content folder is unavailable: {0}")]
+    Folder(#[from] std::io::Error),
+    #[error("the content is longer than {max_bytes} bytes")]
+    TooLarge { max_bytes: usize },
+}
+
+#[async_trait]
+pub(crate) trait Backend: Debug + Send + Sync {
+    /// Stores bytes durably. Readers see all of them or none; bytes that are stored already are replaced.
+    async fn put(&self, cid: &str, content: Bytes) -> Result<(), ContentError>;
+
+    /// The bytes under a CID, as they are stored. Nothing longer than `max_bytes` is read.
+    async fn get(&self, cid: &str, max_bytes: usize) -> Result<Option<Bytes>, ContentError>;
+}

@@ -1,0 +1,144 @@
+//! The content store: bytes under the CID of their hash. What is read is checked against its name, so a
+//! damaged disk can lose content but never change it.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use crtx_protocol::{content::cid_of, result_hash::ResultHash};
+
+use crate::{
+    backend::{Backend, ContentError},
+    location::ContentLocation,
+};
+
+/// How long a call waits for its result to be written.
+const PUT_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a store that did not answer in time is left alone.
+const PAUSE_AFTER_TIME_OUT: Duration = Duration::from_secs(5);
+
+/// Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ContentStore {
+    backend: Arc<dyn Backend>,
+    /// Until then nothing is written: each write to a store that hangs would hold a thread.
+    paused_until: Arc<Mutex<Option<Instant>>>,
+}
+
+impl ContentStore {
+    /// A store for reading and writing. Creates what is missing.
+    pub fn create(location: &ContentLocation) -> Result<Self, ContentError> {
+        Ok(Self { backend: location.create()?, paused_until: Arc::default() })
+    }
+
+    /// A store that is only read, and that may not exist yet.
+    pub fn open(location: &ContentLocation) -> Self {
+        Self { backend: location.open(), paused_until: Arc::default() }
+    }
+
+    /// Stores bytes that are safe elsewhere, if the store takes them within a short time. False: they have to be
+    /// stored later.
+    pub async fn try_put(&self, content: impl Into<Bytes>) -> bool {
+        if self.paused().is_some_and(|until| Instant::now() < until) {
+            return false;
+        }
+        match tokio::time::timeout(PUT_PATIENCE, self.put(content)).await {
+            Ok(Ok(_)) => true,
+            Ok(Err(error)) => {
+                tracing::error!(%error, "content could not be stored and is kept in the database");
+                false
+            }
+            Err(_) => {
+                tracing::error!("the content store does not answer; content is kept in the database");
+                let until = Instant::now().checked_add(PAUSE_AFTER_TIME_OUT);
+                *self.paused_until.lock().unwrap_or_else(PoisonError::into_inner) = until;
+                false
+            }
+        }
+    }
+
+    fn paused(&self) -> Option<Instant> {
+        *self.paused_until.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stores bytes and returns the hash that names them. Readers see all of them or none; storing the
+    /// same bytes again repairs what may have been damaged.
+    pub async fn put(&self, content: impl Into<Bytes>) -> Result<ResultHash, ContentError> {
+        let content = content.into();
+        let hash = ResultHash::of(&content);
+        self.backend.put(&cid_of(&hash), content).await?;
+        Ok(hash)
+    }
+
+    /// The content with that hash. Bytes that do not match their name count as missing.
+    pub async fn get(&self, hash: &ResultHash) -> Result<Option<Bytes>, ContentError> {
+        self.get_up_to(hash, usize::MAX).await
+    }
+
+    /// The same, if it is not longer than `max_bytes`.
+    pub async fn get_up_to(&self, hash: &ResultHash, max_bytes: usize) -> Result<Option<Bytes>, ContentError> {
+        let Some(content) = self.backend.get(&cid_of(hash), max_bytes).await? else { return Ok(None) };
+        if ResultHash::of(&content) != *hash {
+            tracing::error!(%hash, "stored content does not match its name");
+            return Ok(None);
+        }
+        Ok(Some(content))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn location(folder: &Path) -> ContentLocation {
+        ContentLocation::Folder(folder.to_owned())
+    }
+
+    #[tokio::test]
+    async fn content_is_found_under_its_hash_and_nothing_else_is() {
+        let folder = tempfile::tempdir().expect("folder");
+        let store = ContentStore::create(&location(&folder.path().join("content"))).expect("store");
+        let hash = store.put("hello").await.expect("put");
+        assert_eq!(hash, ResultHash::of(b"hello"));
+        assert_eq!(store.get(&hash).await.expect("get").expect("there"), "hello");
+        assert_eq!(store.get(&ResultHash::of(b"other")).await.expect("get"), None);
+        assert_eq!(store.put("hello").await.expect("again"), hash);
+    }
+
+    #[tokio::test]
+    async fn damaged_content_is_not_served_and_can_be_stored_again() {
+        let folder = tempfile::tempdir().expect("folder");
+        let store = ContentStore::create(&location(folder.path())).expect("store");
+        let hash = store.put("hello").await.expect("put");
+        std::fs::write(folder.path().join(cid_of(&hash)), "hellp").expect("damage");
+        assert_eq!(store.get(&hash).await.expect("get"), None);
+        store.put("hello").await.expect("repaired");
+        assert_eq!(store.get(&hash).await.expect("get").expect("there"), "hello");
+    }
+
+    #[tokio::test]
+    async fn a_store_that_is_broken_says_so_and_takes_content_again_once_it_works() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("content");
+        let store = ContentStore::create(&location(&path)).expect("store");
+        std::fs::remove_dir(&path).expect("removed");
+        std::fs::write(&path, "a file in the place of the folder").expect("broken");
+        assert!(!store.try_put("hello").await);
+        std::fs::remove_file(&path).expect("removed");
+        std::fs::create_dir(&path).expect("mended");
+        assert!(store.try_put("hello").await);
+        assert_eq!(store.get(&ResultHash::of(b"hello")).await.expect("get").expect("there"), "hello");
+    }
+
+    #[tokio::test]
+    async fn empty_content_is_content() {
+        let folder = tempfile::tempdir().expect("folder");
+        let store = ContentStore::create(&location(folder.path())).expect("store");
+        let hash = store.put("").await.expect("put");
+        assert_eq!(store.get(&hash).await.expect("get").expect("there"), "");
+    }
+}

@@ -1,0 +1,364 @@
+//! The embedded Solana network: Surfpool, offline, with the marketplace program deployed, blocks made
+//! when there is something to put into them, and a chain that survives its process.
+
+mod block;
+mod blocks;
+mod database;
+mod disk;
+mod error;
+mod history;
+mod journal;
+mod owner_index;
+mod program;
+mod rpc;
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    net::TcpListener,
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::AtomicBool},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use anyhow::{Context, anyhow, bail};
+use crossbeam_channel::{Receiver, Sender};
+use crtx_chain::token::TOKEN_PROGRAM_ID;
+use solana_account::Account;
+use solana_pubkey::Pubkey;
+use surfpool_core::{
+    jsonrpc_http_server::Server,
+    surfnet::{
+        BlockIdentifier, GeyserEvent,
+        locker::SurfnetSvmLocker,
+        svm::{SurfnetSvm, SurfnetSvmConfig},
+    },
+    types::SyntheticBlockhash,
+};
+use surfpool_types::{BlockProductionMode, RpcConfig, SimnetCommand, SimnetConfig, SimnetEvent, SurfpoolConfig};
+use tokio::sync::mpsc;
+
+use self::{
+    block::Position,
+    blocks::{Blocks, Files},
+    database::{ChainDatabase, State},
+    history::History,
+    owner_index::{OwnerIndex, this_thread_executes_transactions},
+};
+
+pub use self::blocks::now_unix_ms;
+
+const START_LIMIT: Duration = Duration::from_secs(20);
+const STOP_LIMIT: Duration = Duration::from_secs(5);
+
+/// Slots that an unclean stop can have used beyond the last one on disk: they are skipped, so that no
+/// slot number and no block hash of the lost moments comes twice.
+const UNCLEAN_SLOT_GAP: u64 = 10_000;
+
+/// How a network is started.
+pub struct ChainOptions {
+    pub dir: PathBuf,
+    /// Preferred ports; others are taken when these are in use.
+    pub rpc_port: Option<u16>,
+    pub ws_port: Option<u16>,
+    pub program_id: Pubkey,
+    pub program_elf: &'static [u8],
+    pub upgrade_authority: Pubkey,
+}
+
+/// What the chain continues from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartedFrom {
+    Nothing,
+    /// A run that stopped cleanly.
+    Saved {
+        slot: u64,
+    },
+    /// A run that was killed: everything up to the last block on disk.
+    Recovered {
+        slot: u64,
+        saved_at_unix_ms: u64,
+    },
+}
+
+/// A running network. [`Chain::stop`] saves it; dropping it does not.
+pub struct Chain {
+    pub rpc_port: u16,
+    pub ws_port: u16,
+    pub started_from: StartedFrom,
+    /// Identifies this chain, and stays the same from run to run.
+    pub genesis_hash: String,
+    history: Arc<History>,
+    rpc: Server,
+    locker: SurfnetSvmLocker,
+    commands: Sender<SimnetCommand>,
+    stopping: Arc<AtomicBool>,
+    driver: Option<JoinHandle<Blocks>>,
+}
+
+impl Chain {
+    pub fn rpc_url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.rpc_port)
+    }
+
+    pub fn ws_url(&self) -> String {
+        format!("ws://127.0.0.1:{}", self.ws_port)
+    }
+
+    /// Starts the network and continues the saved chain, if any. Blocking; takes well below a second
+    /// for a fresh chain. Failures after the start are sent to `failures`.
+    pub fn start(options: &ChainOptions, failures: mpsc::UnboundedSender<anyhow::Error>) -> anyhow::Result<Self> {
+        std::fs::create_dir_all(&options.dir).with_context(|| format!("cannot make {}", options.dir.display()))?;
+        let database = Arc::new(ChainDatabase::open(&options.dir)?);
+        let saved = recover(&options.dir, &database)?;
+        let history = History::new(Arc::clone(&database));
+        let (mut svm, events, geyser_events) = new_network(options, &history)?;
+        let owners = OwnerIndex::from(&*svm.accounts_by_owner)?;
+        svm.accounts_by_owner = Box::new(owners.clone());
+        let (state, started_from) = match saved {
+            None => (new_state(&svm), StartedFrom::Nothing),
+            Some(saved) => restore(&mut svm, saved, &database)?,
+        };
+        svm.cached_genesis_hash = Some(state.genesis_hash.parse().context("the saved genesis hash is damaged")?);
+        let genesis_hash = state.genesis_hash.clone();
+        let clock_offset_ms = clock_offset_ms(&state.position);
+
+        let locker = SurfnetSvmLocker::new(svm);
+        let files = Files::open(options.dir.clone(), state, database, Arc::clone(&history))?;
+        let (rpc_port, ws_port) = (free_port(options.rpc_port)?, free_port(options.ws_port)?);
+        let own_port = another_port([rpc_port, ws_port])?;
+        let (commands, commands_rx) = crossbeam_channel::unbounded();
+        spawn_surfpool(
+            locker.clone(),
+            own_port,
+            ws_port,
+            commands.clone(),
+            commands_rx,
+            geyser_events,
+            failures.clone(),
+        )?;
+        wait_until_started(&events)?;
+        let rpc = rpc::serve(rpc_port, ws_port, &locker, &commands, &history)?;
+
+        let blocks = Blocks::new(locker.clone(), files, owners, clock_offset_ms);
+        let stopping = Arc::new(AtomicBool::new(false));
+        let driver = Some(blocks.spawn(events, commands.clone(), Arc::clone(&stopping), failures)?);
+        Ok(Self { rpc_port, ws_port, started_from, genesis_hash, history, rpc, locker, commands, stopping, driver })
+    }
+
+    /// Whether any transaction on the chain names the address.
+    pub fn knows(&self, address: &Pubkey) -> anyhow::Result<bool> {
+        Ok(!self.history.about(address, None, None, 1)?.is_empty())
+    }
+
+    /// Transactions that are in the database.
+    #[cfg(test)]
+    fn database_count(&self) -> Result<u64, error::ChainFileError> {
+        self.history.database_count()
+    }
+
+    /// Puts lamports into an account, as an airdrop does on other networks.
+    pub fn fund(&self, address: &Pubkey, lamports: u64) -> anyhow::Result<()> {
+        let account = Account { lamports, ..Account::default() };
+        let address = *address;
+        self.locker
+            .with_svm_writer(move |svm| svm.set_account(&address, account).map_err(|error| error.to_string()))
+            .map_err(|error| anyhow!("{address} could not be funded: {error}"))
+    }
+
+    /// Stops making blocks, saves the chain, closes the ports. Blocking.
+    pub fn stop(mut self) -> anyhow::Result<()> {
+        self.stopping.store(true, std::sync::atomic::Ordering::SeqCst);
+        let driver = self.driver.take().context("the network was stopped before")?;
+        let mut blocks = driver.join().map_err(|_| anyhow!("the block maker panicked"))?;
+        self.rpc.close();
+        blocks.save_and_mark_stopped()?;
+        self.commands.send(SimnetCommand::Terminate(None)).map_err(|_| anyhow!("the embedded network is gone"))?;
+        blocks.wait_until_closed(STOP_LIMIT);
+        Ok(())
+    }
+}
+
+/// A network with the program and an empty past, whose transactions and headers are those of `history`.
+fn new_network(options: &ChainOptions, history: &Arc<History>) -> anyhow::Result<Network> {
+    let config = SurfnetSvmConfig {
+        slot_time: blocks::SLOT_TIME_MS,
+        instruction_profiling_enabled: false,
+        max_profiles: 16,
+        ..SurfnetSvmConfig::default()
+    };
+    let (mut svm, events, geyser_events) =
+        SurfnetSvm::new(config).map_err(|error| anyhow!("the embedded network does not start: {error}"))?;
+    svm.transactions = history.transactions();
+    svm.blocks = history.headers();
+    program::deploy(&mut svm, &options.program_id, &options.upgrade_authority, options.program_elf)?;
+    Ok((svm, events, geyser_events))
+}
+
+type Network = (SurfnetSvm, Receiver<SimnetEvent>, Receiver<GeyserEvent>);
+
+/// Runs Surfpool on a thread with a runtime of its own: it blocks while it waits for commands. Its own RPC server
+/// gets a port that is not published; [`rpc::serve`] is the one that is used.
+fn spawn_surfpool(
+    locker: SurfnetSvmLocker,
+    own_port: u16,
+    ws_port: u16,
+    commands: Sender<SimnetCommand>,
+    commands_rx: Receiver<SimnetCommand>,
+    geyser_events: Receiver<GeyserEvent>,
+    failures: mpsc::UnboundedSender<anyhow::Error>,
+) -> anyhow::Result<()> {
+    let config = SurfpoolConfig {
+        simnets: vec![SimnetConfig {
+            offline_mode: true,
+            remote_rpc_url: None,
+            slot_time: blocks::SLOT_TIME_MS,
+            // Surfpool's own modes either wait for the next tick or run 31 blocks ahead of the clock
+            // after every transaction; `Blocks` makes one block as soon as it has content.
+            block_production_mode: BlockProductionMode::Manual,
+            instruction_profiling_enabled: false,
+            ..SimnetConfig::default()
+        }],
+        rpc: RpcConfig { bind_host: "127.0.0.1".to_owned(), bind_port: own_port, ws_port, ..RpcConfig::default() },
+        ..SurfpoolConfig::default()
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("surfpool")
+        .enable_all()
+        .build()
+        .context("no runtime for the embedded network")?;
+    let run = move || {
+        this_thread_executes_transactions();
+        let ended = runtime.block_on(surfpool_core::runloops::start_local_surfnet_runloop(
+            locker,
+            config,
+            commands,
+            commands_rx,
+            geyser_events,
+        ));
+        if let Err(error) = ended {
+            // Nobody listens any more when the process is stopping.
+            let _ = failures.send(anyhow!("the embedded network stopped: {error}"));
+        }
+    };
+    std::thread::Builder::new().name("surfpool".to_owned()).spawn(run).context("no thread for the embedded network")?;
+    Ok(())
+}
+
+fn wait_until_started(events: &Receiver<SimnetEvent>) -> anyhow::Result<()> {
+    let started = std::time::Instant::now();
+    while let Some(rest) = START_LIMIT.checked_sub(started.elapsed()) {
+        match events.recv_timeout(rest) {
+            Ok(SimnetEvent::CoreStarted(_)) => return Ok(()),
+            Ok(SimnetEvent::Aborted(error)) => bail!("the embedded network does not start: {error}"),
+            Ok(SimnetEvent::ErrorLog(_, error)) => tracing::warn!(%error, "embedded network"),
+            Ok(_) => {}
+            Err(crossbeam_channel::RecvTimeoutError::Timeout) => break,
+            Err(error) => bail!("the embedded network does not start: {error}"),
+        }
+    }
+    bail!("the embedded network did not start within {} seconds", START_LIMIT.as_secs())
+}
+
+/// What is saved, after the blocks that only the journal has went into the database.
+fn recover(dir: &Path, database: &ChainDatabase) -> anyhow::Result<Option<State>> {
+    let Some(saved) = database.state()? else { return Ok(None) };
+    let blocks = journal::read(dir, saved.last_number)?.into_iter().map(Arc::new).collect::<Vec<_>>();
+    if blocks.is_empty() {
+        return Ok(Some(saved));
+    }
+    database.add(&blocks)?;
+    Ok(database.state()?.map(|state| State { clean: false, ..state }))
+}
+
+fn new_state(svm: &SurfnetSvm) -> State {
+    let mut hash = [0u8; 32];
+    rand::RngCore::fill_bytes(&mut rand::rng(), &mut hash);
+    State::new(solana_hash::Hash::new_from_array(hash).to_string(), blocks::position(svm, svm.updated_at))
+}
+
+/// How far the chain's clock is ahead of the machine's.
+fn clock_offset_ms(position: &Position) -> i64 {
+    i64::try_from(position.clock_unix_ms.saturating_sub(position.saved_at_unix_ms)).unwrap_or_default()
+}
+
+/// Puts the saved accounts back and sets the chain's position.
+fn restore(svm: &mut SurfnetSvm, saved: State, database: &ChainDatabase) -> anyhow::Result<(State, StartedFrom)> {
+    set_position(svm, &saved.position, if saved.clean { 0 } else { UNCLEAN_SLOT_GAP });
+    restore_accounts(svm, database.accounts()?)?;
+    let slot = saved.position.slot;
+    let started_from = match saved.clean {
+        true => StartedFrom::Saved { slot },
+        false => StartedFrom::Recovered { slot, saved_at_unix_ms: saved.position.saved_at_unix_ms },
+    };
+    let now = Position {
+        clock_unix_ms: saved.position.clock_unix_ms,
+        saved_at_unix_ms: saved.position.saved_at_unix_ms,
+        ..blocks::position(svm, 0)
+    };
+    Ok((State { position: now, clean: false, ..saved }, started_from))
+}
+
+/// Surfpool's own way to set an account copies the list of its owner's accounts each time.
+fn restore_accounts(svm: &mut SurfnetSvm, accounts: Vec<(Pubkey, Account)>) -> anyhow::Result<()> {
+    let mut by_owner: BTreeMap<Pubkey, Vec<String>> = BTreeMap::new();
+    for (address, account) in accounts {
+        let failed = |error: String| anyhow!("saved account {address}: {error}");
+        svm.inner.set_account(address, account.clone()).map_err(|error| failed(error.to_string()))?;
+        if account.owner == TOKEN_PROGRAM_ID {
+            svm.update_account_registries(&address, None, &account).map_err(|error| failed(error.to_string()))?;
+        } else {
+            by_owner.entry(account.owner).or_default().push(address.to_string());
+        }
+    }
+    for (owner, mut addresses) in by_owner {
+        let failed = |error| anyhow!("accounts of {owner}: {error}");
+        let known = svm.accounts_by_owner.get(&owner.to_string()).map_err(failed)?.unwrap_or_default();
+        let new: HashSet<&String> = addresses.iter().collect();
+        let others: Vec<String> = known.into_iter().filter(|address| !new.contains(address)).collect();
+        addresses.extend(others);
+        svm.accounts_by_owner.store(owner.to_string(), addresses).map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn set_position(svm: &mut SurfnetSvm, position: &Position, gap: u64) {
+    let slot = position.slot.saturating_add(gap);
+    // Surfpool's block hashes follow from their number: the tip's is one below its index.
+    let index = position.tip_index.saturating_add(gap);
+    let hash = SyntheticBlockhash::new(index.saturating_sub(1)).to_string();
+    svm.chain_tip = BlockIdentifier { index, hash };
+    let info = &mut svm.latest_epoch_info;
+    info.absolute_slot = slot;
+    info.block_height = position.block_height.saturating_add(gap);
+    info.epoch = slot.checked_div(info.slots_in_epoch).unwrap_or_default();
+    info.slot_index = slot.checked_rem(info.slots_in_epoch).unwrap_or_default();
+    let now = blocks::now_unix_ms().max(position.clock_unix_ms);
+    let since_genesis = slot.saturating_sub(svm.genesis_slot).saturating_mul(svm.slot_time);
+    svm.updated_at = now;
+    svm.genesis_updated_at = now.saturating_sub(since_genesis);
+    svm.reconstruct_sysvars();
+}
+
+/// A free port that is none of those that were chosen and are not taken yet.
+fn another_port(chosen: [u16; 2]) -> anyhow::Result<u16> {
+    loop {
+        let port = free_port(None)?;
+        if !chosen.contains(&port) {
+            return Ok(port);
+        }
+    }
+}
+
+/// `preferred` if it is free, else one that the system picks.
+pub fn free_port(preferred: Option<u16>) -> anyhow::Result<u16> {
+    let listener = preferred
+        .and_then(|port| TcpListener::bind(("127.0.0.1", port)).ok())
+        .map_or_else(|| TcpListener::bind(("127.0.0.1", 0)), Ok)
+        .context("no free port on 127.0.0.1")?;
+    Ok(listener.local_addr()?.port())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,320 @@
+//! Starts real networks with a program that does nothing, and moves lamports.
+
+use std::{path::Path, time::Instant};
+
+use crtx_chain::{ChainClient, CommitmentConfig, Outcome, SignedTransaction};
+use solana_instruction::{AccountMeta, Instruction};
+use solana_keypair::Keypair;
+use solana_signer::Signer;
+use surfpool_core::surfnet::noop_program::NOOP_PROGRAM_ELF;
+
+use super::*;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn payer() -> Keypair {
+    Keypair::new_from_array([7; 32])
+}
+
+fn start(dir: &Path) -> (Chain, ChainClient) {
+    let options = ChainOptions {
+        dir: dir.to_owned(),
+        rpc_port: None,
+        ws_port: None,
+        program_id: Pubkey::new_from_array([9; 32]),
+        program_elf: NOOP_PROGRAM_ELF,
+        upgrade_authority: Pubkey::new_from_array([8; 32]),
+    };
+    let (failures, _) = mpsc::unbounded_channel();
+    let chain = Chain::start(&options, failures).expect("starts");
+    let client = ChainClient::new(&chain.rpc_url(), PATIENCE);
+    (chain, client)
+}
+
+async fn stop(chain: Chain) {
+    tokio::task::spawn_blocking(|| chain.stop()).await.expect("joins").expect("stops");
+}
+
+fn transfer(from: &Keypair, to: Pubkey, lamports: u64) -> Instruction {
+    let mut data = 2u32.to_le_bytes().to_vec();
+    data.extend_from_slice(&lamports.to_le_bytes());
+    let accounts = vec![AccountMeta::new(from.pubkey(), true), AccountMeta::new(to, false)];
+    Instruction { program_id: solana_sdk_ids::system_program::id(), accounts, data }
+}
+
+async fn pay(client: &ChainClient, to: Pubkey, lamports: u64) -> SignedTransaction {
+    let blockhash = client.recent_blockhash().await.expect("blockhash");
+    let signed = SignedTransaction::sign(&[transfer(&payer(), to, lamports)], &[&payer()], blockhash).expect("signs");
+    let outcome = client.send_and_confirm(&signed, PATIENCE).await;
+    assert!(matches!(outcome, Outcome::Confirmed { error: None, .. }), "{outcome:?}");
+    signed
+}
+
+async fn lamports(client: &ChainClient, address: Pubkey) -> Option<u64> {
+    client.account(&address).await.expect("reads").value.map(|account| account.lamports)
+}
+
+async fn clock_unix_s(client: &ChainClient) -> i64 {
+    let clock = client.account(&solana_sdk_ids::sysvar::clock::ID).await.expect("reads").value.expect("the clock");
+    i64::from_le_bytes(clock.data[32..40].try_into().expect("eight bytes"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_network_continues_with_its_accounts_and_transactions() {
+    let dir = tempfile::tempdir().expect("dir");
+    let receiver = Pubkey::new_from_array([3; 32]);
+    let (chain, client) = start(dir.path());
+    assert_eq!(chain.started_from, StartedFrom::Nothing);
+    chain.fund(&payer().pubkey(), 1_000_000_000).expect("funds");
+    let signed = pay(&client, receiver, 5_000_000).await;
+    let slot = client.slot(CommitmentConfig::confirmed()).await.expect("slot");
+    stop(chain).await;
+
+    let started = Instant::now();
+    let (chain, client) = start(dir.path());
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(matches!(chain.started_from, StartedFrom::Saved { .. }));
+    assert_eq!(lamports(&client, receiver).await, Some(5_000_000));
+    let statuses = client.signature_statuses(&[signed.signature], true).await.expect("statuses");
+    assert!(statuses[0].as_ref().is_some_and(|status| status.err.is_none()));
+    let about = client.rpc().get_signatures_for_address(&receiver).await.expect("signatures");
+    assert_eq!(about.iter().map(|found| found.signature.clone()).collect::<Vec<_>>(), [signed.signature.to_string()]);
+    assert!(client.slot(CommitmentConfig::confirmed()).await.expect("slot") >= slot);
+    pay(&client, receiver, 1_000_000).await;
+    assert_eq!(lamports(&client, receiver).await, Some(6_000_000));
+    stop(chain).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_network_has_lost_nothing_that_was_confirmed() {
+    let dir = tempfile::tempdir().expect("dir");
+    let receiver = Pubkey::new_from_array([4; 32]);
+    let (chain, client) = start(dir.path());
+    chain.fund(&payer().pubkey(), 1_000_000_000).expect("funds");
+    for extra in 0..5 {
+        pay(&client, receiver, 2_000_000 + extra).await;
+    }
+    let height = client.block_height(CommitmentConfig::confirmed()).await.expect("height");
+    let copy = copy_of(dir.path());
+    stop(chain).await;
+
+    let (chain, client) = start(copy.path());
+    assert!(matches!(chain.started_from, StartedFrom::Recovered { .. }), "{:?}", chain.started_from);
+    assert_eq!(lamports(&client, receiver).await, Some(10_000_010));
+    assert!(client.block_height(CommitmentConfig::confirmed()).await.expect("height") > height);
+    pay(&client, receiver, 2_000_000).await;
+    stop(chain).await;
+}
+
+/// Copies the files of a chain, as a process that is killed now leaves them.
+fn copy_of(dir: &Path) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().expect("dir");
+    for file in std::fs::read_dir(dir).expect("dir") {
+        let file = file.expect("file");
+        std::fs::copy(file.path(), copy.path().join(file.file_name())).expect("copy");
+    }
+    copy
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_torn_journal_never_shows_a_lost_transaction() {
+    const AMOUNT: u64 = 2_000_000;
+    let dir = tempfile::tempdir().expect("dir");
+    let receiver = Pubkey::new_from_array([5; 32]);
+    let (chain, client) = start(dir.path());
+    chain.fund(&payer().pubkey(), 1_000_000_000).expect("funds");
+    let mut signatures = vec![];
+    for _ in 0..8 {
+        signatures.push(pay(&client, receiver, AMOUNT).await.signature);
+        // The same transfer with the same block hash would be the same transaction.
+        tokio::time::sleep(Duration::from_millis(450)).await;
+    }
+    let length = std::fs::metadata(dir.path().join("journal")).expect("a journal").len();
+    for part in 0..6 {
+        let copy = copy_of(dir.path());
+        let path = copy.path().join("journal");
+        let mut bytes = std::fs::read(&path).expect("reads");
+        let at = usize::try_from(length * part / 6 + 11).expect("small");
+        match part % 2 {
+            0 => bytes.truncate(at),
+            _ => bytes[at] ^= 16,
+        }
+        std::fs::write(&path, bytes).expect("writes");
+
+        let (chain, client) = start(copy.path());
+        assert!(matches!(chain.started_from, StartedFrom::Recovered { .. }), "{:?}", chain.started_from);
+        let paid = lamports(&client, receiver).await.unwrap_or_default() / AMOUNT;
+        let known = usize::try_from(paid).expect("small");
+        assert!(known < signatures.len(), "something was lost at byte {at}");
+        let statuses = client.signature_statuses(&signatures, true).await.expect("statuses");
+        let found: Vec<bool> = statuses.iter().map(Option::is_some).collect();
+        let expected: Vec<bool> = (0..signatures.len()).map(|index| index < known).collect();
+        assert_eq!(found, expected, "damaged at byte {at}: {paid} payments are on the chain");
+        let about = client.rpc().get_signatures_for_address(&receiver).await.expect("signatures");
+        let newest_first: Vec<String> = signatures[..known].iter().rev().map(ToString::to_string).collect();
+        assert_eq!(about.into_iter().map(|line| line.signature).collect::<Vec<_>>(), newest_first);
+        // The payer's own money came without a transaction, so it may be lost as well.
+        chain.fund(&payer().pubkey(), 1_000_000_000).expect("funds");
+        let next = pay(&client, receiver, AMOUNT).await;
+        assert_eq!(lamports(&client, receiver).await, Some((paid + 1) * AMOUNT));
+        stop(chain).await;
+        let (chain, client) = start(copy.path());
+        let statuses = client.signature_statuses(&[next.signature], true).await.expect("statuses");
+        assert!(statuses[0].is_some(), "the journal goes on behind the cut");
+        stop(chain).await;
+    }
+    stop(chain).await;
+}
+
+/// The answer to `getSignatureStatuses`.
+async fn statuses(chain: &Chain, params: serde_json::Value) -> serde_json::Value {
+    let question = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "getSignatureStatuses", "params": params});
+    let answer = reqwest::Client::new().post(chain.rpc_url()).json(&question).send().await.expect("answers");
+    answer.json().await.expect("JSON")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_has_slot_error_and_depth_and_bad_requests_are_refused() {
+    let dir = tempfile::tempdir().expect("dir");
+    let receiver = Pubkey::new_from_array([6; 32]);
+    let (chain, client) = start(dir.path());
+    chain.fund(&payer().pubkey(), 1_000_000_000).expect("funds");
+    let good = pay(&client, receiver, 5_000_000).await;
+    let blockhash = client.recent_blockhash().await.expect("blockhash");
+    let too_much = transfer(&payer(), receiver, 2_000_000_000);
+    let bad = SignedTransaction::sign(&[too_much], &[&payer()], blockhash).expect("signs");
+    let outcome = client.send_and_confirm(&bad, PATIENCE).await;
+    assert!(matches!(outcome, Outcome::Confirmed { error: Some(_), .. }), "{outcome:?}");
+    let unknown = solana_signature::Signature::from([1; 64]);
+
+    let signatures = [good.signature, bad.signature, unknown].map(|signature| signature.to_string());
+    for params in [
+        serde_json::json!([signatures]),
+        serde_json::json!([signatures, null]),
+        serde_json::json!([signatures, {"searchTransactionHistory": true}]),
+    ] {
+        let answer = statuses(&chain, params).await;
+        let slot = answer["result"]["context"]["slot"].as_u64().expect("a slot");
+        let [good, bad, unknown] = &answer["result"]["value"].as_array().expect("a list")[..] else {
+            panic!("three statuses: {answer}")
+        };
+        for status in [good, bad] {
+            let depth = status["confirmations"].as_u64().expect("not final yet");
+            assert_eq!(status["slot"].as_u64().expect("a slot") + depth, slot, "{answer}");
+            assert_eq!(status["confirmationStatus"], "confirmed");
+        }
+        assert_eq!((&good["err"], &good["status"]), (&serde_json::Value::Null, &serde_json::json!({"Ok": null})));
+        assert!(bad["err"]["InstructionError"].is_array() && bad["status"]["Err"].is_object(), "{bad}");
+        assert!(unknown.is_null());
+    }
+    for params in [
+        serde_json::json!([["no signature"]]),
+        serde_json::json!([vec![unknown.to_string(); 257]]),
+        serde_json::json!(["no list"]),
+        serde_json::json!([[], {"searchTransactionHistory": 7}]),
+        serde_json::json!([]),
+    ] {
+        assert_eq!(statuses(&chain, params.clone()).await["error"]["code"], -32_602, "{params}");
+    }
+    stop(chain).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transactions_stay_when_they_leave_the_memory_and_pages_of_them_join() {
+    let dir = tempfile::tempdir().expect("dir");
+    let receiver = Pubkey::new_from_array([6; 32]);
+    let (chain, client) = start(dir.path());
+    chain.fund(&payer().pubkey(), 100_000_000_000).expect("funds");
+    let mut signatures = vec![];
+    let count = u64::try_from(blocks::BLOCKS_PER_MOVE).expect("small") + 60;
+    for extra in 0..count {
+        let blockhash = client.recent_blockhash().await.expect("blockhash");
+        let instruction = transfer(&payer(), receiver, 2_000_000 + extra);
+        let signed = SignedTransaction::sign(&[instruction], &[&payer()], blockhash).expect("signs");
+        let outcome = client.send_and_confirm(&signed, PATIENCE).await;
+        assert!(matches!(outcome, Outcome::Confirmed { error: None, .. }), "{outcome:?}");
+        signatures.push(signed.signature.to_string());
+    }
+    signatures.reverse();
+    assert_eq!(walk(&client, &receiver).await, signatures);
+    assert!(chain.database_count().expect("counts") >= count - 60, "the oldest are in the database");
+    stop(chain).await;
+    let (chain, client) = start(dir.path());
+    assert_eq!(walk(&client, &receiver).await, signatures);
+    let oldest = signatures.last().expect("many").parse().expect("a signature");
+    let statuses = client.signature_statuses(&[oldest], true).await.expect("statuses");
+    assert!(statuses[0].as_ref().is_some_and(|status| status.err.is_none()));
+    stop(chain).await;
+}
+
+/// All signatures about an address, by small pages.
+async fn walk(client: &ChainClient, address: &Pubkey) -> Vec<String> {
+    let mut all: Vec<String> = vec![];
+    loop {
+        let config = serde_json::json!({"limit": 70, "before": all.last(), "commitment": "confirmed"});
+        let request = solana_rpc_client_api::request::RpcRequest::GetSignaturesForAddress;
+        let page: Vec<serde_json::Value> =
+            client.rpc().send(request, serde_json::json!([address.to_string(), config])).await.expect("a page");
+        if page.is_empty() {
+            return all;
+        }
+        all.extend(page.iter().map(|line| line["signature"].as_str().expect("a signature").to_owned()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chain_keeps_its_genesis_hash_and_another_has_another() {
+    let (dir, other) = (tempfile::tempdir().expect("dir"), tempfile::tempdir().expect("dir"));
+    let mut hashes = vec![];
+    for path in [dir.path(), dir.path(), other.path()] {
+        let (chain, client) = start(path);
+        let hash = client.rpc().get_genesis_hash().await.expect("a hash").to_string();
+        assert_eq!(hash, chain.genesis_hash);
+        hashes.push(hash);
+        stop(chain).await;
+    }
+    assert_eq!(hashes[0], hashes[1]);
+    assert_ne!(hashes[0], hashes[2]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_networks_clock_follows_the_machines_and_keeps_time_travel() {
+    let dir = tempfile::tempdir().expect("dir");
+    let (chain, client) = start(dir.path());
+    let now = || i64::try_from(blocks::now_unix_ms() / 1_000).expect("fits");
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    assert!((clock_unix_s(&client).await - now()).abs() <= 1);
+
+    let three_days_ms = 3 * 24 * 3_600 * 1_000;
+    let target = blocks::now_unix_ms() + three_days_ms;
+    let method = solana_rpc_client_request("surfnet_timeTravel");
+    let travelled =
+        client.rpc().send::<serde_json::Value>(method, serde_json::json!([{ "absoluteTimestamp": target }]));
+    travelled.await.expect("travels");
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    let ahead = clock_unix_s(&client).await - now();
+    assert!((ahead - 259_200).abs() <= 2, "{ahead}");
+    stop(chain).await;
+
+    let (chain, client) = start(dir.path());
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    let ahead = clock_unix_s(&client).await - now();
+    assert!((ahead - 259_200).abs() <= 2, "{ahead}");
+    stop(chain).await;
+}
+
+fn solana_rpc_client_request(method: &'static str) -> solana_rpc_client_api::request::RpcRequest {
+    solana_rpc_client_api::request::RpcRequest::Custom { method }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_networks_run_side_by_side() {
+    let (first, second) = (tempfile::tempdir().expect("dir"), tempfile::tempdir().expect("dir"));
+    let (one, one_client) = start(first.path());
+    let (two, two_client) = start(second.path());
+    one.fund(&payer().pubkey(), 500).expect("funds");
+    assert_eq!(lamports(&one_client, payer().pubkey()).await, Some(500));
+    assert_eq!(lamports(&two_client, payer().pubkey()).await, None);
+    stop(one).await;
+    stop(two).await;
+}

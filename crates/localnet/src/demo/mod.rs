@@ -1,0 +1,184 @@
+//! The demo creator: a service with its own port and Ed25519 key, behind two agents ("Creator service protocol" in
+//! `docs/specification.md`). `text-stats` does a small useful job; `conformance-target` breaks the protocol on request,
+//! to show how the marketplace reacts.
+
+mod listings;
+mod text_stats;
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Json, Router,
+    body::{Body, Bytes},
+    extract::{DefaultBodyLimit, State},
+    http::StatusCode,
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use crtx_http::ServeLimits;
+use crtx_protocol::result_hash::{ResultHash, format_signature};
+use ed25519_dalek::{Signer, SigningKey};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+pub use self::listings::{DEMO_AGENTS, DemoAgent};
+
+const DEFAULT_TOP_WORDS: u64 = 5;
+pub const MAX_TOP_WORDS: u64 = 50;
+/// Larger than any result that the gateway takes.
+const OVERSIZE_BYTES: usize = 2 * 1024 * 1024;
+const MAX_REQUEST_BYTES: usize = 4 * 1024 * 1024;
+/// How long after the time-out the answer of `slow` comes.
+const SLOW_BY: Duration = Duration::from_secs(2);
+pub const MAX_DELAY_MS: u64 = 60_000;
+
+/// What the marketplace sends.
+#[derive(Clone, Debug, Deserialize)]
+struct CreatorRequest {
+    execution_id: Uuid,
+    task: String,
+    #[serde(default)]
+    parameters: Map<String, Value>,
+    timeout_seconds: u64,
+}
+
+/// What a creator answers.
+#[derive(Clone, Debug, Serialize)]
+struct CreatorAnswer {
+    execution_id: Uuid,
+    status: &'static str,
+    result: Option<String>,
+    result_hash: Option<String>,
+    signature: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens_used: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<Vec<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// Serves both agents until `shutdown`.
+pub async fn serve(listener: TcpListener, result_key: SigningKey, shutdown: CancellationToken) -> std::io::Result<()> {
+    // The gateway keeps its connections, and would not know that one was closed just before it is used.
+    let keep_alive = Duration::from_secs(24 * 3_600);
+    let limits = ServeLimits { keep_alive, drain: Duration::from_millis(500), ..ServeLimits::default() };
+    crtx_http::serve(listener, router(result_key), limits, shutdown.cancelled_owned()).await
+}
+
+fn router(result_key: SigningKey) -> Router {
+    Router::new()
+        .route("/text-stats/execute", post(text_stats_agent))
+        .route("/conformance-target/execute", post(conformance_agent))
+        .layer(DefaultBodyLimit::max(MAX_REQUEST_BYTES))
+        .with_state(Arc::new(result_key))
+}
+
+async fn text_stats_agent(State(key): State<Arc<SigningKey>>, body: Bytes) -> Response {
+    let request = match read(&body) {
+        Ok(request) => request,
+        Err(refusal) => return *refusal,
+    };
+    let top = match request.parameters.get("top_words") {
+        None => DEFAULT_TOP_WORDS,
+        Some(value) => match value.as_u64().filter(|top| (1..=MAX_TOP_WORDS).contains(top)) {
+            Some(top) => top,
+            None => return Json(failed(&request, "top_words must be a whole number from 1 to 50")).into_response(),
+        },
+    };
+    let stats = text_stats::count(&request.task, usize::try_from(top).unwrap_or(usize::MAX));
+    match serde_json::to_string(&stats) {
+        Ok(result) => Json(completed(&key, &request, result)).into_response(),
+        Err(error) => Json(failed(&request, &error.to_string())).into_response(),
+    }
+}
+
+async fn conformance_agent(State(key): State<Arc<SigningKey>>, body: Bytes) -> Response {
+    let request = match read(&body) {
+        Ok(request) => request,
+        Err(refusal) => return *refusal,
+    };
+    let delay_ms = request.parameters.get("delay_ms").and_then(Value::as_u64).unwrap_or_default().min(MAX_DELAY_MS);
+    tokio::time::sleep(Duration::from_millis(delay_ms)).await;
+    let behaviour = request.parameters.get("behaviour").and_then(Value::as_str).unwrap_or("ok");
+    behave(behaviour, &key, &request).await
+}
+
+/// Everything that a creator can get wrong, by name.
+async fn behave(behaviour: &str, key: &SigningKey, request: &CreatorRequest) -> Response {
+    let result = json!({"behaviour": behaviour, "task": request.task}).to_string();
+    let good = completed(key, request, result);
+    let answer = match behaviour {
+        "ok" => CreatorAnswer {
+            tokens_used: Some(42),
+            steps: Some(vec![json!({"step": 1, "description": "did as asked"})]),
+            ..good
+        },
+        "fail" => failed(request, "failed as requested"),
+        "slow" => {
+            tokio::time::sleep(Duration::from_secs(request.timeout_seconds).saturating_add(SLOW_BY)).await;
+            good
+        }
+        "bad_signature" => {
+            let stranger = SigningKey::from_bytes(&[1; 32]);
+            completed(&stranger, request, good.result.unwrap_or_default())
+        }
+        "wrong_hash" => {
+            let other = completed(key, request, "something else".to_owned());
+            CreatorAnswer { result_hash: other.result_hash, signature: other.signature, ..good }
+        }
+        "wrong_execution_id" => CreatorAnswer { execution_id: Uuid::new_v4(), ..good },
+        "oversize" => completed(key, request, "x".repeat(OVERSIZE_BYTES)),
+        "not_json" => return "this is not JSON".into_response(),
+        "drop" => return dropped(),
+        other => failed(request, &format!("there is no behaviour `{other}`")),
+    };
+    Json(answer).into_response()
+}
+
+/// An answer whose body breaks off: the server closes the connection in the middle of it.
+fn dropped() -> Response {
+    let broken =
+        futures::stream::iter([Err::<Bytes, _>(std::io::Error::other("the connection is closed as requested"))]);
+    Body::from_stream(broken).into_response()
+}
+
+fn read(body: &[u8]) -> Result<CreatorRequest, Box<Response>> {
+    serde_json::from_slice(body).map_err(|error| {
+        let message = json!({"error": format!("not an execution request: {error}")});
+        Box::new((StatusCode::BAD_REQUEST, Json(message)).into_response())
+    })
+}
+
+fn completed(key: &SigningKey, request: &CreatorRequest, result: String) -> CreatorAnswer {
+    let hash = ResultHash::of(result.as_bytes());
+    CreatorAnswer {
+        execution_id: request.execution_id,
+        status: "completed",
+        result: Some(result),
+        result_hash: Some(hash.to_string()),
+        signature: Some(format_signature(&key.sign(&hash.signed_text()).to_bytes())),
+        tokens_used: None,
+        steps: None,
+        error: None,
+    }
+}
+
+fn failed(request: &CreatorRequest, error: &str) -> CreatorAnswer {
+    CreatorAnswer {
+        execution_id: request.execution_id,
+        status: "failed",
+        result: None,
+        result_hash: None,
+        signature: None,
+        tokens_used: None,
+        steps: None,
+        error: Some(error.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! Every secret of the local network, made once and kept in one file that only its owner may read.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    path::Path,
+};
+
+use anyhow::{Context, anyhow};
+use crtx_protocol::api_key::{ApiKey, KeyNetwork};
+use rand::{TryRngCore, rngs::OsRng};
+use serde::{Deserialize, Serialize};
+use solana_keypair::Keypair;
+use solana_pubkey::Pubkey;
+use solana_signer::Signer;
+
+/// Keys of all roles on the local network.
+pub struct Keys {
+    /// Upgrade authority, admin, resolver of disputes, and mint authority of the local USDC.
+    pub admin: Keypair,
+    pub gateway_authority: Keypair,
+    pub treasury_owner: Keypair,
+    pub usdc_mint: Keypair,
+    /// The demo creator's wallet.
+    pub creator: Keypair,
+    /// Signs the demo creator's results.
+    pub result_key: ed25519_dalek::SigningKey,
+    pub demo: CallerWallet,
+    pub unfunded: CallerWallet,
+}
+
+/// A wallet that calls agents, and its API key.
+pub struct CallerWallet {
+    pub wallet: Keypair,
+    pub api_key: ApiKey,
+}
+
+impl CallerWallet {
+    pub fn session_key(&self) -> Pubkey {
+        Pubkey::new_from_array(self.api_key.session_public_key())
+    }
+}
+
+/// The file: base58 of each 32-byte seed, API keys in their own form.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyFile {
+    admin: String,
+    gateway_authority: String,
+    treasury_owner: String,
+    usdc_mint: String,
+    creator: String,
+    result_key: String,
+    wallet: String,
+    api_key: String,
+    unfunded_wallet: String,
+    unfunded_api_key: String,
+}
+
+impl Keys {
+    /// Reads the file, or makes new keys and writes it.
+    pub fn load_or_create(path: &Path) -> anyhow::Result<Self> {
+        let file = match fs::read(path) {
+            Ok(bytes) => {
+                fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+                serde_json::from_slice(&bytes).with_context(|| format!("{} is damaged", path.display()))?
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let file = KeyFile::generate()?;
+                write_private(path, &serde_json::to_vec_pretty(&file)?)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+                file
+            }
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        };
+        file.keys().with_context(|| format!("{} is damaged", path.display()))
+    }
+}
+
+impl KeyFile {
+    fn generate() -> anyhow::Result<Self> {
+        let seed = || -> anyhow::Result<String> {
+            let mut seed = [0u8; 32];
+            OsRng.try_fill_bytes(&mut seed).context("the system has no randomness")?;
+            Ok(bs58::encode(seed).into_string())
+        };
+        Ok(Self {
+            admin: seed()?,
+            gateway_authority: seed()?,
+            treasury_owner: seed()?,
+            usdc_mint: seed()?,
+            creator: seed()?,
+            result_key: seed()?,
+            wallet: seed()?,
+            api_key: ApiKey::generate(KeyNetwork::Test)?.reveal(),
+            unfunded_wallet: seed()?,
+            unfunded_api_key: ApiKey::generate(KeyNetwork::Test)?.reveal(),
+        })
+    }
+
+    fn keys(&self) -> anyhow::Result<Keys> {
+        let caller = |wallet: &str, api_key: &str| -> anyhow::Result<CallerWallet> {
+            Ok(CallerWallet { wallet: keypair(wallet)?, api_key: api_key.parse()? })
+        };
+        Ok(Keys {
+            admin: keypair(&self.admin)?,
+            gateway_authority: keypair(&self.gateway_authority)?,
+            treasury_owner: keypair(&self.treasury_owner)?,
+            usdc_mint: keypair(&self.usdc_mint)?,
+            creator: keypair(&self.creator)?,
+            result_key: ed25519_dalek::SigningKey::from_bytes(&seed_of(&self.result_key)?),
+            demo: caller(&self.wallet, &self.api_key)?,
+            unfunded: caller(&self.unfunded_wallet, &self.unfunded_api_key)?,
+        })
+    }
+}
+
+fn seed_of(text: &str) -> anyhow::Result<[u8; 32]> {
+    let bytes = bs58::decode(text).into_vec()?;
+    bytes.try_into().map_err(|_| anyhow!("a key is not 32 bytes long"))
+}
+
+fn keypair(text: &str) -> anyhow::Result<Keypair> {
+    let keypair = Keypair::new_from_array(seed_of(text)?);
+    debug_assert_ne!(keypair.pubkey(), Pubkey::default());
+    Ok(keypair)
+}
+
+/// Writes a file that only its owner can read, from its first byte on. It is never half written.
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = path.with_extension("new");
+    let _ = fs::remove_file(&temporary);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&temporary, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_run_has_the_same_keys() {
+        let dir = tempfile::tempdir().expect("dir");
+        let path = dir.path().join("keys.json");
+        let first = Keys::load_or_create(&path).expect("makes");
+        let second = Keys::load_or_create(&path).expect("reads");
+        assert_eq!(first.creator.pubkey(), second.creator.pubkey());
+        assert_eq!(first.demo.api_key.reveal(), second.demo.api_key.reveal());
+        assert_ne!(first.demo.wallet.pubkey(), first.unfunded.wallet.pubkey());
+    }
+
+    #[test]
+    fn only_the_owner_may_read_the_file() {
+        let dir = tempfile::tempdir().expect("dir");
+        let path = dir.path().join("keys.json");
+        Keys::load_or_create(&path).expect("makes");
+        assert_eq!(fs::metadata(&path).expect("file").permissions().mode() & 0o777, 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("chmod");
+        Keys::load_or_create(&path).expect("reads");
+        assert_eq!(fs::metadata(&path).expect("file").permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_damaged_file_is_an_error_and_not_replaced() {
+        let dir = tempfile::tempdir().expect("dir");
+        let path = dir.path().join("keys.json");
+        fs::write(&path, "{}").expect("file");
+        assert!(Keys::load_or_create(&path).is_err());
+        assert_eq!(fs::read_to_string(&path).expect("file"), "{}");
+    }
+}

@@ -1,0 +1,20 @@
+//! A local network in one process: PostgreSQL, an embedded Solana network with the program, the set-up of a
+//! marketplace on it, and a demo creator. [`LocalNetwork`] starts and stops them; the marketplace's services are not
+//! part of it.
+#![forbid(unsafe_code)]
+
+mod align;
+mod chain;
+mod data_dir;
+mod demo;
+mod keys;
+mod mint;
+mod network;
+mod progress;
+mod server_config;
+mod setup;
+
+pub use keys::{CallerWallet, Keys};
+pub use network::{LocalNetwork, Marketplace};
+pub use progress::Progress;
+pub use setup::ListedAgent;
