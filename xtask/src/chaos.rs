@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use crate::workspace;
 
-/// Progress goes to standard error; the table of faults, and the stories of what went wrong, to standard output.
+/// Progress goes to standard error; the table of faults, and the reports of what went wrong, to standard output.
 pub fn run(faults: usize, seed: Option<u64>) -> Result<()> {
     workspace::build_binaries()?;
     let seed = match seed {

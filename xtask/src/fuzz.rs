@@ -8,7 +8,7 @@ use crate::{suites, workspace};
 
 const TEST: &str = "state_machine";
 
-/// Runs `cases` random sequences of `steps` instructions each. What fails is shrunk, printed and kept beside
+/// Runs `cases` random sequences of `steps` instructions each. What fails is shrunk, printed and kept next to
 /// the test, where every later run starts with it.
 pub fn run(cases: u32, steps: u32) -> Result<()> {
     let binary = suites::program_tests()?.into_iter().find(|binary| binary.name() == TEST);

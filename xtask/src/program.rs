@@ -17,7 +17,7 @@ const RECORD: &str = "programs/agent-marketplace/artifacts/agent_marketplace.jso
 /// `toolchain/build-sbf.sh` ends with this where a part of the toolchain cannot be had.
 const NOT_TO_BE_HAD: i32 = 3;
 
-/// What lies beside the ELF.
+/// The record of the build, next to the ELF.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
     sha256: String,

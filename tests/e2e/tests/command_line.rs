@@ -9,7 +9,7 @@ const KEY: (&str, &str) = ("CRTX_API_KEY", "crtx_test_4XJ3P1DYqDvnp7j1HtZV2GWkLt
 /// Arguments, environment, and what the message has to contain.
 type Case = (&'static [&'static str], &'static [(&'static str, &'static str)], &'static str);
 
-/// Exit status and what is told on standard error.
+/// Exit status and standard error.
 fn crtx(arguments: &[&str], environment: &[(&str, &str)]) -> (Option<i32>, String) {
     let mut command = std::process::Command::new(crtx_e2e::crtx_binary());
     command.args(arguments).env_remove("CRTX_URL").env_remove("CRTX_API_KEY").env_remove("CRTX_RPC_URL");

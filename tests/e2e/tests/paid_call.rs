@@ -70,7 +70,7 @@ trials! {
     an_oversized_answer_is_not_paid,
     an_answer_that_is_not_json_is_not_paid,
     a_dropped_connection_is_not_paid,
-    a_wallet_without_usdc_is_told_what_it_holds_and_what_is_required,
+    an_error_for_a_wallet_without_usdc_names_what_it_holds_and_what_is_required,
     an_unknown_agent_is_not_found,
     a_malformed_request_names_what_is_wrong_and_creates_nothing,
     parameters_outside_the_schema_are_refused_before_money_moves,
@@ -264,7 +264,7 @@ async fn a_dropped_connection_is_not_paid(market: &Market) {
     refunded(market, "drop", 500, "execution_failed").await;
 }
 
-async fn a_wallet_without_usdc_is_told_what_it_holds_and_what_is_required(market: &Market) {
+async fn an_error_for_a_wallet_without_usdc_names_what_it_holds_and_what_is_required(market: &Market) {
     let path = format!("/v1/agents/{}/execute", market.agent("text-stats"));
     let answer =
         market.request(Method::POST, &path, Some(&market.info.unfunded_api_key), Some(&text_stats_body())).await;

@@ -101,7 +101,7 @@ async fn failed(market: &Market) -> String {
     answer.body["error"]["execution_id"].as_str().unwrap().to_owned()
 }
 
-/// The record as the API tells it, once it tells what `holds` asks for.
+/// The record as the API answers it, once `holds` accepts it.
 async fn record_that(market: &Market, execution_id: &str, holds: impl Fn(&Value) -> bool) -> Value {
     for _ in 0..400 {
         let answer = market.get_as_owner(&format!("/v1/executions/{execution_id}")).await;
@@ -110,7 +110,7 @@ async fn record_that(market: &Market, execution_id: &str, holds: impl Fn(&Value)
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("the API never told it: {:?}", market.get_as_owner(&format!("/v1/executions/{execution_id}")).await);
+    panic!("the API never answered it: {:?}", market.get_as_owner(&format!("/v1/executions/{execution_id}")).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]

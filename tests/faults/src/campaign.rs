@@ -1,5 +1,5 @@
 //! The crash campaign: a marketplace, callers, and faults on top, in rounds; after each round everything is
-//! compared. A violation ends the campaign with its seed and its story.
+//! compared. A violation ends the campaign with its seed and its report.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -27,7 +27,7 @@ use crate::{
     world::{START_LIMIT, World},
 };
 
-/// Gateways beside that of `crtx up`.
+/// Gateways in addition to that of `crtx up`.
 const GATEWAYS: usize = 2;
 const CALLERS: usize = 10;
 /// Faults between two comparisons.
@@ -63,7 +63,7 @@ pub async fn run(options: &Options) -> Result<Report> {
     report.took = started.elapsed();
     report.logs.clone_from(&logs);
     if !report.violations.is_empty() {
-        std::fs::write(logs.join("violations.txt"), report.stories(usize::MAX))?;
+        std::fs::write(logs.join("violations.txt"), report.violations_text(usize::MAX))?;
         report.kept = Some(folder.keep());
     }
     Ok(report)
@@ -120,8 +120,8 @@ impl Campaign {
         for (round, faults) in planned.chunks(ROUND).enumerate() {
             eprintln!("=== round {}: {} faults, seed {}", round + 1, faults.len(), options.seed);
             if let Err(error) = self.round(options.seed, round, faults).await {
-                let story = format!("{error:#}\n{}", self.world.processes());
-                outcome.violations.push(Violation { rule: "the service comes back after a fault", story });
+                let details = format!("{error:#}\n{}", self.world.processes());
+                outcome.violations.push(Violation { rule: "the service comes back after a fault", details });
             }
             outcome.violations.extend(self.recovers().await);
             eprintln!("=== round {}: comparing", round + 1);
@@ -138,8 +138,8 @@ impl Campaign {
                     outcome.violations.extend(violations);
                 }
                 Err(error) => {
-                    let story = format!("{error:#}\n{}", self.world.processes());
-                    outcome.violations.push(Violation { rule: "everything can be compared", story });
+                    let details = format!("{error:#}\n{}", self.world.processes());
+                    outcome.violations.push(Violation { rule: "everything can be compared", details });
                 }
             }
             eprintln!("=== round {}: {:?}, {} violations", round + 1, outcome.tally, outcome.violations.len());
@@ -220,13 +220,13 @@ impl Campaign {
         for process in std::iter::once(&self.world.up).chain(self.world.gateways.iter().map(|gateway| &gateway.process))
         {
             if let Err(error) = process.ready(START_LIMIT).await {
-                violations.push(Violation { rule, story: format!("{error:#}\n") });
+                violations.push(Violation { rule, details: format!("{error:#}\n") });
             }
         }
         for (number, base_url) in self.market.base_urls.iter().enumerate() {
             if let Err(error) = self.takes_a_call(base_url).await {
-                let story = format!("gateway {number}: {error:#}\n");
-                violations.push(Violation { rule, story });
+                let details = format!("gateway {number}: {error:#}\n");
+                violations.push(Violation { rule, details });
             }
         }
         violations
@@ -274,15 +274,16 @@ impl Campaign {
         let Outcome { tally, mut violations } = outcome;
         let faults = self.notebook.faults();
         if violations.is_empty() && tally.completed < faults.len() * FEWEST_COMPLETED_PER_FAULT {
-            let story = format!("{} calls were completed during {} faults\n", tally.completed, faults.len());
-            violations.push(Violation { rule: "enough calls come through for the campaign to prove something", story });
+            let details = format!("{} calls were completed during {} faults\n", tally.completed, faults.len());
+            violations
+                .push(Violation { rule: "enough calls come through for the campaign to prove something", details });
         }
         self.pool.close().await;
         let World { up, gateways, .. } = self.world;
         for process in gateways.into_iter().map(|gateway| gateway.process).chain([up]) {
             if let Err(error) = process.stop(STOP_LIMIT).await {
                 violations
-                    .push(Violation { rule: "SIGTERM ends every process in time", story: format!("{error:#}\n") });
+                    .push(Violation { rule: "SIGTERM ends every process in time", details: format!("{error:#}\n") });
             }
         }
         Report::new(&faults, &self.notebook.calls(), tally, violations)

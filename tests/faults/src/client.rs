@@ -128,7 +128,7 @@ async fn reply(request: reqwest::RequestBuilder) -> Reply {
     }
 }
 
-/// The innermost error, which is the one that tells something.
+/// The innermost error, which has the cause.
 fn root_cause(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), root_cause)
 }

@@ -16,7 +16,7 @@ use crate::{
     plan::{Call, Fault},
 };
 
-/// Faults this long before and after a call belong to its story.
+/// Faults this long before and after a call belong to its report.
 const BEFORE: Duration = Duration::from_secs(3);
 const AFTER: Duration = Duration::from_secs(30);
 const FAULTS_IN_A_STORY: usize = 16;
@@ -119,7 +119,7 @@ pub struct Attempt {
 
 /// Everything a caller did about one call.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct NotedCall {
     pub call: Call,
     pub attempts: Vec<Attempt>,
 }
@@ -141,7 +141,7 @@ pub struct Notebook {
 
 #[derive(Default)]
 struct Inner {
-    told: BTreeMap<String, Told>,
+    noted: BTreeMap<String, NotedCall>,
     happened: Vec<Happened>,
 }
 
@@ -162,12 +162,12 @@ impl Notebook {
     }
 
     pub fn meant(&self, call: &Call) {
-        self.lock().told.insert(call.task.clone(), Told { call: call.clone(), attempts: Vec::new() });
+        self.lock().noted.insert(call.task.clone(), NotedCall { call: call.clone(), attempts: Vec::new() });
     }
 
     pub fn answered(&self, task: &str, attempt: Attempt) {
-        if let Some(told) = self.lock().told.get_mut(task) {
-            told.attempts.push(attempt);
+        if let Some(noted) = self.lock().noted.get_mut(task) {
+            noted.attempts.push(attempt);
         }
     }
 
@@ -175,8 +175,8 @@ impl Notebook {
         self.lock().happened.push(happened);
     }
 
-    pub fn calls(&self) -> Vec<Told> {
-        self.lock().told.values().cloned().collect()
+    pub fn calls(&self) -> Vec<NotedCall> {
+        self.lock().noted.values().cloned().collect()
     }
 
     pub fn faults(&self) -> Vec<Happened> {
@@ -184,8 +184,8 @@ impl Notebook {
     }
 
     /// The call and the faults around it, to read what happened.
-    pub fn story(&self, told: &Told) -> String {
-        let call = &told.call;
+    pub fn details(&self, noted: &NotedCall) -> String {
+        let call = &noted.call;
         let mut text = format!(
             "call {}: key {}, agent {}, creator {} after {} ms{}{}{}\n",
             call.task,
@@ -197,11 +197,11 @@ impl Notebook {
             if call.twin { ", sent twice at once" } else { "" },
             call.idempotency_key.as_ref().map_or_else(String::new, |key| format!(", Idempotency-Key {key}")),
         );
-        for attempt in &told.attempts {
+        for attempt in &noted.attempts {
             let (sent, answered) = (self.at(attempt.sent).as_secs_f64(), self.at(attempt.answered).as_secs_f64());
             let _ = writeln!(text, "  {sent:8.2}–{answered:.2} s gateway {}: {:?}", attempt.gateway, attempt.reply);
         }
-        let (Some(first), Some(last)) = (told.attempts.first(), told.attempts.last()) else { return text };
+        let (Some(first), Some(last)) = (noted.attempts.first(), noted.attempts.last()) else { return text };
         let (from, until) = (first.sent.checked_sub(BEFORE).unwrap_or(first.sent), last.answered + AFTER);
         let around = self.faults().into_iter().filter(|happened| happened.from < until && happened.until > from);
         for happened in around.take(FAULTS_IN_A_STORY) {

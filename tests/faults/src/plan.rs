@@ -167,7 +167,7 @@ impl Kind {
 pub struct Fault {
     pub number: usize,
     pub kind: Kind,
-    /// Which of the gateways beside that of `crtx up`, where that matters.
+    /// Which of the additional gateways, where that matters.
     pub target: usize,
     /// Quiet on this track before it.
     pub gap: Duration,

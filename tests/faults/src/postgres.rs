@@ -44,7 +44,7 @@ impl PostgresServer {
         std::iter::once(postmaster).chain(children).collect()
     }
 
-    /// The processes and the end of the server's log, for a story.
+    /// The processes and the end of the server's log, for a report.
     pub fn describe(&self) -> String {
         let named = fs::read_to_string(self.cluster().join("data/postmaster.pid")).unwrap_or_default();
         let mut text = format!("  PostgreSQL: postmaster.pid says {:?}\n", named.lines().next());

@@ -1,4 +1,4 @@
-//! A service that is started again whenever it ends, as a service manager does, until it is told to stop.
+//! A service that is started again whenever it ends, as a service manager does, until it is stopped.
 //! Tests kill, pause and stop it by its process id, and no other process.
 
 use std::{
@@ -39,7 +39,7 @@ pub enum Status {
         pid: i32,
         start: u32,
     },
-    /// Told to stop, and ended.
+    /// NotedCall to stop, and ended.
     Stopped,
 }
 

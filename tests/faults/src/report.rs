@@ -1,15 +1,15 @@
-//! What a campaign found, as a table and as stories.
+//! What a campaign found, as a table and as reports of violations.
 
 use std::{fmt::Write as _, path::PathBuf, time::Duration};
 
 use crate::{
     check::{Tally, Violation},
-    notes::{Claim, Happened, Told},
+    notes::{Claim, Happened, NotedCall},
     plan::Kind,
 };
 
-/// Most stories of one rule that are printed; all are counted, and kept in a file.
-pub const PRINTED_STORIES: usize = 2;
+/// Most violations of one rule that are printed; all are counted, and kept in a file.
+pub const PRINTED_VIOLATIONS: usize = 2;
 
 #[derive(Clone, Debug, Default)]
 pub struct Report {
@@ -36,7 +36,7 @@ pub struct Row {
 }
 
 impl Report {
-    pub fn new(faults: &[Happened], calls: &[Told], tally: Tally, violations: Vec<Violation>) -> Self {
+    pub fn new(faults: &[Happened], calls: &[NotedCall], tally: Tally, violations: Vec<Violation>) -> Self {
         let rows = Kind::ALL.into_iter().map(|kind| Row::of(kind, faults, calls)).collect();
         Self { rows, tally, violations, ..Self::default() }
     }
@@ -72,8 +72,8 @@ impl Report {
         text
     }
 
-    /// Every rule that was broken: how often, and the first `most` stories of each.
-    pub fn stories(&self, most: usize) -> String {
+    /// Every rule that was broken: how often, and the first `most` violations of each.
+    pub fn violations_text(&self, most: usize) -> String {
         let mut text = String::new();
         let mut rules: Vec<&str> = self.violations.iter().map(|violation| violation.rule).collect();
         rules.sort_unstable();
@@ -82,7 +82,7 @@ impl Report {
             let of_rule: Vec<_> = self.violations.iter().filter(|violation| violation.rule == rule).collect();
             let _ = writeln!(text, "VIOLATED {} times: {rule}", of_rule.len());
             for violation in of_rule.iter().take(most) {
-                let _ = writeln!(text, "- {}", violation.story);
+                let _ = writeln!(text, "- {}", violation.details);
             }
         }
         text
@@ -90,11 +90,11 @@ impl Report {
 }
 
 impl Row {
-    fn of(kind: Kind, faults: &[Happened], calls: &[Told]) -> Self {
+    fn of(kind: Kind, faults: &[Happened], calls: &[NotedCall]) -> Self {
         let mut row = Self { kind, times: 0, completed: 0, refunded: 0, not_charged: 0, other: 0 };
         let of_kind: Vec<_> = faults.iter().filter(|happened| happened.fault.kind == kind).collect();
         row.times = of_kind.len();
-        for attempt in calls.iter().flat_map(|told| &told.attempts) {
+        for attempt in calls.iter().flat_map(|noted| &noted.attempts) {
             if !of_kind.iter().any(|happened| attempt.sent < happened.until && attempt.answered > happened.from) {
                 continue;
             }

@@ -25,7 +25,7 @@ pub const START_LIMIT: Duration = Duration::from_secs(120);
 
 const ONE_LOOK: Duration = Duration::from_secs(2);
 
-/// One more gateway beside that of `crtx up`.
+/// One more gateway in addition to that of `crtx up`.
 pub struct Gateway {
     pub process: Process,
     pub base_url: String,
@@ -93,7 +93,7 @@ impl World {
         LocalChain::of(&self.info()?, &self.data_dir)
     }
 
-    /// What runs, for a story.
+    /// What runs, for a report.
     pub fn processes(&self) -> String {
         let gateways = self.gateways.iter().map(|gateway| &gateway.process);
         let mut text = String::new();

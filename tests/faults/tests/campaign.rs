@@ -5,11 +5,11 @@ use std::path::Path;
 
 use crtx_faults::{
     campaign::{Options, run},
-    report::PRINTED_STORIES,
+    report::PRINTED_VIOLATIONS,
 };
 
 const FAULTS: usize = 60;
-/// Another seed in every run would make a failure hard to tell from a change; long runs try others.
+/// Another seed in every run would make a failure look like a change; long runs try others.
 const SEED: u64 = 20_261_121;
 
 fn variable(name: &str, default: u64) -> u64 {
@@ -29,6 +29,6 @@ async fn no_call_is_lost_or_paid_twice_whatever_breaks() {
          data in {:?}\n{}",
         report.logs.display(),
         report.kept,
-        report.stories(PRINTED_STORIES)
+        report.violations_text(PRINTED_VIOLATIONS)
     );
 }

@@ -79,7 +79,7 @@ async fn the_dearest_queries_of_64_clients_starve_nobody() {
     let mut urls: Vec<_> = public.iter().map(|path| (format!("{url}{path}"), None)).collect();
     urls.push((format!("{url}/v1/executions?offset=25000&limit=100"), Some(key.clone())));
     urls.push((format!("{url}/v1/executions?status=completed&limit=100"), Some(key)));
-    trial.under("64 clients of the dearest queries", Attack::reads(64, urls)).await;
+    trial.under("64 clients of the most expensive queries", Attack::reads(64, urls)).await;
     trial.verdict();
 }
 

@@ -68,9 +68,9 @@ async fn a_hung_or_limiting_node_stops_only_the_calls_that_need_it() {
                 tokio::spawn(call(client.clone(), gateway.base_url.clone(), site.attacker_key.clone(), agent.clone()))
             })
             .collect();
-        let (measured, beside) = tokio::join!(bystander.watch(ATTACK), neighbour.watch(ATTACK));
+        let (measured, at_neighbour) = tokio::join!(bystander.watch(ATTACK), neighbour.watch(ATTACK));
         wrong.extend(bystander.compare(&format!("{name}, at a gateway of its own"), &idle, &measured));
-        wrong.extend(neighbour.compare(&format!("{name}, at its gateway"), &neighbour_idle, &beside));
+        wrong.extend(neighbour.compare(&format!("{name}, at its gateway"), &neighbour_idle, &at_neighbour));
         let mut slowest = Duration::ZERO;
         for call in calls {
             let (took, reply) = call.await.unwrap();

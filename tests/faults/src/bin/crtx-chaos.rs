@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Parser;
 use crtx_faults::{
     campaign::{self, Options},
-    report::PRINTED_STORIES,
+    report::PRINTED_VIOLATIONS,
 };
 
 /// Breaks a marketplace again and again while it is used, and checks that nobody lost anything
@@ -31,7 +31,7 @@ async fn main() -> Result<ExitCode> {
     if report.violations.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    println!("{}", report.stories(PRINTED_STORIES));
+    println!("{}", report.violations_text(PRINTED_VIOLATIONS));
     eprintln!("seed {seed}: {} violations; logs in {}", report.violations.len(), report.logs.display());
     if let Some(kept) = &report.kept {
         eprintln!("the marketplace's data is kept in {}", kept.display());

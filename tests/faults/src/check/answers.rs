@@ -9,7 +9,7 @@ use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
 use super::{Checker, Facts, Violation};
-use crate::notes::{Claim, Told};
+use crate::notes::{Claim, NotedCall};
 
 const CONTENT_LIMIT: Duration = Duration::from_secs(10);
 /// Contents that are fetched at a time.
@@ -22,12 +22,12 @@ type Found<'a> = Vec<(&'a Pubkey, &'a ExecutionRecord)>;
 impl Checker<'_> {
     pub async fn check_answers(&self, facts: &Facts) -> Vec<Violation> {
         let mut violations = Vec::new();
-        for told in facts.calls() {
-            let found = facts.of_call(&self.wallet_of(&told.call), &told.call);
-            violations.extend(self.one_charge_each(told, &found));
-            violations.extend(self.denials_are_true(told, &found));
-            for attempt in &told.attempts {
-                violations.extend(self.claim_is_true(told, &attempt.claim, facts));
+        for noted in facts.calls() {
+            let found = facts.of_call(&self.wallet_of(&noted.call), &noted.call);
+            violations.extend(self.one_charge_each(noted, &found));
+            violations.extend(self.denials_are_true(noted, &found));
+            for attempt in &noted.attempts {
+                violations.extend(self.claim_is_true(noted, &attempt.claim, facts));
             }
         }
         for record in facts.records.values() {
@@ -37,40 +37,40 @@ impl Checker<'_> {
         violations
     }
 
-    fn violation(&self, rule: &'static str, what: &str, told: &Told, found: &Found<'_>) -> Violation {
-        let mut story = format!("{what}\n");
+    fn violation(&self, rule: &'static str, what: &str, noted: &NotedCall, found: &Found<'_>) -> Violation {
+        let mut details = format!("{what}\n");
         for (address, record) in found {
-            story += &format!("  record {address}\n{}", self.story_of(record));
+            details += &format!("  record {address}\n{}", self.report_of(record));
         }
         if found.is_empty() {
-            story += &self.notebook.story(told);
+            details += &self.notebook.details(noted);
         }
-        Violation { rule, story }
+        Violation { rule, details }
     }
 
     /// With an idempotency key a call has one record, however often it was sent; without, one for each request.
-    fn one_charge_each(&self, told: &Told, found: &Found<'_>) -> Option<Violation> {
-        let most = if told.call.idempotency_key.is_some() { 1 } else { told.attempts.len() };
-        let what = format!("{} records for one call, sent {} times", found.len(), told.attempts.len());
-        (found.len() > most).then(|| self.violation("no key is charged twice", &what, told, found))
+    fn one_charge_each(&self, noted: &NotedCall, found: &Found<'_>) -> Option<Violation> {
+        let most = if noted.call.idempotency_key.is_some() { 1 } else { noted.attempts.len() };
+        let what = format!("{} records for one call, sent {} times", found.len(), noted.attempts.len());
+        (found.len() > most).then(|| self.violation("no key is charged twice", &what, noted, found))
     }
 
     /// If no answer leaves the outcome open, and none says that an execution was made, there is no record. The
     /// same if every request was answered, and the last answer is that nothing was charged.
-    fn denials_are_true(&self, told: &Told, found: &Found<'_>) -> Option<Violation> {
+    fn denials_are_true(&self, noted: &NotedCall, found: &Found<'_>) -> Option<Violation> {
         let denied = |claim: &Claim| matches!(claim, Claim::NothingCharged(_) | Claim::NotCreated);
-        let all = !told.attempts.is_empty() && told.attempts.iter().all(|attempt| denied(&attempt.claim));
+        let all = !noted.attempts.is_empty() && noted.attempts.iter().all(|attempt| denied(&attempt.claim));
         // A request without an answer may still be on its way to a gateway that stands still.
-        let answered = told.attempts.iter().all(|attempt| attempt.reply.status().is_some());
+        let answered = noted.attempts.iter().all(|attempt| attempt.reply.status().is_some());
         let last = answered
-            && !told.call.twin
-            && told.attempts.last().is_some_and(|attempt| matches!(attempt.claim, Claim::NothingCharged(_)));
+            && !noted.call.twin
+            && noted.attempts.last().is_some_and(|attempt| matches!(attempt.claim, Claim::NothingCharged(_)));
         let rule = "every `nothing was charged` is true on the chain";
         let what = if all { "every answer denies a charge" } else { "the last answer denies a charge" };
-        ((all || last) && !found.is_empty()).then(|| self.violation(rule, what, told, found))
+        ((all || last) && !found.is_empty()).then(|| self.violation(rule, what, noted, found))
     }
 
-    fn claim_is_true(&self, told: &Told, claim: &Claim, facts: &Facts) -> Option<Violation> {
+    fn claim_is_true(&self, noted: &NotedCall, claim: &Claim, facts: &Facts) -> Option<Violation> {
         let id = match claim {
             Claim::NothingCharged(_) | Claim::NotCreated | Claim::Nothing => return None,
             claim => claim.execution()?,
@@ -78,30 +78,30 @@ impl Checker<'_> {
         let record = facts
             .records
             .iter()
-            .find(|(_, record)| record.execution_id == *id.as_bytes() && record.caller == self.wallet_of(&told.call));
+            .find(|(_, record)| record.execution_id == *id.as_bytes() && record.caller == self.wallet_of(&noted.call));
         let rule = "nothing that was acknowledged is lost";
         let Some((address, record)) = record else {
             let what = format!("execution {id} was acknowledged ({claim:?}) and has no record");
-            return Some(self.violation(rule, &what, told, &Vec::new()));
+            return Some(self.violation(rule, &what, noted, &Vec::new()));
         };
         let problem = contradiction(claim, record)?;
-        Some(self.violation(rule, &format!("{problem}: {claim:?}"), told, &vec![(address, record)]))
+        Some(self.violation(rule, &format!("{problem}: {claim:?}"), noted, &vec![(address, record)]))
     }
 
     /// What holds for each record by itself.
     fn record_makes_sense(&self, facts: &Facts, record: &ExecutionRecord) -> Option<Violation> {
         let violation = |rule, what: &str| {
-            let story = format!("{what}\n{}", self.story_of(record));
-            Some(Violation { rule, story })
+            let details = format!("{what}\n{}", self.report_of(record));
+            Some(Violation { rule, details })
         };
-        let Some(told) = facts.call_of(record) else {
+        let Some(noted) = facts.call_of(record) else {
             return violation("nobody is charged for what nobody asked", "a record without a call");
         };
         let notes = self.cast.creator.notes(Uuid::from_bytes(record.execution_id));
         let limit = Duration::from_secs(u64::from(record.timeout_seconds)).saturating_sub(IN_TIME_BY);
         let in_time = notes.delivered.iter().any(|(_, took)| *took < limit);
         let blamed = record.failure_reason() == Some(FailureReason::Timeout);
-        if blamed && (in_time || notes.asked.is_empty()) && !told.call.behaviour.times_out() {
+        if blamed && (in_time || notes.asked.is_empty()) && !noted.call.behaviour.times_out() {
             let rule = "an interruption is not booked as the creator's time-out";
             return violation(rule, "booked as a time-out; the creator answered in time, or was never asked");
         }
@@ -116,17 +116,17 @@ impl Checker<'_> {
     }
 
     async fn content_is_served(&self, facts: &Facts) -> Vec<Violation> {
-        let claims = facts.calls().flat_map(|told| told.attempts.iter().map(move |attempt| (told, &attempt.claim)));
-        let completed = claims.filter_map(|(told, claim)| match claim {
-            Claim::Completed { result, url, .. } => Some((told, result, url)),
+        let claims = facts.calls().flat_map(|noted| noted.attempts.iter().map(move |attempt| (noted, &attempt.claim)));
+        let completed = claims.filter_map(|(noted, claim)| match claim {
+            Claim::Completed { result, url, .. } => Some((noted, result, url)),
             _ => None,
         });
-        let checks = completed.map(async |(told, result, url)| {
+        let checks = completed.map(async |(noted, result, url)| {
             let served = self.client.bytes(url, CONTENT_LIMIT).await;
             let good = served.as_deref() == Some(result.as_bytes());
             let what = format!("{url} serves {:?}", served.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
             let rule = "the content of every acknowledged result is served";
-            (!good).then(|| self.violation(rule, &what, told, &Vec::new()))
+            (!good).then(|| self.violation(rule, &what, noted, &Vec::new()))
         });
         // Collected first: a stream of borrowing closures is not general enough otherwise.
         let checks: Vec<_> = checks.collect();

@@ -6,7 +6,7 @@ use std::{
 };
 
 use agent_marketplace::state::{ExecutionRecord, ExecutionStatus};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use crtx_chain::{CommitmentConfig, ProgramAccount};
 use crtx_protocol::request_hash;
 use serde_json::{Map, Value, json};
@@ -14,7 +14,7 @@ use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
 use super::{Checker, Tally};
-use crate::{market::LocalChain, notes::Told, plan::Call};
+use crate::{notes::NotedCall, plan::Call};
 
 pub struct Facts {
     /// By address.
@@ -22,7 +22,7 @@ pub struct Facts {
     /// Addresses of the records of one request: wallet and hash of what was asked.
     by_request: HashMap<(Pubkey, [u8; 32]), Vec<Pubkey>>,
     /// The calls, by the same.
-    calls: HashMap<(Pubkey, [u8; 32]), Told>,
+    calls: HashMap<(Pubkey, [u8; 32]), NotedCall>,
 }
 
 impl Facts {
@@ -37,11 +37,11 @@ impl Facts {
     }
 
     /// The call that a record was opened for.
-    pub fn call_of(&self, record: &ExecutionRecord) -> Option<&Told> {
+    pub fn call_of(&self, record: &ExecutionRecord) -> Option<&NotedCall> {
         self.calls.get(&(record.caller, record.request_hash))
     }
 
-    pub fn calls(&self) -> impl Iterator<Item = &Told> {
+    pub fn calls(&self) -> impl Iterator<Item = &NotedCall> {
         self.calls.values()
     }
 }
@@ -51,13 +51,6 @@ fn request_hash_of(call: &Call) -> [u8; 32] {
     let parameters = json!({"behaviour": call.behaviour.name(), "delay_ms": call.delay_ms});
     let parameters: &Map<String, Value> = parameters.as_object().expect("an object");
     request_hash::of(&call.task, parameters).expect("plain numbers")
-}
-
-/// `Clock::unix_timestamp`.
-pub async fn chain_time(chain: &LocalChain) -> Result<i64> {
-    let clock = chain.client.account(&solana_sdk_ids::sysvar::clock::ID).await?.value;
-    let bytes = clock.and_then(|clock| clock.data.get(32..40).and_then(|bytes| bytes.try_into().ok()));
-    Ok(i64::from_le_bytes(bytes.context("the chain has no clock")?))
 }
 
 impl Checker<'_> {
@@ -76,7 +69,7 @@ impl Checker<'_> {
             }
         }
         let calls = self.notebook.calls().into_iter();
-        let calls = calls.map(|told| ((self.wallet_of(&told.call), request_hash_of(&told.call)), told)).collect();
+        let calls = calls.map(|noted| ((self.wallet_of(&noted.call), request_hash_of(&noted.call)), noted)).collect();
         Ok(Facts { records, by_request, calls })
     }
 
@@ -85,8 +78,8 @@ impl Checker<'_> {
         self.cast.wallets[self.cast.keys[call.key].0].address()
     }
 
-    /// The record's side of a story, and the call's.
-    pub fn story_of(&self, record: &ExecutionRecord) -> String {
+    /// What the record and the notes of the call say.
+    pub fn report_of(&self, record: &ExecutionRecord) -> String {
         let id = Uuid::from_bytes(record.execution_id);
         let notes = self.cast.creator.notes(id);
         let delivered: Vec<_> = notes.delivered.iter().map(|(result, took)| (result, took.as_millis())).collect();
@@ -103,11 +96,11 @@ impl Checker<'_> {
             notes.settled,
         );
         let calls = self.notebook.calls();
-        let told = calls.iter().find(|told| {
-            self.wallet_of(&told.call) == record.caller && request_hash_of(&told.call) == record.request_hash
+        let noted = calls.iter().find(|noted| {
+            self.wallet_of(&noted.call) == record.caller && request_hash_of(&noted.call) == record.request_hash
         });
-        match told {
-            Some(told) => text += &self.notebook.story(told),
+        match noted {
+            Some(noted) => text += &self.notebook.details(noted),
             None => text += "  nobody asked for this\n",
         }
         text
@@ -123,7 +116,7 @@ impl Checker<'_> {
         };
         Tally {
             calls: facts.calls.len(),
-            requests: facts.calls.values().map(|told| told.attempts.len()).sum(),
+            requests: facts.calls.values().map(|noted| noted.attempts.len()).sum(),
             records: facts.records.len(),
             completed: is(ExecutionStatus::Completed).count(),
             refunded: refunded().count(),

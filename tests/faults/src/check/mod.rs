@@ -1,5 +1,5 @@
 //! What must hold after a campaign, whatever happened in it: the chain, the database, the API and the callers'
-//! notes are compared. What does not hold is a violation, with its story.
+//! notes are compared. What does not hold is a violation, with its report.
 
 mod answers;
 mod facts;
@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use crtx_store::PgPool;
 use solana_pubkey::Pubkey;
 
@@ -29,7 +29,7 @@ pub struct Violation {
     /// What must hold.
     pub rule: &'static str,
     /// What was found instead, and what led to it.
-    pub story: String,
+    pub details: String,
 }
 
 /// Everything the checks look at.
@@ -79,15 +79,15 @@ impl Checker<'_> {
             let facts = self.facts().await?;
             let open: Vec<_> = facts.open().collect();
             let Some(last) = open.iter().map(|(_, record)| record.deadline_unix_s).max() else { return Ok(Vec::new()) };
-            let now = facts::chain_time(&chain).await?;
+            let now = chain.client.unix_time().await?.context("the chain has no clock")?;
             let overdue = now.saturating_sub(last) > i64::try_from(SWEEP.as_secs()).unwrap_or(i64::MAX);
             // The chain's clock stands still if its process does not work; then it is not waited for.
             if overdue || started.elapsed() > SWEEP * 3 {
-                let story = |(address, record): &(&Pubkey, &agent_marketplace::state::ExecutionRecord)| {
+                let details = |(address, record): &(&Pubkey, &agent_marketplace::state::ExecutionRecord)| {
                     let late = now.saturating_sub(record.deadline_unix_s);
-                    format!("record {address} is open {late} s after its deadline\n{}", self.story_of(record))
+                    format!("record {address} is open {late} s after its deadline\n{}", self.report_of(record))
                 };
-                return Ok(open.iter().map(|open| Violation { rule, story: story(open) }).collect());
+                return Ok(open.iter().map(|open| Violation { rule, details: details(open) }).collect());
             }
             tokio::time::sleep(Duration::from_millis(500)).await;
         }

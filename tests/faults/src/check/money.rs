@@ -18,14 +18,14 @@ impl Checker<'_> {
         let expected = self.expected_balances(facts);
         let mut violations = Vec::new();
         if held != expected {
-            let story = format!("held {held:?}\nby the records {expected:?}\n");
-            violations.push(Violation { rule: RULE, story });
+            let details = format!("held {held:?}\nby the records {expected:?}\n");
+            violations.push(Violation { rule: RULE, details });
         }
         for record in facts.records.values() {
             let split = fee::split(record.amount, fee::DEFAULT_FEE_BPS).context("the fee")?;
             if (split.creator, split.platform) != (record.creator_amount, record.platform_amount) {
-                let story = format!("the parts are not those of the fee\n{}", self.story_of(record));
-                violations.push(Violation { rule: RULE, story });
+                let details = format!("the parts are not those of the fee\n{}", self.report_of(record));
+                violations.push(Violation { rule: RULE, details });
             }
         }
         for (wallet, key) in &self.cast.keys {
@@ -71,15 +71,15 @@ impl Checker<'_> {
             .sum();
         let mut violations = Vec::new();
         if grant.spent != opened {
-            let story = format!("the grant {address} has spent {}, its records say {opened}\n", grant.spent);
-            violations.push(Violation { rule: RULE, story });
+            let details = format!("the grant {address} has spent {}, its records say {opened}\n", grant.spent);
+            violations.push(Violation { rule: RULE, details });
         }
         if (row.execution_count, row.spent.0) != (u64::try_from(ended)?, paid) {
-            let story = format!(
+            let details = format!(
                 "the key {session_key} shows {} executions and {} base units; the records say {ended} and {paid}\n",
                 row.execution_count, row.spent.0
             );
-            violations.push(Violation { rule: "a key's totals are those of its records", story });
+            violations.push(Violation { rule: "a key's totals are those of its records", details });
         }
         Ok(violations)
     }

@@ -35,8 +35,8 @@ impl Checker<'_> {
                     verified.insert(address);
                 }
                 Some(problem) => {
-                    let story = format!("{problem}\n{}", self.story_of(&facts.records[&address]));
-                    violations.push(Violation { rule: "every record is verifiable", story });
+                    let details = format!("{problem}\n{}", self.report_of(&facts.records[&address]));
+                    violations.push(Violation { rule: "every record is verifiable", details });
                 }
             }
         }
@@ -94,6 +94,6 @@ impl Checker<'_> {
         let source = Arc::new(RpcSource::new(chain, &info.ws_url, program));
         let report = Auditor::new(source, self.pool.clone(), program).audit().await?;
         let rule = "a fresh audit finds chain and mirror equal";
-        Ok((!report.ok).then(|| Violation { rule, story: format!("{report:#?}\n") }))
+        Ok((!report.ok).then(|| Violation { rule, details: format!("{report:#?}\n") }))
     }
 }

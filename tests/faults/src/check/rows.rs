@@ -57,14 +57,14 @@ impl Checker<'_> {
                 violations.extend(self.listed_as_on_chain(&line, record));
                 violations.extend(self.row_as_on_chain(&executions, &address, record).await?);
                 if let Some(twice) = by_id.insert(line.execution_id, line) {
-                    let story = format!("{} is listed twice\n", twice.execution_id);
-                    violations.push(Violation { rule: ENDS, story });
+                    let details = format!("{} is listed twice\n", twice.execution_id);
+                    violations.push(Violation { rule: ENDS, details });
                 }
             }
             let own = facts.records.values().filter(|record| record.caller == caller);
             for record in own.filter(|record| !by_id.contains_key(&Uuid::from_bytes(record.execution_id))) {
-                let story = format!("the API does not list it\n{}", self.story_of(record));
-                violations.push(Violation { rule: ENDS, story });
+                let details = format!("the API does not list it\n{}", self.report_of(record));
+                violations.push(Violation { rule: ENDS, details });
             }
         }
         Ok(violations)
@@ -96,16 +96,17 @@ impl Checker<'_> {
         if line.status == status && line.cost_usdc == UsdcBase(cost) {
             return None;
         }
-        let told = record.map_or_else(|| self.story_of_id(line.execution_id), |record| self.story_of(record));
-        let story = format!("the API says {line:?}, the chain {status} at {cost} base units\n{told}");
-        Some(Violation { rule: ENDS, story })
+        let noted = record.map_or_else(|| self.report_of_id(line.execution_id), |record| self.report_of(record));
+        let details = format!("the API says {line:?}, the chain {status} at {cost} base units\n{noted}");
+        Some(Violation { rule: ENDS, details })
     }
 
-    /// The story of an execution that has no record.
-    fn story_of_id(&self, id: Uuid) -> String {
+    /// The notes of an execution that has no record.
+    fn report_of_id(&self, id: Uuid) -> String {
         let calls = self.notebook.calls();
-        let told = calls.iter().find(|told| told.attempts.iter().any(|attempt| attempt.claim.execution() == Some(id)));
-        told.map_or_else(String::new, |told| self.notebook.story(told))
+        let noted =
+            calls.iter().find(|noted| noted.attempts.iter().any(|attempt| attempt.claim.execution() == Some(id)));
+        noted.map_or_else(String::new, |noted| self.notebook.details(noted))
     }
 
     /// The gateway's own row.
@@ -124,13 +125,13 @@ impl Checker<'_> {
         if row.state == expected && !unpaid {
             return Ok(None);
         }
-        let told = record.map_or_else(|| self.story_of_id(row.call.execution_id), |record| self.story_of(record));
-        let story = format!(
-            "the row of {address} says {} (opened {:?}, failure {:?}), the chain {expected:?}\n{told}",
+        let noted = record.map_or_else(|| self.report_of_id(row.call.execution_id), |record| self.report_of(record));
+        let details = format!(
+            "the row of {address} says {} (opened {:?}, failure {:?}), the chain {expected:?}\n{noted}",
             row.state.as_str(),
             row.opened_at,
             row.failure,
         );
-        Ok(Some(Violation { rule: ENDS, story }))
+        Ok(Some(Violation { rule: ENDS, details }))
     }
 }

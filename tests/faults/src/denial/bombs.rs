@@ -1,5 +1,5 @@
-//! Listings and creators that hurt whoever reads them: schemas, documents and answers that are small to
-//! send and dear to work on.
+//! Listings and creators that attack their readers: schemas, documents and answers that are small to send and
+//! expensive to process.
 
 use std::{path::Path, time::Duration};
 
@@ -28,7 +28,7 @@ const PRICE: u64 = 10_000;
 const TIMEOUT_SECONDS: u32 = 2;
 const MANY_LEVELS: usize = 100_000;
 
-/// A schema that is dear to compile or to check, and parameters that make it so.
+/// A schema that is expensive to compile or to check, and parameters that make it so.
 pub struct SchemaBomb {
     pub name: &'static str,
     pub schema: Value,

@@ -1,9 +1,9 @@
 //! Somebody who uses the service while others attack it, and what that user notices.
 //!
 //! The bounds are those of the promise: a paid call within three times its idle 99th percentile, `/healthz` within
-//! 100 ms (half of the looks; 300 ms for the slowest). The tests run unoptimised services on two cores together with the
-//! attackers, the chain and the database, so each bound has a floor, and the slowest samples are left out: one in fifty,
-//! and at least one. The faults that this suite was written for take 3 to 60 s, far beyond the floors.
+//! 100 ms (half of the requests; 300 ms for the slowest). The tests run unoptimised services on two cores together with
+//! the attackers, the chain and the database, so each bound has a floor, and the slowest samples are left out: one in
+//! fifty, and at least one. The faults that this suite was written for take 3 to 60 s, far beyond the floors.
 
 use std::{
     fs,

@@ -35,7 +35,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Starts with so many gateways beside that of `crtx up`. `name` names the folder of its logs.
+    /// Starts with so many gateways in addition to that of `crtx up`. `name` names the folder of its logs.
     pub async fn start(name: &str, gateways: usize) -> Result<Self> {
         let turn = ONE_AT_A_TIME.lock().await;
         let folder = tempfile::Builder::new().prefix("crtx-denial-").tempdir()?;

@@ -61,7 +61,7 @@ fn drip(address: &str, clients: usize, start: String) -> Attack {
 
 /// Asks for long answers again and again on one connection, and reads none of them.
 pub fn slow_readers(address: &str, clients: usize, path: &str) -> Attack {
-    // Many requests at once: what is dear is for the service to answer, not for the client to ask.
+    // Many requests at once: they are expensive for the service to answer, not for the client to send.
     let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").repeat(PIPELINED);
     let address = address.to_owned();
     Attack::of(clients, move |_| {
