@@ -5,6 +5,8 @@ mod chaos;
 mod command_lines;
 mod documents;
 mod figures;
+#[cfg(test)]
+mod file_cycles;
 mod fuzz;
 mod generated;
 mod idl;
@@ -13,6 +15,8 @@ mod layers;
 mod markdown;
 mod mutants;
 mod program;
+#[cfg(test)]
+mod repeated_lines;
 mod source_hash;
 mod specification;
 mod sqlx_data;
