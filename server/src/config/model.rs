@@ -4,6 +4,7 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use crtx_chain::RpcUrls;
+use crtx_content::ContentLocation;
 use crtx_gateway::AdmissionLimits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -76,6 +77,12 @@ pub struct ContentSettings {
     pub dir: Option<PathBuf>,
     /// URL that a CID is appended to when a listing's document has an `ipfs://` address and is not in the folder.
     pub base_url: Option<HttpUrl>,
+}
+
+impl ContentSettings {
+    pub fn location(&self) -> Option<ContentLocation> {
+        self.dir.clone().map(ContentLocation::Folder)
+    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]

@@ -80,7 +80,7 @@ impl Check<'_> {
             audit_interval: Duration::from_secs(settings.indexer.audit_seconds),
             outbound,
             content: ContentSources {
-                store: settings.content.dir.clone().map(ContentLocation::Folder),
+                store: settings.content.location(),
                 base_url: settings.content.base_url.as_ref().map(|url| url.as_str().to_owned()),
             },
             ..IndexerConfig::new(rpc_urls.clone(), &ws_url, settings.program.id.0)
@@ -97,11 +97,12 @@ impl Check<'_> {
         let settings = &self.loaded.settings;
         let who = "the roles `api` and `worker`";
         let usdc_mint = self.required("program.usdc_mint", settings.program.usdc_mint.as_ref(), who);
-        let content_dir = self.required("content.dir", settings.content.dir.as_ref(), who);
+        let content = settings.content.location();
+        let content = self.required("content.dir", content.as_ref(), who).cloned();
         let keypair = self.required("gateway.keypair", settings.gateway.keypair.as_ref(), who);
         Some(Some(GatewayNeeds {
             usdc_mint: usdc_mint?.0,
-            content: ContentLocation::Folder(content_dir?.clone()),
+            content: content?,
             keypair: Arc::clone(&keypair?.reveal().0),
         }))
     }
