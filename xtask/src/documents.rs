@@ -142,7 +142,7 @@ impl Repository {
             return None;
         }
         let (path, anchor) = link.split_once('#').map_or((link, None), |(path, anchor)| (path, Some(anchor)));
-        let target = if path.is_empty() { document.to_owned() } else { beside(document, path) };
+        let target = if path.is_empty() { document.to_owned() } else { next_to(document, path) };
         if !self.has(&target) {
             return Some(format!("the link `{link}` leads to no file"));
         }
@@ -170,7 +170,7 @@ impl Repository {
         let anywhere = format!("/{path}");
         let from_root = top.is_some_and(|top| self.folders.contains(top));
         let by_its_end = !from_root && self.files.iter().any(|file| file.ends_with(&anywhere));
-        let found = self.has(path) || self.has(&beside(document, path)) || by_its_end;
+        let found = self.has(path) || self.has(&next_to(document, path)) || by_its_end;
         (!found).then(|| format!("there is no `{path}`"))
     }
 
@@ -276,7 +276,7 @@ fn folders_of(file: &str) -> Vec<String> {
 }
 
 /// The path that `path` means in a document.
-fn beside(document: &str, path: &str) -> String {
+fn next_to(document: &str, path: &str) -> String {
     let mut parts: Vec<&str> = document.split('/').collect();
     parts.pop();
     for part in path.split('/') {
@@ -445,7 +445,7 @@ mod tests {
 
     #[test]
     fn paths_are_relative_to_their_document() {
-        assert_eq!(beside("docs/adr/README.md", "../api.md"), "docs/api.md");
-        assert_eq!(beside("README.md", "docs/"), "docs");
+        assert_eq!(next_to("docs/adr/README.md", "../api.md"), "docs/api.md");
+        assert_eq!(next_to("README.md", "docs/"), "docs");
     }
 }

@@ -8,7 +8,7 @@ use crate::{bench, documents, idl, program, sqlx_data, web, workspace};
 
 type Check = fn() -> Result<String>;
 
-/// Name of each generated thing and how it is checked; a check tells what it found. The documents are not generated,
+/// Name of each generated thing and how it is checked; a check returns what it found. The documents are not generated,
 /// but they repeat what the programs and the benchmarks say.
 pub const CHECKS: [(&str, Check); 8] = [
     ("idl", idl::check),

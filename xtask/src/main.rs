@@ -49,7 +49,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Build the program's ELF and the record beside it.
+    /// Build the program's ELF and the record of the build next to it.
     BuildProgram {
         /// Rebuild with the recorded toolchain and fail unless the bytes are the committed ones.
         #[arg(long)]
