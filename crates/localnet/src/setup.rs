@@ -98,8 +98,10 @@ impl Setup<'_> {
             return Ok(());
         }
         let payer = keys.admin.pubkey();
-        let lamports = self.chain.rpc().get_minimum_balance_for_rent_exemption(usize::try_from(mint::MINT_LEN)?).await?;
-        let mut instructions = vec![mint::create_account(&payer, &mint, lamports), mint::initialize_mint(&mint, &payer)];
+        let lamports =
+            self.chain.rpc().get_minimum_balance_for_rent_exemption(usize::try_from(mint::MINT_LEN)?).await?;
+        let mut instructions =
+            vec![mint::create_account(&payer, &mint, lamports), mint::initialize_mint(&mint, &payer)];
         for wallet in [&keys.treasury_owner, &keys.creator, &keys.demo.wallet, &keys.unfunded.wallet] {
             instructions.push(token::create_associated_token_account(&payer, &wallet.pubkey(), &mint));
         }
