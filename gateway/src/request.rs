@@ -31,7 +31,7 @@ pub struct ExecuteBody {
 
 /// A request that is complete in itself; whether the agent accepts it is another question.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Accepted {
+pub struct ReceivedCall {
     pub request: Request,
     pub is_async: bool,
     pub request_hash: [u8; 32],
@@ -47,7 +47,7 @@ struct Bound<'a> {
     task: &'a str,
 }
 
-impl Accepted {
+impl ReceivedCall {
     /// Reads a body. Every failure is 400 and names what is wrong.
     pub fn parse(agent: &Pubkey, bytes: &[u8]) -> Result<Self, ApiError> {
         // A derived reader would take an array for the fields in their order.
@@ -100,8 +100,8 @@ mod tests {
 
     const AGENT: Pubkey = Pubkey::new_from_array([1; 32]);
 
-    fn parse(body: &str) -> Result<Accepted, ApiError> {
-        Accepted::parse(&AGENT, body.as_bytes())
+    fn parse(body: &str) -> Result<ReceivedCall, ApiError> {
+        ReceivedCall::parse(&AGENT, body.as_bytes())
     }
 
     #[test]
@@ -116,7 +116,7 @@ mod tests {
     fn an_idempotency_key_is_bound_to_agent_task_parameters_and_mode() {
         let body = r#"{"task":"t"}"#;
         let hash = parse(body).expect("good").body_hash;
-        let other_agent = Accepted::parse(&Pubkey::new_from_array([2; 32]), body.as_bytes()).expect("good");
+        let other_agent = ReceivedCall::parse(&Pubkey::new_from_array([2; 32]), body.as_bytes()).expect("good");
         assert_ne!(other_agent.body_hash, hash);
         for other in [r#"{"task":"u"}"#, r#"{"task":"t","async":true}"#, r#"{"task":"t","parameters":{"a":1}}"#] {
             assert_ne!(parse(other).expect("good").body_hash, hash, "{other}");

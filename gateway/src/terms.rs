@@ -1,16 +1,16 @@
 //! Whether a call may be opened, and at what price: read from the chain at one slot, just before. The
 //! program enforces all of it again; here it is told in words, before anything is signed.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use agent_marketplace::state::{AgentListing, AgentStatus, Config, SpendingGrant};
-use crtx_chain::{FetchedAccount, Layout, token::TokenAccount};
-use crtx_http::{ApiError, Caller, ErrorCode};
+use crtx_chain::{FetchedAccount, token::TokenAccount};
+use crtx_http::{ApiError, ErrorCode};
 use crtx_protocol::usdc::UsdcBase;
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 
-use crate::state::Parts;
+use crate::{engine::Engine, payer::Payer, wall_clock::now_unix_s};
 
 /// The agent's terms at the moment of the call, and the money that the call may take.
 #[derive(Clone, Copy, Debug)]
@@ -41,20 +41,7 @@ struct Accounts {
     fee_payer: Option<FetchedAccount>,
 }
 
-/// Who pays for a call, and with which key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Payer {
-    pub wallet: Pubkey,
-    pub session_key: Pubkey,
-}
-
-impl From<&Caller> for Payer {
-    fn from(caller: &Caller) -> Self {
-        Self { wallet: caller.wallet, session_key: caller.session_key }
-    }
-}
-
-impl Parts {
+impl Engine {
     /// Reads everything that decides about the call in one request, and decides.
     pub(crate) async fn terms(&self, payer: &Payer, agent: &Pubkey) -> Result<Terms, ApiError> {
         let read_at = Instant::now();
@@ -79,18 +66,12 @@ impl Parts {
         let mut next = || accounts.next().flatten();
         Ok(Accounts { config: next(), agent: next(), grant: next(), usdc: next(), fee_payer: next() })
     }
-
-    /// An account of the program, if it is one and of that kind.
-    pub(crate) fn decode<A: Layout>(&self, account: Option<&FetchedAccount>) -> Option<A> {
-        let account = account.filter(|account| account.owner == self.instructions.addresses.program_id())?;
-        A::decode(&account.data).ok()
-    }
 }
 
 impl Accounts {
     fn allow(
         &self,
-        parts: &Parts,
+        engine: &Engine,
         wallet: &Pubkey,
         agent: &Pubkey,
         listing: &AgentListing,
@@ -102,15 +83,15 @@ impl Accounts {
             }
             Some(AgentStatus::Delisted) | None => return Err(ApiError::agent_not_found(&agent.to_string())),
         }
-        let config = parts.decode::<Config>(self.config.as_ref());
+        let config = engine.decode::<Config>(self.config.as_ref());
         let config = config.ok_or_else(|| ApiError::unavailable("the program is not configured"))?;
         if config.paused != 0 {
             return Err(ApiError::new(ErrorCode::Unavailable, "the marketplace takes no new calls for the moment"));
         }
-        let grant = parts.decode::<SpendingGrant>(self.grant.as_ref());
+        let grant = engine.decode::<SpendingGrant>(self.grant.as_ref());
         let grant = grant.ok_or_else(|| forbidden("the key's wallet has not granted it any spending on chain"))?;
         allow_by_grant(&grant, agent, listing.price, now_unix_s())?;
-        let spender = parts.instructions.addresses.spender(wallet);
+        let spender = engine.instructions.addresses.spender(wallet);
         let (holding, approved) = allow_by_balance(self.usdc.as_ref(), wallet, &spender, UsdcBase(listing.price))?;
         let grant_left = UsdcBase(grant.total_cap.saturating_sub(grant.spent));
         Ok(Spendable { holding, approved, grant_left })
@@ -173,11 +154,6 @@ fn allow_by_balance(
 
 fn forbidden(problem: &str) -> ApiError {
     ApiError::new(ErrorCode::Forbidden, problem)
-}
-
-pub(crate) fn now_unix_s() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

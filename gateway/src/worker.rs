@@ -15,10 +15,12 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    admission::fee_payer,
-    cranks,
+    content_backlog,
+    engine::Engine,
+    fee_payer_poll,
+    gateway::Gateway,
     presence::{self, Leadership},
-    state::Gateway,
+    sweeper::Sweeper,
 };
 
 /// How long a stop waits for calls under way. What is left then is resumed after the next start.
@@ -56,18 +58,18 @@ pub enum Recovery {
 
 /// Works until `shutdown`, then lets the calls under way end.
 pub async fn run(gateway: Gateway, recovery: Recovery, shutdown: CancellationToken) {
-    let parts = gateway.parts();
+    let engine = &gateway.engine;
     let leadership = (recovery == Recovery::Here).then(Leadership::default);
     let gone = CancellationToken::new();
     let shown =
-        tokio::spawn(presence::show(parts.executions.clone(), gateway.authority(), leadership.clone(), gone.clone()));
+        tokio::spawn(presence::show(engine.executions.clone(), gateway.authority(), leadership.clone(), gone.clone()));
     let recovering = async {
         if let Some(leadership) = leadership {
-            recover(&gateway, leadership, &shutdown).await;
+            recover(engine, leadership, &shutdown).await;
         }
     };
-    tokio::join!(recovering, fee_payer::watch(gateway.clone(), shutdown.clone()));
-    let tasks = &parts.tasks;
+    tokio::join!(recovering, fee_payer_poll::run(engine, &shutdown));
+    let tasks = &engine.tasks;
     tasks.close();
     if tokio::time::timeout(STOP_PATIENCE, tasks.wait()).await.is_err() {
         tracing::warn!(calls = tasks.len(), "stopping with calls under way; they are resumed after the next start");
@@ -78,26 +80,24 @@ pub async fn run(gateway: Gateway, recovery: Recovery, shutdown: CancellationTok
     }
 }
 
-async fn recover(gateway: &Gateway, leadership: Leadership, shutdown: &CancellationToken) {
-    let parts = gateway.parts();
-    let [before_dispatch, dispatch, settlement, refund] = LANES.map(|lane| lane.run(gateway, shutdown));
+async fn recover(engine: &Arc<Engine>, leadership: Leadership, shutdown: &CancellationToken) {
+    let [before_dispatch, dispatch, settlement, refund] = LANES.map(|lane| lane.run(engine, shutdown));
     tokio::join!(
         before_dispatch,
         dispatch,
         settlement,
         refund,
-        every(CONTENT_EVERY, shutdown, || cranks::store_missing_content(parts)),
-        sweep(gateway, leadership, shutdown),
+        every(CONTENT_EVERY, shutdown, || content_backlog::write(engine)),
+        sweep(engine, leadership, shutdown),
     );
 }
 
 /// Refunds overdue executions, for as long as this process is the one that does it.
-async fn sweep(gateway: &Gateway, leadership: Leadership, shutdown: &CancellationToken) {
-    let parts = gateway.parts();
-    let mut sweeper = cranks::Sweeper::default();
-    while tick(parts.config.limits.sweep_every, shutdown).await {
+async fn sweep(engine: &Engine, leadership: Leadership, shutdown: &CancellationToken) {
+    let mut sweeper = Sweeper::default();
+    while tick(engine.config.limits.sweep_every, shutdown).await {
         if leadership.is_ours() {
-            sweeper.sweep(parts, shutdown).await;
+            sweeper.sweep(engine, shutdown).await;
         }
     }
 }
@@ -118,23 +118,23 @@ async fn every<F: Future<Output = ()>>(pause: Duration, shutdown: &CancellationT
 }
 
 impl Lane {
-    async fn run(self, gateway: &Gateway, shutdown: &CancellationToken) {
+    async fn run(self, engine: &Arc<Engine>, shutdown: &CancellationToken) {
         let slots = Arc::new(Semaphore::new(usize::try_from(self.slots).unwrap_or(1)));
         let busy = Arc::new(Busy::default());
         loop {
-            self.resume_some(gateway, &slots, &busy).await;
-            if !tick(gateway.parts().config.limits.resume_every, shutdown).await {
+            self.resume_some(engine, &slots, &busy).await;
+            if !tick(engine.config.limits.resume_every, shutdown).await {
                 return;
             }
         }
     }
 
-    async fn resume_some(&self, gateway: &Gateway, slots: &Arc<Semaphore>, busy: &Arc<Busy>) {
+    async fn resume_some(&self, engine: &Arc<Engine>, slots: &Arc<Semaphore>, busy: &Arc<Busy>) {
         let free = u32::try_from(slots.available_permits()).unwrap_or(self.slots);
         if free == 0 {
             return;
         }
-        let executions = &gateway.parts().executions;
+        let executions = &engine.executions;
         let claimed = match executions.claim(self.states, free).await {
             Ok(claimed) => claimed,
             Err(error) => {
@@ -150,9 +150,9 @@ impl Lane {
                 continue;
             };
             let Ok(slot) = Arc::clone(slots).try_acquire_owned() else { return };
-            let gateway = gateway.clone();
-            gateway.clone().parts().tasks.spawn(async move {
-                gateway.resume(lease).await;
+            let worker = Arc::clone(engine);
+            engine.tasks.spawn(async move {
+                worker.resume(lease).await;
                 drop((slot, place));
             });
         }

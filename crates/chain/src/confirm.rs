@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crtx_protocol::transaction::Outcome;
 use futures::future::join_all;
 use solana_commitment_config::CommitmentConfig;
 use solana_signature::Signature;
@@ -20,7 +21,6 @@ use tokio::{
 use crate::{
     error::NodeError,
     nodes::Nodes,
-    send::Outcome,
     statuses::{self, MAX_SIGNATURES_PER_READ},
 };
 
@@ -38,9 +38,10 @@ const LOOK_LIMIT: Duration = Duration::from_secs(2);
 
 /// The outcome that a status stands for, once it is confirmed.
 pub(crate) fn outcome_of(status: &TransactionStatus) -> Option<Outcome> {
-    status
-        .satisfies_commitment(CommitmentConfig::confirmed())
-        .then(|| Outcome::Confirmed { slot: status.slot, error: status.err.clone() })
+    status.satisfies_commitment(CommitmentConfig::confirmed()).then(|| match &status.err {
+        None => Outcome::Confirmed { slot: status.slot },
+        Some(error) => Outcome::Rejected { slot: status.slot, error: error.to_string() },
+    })
 }
 
 /// The poller's task lives as long as this value.

@@ -1,5 +1,5 @@
 //! The chain as one client: reads at `confirmed`, each with the slot it was read at, and the sending half
-//! of [`crate::send`]. Every request ends at a deadline, and goes to another node when one fails.
+//! of `send`. Every request ends at a deadline, and goes to another node when one fails.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,11 +15,13 @@ use tokio::time::{Instant, sleep};
 use crate::{
     blockhash::Blockhashes,
     confirm::Confirmer,
+    fetched::{AtSlot, FetchedAccount},
     filter::AccountFilter,
     nodes::{Nodes, Parsed},
     seen::Seen,
     sender::NodesSender,
     statuses,
+    timeouts::Timeouts,
     token::TokenAccount,
     transaction::RecentBlockhash,
     urls::{RpcUrls, RpcUrlsError},
@@ -42,29 +44,6 @@ const PROGRAM_ANSWER: usize = 2 * 1024 * 1024 * 1024;
 
 /// Pause before nodes that are behind are asked again.
 const BEHIND_PAUSE: Duration = Duration::from_millis(50);
-
-/// An account as the chain holds it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FetchedAccount {
-    pub owner: Pubkey,
-    pub lamports: u64,
-    pub data: Vec<u8>,
-}
-
-/// A value and the slot at which the node read it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AtSlot<T> {
-    pub slot: u64,
-    pub value: T,
-}
-
-/// Longest duration of one read, all nodes that are asked for it included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
-    pub request: Duration,
-    /// Of [`ChainClient::program_accounts`], which may be a million accounts.
-    pub snapshot: Duration,
-}
 
 /// Cheap to clone: clones share connections, blockhash and confirmation.
 #[derive(Clone)]

@@ -7,11 +7,11 @@
 
 use std::time::Duration;
 
+use crtx_protocol::transaction::Outcome;
 use serde::Deserialize;
 use serde_json::json;
 use solana_commitment_config::CommitmentConfig;
 use solana_signature::Signature;
-use solana_transaction_error::TransactionError;
 use tokio::time::{sleep, timeout};
 
 use crate::{
@@ -33,18 +33,6 @@ const LOOK_LIMIT: Duration = Duration::from_secs(3);
 const EXPIRY_PAUSE: Duration = Duration::from_secs(1);
 const EXPIRY_PAUSE_FRACTION: f32 = 0.25;
 const SMALL_ANSWER: usize = 64 * 1024;
-
-/// What became of a transaction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It landed and is confirmed. `error` is set if it failed there; its effects are then nil.
-    Confirmed { slot: u64, error: Option<TransactionError> },
-    /// It did not land and never will: the finalized height is past its last valid one, and no node's
-    /// history up to there has it. Only now may a successor be signed.
-    Expired,
-    /// Not known yet. Ask again; do not sign another.
-    Unknown,
-}
 
 impl ChainClient {
     /// Sends `transaction` and waits for at most `patience`. The transaction must have been stored.
@@ -70,7 +58,7 @@ impl ChainClient {
             }
         };
         let outcome = timeout(patience, resolved).await.unwrap_or(Outcome::Unknown);
-        if let Outcome::Confirmed { slot, .. } = &outcome {
+        if let Outcome::Confirmed { slot } | Outcome::Rejected { slot, .. } = &outcome {
             self.seen().note(*slot, std::time::Instant::now());
         }
         outcome
@@ -215,21 +203,21 @@ mod tests {
     async fn a_landed_transaction_is_confirmed_with_its_slot() {
         let (_node, client, transaction) = start(OnSend::Land).await;
         let outcome = client.send_and_confirm(&transaction, LONG).await;
-        assert_eq!(outcome, Outcome::Confirmed { slot: 5, error: None });
+        assert_eq!(outcome, Outcome::Confirmed { slot: 5 });
     }
 
     #[tokio::test]
-    async fn an_error_on_chain_is_part_of_the_confirmed_outcome() {
+    async fn a_transaction_that_fails_on_chain_is_rejected() {
         let (_node, client, transaction) = start(OnSend::LandAndFail).await;
         let outcome = client.send_and_confirm(&transaction, LONG).await;
-        assert!(matches!(outcome, Outcome::Confirmed { error: Some(_), .. }), "{outcome:?}");
+        assert!(matches!(outcome, Outcome::Rejected { slot: 5, .. }), "{outcome:?}");
     }
 
     #[tokio::test]
     async fn a_send_that_errs_but_lands_is_confirmed() {
         let (_node, client, transaction) = start(OnSend::LandButAnswerError).await;
         let outcome = client.send_and_confirm(&transaction, LONG).await;
-        assert_eq!(outcome, Outcome::Confirmed { slot: 5, error: None });
+        assert_eq!(outcome, Outcome::Confirmed { slot: 5 });
     }
 
     #[tokio::test]
@@ -252,7 +240,7 @@ mod tests {
         let (node, client, transaction) = start(OnSend::Land).await;
         node.script().finalized_height = 500;
         node.script().landed.insert(transaction.signature.to_string(), false);
-        assert_eq!(client.confirm(&transaction, LONG).await, Outcome::Confirmed { slot: 5, error: None });
+        assert_eq!(client.confirm(&transaction, LONG).await, Outcome::Confirmed { slot: 5 });
         assert!(node.script().sent.is_empty());
     }
 
@@ -265,7 +253,7 @@ mod tests {
         });
         tokio::time::sleep(SHORT).await;
         node.script().on_send = OnSend::Land;
-        assert_eq!(waiting.await.expect("joined"), Outcome::Confirmed { slot: 5, error: None });
+        assert_eq!(waiting.await.expect("joined"), Outcome::Confirmed { slot: 5 });
         assert_eq!(node.script().sent, vec![transaction.bytes.clone(), transaction.bytes]);
     }
 

@@ -9,7 +9,7 @@ use solana_rpc_client::rpc_sender::{RpcSender, RpcTransportStats};
 use solana_rpc_client_api::{client_error, request::RpcRequest};
 use tokio::time::Instant;
 
-use crate::{nodes::Nodes, rpc::Timeouts};
+use crate::{nodes::Nodes, timeouts::Timeouts};
 
 /// Room for a block's worth of transactions or a page of signatures.
 const ANSWER_LIMIT: usize = 64 * 1024 * 1024;

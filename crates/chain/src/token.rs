@@ -3,7 +3,7 @@
 use solana_instruction::{AccountMeta, Instruction};
 use solana_pubkey::Pubkey;
 
-use crate::FetchedAccount;
+use crate::fetched::FetchedAccount;
 
 pub use agent_marketplace::token::{TOKEN_ACCOUNT_LEN, TOKEN_PROGRAM_ID, USDC_DECIMALS};
 

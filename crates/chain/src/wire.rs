@@ -7,7 +7,7 @@ use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use serde::{Deserialize, Deserializer, de::Error};
 use solana_pubkey::Pubkey;
 
-use crate::{error::NodeError, rpc::FetchedAccount};
+use crate::{error::NodeError, fetched::FetchedAccount};
 
 /// A value and the slot at which the node read it.
 #[derive(Deserialize)]

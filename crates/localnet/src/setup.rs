@@ -238,8 +238,8 @@ impl Setup<'_> {
         let blockhash = self.chain.recent_blockhash().await?;
         let signed = SignedTransaction::sign(instructions, signers, blockhash)?;
         match self.chain.send_and_confirm(&signed, PATIENCE).await {
-            Outcome::Confirmed { error: None, .. } => Ok(()),
-            Outcome::Confirmed { error: Some(error), .. } => Err(anyhow!("the transaction failed: {error}")),
+            Outcome::Confirmed { .. } => Ok(()),
+            Outcome::Rejected { error, .. } => Err(anyhow!("the transaction failed: {error}")),
             Outcome::Expired | Outcome::Unknown => bail!("the transaction was not confirmed"),
         }
     }

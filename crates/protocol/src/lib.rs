@@ -29,4 +29,6 @@ pub mod strict_json;
 #[cfg(feature = "host")]
 pub mod text;
 #[cfg(feature = "host")]
+pub mod transaction;
+#[cfg(feature = "host")]
 pub mod usdc;

@@ -108,7 +108,9 @@ pub async fn realign(pool: &PgPool, chain: &ChainNow<'_>) -> Result<Realigned, S
                    error_status = CASE WHEN open.settles THEN NULL ELSE COALESCE(e.error_status, 500) END,
                    error_code = CASE WHEN open.settles THEN NULL ELSE COALESCE(e.error_code, 'execution_failed') END,
                    error_message = CASE WHEN open.settles THEN NULL ELSE COALESCE(e.error_message,
-                       'the local network lost the settlement of this execution; the escrow was refunded') END,
+                       'the local network lost the settlement of this execution') END,
+                   failure_reason = CASE WHEN open.settles THEN NULL
+                       ELSE COALESCE(e.failure_reason, failure_reason('invalid_response')) END,
                    opened_at = COALESCE(e.opened_at, now()), finished_at = NULL, updated_at = now(),
                    settled_elsewhere = false, lease_owner = NULL, lease_until = NULL, lease_process = NULL
                FROM open WHERE e.record = open.record),

@@ -10,12 +10,12 @@
 
 use std::time::{Duration, Instant};
 
-use crtx_protocol::usdc::UsdcBase;
+use crtx_protocol::{transaction::Outcome, usdc::UsdcBase};
 use crtx_store::{
     admission::{
         Bounds, CallLimits, Funds, Money, PerSubject, ReadAt, Refusal, Reservation, Retry, Subject, forget_old_failures,
     },
-    executions::{Call, Executions, ExecutionsError, Failure, Lease, Resolution, StoredTransaction},
+    executions::{Call, Executions, ExecutionsError, Failure, Lease, StoredTransaction},
     testing::{
         TestDatabase,
         fixtures::{call, unbounded, wallet},
@@ -222,7 +222,7 @@ async fn a_call_that_never_was_is_forgotten_and_its_rejection_is_counted() {
     let lease = reserved(&executions, &call(1)).await;
     executions.opening(lease, &transaction("open")).await.unwrap();
     assert!(!executions.forget(lease).await.unwrap(), "it may still land");
-    executions.resolve("open", &Resolution::Rejected { slot: 5, error: "no".to_owned() }).await.unwrap();
+    executions.resolve("open", &Outcome::Rejected { slot: 5, error: "no".to_owned() }).await.unwrap();
     assert!(executions.forget(lease).await.unwrap());
     assert!(executions.get(&call(1).record).await.unwrap().is_none());
     assert!(matches!(executions.forget(lease).await, Err(ExecutionsError::LeaseLost)), "it is gone");

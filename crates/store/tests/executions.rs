@@ -10,12 +10,12 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use crtx_protocol::{api_key::KeyNetwork, usdc::UsdcBase};
+use crtx_protocol::{api_key::KeyNetwork, transaction::Outcome, usdc::UsdcBase};
 use crtx_store::{
     admission::{Reservation, Retry},
     api_keys::{self, NewApiKey},
     executions::{
-        Call, Charged, Delivered, Executions, ExecutionsError, Failure, Landing, Lease, Reported, Request, Resolution,
+        Call, Charged, Delivered, Executions, ExecutionsError, Failure, Landing, Lease, Reported, Request,
         SettledElsewhere, State, StoredTransaction, TransactionKind,
     },
     processes::Presence,
@@ -153,8 +153,8 @@ async fn what_the_chain_said_about_a_transaction_is_final() {
     let executions = Executions::new(database.pool().clone(), LEASE);
     let lease = reserved(&executions, 1).await;
     executions.opening(lease, &transaction("open")).await.unwrap();
-    executions.resolve("open", &Resolution::Confirmed { slot: 9 }).await.unwrap();
-    executions.resolve("open", &Resolution::Expired).await.unwrap();
+    executions.resolve("open", &Outcome::Confirmed { slot: 9 }).await.unwrap();
+    executions.resolve("open", &Outcome::Expired).await.unwrap();
     assert_eq!(executions.unresolved(&lease.record, TransactionKind::Open).await.unwrap(), []);
 }
 

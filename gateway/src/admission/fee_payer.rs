@@ -10,20 +10,11 @@ use std::{
     time::Duration,
 };
 
-use agent_marketplace::state::ExecutionRecord;
-use crtx_chain::ChainError;
 use crtx_http::{ApiError, ErrorCode};
-use crtx_store::{
-    admission,
-    fee_payers::{self, FeePayer, FeePayerState},
-};
-use solana_signer::Signer;
-use tokio_util::sync::CancellationToken;
+use crtx_store::fee_payers::{FeePayer, FeePayerState};
+use solana_pubkey::Pubkey;
 
-use crate::{
-    config::FeePayerLimits,
-    state::{Gateway, Parts},
-};
+use crate::config::FeePayerLimits;
 
 /// Of an opening (gateway and session key) and of a settlement (gateway, and the creator's in the precompile).
 const SIGNATURES_PER_CALL: u64 = 4;
@@ -71,18 +62,21 @@ impl FeePayerWatch {
             .saturating_add(self.record_rent.load(Ordering::Relaxed))
     }
 
-    /// Logs a state that was not so at the last look.
-    fn note(&self, payer: &FeePayer) {
-        let FeePayer { address, lamports, state, calls_left } = payer;
-        let before = self.last.lock().unwrap_or_else(PoisonError::into_inner).replace(*state);
+    /// Keeps what the node says of rent and balance, and logs a state that is new.
+    pub fn note(&self, address: Pubkey, lamports: u64, record_rent: u64) -> FeePayer {
+        self.record_rent.store(record_rent, Ordering::Relaxed);
+        let (state, calls_left) = self.judge(lamports);
+        let payer = FeePayer { address, lamports, state, calls_left };
+        let before = self.last.lock().unwrap_or_else(PoisonError::into_inner).replace(state);
         match state {
-            _ if before == Some(*state) => {}
+            _ if before == Some(state) => {}
             FeePayerState::Ok => tracing::info!(%address, lamports, calls_left, "the fee payer has SOL"),
             FeePayerState::Low => tracing::warn!(%address, lamports, calls_left, "the fee payer runs out of SOL"),
             FeePayerState::Empty => {
                 tracing::error!(%address, lamports, "the fee payer needs SOL; new calls are refused");
             }
         }
+        payer
     }
 }
 
@@ -90,47 +84,6 @@ impl FeePayerWatch {
 pub(crate) fn empty() -> ApiError {
     let message = "the gateway's fee payer needs SOL; nothing was charged, try again later";
     ApiError::new(ErrorCode::Unavailable, message).with_retry_after(RETRY_AFTER)
-}
-
-/// Looks at the fee payer until `shutdown`.
-pub(crate) async fn watch(gateway: Gateway, shutdown: CancellationToken) {
-    let parts = gateway.parts();
-    let work = async {
-        loop {
-            if let Err(error) = parts.look_at_fee_payer().await {
-                tracing::warn!(%error, "the fee payer's balance is not known");
-            }
-            tokio::time::sleep(parts.config.limits.admission.fee_payer.look_every).await;
-        }
-    };
-    tokio::select! {
-        () = work => {}
-        () = shutdown.cancelled() => {}
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-enum LookError {
-    #[error(transparent)]
-    Chain(#[from] ChainError),
-    #[error(transparent)]
-    Store(#[from] crtx_store::StoreError),
-}
-
-impl Parts {
-    async fn look_at_fee_payer(&self) -> Result<(), LookError> {
-        // Counted failures are dropped here because this runs anyway.
-        admission::forget_old_failures(self.executions.pool()).await?;
-        let rent = self.chain.rpc().get_minimum_balance_for_rent_exemption(ExecutionRecord::SPACE).await;
-        self.fee_payer.record_rent.store(rent.map_err(ChainError::from)?, Ordering::Relaxed);
-        let address = self.config.keypair.pubkey();
-        let account = self.chain.account(&address).await?.value;
-        let lamports = account.map_or(0, |account| account.lamports);
-        let (state, calls_left) = self.fee_payer.judge(lamports);
-        let payer = FeePayer { address, lamports, state, calls_left };
-        self.fee_payer.note(&payer);
-        Ok(fee_payers::store(self.executions.pool(), &payer).await?)
-    }
 }
 
 #[cfg(test)]

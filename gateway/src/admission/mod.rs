@@ -1,11 +1,9 @@
 //! What a new call is held against before any money moves: how much this process works on ([`gate`]), the SOL
 //! that pays for it ([`fee_payer`]), and, in one statement of the database, the wallet's money and the limits of
-//! key, wallet and agent. [`refusal`] is for openings that the chain would refuse, or refused;
-//! [`refused`] slows down callers that repeat refused calls.
+//! key, wallet and agent. [`refused`] slows down callers that repeat refused calls.
 
 pub(crate) mod fee_payer;
 pub(crate) mod gate;
-mod refusal;
 pub(crate) mod refused;
 
 use std::time::{Duration, Instant};
@@ -70,7 +68,7 @@ pub(crate) fn short(terms: &Terms, shortage: &Shortage) -> ApiError {
     }
 }
 
-fn insufficient(holding: UsdcBase, approved: UsdcBase, reserved: UsdcBase, price: UsdcBase) -> ApiError {
+pub(crate) fn insufficient(holding: UsdcBase, approved: UsdcBase, reserved: UsdcBase, price: UsdcBase) -> ApiError {
     let of_it =
         if approved < holding { format!(" and lets its API keys move {approved} USDC of it") } else { String::new() };
     ApiError::new(

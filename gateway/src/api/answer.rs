@@ -9,13 +9,13 @@ use axum::{
 };
 use crtx_http::{ApiError, ErrorCode, Links};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
-use crtx_store::executions::{Call, Charged, Delivered, Execution, Failure, State};
+use crtx_store::executions::{Call, Charged, Delivered, Execution, Failure, REFUNDED, State};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::engine::{Ended, REFUNDED};
+use crate::engine::Ended;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -84,10 +84,11 @@ pub fn pending(execution_id: Uuid) -> Response {
     Json(StatusAnswer { execution_id, status: ExecuteStatus::Pending }).into_response()
 }
 
-/// The error that is stored for the execution.
-pub fn failure(call: &Call, failure: &Failure) -> ApiError {
+/// The error that is stored for the execution, and where its escrow is; none was opened without one.
+fn failure(call: &Call, failure: &Failure, escrow: Option<&str>) -> ApiError {
     let code = ErrorCode::parse(&failure.code).unwrap_or(ErrorCode::ExecutionFailed);
-    let error = ApiError::new(code, failure.message.clone()).with_execution(call.execution_id);
+    let message = escrow.map_or_else(|| failure.message.clone(), |escrow| format!("{}; {escrow}", failure.message));
+    let error = ApiError::new(code, message).with_execution(call.execution_id);
     if code == ErrorCode::Unavailable { error.with_retry_after(Duration::from_secs(1)) } else { error }
 }
 
@@ -104,13 +105,10 @@ pub fn ended(call: &Call, ended: &Ended, links: &Links) -> Result<Response, ApiE
             let answer = StatusAnswer { execution_id: call.execution_id, status: ExecuteStatus::Running };
             Ok((StatusCode::ACCEPTED, Json(answer)).into_response())
         }
-        Ended::Failed(stored) | Ended::NotOpened(stored) => Err(failure(call, stored)),
-        Ended::NeverWas(error) => Err(error.clone()),
-        Ended::RefundPending(stored) => {
-            let mut error = failure(call, stored);
-            error.message = error.message.replace(REFUNDED, "the refund is under way");
-            Err(error)
-        }
+        Ended::Failed(stored) => Err(failure(call, stored, Some(REFUNDED))),
+        Ended::NotOpened(stored) => Err(failure(call, stored, None)),
+        Ended::NeverOpened(error) => Err(error.clone()),
+        Ended::RefundPending(stored) => Err(failure(call, stored, Some("the refund is under way"))),
         Ended::OpeningUnknown => Err(interrupted(call.execution_id)),
     }
 }
@@ -121,13 +119,15 @@ pub fn stored(execution: &Execution, links: &Links) -> Option<Result<Response, A
     match (execution.state, &execution.delivered, &execution.failure) {
         (State::Completed, Some(delivered), _) => {
             // Rows that were completed before amounts were read from the record were paid as reserved.
-            let nothing = crtx_protocol::usdc::UsdcBase(0);
+            let nothing = UsdcBase(0);
             let reserved = Charged { amount: call.amount, creator_amount: nothing, platform_amount: nothing };
             let charged = execution.charged.unwrap_or(reserved);
             Some(Ok(Json(ExecuteAnswer::new(call, delivered, &charged, links)).into_response()))
         }
         (State::Completed, None, _) => Some(Err(settled_elsewhere(call, execution.charged, execution.result_hash))),
-        (State::Failed, _, Some(stored)) => Some(Err(failure(call, stored))),
+        (State::Failed, _, Some(stored)) => {
+            Some(Err(failure(call, stored, execution.opened_at.is_some().then_some(REFUNDED))))
+        }
         _ => None,
     }
 }

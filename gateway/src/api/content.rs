@@ -12,7 +12,7 @@ use crtx_protocol::{
     result_hash::ResultHash,
 };
 
-use crate::state::Gateway;
+use crate::gateway::Gateway;
 
 /// The content of a CID: a result or a listing's metadata document. It can never change.
 #[utoipa::path(
@@ -50,7 +50,7 @@ async fn stored(gateway: &Gateway, hash: &ResultHash) -> Result<Option<Bytes>, A
     if let Ok(Some(content)) = in_store {
         return Ok(Some(content));
     }
-    match gateway.parts().executions.result_by_hash(&hash.0).await? {
+    match gateway.engine.executions.result_by_hash(&hash.0).await? {
         Some(result) => Ok(Some(result.into())),
         None => in_store.map_err(ApiError::unavailable),
     }

@@ -25,9 +25,9 @@ use tokio::sync::watch;
 use super::answer;
 use crate::{
     admission::{self, Patience, gate::Place},
-    engine::{Clock, Ended, PreparingOpening, Stage},
-    request::{self, Accepted, ExecuteBody},
-    state::Gateway,
+    engine::{Ended, PreparingOpening, Stage, TimeSpent},
+    gateway::Gateway,
+    request::{self, ExecuteBody, ReceivedCall},
     terms::Terms,
     terms_ahead::TermsAhead,
 };
@@ -42,12 +42,17 @@ enum Known {
     Retry,
 }
 
-/// Outcome of an attempt to have a call accepted.
-enum Attempt {
+/// A call that was not refused.
+enum Accepted {
     /// It runs; what can be seen of it.
-    Started(watch::Receiver<Stage>),
-    /// Somebody else's going on with it means this answer.
+    Running(watch::Receiver<Stage>),
+    /// It was sent before with the same idempotency key, and has this answer.
     Answered(Result<Response, ApiError>),
+}
+
+/// Outcome of one attempt to have a call accepted.
+enum Attempt {
+    Accepted(Accepted),
     Refused(Refusal),
 }
 
@@ -91,10 +96,10 @@ enum Attempt {
 )]
 pub async fn execute(State(gateway): State<Gateway>, ApiPath(agent_id): ApiPath<String>, request: Request) -> Response {
     let started = Instant::now();
-    let mut clock = Clock::default();
-    let answer = answer_call(&gateway, &agent_id, request, &mut clock).await;
+    let mut spent = TimeSpent::default();
+    let answer = answer_call(&gateway, &agent_id, request, &mut spent).await;
     let mut response = answer.unwrap_or_else(IntoResponse::into_response);
-    response.headers_mut().insert(SERVER_TIMING, server_timing(started.elapsed(), clock));
+    response.headers_mut().insert(SERVER_TIMING, server_timing(started.elapsed(), spent));
     response
 }
 
@@ -102,46 +107,46 @@ async fn answer_call(
     gateway: &Gateway,
     agent_id: &str,
     request: Request,
-    clock: &mut Clock,
+    spent: &mut TimeSpent,
 ) -> Result<Response, ApiError> {
-    let (parts, body) = request.into_parts();
-    if let Some(query) = parts.uri.query().filter(|query| !query.is_empty()) {
+    let (head, body) = request.into_parts();
+    if let Some(query) = head.uri.query().filter(|query| !query.is_empty()) {
         let query = shortened(query, 64);
         return Err(ApiError::invalid_request(format!("this endpoint takes no query parameters, not `{query}`")));
     }
-    let presented = Presented::read(&parts.headers, gateway.network())?;
-    gateway.parts().refused.check(presented.session_key())?;
+    let presented = Presented::read(&head.headers, gateway.network())?;
+    gateway.engine.refused.check(presented.session_key())?;
     let agent = agent_id.parse::<Pubkey>();
     let ahead = match &agent {
-        Ok(agent) => gateway.terms_ahead(presented.session_key(), agent).await,
+        Ok(agent) => gateway.engine.terms_ahead(presented.session_key(), agent).await,
         Err(_) => None,
     };
     let caller = presented.authenticate(gateway.pool()).await?;
-    gateway.parts().known_payers.remember(&caller).await;
+    gateway.engine.known_payers.remember(&caller).await;
     let agent = agent.map_err(|_| ApiError::agent_not_found(agent_id));
-    let received = receive(gateway, agent, &parts.headers, body).await;
-    let (agent, accepted, idempotency_key) = slow_if_refused(gateway, &caller, received).await?;
+    let received = receive(gateway, agent, &head.headers, body).await;
+    let (agent, received, idempotency_key) = slow_if_refused(gateway, &caller, received).await?;
     if let Some(key) = &idempotency_key
-        && let Some(Known::Answer(answer)) = known(gateway, &caller, key, &accepted).await?
+        && let Some(Known::Answer(answer)) = known(gateway, &caller, key, &received).await?
     {
         return answer;
     }
-    let place = Arc::new(gateway.parts().gate.enter(&caller.wallet, &agent).await?);
+    let place = Arc::new(gateway.engine.gate.enter(&caller.wallet, &agent).await?);
     let prepared = async {
-        let terms = terms(gateway, &caller, &agent, ahead, clock).await?;
-        let call = prepare(gateway, &caller, &agent, &terms, accepted, idempotency_key).await?;
+        let terms = terms(gateway, &caller, &agent, ahead, spent).await?;
+        let call = prepare(gateway, &caller, &agent, &terms, received, idempotency_key).await?;
         Ok((terms, call, place))
     };
     let prepared = prepared.await;
     let (terms, mut call, place) = slow_if_refused(gateway, &caller, prepared).await?;
-    let stages = match accept(gateway, &caller, &mut call, terms, &place, clock).await? {
-        Ok(stages) => stages,
-        Err(answer) => return answer,
+    let stages = match accept(gateway, &caller, &mut call, terms, &place, spent).await? {
+        Accepted::Running(stages) => stages,
+        Accepted::Answered(answer) => return answer,
     };
     if call.is_async {
-        follow_to_opening(gateway, &call, stages, clock).await
+        follow_to_opening(gateway, &call, stages, spent).await
     } else {
-        follow(gateway, &call, stages, clock).await
+        follow(gateway, &call, stages, spent).await
     }
 }
 
@@ -151,17 +156,17 @@ async fn receive(
     agent: Result<Pubkey, ApiError>,
     headers: &HeaderMap,
     body: axum::body::Body,
-) -> Result<(Pubkey, Accepted, Option<String>), ApiError> {
+) -> Result<(Pubkey, ReceivedCall, Option<String>), ApiError> {
     let agent = agent?;
     check_content_type(headers)?;
-    let accepted = Accepted::parse(&agent, &read(gateway, body).await?)?;
-    Ok((agent, accepted, request::idempotency_key(headers)?))
+    let received = ReceivedCall::parse(&agent, &read(gateway, body).await?)?;
+    Ok((agent, received, request::idempotency_key(headers)?))
 }
 
 /// A caller that repeats refused calls waits for its answers.
 async fn slow_if_refused<T>(gateway: &Gateway, caller: &Caller, checked: Result<T, ApiError>) -> Result<T, ApiError> {
     if checked.is_err() {
-        let refused = &gateway.parts().refused;
+        let refused = &gateway.engine.refused;
         refused.count(&caller.session_key);
         tokio::time::sleep(refused.pause(&caller.session_key)).await;
     }
@@ -169,15 +174,20 @@ async fn slow_if_refused<T>(gateway: &Gateway, caller: &Caller, checked: Result<
 }
 
 async fn read(gateway: &Gateway, body: axum::body::Body) -> Result<Bytes, ApiError> {
-    crtx_http::body::read(body, gateway.parts().config.limits.max_body_bytes).await
+    crtx_http::body::read(body, gateway.engine.config.limits.max_body_bytes).await
 }
 
 /// What is stored under the idempotency key.
-async fn known(gateway: &Gateway, caller: &Caller, key: &str, accepted: &Accepted) -> Result<Option<Known>, ApiError> {
+async fn known(
+    gateway: &Gateway,
+    caller: &Caller,
+    key: &str,
+    received: &ReceivedCall,
+) -> Result<Option<Known>, ApiError> {
     let id = request::execution_id(&caller.wallet, Some(key));
-    let record = gateway.parts().instructions.addresses.execution(&caller.wallet, id.as_bytes());
-    let execution = gateway.parts().executions.get(&record).await?;
-    Ok(execution.map(|execution| recall(gateway, &execution, &accepted.body_hash)))
+    let record = gateway.engine.instructions.addresses.execution(&caller.wallet, id.as_bytes());
+    let execution = gateway.engine.executions.get(&record).await?;
+    Ok(execution.map(|execution| recall(gateway, &execution, &received.body_hash)))
 }
 
 fn recall(gateway: &Gateway, execution: &Execution, body_hash: &[u8; 32]) -> Known {
@@ -192,7 +202,7 @@ fn recall(gateway: &Gateway, execution: &Execution, body_hash: &[u8; 32]) -> Kno
         ExecutionState::Failed | ExecutionState::Reserved if !paid => Known::Retry,
         _ if call.is_async && paid => Known::Answer(Ok(answer::pending(call.execution_id))),
         _ => Known::Answer(
-            answer::stored(execution, &gateway.parts().config.links).unwrap_or_else(|| Err(in_progress(call))),
+            answer::stored(execution, &gateway.engine.config.links).unwrap_or_else(|| Err(in_progress(call))),
         ),
     }
 }
@@ -209,16 +219,16 @@ async fn terms(
     caller: &Caller,
     agent: &Pubkey,
     ahead: Option<TermsAhead>,
-    clock: &mut Clock,
+    spent: &mut TimeSpent,
 ) -> Result<Terms, ApiError> {
     let payer = caller.into();
     if let Some(ahead) = ahead
         && let Some((terms, took)) = ahead.of(&payer).await
     {
-        clock.add(Clock { chain: took, ..Clock::default() });
+        spent.add(TimeSpent { chain: took, ..TimeSpent::default() });
         return terms;
     }
-    clock.chain(gateway.parts().terms(&payer, agent)).await
+    spent.on_chain(gateway.engine.terms(&payer, agent)).await
 }
 
 /// Everything else that can be refused before money moves.
@@ -227,32 +237,32 @@ async fn prepare(
     caller: &Caller,
     agent: &Pubkey,
     terms: &Terms,
-    mut accepted: Accepted,
+    mut received: ReceivedCall,
     idempotency_key: Option<String>,
 ) -> Result<Call, ApiError> {
-    let parts = gateway.parts();
-    let document = parts.documents.get(agent, &terms.listing.metadata_hash).await?;
-    document.check(&mut accepted.request.parameters).await?;
+    let engine = &gateway.engine;
+    let document = engine.documents.get(agent, &terms.listing.metadata_hash).await?;
+    document.check(&mut received.request.parameters).await?;
     document.check_reachable().await?;
     let execution_id = request::execution_id(&caller.wallet, idempotency_key.as_deref());
     Ok(Call {
-        record: parts.instructions.addresses.execution(&caller.wallet, execution_id.as_bytes()),
+        record: engine.instructions.addresses.execution(&caller.wallet, execution_id.as_bytes()),
         execution_id,
         caller: caller.wallet,
         agent: *agent,
         session_key: caller.session_key,
         idempotency_key,
-        body_hash: accepted.body_hash,
-        is_async: accepted.is_async,
-        request: accepted.request,
-        request_hash: accepted.request_hash,
+        body_hash: received.body_hash,
+        is_async: received.is_async,
+        request: received.request,
+        request_hash: received.request_hash,
         amount: terms.price,
         timeout_seconds: terms.listing.timeout_seconds,
         endpoint: document.endpoint.clone(),
     })
 }
 
-/// Has the call accepted and starts it, or gives the answer that somebody else's going on with it means.
+/// Has the call accepted and starts it, or gives the answer of the call that has its idempotency key.
 ///
 /// A call that lacks only what other calls of its wallet are about to take looks at the chain again, for a short
 /// time: some of it was taken before the first look, and is counted twice.
@@ -262,18 +272,17 @@ async fn accept(
     call: &mut Call,
     mut terms: Terms,
     place: &Arc<Place>,
-    clock: &mut Clock,
-) -> Result<Result<watch::Receiver<Stage>, Result<Response, ApiError>>, ApiError> {
-    let parts = gateway.parts();
-    let limits = parts.config.limits.admission;
+    spent: &mut TimeSpent,
+) -> Result<Accepted, ApiError> {
+    let engine = &gateway.engine;
+    let limits = engine.config.limits.admission;
     let mut patience = Patience::new(limits.funds_patience);
     let mut bounds = admission::bounds(&terms, ReadAt::Local(terms.read_at), limits.calls);
     // Most calls are accepted at the first attempt: their opening is prepared meanwhile.
-    let mut opening = Some(gateway.prepare_opening(call.clone(), caller.clone()));
+    let mut opening = Some(gateway.engine.prepare_opening(call.clone(), caller.clone()));
     loop {
         let shortage = match attempt(gateway, caller, call, bounds, place, opening.take()).await? {
-            Attempt::Started(stages) => return Ok(Ok(stages)),
-            Attempt::Answered(answer) => return Ok(Err(answer)),
+            Attempt::Accepted(accepted) => return Ok(accepted),
             Attempt::Refused(Refusal::Short(shortage)) => shortage,
             Attempt::Refused(refusal) => return Err(admission::over_limit(&limits.calls, &refusal)),
         };
@@ -281,7 +290,7 @@ async fn accept(
             return Err(admission::short(&terms, &shortage));
         }
         let document = terms.listing.metadata_hash;
-        terms = clock.chain(parts.terms(&caller.into(), &call.agent)).await?;
+        terms = spent.on_chain(engine.terms(&caller.into(), &call.agent)).await?;
         if terms.listing.metadata_hash != document {
             let message = "the agent was changed while the call was prepared; nothing was charged, try again";
             return Err(ApiError::new(ErrorCode::Unavailable, message).with_retry_after(Duration::from_secs(1)));
@@ -302,22 +311,22 @@ async fn attempt(
     opening: Option<PreparingOpening>,
 ) -> Result<Attempt, ApiError> {
     let (gateway, caller, call, place) = (gateway.clone(), caller.clone(), call.clone(), Arc::clone(place));
-    let tasks = gateway.parts().tasks.clone();
+    let tasks = gateway.engine.tasks.clone();
     let task = tasks.spawn(async move {
-        let executions = &gateway.parts().executions;
+        let executions = &gateway.engine.executions;
         let lease = match executions.reserve(&call, &bounds).await? {
             Reservation::New(lease) => lease,
             Reservation::Refused(refusal) => return Ok(Attempt::Refused(refusal)),
             Reservation::Existing(execution) => match recall(&gateway, &execution, &call.body_hash) {
-                Known::Answer(answer) => return Ok(Attempt::Answered(answer)),
+                Known::Answer(answer) => return Ok(Attempt::Accepted(Accepted::Answered(answer))),
                 Known::Retry => match executions.retry(&call, &bounds).await? {
                     Retry::Taken(lease) => lease,
                     Retry::Refused(refusal) => return Ok(Attempt::Refused(refusal)),
-                    Retry::NotNow => return Ok(Attempt::Answered(Err(in_progress(&call)))),
+                    Retry::NotNow => return Ok(Attempt::Accepted(Accepted::Answered(Err(in_progress(&call))))),
                 },
             },
         };
-        Ok(Attempt::Started(start(&gateway, lease, call, caller, place, opening)))
+        Ok(Attempt::Accepted(Accepted::Running(start(&gateway, lease, call, caller, place, opening))))
     });
     task.await.map_err(ApiError::internal)?
 }
@@ -332,7 +341,7 @@ fn start(
     opening: Option<PreparingOpening>,
 ) -> watch::Receiver<Stage> {
     let session_key = caller.session_key;
-    let stages = gateway.start(lease, call, caller, opening);
+    let stages = gateway.engine.start(lease, call, caller, opening);
     let (gateway, mut watched) = (gateway.clone(), stages.clone());
     tokio::spawn(async move {
         // An error: the task is gone, and with it the work.
@@ -340,7 +349,7 @@ fn start(
         if let Ok(Stage::Ended(ended, _)) = ended
             && came_to_nothing(&ended)
         {
-            gateway.parts().refused.count(&session_key);
+            gateway.engine.refused.count(&session_key);
         }
         drop(place);
     });
@@ -352,18 +361,18 @@ async fn follow_to_opening(
     gateway: &Gateway,
     call: &Call,
     mut stages: watch::Receiver<Stage>,
-    clock: &mut Clock,
+    spent: &mut TimeSpent,
 ) -> Result<Response, ApiError> {
     let stage = stages.wait_for(|stage| !matches!(stage, Stage::Opening)).await.map(|stage| stage.clone());
     match stage {
-        Ok(Stage::Ended(ended, spent))
-            if matches!(*ended, Ended::NotOpened(_) | Ended::NeverWas(_) | Ended::OpeningUnknown) =>
+        Ok(Stage::Ended(ended, of_call))
+            if matches!(*ended, Ended::NotOpened(_) | Ended::NeverOpened(_) | Ended::OpeningUnknown) =>
         {
-            clock.add(spent);
-            answer::ended(call, &ended, &gateway.parts().config.links)
+            spent.add(of_call);
+            answer::ended(call, &ended, &gateway.engine.config.links)
         }
-        Ok(Stage::Open(spent) | Stage::Ended(_, spent)) => {
-            clock.add(spent);
+        Ok(Stage::Open(of_call) | Stage::Ended(_, of_call)) => {
+            spent.add(of_call);
             Ok(answer::pending(call.execution_id))
         }
         Ok(Stage::Opening) => Err(answer::interrupted(call.execution_id)),
@@ -375,16 +384,16 @@ async fn follow(
     gateway: &Gateway,
     call: &Call,
     mut stages: watch::Receiver<Stage>,
-    clock: &mut Clock,
+    spent: &mut TimeSpent,
 ) -> Result<Response, ApiError> {
     let stage = stages.wait_for(|stage| matches!(stage, Stage::Ended(..))).await.map(|stage| stage.clone());
     match stage {
-        Ok(Stage::Ended(ended, spent)) => {
-            clock.add(spent);
+        Ok(Stage::Ended(ended, of_call)) => {
+            spent.add(of_call);
             if came_to_nothing(&ended) {
-                tokio::time::sleep(gateway.parts().refused.pause(&call.session_key)).await;
+                tokio::time::sleep(gateway.engine.refused.pause(&call.session_key)).await;
             }
-            answer::ended(call, &ended, &gateway.parts().config.links)
+            answer::ended(call, &ended, &gateway.engine.config.links)
         }
         _ => Err(answer::interrupted(call.execution_id)),
     }
@@ -392,18 +401,18 @@ async fn follow(
 
 /// Whether the call failed, or was never opened for a reason of its own: it counts as refused.
 const fn came_to_nothing(ended: &Ended) -> bool {
-    matches!(ended, Ended::Failed(_) | Ended::NeverWas(_))
+    matches!(ended, Ended::Failed(_) | Ended::NeverOpened(_))
 }
 
 /// `gateway`, `creator` and `chain` in milliseconds; together the time the call took.
-fn server_timing(total: Duration, clock: Clock) -> HeaderValue {
-    let gateway = total.saturating_sub(clock.chain).saturating_sub(clock.creator);
+fn server_timing(total: Duration, spent: TimeSpent) -> HeaderValue {
+    let gateway = total.saturating_sub(spent.chain).saturating_sub(spent.creator);
     let ms = |duration: Duration| duration.as_secs_f64() * 1_000.0;
     let text = format!(
         "gateway;dur={:.3}, creator;dur={:.3}, chain;dur={:.3}",
         ms(gateway),
-        ms(clock.creator),
-        ms(clock.chain)
+        ms(spent.creator),
+        ms(spent.chain)
     );
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
 }

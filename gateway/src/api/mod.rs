@@ -10,7 +10,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub use answer::{ExecuteAnswer, ExecuteStatus, StatusAnswer};
 
-use crate::state::Gateway;
+use crate::gateway::Gateway;
 
 #[derive(OpenApi)]
 #[openapi(info(title = "crtx", description = "Agent Marketplace Execution API: pay per call, get a verified result."))]

@@ -15,7 +15,6 @@ pub use self::{
     answer::MAX_RESULT_BYTES,
     client::{Creators, CreatorsError},
 };
-use crate::engine::REFUNDED;
 
 /// Why a call came to nothing.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +57,7 @@ impl CreatorError {
             reason: Some(self.reason() as u8),
             status: code.status().as_u16(),
             code: code.as_str().to_owned(),
-            message: format!("{self}; {REFUNDED}"),
+            message: self.to_string(),
         }
     }
 }

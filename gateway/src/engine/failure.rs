@@ -1,18 +1,16 @@
-//! Why executions fail, in the words and codes that callers get.
+//! Why executions fail, in the words and codes that callers get. Where the escrow is then is said by the answer.
 
 use agent_marketplace::state::FailureReason;
 use crtx_http::ErrorCode;
 use crtx_store::executions::Failure;
-
-/// How every failure's message ends once the escrow is back with the caller.
-pub(crate) const REFUNDED: &str = "the escrow was refunded";
 
 /// The result was good, but could not be settled.
 pub(super) fn failed(problem: &str) -> Failure {
     failure(ErrorCode::ExecutionFailed, FailureReason::InvalidResponse, problem)
 }
 
-/// This service was interrupted while the agent worked. Not the agent's fault, and never booked as its time-out.
+/// This service was interrupted while the agent worked. That is not the agent's fault, and never counts as its
+/// time-out.
 pub(super) fn interrupted() -> Failure {
     failure(
         ErrorCode::Interrupted,
@@ -31,6 +29,6 @@ fn failure(code: ErrorCode, reason: FailureReason, problem: &str) -> Failure {
         reason: Some(reason as u8),
         status: code.status().as_u16(),
         code: code.as_str().to_owned(),
-        message: format!("{problem}; {REFUNDED}"),
+        message: problem.to_owned(),
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crtx_store::executions::{Executions, Lease};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::EngineError;
+use super::{Engine, error::EngineError};
 
 /// A lease that is renewed as long as this value lives.
 pub(crate) struct Hold {
@@ -35,6 +35,12 @@ impl Hold {
             value = others => Ok(value),
             () = self.lost.cancelled() => Err(EngineError::LeaseLost),
         }
+    }
+}
+
+impl Engine {
+    pub(super) fn hold(&self, lease: Lease) -> Hold {
+        Hold::new(self.executions.clone(), lease, self.config.limits.lease)
     }
 }
 

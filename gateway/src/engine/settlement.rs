@@ -7,16 +7,20 @@ use std::time::Duration;
 
 use agent_marketplace::state::ExecutionStatus;
 use crtx_chain::{SignedTransaction, instructions::Settlement};
-use crtx_protocol::result_hash::ResultHash;
+use crtx_protocol::{result_hash::ResultHash, transaction::Outcome};
 use crtx_store::executions::{State, TransactionKind};
 use solana_signer::Signer;
 
 use super::{
-    Ended, EngineError, RESUME_AFTER, SETTLE_UNITS, Work,
+    Engine,
+    ended::Ended,
+    error::EngineError,
     failure::failed,
-    transactions::{Landed, backoff, stored},
+    handover::RESUME_AFTER,
+    transactions::{SETTLE_UNITS, backoff, landing, stored},
+    view::ChainView,
+    work::{ResumedCall, Work},
 };
-use crate::state::Parts;
 
 /// Settlements that the chain refuses before the escrow is given back.
 const MAX_REJECTIONS: u32 = 6;
@@ -34,104 +38,99 @@ enum Next {
     Left(Ended),
 }
 
-impl Parts {
+impl Engine {
     /// Settles the stored result. `None`: the state has changed, look again.
-    pub(super) async fn settle(&self, work: &mut Work) -> Result<Option<Ended>, EngineError> {
-        if !work.fresh {
-            self.keep_content(work).await?;
-        }
-        let mut rejections = self.rejections(work, TransactionKind::Complete).await?;
+    pub(super) async fn settle(&self, call: &mut ResumedCall<'_>) -> Result<Option<Ended>, EngineError> {
+        self.keep_content(call.work).await?;
+        let mut rejections = self.executions.rejections(&call.work.lease.record, TransactionKind::Complete).await?;
         loop {
-            let transaction = match work.settlement.take() {
-                Some(transaction) => transaction,
-                None => match self.next_settlement(work, rejections).await? {
-                    Next::Send(transaction) => transaction,
-                    Next::LookAgain => return Ok(None),
-                    Next::Left(ended) => return Ok(Some(ended)),
-                },
+            let transaction = match self.next_settlement(call, rejections).await? {
+                Next::Send(transaction) => transaction,
+                Next::LookAgain => return Ok(None),
+                Next::Left(ended) => return Ok(Some(ended)),
             };
-            let landed = match self.send_unnoted(work, &transaction, self.config.limits.settle_patience).await? {
-                Ok(landing) => return self.completed_by(work, Some(&landing)).await.map(|()| None),
-                Err(landed) => landed,
-            };
-            match landed {
-                Landed::Yes => return self.completed(work).await.map(|()| None),
-                Landed::Expired => {}
-                Landed::Unknown => return self.leave(work, RESUME_AFTER, Ended::StillSettling).await,
-                Landed::Rejected => {
-                    let pause = backoff(rejections, FIRST_PAUSE, LONGEST_PAUSE);
+            match self.send_unnoted(call.work, &transaction, self.config.limits.settle_patience).await? {
+                Outcome::Confirmed { slot } => {
+                    self.completed(call.work, Some(&landing(&transaction, slot))).await?;
+                    call.state = State::Completed;
+                    return Ok(None);
+                }
+                Outcome::Expired => {}
+                Outcome::Unknown => return self.leave(call.work, RESUME_AFTER, Ended::StillSettling).await.map(Some),
+                Outcome::Rejected { .. } => {
+                    let pause = pause_after(rejections);
                     rejections = rejections.saturating_add(1);
                     if pause > LONGEST_WAIT_IN_HAND {
-                        return self.leave(work, pause, Ended::StillSettling).await;
+                        return self.leave(call.work, pause, Ended::StillSettling).await.map(Some);
                     }
-                    work.hold.unless_lost(tokio::time::sleep(pause)).await?;
+                    call.work.hold.unless_lost(tokio::time::sleep(pause)).await?;
                 }
             }
-            // From here on nothing is taken for granted.
-            work.fresh = false;
         }
     }
 
     /// Signs and stores a settlement, once it is certain that no other can land any more.
-    async fn next_settlement(&self, work: &mut Work, rejections: u32) -> Result<Next, EngineError> {
-        match self.resolve(work, TransactionKind::Complete).await? {
-            Landed::Yes => return self.completed(work).await.map(|()| Next::LookAgain),
-            Landed::Rejected | Landed::Expired => {}
-            Landed::Unknown => {
-                self.executions.postpone(work.lease, RESUME_AFTER).await?;
-                return Ok(Next::Left(Ended::StillSettling));
+    async fn next_settlement(&self, call: &mut ResumedCall<'_>, rejections: u32) -> Result<Next, EngineError> {
+        match self.resolve(call.work, TransactionKind::Complete).await? {
+            Outcome::Confirmed { .. } => {
+                self.completed(call.work, None).await?;
+                call.state = State::Completed;
+                return Ok(Next::LookAgain);
+            }
+            Outcome::Rejected { .. } | Outcome::Expired => {}
+            Outcome::Unknown => {
+                return self.leave(call.work, RESUME_AFTER, Ended::StillSettling).await.map(Next::Left);
             }
         }
-        if self.ended_or_too_late(work).await? {
+        if self.ended_or_too_late(call).await? {
             return Ok(Next::LookAgain);
         }
         if rejections >= MAX_REJECTIONS {
             let failure = failed("the result was good, but the chain refused to settle it");
-            return self.give_up(work, &failure).await.map(|()| Next::LookAgain);
+            return self.give_up_resumed(call, &failure).await.map(|()| Next::LookAgain);
         }
-        let transaction = self.sign_settlement(work).await?;
-        self.executions.settling(work.lease, &stored(&transaction)).await?;
-        work.state = State::Settling;
+        let view = call.view.as_ref().ok_or(EngineError::Missing("the record"))?;
+        let transaction = self.sign_settlement(call.work, view).await?;
+        self.executions.settling(call.work.lease, &stored(&transaction)).await?;
+        call.state = State::Settling;
         Ok(Next::Send(transaction))
     }
 
-    /// The process before may have died between the row and the content.
+    /// Writes the content, unless that is under way: the process before may have died between the row and the content.
     async fn keep_content(&self, work: &Work) -> Result<(), EngineError> {
-        let missing = !self.content.try_put(work.delivered()?.result.clone()).await;
-        if missing {
+        if work.content.is_none() && !self.content.try_put(work.delivered()?.result.clone()).await {
             self.executions.content_missing(&work.lease.record).await?;
         }
         Ok(())
     }
 
-    /// Looks at the record, unless this worker opened it a moment ago. True if there is nothing to settle any more:
-    /// somebody else ended the execution, or the deadline has passed.
-    async fn ended_or_too_late(&self, work: &mut Work) -> Result<bool, EngineError> {
-        if work.fresh && work.seen.is_some() {
-            return Ok(false);
-        }
-        self.look(work).await?;
-        if self.follow_record(work).await? {
+    /// Looks at the record. True if there is nothing to settle any more: somebody else ended the execution, or the
+    /// deadline has passed.
+    async fn ended_or_too_late(&self, call: &mut ResumedCall<'_>) -> Result<bool, EngineError> {
+        self.look(call).await?;
+        if self.follow_record(call).await? {
             return Ok(true);
         }
-        let now = work.seen.as_ref().ok_or(EngineError::Missing("the record"))?.now_unix_s;
-        let record = work.record()?;
+        let (now, record) = (call.view()?.now_unix_s, call.record()?);
         if record.status() == Some(ExecutionStatus::Open) && now > record.deadline_unix_s {
-            self.give_up(work, &failed("the result could not be settled before the deadline")).await?;
+            self.give_up_resumed(call, &failed("the result could not be settled before the deadline")).await?;
             return Ok(true);
         }
         Ok(false)
     }
 
-    pub(super) async fn sign_settlement(&self, work: &mut Work) -> Result<SignedTransaction, EngineError> {
-        let seen = work.seen.as_ref().ok_or(EngineError::Missing("the record"))?;
-        let record = seen.record.as_ref().ok_or(EngineError::Missing("the record"))?;
+    pub(super) async fn sign_settlement(
+        &self,
+        work: &mut Work,
+        view: &ChainView,
+    ) -> Result<SignedTransaction, EngineError> {
+        let record = view.record()?;
         let delivered = work.delivered()?;
         let settlement = Settlement {
             agent: work.call.agent,
             record: work.lease.record,
-            creator: seen.listing.ok_or(EngineError::Missing("the listing"))?.creator,
-            treasury_owner: seen.config.ok_or(EngineError::Missing("the configuration"))?.treasury_owner,
+            creator: view.listing.ok_or(EngineError::Missing("the listing"))?.creator,
+            treasury_owner: view.config.ok_or(EngineError::Missing("the configuration"))?.treasury_owner,
             result_key: record.result_key,
             result_hash: ResultHash(delivered.hash),
             signature: delivered.signature,
@@ -139,10 +138,15 @@ impl Parts {
             tokens_used: delivered.tokens_used,
         };
         let gateway = &*self.config.keypair;
-        let blockhash = work.clock.chain(self.chain.recent_blockhash()).await?;
+        let blockhash = work.spent.on_chain(self.chain.recent_blockhash()).await?;
         // Nothing may come between the proof and the settlement, so the budget stands first.
         let mut instructions = self.budget(SETTLE_UNITS);
         instructions.extend(self.instructions.complete_execution(&gateway.pubkey(), &settlement));
         Ok(SignedTransaction::sign(&instructions, &[gateway], blockhash)?)
     }
+}
+
+/// The pause after one more refusal than `rejections`.
+pub(super) fn pause_after(rejections: u32) -> Duration {
+    backoff(rejections, FIRST_PAUSE, LONGEST_PAUSE)
 }

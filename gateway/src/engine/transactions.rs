@@ -3,51 +3,41 @@
 use std::time::Duration;
 
 use crtx_chain::{
-    Outcome, SignedTransaction,
+    SignedTransaction, Simulation,
     instructions::{compute_unit_limit, compute_unit_price},
 };
-use crtx_store::executions::{Landing, Resolution, StoredTransaction, TransactionKind};
+use crtx_protocol::transaction::Outcome;
+use crtx_store::executions::{Landing, StoredTransaction, TransactionKind};
 use solana_instruction::Instruction;
 use uuid::Uuid;
 
-use super::{EngineError, Work};
-use crate::state::Parts;
+use super::{Engine, error::EngineError, work::Work};
 
-/// What became of a transaction, once more than "unknown" can be said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Landed {
-    Yes,
-    /// Landed and failed there: the chain is as it was, and refused this very change.
-    Rejected,
-    /// Did not land and never will. Says nothing about the change it would have made.
-    Expired,
-    Unknown,
-}
+/// Generous limit of settlements and refunds: unused units cost nothing unless a priority fee is set.
+pub(super) const SETTLE_UNITS: u32 = 60_000;
 
-impl Parts {
+impl Engine {
     /// Asks for a random few units more than needed: signed again with the same blockhash, a transaction
     /// would otherwise be the very one that was refused before.
-    pub(super) fn budget(&self, units: u32) -> Vec<Instruction> {
+    pub(crate) fn budget(&self, units: u32) -> Vec<Instruction> {
         let [few, ..] = Uuid::new_v4().into_bytes();
         let price = self.config.limits.compute_unit_price;
         let price = (price > 0).then(|| compute_unit_price(price));
         [compute_unit_limit(units.saturating_add(u32::from(few)))].into_iter().chain(price).collect()
     }
 
-    /// Sends a stored transaction and waits for at most `patience`.
+    /// Sends a stored transaction and waits for at most `patience`. What the chain says is noted.
     pub(super) async fn send(
         &self,
         work: &mut Work,
         transaction: &SignedTransaction,
         patience: Duration,
-    ) -> Result<Landed, EngineError> {
-        match self.send_unnoted(work, transaction, patience).await? {
-            Ok(landing) => {
-                self.executions.resolve(&landing.signature, &Resolution::Confirmed { slot: landing.slot }).await?;
-                Ok(Landed::Yes)
-            }
-            Err(landed) => Ok(landed),
+    ) -> Result<Outcome, EngineError> {
+        let outcome = self.send_unnoted(work, transaction, patience).await?;
+        if let Outcome::Confirmed { .. } = outcome {
+            self.note(&transaction.signature.to_string(), &outcome).await?;
         }
+        Ok(outcome)
     }
 
     /// The same, but success is not noted yet: the caller notes it together with what follows from it.
@@ -56,21 +46,18 @@ impl Parts {
         work: &mut Work,
         transaction: &SignedTransaction,
         patience: Duration,
-    ) -> Result<Result<Landing, Landed>, EngineError> {
+    ) -> Result<Outcome, EngineError> {
         let sent = work.hold.unless_lost(self.chain.send_and_confirm(transaction, patience));
-        let outcome = work.clock.chain(sent).await?;
-        let signature = transaction.signature.to_string();
-        match outcome {
-            Outcome::Confirmed { slot, error: None } => Ok(Ok(Landing { signature, slot })),
-            outcome => Ok(Err(self.note(&signature, &outcome).await?)),
+        let outcome = work.spent.on_chain(sent).await?;
+        if !matches!(outcome, Outcome::Confirmed { .. }) {
+            self.note(&transaction.signature.to_string(), &outcome).await?;
         }
+        Ok(outcome)
     }
 
-    /// What became of the transactions of that kind that were sent before. A fresh execution has none.
-    pub(super) async fn resolve(&self, work: &Work, kind: TransactionKind) -> Result<Landed, EngineError> {
-        if work.fresh {
-            return Ok(Landed::Expired);
-        }
+    /// What became of the transactions of that kind that were sent before. Expired if there is none: then another one
+    /// may be signed.
+    pub(super) async fn resolve(&self, work: &Work, kind: TransactionKind) -> Result<Outcome, EngineError> {
         for transaction in self.executions.unresolved(&work.lease.record, kind).await? {
             let Ok(signature) = transaction.signature.parse() else {
                 return Err(EngineError::Incomplete("a signature"));
@@ -82,27 +69,31 @@ impl Parts {
             };
             let confirmed = self.chain.confirm(&signed, self.config.limits.settle_patience);
             let outcome = work.hold.unless_lost(confirmed).await?;
-            match self.note(&transaction.signature, &outcome).await? {
-                Landed::Rejected | Landed::Expired => {}
-                landed => return Ok(landed),
+            self.note(&transaction.signature, &outcome).await?;
+            if matches!(outcome, Outcome::Confirmed { .. } | Outcome::Unknown) {
+                return Ok(outcome);
             }
         }
-        Ok(Landed::Expired)
+        Ok(Outcome::Expired)
     }
 
     /// Keeps what the chain said.
-    pub(super) async fn note(&self, signature: &str, outcome: &Outcome) -> Result<Landed, EngineError> {
-        let (resolution, landed) = match outcome {
-            Outcome::Confirmed { slot, error: None } => (Resolution::Confirmed { slot: *slot }, Landed::Yes),
-            Outcome::Confirmed { slot, error: Some(error) } => {
-                tracing::warn!(signature, %error, "the chain refused a transaction");
-                (Resolution::Rejected { slot: *slot, error: error.to_string() }, Landed::Rejected)
+    pub(super) async fn note(&self, signature: &str, outcome: &Outcome) -> Result<(), EngineError> {
+        if let Outcome::Rejected { error, .. } = outcome {
+            tracing::warn!(signature, %error, "the chain refused a transaction");
+        }
+        Ok(self.executions.resolve(signature, outcome).await?)
+    }
+
+    /// Finds out by a simulation whether the chain would refuse a transaction whose like it refused before: then the
+    /// next refusal costs no fee. It counts as one all the same.
+    pub(crate) async fn predict_refusal(&self, transaction: &SignedTransaction) -> Option<Outcome> {
+        match self.chain.simulate(transaction).await {
+            Simulation::Refused(refused) => {
+                Some(Outcome::Rejected { slot: 0, error: format!("simulated: {}", refused.error()) })
             }
-            Outcome::Expired => (Resolution::Expired, Landed::Expired),
-            Outcome::Unknown => return Ok(Landed::Unknown),
-        };
-        self.executions.resolve(signature, &resolution).await?;
-        Ok(landed)
+            _ => None,
+        }
     }
 }
 
@@ -118,6 +109,11 @@ pub(super) fn stored(transaction: &SignedTransaction) -> StoredTransaction {
         bytes: transaction.bytes.clone(),
         last_valid_block_height: transaction.last_valid_block_height,
     }
+}
+
+/// Where a transaction landed.
+pub(super) fn landing(transaction: &SignedTransaction, slot: u64) -> Landing {
+    Landing { signature: transaction.signature.to_string(), slot }
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ async fn pay(client: &ChainClient, to: Pubkey, lamports: u64) -> SignedTransacti
     let blockhash = client.recent_blockhash().await.expect("blockhash");
     let signed = SignedTransaction::sign(&[transfer(&payer(), to, lamports)], &[&payer()], blockhash).expect("signs");
     let outcome = client.send_and_confirm(&signed, PATIENCE).await;
-    assert!(matches!(outcome, Outcome::Confirmed { error: None, .. }), "{outcome:?}");
+    assert!(matches!(outcome, Outcome::Confirmed { .. }), "{outcome:?}");
     signed
 }
 
@@ -184,7 +184,7 @@ async fn a_status_has_slot_error_and_depth_and_bad_requests_are_refused() {
     let too_much = transfer(&payer(), receiver, 2_000_000_000);
     let bad = SignedTransaction::sign(&[too_much], &[&payer()], blockhash).expect("signs");
     let outcome = client.send_and_confirm(&bad, PATIENCE).await;
-    assert!(matches!(outcome, Outcome::Confirmed { error: Some(_), .. }), "{outcome:?}");
+    assert!(matches!(outcome, Outcome::Rejected { .. }), "{outcome:?}");
     let unknown = solana_signature::Signature::from([1; 64]);
 
     let signatures = [good.signature, bad.signature, unknown].map(|signature| signature.to_string());
@@ -232,7 +232,7 @@ async fn transactions_stay_when_they_leave_the_memory_and_pages_of_them_join() {
         let instruction = transfer(&payer(), receiver, 2_000_000 + extra);
         let signed = SignedTransaction::sign(&[instruction], &[&payer()], blockhash).expect("signs");
         let outcome = client.send_and_confirm(&signed, PATIENCE).await;
-        assert!(matches!(outcome, Outcome::Confirmed { error: None, .. }), "{outcome:?}");
+        assert!(matches!(outcome, Outcome::Confirmed { .. }), "{outcome:?}");
         signatures.push(signed.signature.to_string());
     }
     signatures.reverse();

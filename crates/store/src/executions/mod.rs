@@ -14,6 +14,8 @@ mod transitions;
 mod types;
 
 pub use leases::{Claimed, Executions};
-pub use transactions::{Landing, Resolution, StoredTransaction, TransactionKind};
+pub use transactions::{Landing, StoredTransaction, TransactionKind};
 pub use transitions::ExecutionsError;
-pub use types::{Call, Charged, Delivered, Execution, Failure, Lease, Reported, Request, SettledElsewhere, State};
+pub use types::{
+    Call, Charged, Delivered, Execution, Failure, Lease, REFUNDED, Reported, Request, SettledElsewhere, State,
+};

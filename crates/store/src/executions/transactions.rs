@@ -1,5 +1,6 @@
 //! Signed transactions: stored before they are sent for the first time, and what the chain said about them.
 
+use crtx_protocol::transaction::Outcome;
 use solana_pubkey::Pubkey;
 
 use super::leases::Executions;
@@ -50,56 +51,40 @@ impl Landing {
     }
 }
 
-/// What the chain said about a transaction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Resolution {
-    Confirmed {
-        slot: u64,
-    },
-    /// Landed and failed there.
-    Rejected {
-        slot: u64,
-        error: String,
-    },
-    /// Can no longer land.
-    Expired,
+/// An outcome as it is stored: its word, its slot and the chain's error.
+struct OutcomeColumns<'a> {
+    outcome: &'static str,
+    slot: Option<i64>,
+    detail: Option<&'a str>,
 }
 
-impl Resolution {
-    const fn as_str(&self) -> &'static str {
-        match self {
-            Self::Confirmed { .. } => "confirmed",
-            Self::Rejected { .. } => "rejected",
-            Self::Expired => "expired",
-        }
-    }
-
-    fn slot_to_db(&self) -> Result<Option<i64>, StoreError> {
-        match self {
-            Self::Confirmed { slot } | Self::Rejected { slot, .. } => amount_to_db("slot", *slot).map(Some),
-            Self::Expired => Ok(None),
-        }
-    }
-
-    fn detail(&self) -> Option<&str> {
-        match self {
-            Self::Rejected { error, .. } => Some(error),
-            Self::Confirmed { .. } | Self::Expired => None,
-        }
+impl<'a> OutcomeColumns<'a> {
+    /// `None` while the outcome is unknown.
+    fn of(outcome: &'a Outcome) -> Result<Option<Self>, StoreError> {
+        let (outcome, slot, detail) = match outcome {
+            Outcome::Confirmed { slot } => ("confirmed", Some(*slot), None),
+            Outcome::Rejected { slot, error } => ("rejected", Some(*slot), Some(error.as_str())),
+            Outcome::Expired => ("expired", None, None),
+            Outcome::Unknown => return Ok(None),
+        };
+        let slot = slot.map(|slot| amount_to_db("slot", slot)).transpose()?;
+        Ok(Some(Self { outcome, slot, detail }))
     }
 }
 
 impl Executions {
-    /// Notes what the chain said about a transaction. This is a fact, so it needs no lease.
-    pub async fn resolve(&self, signature: &str, resolution: &Resolution) -> Result<(), StoreError> {
+    /// Notes what the chain said about a transaction. This is a fact, so it needs no lease. An unknown outcome changes
+    /// nothing.
+    pub async fn resolve(&self, signature: &str, outcome: &Outcome) -> Result<(), StoreError> {
+        let Some(OutcomeColumns { outcome, slot, detail }) = OutcomeColumns::of(outcome)? else { return Ok(()) };
         sqlx::query!(
             "UPDATE execution_transactions SET outcome = $2, slot = $3, detail = $4, resolved_at = now()
              FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
              WHERE signature = $1 AND outcome = 'unknown'",
             signature,
-            resolution.as_str(),
-            resolution.slot_to_db()?,
-            resolution.detail(),
+            outcome,
+            slot,
+            detail,
         )
         .execute(self.pool())
         .await?;

@@ -140,6 +140,9 @@ pub struct SettledElsewhere {
     pub reported: Reported,
 }
 
+/// Where the money of a failed execution is, if its escrow was opened. The answer ends with it.
+pub const REFUNDED: &str = "the escrow was refunded";
+
 /// Why an execution failed: the answer to the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -147,6 +150,7 @@ pub struct Failure {
     pub reason: Option<u8>,
     pub status: u16,
     pub code: String,
+    /// The problem alone. Where the money is depends on the state, and is added by the answer.
     pub message: String,
 }
 

@@ -12,6 +12,7 @@ use super::page::Page;
 use crate::{
     convert::{amount_from_db, fixed_bytes, optional_amount_from_db, pubkey},
     error::StoreError,
+    executions::REFUNDED,
 };
 
 /// The status that a caller sees. `docs/specification.md`, "Execution states in the gateway".
@@ -294,7 +295,11 @@ fn failure(
     reason: Option<i16>,
 ) -> Result<Option<ShownFailure>, StoreError> {
     Ok(match (code, message, reason) {
-        (Some(code), Some(message), _) => Some(ShownFailure::Answered { code, message }),
+        (Some(code), Some(problem), Some(_)) => {
+            Some(ShownFailure::Answered { code, message: format!("{problem}; {REFUNDED}") })
+        }
+        // Without a reason no escrow was opened.
+        (Some(code), Some(message), None) => Some(ShownFailure::Answered { code, message }),
         (_, _, Some(reason)) => Some(ShownFailure::OnChain(failure_reason(reason)?)),
         _ => None,
     })

@@ -9,14 +9,15 @@ use crtx_store::executions::{Call, Charged, Reported, SettledElsewhere};
 use solana_pubkey::Pubkey;
 use solana_sdk_ids::sysvar;
 
-use crate::{engine::EngineError, state::Parts, terms::now_unix_s};
+use super::{Engine, error::EngineError};
+use crate::wall_clock::now_unix_s;
 
 /// A node behind a load balancer may lag behind the one that confirmed.
 const LOOKS: u32 = 20;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug)]
-pub(crate) struct Snapshot {
+pub(crate) struct ChainView {
     pub record: Option<ExecutionRecord>,
     pub listing: Option<AgentListing>,
     pub config: Option<Config>,
@@ -24,15 +25,21 @@ pub(crate) struct Snapshot {
     pub now_unix_s: i64,
 }
 
-impl Parts {
+impl ChainView {
+    pub fn record(&self) -> Result<&ExecutionRecord, EngineError> {
+        self.record.as_ref().ok_or(EngineError::Missing("the record"))
+    }
+}
+
+impl Engine {
     /// One look at the chain.
-    pub(crate) async fn snapshot(&self, call: &Call) -> Result<Snapshot, EngineError> {
+    pub(super) async fn view(&self, call: &Call) -> Result<ChainView, EngineError> {
         let config = self.instructions.addresses.config();
         let read = self.chain.accounts(&[call.record, call.agent, config, sysvar::clock::ID]).await?;
         let mut accounts = read.value.into_iter();
         let mut next = || accounts.next().flatten();
         let (record, listing, config, clock) = (next(), next(), next(), next());
-        Ok(Snapshot {
+        Ok(ChainView {
             record: self.decode(record.as_ref()),
             listing: self.decode(listing.as_ref()),
             config: self.decode(config.as_ref()),
@@ -41,9 +48,9 @@ impl Parts {
     }
 
     /// The record, which has been confirmed before, and what belongs to it.
-    pub(crate) async fn see(&self, call: &Call) -> Result<Snapshot, EngineError> {
+    pub(super) async fn view_of_open(&self, call: &Call) -> Result<ChainView, EngineError> {
         for _ in 0..LOOKS {
-            let seen = self.snapshot(call).await?;
+            let seen = self.view(call).await?;
             if seen.record.is_some() {
                 return Ok(seen);
             }

@@ -1,5 +1,4 @@
-//! What a gateway does on its own, without a call that asks for it: refunds executions that are past their deadline
-//! on chain, whatever its database says, and writes results to the content store that could not be written before.
+//! The sweeper: refunds executions that are past their deadline on chain, whatever the database says.
 
 use std::{
     collections::HashMap,
@@ -8,16 +7,14 @@ use std::{
 
 use agent_marketplace::state::{ExecutionRecord, ExecutionStatus};
 use anchor_lang::Discriminator;
-use crtx_chain::{CommitmentConfig, Layout, Outcome, SignedTransaction, Simulation, filter::AccountFilter};
+use crtx_chain::{CommitmentConfig, Layout, SignedTransaction, filter::AccountFilter};
+use crtx_protocol::transaction::Outcome;
 use futures::StreamExt;
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    engine::{EngineError, backoff, refunded_elsewhere},
-    state::Parts,
-};
+use crate::engine::{Engine, EngineError, backoff, refunded_elsewhere};
 
 /// After the deadline the worker of the execution has this long for its own refund.
 const AFTER_DEADLINE_S: i64 = 10;
@@ -31,8 +28,6 @@ const FIRST_PAUSE: Duration = Duration::from_secs(60);
 const LONGEST_PAUSE: Duration = Duration::from_secs(6 * 3_600);
 /// How long a refund is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Results written to the content store in one go.
-const CONTENT_AT_ONCE: u32 = 16;
 
 /// Finds and refunds overdue executions, and remembers which refunds the chain refused.
 #[derive(Default)]
@@ -47,8 +42,8 @@ struct Refused {
 
 impl Sweeper {
     /// One search of the chain. Errors are logged: the next sweep tries again.
-    pub async fn sweep(&mut self, parts: &Parts, shutdown: &CancellationToken) {
-        let overdue = match overdue(parts).await {
+    pub async fn sweep(&mut self, engine: &Engine, shutdown: &CancellationToken) {
+        let overdue = match overdue(engine).await {
             Ok(overdue) => overdue,
             Err(error) => {
                 tracing::warn!(%error, "the chain could not be searched for overdue executions");
@@ -70,14 +65,14 @@ impl Sweeper {
         let refunds = futures::stream::iter(due)
             .take_until(shutdown.cancelled())
             .map(|(address, record, refusals)| async move {
-                (address, refusals, refund(parts, &address, &record, refusals).await)
+                (address, refusals, refund(engine, &address, &record, refusals).await)
             })
             .buffer_unordered(AT_ONCE);
         let mut refunds = std::pin::pin!(refunds);
         while let Some((address, refusals, refunded)) = refunds.next().await {
             match refunded {
-                Ok(Outcome::Confirmed { error: None, .. }) => drop(self.refused.remove(&address)),
-                Ok(Outcome::Confirmed { error: Some(error), .. }) => {
+                Ok(Outcome::Confirmed { .. }) => drop(self.refused.remove(&address)),
+                Ok(Outcome::Rejected { error, .. }) => {
                     tracing::warn!(record = %address, %error, "the chain refused the refund of an overdue execution");
                     self.remember(address, refusals);
                 }
@@ -98,23 +93,23 @@ impl Sweeper {
 }
 
 /// Open executions whose rent this gateway paid, past their deadline by the chain's own clock. Oldest first.
-async fn overdue(parts: &Parts) -> Result<Vec<(Pubkey, ExecutionRecord)>, EngineError> {
+async fn overdue(engine: &Engine) -> Result<Vec<(Pubkey, ExecutionRecord)>, EngineError> {
     let field = |offset: usize| offset.saturating_add(ExecutionRecord::DISCRIMINATOR.len());
     let filters = [
         AccountFilter::DataSize(u64::try_from(ExecutionRecord::SPACE).unwrap_or(u64::MAX)),
         AccountFilter::Bytes { offset: 0, bytes: ExecutionRecord::DISCRIMINATOR.to_vec() },
         AccountFilter::Bytes {
             offset: field(std::mem::offset_of!(ExecutionRecord, rent_payer)),
-            bytes: parts.config.keypair.pubkey().to_bytes().to_vec(),
+            bytes: engine.config.keypair.pubkey().to_bytes().to_vec(),
         },
         AccountFilter::Bytes {
             offset: field(std::mem::offset_of!(ExecutionRecord, status)),
             bytes: vec![ExecutionStatus::Open as u8],
         },
     ];
-    let program = parts.instructions.addresses.program_id();
-    let found = parts.chain.program_accounts_filtered(&program, &filters, CommitmentConfig::confirmed()).await?;
-    let latest = parts.chain_now_unix_s().await?.saturating_sub(AFTER_DEADLINE_S);
+    let program = engine.instructions.addresses.program_id();
+    let found = engine.chain.program_accounts_filtered(&program, &filters, CommitmentConfig::confirmed()).await?;
+    let latest = engine.chain_now_unix_s().await?.saturating_sub(AFTER_DEADLINE_S);
     let mut overdue: Vec<_> = found
         .value
         .into_iter()
@@ -128,46 +123,26 @@ async fn overdue(parts: &Parts) -> Result<Vec<(Pubkey, ExecutionRecord)>, Engine
 /// Refunds one record. Nothing is stored before it is sent: a refund can land once at most, the record says whether
 /// it did, and the next sweep reads the record again.
 async fn refund(
-    parts: &Parts,
+    engine: &Engine,
     address: &Pubkey,
     record: &ExecutionRecord,
     refusals: u32,
 ) -> Result<Outcome, EngineError> {
-    let account = parts.refund_account(&record.refund_owner, refusals).await;
-    let gateway = &*parts.config.keypair;
-    let blockhash = parts.chain.recent_blockhash().await?;
-    let mut instructions = parts.refund_preparation(&record.refund_owner, account);
-    instructions.push(parts.instructions.refund_expired_execution(&record.agent, address, &account.address()));
+    let account = engine.refund_account(&record.refund_owner, refusals).await;
+    let gateway = &*engine.config.keypair;
+    let blockhash = engine.chain.recent_blockhash().await?;
+    let mut instructions = engine.refund_preparation(&record.refund_owner, account);
+    instructions.push(engine.instructions.refund_expired_execution(&record.agent, address, &account.address()));
     let transaction = SignedTransaction::sign(&instructions, &[gateway], blockhash)?;
-    // After a refusal the next one is found out before it costs a fee.
     if refusals > 0
-        && let Simulation::Refused(refused) = parts.chain.simulate(&transaction).await
+        && let Some(refusal) = engine.predict_refusal(&transaction).await
     {
-        return Ok(Outcome::Confirmed { slot: 0, error: Some(refused.error().clone()) });
+        return Ok(refusal);
     }
-    let outcome = parts.chain.send_and_confirm(&transaction, PATIENCE).await;
-    if matches!(outcome, Outcome::Confirmed { error: None, .. }) {
-        parts.executions.follow_refund(address, &refunded_elsewhere()).await?;
-        parts.mirror.changed(&[*address, record.agent, record.grant]);
+    let outcome = engine.chain.send_and_confirm(&transaction, PATIENCE).await;
+    if matches!(outcome, Outcome::Confirmed { .. }) {
+        engine.executions.follow_refund(address, &refunded_elsewhere()).await?;
+        engine.mirror.changed(&[*address, record.agent, record.grant]);
     }
     Ok(outcome)
-}
-
-/// Writes results that are in the database alone to the content store.
-pub(crate) async fn store_missing_content(parts: &Parts) {
-    let missing = match parts.executions.without_content(CONTENT_AT_ONCE).await {
-        Ok(missing) => missing,
-        Err(error) => {
-            tracing::debug!(%error, "results without content could not be looked for");
-            return;
-        }
-    };
-    for (record, result) in missing {
-        if !parts.content.try_put(result).await {
-            return;
-        }
-        if let Err(error) = parts.executions.content_stored(&record).await {
-            tracing::debug!(%record, %error, "the content is stored once more");
-        }
-    }
 }

@@ -1,36 +1,35 @@
-//! Openings that the chain would refuse, or refused: the reason in words, and no trace of a call that never was.
+//! Calls whose escrow was not opened: the reason in words, and what is kept of them.
 
 use agent_marketplace::{error::MarketplaceError, state::ExecutionRecord};
 use crtx_chain::simulate::Refused;
 use crtx_http::{ApiError, Caller, ErrorCode};
 use crtx_protocol::usdc::UsdcBase;
-use crtx_store::executions::{Call, Lease};
+use crtx_store::executions::{Call, Failure, Lease};
 
-use super::{fee_payer, insufficient};
+use super::{Engine, ended::Ended, error::EngineError, opening::Opened, work::Work};
 use crate::{
-    engine::{Ended, EngineError},
-    state::Parts,
+    admission::{fee_payer, insufficient},
     terms::Terms,
 };
 
-impl Parts {
-    /// A simulation failed; nothing is sent. `None`: the escrow is open, somebody opened it before.
-    pub(crate) async fn refused_by_simulation(
+impl Engine {
+    /// A simulation failed; nothing is sent.
+    pub(super) async fn refused_by_simulation(
         &self,
-        lease: Lease,
-        call: &Call,
+        work: &Work,
         caller: &Caller,
         refused: &Refused,
-    ) -> Result<Option<Ended>, EngineError> {
+    ) -> Result<Opened, EngineError> {
+        let (lease, call) = (work.lease, &work.call);
         tracing::info!(error = %refused.error(), "the chain would refuse the opening");
         let record = match self.chain.account(&call.record).await {
             Ok(read) => self.decode::<ExecutionRecord>(read.value.as_ref()),
-            Err(error) => return self.never_opened(lease, ApiError::unavailable(error)).await.map(Some),
+            Err(error) => return self.never_opened(lease, ApiError::unavailable(error)).await.map(Opened::No),
         };
         let error = match record {
             Some(record) if record.request_hash == call.request_hash && record.agent == call.agent => {
                 self.executions.found_open(lease).await?;
-                return Ok(None);
+                return Ok(Opened::Before);
             }
             Some(_) => ApiError::new(ErrorCode::Conflict, "the chain has another call under this execution id"),
             None => match self.terms(&caller.into(), &call.agent).await {
@@ -38,14 +37,26 @@ impl Parts {
                 Ok(terms) => in_words(refused, call, &terms),
             },
         };
-        self.never_opened(lease, error).await.map(Some)
+        self.never_opened(lease, error).await.map(Opened::No)
+    }
+
+    /// Ends a call of which nothing was opened, and keeps it as failed.
+    pub(super) async fn not_opened(&self, lease: Lease, error: ApiError) -> Result<Ended, EngineError> {
+        let failure = Failure {
+            reason: None,
+            status: error.status().as_u16(),
+            code: error.code.as_str().to_owned(),
+            message: error.message,
+        };
+        self.executions.not_opened(lease, &failure).await?;
+        Ok(Ended::NotOpened(failure))
     }
 
     /// Ends a call of which nothing was opened. If nothing of it can land any more, it leaves no execution: the
     /// answer has no id, no list shows it, and its idempotency key is free. Else it is kept, as failed.
-    pub(crate) async fn never_opened(&self, lease: Lease, error: ApiError) -> Result<Ended, EngineError> {
+    pub(super) async fn never_opened(&self, lease: Lease, error: ApiError) -> Result<Ended, EngineError> {
         if self.executions.forget(lease).await? {
-            return Ok(Ended::NeverWas(error));
+            return Ok(Ended::NeverOpened(error));
         }
         self.not_opened(lease, error).await
     }

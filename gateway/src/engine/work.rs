@@ -1,0 +1,120 @@
+//! One execution in a worker's hands.
+//!
+//! A [`FreshCall`] and a [`ResumedCall`] are two things. This worker opened the escrow of a fresh call a moment ago:
+//! nobody else has sent a transaction of it, and it goes one straight way. Of a resumed call nothing is taken for
+//! granted: its state is what the database says, the chain is read before every step, and earlier transactions are
+//! resolved before another one is signed. A fresh call that meets anything unexpected becomes a resumed one.
+
+use agent_marketplace::state::ExecutionRecord;
+use chrono::{DateTime, Utc};
+use crtx_store::executions::{Call, Charged, Delivered, Execution, Failure, Lease, SettledElsewhere, State};
+use tokio::task::JoinHandle;
+
+use super::{
+    error::EngineError,
+    lease::Hold,
+    time_spent::TimeSpent,
+    view::{self, ChainView},
+};
+
+/// What both kinds have in common.
+pub(super) struct Work {
+    pub lease: Lease,
+    pub hold: Hold,
+    pub call: Call,
+    pub delivered: Option<Delivered>,
+    pub failure: Option<Failure>,
+    pub charged: Option<Charged>,
+    /// The result is being written to the content store; says whether it was.
+    pub content: Option<JoinHandle<bool>>,
+    pub spent: TimeSpent,
+}
+
+/// A call whose escrow this worker opened a moment ago.
+pub(super) struct FreshCall<'a> {
+    pub work: &'a mut Work,
+    /// What the chain showed after the opening.
+    pub view: ChainView,
+    pub dispatched_at: DateTime<Utc>,
+}
+
+/// An execution that is taken up where the database says it stands.
+pub(super) struct ResumedCall<'a> {
+    pub work: &'a mut Work,
+    pub state: State,
+    /// What the chain was last seen to hold; none if nobody looked yet.
+    pub view: Option<ChainView>,
+    pub dispatched_at: Option<DateTime<Utc>>,
+    pub settled_elsewhere: Option<SettledElsewhere>,
+}
+
+impl Work {
+    /// Of a call that was reserved for this worker.
+    pub fn reserved(hold: Hold, lease: Lease, call: Call) -> Self {
+        Self {
+            lease,
+            hold,
+            call,
+            delivered: None,
+            failure: None,
+            charged: None,
+            content: None,
+            spent: TimeSpent::default(),
+        }
+    }
+
+    /// Of a stored execution: with its state and the time of its first dispatch.
+    pub fn stored(hold: Hold, lease: Lease, execution: Execution) -> (Self, State, Option<DateTime<Utc>>) {
+        let work = Self {
+            delivered: execution.delivered,
+            failure: execution.failure,
+            charged: execution.charged,
+            ..Self::reserved(hold, lease, execution.call)
+        };
+        (work, execution.state, execution.dispatched_at)
+    }
+
+    /// Goes on from `state`, with nothing taken for granted.
+    pub fn resume(&mut self, state: State, dispatched_at: Option<DateTime<Utc>>) -> ResumedCall<'_> {
+        ResumedCall { work: self, state, view: None, dispatched_at, settled_elsewhere: None }
+    }
+
+    pub fn delivered(&self) -> Result<&Delivered, EngineError> {
+        self.delivered.as_ref().ok_or(EngineError::Incomplete("its result"))
+    }
+
+    pub fn failure(&self) -> Result<&Failure, EngineError> {
+        self.failure.as_ref().ok_or(EngineError::Incomplete("its failure"))
+    }
+
+    pub fn charged(&self) -> Result<Charged, EngineError> {
+        self.charged.ok_or(EngineError::Incomplete("what it charges"))
+    }
+
+    /// Keeps what the record charges.
+    pub fn saw(&mut self, view: &ChainView) {
+        self.charged = view.record.as_ref().map(view::charged).or(self.charged);
+    }
+}
+
+impl<'a> FreshCall<'a> {
+    /// From here on nothing is taken for granted.
+    pub fn resume(self, state: State) -> ResumedCall<'a> {
+        self.work.resume(state, Some(self.dispatched_at))
+    }
+}
+
+impl ResumedCall<'_> {
+    pub fn saw(&mut self, view: ChainView) {
+        self.work.saw(&view);
+        self.view = Some(view);
+    }
+
+    pub fn view(&self) -> Result<&ChainView, EngineError> {
+        self.view.as_ref().ok_or(EngineError::Missing("the record"))
+    }
+
+    pub fn record(&self) -> Result<&ExecutionRecord, EngineError> {
+        self.view()?.record()
+    }
+}

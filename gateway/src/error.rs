@@ -1,0 +1,21 @@
+//! Why a gateway cannot start.
+
+use crtx_chain::ChainError;
+use crtx_content::ContentError;
+
+use crate::creator::CreatorsError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    #[error(transparent)]
+    Content(#[from] ContentError),
+    #[error(transparent)]
+    Creators(#[from] CreatorsError),
+    #[error("no threads to check schemas: {0}")]
+    Threads(#[from] std::io::Error),
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    /// The configuration of this gateway and the one on chain differ.
+    #[error("the program's configuration on chain {0}")]
+    Misconfigured(String),
+}

@@ -1,0 +1,44 @@
+//! Reads the balance of the fee payer between calls, for the status page and the log.
+
+use agent_marketplace::state::ExecutionRecord;
+use crtx_chain::{ChainError, Layout};
+use crtx_store::{StoreError, admission, fee_payers};
+use solana_signer::Signer;
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::Engine;
+
+#[derive(Debug, thiserror::Error)]
+enum PollError {
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Reads the balance again and again until `shutdown`.
+pub(crate) async fn run(engine: &Engine, shutdown: &CancellationToken) {
+    let work = async {
+        loop {
+            if let Err(error) = poll(engine).await {
+                tracing::warn!(%error, "the fee payer's balance is not known");
+            }
+            tokio::time::sleep(engine.config.limits.admission.fee_payer.look_every).await;
+        }
+    };
+    tokio::select! {
+        () = work => {}
+        () = shutdown.cancelled() => {}
+    }
+}
+
+async fn poll(engine: &Engine) -> Result<(), PollError> {
+    // Counted failures are dropped here because this runs anyway.
+    admission::forget_old_failures(engine.executions.pool()).await?;
+    let rent = engine.chain.rpc().get_minimum_balance_for_rent_exemption(ExecutionRecord::LEN).await;
+    let rent = rent.map_err(ChainError::from)?;
+    let address = engine.config.keypair.pubkey();
+    let account = engine.chain.account(&address).await?.value;
+    let payer = engine.fee_payer.note(address, account.map_or(0, |account| account.lamports), rent);
+    Ok(fee_payers::store(engine.executions.pool(), &payer).await?)
+}

@@ -1,0 +1,65 @@
+//! A gateway: the engine, shared by handlers and workers.
+
+use std::sync::Arc;
+
+use agent_marketplace::state::Config;
+use crtx_content::ContentStore;
+use crtx_http::AuthState;
+use crtx_protocol::api_key::KeyNetwork;
+use crtx_store::PgPool;
+use solana_pubkey::Pubkey;
+use solana_signer::Signer;
+
+use crate::{config::GatewayConfig, engine::Engine, error::GatewayError};
+
+/// A gateway. Cheap to clone.
+#[derive(Clone)]
+pub struct Gateway {
+    pub(crate) engine: Arc<Engine>,
+}
+
+impl Gateway {
+    /// Puts a gateway together. Nothing is connected to yet. `money` carries the calls; the mirror's rows are written
+    /// through `mirror`, so that calls never wait for them.
+    pub fn new(config: GatewayConfig, money: PgPool, mirror: PgPool) -> Result<Self, GatewayError> {
+        Ok(Self { engine: Arc::new(Engine::new(config, money, mirror)?) })
+    }
+
+    /// Compares the set-up with the program's configuration on chain. A gateway that fails this could open
+    /// calls but never settle or refund one.
+    pub async fn check(&self) -> Result<(), GatewayError> {
+        let engine = &self.engine;
+        let account = engine.chain.account(&engine.instructions.addresses.config()).await?.value;
+        let wrong = |problem: String| Err(GatewayError::Misconfigured(problem));
+        let Some(config) = engine.decode::<Config>(account.as_ref()) else {
+            return wrong("is missing: is this the right program and network?".to_owned());
+        };
+        if config.gateway_authority != self.authority() {
+            return wrong(format!("names {} as gateway, not {}", config.gateway_authority, self.authority()));
+        }
+        if config.usdc_mint != engine.instructions.usdc_mint {
+            return wrong(format!("names the mint {}, not {}", config.usdc_mint, engine.instructions.usdc_mint));
+        }
+        Ok(())
+    }
+
+    /// Where results and metadata documents are stored.
+    pub fn content(&self) -> &ContentStore {
+        &self.engine.content
+    }
+
+    /// The gateway's own address: fee payer and settler.
+    pub fn authority(&self) -> Pubkey {
+        self.engine.config.keypair.pubkey()
+    }
+}
+
+impl AuthState for Gateway {
+    fn pool(&self) -> &PgPool {
+        self.engine.executions.pool()
+    }
+
+    fn network(&self) -> KeyNetwork {
+        self.engine.config.network
+    }
+}

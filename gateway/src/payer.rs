@@ -1,0 +1,44 @@
+//! Who pays for a call. The wallet of an API key never changes, so the keys that were good a while ago are remembered
+//! with theirs.
+
+use crtx_http::Caller;
+use moka::future::Cache;
+use solana_pubkey::Pubkey;
+
+/// Who pays for a call, and with which key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Payer {
+    pub wallet: Pubkey,
+    pub session_key: Pubkey,
+}
+
+impl From<&Caller> for Payer {
+    fn from(caller: &Caller) -> Self {
+        Self { wallet: caller.wallet, session_key: caller.session_key }
+    }
+}
+
+/// Keys whose wallets are remembered.
+const MOST_KEYS: u64 = 10_000;
+
+/// The wallets of keys that were good a while ago.
+pub(crate) struct KnownPayers(Cache<Pubkey, Pubkey>);
+
+impl Default for KnownPayers {
+    fn default() -> Self {
+        Self(Cache::new(MOST_KEYS))
+    }
+}
+
+impl KnownPayers {
+    pub async fn remember(&self, caller: &Caller) {
+        if !self.0.contains_key(&caller.session_key) {
+            self.0.insert(caller.session_key, caller.wallet).await;
+        }
+    }
+
+    pub async fn find(&self, session_key: &Pubkey) -> Option<Payer> {
+        let wallet = self.0.get(session_key).await?;
+        Some(Payer { wallet, session_key: *session_key })
+    }
+}
