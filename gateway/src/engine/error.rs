@@ -4,7 +4,6 @@ use crtx_chain::{ChainError, SignError};
 use crtx_content::ContentError;
 use crtx_store::{StoreError, executions::ExecutionsError};
 
-
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EngineError {
     #[error("another worker has taken over")]

@@ -109,7 +109,7 @@ impl LocalChain {
         let all: Vec<&Keypair> = std::iter::once(&self.admin).chain(others.copied()).collect();
         let transaction = SignedTransaction::sign(instructions, &all, blockhash)?;
         match self.client.send_and_confirm(&transaction, PATIENCE).await {
-            Outcome::Confirmed { error: None, .. } => Ok(()),
+            Outcome::Confirmed { .. } => Ok(()),
             outcome => bail!("a transaction of the set-up did not go through: {outcome:?}"),
         }
     }
