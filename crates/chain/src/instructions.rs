@@ -1,12 +1,13 @@
-//! The program's instructions from plain arguments: every address that follows from others is derived
-//! here, so no caller can mix them up.
+//! Every instruction of the program from plain arguments. Services, tests and tools build the accounts of an
+//! instruction only here: each address that follows from others is derived, so no caller can confuse them.
 
 use agent_marketplace::{
-    accounts, instruction,
+    accounts, ed25519_gate, instruction,
     instructions::{
-        CompleteExecutionArgs, FailExecutionArgs, GrantSpendingArgs, InitializeConfigArgs, ListAgentArgs,
-        OpenDisputeArgs, OpenExecutionArgs, ResolveDisputeArgs, SetAgentStatusArgs, UpdateConfigArgs,
-        UpdateListingArgs, UpsertCreatorProfileArgs,
+        AnnounceRolesArgs, CompleteExecutionArgs, DepositCollateralArgs, FailExecutionArgs, GrantSpendingArgs,
+        InitializeConfigArgs, ListAgentArgs, NominateAdminArgs, OpenDisputeArgs, OpenExecutionArgs, ResolveDisputeArgs,
+        SetAgentStatusArgs, SetPausedArgs, UpdateConfigArgs, UpdateListingArgs, UpsertCreatorProfileArgs,
+        VerifyCreatorArgs,
     },
     state::{AgentStatus, FailureReason},
 };
@@ -15,7 +16,7 @@ use crtx_protocol::{address::Addresses, result_hash::ResultHash};
 use solana_compute_budget_interface::ComputeBudgetInstruction;
 use solana_instruction::Instruction;
 use solana_pubkey::Pubkey;
-use solana_sdk_ids::{bpf_loader_upgradeable, ed25519_program, system_program, sysvar};
+use solana_sdk_ids::{bpf_loader_upgradeable, system_program, sysvar};
 
 use crate::token::{TOKEN_PROGRAM_ID, associated_token_address};
 
@@ -87,6 +88,47 @@ impl Instructions {
         self.build(accounts, instruction::UpdateConfig { args })
     }
 
+    /// The zero address withdraws a nomination.
+    pub fn nominate_admin(&self, admin: &Pubkey, nominee: &Pubkey) -> Instruction {
+        let accounts = accounts::NominateAdmin { admin: *admin, config: self.addresses.config() };
+        self.build(accounts, instruction::NominateAdmin { args: NominateAdminArgs { nominee: *nominee } })
+    }
+
+    pub fn accept_admin(&self, nominee: &Pubkey) -> Instruction {
+        let accounts = accounts::AcceptAdmin { nominee: *nominee, config: self.addresses.config() };
+        self.build(accounts, instruction::AcceptAdmin {})
+    }
+
+    /// Naming nobody withdraws an announcement.
+    pub fn announce_roles(&self, admin: &Pubkey, args: AnnounceRolesArgs) -> Instruction {
+        let accounts = accounts::AnnounceRoles { admin: *admin, config: self.addresses.config() };
+        self.build(accounts, instruction::AnnounceRoles { args })
+    }
+
+    /// Anybody may send it, when the delay after the announcement is over.
+    pub fn apply_roles(&self) -> Instruction {
+        self.build(accounts::ApplyRoles { config: self.addresses.config() }, instruction::ApplyRoles {})
+    }
+
+    pub fn remove_resolver(&self, admin: &Pubkey) -> Instruction {
+        let accounts = accounts::RemoveResolver { admin: *admin, config: self.addresses.config() };
+        self.build(accounts, instruction::RemoveResolver {})
+    }
+
+    pub fn set_paused(&self, admin: &Pubkey, paused: bool) -> Instruction {
+        let accounts = accounts::SetPaused { admin: *admin, config: self.addresses.config() };
+        self.build(accounts, instruction::SetPaused { args: SetPausedArgs { paused } })
+    }
+
+    pub fn verify_creator(&self, admin: &Pubkey, creator: &Pubkey, verified: bool) -> Instruction {
+        let accounts = accounts::VerifyCreator {
+            admin: *admin,
+            config: self.addresses.config(),
+            profile: self.addresses.creator_profile(creator),
+        };
+        self.build(accounts, instruction::VerifyCreator { args: VerifyCreatorArgs { verified } })
+    }
+
     pub fn upsert_creator_profile(&self, wallet: &Pubkey, display_name: &str) -> Instruction {
         let accounts = accounts::UpsertCreatorProfile {
             wallet: *wallet,
@@ -127,7 +169,59 @@ impl Instructions {
         self.build(accounts, instruction::UpdateListing { args })
     }
 
-    /// What the session key may spend. The wallet also has to [`crate::token::approve`] its spender address.
+    /// Adds collateral out of the creator's USDC account.
+    pub fn deposit_collateral(&self, creator: &Pubkey, agent: &Pubkey, amount: u64) -> Instruction {
+        let accounts = accounts::DepositCollateral {
+            creator: *creator,
+            config: self.addresses.config(),
+            agent: *agent,
+            collateral_vault: self.addresses.collateral(agent),
+            creator_token: self.usdc_of(creator),
+            usdc_mint: self.usdc_mint,
+            token_program: TOKEN_PROGRAM_ID,
+        };
+        self.build(accounts, instruction::DepositCollateral { args: DepositCollateralArgs { amount } })
+    }
+
+    pub fn delist_agent(&self, creator: &Pubkey, agent: &Pubkey) -> Instruction {
+        let accounts = accounts::DelistAgent { creator: *creator, agent: *agent };
+        self.build(accounts, instruction::DelistAgent {})
+    }
+
+    /// Pays the collateral to the creator's USDC account.
+    pub fn withdraw_collateral(&self, creator: &Pubkey, agent: &Pubkey) -> Instruction {
+        let creator_token = self.usdc_of(creator);
+        let accounts = accounts::WithdrawCollateral {
+            creator: *creator,
+            config: self.addresses.config(),
+            agent: *agent,
+            collateral_vault: self.addresses.collateral(agent),
+            creator_token,
+            usdc_mint: self.usdc_mint,
+            token_program: TOKEN_PROGRAM_ID,
+        };
+        self.build(accounts, instruction::WithdrawCollateral {})
+    }
+
+    /// What strangers sent to the agent's token accounts goes to the creator's USDC account.
+    pub fn close_agent(&self, creator: &Pubkey, agent: &Pubkey) -> Instruction {
+        let program = self.addresses.program_id();
+        let accounts = accounts::CloseAgent {
+            creator: *creator,
+            config: self.addresses.config(),
+            agent: *agent,
+            escrow: self.addresses.escrow(agent),
+            collateral_vault: self.addresses.collateral(agent),
+            creator_token: self.usdc_of(creator),
+            usdc_mint: self.usdc_mint,
+            token_program: TOKEN_PROGRAM_ID,
+            event_authority: event_authority_address(&program),
+            program,
+        };
+        self.build(accounts, instruction::CloseAgent {})
+    }
+
+    /// Sets what the session key may spend. The wallet also has to [`crate::token::approve`] its spender address.
     pub fn grant_spending(&self, wallet: &Pubkey, args: GrantSpendingArgs) -> Instruction {
         let accounts = accounts::GrantSpending {
             wallet: *wallet,
@@ -210,7 +304,7 @@ impl Instructions {
         [proof, self.build(accounts, instruction::CompleteExecution { args })]
     }
 
-    /// Full refund to the USDC account of `refund_owner`.
+    /// Full refund to `refund_token`, a USDC account of the recorded wallet.
     pub fn fail_execution(
         &self,
         authority: &Pubkey,
@@ -246,7 +340,7 @@ impl Instructions {
         self.build(accounts, instruction::RefundExpiredExecution {})
     }
 
-    /// `payer` lends the dispute's rent until the record is closed.
+    /// `payer` pays the dispute's rent and gets it back when the record is closed.
     pub fn open_dispute(
         &self,
         caller: &Pubkey,
@@ -290,8 +384,15 @@ impl Instructions {
         self.build(accounts, instruction::ResolveDispute { args })
     }
 
-    /// Anybody may send it, when nothing can happen to the record any more. Name for `dispute_rent_payer` who
-    /// lent the dispute's rent; without a dispute any account does.
+    /// Anybody may send it, when the resolver's time is over.
+    pub fn expire_dispute(&self, agent: &Pubkey, record: &Pubkey) -> Instruction {
+        let dispute = self.addresses.dispute(record);
+        let accounts = accounts::ExpireDispute { agent: *agent, record: *record, dispute };
+        self.build(accounts, instruction::ExpireDispute {})
+    }
+
+    /// Anybody may send it, when nothing can happen to the record any more. `dispute_rent_payer` is who
+    /// paid the dispute's rent; without a dispute it can be any account.
     pub fn close_execution(&self, record: &Pubkey, rent_payer: &Pubkey, dispute_rent_payer: &Pubkey) -> Instruction {
         let accounts = accounts::CloseExecution {
             record: *record,
@@ -320,18 +421,18 @@ pub fn event_authority_address(program: &Pubkey) -> Pubkey {
     Pubkey::find_program_address(&[b"__event_authority"], program).0
 }
 
-/// Where the upgradeable loader keeps a program's bytes and its upgrade authority.
+/// Where the upgradeable loader stores a program's bytes and its upgrade authority.
 pub fn program_data_address(program: &Pubkey) -> Pubkey {
     Pubkey::find_program_address(&[program.as_ref()], &bpf_loader_upgradeable::ID).0
 }
 
-/// How many compute units the transaction may use. Put it first: nothing may come between the proof and
+/// Limit of compute units of the transaction. It goes first, because nothing may come between the proof and
 /// the settlement.
 pub fn compute_unit_limit(units: u32) -> Instruction {
     ComputeBudgetInstruction::set_compute_unit_limit(units)
 }
 
-/// What a compute unit is worth to the sender, in millionths of a lamport.
+/// Priority fee per compute unit, in millionths of a lamport.
 pub fn compute_unit_price(micro_lamports: u64) -> Instruction {
     ComputeBudgetInstruction::set_compute_unit_price(micro_lamports)
 }
@@ -339,19 +440,8 @@ pub fn compute_unit_price(micro_lamports: u64) -> Instruction {
 /// The one shape of Ed25519 instruction that the program accepts: one signature, everything in the
 /// instruction itself, no accounts.
 pub fn ed25519_instruction(key: &Pubkey, message: &[u8; 71], signature: &[u8; 64]) -> Instruction {
-    const THIS_INSTRUCTION: u16 = u16::MAX;
-    const KEY_AT: u16 = 16;
-    const SIGNATURE_AT: u16 = 48;
-    const MESSAGE_AT: u16 = 112;
-    const MESSAGE_LEN: u16 = 71;
-    let mut data = vec![1, 0];
-    for field in [SIGNATURE_AT, THIS_INSTRUCTION, KEY_AT, THIS_INSTRUCTION, MESSAGE_AT, MESSAGE_LEN, THIS_INSTRUCTION] {
-        data.extend_from_slice(&field.to_le_bytes());
-    }
-    data.extend_from_slice(key.as_ref());
-    data.extend_from_slice(signature);
-    data.extend_from_slice(message);
-    Instruction { program_id: ed25519_program::ID, accounts: Vec::new(), data }
+    let data = [ed25519_gate::HEADER.as_slice(), key.as_ref(), signature, message].concat();
+    Instruction { program_id: ed25519_gate::ED25519_PROGRAM_ID, accounts: Vec::new(), data }
 }
 
 #[cfg(test)]
@@ -403,9 +493,11 @@ mod tests {
         let settlement = settlement();
         let [proof, complete] = instructions().complete_execution(&Pubkey::new_unique(), &settlement);
         assert_eq!(complete.program_id, agent_marketplace::ID);
-        assert_eq!(proof.program_id, ed25519_program::ID);
+        assert_eq!(proof.program_id, solana_sdk_ids::ed25519_program::ID);
         assert!(proof.accounts.is_empty());
         assert_eq!(proof.data.len(), 112 + 71);
+        let this = 0xff;
+        assert_eq!(proof.data[..16], [1, 0, 48, 0, this, this, 16, 0, this, this, 112, 0, 71, 0, this, this]);
         assert_eq!(&proof.data[16..48], settlement.result_key.as_ref());
         assert_eq!(&proof.data[48..112], &settlement.signature);
         assert_eq!(&proof.data[112..], &settlement.result_hash.signed_text());

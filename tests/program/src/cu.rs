@@ -1,9 +1,9 @@
 //! What the program costs: compute units per instruction, the size of the ELF and the rent to deploy it,
 //! fees, rent and bytes of a paid call.
 //!
-//! Compute units are of whole transactions with nothing else in them (a settlement's Ed25519 instruction
-//! included), over many worlds with keys of their own: a new address costs 1 500 for every bump tried, so
-//! one world says little.
+//! Compute units are those of whole transactions with nothing else in them, except a settlement's Ed25519
+//! instruction. They are medians over many worlds with different keys, because a new address costs 1 500
+//! units for every bump that is tried.
 
 use agent_marketplace::{instructions as ix, state::*};
 use litesvm::types::TransactionResult;
@@ -12,7 +12,11 @@ use solana_keypair::Keypair;
 use solana_signer::Signer;
 use solana_transaction::Transaction;
 
-use crate::{START_UNIX_S, USDC, World, assert_ok, elf};
+use crate::{
+    expect::assert_ok,
+    people::{START_UNIX_S, USDC},
+    world::{World, elf},
+};
 
 /// Worlds measured.
 pub const SAMPLES: u64 = 20;
@@ -28,7 +32,7 @@ pub struct CuRow {
     pub median: u64,
     pub min: u64,
     pub max: u64,
-    /// The number an issue names.
+    /// The most it may cost.
     pub gate: Option<u64>,
 }
 
@@ -58,7 +62,7 @@ pub fn measure_compute_units() -> Vec<CuRow> {
 fn row(name: &'static str, mut units: Vec<u64>) -> CuRow {
     units.sort_unstable();
     let middle = units.len() / 2;
-    // The upper of the two middle values: a gate is not met by rounding.
+    // The upper of the two middle values, so that rounding does not satisfy a gate.
     CuRow { name, median: units[middle], min: units[0], max: units[units.len() - 1], gate: gate(name) }
 }
 
@@ -220,7 +224,7 @@ pub fn measure_costs() -> Vec<CostRow> {
     let returned = world.lamports(&payer) + fees + locked + close_fee - start;
 
     let elf_bytes = elf().len() as u64;
-    // The loader's program account and, in front of the ELF, its record of it.
+    // The loader's program account, and the ELF's account with the loader's header.
     let deploy = world.svm.minimum_balance_for_rent_exemption(36)
         + world.svm.minimum_balance_for_rent_exemption(45 + elf().len());
     let cost = |name, value, unit, gate| CostRow { name, value, unit, gate };

@@ -1,18 +1,12 @@
-//! What a transaction has to end in.
+//! What a transaction must end in.
 
 use agent_marketplace::error::MarketplaceError;
 use anchor_lang::{AnchorDeserialize, Discriminator};
 use litesvm::types::{TransactionMetadata, TransactionResult};
-use solana_instruction::{Instruction, error::InstructionError};
-use solana_keypair::Keypair;
+use solana_instruction::error::InstructionError;
 use solana_transaction_error::TransactionError;
 
-use crate::World;
-
-/// Ways to bend an instruction's accounts, each with the error it has to end in.
-pub type Cases<'a, Accounts> = Vec<(Box<dyn Fn(&mut Accounts) + 'a>, MarketplaceError)>;
-
-/// Fails, with the logs, unless the transaction went through.
+/// Fails, with the logs, unless the transaction succeeded.
 #[track_caller]
 pub fn assert_ok(result: TransactionResult) -> TransactionMetadata {
     match result {
@@ -38,17 +32,9 @@ pub fn assert_custom_at(result: TransactionResult, index: u8, number: u32) {
 pub fn assert_refused_at(result: TransactionResult, index: u8, error: InstructionError) {
     let expected = TransactionError::InstructionError(index, error);
     match result {
-        Ok(_) => panic!("went through instead of {expected:?}"),
+        Ok(_) => panic!("succeeded instead of {expected:?}"),
         Err(failed) => assert_eq!(failed.err, expected, "\n{}", failed.meta.logs.join("\n")),
     }
-}
-
-/// Fails unless `instruction` was refused with `error` and moved no USDC.
-#[track_caller]
-pub fn refused(world: &mut World, instruction: Instruction, signers: &[&Keypair], error: MarketplaceError) {
-    let balances = world.token_balances();
-    assert_error_at(world.send(&[instruction], signers), 0, error);
-    assert_eq!(world.token_balances(), balances, "refused, and still USDC moved");
 }
 
 /// The event that a transaction's first instruction emitted by CPI.

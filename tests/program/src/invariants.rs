@@ -1,11 +1,16 @@
-//! What holds in every world after every instruction. `docs/INVARIANTS.md` names each by its id.
+//! What holds after every instruction. `docs/INVARIANTS.md` names each invariant by its id.
 
 use std::collections::BTreeMap;
 
 use agent_marketplace::state::*;
 use anchor_lang::{Discriminator, ZeroCopy, prelude::Pubkey};
+use crtx_protocol::address::Addresses;
+use litesvm::LiteSVM;
 
-use crate::{PROGRAM_ID, World};
+use crate::{
+    ledger::{balance, token_balances},
+    people::PROGRAM_ID,
+};
 
 /// Everything the program owns, decoded.
 #[derive(Default)]
@@ -18,21 +23,22 @@ struct Accounts {
     grants: Vec<(Pubkey, SpendingGrant)>,
 }
 
-/// Panics with the id of the invariant that does not hold.
+/// Panics with the id of the invariant that does not hold. `supply` is the USDC that was minted.
 #[track_caller]
-pub fn assert_invariants(world: &World) {
-    let accounts = read(world);
+pub fn assert_invariants(svm: &LiteSVM, addresses: &Addresses, mint: &Pubkey, supply: u64) {
+    let accounts = read(svm);
     each_account_by_itself(&accounts);
-    addresses_are_canonical(world, &accounts);
+    addresses_are_canonical(addresses, &accounts);
     for (address, listing) in &accounts.listings {
-        listing_agrees(world, address, listing, &accounts);
+        listing_agrees(svm, &addresses.collateral(address), address, listing, &accounts);
     }
-    conservation(world);
+    let total: u64 = token_balances(svm, mint).iter().map(|(_, balance)| balance).sum();
+    assert_eq!(total, supply, "INV-09: USDC was made or lost");
 }
 
-fn read(world: &World) -> Accounts {
+fn read(svm: &LiteSVM) -> Accounts {
     let mut all = Accounts::default();
-    for (address, account) in world.svm.get_program_accounts(&PROGRAM_ID) {
+    for (address, account) in svm.get_program_accounts(&PROGRAM_ID) {
         if account.lamports == 0 {
             continue;
         }
@@ -44,7 +50,7 @@ fn read(world: &World) -> Accounts {
             || decode(address, data, &mut all.disputes)
             || decode(address, data, &mut all.grants);
         assert!(known, "INV-01: {address} is of no known kind");
-        let rent = world.svm.minimum_balance_for_rent_exemption(data.len());
+        let rent = svm.minimum_balance_for_rent_exemption(data.len());
         assert!(account.lamports >= rent, "INV-02: {address} is not rent-exempt");
     }
     all
@@ -72,8 +78,7 @@ fn each_account_by_itself(accounts: &Accounts) {
 }
 
 #[track_caller]
-fn addresses_are_canonical(world: &World, accounts: &Accounts) {
-    let addresses = &world.addresses;
+fn addresses_are_canonical(addresses: &Addresses, accounts: &Accounts) {
     let at = |address: &Pubkey, canonical: Pubkey| assert_eq!(*address, canonical, "INV-04");
     assert!(accounts.configs.len() <= 1, "INV-04: more than one configuration");
     accounts.configs.iter().for_each(|(address, _)| at(address, addresses.config()));
@@ -85,17 +90,16 @@ fn addresses_are_canonical(world: &World, accounts: &Accounts) {
     accounts.grants.iter().for_each(|(address, g)| at(address, addresses.grant(&g.wallet, &g.session_key)));
 }
 
-/// The listing's own numbers against the accounts they are about.
+/// The listing's own numbers against the accounts that they describe.
 #[track_caller]
-fn listing_agrees(world: &World, address: &Pubkey, listing: &AgentListing, accounts: &Accounts) {
+fn listing_agrees(svm: &LiteSVM, vault: &Pubkey, address: &Pubkey, listing: &AgentListing, accounts: &Accounts) {
     let of_agent = || accounts.records.iter().filter(|(_, record)| record.agent == *address);
     let with = |status: ExecutionStatus| of_agent().filter(move |(_, record)| record.status() == Some(status));
     let open_amount: u64 = with(ExecutionStatus::Open).map(|(_, record)| record.amount).sum();
     assert_eq!(listing.open_amount, open_amount, "INV-05: {address}: open amount");
     assert_eq!(listing.open_executions as usize, with(ExecutionStatus::Open).count(), "INV-05: {address}: open count");
-    assert!(world.balance(&listing.escrow) >= listing.open_amount, "INV-06: {address}: escrow is short");
-    let vault = world.addresses.collateral(address);
-    assert!(world.balance(&vault) >= listing.collateral, "INV-07: {address}: collateral is short");
+    assert!(balance(svm, &listing.escrow) >= listing.open_amount, "INV-06: {address}: escrow is short");
+    assert!(balance(svm, vault) >= listing.collateral, "INV-07: {address}: collateral is short");
     assert_eq!(listing.open_disputes as usize, with(ExecutionStatus::Disputed).count(), "INV-08: {address}");
     let disputes: BTreeMap<_, _> = accounts.disputes.iter().map(|(_, dispute)| (dispute.execution, dispute)).collect();
     for (record_address, record) in of_agent().filter(|(_, record)| record.dispute_count > 0) {
@@ -107,11 +111,4 @@ fn listing_agrees(world: &World, address: &Pubkey, listing: &AgentListing, accou
         };
         assert!(agrees, "INV-08: {record_address}: {outcome:?}");
     }
-}
-
-/// No USDC comes from nowhere and none disappears.
-#[track_caller]
-fn conservation(world: &World) {
-    let total: u64 = world.token_balances().iter().map(|(_, balance)| balance).sum();
-    assert_eq!(total, world.supply, "INV-09: USDC was made or lost");
 }

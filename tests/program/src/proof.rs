@@ -1,4 +1,4 @@
-//! The Ed25519 instruction in front of a settlement: the canonical one, and every way to bend it.
+//! The Ed25519 instruction before a settlement: the canonical one, and every change of it.
 
 use agent_marketplace::ed25519_gate::ED25519_PROGRAM_ID;
 use crtx_protocol::result_text;

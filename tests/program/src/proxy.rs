@@ -1,6 +1,6 @@
-//! A program that does nothing but call another: the first account of its instruction is the program to
-//! call, the others and the data are passed on. Built into the VM as native code; the call itself goes
-//! through the runtime's own cross-program invocation.
+//! A program that only calls another one: the first account of its instruction is the program to call, the
+//! other accounts and the data are passed on. It is built into the VM as native code; the call uses the
+//! runtime's own cross-program invocation.
 
 use anchor_lang::prelude::Pubkey;
 use solana_instruction::{AccountMeta, Instruction, error::InstructionError};

@@ -1,19 +1,26 @@
-//! A deployment in LiteSVM with one creator, one agent, one caller and one API key, and what tests need
-//! to look at it and to push it around. Every key follows from the world's seed, so a world repeats.
+//! The program in LiteSVM, wallets with USDC, and what tests need to read and to change accounts. Every key
+//! follows from the world's seed, so worlds with one seed are equal.
 
 use std::{cell::RefCell, sync::OnceLock};
 
 use agent_marketplace::{
-    instructions as ix,
     state::{
         AgentListing, Config, CreatorProfile, Dispute, DisputeOutcome, ExecutionRecord, ExecutionStatus, SpendingGrant,
     },
-    token::{TOKEN_ACCOUNT_LEN, TOKEN_PROGRAM_ID},
+    token::TOKEN_PROGRAM_ID,
 };
 use anchor_lang::{Discriminator, ZeroCopy, prelude::Pubkey};
+use crtx_chain::{
+    Instructions,
+    instructions::program_data_address,
+    token::{TokenAccount, associated_token_address},
+};
 use crtx_protocol::address::Addresses;
 use ed25519_dalek::SigningKey;
-use litesvm::{LiteSVM, types::TransactionResult};
+use litesvm::{
+    LiteSVM,
+    types::{TransactionMetadata, TransactionResult},
+};
 use sha2::{Digest, Sha256};
 use solana_account::Account;
 use solana_clock::Clock;
@@ -23,49 +30,17 @@ use solana_program_runtime::solana_sbpf::program::BuiltinFunctionDefinition as _
 use solana_signer::Signer;
 use solana_transaction::Transaction;
 
-use crate::{assert_invariants, assert_ok, instructions::Execution, proxy};
+use crate::{
+    expect::assert_ok,
+    invariants::assert_invariants,
+    ledger,
+    people::{Actor, Agent, Execution, PROGRAM_ID, PURSE, START_UNIX_S},
+    proxy,
+};
 
-pub const PROGRAM_ID: Pubkey = agent_marketplace::ID;
-/// When a world begins.
-pub const START_UNIX_S: i64 = 1_760_000_000;
-/// USDC base units in one USDC.
-pub const USDC: u64 = 1_000_000;
-/// What everybody starts with, in USDC base units.
-pub const PURSE: u64 = 10_000 * USDC;
-/// Price of the first agent's calls.
-pub const PRICE: u64 = 50_000;
-/// Collateral of the first agent: the tier of its price.
-pub const COLLATERAL: u64 = 10 * USDC;
-pub const TIMEOUT_S: u32 = 60;
 const LAMPORTS: u64 = 100_000_000_000;
-
-/// A wallet with a USDC account.
-#[derive(Debug)]
-pub struct Actor {
-    pub keypair: Keypair,
-    pub token: Pubkey,
-}
-
-impl Actor {
-    pub fn key(&self) -> Pubkey {
-        self.keypair.pubkey()
-    }
-}
-
-impl Clone for Actor {
-    fn clone(&self) -> Self {
-        Self { keypair: self.keypair.insecure_clone(), token: self.token }
-    }
-}
-
-/// One listed agent.
-#[derive(Clone, Debug)]
-pub struct Agent {
-    pub creator: Actor,
-    pub index: u32,
-    pub address: Pubkey,
-    pub result_key: SigningKey,
-}
+/// Keys up to this number belong to the world itself; tests get the keys after them.
+const OWN_KEYS: u64 = 21;
 
 pub struct World {
     pub svm: LiteSVM,
@@ -79,15 +54,15 @@ pub struct World {
     /// Pays fees and rent; the gateway's other key.
     pub payer: Actor,
     pub caller: Actor,
-    /// A second wallet that has nothing to do with anything.
+    /// A wallet without any role.
     pub stranger: Actor,
     /// The session key of the caller's API key.
     pub session: Keypair,
     pub mint: Pubkey,
     pub agent: Agent,
-    /// USDC that exists.
+    /// USDC that was minted, in base units.
     pub supply: u64,
-    /// Somebody changed the program's accounts behind its back: invariants are off.
+    /// A test changed the program's accounts without the program, so invariants are not checked.
     tampered: bool,
     seed: u64,
     counter: u64,
@@ -105,7 +80,7 @@ pub fn elf() -> &'static [u8] {
 }
 
 thread_local! {
-    /// Programs are verified once per thread; every world starts from a copy.
+    /// The program is verified once per thread; every world starts from a copy.
     static EMPTY: RefCell<Option<LiteSVM>> = const { RefCell::new(None) };
 }
 
@@ -123,28 +98,7 @@ fn empty_svm() -> LiteSVM {
 }
 
 impl World {
-    /// A configured deployment with one active agent, a funded caller and a grant for its API key.
-    pub fn new() -> Self {
-        Self::with_seed(0)
-    }
-
-    pub fn with_seed(seed: u64) -> Self {
-        let mut world = Self::bare(seed);
-        let initialize = world.initialize_config();
-        world.must(&[initialize], &[&world.upgrade_authority.keypair.insecure_clone()]);
-        let agent = world.agent.clone();
-        world.list(&agent, world.list_args(&agent));
-        world.grant_to_session(ix::GrantSpendingArgs {
-            session_key: world.session.pubkey(),
-            per_call_cap: USDC,
-            total_cap: 100 * USDC,
-            expires_at_unix_s: START_UNIX_S + 30 * 24 * 3_600,
-            allowed_agents: vec![],
-        });
-        world
-    }
-
-    /// The program is deployed, everybody has money, nothing is configured.
+    /// The program is deployed, all wallets have money, nothing is configured.
     pub fn bare(seed: u64) -> Self {
         let mut counter = 0;
         let mut next = || {
@@ -176,7 +130,7 @@ impl World {
                 supply: 0,
                 tampered: false,
                 seed,
-                counter,
+                counter: OWN_KEYS,
             }
         };
         world.populate();
@@ -188,9 +142,7 @@ impl World {
         self.put_mint(self.mint, 0);
         for index in 0..9 {
             let wallet = self.actor_mut(index).key();
-            self.svm.airdrop(&wallet, LAMPORTS).expect("an airdrop");
-            let token = self.new_token_account(&wallet, PURSE);
-            self.actor_mut(index).token = token;
+            self.actor_mut(index).token = self.fund(&wallet);
         }
         self.set_upgrade_authority(Some(self.upgrade_authority.key()));
     }
@@ -211,7 +163,7 @@ impl World {
 
     // Keys, accounts, time.
 
-    /// A key nobody has used yet.
+    /// A key that nobody used before.
     pub fn new_key(&mut self) -> Keypair {
         self.counter += 1;
         seeded_key(self.seed, self.counter)
@@ -220,12 +172,20 @@ impl World {
     /// A funded wallet with a USDC account.
     pub fn new_actor(&mut self) -> Actor {
         let keypair = self.new_key();
-        self.svm.airdrop(&keypair.pubkey(), LAMPORTS).expect("an airdrop");
-        let token = self.new_token_account(&keypair.pubkey(), PURSE);
+        let token = self.fund(&keypair.pubkey());
         Actor { keypair, token }
     }
 
-    /// The key pair of a key that this world made.
+    /// Gives a wallet SOL, and USDC in its associated account; returns the account.
+    fn fund(&mut self, wallet: &Pubkey) -> Pubkey {
+        self.svm.airdrop(wallet, LAMPORTS).expect("an airdrop");
+        let token = associated_token_address(wallet, &self.mint);
+        self.mint_usdc(PURSE);
+        self.put_account(token, token_account(&self.mint, wallet, PURSE));
+        token
+    }
+
+    /// The key pair of a public key that this world made.
     pub fn key_of(&self, public: &Pubkey) -> Option<Keypair> {
         (0..=self.counter).map(|counter| seeded_key(self.seed, counter)).find(|key| key.pubkey() == *public)
     }
@@ -246,7 +206,7 @@ impl World {
     }
 
     pub fn account(&self, address: &Pubkey) -> Option<Account> {
-        self.svm.get_account(address).filter(|account| account.lamports > 0)
+        ledger::account(&self.svm, address)
     }
 
     pub fn lamports(&self, address: &Pubkey) -> u64 {
@@ -257,14 +217,14 @@ impl World {
         self.svm.set_account(address, account).expect("the account is set");
     }
 
-    /// Changes an account's bytes behind the program's back.
+    /// Changes an account's bytes without the program.
     pub fn tamper(&mut self, address: &Pubkey, change: impl FnOnce(&mut Account)) {
         let mut account = self.svm.get_account(address).expect("the account exists");
         change(&mut account);
         self.put_account(*address, account);
     }
 
-    /// Rewrites one of the program's accounts behind its back. Invariants are not checked any more.
+    /// Changes one of the program's accounts without the program. Invariants are not checked any more.
     pub fn tamper_state<T: ZeroCopy + Discriminator>(&mut self, address: &Pubkey, change: impl FnOnce(&mut T)) {
         self.tampered = true;
         self.tamper(address, |account| change(bytemuck::from_bytes_mut(&mut account.data[8..])));
@@ -276,10 +236,9 @@ impl World {
         self.try_state(address).expect("the account exists")
     }
 
+    #[track_caller]
     pub fn try_state<T: ZeroCopy + Discriminator>(&self, address: &Pubkey) -> Option<T> {
-        let account = self.account(address).filter(|account| account.owner == PROGRAM_ID)?;
-        assert_eq!(&account.data[..8], T::DISCRIMINATOR, "another kind of account");
-        Some(bytemuck::pod_read_unaligned(&account.data[8..]))
+        ledger::state(&self.svm, address)
     }
 
     pub fn config(&self) -> Config {
@@ -314,9 +273,9 @@ impl World {
         self.dispute(execution).outcome().expect("a known outcome")
     }
 
-    /// Tells the loader who may upgrade the program.
+    /// Changes who may upgrade the program.
     pub fn set_upgrade_authority(&mut self, authority: Option<Pubkey>) {
-        self.tamper(&program_data(), |account| {
+        self.tamper(&program_data_address(&PROGRAM_ID), |account| {
             account.data[12] = u8::from(authority.is_some());
             account.data[13..45].copy_from_slice(authority.unwrap_or_default().as_ref());
         });
@@ -330,7 +289,7 @@ impl World {
         data[36..44].copy_from_slice(&supply.to_le_bytes());
         data[44] = 6;
         data[45] = 1;
-        // Mint authority and freeze authority: the mint itself, which nobody can sign for.
+        // Mint authority and freeze authority are the mint itself, which nobody can sign for.
         data[0] = 1;
         data[4..36].copy_from_slice(mint.as_ref());
         data[46] = 1;
@@ -340,10 +299,13 @@ impl World {
 
     /// A USDC account of `owner` with `amount` freshly minted base units.
     pub fn new_token_account(&mut self, owner: &Pubkey, amount: u64) -> Pubkey {
-        let mint = self.mint;
+        self.mint_usdc(amount);
+        self.new_token_account_of(&self.mint.clone(), owner, amount)
+    }
+
+    fn mint_usdc(&mut self, amount: u64) {
         self.supply += amount;
-        self.put_mint(mint, self.supply);
-        self.new_token_account_of(&mint, owner, amount)
+        self.put_mint(self.mint, self.supply);
     }
 
     pub fn new_token_account_of(&mut self, mint: &Pubkey, owner: &Pubkey, amount: u64) -> Pubkey {
@@ -354,16 +316,12 @@ impl World {
 
     /// Base units in a token account; 0 if it does not exist.
     pub fn balance(&self, token: &Pubkey) -> u64 {
-        self.account(token)
-            .filter(|account| account.owner == TOKEN_PROGRAM_ID && account.data.len() == TOKEN_ACCOUNT_LEN)
-            .map_or(0, |account| u64::from_le_bytes(account.data[64..72].try_into().expect("8 bytes")))
+        ledger::balance(&self.svm, token)
     }
 
-    /// Somebody sends USDC to an account nobody accounts for.
+    /// A stranger sends USDC that no account of the program counts.
     pub fn dust(&mut self, token: &Pubkey, amount: u64) {
-        self.supply += amount;
-        let (mint, supply) = (self.mint, self.supply);
-        self.put_mint(mint, supply);
+        self.mint_usdc(amount);
         let total = self.balance(token) + amount;
         self.tamper(token, |account| account.data[64..72].copy_from_slice(&total.to_le_bytes()));
     }
@@ -372,24 +330,19 @@ impl World {
         self.tamper(token, |account| account.data[108] = 2);
     }
 
-    /// Every USDC account there is, with its balance.
+    /// Every USDC account with its balance.
     pub fn token_balances(&self) -> Vec<(Pubkey, u64)> {
-        let mut accounts: Vec<_> = self
-            .svm
-            .get_program_accounts(&TOKEN_PROGRAM_ID)
-            .into_iter()
-            .filter(|(_, account)| {
-                account.data.len() == TOKEN_ACCOUNT_LEN && account.data[..32] == self.mint.to_bytes()
-            })
-            .map(|(address, _)| (address, self.balance(&address)))
-            .collect();
-        accounts.sort_unstable();
-        accounts
+        ledger::token_balances(&self.svm, &self.mint)
     }
 
     // Transactions.
 
-    /// Sends a transaction whose fee `payer` pays. Whatever went through left every invariant standing.
+    /// Builds the instructions for this deployment.
+    pub fn instructions(&self) -> Instructions {
+        Instructions::new(self.addresses, self.mint)
+    }
+
+    /// Sends a transaction; `payer` pays its fee. If it succeeds, every invariant must hold.
     #[track_caller]
     pub fn send(&mut self, instructions: &[Instruction], signers: &[&Keypair]) -> TransactionResult {
         self.svm.expire_blockhash();
@@ -404,36 +357,25 @@ impl World {
         let transaction = Transaction::new_signed_with_payer(instructions, Some(&payer.pubkey()), &keys, blockhash);
         let result = self.svm.send_transaction(transaction);
         if result.is_ok() && !self.tampered {
-            assert_invariants(self);
+            self.assert_invariants();
         }
         result
     }
 
     #[track_caller]
-    pub fn must(&mut self, instructions: &[Instruction], signers: &[&Keypair]) -> litesvm::types::TransactionMetadata {
+    pub fn must(&mut self, instructions: &[Instruction], signers: &[&Keypair]) -> TransactionMetadata {
         assert_ok(self.send(instructions, signers))
     }
-}
 
-impl Default for World {
-    fn default() -> Self {
-        Self::new()
+    #[track_caller]
+    pub fn assert_invariants(&self) {
+        assert_invariants(&self.svm, &self.addresses, &self.mint, self.supply);
     }
-}
-
-/// The program's program-data account.
-pub fn program_data() -> Pubkey {
-    let loader = anchor_lang::solana_program::bpf_loader_upgradeable::ID;
-    Pubkey::find_program_address(&[PROGRAM_ID.as_ref()], &loader).0
 }
 
 pub fn token_account(mint: &Pubkey, owner: &Pubkey, amount: u64) -> Account {
-    let mut data = vec![0; TOKEN_ACCOUNT_LEN];
-    data[..32].copy_from_slice(mint.as_ref());
-    data[32..64].copy_from_slice(owner.as_ref());
-    data[64..72].copy_from_slice(&amount.to_le_bytes());
-    data[108] = 1;
-    token_owned(data)
+    let account = TokenAccount { mint: *mint, owner: *owner, amount, delegate: None, frozen: false };
+    token_owned(account.encode())
 }
 
 pub fn token_owned(data: Vec<u8>) -> Account {

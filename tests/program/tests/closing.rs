@@ -1,7 +1,7 @@
 //! The end of an execution record: when it may be closed, where its rent goes, what stays in the ledger.
 
-use agent_marketplace::{event::ExecutionClosed, instruction, state::*};
-use crtx_program_tests::{instructions::*, *};
+use agent_marketplace::{event::ExecutionClosed, state::*};
+use crtx_program_tests::*;
 
 use MarketplaceError as E;
 
@@ -57,18 +57,13 @@ fn rent_goes_to_nobody_else() {
     world.set_time(world.record(&execution).dispute_deadline_unix_s + 1);
     let stranger = world.stranger.key();
     let elsewhere = world.addresses.dispute(&stranger);
-    type Accounts = agent_marketplace::accounts::CloseExecution;
-    let cases: Cases<Accounts> = vec![
-        (Box::new(move |a| a.rent_payer = stranger), E::WrongRentPayer),
-        (Box::new(move |a| a.dispute_rent_payer = stranger), E::WrongRentPayer),
-        (Box::new(move |a| a.dispute = elsewhere), E::WrongAddress),
+    let close = world.close_execution(&execution);
+    let cases = [
+        ("rent_payer", stranger, E::WrongRentPayer),
+        ("dispute_rent_payer", stranger, E::WrongRentPayer),
+        ("dispute", elsewhere, E::WrongAddress),
     ];
-    for (change, error) in cases {
-        let mut accounts = world.close_execution_accounts(&execution);
-        change(&mut accounts);
-        let close = build(&accounts, &instruction::CloseExecution {});
-        refused(&mut world, close, &[], error);
-    }
+    refused_with(&mut world, &close, &[], &cases);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Collateral from deposit to withdrawal, and the end of a listing.
 
-use agent_marketplace::{event::AgentClosed, instruction, instructions as ix, state::*};
-use crtx_program_tests::{instructions::*, *};
+use agent_marketplace::{event::AgentClosed, instructions as ix, state::*};
+use crtx_program_tests::*;
 
 use MarketplaceError as E;
 
@@ -32,8 +32,7 @@ fn a_price_in_a_higher_tier_needs_the_deposit_first() {
 fn a_deposit_is_the_creators_own_and_goes_to_the_agents_own_vault() {
     let mut world = World::new();
     let agent = world.agent.clone();
-    let other = world.new_agent();
-    world.list(&other, world.list_args(&other));
+    let other = world.listed();
     let other_vault = world.addresses.collateral(&other.address);
     let escrow = world.addresses.escrow(&agent.address);
     let other_mint = world.new_key().pubkey();
@@ -41,30 +40,21 @@ fn a_deposit_is_the_creators_own_and_goes_to_the_agents_own_vault() {
     let frozen = world.new_token_account(&agent.creator.key(), PURSE);
     world.freeze(&frozen);
     let stranger = world.stranger.clone();
-    type Accounts = agent_marketplace::accounts::DepositCollateral;
-    let cases: Cases<Accounts> = vec![
-        (Box::new(move |a| a.collateral_vault = other_vault), E::WrongCollateralVault),
-        (Box::new(move |a| a.collateral_vault = escrow), E::WrongCollateralVault),
-        (Box::new(move |a| a.usdc_mint = other_mint), E::WrongMint),
-        (Box::new(move |a| a.creator_token = stranger.token), E::TokenOwnerMismatch),
-        (Box::new(move |a| a.creator_token = frozen), E::TokenAccountUnusable),
-        (Box::new(|a| a.creator_token = a.agent), E::NotTokenAccount),
-        (Box::new(|a| a.token_program = PROGRAM_ID), E::WrongTokenProgram),
+    let deposit = world.deposit_collateral(&agent, 1);
+    let cases = [
+        ("collateral_vault", other_vault, E::WrongCollateralVault),
+        ("collateral_vault", escrow, E::WrongCollateralVault),
+        ("usdc_mint", other_mint, E::WrongMint),
+        ("creator_token", stranger.token, E::TokenOwnerMismatch),
+        ("creator_token", frozen, E::TokenAccountUnusable),
+        ("creator_token", agent.address, E::NotTokenAccount),
+        ("token_program", PROGRAM_ID, E::WrongTokenProgram),
     ];
-    let args = ix::DepositCollateralArgs { amount: 1 };
-    for (change, error) in cases {
-        let mut accounts = world.deposit_accounts(&agent);
-        change(&mut accounts);
-        let deposit = build(&accounts, &instruction::DepositCollateral { args: args.clone() });
-        refused(&mut world, deposit, &[&agent.creator.keypair], error);
-    }
+    refused_with(&mut world, &deposit, &[&agent.creator.keypair], &cases);
     let nothing = world.deposit_collateral(&agent, 0);
     refused(&mut world, nothing, &[&agent.creator.keypair], E::AmountZero);
-    let stranger = world.stranger.clone();
-    let mut accounts = world.deposit_accounts(&agent);
-    (accounts.creator, accounts.creator_token) = (stranger.key(), stranger.token);
-    let deposit = build(&accounts, &instruction::DepositCollateral { args });
-    refused(&mut world, deposit, &[&stranger.keypair], E::NotCreator);
+    let by_stranger = forged(deposit, &[("creator", stranger.key()), ("creator_token", stranger.token)]);
+    refused(&mut world, by_stranger, &[&stranger.keypair], E::NotCreator);
 }
 
 #[test]
@@ -88,16 +78,11 @@ fn a_delisted_agent_is_off_the_market_for_good() {
 fn only_the_creator_delists_withdraws_and_closes() {
     let (mut world, agent) = delisted();
     let stranger = world.stranger.clone();
-    let mut withdraw = world.withdraw_accounts(&agent);
-    (withdraw.creator, withdraw.creator_token) = (stranger.key(), stranger.token);
-    let withdraw = build(&withdraw, &instruction::WithdrawCollateral {});
-    refused(&mut world, withdraw, &[&stranger.keypair], E::NotCreator);
-    let mut close = world.close_agent_accounts(&agent);
-    (close.creator, close.creator_token) = (stranger.key(), stranger.token);
-    let close = build(&close, &instruction::CloseAgent {});
-    refused(&mut world, close, &[&stranger.keypair], E::NotCreator);
-    let mut delist = world.delist_agent(&agent);
-    delist.accounts[0].pubkey = stranger.key();
+    let own = [("creator", stranger.key()), ("creator_token", stranger.token)];
+    for instruction in [world.withdraw_collateral(&agent), world.close_agent(&agent)] {
+        refused(&mut world, forged(instruction, &own), &[&stranger.keypair], E::NotCreator);
+    }
+    let delist = signed_by(world.delist_agent(&agent), &stranger);
     refused(&mut world, delist, &[&stranger.keypair], E::NotCreator);
 }
 
@@ -143,8 +128,7 @@ fn collateral_leaves_only_when_nobody_can_claim_it() {
 #[test]
 fn a_withdrawal_goes_to_the_creators_account_and_comes_from_the_agents_vault() {
     let (mut world, agent) = delisted();
-    let other = world.new_agent();
-    world.list(&other, world.list_args(&other));
+    let other = world.listed();
     let (other_vault, escrow) = (world.addresses.collateral(&other.address), world.addresses.escrow(&agent.address));
     let other_mint = world.new_key().pubkey();
     world.put_mint(other_mint, 0);
@@ -153,22 +137,17 @@ fn a_withdrawal_goes_to_the_creators_account_and_comes_from_the_agents_vault() {
     world.freeze(&frozen);
     let stranger_token = world.stranger.token;
     let creator = agent.creator.keypair.insecure_clone();
-    type Accounts = agent_marketplace::accounts::WithdrawCollateral;
-    let cases: Cases<Accounts> = vec![
-        (Box::new(move |a| a.collateral_vault = other_vault), E::WrongCollateralVault),
-        (Box::new(move |a| a.collateral_vault = escrow), E::WrongCollateralVault),
-        (Box::new(move |a| a.usdc_mint = other_mint), E::WrongMint),
-        (Box::new(move |a| a.creator_token = other_mint_token), E::TokenMintMismatch),
-        (Box::new(move |a| a.creator_token = stranger_token), E::TokenOwnerMismatch),
-        (Box::new(move |a| a.creator_token = frozen), E::TokenAccountUnusable),
-        (Box::new(|a| a.token_program = PROGRAM_ID), E::WrongTokenProgram),
+    let withdraw = world.withdraw_collateral(&agent);
+    let cases = [
+        ("collateral_vault", other_vault, E::WrongCollateralVault),
+        ("collateral_vault", escrow, E::WrongCollateralVault),
+        ("usdc_mint", other_mint, E::WrongMint),
+        ("creator_token", other_mint_token, E::TokenMintMismatch),
+        ("creator_token", stranger_token, E::TokenOwnerMismatch),
+        ("creator_token", frozen, E::TokenAccountUnusable),
+        ("token_program", PROGRAM_ID, E::WrongTokenProgram),
     ];
-    for (change, error) in cases {
-        let mut accounts = world.withdraw_accounts(&agent);
-        change(&mut accounts);
-        let withdraw = build(&accounts, &instruction::WithdrawCollateral {});
-        refused(&mut world, withdraw, &[&creator], error);
-    }
+    refused_with(&mut world, &withdraw, &[&creator], &cases);
 }
 
 #[test]
@@ -199,28 +178,22 @@ fn an_agent_closes_with_its_own_accounts_alone() {
     let creator = agent.creator.keypair.insecure_clone();
     let withdraw = world.withdraw_collateral(&agent);
     world.must(&[withdraw], &[&creator]);
-    let other = world.new_agent();
-    world.list(&other, world.list_args(&other));
+    let other = world.listed();
     let (other_escrow, other_vault) =
         (world.addresses.escrow(&other.address), world.addresses.collateral(&other.address));
     let other_mint = world.new_key().pubkey();
     world.put_mint(other_mint, 0);
     let stranger_token = world.stranger.token;
-    type Accounts = agent_marketplace::accounts::CloseAgent;
-    let cases: Cases<Accounts> = vec![
-        (Box::new(move |a| a.escrow = other_escrow), E::WrongEscrow),
-        (Box::new(|a| a.escrow = a.collateral_vault), E::WrongEscrow),
-        (Box::new(move |a| a.collateral_vault = other_vault), E::WrongCollateralVault),
-        (Box::new(move |a| a.usdc_mint = other_mint), E::WrongMint),
-        (Box::new(move |a| a.creator_token = stranger_token), E::TokenOwnerMismatch),
-        (Box::new(|a| a.token_program = PROGRAM_ID), E::WrongTokenProgram),
+    let close = world.close_agent(&agent);
+    let cases = [
+        ("escrow", other_escrow, E::WrongEscrow),
+        ("escrow", account_of(&close, "collateral_vault"), E::WrongEscrow),
+        ("collateral_vault", other_vault, E::WrongCollateralVault),
+        ("usdc_mint", other_mint, E::WrongMint),
+        ("creator_token", stranger_token, E::TokenOwnerMismatch),
+        ("token_program", PROGRAM_ID, E::WrongTokenProgram),
     ];
-    for (change, error) in cases {
-        let mut accounts = world.close_agent_accounts(&agent);
-        change(&mut accounts);
-        let close = build(&accounts, &instruction::CloseAgent {});
-        refused(&mut world, close, &[&creator], error);
-    }
+    refused_with(&mut world, &close, &[&creator], &cases);
 }
 
 #[test]

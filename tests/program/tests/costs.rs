@@ -1,4 +1,4 @@
-//! The gates on what the program costs, and its table: 3 % more than committed has to be meant.
+//! The gates on what the program costs, and its table: a figure must not exceed the committed one by more than 3 %.
 #![expect(clippy::expect_used, reason = "a test: a panic is a failure")]
 
 use std::{collections::BTreeMap, fs, path::Path};

@@ -1,7 +1,7 @@
 //! Disputes from claim to slash, rejection or expiry.
 
-use agent_marketplace::{instruction, instructions as ix, state::*};
-use crtx_program_tests::{instructions::*, *};
+use agent_marketplace::{instructions as ix, state::*};
+use crtx_program_tests::*;
 
 use MarketplaceError as E;
 
@@ -20,42 +20,35 @@ fn a_caller_disputes_with_evidence() {
 }
 
 #[test]
-fn disputes_that_make_no_sense_are_refused() {
+fn disputes_by_strangers_without_evidence_or_with_wrong_accounts_are_refused() {
     let mut world = World::new();
     let execution = world.completed();
     let caller = execution.caller.keypair.insecure_clone();
     let stranger = world.stranger.clone();
-    let mut accounts = world.dispute_accounts(&execution);
-    accounts.caller = stranger.key();
-    let by_stranger = build(&accounts, &instruction::OpenDispute { args: dispute_args() });
+    let dispute = world.open_dispute(&execution);
+    let by_stranger = forged(dispute.clone(), &[("caller", stranger.key())]);
     refused(&mut world, by_stranger, &[&stranger.keypair], E::NotCaller);
 
-    let uri = |uri: &str| ix::OpenDisputeArgs { evidence_uri: uri.to_owned(), ..dispute_args() };
+    let good = world.dispute_args();
+    let uri = |uri: &str| ix::OpenDisputeArgs { evidence_uri: uri.to_owned(), ..good.clone() };
     for (args, error) in [
-        (ix::OpenDisputeArgs { evidence_hash: [0; 32], ..dispute_args() }, E::EvidenceMissing),
+        (ix::OpenDisputeArgs { evidence_hash: [0; 32], ..good.clone() }, E::EvidenceMissing),
         (uri(&"x".repeat(129)), E::EvidenceUriInvalid),
         (uri("a b"), E::EvidenceUriInvalid),
     ] {
-        let dispute = build(&world.dispute_accounts(&execution), &instruction::OpenDispute { args });
+        let dispute = world.open_dispute_with(&execution, args);
         refused(&mut world, dispute, &[&caller], error);
     }
-    let other = world.new_agent();
-    world.list(&other, world.list_args(&other));
+    let other = world.listed();
     let elsewhere = world.addresses.dispute(&other.address);
-    type Accounts = agent_marketplace::accounts::OpenDispute;
-    let cases: Cases<Accounts> = vec![
-        (Box::new(move |a| a.agent = other.address), E::WrongAgent),
-        (Box::new(move |a| a.dispute = elsewhere), E::WrongAddress),
-        (Box::new(|a| a.system_program = PROGRAM_ID), E::WrongSystemProgram),
+    let cases = [
+        ("agent", other.address, E::WrongAgent),
+        ("dispute", elsewhere, E::WrongAddress),
+        ("system_program", PROGRAM_ID, E::WrongSystemProgram),
     ];
-    for (change, error) in cases {
-        let mut accounts = world.dispute_accounts(&execution);
-        change(&mut accounts);
-        let dispute = build(&accounts, &instruction::OpenDispute { args: dispute_args() });
-        refused(&mut world, dispute, &[&caller], error);
-    }
-    // An empty URI is fine: the hash is what counts.
-    let dispute = build(&world.dispute_accounts(&execution), &instruction::OpenDispute { args: uri("") });
+    refused_with(&mut world, &dispute, &[&caller], &cases);
+    // An empty URI is allowed; only the hash is required.
+    let dispute = world.open_dispute_with(&execution, uri(""));
     world.must(&[dispute], &[&caller]);
 }
 
@@ -172,7 +165,7 @@ fn a_slash_on_a_delisted_agent_leaves_it_delisted() {
 }
 
 #[test]
-fn decisions_that_make_no_sense_are_refused() {
+fn decisions_beyond_their_limits_are_refused() {
     let mut world = World::new();
     let execution = world.disputed();
     let resolver = world.resolver.keypair.insecure_clone();
@@ -181,13 +174,10 @@ fn decisions_that_make_no_sense_are_refused() {
     let without_cause = world.resolve_dispute(&execution, false, 1);
     refused(&mut world, without_cause, &[&resolver], E::SlashWithoutCause);
     let args = ix::ResolveDisputeArgs { upheld: true, slash: 1, resolution_hash: [0; 32] };
-    let unreasoned = build(&world.resolve_accounts(&execution), &instruction::ResolveDispute { args });
+    let unreasoned = world.resolve_with(&execution, args);
     refused(&mut world, unreasoned, &[&resolver], E::ResolutionMissing);
     for who in [world.stranger.clone(), world.admin.clone(), world.caller.clone(), world.agent.creator.clone()] {
-        let mut accounts = world.resolve_accounts(&execution);
-        accounts.resolver = who.key();
-        let args = ix::ResolveDisputeArgs { upheld: true, slash: 1, resolution_hash: [1; 32] };
-        let resolve = build(&accounts, &instruction::ResolveDispute { args });
+        let resolve = forged(world.resolve_dispute(&execution, true, 1), &[("resolver", who.key())]);
         refused(&mut world, resolve, &[&who.keypair], E::NotResolver);
     }
     assert_ok(world.resolve(&execution, true, 1));
@@ -200,14 +190,13 @@ fn a_decision_with_wrong_accounts_is_refused() {
     let mut world = World::new();
     let execution = world.disputed();
     let second = world.disputed();
-    let other = world.new_agent();
-    world.list(&other, world.list_args(&other));
+    let other = world.listed();
     let other_mint = world.new_key().pubkey();
     world.put_mint(other_mint, 0);
     let (other_vault, escrow) =
         (world.addresses.collateral(&other.address), world.addresses.escrow(&world.agent.address));
     let second_dispute = world.addresses.dispute(&second.record);
-    // Decided, so that it does not hold up a slash above the amount paid.
+    // Decided, so that it does not block a slash above the amount paid.
     assert_ok(world.resolve(&second, false, 0));
     let (stranger_token, caller) = (world.stranger.token, world.caller.key());
     let frozen = world.new_token_account(&caller, 0);
@@ -215,31 +204,25 @@ fn a_decision_with_wrong_accounts_is_refused() {
     let treasury = world.treasury.key();
     let frozen_treasury = world.new_token_account(&treasury, 0);
     world.freeze(&frozen_treasury);
-    type Accounts = agent_marketplace::accounts::ResolveDispute;
-    let cases: Cases<Accounts> = vec![
-        (Box::new(move |a| a.dispute = second_dispute), E::WrongDispute),
-        (Box::new(move |a| a.agent = other.address), E::WrongAgent),
-        (Box::new(move |a| a.collateral_vault = other_vault), E::WrongCollateralVault),
-        (Box::new(move |a| a.collateral_vault = escrow), E::WrongCollateralVault),
-        (Box::new(move |a| a.usdc_mint = other_mint), E::WrongMint),
-        (Box::new(move |a| a.caller_token = stranger_token), E::TokenOwnerMismatch),
-        (Box::new(move |a| a.caller_token = frozen), E::TokenAccountUnusable),
-        (Box::new(move |a| a.treasury_token = stranger_token), E::TokenOwnerMismatch),
-        (Box::new(move |a| a.treasury_token = frozen_treasury), E::TokenAccountUnusable),
-        (Box::new(|a| a.token_program = PROGRAM_ID), E::WrongTokenProgram),
+    let cases = [
+        ("dispute", second_dispute, E::WrongDispute),
+        ("agent", other.address, E::WrongAgent),
+        ("collateral_vault", other_vault, E::WrongCollateralVault),
+        ("collateral_vault", escrow, E::WrongCollateralVault),
+        ("usdc_mint", other_mint, E::WrongMint),
+        ("caller_token", stranger_token, E::TokenOwnerMismatch),
+        ("caller_token", frozen, E::TokenAccountUnusable),
+        ("treasury_token", stranger_token, E::TokenOwnerMismatch),
+        ("treasury_token", frozen_treasury, E::TokenAccountUnusable),
+        ("token_program", PROGRAM_ID, E::WrongTokenProgram),
     ];
     let resolver = world.resolver.keypair.insecure_clone();
-    for (change, error) in cases {
-        let mut accounts = world.resolve_accounts(&execution);
-        change(&mut accounts);
-        let args = ix::ResolveDisputeArgs { upheld: true, slash: PRICE + 1, resolution_hash: [1; 32] };
-        let resolve = build(&accounts, &instruction::ResolveDispute { args });
-        refused(&mut world, resolve, &[&resolver], error);
-    }
+    let resolve = world.resolve_dispute(&execution, true, PRICE + 1);
+    refused_with(&mut world, &resolve, &[&resolver], &cases);
 }
 
 #[test]
-fn nobody_holds_up_a_decision_with_an_account_that_gets_nothing() {
+fn an_account_that_receives_nothing_does_not_block_a_decision() {
     let mut world = World::new();
     let (rejected, upheld) = (world.disputed(), world.disputed());
     let (caller, treasury) = (world.caller.token, world.treasury.token);
@@ -259,7 +242,7 @@ fn a_slash_above_the_amount_paid_waits_for_the_agents_other_disputes() {
     let caller = world.balance(&world.caller.token);
     assert_ok(world.resolve(&first, true, PRICE));
     assert_ok(world.resolve(&second, true, COLLATERAL - PRICE));
-    assert_eq!(world.balance(&world.caller.token), caller + 2 * PRICE, "nobody was starved");
+    assert_eq!(world.balance(&world.caller.token), caller + 2 * PRICE, "both callers were compensated");
     assert_eq!(world.listing(&world.agent).collateral, 0);
 }
 
@@ -277,7 +260,7 @@ fn a_slash_above_the_amount_paid_takes_a_resolver_who_was_in_office_when_the_dis
     let penalty = world.resolve_dispute(&earlier, true, PRICE + 1);
     refused(&mut world, penalty, &[&successor.keypair], E::PenaltyByLaterResolver);
     assert_ok(world.resolve(&earlier, true, PRICE));
-    // Raised in the very second of the appointment: the new resolver's own.
+    // A dispute raised in the second of the appointment belongs to the new resolver.
     let agent = world.agent.clone();
     let top_up = [world.deposit_collateral(&agent, PRICE), world.set_agent_status(&agent, AgentStatus::Active)];
     world.must(&top_up, &[&agent.creator.keypair]);
@@ -310,7 +293,7 @@ fn a_dispute_that_nobody_decides_expires_after_thirty_days() {
 }
 
 #[test]
-fn an_expired_dispute_is_over_for_good_and_frees_the_collateral() {
+fn an_expired_dispute_cannot_be_raised_or_decided_again_and_frees_the_collateral() {
     let mut world = World::new();
     let agent = world.agent.clone();
     let execution = world.disputed();
@@ -337,18 +320,9 @@ fn an_expiry_with_accounts_that_do_not_belong_together_is_refused() {
         let other = world.disputed();
         world.addresses.dispute(&other.record)
     };
-    let other = world.new_agent();
-    world.list(&other, world.list_args(&other));
+    let other = world.listed();
     world.set_time(START_UNIX_S + Dispute::LIMIT_S + 1);
-    type Accounts = agent_marketplace::accounts::ExpireDispute;
-    let cases: Cases<Accounts> = vec![
-        (Box::new(move |a| a.agent = other.address), E::WrongAgent),
-        (Box::new(move |a| a.dispute = other_dispute), E::WrongDispute),
-    ];
-    for (change, error) in cases {
-        let mut accounts = world.expire_dispute_accounts(&execution);
-        change(&mut accounts);
-        let expire = build(&accounts, &instruction::ExpireDispute {});
-        refused(&mut world, expire, &[], error);
-    }
+    let expire = world.expire_dispute(&execution);
+    let cases = [("agent", other.address, E::WrongAgent), ("dispute", other_dispute, E::WrongDispute)];
+    refused_with(&mut world, &expire, &[], &cases);
 }

@@ -4,8 +4,8 @@
 
 #![expect(clippy::expect_used, reason = "a test: a panic is a failure")]
 
-use agent_marketplace::{instruction, state::*};
-use crtx_program_tests::{instructions::*, proof::THIS, proxy::*, *};
+use agent_marketplace::state::*;
+use crtx_program_tests::{proof::THIS, proxy::*, *};
 use crtx_protocol::result_text;
 use ed25519_dalek::{Signer as _, SigningKey};
 use solana_instruction::{AccountMeta, error::InstructionError};
@@ -317,9 +317,7 @@ fn a_copy_of_the_instructions_sysvar_is_refused() {
         ..Default::default()
     };
     world.put_account(fake, account);
-    let mut accounts = world.complete_accounts(&execution);
-    accounts.instructions_sysvar = fake;
-    let settle = build(&accounts, &instruction::CompleteExecution { args: complete_args() });
+    let settle = forged(world.complete_execution(&execution), &[("instructions_sysvar", fake)]);
     let result = world.send(&[proof.instruction(), settle], &[&world.gateway.keypair.insecure_clone()]);
     assert_error_at(result, 1, MarketplaceError::WrongInstructionsSysvar);
 }
@@ -351,8 +349,7 @@ fn a_result_settles_until_the_last_second_of_the_deadline_and_not_after() {
 #[test]
 fn a_proof_for_one_agents_key_does_not_settle_anothers_execution() {
     let (mut world, _, proof) = opened();
-    let agent = world.new_agent();
-    world.list(&agent, world.list_args(&agent));
+    let agent = world.listed();
     let mut execution = world.new_execution();
     execution.agent = agent;
     assert_ok(world.open(&execution));

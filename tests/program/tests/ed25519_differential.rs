@@ -1,6 +1,6 @@
 //! Off chain `ed25519-dalek`'s `verify_strict` decides whether a result is paid for, on chain the Ed25519
 //! program does. They have to agree on every signature, the malicious ones above all: else a creator
-//! could be told "fine" and not be paid, or the other way round.
+//! could get the answer "valid" and not be paid, or the reverse.
 #![expect(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,

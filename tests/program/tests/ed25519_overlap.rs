@@ -2,10 +2,7 @@
 //! point at overlaps with what the canonical shape has there. Such proofs have to be searched for.
 
 use agent_marketplace::state::ExecutionStatus;
-use crtx_program_tests::{
-    instructions::{Execution, RESULT_HASH},
-    *,
-};
+use crtx_program_tests::*;
 use crtx_protocol::result_text;
 use ed25519_dalek::{Signer as _, SigningKey};
 

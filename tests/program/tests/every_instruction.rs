@@ -1,8 +1,8 @@
-//! What holds for every instruction of the IDL alike: it asks for each signature, each writable account and
-//! the right kind of each account of the program's.
-#![expect(clippy::expect_used, clippy::indexing_slicing, reason = "a test: a panic is a failure")]
+//! What holds for every instruction of the IDL: it requires each signature, each writable account and the
+//! right kind of each account of the program.
+#![expect(clippy::expect_used, reason = "a test: a panic is a failure")]
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::collections::BTreeSet;
 
 use agent_marketplace::{instructions as ix, state::*};
 use crtx_program_tests::*;
@@ -15,7 +15,7 @@ const NOT_WRITABLE: u32 = 2_000;
 const WRONG_OWNER: u32 = 3_007;
 const WRONG_DISCRIMINATOR: u32 = 3_002;
 
-/// One instruction as it should be, and what stands before it.
+/// One correct instruction, and the instructions before it.
 struct Case {
     before: Vec<Instruction>,
     instruction: Instruction,
@@ -72,7 +72,7 @@ fn cases() -> (World, Vec<Case>) {
     (world, cases)
 }
 
-/// Sends a changed case with every signature that it still asks for.
+/// Sends a changed case with every signature that it still requires.
 #[track_caller]
 fn assert_refused(world: &mut World, case: &Case, changed: Instruction, number: u32, what: &str) {
     let everybody =
@@ -91,43 +91,27 @@ fn assert_refused(world: &mut World, case: &Case, changed: Instruction, number: 
     assert_eq!(failed.err, expected, "{what}\n{}", failed.meta.logs.join("\n"));
 }
 
-fn name_of(instruction: &Instruction, idl: &serde_json::Value) -> String {
-    let all = idl["instructions"].as_array().expect("instructions");
-    let this = all.iter().find(|candidate| {
-        let bytes = candidate["discriminator"].as_array().expect("a discriminator");
-        let bytes: Vec<u8> = bytes.iter().filter_map(|byte| byte.as_u64()?.try_into().ok()).collect();
-        instruction.data.starts_with(&bytes)
-    });
-    this.expect("an instruction of the IDL")["name"].as_str().expect("a name").to_owned()
-}
-
-fn idl() -> serde_json::Value {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../idl/agent_marketplace.json");
-    serde_json::from_str(&fs::read_to_string(path).expect("the IDL is there")).expect("JSON")
-}
-
 /// Calls `check` with every account of every instruction.
 fn for_every_account(mut check: impl FnMut(&mut World, &Case, usize, &str)) {
-    let (idl, (mut world, cases)) = (idl(), cases());
+    let (mut world, cases) = cases();
     let mut seen = BTreeSet::new();
     for case in &cases {
-        let name = name_of(&case.instruction, &idl);
+        let name = &idl::of(&case.instruction).name;
         for index in 0..case.instruction.accounts.len() {
             check(&mut world, case, index, &format!("{name}, account {index}"));
         }
         seen.insert(name);
     }
-    let listed = idl["instructions"].as_array().expect("instructions").len();
-    assert_eq!(seen.len(), listed, "not every instruction of the IDL was tried");
+    assert_eq!(seen.len(), idl::instructions().len(), "not every instruction of the IDL was tried");
 }
 
 #[test]
-fn every_signature_is_asked_for() {
+fn every_signature_is_required() {
     let mut tried = 0u32;
     for_every_account(|world, case, index, what| {
         let mut changed = case.instruction.clone();
         let meta = changed.accounts.get_mut(index).expect("an account");
-        // The fee payer signs the transaction anyhow.
+        // The fee payer signs the transaction in any case.
         if !meta.is_signer || meta.pubkey == world.payer.key() {
             return;
         }
@@ -139,12 +123,12 @@ fn every_signature_is_asked_for() {
 }
 
 #[test]
-fn every_writable_account_has_to_be_given_as_such() {
+fn every_writable_account_must_be_given_as_writable() {
     let mut tried = 0u32;
     for_every_account(|world, case, index, what| {
         let mut changed = case.instruction.clone();
         let key = changed.accounts.get(index).expect("an account").pubkey;
-        // The fee payer is writable anyhow; an account named twice is writable if either is.
+        // The fee payer is always writable; an account that is named twice is writable if one of them is.
         let twice = changed.accounts.iter().filter(|meta| meta.pubkey == key).count() > 1;
         if twice || key == world.payer.key() || !changed.accounts.get(index).expect("an account").is_writable {
             return;
@@ -157,7 +141,7 @@ fn every_writable_account_has_to_be_given_as_such() {
 }
 
 #[test]
-fn the_programs_accounts_have_to_be_its_own_and_of_the_right_kind() {
+fn the_programs_accounts_must_be_its_own_and_of_the_right_kind() {
     let mut tried = 0u32;
     for_every_account(|world, case, index, what| {
         let key = case.instruction.accounts.get(index).expect("an account").pubkey;
@@ -179,7 +163,7 @@ fn the_programs_accounts_have_to_be_its_own_and_of_the_right_kind() {
     assert!(tried >= 60, "only {tried} accounts were exchanged");
 }
 
-/// Accounts that are made or found at their canonical address refuse by address instead.
+/// Accounts that are created or found at their canonical address are refused by address.
 fn expected(what: &str, number: u32) -> Option<u32> {
     let by_address = ["initialize_config, account 1", "upsert_creator_profile, account 1", "grant_spending, account 1"];
     if by_address.contains(&what) {

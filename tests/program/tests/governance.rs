@@ -1,18 +1,11 @@
-//! The admin's instructions: what they change, who may call them, and that pause stops new business only.
+//! The admin's instructions: what they change, who may call them, and that pause only stops new listings and
+//! openings.
 #![expect(clippy::arithmetic_side_effects, reason = "a test: a panic is a failure")]
 
 use agent_marketplace::{instructions as ix, state::*};
 use crtx_program_tests::*;
 
 use MarketplaceError as E;
-
-/// `instruction` with another first signer.
-fn signed_by(mut instruction: Instruction, signer: &Actor) -> Instruction {
-    if let Some(first) = instruction.accounts.first_mut() {
-        first.pubkey = signer.key();
-    }
-    instruction
-}
 
 #[test]
 fn the_admin_changes_what_is_named_and_nothing_else() {
@@ -164,8 +157,7 @@ fn pause_never_blocks_settlement_refund_dispute_or_withdrawal() {
 
     let resume = world.set_paused(false);
     world.must(&[resume], &[&admin]);
-    let agent = world.new_agent();
-    world.list(&agent, world.list_args(&agent));
+    world.listed();
 }
 
 #[test]
@@ -186,7 +178,7 @@ fn the_badge_is_given_and_taken_by_the_admin_and_survives_a_new_name() {
     assert_eq!((world.profile(&creator.key()).verified, world.profile(&creator.key()).verified_at_unix_s), (0, 0));
 }
 
-// Roles that take office after an announcement.
+// Roles that take effect after an announcement.
 
 /// Announces `resolver` and `treasury` and moves time to the second before they may take office.
 fn announced(world: &mut World, resolver: Option<&Actor>, treasury: Option<&Actor>) {
@@ -239,7 +231,7 @@ fn a_role_that_was_not_announced_stays_with_who_has_it() {
 }
 
 #[test]
-fn a_second_announcement_replaces_the_first_and_starts_its_delay_anew() {
+fn a_second_announcement_replaces_the_first_and_restarts_the_delay() {
     let mut world = World::new();
     let (first, second) = (world.stranger.clone(), world.gateway.clone());
     announced(&mut world, Some(&first), None);

@@ -1,7 +1,7 @@
-//! What the program is for: every instruction of the paid call, done right, exact to the base unit.
+//! The purpose of the program: every instruction of the paid call, used correctly, exact to the base unit.
 
-use agent_marketplace::{event::AgentListed, instruction, instructions as ix, state::*};
-use crtx_program_tests::{instructions::*, *};
+use agent_marketplace::{event::AgentListed, instructions as ix, state::*};
+use crtx_program_tests::*;
 
 #[test]
 fn the_configuration_holds_what_it_was_given() {
@@ -209,9 +209,7 @@ fn creator_and_caller_settle_without_any_gateway() {
     let mut world = World::new();
     for who in [world.agent.creator.clone(), world.caller.clone()] {
         let execution = world.opened();
-        let mut accounts = world.complete_accounts(&execution);
-        accounts.authority = who.key();
-        let settle = build(&accounts, &agent_marketplace::instruction::CompleteExecution { args: complete_args() });
+        let settle = forged(world.complete_execution(&execution), &[("authority", who.key())]);
         let proof = world.proof(&execution).instruction();
         world.must(&[proof, settle], &[&who.keypair]);
         assert_eq!(world.status(&execution), ExecutionStatus::Completed);
@@ -222,9 +220,7 @@ fn creator_and_caller_settle_without_any_gateway() {
 fn tokens_that_were_not_reported_stay_unreported() {
     let mut world = World::new();
     let execution = world.opened();
-    let args = ix::CompleteExecutionArgs { tokens_used: None, ..complete_args() };
-    let settle =
-        build(&world.complete_accounts(&execution), &agent_marketplace::instruction::CompleteExecution { args });
+    let settle = world.complete_with(&Settlement { tokens_used: None, ..world.settlement(&execution) });
     let proof = world.proof(&execution).instruction();
     world.must(&[proof, settle], &[&world.gateway.keypair.insecure_clone()]);
     assert_eq!(world.record(&execution).reported_tokens(), None);
@@ -249,10 +245,7 @@ fn a_failure_refunds_everything_at_once() {
         [(world.gateway.clone(), FailureReason::Timeout), (world.agent.creator.clone(), FailureReason::CreatorFailed)]
     {
         let execution = world.opened();
-        let mut accounts = world.fail_accounts(&execution);
-        accounts.authority = reporter.key();
-        let args = ix::FailExecutionArgs { reason };
-        let fail = build(&accounts, &agent_marketplace::instruction::FailExecution { args });
+        let fail = forged(world.fail_execution(&execution, reason), &[("authority", reporter.key())]);
         world.must(&[fail], &[&reporter.keypair]);
         assert_eq!(world.status(&execution), ExecutionStatus::Failed);
         assert_eq!(world.record(&execution).failure_reason(), Some(reason));
@@ -276,7 +269,7 @@ fn anybody_refunds_after_the_deadline() {
     assert_eq!(world.grant().spent, PRICE, "a refund does not renew the cap");
 }
 
-/// Found by the state machine: whole seconds made the time of a short call shorter than it was.
+/// The state machine found this: in whole seconds, a short call seemed shorter than it was.
 #[test]
 fn a_call_that_took_until_the_end_of_its_last_second_settles() {
     let mut world = World::new();
@@ -287,8 +280,7 @@ fn a_call_that_took_until_the_end_of_its_last_second_settles() {
     world.must(&[short, without_grace], &[&agent.creator.keypair, &admin]);
     let execution = world.opened();
     world.set_time(START_UNIX_S + 1);
-    let args = ix::CompleteExecutionArgs { execution_time_ms: 1_999, ..complete_args() };
-    let settle = build(&world.complete_accounts(&execution), &instruction::CompleteExecution { args });
+    let settle = world.complete_with(&Settlement { execution_time_ms: 1_999, ..world.settlement(&execution) });
     let proof = world.proof(&execution).instruction();
     assert_ok(world.send(&[proof, settle], &[&world.gateway.keypair.insecure_clone()]));
     assert_eq!(world.record(&execution).execution_time_ms, 1_999);
@@ -301,9 +293,8 @@ fn payees_use_any_usdc_account_they_own() {
     let (creator, treasury) = (world.agent.creator.key(), world.treasury.key());
     let other = world.new_token_account(&creator, 0);
     let other_treasury = world.new_token_account(&treasury, 0);
-    let mut accounts = world.complete_accounts(&execution);
-    (accounts.creator_token, accounts.treasury_token) = (other, other_treasury);
-    let settle = build(&accounts, &agent_marketplace::instruction::CompleteExecution { args: complete_args() });
+    let others = [("creator_token", other), ("treasury_token", other_treasury)];
+    let settle = forged(world.complete_execution(&execution), &others);
     let proof = world.proof(&execution).instruction();
     world.must(&[proof, settle], &[&world.gateway.keypair.insecure_clone()]);
     assert_eq!((world.balance(&other), world.balance(&other_treasury)), (49_500, 500));

@@ -1,4 +1,4 @@
-//! `docs/INVARIANTS.md` names tests that exist, and every invariant that is asserted stands there.
+//! `docs/INVARIANTS.md` names tests that exist, and lists every invariant that is asserted.
 #![expect(clippy::expect_used, reason = "a test: a panic is a failure")]
 
 use std::{collections::BTreeSet, fs, path::Path};

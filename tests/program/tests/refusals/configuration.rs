@@ -7,10 +7,7 @@ use super::*;
 #[test]
 fn only_the_upgrade_authority_configures() {
     let mut world = World::bare(0);
-    let mut accounts = world.initialize_config_accounts();
-    accounts.authority = world.admin.key();
-    let args = world.config_args();
-    let initialize = build(&accounts, &instruction::InitializeConfig { args });
+    let initialize = forged(world.initialize_config(), &[("authority", world.admin.key())]);
     let admin = world.admin.keypair.insecure_clone();
     refused(&mut world, initialize, &[&admin], E::NotUpgradeAuthority);
 }
@@ -30,21 +27,15 @@ fn the_upgrade_authority_is_read_from_this_programs_own_accounts() {
     let authority = world.upgrade_authority.keypair.insecure_clone();
     // A forged program-data account that names the attacker.
     let fake = world.new_key().pubkey();
-    let genuine = world.account(&program_data()).expect("deployed");
+    let initialize = world.initialize_config();
+    let genuine = world.account(&account_of(&initialize, "program_data")).expect("deployed");
     world.put_account(fake, solana_account::Account { owner: PROGRAM_ID, executable: false, ..genuine.clone() });
-    let args = world.config_args();
-    type Accounts = agent_marketplace::accounts::InitializeConfig;
-    let cases: Cases<Accounts> = vec![
-        (Box::new(|accounts| accounts.program_data = fake), E::WrongProgramData),
-        (Box::new(|accounts| accounts.program = agent_marketplace::token::TOKEN_PROGRAM_ID), E::WrongProgramData),
-        (Box::new(|accounts| accounts.program_data = PROGRAM_ID), E::WrongProgramData),
+    let cases = [
+        ("program_data", fake, E::WrongProgramData),
+        ("program", agent_marketplace::token::TOKEN_PROGRAM_ID, E::WrongProgramData),
+        ("program_data", PROGRAM_ID, E::WrongProgramData),
     ];
-    for (change, error) in cases {
-        let mut accounts = world.initialize_config_accounts();
-        change(&mut accounts);
-        let initialize = build(&accounts, &instruction::InitializeConfig { args: args.clone() });
-        refused(&mut world, initialize, &[&authority], error);
-    }
+    refused_with(&mut world, &initialize, &[&authority], &cases);
 }
 
 #[test]
@@ -59,10 +50,8 @@ fn the_configuration_is_made_once() {
 fn the_configuration_stands_at_its_own_address() {
     let mut world = World::bare(0);
     let authority = world.upgrade_authority.keypair.insecure_clone();
-    let mut accounts = world.initialize_config_accounts();
-    accounts.config = world.addresses.creator_profile(&world.admin.key());
-    let args = world.config_args();
-    let initialize = build(&accounts, &instruction::InitializeConfig { args });
+    let elsewhere = world.addresses.creator_profile(&world.admin.key());
+    let initialize = forged(world.initialize_config(), &[("config", elsewhere)]);
     refused(&mut world, initialize, &[&authority], E::WrongAddress);
 }
 
@@ -81,10 +70,7 @@ fn a_mint_of_another_kind_is_refused() {
         let mint = world.new_key().pubkey();
         world.put_mint(mint, 0);
         world.tamper(&mint, |account| change(account, token_2022));
-        let mut accounts = world.initialize_config_accounts();
-        accounts.usdc_mint = mint;
-        let args = world.config_args();
-        let initialize = build(&accounts, &instruction::InitializeConfig { args });
+        let initialize = forged(world.initialize_config(), &[("usdc_mint", mint)]);
         refused(&mut world, initialize, &[&authority], E::MintUnsuitable);
     }
 }
@@ -112,7 +98,7 @@ fn configurations_beyond_the_limits_are_refused() {
         (ix::InitializeConfigArgs { gateway_authority: Default::default(), ..good.clone() }, E::RoleMissing),
         (ix::InitializeConfigArgs { treasury_owner: Default::default(), ..good.clone() }, E::RoleMissing),
     ] {
-        let initialize = build(&world.initialize_config_accounts(), &instruction::InitializeConfig { args });
+        let initialize = world.instructions().initialize_config(&authority.pubkey(), args);
         refused(&mut world, initialize, &[&authority], error);
     }
 }

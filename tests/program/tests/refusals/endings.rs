@@ -1,4 +1,5 @@
-//! Settlements and refunds to the wrong hands, by the wrong hands, at the wrong time. The proof itself has a test program of its own.
+//! Settlements and refunds to wrong accounts, by wrong signers, at the wrong time. The proof itself is tested in
+//! `ed25519_attacks`.
 
 use super::*;
 
@@ -9,7 +10,7 @@ fn a_stranger_does_not_settle() {
     let mut world = World::new();
     let execution = world.opened();
     for who in [world.stranger.key(), world.admin.key()] {
-        settle_refused(&mut world, &execution, E::NotSettler, |accounts| accounts.authority = who);
+        settle_refused(&mut world, &execution, E::NotSettler, &[("authority", who)]);
     }
     let settle = unsigned(world.complete_execution(&execution), &world.gateway.key());
     let proof = world.proof(&execution).instruction();
@@ -37,17 +38,16 @@ fn the_money_goes_to_the_recorded_wallets_alone() {
         (E::TokenAccountUnusable, creator_frozen, treasury_frozen),
         (E::NotTokenAccount, not_token, not_token),
     ] {
-        settle_refused(&mut world, &execution, error, |accounts| accounts.creator_token = creator_token);
+        settle_refused(&mut world, &execution, error, &[("creator_token", creator_token)]);
         let treasury_token = if error == E::TokenOwnerMismatch { stranger_token } else { treasury_token };
-        settle_refused(&mut world, &execution, error, |accounts| accounts.treasury_token = treasury_token);
+        settle_refused(&mut world, &execution, error, &[("treasury_token", treasury_token)]);
     }
     // The two payees' accounts exchanged.
-    settle_refused(&mut world, &execution, E::TokenOwnerMismatch, |accounts| {
-        core::mem::swap(&mut accounts.creator_token, &mut accounts.treasury_token);
-    });
+    let exchanged = [("creator_token", world.treasury.token), ("treasury_token", world.agent.creator.token)];
+    settle_refused(&mut world, &execution, E::TokenOwnerMismatch, &exchanged);
     // A closed account.
     let closed = world.new_key().pubkey();
-    settle_refused(&mut world, &execution, E::NotTokenAccount, |accounts| accounts.creator_token = closed);
+    settle_refused(&mut world, &execution, E::NotTokenAccount, &[("creator_token", closed)]);
 }
 
 #[test]
@@ -56,17 +56,14 @@ fn a_settlement_with_wrong_accounts_is_refused() {
     let execution = world.opened();
     let other_mint = world.new_key().pubkey();
     world.put_mint(other_mint, 0);
-    let other = world.new_agent();
-    world.list(&other, world.list_args(&other));
+    let other = world.listed();
     let (vault, other_escrow) =
         (world.addresses.collateral(&world.agent.address), world.addresses.escrow(&other.address));
-    settle_refused(&mut world, &execution, E::WrongMint, |accounts| accounts.usdc_mint = other_mint);
-    settle_refused(&mut world, &execution, E::WrongEscrow, |accounts| accounts.escrow = vault);
-    settle_refused(&mut world, &execution, E::WrongEscrow, |accounts| accounts.escrow = other_escrow);
-    settle_refused(&mut world, &execution, E::WrongAgent, |accounts| {
-        (accounts.agent, accounts.escrow) = (other.address, other_escrow);
-    });
-    settle_refused(&mut world, &execution, E::WrongTokenProgram, |accounts| accounts.token_program = PROGRAM_ID);
+    settle_refused(&mut world, &execution, E::WrongMint, &[("usdc_mint", other_mint)]);
+    settle_refused(&mut world, &execution, E::WrongEscrow, &[("escrow", vault)]);
+    settle_refused(&mut world, &execution, E::WrongEscrow, &[("escrow", other_escrow)]);
+    settle_refused(&mut world, &execution, E::WrongAgent, &[("agent", other.address), ("escrow", other_escrow)]);
+    settle_refused(&mut world, &execution, E::WrongTokenProgram, &[("token_program", PROGRAM_ID)]);
 }
 
 #[test]
@@ -77,8 +74,7 @@ fn a_time_longer_than_the_execution_had_is_refused() {
     let gateway = world.gateway.keypair.insecure_clone();
     let proof = world.proof(&execution).instruction();
     for (execution_time_ms, settles) in [(u64::MAX, false), (had_ms + 1, false), (had_ms, true)] {
-        let args = ix::CompleteExecutionArgs { execution_time_ms, ..complete_args() };
-        let settle = build(&world.complete_accounts(&execution), &instruction::CompleteExecution { args });
+        let settle = world.complete_with(&Settlement { execution_time_ms, ..world.settlement(&execution) });
         let result = world.send(&[proof.clone(), settle], &[&gateway]);
         if settles {
             assert_ok(result);
@@ -95,10 +91,8 @@ fn only_creator_and_gateway_report_a_failure() {
     let mut world = World::new();
     let execution = world.opened();
     for who in [world.caller.clone(), world.stranger.clone(), world.admin.clone()] {
-        let mut accounts = world.fail_accounts(&execution);
-        accounts.authority = who.key();
-        let args = ix::FailExecutionArgs { reason: FailureReason::CreatorFailed };
-        let fail = build(&accounts, &instruction::FailExecution { args });
+        let fail = world.fail_execution(&execution, FailureReason::CreatorFailed);
+        let fail = forged(fail, &[("authority", who.key())]);
         refused(&mut world, fail, &[&who.keypair], E::NotFailureReporter);
     }
     let fail = unsigned(world.fail_execution(&execution, FailureReason::Timeout), &world.gateway.key());
@@ -137,18 +131,12 @@ fn a_refund_goes_to_the_recorded_wallet_alone() {
         (uninitialized, E::TokenAccountUnusable),
         (short, E::NotTokenAccount),
         (world.caller.key(), E::NotTokenAccount),
-    ];
-    for (token, error) in cases {
-        let mut accounts = world.fail_accounts(&execution);
-        accounts.refund_token = token;
-        let args = ix::FailExecutionArgs { reason: FailureReason::Timeout };
-        let fail = build(&accounts, &instruction::FailExecution { args });
-        refused(&mut world, fail, &[&gateway], error);
-        let mut accounts = world.refund_accounts(&execution);
-        accounts.refund_token = token;
-        let refund = build(&accounts, &instruction::RefundExpiredExecution {});
-        refused(&mut world, refund, &[], error);
-    }
+    ]
+    .map(|(token, error)| ("refund_token", token, error));
+    let fail = world.fail_execution(&execution, FailureReason::Timeout);
+    refused_with(&mut world, &fail, &[&gateway], &cases);
+    let refund = world.refund_expired_execution(&execution);
+    refused_with(&mut world, &refund, &[], &cases);
 }
 
 #[test]
@@ -158,24 +146,19 @@ fn a_refund_with_wrong_accounts_is_refused() {
     world.expire(&execution);
     let other_mint = world.new_key().pubkey();
     world.put_mint(other_mint, 0);
-    let other = world.new_agent();
-    world.list(&other, world.list_args(&other));
+    let other = world.listed();
     let other_escrow = world.addresses.escrow(&other.address);
     let vault = world.addresses.collateral(&world.agent.address);
-    type Accounts = agent_marketplace::accounts::RefundExpiredExecution;
-    let cases: Cases<Accounts> = vec![
-        (Box::new(move |a| a.usdc_mint = other_mint), E::WrongMint),
-        (Box::new(move |a| a.escrow = vault), E::WrongEscrow),
-        (Box::new(move |a| a.escrow = other_escrow), E::WrongEscrow),
-        (Box::new(move |a| (a.agent, a.escrow) = (other.address, other_escrow)), E::WrongAgent),
-        (Box::new(|a| a.token_program = PROGRAM_ID), E::WrongTokenProgram),
+    let refund = world.refund_expired_execution(&execution);
+    let cases = [
+        ("usdc_mint", other_mint, E::WrongMint),
+        ("escrow", vault, E::WrongEscrow),
+        ("escrow", other_escrow, E::WrongEscrow),
+        ("token_program", PROGRAM_ID, E::WrongTokenProgram),
     ];
-    for (change, error) in cases {
-        let mut accounts = world.refund_accounts(&execution);
-        change(&mut accounts);
-        let refund = build(&accounts, &instruction::RefundExpiredExecution {});
-        refused(&mut world, refund, &[], error);
-    }
+    refused_with(&mut world, &refund, &[], &cases);
+    let of_another_agent = forged(refund, &[("agent", other.address), ("escrow", other_escrow)]);
+    refused(&mut world, of_another_agent, &[], E::WrongAgent);
 }
 
 // refund_expired_execution
@@ -245,7 +228,7 @@ fn counters_at_their_end_refuse_instead_of_wrapping() {
             world.must(&[open], &[&caller]);
         }
     }
-    // An escrow that owes less than the record says: the program does not settle by guesswork.
+    // The listing counts less than the record says, so the program does not settle.
     world.tamper_state::<AgentListing>(&agent, |listing| listing.open_amount = 0);
     assert_error_at(world.complete(&execution), 1, E::OutOfRange);
 }

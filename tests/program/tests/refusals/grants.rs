@@ -30,12 +30,9 @@ fn a_grant_stands_at_its_wallets_own_addresses() {
     let (caller, stranger) = (world.caller.clone(), world.stranger.clone());
     let args = grant_args(&world);
     // A stranger signs for the caller's grant.
-    let mut stolen = world.grant_spending(args.clone());
-    stolen.accounts[0].pubkey = stranger.key();
-    refused(&mut world, stolen, &[&stranger.keypair], E::WrongAddress);
-    let mut accounts = world.grant_spending_accounts(&args.session_key);
-    accounts.spender = world.addresses.spender(&stranger.key());
-    let wrong_spender = build(&accounts, &instruction::GrantSpending { args });
+    let grant = world.grant_spending(args);
+    refused(&mut world, signed_by(grant.clone(), &stranger), &[&stranger.keypair], E::WrongAddress);
+    let wrong_spender = forged(grant, &[("spender", world.addresses.spender(&stranger.key()))]);
     refused(&mut world, wrong_spender, &[&caller.keypair], E::WrongAddress);
 }
 
@@ -58,8 +55,7 @@ fn a_revoked_grant_stays_revoked() {
 fn only_the_wallet_revokes() {
     let mut world = World::new();
     for who in [world.stranger.keypair.insecure_clone(), world.session.insecure_clone()] {
-        let mut revoke = world.revoke_spending();
-        revoke.accounts[0].pubkey = who.pubkey();
+        let revoke = forged(world.revoke_spending(), &[("wallet", who.pubkey())]);
         refused(&mut world, revoke, &[&who], E::NotGrantWallet);
     }
 }

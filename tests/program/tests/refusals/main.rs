@@ -7,8 +7,8 @@ mod grants;
 mod openings;
 mod profiles_and_listings;
 
-use agent_marketplace::{instruction, instructions as ix, state::*};
-use crtx_program_tests::{instructions::*, *};
+use agent_marketplace::{instructions as ix, state::*};
+use crtx_program_tests::*;
 use solana_address::Address;
 use solana_instruction::error::InstructionError;
 
@@ -23,19 +23,13 @@ const TOKEN_INSUFFICIENT_FUNDS: u32 = 1;
 
 /// A settlement with a canonical proof is refused and no USDC moved.
 #[track_caller]
-fn settle_refused(
-    world: &mut World,
-    execution: &Execution,
-    error: E,
-    change: impl FnOnce(&mut agent_marketplace::accounts::CompleteExecution),
-) {
-    let mut accounts = world.complete_accounts(execution);
-    change(&mut accounts);
-    let settle = build(&accounts, &instruction::CompleteExecution { args: complete_args() });
+fn settle_refused(world: &mut World, execution: &Execution, error: E, changes: &[(&str, Address)]) {
+    let settle = forged(world.complete_execution(execution), changes);
+    let authority = account_of(&settle, "authority");
     let balances = world.token_balances();
     let proof = world.proof(execution).instruction();
     let signers = everybody(world);
-    let signers: Vec<&Keypair> = signers.iter().filter(|key| key.pubkey() == accounts.authority).collect();
+    let signers: Vec<&Keypair> = signers.iter().filter(|key| key.pubkey() == authority).collect();
     assert_error_at(world.send(&[proof, settle], &signers), 1, error);
     assert_eq!(world.token_balances(), balances);
     assert_eq!(world.status(execution), ExecutionStatus::Open);
@@ -45,14 +39,6 @@ fn everybody(world: &World) -> Vec<Keypair> {
     [&world.gateway, &world.agent.creator, &world.caller, &world.stranger, &world.admin]
         .map(|actor| actor.keypair.insecure_clone())
         .into()
-}
-
-/// Instruction without a signature that it needs.
-fn unsigned(mut instruction: Instruction, signer: &Address) -> Instruction {
-    for meta in instruction.accounts.iter_mut().filter(|meta| meta.pubkey == *signer) {
-        meta.is_signer = false;
-    }
-    instruction
 }
 
 /// A grant within the limits, to the world's session key.

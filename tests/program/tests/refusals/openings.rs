@@ -46,8 +46,7 @@ fn a_price_above_the_callers_maximum_is_refused() {
     let execution = world.new_execution();
     let caller = world.caller.keypair.insecure_clone();
     for (max_amount, refused_with) in [(PRICE - 1, Some(E::PriceAboveMaximum)), (PRICE, None)] {
-        let args = ix::OpenExecutionArgs { max_amount, ..world.open_args(&execution) };
-        let open = build(&world.open_accounts(&execution), &instruction::OpenExecution { args });
+        let open = world.open_with(&execution, &Opening { max_amount, ..world.opening(&execution) });
         match refused_with {
             Some(error) => refused(&mut world, open, &[&caller], error),
             None => drop(world.must(&[open], &[&caller])),
@@ -95,27 +94,22 @@ fn an_opening_with_wrong_accounts_is_refused() {
     let (stranger_token, not_token) = (world.stranger.token, world.payer.key());
     let vault = world.addresses.collateral(&world.agent.address);
     let elsewhere = world.addresses.execution(&world.stranger.key(), &execution.id);
-    type Accounts = agent_marketplace::accounts::OpenExecution;
-    let cases: Cases<Accounts> = vec![
-        (Box::new(move |a| a.record = elsewhere), E::WrongAddress),
-        (Box::new(move |a| a.escrow = agent_owned), E::WrongEscrow),
-        (Box::new(move |a| a.escrow = vault), E::WrongEscrow),
-        (Box::new(|a| a.escrow = a.caller_token), E::WrongEscrow),
-        (Box::new(move |a| a.usdc_mint = other_mint), E::WrongMint),
-        (Box::new(move |a| a.caller_token = other_mint_token), E::TokenMintMismatch),
-        (Box::new(move |a| a.caller_token = stranger_token), E::TokenOwnerMismatch),
-        (Box::new(move |a| a.caller_token = frozen), E::TokenAccountUnusable),
-        (Box::new(move |a| a.caller_token = not_token), E::NotTokenAccount),
-        (Box::new(|a| a.token_program = a.system_program), E::WrongTokenProgram),
-        (Box::new(|a| a.system_program = a.token_program), E::WrongSystemProgram),
+    let open = world.open_execution(&execution);
+    let cases = [
+        ("record", elsewhere, E::WrongAddress),
+        ("escrow", agent_owned, E::WrongEscrow),
+        ("escrow", vault, E::WrongEscrow),
+        ("escrow", world.caller.token, E::WrongEscrow),
+        ("usdc_mint", other_mint, E::WrongMint),
+        ("caller_token", other_mint_token, E::TokenMintMismatch),
+        ("caller_token", stranger_token, E::TokenOwnerMismatch),
+        ("caller_token", frozen, E::TokenAccountUnusable),
+        ("caller_token", not_token, E::NotTokenAccount),
+        ("token_program", account_of(&open, "system_program"), E::WrongTokenProgram),
+        ("system_program", account_of(&open, "token_program"), E::WrongSystemProgram),
     ];
     let caller = world.caller.keypair.insecure_clone();
-    for (change, error) in cases {
-        let mut accounts = world.open_accounts(&execution);
-        change(&mut accounts);
-        let open = build(&accounts, &instruction::OpenExecution { args: world.open_args(&execution) });
-        refused(&mut world, open, &[&caller], error);
-    }
+    refused_with(&mut world, &open, &[&caller], &cases);
 }
 
 #[test]
@@ -125,14 +119,13 @@ fn accounts_of_another_kind_are_not_read() {
     let fake = world.new_key().pubkey();
     let genuine = world.account(&world.addresses.config()).expect("configured");
     world.put_account(fake, solana_account::Account { owner: world.stranger.key(), ..genuine });
-    let mut accounts = world.refund_accounts(&execution);
-    accounts.config = fake;
-    let refund = build(&accounts, &instruction::RefundExpiredExecution {});
-    assert_custom_at(world.send(&[refund], &[]), 0, ANCHOR_WRONG_OWNER);
-    let mut accounts = world.refund_accounts(&execution);
-    accounts.record = execution.agent.address;
-    let refund = build(&accounts, &instruction::RefundExpiredExecution {});
-    assert_custom_at(world.send(&[refund], &[]), 0, ANCHOR_WRONG_DISCRIMINATOR);
+    let refund = world.refund_expired_execution(&execution);
+    let other = execution.agent.address;
+    for (account, address, number) in
+        [("config", fake, ANCHOR_WRONG_OWNER), ("record", other, ANCHOR_WRONG_DISCRIMINATOR)]
+    {
+        assert_custom_at(world.send(&[forged(refund.clone(), &[(account, address)])], &[]), 0, number);
+    }
 }
 
 #[test]
@@ -157,16 +150,15 @@ fn nobody_opens_in_anothers_name() {
 
 #[test]
 fn a_delegate_does_not_open_on_its_principals_account() {
-    // The stranger holds an SPL approval for the caller's account; that is not the caller's consent here.
+    // An SPL approval of the caller's account does not let the stranger open executions with it.
     let mut world = World::new();
     let (stranger, caller) = (world.stranger.clone(), world.caller.clone());
-    let mut approve = world.approve_spender(u64::MAX);
-    approve.accounts[1].pubkey = stranger.key();
+    let approve = crtx_chain::token::approve(&caller.token, &world.mint, &stranger.key(), &caller.key(), u64::MAX);
     world.must(&[approve], &[&caller.keypair]);
     let mut execution = world.new_execution();
-    execution.caller = Actor { token: caller.token, ..stranger.clone() };
+    execution.caller = stranger.clone();
     execution.record = world.addresses.execution(&stranger.key(), &execution.id);
-    let open = world.open_execution(&execution);
+    let open = forged(world.open_execution(&execution), &[("caller_token", caller.token)]);
     refused(&mut world, open, &[&stranger.keypair], E::TokenOwnerMismatch);
 }
 
@@ -231,8 +223,7 @@ fn a_grant_limited_to_agents_opens_no_others() {
     let mut world = World::new();
     let caller = world.caller.keypair.insecure_clone();
     let session = world.session.insecure_clone();
-    let other = world.new_agent();
-    world.list(&other, world.list_args(&other));
+    let other = world.listed();
     let limited = ix::GrantSpendingArgs { allowed_agents: vec![PROGRAM_ID, other.address], ..grant_args(&world) };
     let grant = world.grant_spending(limited);
     world.must(&[grant], &[&caller]);
@@ -248,10 +239,7 @@ fn only_the_session_key_uses_its_grant() {
     let mut world = World::new();
     let execution = world.new_execution();
     for who in [world.stranger.keypair.insecure_clone(), world.payer.keypair.insecure_clone()] {
-        let mut accounts = world.open_with_grant_accounts(&execution);
-        accounts.session_key = who.pubkey();
-        let args = world.open_args(&execution);
-        let open = build(&accounts, &instruction::OpenExecutionWithGrant { args });
+        let open = forged(world.open_execution_with_grant(&execution), &[("session_key", who.pubkey())]);
         refused(&mut world, open, &[&who], E::NotSessionKey);
     }
     let open = world.open_execution_with_grant(&execution);
@@ -265,19 +253,12 @@ fn a_grant_spends_its_own_wallets_money_alone() {
     let execution = world.new_execution();
     let session = world.session.insecure_clone();
     let stranger = world.stranger.clone();
-    let args = world.open_args(&execution);
-    let mut accounts = world.open_with_grant_accounts(&execution);
-    accounts.wallet = stranger.key();
-    let open = build(&accounts, &instruction::OpenExecutionWithGrant { args: args.clone() });
-    refused(&mut world, open, &[&session], E::WrongGrantWallet);
-    let mut accounts = world.open_with_grant_accounts(&execution);
-    accounts.wallet_token = stranger.token;
-    let open = build(&accounts, &instruction::OpenExecutionWithGrant { args: args.clone() });
-    refused(&mut world, open, &[&session], E::TokenOwnerMismatch);
-    // Another spender address cannot be signed for.
-    let mut accounts = world.open_with_grant_accounts(&execution);
-    accounts.spender = world.addresses.spender(&stranger.key());
-    let open = build(&accounts, &instruction::OpenExecutionWithGrant { args });
+    let open = world.open_execution_with_grant(&execution);
+    let cases =
+        [("wallet", stranger.key(), E::WrongGrantWallet), ("wallet_token", stranger.token, E::TokenOwnerMismatch)];
+    refused_with(&mut world, &open, &[&session], &cases);
+    // The program cannot sign for another spender address.
+    let open = forged(open, &[("spender", world.addresses.spender(&stranger.key()))]);
     assert_refused_at(world.send(&[open], &[&session]), 0, InstructionError::PrivilegeEscalation);
 }
 

@@ -25,9 +25,7 @@ fn a_profile_belongs_to_the_wallet_that_signs() {
     let upsert = world.upsert_creator_profile(&creator.key(), "Ada");
     world.must(std::slice::from_ref(&upsert), &[&creator.keypair]);
     // Signed by a stranger, for the creator's profile.
-    let mut stolen = upsert.clone();
-    stolen.accounts[0].pubkey = stranger.key();
-    refused(&mut world, stolen, &[&stranger.keypair], E::WrongAddress);
+    refused(&mut world, signed_by(upsert.clone(), &stranger), &[&stranger.keypair], E::WrongAddress);
     let result = world.send(&[unsigned(upsert, &creator.key())], &[]);
     assert_custom_at(result, 0, ANCHOR_NOT_SIGNER);
 }
@@ -89,25 +87,20 @@ fn a_listing_with_wrong_accounts_is_refused() {
     let stranger_token = world.stranger.token;
     let not_token = world.payer.key();
     let other_address = world.addresses.escrow(&world.agent.address);
-    type Accounts = agent_marketplace::accounts::ListAgent;
-    let cases: Cases<Accounts> = vec![
-        (Box::new(|a| a.agent = a.collateral_vault), E::WrongAddress),
-        (Box::new(|a| a.escrow = other_address), E::WrongAddress),
-        (Box::new(|a| a.collateral_vault = a.escrow), E::WrongAddress),
-        (Box::new(|a| a.usdc_mint = other_mint), E::WrongMint),
-        (Box::new(move |a| a.creator_token = other_mint_token), E::TokenMintMismatch),
-        (Box::new(move |a| a.creator_token = stranger_token), E::TokenOwnerMismatch),
-        (Box::new(move |a| a.creator_token = frozen), E::TokenAccountUnusable),
-        (Box::new(move |a| a.creator_token = not_token), E::NotTokenAccount),
-        (Box::new(|a| a.token_program = a.system_program), E::WrongTokenProgram),
-        (Box::new(|a| a.system_program = a.token_program), E::WrongSystemProgram),
+    let list = world.list_agent(&agent, args);
+    let cases = [
+        ("agent", account_of(&list, "collateral_vault"), E::WrongAddress),
+        ("escrow", other_address, E::WrongAddress),
+        ("collateral_vault", account_of(&list, "escrow"), E::WrongAddress),
+        ("usdc_mint", other_mint, E::WrongMint),
+        ("creator_token", other_mint_token, E::TokenMintMismatch),
+        ("creator_token", stranger_token, E::TokenOwnerMismatch),
+        ("creator_token", frozen, E::TokenAccountUnusable),
+        ("creator_token", not_token, E::NotTokenAccount),
+        ("token_program", account_of(&list, "system_program"), E::WrongTokenProgram),
+        ("system_program", account_of(&list, "token_program"), E::WrongSystemProgram),
     ];
-    for (change, error) in cases {
-        let mut accounts = world.list_accounts(&agent);
-        change(&mut accounts);
-        let list = build(&accounts, &instruction::ListAgent { args: args.clone() });
-        refused(&mut world, list, &[&agent.creator.keypair], error);
-    }
+    refused_with(&mut world, &list, &[&agent.creator.keypair], &cases);
 }
 
 #[test]
@@ -125,10 +118,8 @@ fn an_agent_cannot_be_listed_in_anothers_name() {
     let list = world.list_agent(&agent, world.list_args(&agent));
     let result = world.send(&[unsigned(list.clone(), &agent.creator.key())], &[]);
     assert_custom_at(result, 0, ANCHOR_NOT_SIGNER);
-    let mut stolen = list;
-    stolen.accounts[0].pubkey = world.stranger.key();
     let stranger = world.stranger.clone();
-    stolen.accounts[5].pubkey = stranger.token;
+    let stolen = forged(list, &[("creator", stranger.key()), ("creator_token", stranger.token)]);
     refused(&mut world, stolen, &[&stranger.keypair], E::WrongAddress);
 }
 
@@ -146,7 +137,7 @@ fn collateral_that_is_not_there_cannot_be_locked() {
 // set_agent_status, update_listing
 
 #[test]
-fn status_changes_that_make_no_sense_are_refused() {
+fn status_changes_that_change_nothing_or_are_not_allowed_are_refused() {
     let mut world = World::new();
     let agent = world.agent.clone();
     let creator = agent.creator.keypair.insecure_clone();
@@ -155,8 +146,7 @@ fn status_changes_that_make_no_sense_are_refused() {
     let set = world.set_agent_status(&agent, AgentStatus::Delisted);
     refused(&mut world, set, &[&creator], E::StatusNotSettable);
     let stranger = world.stranger.clone();
-    let mut set = world.set_agent_status(&agent, AgentStatus::Paused);
-    set.accounts[0].pubkey = stranger.key();
+    let set = signed_by(world.set_agent_status(&agent, AgentStatus::Paused), &stranger);
     refused(&mut world, set, &[&stranger.keypair], E::NotCreator);
     world.tamper_state::<AgentListing>(&agent.address, |listing| listing.status = AgentStatus::Delisted as u8);
     let set = world.set_agent_status(&agent, AgentStatus::Paused);
@@ -196,8 +186,7 @@ fn edits_beyond_the_limits_are_refused() {
     }
     let stranger = world.stranger.clone();
     let edit = ix::UpdateListingArgs { price: Some(1), ..none };
-    let mut update = world.update_listing(&agent, edit.clone());
-    update.accounts[0].pubkey = stranger.key();
+    let update = signed_by(world.update_listing(&agent, edit.clone()), &stranger);
     refused(&mut world, update, &[&stranger.keypair], E::NotCreator);
     world.tamper_state::<AgentListing>(&agent.address, |listing| listing.status = AgentStatus::Delisted as u8);
     let update = world.update_listing(&agent, edit);

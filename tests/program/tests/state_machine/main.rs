@@ -1,6 +1,6 @@
-//! Random stories by honest and hostile actors against the real ELF. A model of the marketplace, written
-//! from the design and not from the program, foretells of every step whether it goes through and what
-//! everybody then holds; the invariants are checked after every step besides.
+//! Random scenarios by honest and hostile actors against the real ELF. A model of the marketplace, written
+//! from the specification and not from the program, predicts for every step whether it succeeds and what
+//! everybody holds after it. The invariants are checked after every step, too.
 //!
 //! `CRTX_FUZZ_CASES` and `CRTX_FUZZ_STEPS` make the campaign longer than the 256 × 30 of the test run.
 #![expect(
@@ -12,8 +12,8 @@
 
 mod marketplace;
 mod model;
+mod scenarios;
 mod steps;
-mod stories;
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ fn from_environment(name: &str, otherwise: u32) -> u32 {
 fn test_config() -> TestConfig {
     TestConfig {
         cases: from_environment("CRTX_FUZZ_CASES", 256),
-        // Beside the manifest, where tests run: every later run starts with what failed once.
+        // In the folder of the manifest, where tests run: every later run starts with what failed before.
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct("proptest-regressions/state_machine.txt"))),
         ..TestConfig::default()
     }
@@ -47,36 +47,36 @@ prop_state_machine! {
     #![proptest_config(test_config())]
 
     #[test]
-    fn every_story_ends_as_the_model_foretells(sequential steps() => Marketplace);
+    fn every_scenario_ends_as_the_model_predicts(sequential steps() => Marketplace);
 }
 
-/// What a step is called, without what it is about.
+/// The name of a step, without its arguments.
 fn kind(step: &Step) -> String {
     let name = format!("{step:?}").split([' ', '(']).next().unwrap_or_default().to_owned();
     if matches!(step, Step::Open { key: true, .. }) { name + "ByKey" } else { name }
 }
 
-/// The stories are only worth what happens in them: each kind of step has to go through in some and to be
-/// refused in others. Told by the model alone, in as many stories as the test run plays.
+/// Scenarios only prove what happens in them, so each kind of step must succeed in some and be refused in
+/// others. The model alone counts them, over as many scenarios as the test run has.
 #[test]
-fn every_kind_of_step_goes_through_in_some_stories_and_is_refused_in_others() {
+fn every_kind_of_step_succeeds_in_some_scenarios_and_is_refused_in_others() {
     let mut runner = TestRunner::deterministic();
-    let stories = Model::sequential_strategy(30);
+    let scenarios = Model::sequential_strategy(30);
     let mut seen: BTreeMap<String, [u32; 2]> = BTreeMap::new();
     for _ in 0..256 {
-        let (mut model, steps, _) = stories.new_tree(&mut runner).expect("a story").current();
+        let (mut model, steps, _) = scenarios.new_tree(&mut runner).expect("a scenario").current();
         for step in steps {
             model = <Model as ReferenceStateMachine>::apply(model, &step);
-            seen.entry(kind(&step)).or_default()[usize::from(model.goes_through)] += 1;
+            seen.entry(kind(&step)).or_default()[usize::from(model.succeeds)] += 1;
         }
     }
     const NEVER_REFUSED: [&str; 2] = ["Wait", "Dust"];
     const ALWAYS_REFUSED: [&str; 1] = ["Initialize"];
-    for (kind, [refused, went_through]) in &seen {
+    for (kind, [refused, succeeded]) in &seen {
         assert!(*refused > 0 || NEVER_REFUSED.contains(&kind.as_str()), "{kind} is never refused: {seen:?}");
-        assert!(*went_through > 0 || ALWAYS_REFUSED.contains(&kind.as_str()), "{kind} never goes through: {seen:?}");
+        assert!(*succeeded > 0 || ALWAYS_REFUSED.contains(&kind.as_str()), "{kind} never succeeds: {seen:?}");
     }
-    // All variants, so every instruction of the program: `update_config` in five of them, `update_listing` in
-    // three, both openings in `Open`.
+    // These are all variants, so every instruction of the program: `update_config` is in five of them,
+    // `update_listing` in three, and `Open` has both openings.
     assert_eq!(seen.len(), 36, "{seen:?}");
 }

@@ -1,16 +1,16 @@
-//! The real thing: every step as a transaction against the program.
+//! The program itself: every step as a transaction.
 
-use agent_marketplace::{instruction, instructions as ix, state::*};
-use crtx_program_tests::{instructions::*, *};
+use agent_marketplace::{instructions as ix, state::*};
+use crtx_program_tests::*;
 use ed25519_dalek::SigningKey;
 use proptest_state_machine::StateMachineTest;
 
 use crate::{
     model::{AGENTS, Holdings, Model},
-    steps::{Settlement, Step, Who},
+    steps::{How, Step, Who},
 };
 
-/// A world of LiteSVM and what a story made in it.
+/// A world in LiteSVM and what a scenario created in it.
 pub struct Marketplace {
     world: World,
     agents: Vec<Agent>,
@@ -21,14 +21,13 @@ pub struct Marketplace {
 impl Marketplace {
     fn start() -> Self {
         let mut world = World::new();
-        let second = world.new_agent();
-        world.list(&second, world.list_args(&second));
+        let second = world.listed();
         let agents = vec![world.agent.clone(), second];
         let callers = vec![world.caller.clone(), world.new_actor()];
         Self { world, agents, callers, executions: vec![] }
     }
 
-    /// For steps that no creator or caller of a certain agent or execution takes.
+    /// The actor of a step that is not about a certain agent or execution.
     fn governor(&self, who: Who) -> Actor {
         self.actor(who, &self.agents[0], &self.callers[0])
     }
@@ -45,17 +44,9 @@ impl Marketplace {
         }
     }
 
-    /// The USDC account of whoever is the treasury.
-    fn treasury_token(&self) -> solana_address::Address {
-        let owner = self.world.config().treasury_owner;
-        let stranger = &self.world.stranger;
-        if owner == stranger.key() { stranger.token } else { self.world.treasury.token }
-    }
-
     /// Sends `instruction`; its first signer is replaced by `signer`.
-    fn send_as(&mut self, before: &[Instruction], mut instruction: Instruction, signer: &Actor) -> bool {
-        instruction.accounts[0].pubkey = signer.key();
-        let all = [before, &[instruction]].concat();
+    fn send_as(&mut self, before: &[Instruction], instruction: Instruction, signer: &Actor) -> bool {
+        let all = [before, &[signed_by(instruction, signer)]].concat();
         self.world.send(&all, &[&signer.keypair]).is_ok()
     }
 
@@ -75,11 +66,10 @@ impl Marketplace {
                 this.send_as(&[], fail, &signer)
             }),
             Step::Refund { execution, to_stranger } => self.with(*execution, |this, execution| {
-                let mut accounts = this.world.refund_accounts(execution);
+                let mut refund = this.world.refund_expired_execution(execution);
                 if *to_stranger {
-                    accounts.refund_token = this.world.stranger.token;
+                    refund = forged(refund, &[("refund_token", this.world.stranger.token)]);
                 }
-                let refund = build(&accounts, &instruction::RefundExpiredExecution {});
                 this.world.send(&[refund], &[]).is_ok()
             }),
             Step::OpenDispute { execution, who } => self.with(*execution, |this, execution| {
@@ -88,10 +78,9 @@ impl Marketplace {
                 this.send_as(&[], dispute, &signer)
             }),
             Step::Resolve { execution, who, upheld, slash } => self.with(*execution, |this, execution| {
-                let mut accounts = this.world.resolve_accounts(execution);
-                accounts.treasury_token = this.treasury_token();
-                let args = ix::ResolveDisputeArgs { upheld: *upheld, slash: *slash, resolution_hash: [0x55; 32] };
-                let resolve = build(&accounts, &instruction::ResolveDispute { args });
+                let treasury_token = this.world.instructions().usdc_of(&this.world.config().treasury_owner);
+                let resolve = this.world.resolve_dispute(execution, *upheld, *slash);
+                let resolve = forged(resolve, &[("treasury_token", treasury_token)]);
                 let signer = this.actor(*who, &execution.agent, &execution.caller);
                 this.send_as(&[], resolve, &signer)
             }),
@@ -201,7 +190,7 @@ impl Marketplace {
             Step::Announce { who, resolver, treasury } => (world.announce_roles(key(*resolver), key(*treasury)), who),
             Step::RemoveResolver { who } => (world.remove_resolver(), who),
             Step::Initialize => return (world.initialize_config(), world.upgrade_authority.clone()),
-            other => unreachable!("{other:?} is no matter of the configuration"),
+            other => unreachable!("{other:?} does not change the configuration"),
         };
         (instruction, self.governor(*who))
     }
@@ -232,14 +221,11 @@ impl Marketplace {
         execution.agent = self.agents[agent].clone();
         execution.caller = self.callers[if key { 0 } else { caller }].clone();
         execution.record = self.world.addresses.execution(&execution.caller.key(), &execution.id);
-        let args = ix::OpenExecutionArgs { max_amount, ..self.world.open_args(&execution) };
+        let opening = Opening { max_amount, ..self.world.opening(&execution) };
         let (open, signer) = if key {
-            let accounts = self.world.open_with_grant_accounts(&execution);
-            (build(&accounts, &instruction::OpenExecutionWithGrant { args }), self.world.session.insecure_clone())
+            (self.world.open_by_key_with(&execution, &opening), self.world.session.insecure_clone())
         } else {
-            let accounts = self.world.open_accounts(&execution);
-            let signer = execution.caller.keypair.insecure_clone();
-            (build(&accounts, &instruction::OpenExecution { args }), signer)
+            (self.world.open_with(&execution, &opening), execution.caller.keypair.insecure_clone())
         };
         let opened = self.world.send(&[open], &[&signer]).is_ok();
         if opened {
@@ -248,27 +234,27 @@ impl Marketplace {
         opened
     }
 
-    fn complete(&mut self, execution: &Execution, who: Who, how: Settlement) -> bool {
-        let mut accounts = self.world.complete_accounts(execution);
-        accounts.treasury_token = self.treasury_token();
+    fn complete(&mut self, execution: &Execution, who: Who, how: How) -> bool {
+        let treasury_owner = self.world.config().treasury_owner;
+        let settlement = Settlement { treasury_owner, ..self.world.settlement(execution) };
+        let mut settle = self.world.complete_with(&settlement);
         match how {
-            Settlement::CreatorUnpaid => accounts.creator_token = self.world.stranger.token,
-            Settlement::TreasuryUnpaid => accounts.treasury_token = accounts.creator_token,
+            How::CreatorUnpaid => settle = forged(settle, &[("creator_token", self.world.stranger.token)]),
+            How::TreasuryUnpaid => settle = forged(settle, &[("treasury_token", execution.agent.creator.token)]),
             _ => {}
         }
         let attacker = SigningKey::from_bytes(&[0x66; 32]);
         let proof = match how {
-            Settlement::WithoutProof => None,
-            Settlement::AnotherKey => Some(Proof::of(&attacker, &RESULT_HASH)),
-            Settlement::ListingsKey => {
+            How::WithoutProof => None,
+            How::AnotherKey => Some(Proof::of(&attacker, &RESULT_HASH)),
+            How::ListingsKey => {
                 let listed = self.agents.iter().find(|agent| agent.address == execution.agent.address);
                 listed.map(|agent| Proof::of(&agent.result_key, &RESULT_HASH))
             }
-            Settlement::AnotherHash => Some(Proof::of(&execution.agent.result_key, &[0xcd; 32])),
+            How::AnotherHash => Some(Proof::of(&execution.agent.result_key, &[0xcd; 32])),
             _ => Some(self.world.proof(execution)),
         };
         let before: Vec<Instruction> = proof.iter().map(Proof::instruction).collect();
-        let settle = build(&accounts, &instruction::CompleteExecution { args: complete_args() });
         let signer = self.actor(who, &execution.agent, &execution.caller);
         self.send_as(&before, settle, &signer)
     }
@@ -309,13 +295,13 @@ impl StateMachineTest for Marketplace {
     }
 
     fn apply(mut state: Self, model: &Model, step: Step) -> Self {
-        assert_eq!(state.take(&step), model.goes_through, "{step:?}");
+        assert_eq!(state.take(&step), model.succeeds, "{step:?}");
         state
     }
 
     fn check_invariants(state: &Self, model: &Model) {
         assert_eq!(state.holdings(), model.holdings);
-        assert_invariants(&state.world);
+        state.world.assert_invariants();
         for (execution, expected) in state.executions.iter().zip(&model.executions) {
             let record: Option<ExecutionRecord> = state.world.try_state(&execution.record);
             assert_eq!(record.and_then(|record| record.status()), expected.status);

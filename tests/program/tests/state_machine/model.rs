@@ -1,10 +1,10 @@
-//! The marketplace as the design tells it: what goes through, and what everybody then holds. Nothing here knows
-//! the program's code.
+//! The marketplace as docs/specification.md describes it: which steps succeed, and what everybody then holds.
+//! It uses none of the program's rules.
 
 use agent_marketplace::state::{AgentStatus, Config, Dispute, ExecutionStatus};
 use crtx_program_tests::{COLLATERAL, PRICE, PURSE, START_UNIX_S, TIMEOUT_S, USDC};
 
-use crate::steps::{Settlement, Step, Who};
+use crate::steps::{How, Step, Who};
 
 pub const AGENTS: usize = 2;
 pub const CALLERS: usize = 2;
@@ -53,7 +53,7 @@ pub struct ModelGrant {
     pub only_second: bool,
 }
 
-/// Roles that take office later.
+/// Roles that take effect later.
 #[derive(Clone, Copy, Debug)]
 pub struct Announcement {
     pub resolver: Option<Who>,
@@ -99,8 +99,8 @@ pub struct Model {
     pub executions: Vec<ModelExecution>,
     pub grant: ModelGrant,
     pub holdings: Holdings,
-    /// Whether the last step goes through.
-    pub goes_through: bool,
+    /// Whether the last step succeeds.
+    pub succeeds: bool,
 }
 
 fn tier(price: u64, factor: u64) -> u64 {
@@ -161,11 +161,11 @@ impl Model {
                 treasury: PURSE,
                 stranger: PURSE,
             },
-            goes_through: true,
+            succeeds: true,
         }
     }
 
-    /// Takes the step if it goes through; tells whether it does.
+    /// Takes the step if it is allowed; returns whether it is.
     pub fn take(&mut self, step: &Step) -> bool {
         match step {
             Step::Wait(seconds) => {
@@ -244,7 +244,7 @@ impl Model {
         }
     }
 
-    /// There and not delisted.
+    /// Exists and is not delisted.
     pub fn is_listed(&self, agent: usize) -> bool {
         self.agents[agent].exists && self.agents[agent].status != AgentStatus::Delisted
     }
@@ -287,14 +287,14 @@ impl Model {
         opens
     }
 
-    fn complete(&mut self, execution: usize, who: Who, how: Settlement) -> bool {
+    fn complete(&mut self, execution: usize, who: Who, how: How) -> bool {
         let now = self.now;
         let Some(e) = self.executions.get_mut(execution) else { return false };
         let proved = match how {
-            Settlement::Honest => true,
-            Settlement::ListingsKey => self.agents[e.agent].key == e.key,
-            // Who gets nothing need not be there.
-            Settlement::TreasuryUnpaid => e.platform == 0,
+            How::Honest => true,
+            How::ListingsKey => self.agents[e.agent].key == e.key,
+            // An account that receives nothing is not checked.
+            How::TreasuryUnpaid => e.platform == 0,
             _ => false,
         };
         let settles = e.status == Some(ExecutionStatus::Open)
@@ -456,7 +456,7 @@ impl Model {
 }
 
 impl ModelConfig {
-    /// The admin's steps, and the two that follow from them.
+    /// The admin's steps, and the two that anybody else takes after them.
     fn take(&mut self, step: &Step, now: i64) -> bool {
         let admin = self.admin;
         let allowed = match step {
@@ -471,7 +471,7 @@ impl ModelConfig {
             Step::AcceptAdmin { who } => self.nominee == Some(*who),
             Step::ApplyRoles => self.announced.is_some_and(|announced| now >= announced.apply_from),
             Step::RemoveResolver { who } => *who == admin && self.resolver.is_some(),
-            other => unreachable!("{other:?} is no matter of the configuration"),
+            other => unreachable!("{other:?} does not change the configuration"),
         };
         if allowed {
             self.change(step, now);
@@ -507,7 +507,7 @@ impl ModelConfig {
 }
 
 impl Holdings {
-    /// What whoever is the treasury holds.
+    /// The holdings of the present treasury.
     fn of_treasury(&mut self, treasury: Who) -> &mut u64 {
         match treasury {
             Who::Stranger => &mut self.stranger,

@@ -1,4 +1,4 @@
-//! What can happen in a story: who does what.
+//! The steps of a scenario: who does what.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
@@ -13,11 +13,11 @@ pub enum Who {
 
 /// How a settlement is proved, and to whom it pays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settlement {
+pub enum How {
     Honest,
     WithoutProof,
     AnotherKey,
-    /// The key that the listing has now, whatever it had at opening.
+    /// The present key of the listing, which may differ from the one at opening.
     ListingsKey,
     AnotherHash,
     CreatorUnpaid,
@@ -28,7 +28,7 @@ pub enum Settlement {
 pub enum Step {
     Wait(i64),
     Open { agent: usize, caller: usize, key: bool, max_amount: u64 },
-    Complete { execution: usize, who: Who, how: Settlement },
+    Complete { execution: usize, who: Who, how: How },
     Fail { execution: usize, who: Who },
     Refund { execution: usize, to_stranger: bool },
     OpenDispute { execution: usize, who: Who },

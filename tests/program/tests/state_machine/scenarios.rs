@@ -1,4 +1,4 @@
-//! How stories are made up: mostly of steps that fit, so that they go somewhere, and always of some that do not.
+//! How scenarios are generated: mostly from steps that fit the present state, and always from some that do not.
 
 use agent_marketplace::state::{AgentStatus, Dispute, ExecutionStatus};
 use crtx_program_tests::{COLLATERAL, PRICE, USDC};
@@ -7,7 +7,7 @@ use proptest_state_machine::ReferenceStateMachine;
 
 use crate::{
     model::{AGENTS, CALLERS, GRACE_S, Model, ModelExecution, ROLE_DELAY_S, WINDOW_S},
-    steps::{Settlement, Step, Who},
+    steps::{How, Step, Who},
 };
 
 impl ReferenceStateMachine for Model {
@@ -33,12 +33,12 @@ impl ReferenceStateMachine for Model {
     }
 
     fn apply(mut state: Self, step: &Step) -> Self {
-        state.goes_through = state.take(step);
+        state.succeeds = state.take(step);
         state
     }
 }
 
-/// Mostly a while, and where something waits for its time, often until then.
+/// Mostly a short time; if something waits for a certain time, often until that time.
 fn wait(state: &Model) -> BoxedStrategy<Step> {
     let disputed = u32::from(state.agents.iter().any(|agent| agent.disputes > 0));
     let announced = u32::from(state.config.announced.is_some());
@@ -98,7 +98,7 @@ fn disputes(state: &Model) -> BoxedStrategy<Step> {
     .boxed()
 }
 
-/// A listing's life, its collateral, and what strangers send to its accounts.
+/// Changes of a listing, its collateral, and what strangers send to its accounts.
 fn listings(state: &Model) -> BoxedStrategy<Step> {
     let free = |index: usize| state.unclaimed(index) && state.agents[index].collateral > 0;
     let empty = |index: usize| state.unclaimed(index) && state.agents[index].collateral == 0;
@@ -158,7 +158,7 @@ fn governance(state: &Model) -> BoxedStrategy<Step> {
     let nominated = u32::from(config.nominee.is_some());
     let due = u32::from(config.announced.is_some_and(|announced| state.now >= announced.apply_from));
     let profiles = u32::from(state.profiles.iter().any(Option::is_some));
-    // A paused marketplace tells short stories.
+    // Few steps succeed while the program is paused, so it is mostly resumed soon.
     let paused = if config.paused {
         prop_oneof![1 => Just(true), 6 => Just(false)]
     } else {
@@ -219,15 +219,15 @@ fn who() -> impl Strategy<Value = Who> {
     ]
 }
 
-fn how() -> impl Strategy<Value = Settlement> {
+fn how() -> impl Strategy<Value = How> {
     prop_oneof![
-        6 => Just(Settlement::Honest),
-        1 => Just(Settlement::WithoutProof),
-        1 => Just(Settlement::AnotherKey),
-        1 => Just(Settlement::ListingsKey),
-        1 => Just(Settlement::AnotherHash),
-        1 => Just(Settlement::CreatorUnpaid),
-        1 => Just(Settlement::TreasuryUnpaid),
+        6 => Just(How::Honest),
+        1 => Just(How::WithoutProof),
+        1 => Just(How::AnotherKey),
+        1 => Just(How::ListingsKey),
+        1 => Just(How::AnotherHash),
+        1 => Just(How::CreatorUnpaid),
+        1 => Just(How::TreasuryUnpaid),
     ]
 }
 
