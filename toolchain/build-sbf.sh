@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Builds the marketplace program to an SBPF v3 ELF with upstream Rust and LLVM, from package registries only:
-# for machines that cannot download Anza's platform-tools. See README.md beside this file.
+# for machines that cannot download Anza's platform-tools. See README.md in this folder.
 #
 #   build-sbf.sh OUT.so [--features LIST]
 #
 # What it sets up once lives in $SBF_HOME. The bytes depend on that path, through the hashes in std's symbol
 # names, and on nothing else of the machine: keep the default to reproduce a build.
-# Exit status 3: a part of the toolchain cannot be had here.
+# Exit status 3: a part of the toolchain is unavailable here.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -5,7 +5,7 @@
 #
 # What is missing is taken from $SBF_CACHE when that names a folder that has it, else downloaded with the
 # machine's own apt from the `unstable` suite of the Debian mirror it is set up with. Nothing is installed
-# and no list of the system's is touched. Exit status 3: a package cannot be had in the pinned version.
+# and no list of the system's is touched. Exit status 3: a package is unavailable in the pinned version.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -43,7 +43,7 @@ apt=(-qq -o "Dir::Etc::SourceList=$state/sources.list" -o Dir::Etc::SourceParts=
      -o "Dir::Cache=$state/cache" -o "Dir::State::status=$state/status" -o APT::Sandbox::User=root -o APT::Architecture=amd64)
 cd "$state"
 if ! apt-get "${apt[@]}" update || ! apt-get "${apt[@]}" download "${missing[@]}"; then
-  echo "fetch-inputs: cannot be had in the pinned version: ${missing[*]}" >&2; exit 3
+  echo "fetch-inputs: unavailable in the pinned version: ${missing[*]}" >&2; exit 3
 fi
 while read -r name version sha; do
   case "$name" in ''|'#'*) continue ;; esac

@@ -46,7 +46,7 @@ fn generate() -> Result<String> {
     )
 }
 
-/// Linux marks the path of a program that was built anew while it runs; the new one does as well.
+/// Linux marks the path of a running program whose file was replaced; the new file works, too.
 fn own_executable() -> Result<PathBuf> {
     let path = std::env::current_exe()?;
     Ok(path.to_str().and_then(|text| text.strip_suffix(" (deleted)")).map_or(path.clone(), PathBuf::from))

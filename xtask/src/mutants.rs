@@ -1,8 +1,8 @@
 //! `cargo xtask mutants`: plants one fault after the other in the program's source, builds each, and runs
-//! the program's test suite against it. A fault that no test notices is a hole in the suite.
+//! the program's test suite against it. A fault that no test notices shows that a test is missing.
 //!
-//! The faults are in `xtask/mutants.toml`: pieces of text that must occur exactly once in their file, so a
-//! fault that does not apply any more stops the run instead of being counted as caught.
+//! The faults are in `xtask/mutants.toml`. The text of each must occur exactly once in its file, so a fault
+//! that does not apply any more stops the run instead of counting as caught.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,7 +24,7 @@ use crate::{
 };
 
 const FAULTS: &str = "xtask/mutants.toml";
-/// The issue asks for this many.
+/// Fewer faults than this stop the run.
 const AT_LEAST: usize = 15;
 
 #[derive(Deserialize)]
@@ -49,7 +49,7 @@ struct Edit {
     replace: String,
 }
 
-/// What became of a mutant.
+/// The result of a mutant.
 struct Outcome<'a> {
     mutant: &'a Mutant,
     /// Test program and test that noticed it; `None`: survived.
@@ -152,7 +152,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// Copies what git knows or would know; what is the same already keeps its time, so nothing is rebuilt for it.
+    /// Copies every file that git tracks or would track. Equal files keep their time, so nothing is rebuilt for them.
     fn export() -> Result<Self> {
         let root = workspace::root();
         let base = root.join("target/mutants");
@@ -188,7 +188,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Plants a fault, does `work`, and takes the fault out again, whatever came of it.
+    /// Plants a fault, does `work`, and removes the fault again, whatever the result is.
     fn with<T>(&self, mutant: &Mutant, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let mut originals = Vec::new();
         for (path, text) in mutant.applied(&self.folder)? {
@@ -203,8 +203,8 @@ impl Tree {
     }
 }
 
-/// Builds the test programs and runs them against the unchanged program: they have to pass, or nothing that
-/// they say of a mutant means anything. Quick ones first from then on.
+/// Builds the test programs and runs them against the unchanged program. They must pass, else their results
+/// for a mutant mean nothing. Returns the quick ones first.
 fn timed_baseline(tree: &Tree, elf: &Path) -> Result<Vec<TestBinary>> {
     let mut timed = Vec::new();
     let built = suites::program_tests()?;
@@ -221,11 +221,12 @@ fn timed_baseline(tree: &Tree, elf: &Path) -> Result<Vec<TestBinary>> {
     Ok(timed.into_iter().map(|(_, binary)| binary).collect())
 }
 
-/// Tests of what the program costs, which may notice that a fault changed something but not what, and of what
-/// stands in the workspace's files.
-const NO_TESTS_OF_BEHAVIOUR: [&str; 3] = ["costs", "every_error_has_a_test", "invariants_are_proved"];
+/// Tests of what the program costs, which may notice that a fault changed something but not what, and tests of
+/// the workspace's files.
+const NO_TESTS_OF_BEHAVIOUR: [&str; 4] =
+    ["costs", "every_error_has_a_test", "handlers_validate_first", "invariants_are_proved"];
 
-/// The test programs as they are now: what is built while the mutants run does not change them.
+/// Copies of the test programs, which builds during the run do not change.
 fn kept(mut binaries: Vec<TestBinary>, folder: &Path) -> Result<Vec<TestBinary>> {
     fs::create_dir_all(folder)?;
     binaries.retain(|binary| !NO_TESTS_OF_BEHAVIOUR.contains(&binary.name().as_str()));
@@ -250,7 +251,7 @@ fn first_failure(binaries: &[TestBinary], tree: &Tree, elf: &Path) -> Result<Opt
 fn failing_test(binary: &TestBinary, tree: &Tree, elf: &Path) -> Result<Option<String>> {
     let program = binary.name();
     let mut child = Command::new(&binary.executable)
-        // In the copy, so that failures which property tests keep for later do not reach the workspace.
+        // In the copy, so that failures that property tests record do not reach the workspace.
         .current_dir(tree.folder.join("tests/program"))
         .env("CRTX_PROGRAM_ELF", elf)
         .env("PROPTEST_MAX_SHRINK_ITERS", "0")

@@ -14,10 +14,10 @@ use crate::{source_hash, workspace};
 
 const ELF: &str = "programs/agent-marketplace/artifacts/agent_marketplace.so";
 const RECORD: &str = "programs/agent-marketplace/artifacts/agent_marketplace.json";
-/// `toolchain/build-sbf.sh` ends with this where a part of the toolchain cannot be had.
-const NOT_TO_BE_HAD: i32 = 3;
+/// `toolchain/build-sbf.sh` ends with this status if a part of the toolchain is unavailable.
+const UNAVAILABLE: i32 = 3;
 
-/// The record of the build, next to the ELF.
+/// The record that is committed with the ELF.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
     sha256: String,
@@ -39,7 +39,7 @@ enum Recipe {
     Upstream,
 }
 
-/// What a check could find out.
+/// The result of a check.
 pub enum Verdict {
     Rebuilt { sha256: String },
     HashesOnly { why: String },
@@ -77,7 +77,7 @@ pub fn build() -> Result<()> {
 }
 
 /// Builds the program of the workspace in `root` to `out`, in a target folder of its own if one is named;
-/// `Some(reason)` where the toolchain cannot be had on this machine.
+/// `Some(reason)` if the toolchain is unavailable on this machine.
 pub fn build_elf(root: &Path, target: Option<&Path>, out: &Path) -> Result<Option<String>> {
     build_with(recipe_here(), root, target, out)
 }
@@ -118,7 +118,7 @@ pub fn check() -> Result<Verdict> {
     Ok(Verdict::Rebuilt { sha256 })
 }
 
-/// Builds to `out`; `Some(reason)` where the toolchain cannot be had on this machine.
+/// Builds to `out`; `Some(reason)` if the toolchain is unavailable on this machine.
 fn build_with(recipe: Recipe, root: &Path, target: Option<&Path>, out: &Path) -> Result<Option<String>> {
     let mut command = match recipe {
         Recipe::Anza => anza_build(root, out)?,
@@ -131,8 +131,8 @@ fn build_with(recipe: Recipe, root: &Path, target: Option<&Path>, out: &Path) ->
     let status = workspace::status(&mut command)?;
     match (status.success(), status.code()) {
         (true, _) => {}
-        (false, Some(NOT_TO_BE_HAD)) => {
-            return Ok(Some("a part of the upstream toolchain cannot be had here".to_owned()));
+        (false, Some(UNAVAILABLE)) => {
+            return Ok(Some("a part of the upstream toolchain is unavailable here".to_owned()));
         }
         _ => bail!("building the program failed with {status}"),
     }

@@ -1,5 +1,5 @@
-//! One hash over everything the program's bytes are made from: its sources, the recipe that builds them,
-//! and the exact versions of its dependencies.
+//! One hash over everything that the program's bytes depend on: its sources, the recipe that builds them, and
+//! the exact versions of its dependencies.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,24 +14,16 @@ use sha2::{Digest, Sha256};
 use crate::workspace;
 
 const PACKAGE: &str = "agent-marketplace";
+/// Every file below these folders counts, so a new file cannot be forgotten.
+const FOLDERS: [&str; 3] = ["programs/agent-marketplace", "crates/protocol/src/onchain", "toolchain"];
+/// The result of the build, which is not a source.
+const ARTIFACTS: &str = "programs/agent-marketplace/artifacts";
 
 /// Hexadecimal SHA-256 over the sorted list of inputs.
 pub fn of_program() -> Result<String> {
     let root = workspace::root();
-    let mut files = BTreeSet::new();
-    for folder in ["programs/agent-marketplace/src", "toolchain"] {
-        collect(&root.join(folder), &mut files)?;
-    }
-    for file in [
-        "programs/agent-marketplace/Cargo.toml",
-        "crates/protocol/src/fee.rs",
-        "crates/protocol/src/result_text.rs",
-        "crates/protocol/src/seeds.rs",
-    ] {
-        files.insert(root.join(file));
-    }
     let mut hash = Sha256::new();
-    for file in files.iter().filter(|file| file.extension().is_none_or(|ending| ending != "md")) {
+    for file in &sources(&root)? {
         let name = file.strip_prefix(&root)?.to_string_lossy();
         let bytes = fs::read(file).with_context(|| format!("cannot read {name}"))?;
         hash.update(format!("{name} {}\n", hex::encode(Sha256::digest(&bytes))));
@@ -40,6 +32,17 @@ pub fn of_program() -> Result<String> {
         hash.update(format!("{package}\n"));
     }
     Ok(hex::encode(hash.finalize()))
+}
+
+/// The files of the program and of its recipe, without artifacts and documents.
+fn sources(root: &Path) -> Result<BTreeSet<PathBuf>> {
+    let mut files = BTreeSet::new();
+    for folder in FOLDERS {
+        collect(&root.join(folder), &mut files)?;
+    }
+    let artifacts = root.join(ARTIFACTS);
+    files.retain(|file| !file.starts_with(&artifacts) && file.extension().is_none_or(|ending| ending != "md"));
+    Ok(files)
 }
 
 /// SHA-256 of a file, in hexadecimal.
@@ -134,6 +137,28 @@ mod tests {
         version = "1.0.0"
         checksum = "cc"
     "#;
+
+    #[test]
+    fn every_file_that_the_program_is_compiled_from_counts() {
+        let root = workspace::root();
+        let sources = sources(&root).expect("the folders are read");
+        for file in [
+            "programs/agent-marketplace/Cargo.toml",
+            "programs/agent-marketplace/src/instructions/shared/escrow.rs",
+            "programs/agent-marketplace/src/state/config.rs",
+            "crates/protocol/src/onchain/fee.rs",
+            "toolchain/build-sbf.sh",
+        ] {
+            assert!(sources.contains(&root.join(file)), "{file}");
+        }
+        assert!(sources.iter().all(|file| !file.starts_with(root.join(ARTIFACTS))));
+        // The program links the protocol crate without its feature `host`: what is not below `onchain` needs it.
+        let protocol = fs::read_to_string(root.join("crates/protocol/src/lib.rs")).expect("the crate is there");
+        let modules: Vec<&str> = protocol.lines().collect();
+        for pair in modules.windows(2).filter(|pair| pair[1].starts_with("pub mod ")) {
+            assert_eq!(pair[0], r#"#[cfg(feature = "host")]"#, "{}", pair[1]);
+        }
+    }
 
     #[test]
     fn only_what_the_program_reaches_counts() {

@@ -1,14 +1,14 @@
 //! What every part of crtx agrees on, in one place: how money is split, what is hashed and signed,
 //! how things are named and where they live on chain. Nothing here does I/O.
 //!
-//! Without the feature `host` the crate is `no_std` and has no dependency; the on-chain program uses
-//! that half ([`fee`], [`seeds`], [`result_text`]).
+//! Without the feature `host` the crate is `no_std`, has no dependency, and consists of the folder `onchain`:
+//! [`fee`], [`seeds`], [`result_text`]. That half is what the on-chain program uses.
 #![cfg_attr(not(feature = "host"), no_std)]
 #![forbid(unsafe_code)]
 
-pub mod fee;
-pub mod result_text;
-pub mod seeds;
+mod onchain;
+
+pub use onchain::{fee, result_text, seeds};
 
 #[cfg(feature = "host")]
 pub mod address;

@@ -1,5 +1,5 @@
-//! How the program's own accounts come to be and go: canonical address, creation that tolerates
-//! lamports already there, closing.
+//! Creation and closing of the program's own accounts: canonical address, creation at an address that
+//! already holds lamports, closing.
 
 use anchor_lang::{
     Discriminator, ZeroCopy,
@@ -8,8 +8,8 @@ use anchor_lang::{
 };
 
 use crate::{
-    ID,
     error::{MarketplaceError, OrRefuse, ensure},
+    id::ID,
     state::DISCRIMINATOR_LEN,
 };
 
@@ -21,10 +21,10 @@ const ASSIGN: u32 = 1;
 const TRANSFER: u32 = 2;
 const ALLOCATE: u32 = 8;
 
-/// Bytes that rent is taken for beside an account's data.
+/// Bytes of every account that rent is charged for in addition to its data.
 const ACCOUNT_STORAGE_OVERHEAD: u64 = 128;
 
-/// The canonical bump of the address that `account` has to be at. Nothing a client sends is believed.
+/// The canonical bump of the address that `account` must have. No bump is taken from the client.
 #[inline(always)]
 pub fn canonical_bump(account: &AccountInfo, seeds: &[&[u8]]) -> Result<u8> {
     let (address, bump) = Pubkey::find_program_address(seeds, &ID);
@@ -32,8 +32,14 @@ pub fn canonical_bump(account: &AccountInfo, seeds: &[&[u8]]) -> Result<u8> {
     Ok(bump)
 }
 
-/// Creates `account` at a program-derived address, rent-exempt, with `space` zero bytes, owned by
-/// `owner`. `seeds` end with the bump. Lamports that somebody sent there before do no harm.
+/// Refuses an account that exists already. Lamports at its address do not count: anybody can send them.
+#[inline(always)]
+pub fn check_vacant(account: &AccountInfo) -> Result<()> {
+    ensure(*account.owner == SYSTEM_PROGRAM_ID && account.data_is_empty(), MarketplaceError::AlreadyExists)
+}
+
+/// Creates the vacant `account` at a program-derived address, rent-exempt, with `space` zero bytes, owned
+/// by `owner`. `seeds` end with the bump.
 #[inline(always)]
 pub fn create<'info>(
     payer: &AccountInfo<'info>,
@@ -42,7 +48,6 @@ pub fn create<'info>(
     owner: &Pubkey,
     seeds: &[&[u8]],
 ) -> Result<()> {
-    ensure(*account.owner == SYSTEM_PROGRAM_ID && account.data_is_empty(), MarketplaceError::AlreadyExists)?;
     let rent = rent_exempt_minimum(space)?;
     let lamports = account.lamports();
     if lamports > 0 {
@@ -58,7 +63,8 @@ pub fn create<'info>(
     invoke_signed_unchecked(&instruction, &[payer.clone(), account.clone()], &[seeds]).map_err(Into::into)
 }
 
-/// The system program creates no account that holds lamports: top up, allocate, assign instead.
+/// The system program does not create an account that holds lamports, so this transfers the rest, allocates
+/// and assigns.
 #[cold]
 #[inline(never)]
 fn create_prefunded<'info>(
@@ -93,8 +99,7 @@ fn create_prefunded<'info>(
 #[expect(deprecated, reason = "the sysvar's layout of today; its replacement is not in the framework yet")]
 fn rent_exempt_minimum(space: usize) -> Result<u64> {
     let rent = Rent::get()?;
-    // The threshold is a float for historical reasons; floats are costly on chain, and since SIMD-0194
-    // it is exactly 1.
+    // Since SIMD-0194 the threshold is exactly 1, so the expensive arithmetic of floats is avoided.
     if rent.exemption_threshold.to_bits() != 1.0f64.to_bits() {
         return Ok(rent.minimum_balance(space));
     }
@@ -104,16 +109,14 @@ fn rent_exempt_minimum(space: usize) -> Result<u64> {
         .or_refuse(MarketplaceError::OutOfRange)
 }
 
-/// Writes the discriminator of a fresh account and hands its zeroed body to `fill`.
+/// Writes the whole of one of the program's accounts, discriminator included.
 #[inline(always)]
-pub fn initialize<T: ZeroCopy + Discriminator>(
-    account: &AccountInfo,
-    fill: impl FnOnce(&mut T) -> Result<()>,
-) -> Result<()> {
+pub fn write<T: ZeroCopy + Discriminator>(account: &AccountInfo, value: &T) -> Result<()> {
     let mut data = account.try_borrow_mut_data()?;
     let (discriminator, body) = data.split_at_mut_checked(DISCRIMINATOR_LEN).or_refuse(MarketplaceError::OutOfRange)?;
     discriminator.copy_from_slice(T::DISCRIMINATOR);
-    fill(bytemuck::from_bytes_mut(body))
+    *bytemuck::from_bytes_mut(body) = *value;
+    Ok(())
 }
 
 /// `true` if `account` is one of the program's.
@@ -121,7 +124,7 @@ pub fn exists(account: &AccountInfo) -> bool {
     *account.owner == ID
 }
 
-/// Closes one of the program's accounts: its lamports go to `destination`, its bytes are gone.
+/// Closes one of the program's accounts and sends its lamports to `destination`.
 pub fn close(account: &AccountInfo, destination: &AccountInfo) -> Result<()> {
     let lamports = account.lamports();
     let total = destination.lamports().checked_add(lamports).or_refuse(MarketplaceError::OutOfRange)?;

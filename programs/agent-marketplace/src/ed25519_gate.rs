@@ -1,9 +1,9 @@
-//! The Ed25519 gate: was the result hash signed by the execution's result key, and did the chain's
-//! Ed25519 program verify that signature in this very transaction, directly before us?
+//! The Ed25519 gate. It proves that the execution's result key signed the result hash, and that the chain's
+//! Ed25519 program verified that signature in this transaction, directly before our instruction.
 //!
-//! The Ed25519 program can read key, message and signature from any instruction of the transaction at
-//! any offset. Most ways to fool a program that relies on it hide there, so one canonical shape is
-//! accepted and every other refused, harmless ones too:
+//! The Ed25519 program can read key, message and signature from any instruction of the transaction at any
+//! offset. Most attacks on programs that rely on it use this freedom, so the gate accepts one canonical shape
+//! and refuses every other one, harmless ones included:
 //!
 //! ```text
 //! 0 count = 1 | 1 padding = 0
@@ -34,7 +34,7 @@ const MESSAGE_AT: usize = 112;
 /// The one accepted header: everything in front of the public key.
 pub const HEADER: [u8; HEADER_LEN] = [1, 0, 48, 0, 0xff, 0xff, 16, 0, 0xff, 0xff, 112, 0, 71, 0, 0xff, 0xff];
 
-/// Each header field's place and the error that names it.
+/// Range of each header field, and the error that names the field.
 const HEADER_FIELDS: [(usize, usize, MarketplaceError); 9] = [
     (0, 1, MarketplaceError::Ed25519WrongCount),
     (1, 2, MarketplaceError::Ed25519WrongPadding),
@@ -52,8 +52,8 @@ const ACCOUNT_META_LEN: usize = 33;
 
 /// Passes only if, by the bytes of the instructions sysvar, the current top-level instruction is one of
 /// `program_id` and the instruction directly before it is the canonical proof that `result_key` signed
-/// the text form of `result_hash`. The caller has checked the sysvar's address and that no other
-/// program stands between the transaction and us.
+/// the text form of `result_hash`. The caller of this function must check the sysvar's address, and that no
+/// other program called ours.
 pub fn check(
     sysvar: &[u8],
     program_id: &Pubkey,

@@ -1,28 +1,29 @@
 //! Every error of the program, numbered. A number is `6000 +` the discriminant below; it is stable and
-//! never used again for something else. Ranges: 0 who may call and accounts, 100 configuration, 150
+//! never used again with another meaning. Ranges: 0 signers and accounts, 100 configuration, 150
 //! profiles, 200 listings, 300 executions, 400 tokens, 500 the Ed25519 gate, 600 grants, 700 disputes.
+//! A text names the fault, and the bound where there is one.
 
 use anchor_lang::prelude::*;
 
 #[error_code]
 #[derive(PartialEq, Eq)]
 pub enum MarketplaceError {
-    // Who may call.
-    #[msg("only the program's upgrade authority may do this")]
+    // Signers.
+    #[msg("the signer is not the program's upgrade authority")]
     NotUpgradeAuthority = 0,
-    #[msg("only the admin may do this")]
+    #[msg("the signer is not the admin")]
     NotAdmin = 1,
-    #[msg("only the nominated admin may do this")]
+    #[msg("the signer is not the nominated admin")]
     NotNominee = 2,
-    #[msg("only the resolver may do this")]
+    #[msg("the signer is not the resolver")]
     NotResolver = 3,
-    #[msg("only the agent's creator may do this")]
+    #[msg("the signer is not the agent's creator")]
     NotCreator = 4,
-    #[msg("only the execution's caller may do this")]
+    #[msg("the signer is not the execution's caller")]
     NotCaller = 5,
-    #[msg("only the creator, the caller or the gateway may settle")]
+    #[msg("the signer is not the execution's creator or caller, or the gateway")]
     NotSettler = 6,
-    #[msg("only the creator or the gateway may report a failure")]
+    #[msg("the signer is not the execution's creator or the gateway")]
     NotFailureReporter = 7,
     #[msg("the signer is not the grant's session key")]
     NotSessionKey = 8,
@@ -36,145 +37,145 @@ pub enum MarketplaceError {
     AlreadyExists = 21,
     #[msg("the record belongs to another agent")]
     WrongAgent = 22,
-    #[msg("not the system program")]
+    #[msg("the account is not the system program")]
     WrongSystemProgram = 23,
-    #[msg("not the classic SPL Token program")]
+    #[msg("the account is not the classic SPL Token program")]
     WrongTokenProgram = 24,
-    #[msg("not this program's own program and program-data accounts")]
+    #[msg("the accounts are not this program and its program data")]
     WrongProgramData = 25,
-    #[msg("a number left its range")]
+    #[msg("an amount, a counter or a time is outside the range of its field")]
     OutOfRange = 26,
     #[msg("the dispute belongs to another execution")]
     WrongDispute = 27,
-    #[msg("rent goes back to who paid it")]
+    #[msg("the account is not the one that paid the rent")]
     WrongRentPayer = 28,
 
     // Configuration.
     #[msg("new listings and openings are paused")]
     Paused = 100,
-    #[msg("the fee is at most 1000 basis points")]
+    #[msg("the fee must be 0 to 1000 basis points")]
     FeeTooHigh = 101,
-    #[msg("dispute window 1 s to 14 days, settle grace 0 to 1 day")]
+    #[msg("the dispute window must be 1 to 1209600 seconds, the settlement grace 0 to 86400 seconds")]
     DurationOutOfRange = 102,
-    #[msg("collateral tiers ascend by price and never fall in collateral")]
+    #[msg("the prices of the collateral tiers must rise and their collateral must not fall")]
     TiersNotAscending = 103,
-    #[msg("a role may not be the zero address")]
+    #[msg("a role must not be the zero address")]
     RoleMissing = 104,
-    #[msg("the change changes nothing")]
+    #[msg("the instruction changes nothing")]
     NothingToChange = 105,
     #[msg("no roles are announced")]
     NoRolesAnnounced = 106,
-    #[msg("announced roles apply 16 days after their announcement")]
+    #[msg("announced roles apply 1382400 seconds (16 days) after their announcement")]
     RolesNotDue = 107,
 
     // Profiles.
-    #[msg("the display name is 1 to 32 bytes of printable UTF-8")]
+    #[msg("the display name must be 1 to 32 bytes of UTF-8 without control characters or outer white space")]
     DisplayNameInvalid = 150,
 
     // Listings.
-    #[msg("the price is at least one base unit")]
+    #[msg("the price must be 1 to 18446744073709551615 base units")]
     PriceZero = 200,
-    #[msg("the time-out is 1 to 900 seconds")]
+    #[msg("the time-out must be 1 to 900 seconds")]
     TimeoutOutOfRange = 201,
-    #[msg("the result key may not be the zero address")]
+    #[msg("the result key must not be the zero address")]
     ResultKeyMissing = 202,
-    #[msg("the metadata URI is 1 to 128 bytes of printable ASCII")]
+    #[msg("the metadata URI must be 1 to 128 bytes of visible ASCII")]
     MetadataUriInvalid = 203,
-    #[msg("the collateral is below the tier of the price")]
+    #[msg("the collateral must be at least the tier of the price")]
     CollateralTooLow = 204,
     #[msg("the agent is not active")]
     AgentNotActive = 205,
     #[msg("the agent is delisted")]
     AgentDelisted = 206,
-    #[msg("only active and paused can be set")]
+    #[msg("the status must be active or paused")]
     StatusNotSettable = 207,
     #[msg("the agent is not delisted")]
     AgentNotDelisted = 208,
-    #[msg("executions are open")]
+    #[msg("the agent has open executions")]
     ExecutionsOpen = 209,
-    #[msg("disputes are open")]
+    #[msg("the agent has open disputes")]
     DisputesOpen = 210,
-    #[msg("the last dispute window is not over")]
+    #[msg("the agent's last dispute window is not over")]
     DisputeWindowRunning = 211,
-    #[msg("collateral has to be withdrawn first")]
+    #[msg("the agent's collateral must be withdrawn first")]
     CollateralRemains = 212,
-    #[msg("there is no collateral to withdraw")]
+    #[msg("the agent has no collateral")]
     NoCollateral = 213,
-    #[msg("the amount is at least one base unit")]
+    #[msg("the amount must be 1 to 18446744073709551615 base units")]
     AmountZero = 214,
-    #[msg("an agent cannot be closed in the second it was listed in")]
+    #[msg("the agent was listed in this second and closes from the next one on")]
     ListedThisSecond = 215,
 
     // Executions.
     #[msg("the execution is not open")]
     ExecutionNotOpen = 300,
-    #[msg("the deadline has passed")]
+    #[msg("the execution's deadline has passed")]
     DeadlinePassed = 301,
-    #[msg("the deadline has not passed")]
+    #[msg("the execution's deadline has not passed")]
     DeadlineNotPassed = 302,
-    #[msg("the price is above the caller's maximum")]
+    #[msg("the price must be at most the caller's maximum")]
     PriceAboveMaximum = 303,
-    #[msg("this failure reason is not the reporter's to give")]
+    #[msg("the failure reason must be creator failed, time-out or invalid response")]
     FailureReasonReserved = 304,
-    #[msg("the execution time is longer than the execution had")]
+    #[msg("the execution time must be at most the time from opening to deadline")]
     ExecutionTimeImplausible = 305,
-    #[msg("the record is still needed")]
+    #[msg("the record is open, disputed or within its dispute window")]
     RecordStillNeeded = 306,
 
     // Tokens.
-    #[msg("not the configured USDC mint")]
+    #[msg("the account is not the configured USDC mint")]
     WrongMint = 400,
     #[msg("the mint is not an initialized classic SPL Token mint with 6 decimals")]
     MintUnsuitable = 401,
-    #[msg("not a classic SPL Token account")]
+    #[msg("the account is not a classic SPL Token account")]
     NotTokenAccount = 402,
-    #[msg("the token account holds another mint")]
+    #[msg("the token account has another mint")]
     TokenMintMismatch = 403,
     #[msg("the token account has another owner")]
     TokenOwnerMismatch = 404,
     #[msg("the token account is frozen or not initialized")]
     TokenAccountUnusable = 405,
-    #[msg("not the agent's escrow account")]
+    #[msg("the account is not the agent's escrow account")]
     WrongEscrow = 406,
-    #[msg("not the agent's collateral account")]
+    #[msg("the account is not the agent's collateral account")]
     WrongCollateralVault = 407,
 
     // The Ed25519 gate.
-    #[msg("not the instructions sysvar")]
+    #[msg("the account is not the instructions sysvar")]
     WrongInstructionsSysvar = 500,
-    #[msg("a settlement is not called by another program")]
+    #[msg("the settlement was called by another program")]
     CalledByProgram = 501,
-    #[msg("the instructions sysvar could not be read")]
+    #[msg("the instructions sysvar cannot be read")]
     SysvarUnreadable = 502,
-    #[msg("no instruction stands before the settlement")]
+    #[msg("no instruction precedes the settlement")]
     Ed25519Missing = 503,
     #[msg("the instruction before the settlement is not one of the Ed25519 program")]
     Ed25519WrongProgram = 504,
-    #[msg("the Ed25519 instruction takes no accounts")]
+    #[msg("the Ed25519 instruction must have 0 accounts")]
     Ed25519HasAccounts = 505,
-    #[msg("the Ed25519 instruction is 183 bytes long")]
+    #[msg("the Ed25519 instruction must be 183 bytes long")]
     Ed25519WrongLength = 506,
-    #[msg("the Ed25519 instruction holds exactly one signature")]
+    #[msg("the Ed25519 instruction must hold 1 signature")]
     Ed25519WrongCount = 507,
-    #[msg("the Ed25519 instruction's padding is zero")]
+    #[msg("the padding of the Ed25519 instruction must be 0")]
     Ed25519WrongPadding = 508,
-    #[msg("the signature is at offset 48")]
+    #[msg("the signature must be at offset 48")]
     Ed25519WrongSignatureOffset = 509,
-    #[msg("the signature is in the Ed25519 instruction itself")]
+    #[msg("the signature must be in the Ed25519 instruction itself (65535)")]
     Ed25519WrongSignatureIndex = 510,
-    #[msg("the public key is at offset 16")]
+    #[msg("the public key must be at offset 16")]
     Ed25519WrongKeyOffset = 511,
-    #[msg("the public key is in the Ed25519 instruction itself")]
+    #[msg("the public key must be in the Ed25519 instruction itself (65535)")]
     Ed25519WrongKeyIndex = 512,
-    #[msg("the message is at offset 112")]
+    #[msg("the message must be at offset 112")]
     Ed25519WrongMessageOffset = 513,
-    #[msg("the message is 71 bytes long")]
+    #[msg("the message must be 71 bytes long")]
     Ed25519WrongMessageSize = 514,
-    #[msg("the message is in the Ed25519 instruction itself")]
+    #[msg("the message must be in the Ed25519 instruction itself (65535)")]
     Ed25519WrongMessageIndex = 515,
-    #[msg("signed by another key than the execution's result key")]
+    #[msg("the public key is not the execution's result key")]
     Ed25519WrongKey = 516,
-    #[msg("the signed message is not the result hash")]
+    #[msg("the signed message is not the text of the result hash")]
     Ed25519WrongMessage = 517,
 
     // Grants.
@@ -182,63 +183,72 @@ pub enum MarketplaceError {
     GrantRevoked = 600,
     #[msg("the grant has expired")]
     GrantExpired = 601,
-    #[msg("the price is above the grant's cap per call")]
+    #[msg("the price must be at most the grant's cap per call")]
     PerCallCapExceeded = 602,
-    #[msg("the grant's total cap is used up")]
+    #[msg("the price must be at most what the grant's total cap leaves")]
     TotalCapExceeded = 603,
     #[msg("the grant does not allow this agent")]
     AgentNotAllowed = 604,
-    #[msg("a grant is limited to at most 8 agents")]
+    #[msg("the grant must name 0 to 8 agents")]
     TooManyAllowedAgents = 605,
-    #[msg("a grant expires in the future")]
+    #[msg("the grant's expiry must be later than now")]
     GrantExpiryPast = 606,
-    #[msg("caps are at least one base unit")]
+    #[msg("the grant's caps must be 1 to 18446744073709551615 base units")]
     GrantCapZero = 607,
-    #[msg("the session key may not be the zero address or the wallet")]
+    #[msg("the session key must not be the zero address or the wallet")]
     SessionKeyInvalid = 608,
     #[msg("the grant belongs to another wallet")]
     WrongGrantWallet = 609,
 
     // Disputes.
-    #[msg("only a completed execution can be disputed")]
+    #[msg("the execution is not completed or was disputed before")]
     NotDisputable = 700,
     #[msg("the dispute window is over")]
     DisputeWindowOver = 701,
-    #[msg("a dispute needs the hash of its evidence")]
+    #[msg("the hash of the evidence must not be zero")]
     EvidenceMissing = 702,
-    #[msg("the evidence URI is at most 128 bytes of printable ASCII")]
+    #[msg("the evidence URI must be 0 to 128 bytes of visible ASCII")]
     EvidenceUriInvalid = 703,
     #[msg("the dispute is not open")]
     DisputeNotOpen = 704,
-    #[msg("a slash takes at most the collateral")]
+    #[msg("the slash must be at most the agent's collateral")]
     SlashAboveCollateral = 705,
-    #[msg("a rejected dispute slashes nothing")]
+    #[msg("the slash of a rejected dispute must be 0")]
     SlashWithoutCause = 706,
-    #[msg("a resolution needs the hash of its reasons")]
+    #[msg("the hash of the resolution must not be zero")]
     ResolutionMissing = 707,
-    #[msg("a slash above the amount paid waits for the agent's other disputes")]
+    #[msg("the slash must be at most the amount paid while the agent has other open disputes")]
     PenaltyBeforeOtherClaims = 708,
-    #[msg("a slash above the amount paid takes a resolver in office when the dispute was raised")]
+    #[msg("the slash must be at most the amount paid if the dispute is older than the resolver's term")]
     PenaltyByLaterResolver = 709,
-    #[msg("the resolver has 30 days to decide")]
+    #[msg("the resolver has 2592000 seconds (30 days) to decide")]
     DisputeStillDecidable = 710,
+}
+
+/// What a rule for a field says about a value.
+pub type Rule = core::result::Result<(), MarketplaceError>;
+
+/// The rule that `holds`, or `error`.
+#[inline(always)]
+pub(crate) const fn rule(holds: bool, error: MarketplaceError) -> Rule {
+    if holds { Ok(()) } else { Err(error) }
 }
 
 /// `Ok` if `holds`, else `error`. Unlike the framework's `require!` it adds no file names to the ELF.
 #[inline(always)]
-pub fn ensure(holds: bool, error: MarketplaceError) -> Result<()> {
+pub(crate) fn ensure(holds: bool, error: MarketplaceError) -> Result<()> {
     if holds { Ok(()) } else { refuse(error) }
 }
 
 /// `error` as a result, out of the hot path.
 #[cold]
 #[inline(never)]
-pub fn refuse<T>(error: MarketplaceError) -> Result<T> {
+pub(crate) fn refuse<T>(error: MarketplaceError) -> Result<T> {
     Err(error.into())
 }
 
 /// Turns `None` into `error`.
-pub trait OrRefuse<T> {
+pub(crate) trait OrRefuse<T> {
     fn or_refuse(self, error: MarketplaceError) -> Result<T>;
 }
 

@@ -1,9 +1,9 @@
-//! Events, emitted as instructions of the program to itself (`emit_cpi`), so that they stand in the
-//! transaction and no log limit cuts them off.
+//! Events, emitted as instructions of the program to itself (`emit_cpi`), so that they are part of the
+//! transaction and no log limit truncates them.
 
 use anchor_lang::prelude::*;
 
-/// An agent went live (specification 3.2).
+/// An agent was listed (docs/specification.md, "Program instructions").
 #[event]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentListed {
@@ -21,8 +21,8 @@ pub struct AgentListed {
     pub listed_at_unix_s: i64,
 }
 
-/// A record was closed and its rent returned. Carries the closed accounts' bytes as they last were,
-/// discriminator included, so that history can be rebuilt from transactions alone.
+/// A record was closed and its rent returned. Contains the last bytes of the closed accounts, discriminator
+/// included, so that history can be rebuilt only from transactions.
 #[event]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecutionClosed {
@@ -34,7 +34,7 @@ pub struct ExecutionClosed {
     pub closed_at_unix_s: i64,
 }
 
-/// A listing was closed and its rent returned. Carries the `AgentListing` account's last bytes.
+/// A listing was closed and its rent returned. Contains the last bytes of the `AgentListing` account.
 #[event]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentClosed {

@@ -1,6 +1,6 @@
 //! The crtx marketplace program: agents are listed against collateral, calls are paid into escrow, and
 //! the escrow is released only to a creator whose Ed25519 signature over the result verifies.
-#![expect(unexpected_cfgs, reason = "the framework's macros ask for features and a target that only it knows")]
+#![expect(unexpected_cfgs, reason = "the framework's macros test for features and a target that are not declared here")]
 
 use anchor_lang::prelude::*;
 #[cfg(target_os = "solana")]
@@ -10,15 +10,15 @@ pub mod account;
 pub mod ed25519_gate;
 pub mod error;
 pub mod event;
+mod id;
 pub mod instructions;
 pub mod state;
 pub mod token;
 
+pub use id::{EVENT_AUTHORITY_AND_BUMP, ID, ID_CONST, check_id, id};
 use instructions::*;
 
-declare_id!("9d5194GTeZmmrAj3gXzNGxh86PNTCPK4cmDfTKhFViGK");
-
-// Where to report a hole, for whoever finds the program on chain and nothing else.
+// Says where to report a vulnerability, for readers who find the program on chain.
 #[cfg(target_os = "solana")]
 solana_security_txt::security_txt! {
     name: "crtx agent marketplace",
@@ -28,7 +28,7 @@ solana_security_txt::security_txt! {
     preferred_languages: "en"
 }
 
-/// The entry points. Dispatch goes through them in this order: what is called most stands first.
+/// The entry points. Dispatch compares them in this order, so the most frequent ones come first.
 #[program]
 pub mod agent_marketplace {
     use super::*;
@@ -48,7 +48,7 @@ pub mod agent_marketplace {
         instructions::complete_execution::handler(ctx, args)
     }
 
-    /// After the deadline anybody sends the money back to the caller.
+    /// After the deadline anybody refunds the caller.
     pub fn refund_expired_execution(ctx: Context<RefundExpiredExecution>) -> Result<()> {
         instructions::refund_expired_execution::handler(ctx)
     }
@@ -58,7 +58,7 @@ pub mod agent_marketplace {
         instructions::fail_execution::handler(ctx, args)
     }
 
-    /// The program's upgrade authority sets the deployment up, once.
+    /// The program's upgrade authority creates the configuration, once.
     pub fn initialize_config(ctx: Context<InitializeConfig>, args: InitializeConfigArgs) -> Result<()> {
         instructions::initialize_config::handler(ctx, args)
     }
@@ -88,7 +88,7 @@ pub mod agent_marketplace {
         instructions::apply_roles::handler(ctx)
     }
 
-    /// The admin takes the resolver's role away.
+    /// The admin removes the resolver.
     pub fn remove_resolver(ctx: Context<RemoveResolver>) -> Result<()> {
         instructions::remove_resolver::handler(ctx)
     }
@@ -98,12 +98,12 @@ pub mod agent_marketplace {
         instructions::set_paused::handler(ctx, args)
     }
 
-    /// The admin gives or takes the badge.
+    /// The admin gives or removes the verification badge.
     pub fn verify_creator(ctx: Context<VerifyCreator>, args: VerifyCreatorArgs) -> Result<()> {
         instructions::verify_creator::handler(ctx, args)
     }
 
-    /// A creator sets the name to be shown under.
+    /// A creator sets the display name.
     pub fn upsert_creator_profile<'info>(
         ctx: Context<'info, UpsertCreatorProfile<'info>>,
         args: UpsertCreatorProfileArgs,
@@ -111,7 +111,7 @@ pub mod agent_marketplace {
         instructions::upsert_creator_profile::handler(ctx, args)
     }
 
-    /// A creator lists an agent against collateral.
+    /// A creator lists an agent and locks its collateral.
     pub fn list_agent(ctx: Context<ListAgent>, args: ListAgentArgs) -> Result<()> {
         instructions::list_agent::handler(ctx, args)
     }
@@ -131,12 +131,12 @@ pub mod agent_marketplace {
         instructions::deposit_collateral::handler(ctx, args)
     }
 
-    /// A creator takes an agent off the market, for good.
+    /// A creator removes an agent from the market permanently.
     pub fn delist_agent(ctx: Context<DelistAgent>) -> Result<()> {
         instructions::delist_agent::handler(ctx)
     }
 
-    /// A creator takes the collateral of a delisted agent back.
+    /// A creator withdraws the collateral of a delisted agent.
     pub fn withdraw_collateral(ctx: Context<WithdrawCollateral>) -> Result<()> {
         instructions::withdraw_collateral::handler(ctx)
     }
@@ -146,7 +146,7 @@ pub mod agent_marketplace {
         instructions::close_agent::handler(ctx)
     }
 
-    /// A wallet lets a session key spend, within limits.
+    /// A wallet lets a session key spend its USDC within limits.
     pub fn grant_spending<'info>(ctx: Context<'info, GrantSpending<'info>>, args: GrantSpendingArgs) -> Result<()> {
         instructions::grant_spending::handler(ctx, args)
     }
@@ -171,7 +171,7 @@ pub mod agent_marketplace {
         instructions::expire_dispute::handler(ctx)
     }
 
-    /// Anybody closes a finished record; rent goes to who paid it.
+    /// Anybody closes a finished record; its rent returns to who paid it.
     pub fn close_execution<'info>(ctx: Context<'info, CloseExecution<'info>>) -> Result<()> {
         instructions::close_execution::handler(ctx)
     }

@@ -1,5 +1,5 @@
-//! SPL Token without its typed accounts: the few fields that matter are read from the bytes, and the
-//! few instructions that are called are written as bytes. Classic SPL Token only.
+//! Classic SPL Token without its typed accounts, which cost more compute units: the few necessary fields are
+//! read from the bytes, and the few instructions are written as bytes.
 
 use anchor_lang::{
     prelude::*,
@@ -38,8 +38,8 @@ pub fn check_mint(mint: &AccountInfo) -> Result<()> {
     )
 }
 
-/// Refuses every account that is not a usable token account of `mint` owned by `owner`. Its address
-/// proves nothing: an associated token account can be given away.
+/// Refuses every account that is not a usable token account of `mint` owned by `owner`. The address does not
+/// matter: the owner of an associated token account can change.
 #[inline(always)]
 pub fn check_account(account: &AccountInfo, mint: &Pubkey, owner: &Pubkey) -> Result<()> {
     ensure(*account.owner == TOKEN_PROGRAM_ID, MarketplaceError::NotTokenAccount)?;
@@ -81,12 +81,12 @@ pub fn transfer<'info>(
         ],
         data: vec![TRANSFER_CHECKED, a, b, c, d, e, f, g, h, USDC_DECIMALS],
     };
-    // No account of the call is borrowed here, so the checked variant's search for borrows is saved.
+    // No account of the call is borrowed here, so the checked variant would search for borrows in vain.
     let infos = [from.clone(), mint.clone(), to.clone(), authority.clone()];
     invoke_signed_unchecked(&instruction, &infos, signer_seeds).map_err(Into::into)
 }
 
-/// Makes a token account out of a fresh account of the token program's.
+/// Initializes a new account of the token program as a token account.
 pub fn initialize_account<'info>(
     account: &AccountInfo<'info>,
     mint: &AccountInfo<'info>,

@@ -66,7 +66,7 @@ fn decode<T: ZeroCopy + Discriminator>(address: Pubkey, data: &[u8], into: &mut 
 
 #[track_caller]
 fn each_account_by_itself(accounts: &Accounts) {
-    let hold = |what: Result<(), &'static str>, address: &Pubkey| {
+    let hold = |what: Result<(), Violation>, address: &Pubkey| {
         assert_eq!(what, Ok(()), "INV-03: {address}");
     };
     accounts.configs.iter().for_each(|(address, account)| hold(account.invariant(), address));

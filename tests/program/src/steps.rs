@@ -1,4 +1,4 @@
-//! The common steps of a test: a configured world, and each step of a call by whoever usually takes it.
+//! The common steps of a test: a configured world, and each step of a call by its usual actor.
 
 use agent_marketplace::{
     instructions as args,

@@ -1,10 +1,12 @@
-//! No error number without a test that ends in it, no number used twice.
+//! Every error number has a test that ends in it, no number is used twice, and texts name the bounds.
 #![expect(clippy::expect_used, reason = "a test: a panic is a failure")]
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-/// Errors that no transaction can end in: the chain's own programs refuse first. They are proved where
-/// the gate is tested on bare bytes.
+use crtx_program_tests::{MarketplaceError as E, state::*};
+
+/// Errors that no transaction can end in, because the chain's own programs refuse first. The unit tests of the
+/// gate prove them.
 const PROVED_ON_BYTES: [&str; 1] = ["SysvarUnreadable"];
 
 fn read(path: &str) -> String {
@@ -78,4 +80,32 @@ fn no_number_is_used_twice_and_the_idl_knows_them_all() {
     let expected: BTreeMap<_, _> =
         by_number.into_iter().map(|(number, name)| (u64::from(number), name.clone())).collect();
     assert_eq!(in_idl, expected);
+}
+
+#[test]
+fn a_text_names_the_bounds_that_the_program_applies() {
+    let bounds: [(E, &[i128]); 13] = [
+        (E::FeeTooHigh, &[0, i128::from(Config::MAX_FEE_BPS)]),
+        (
+            E::DurationOutOfRange,
+            &[1, i128::from(Config::MAX_DISPUTE_WINDOW_S), 0, i128::from(Config::MAX_SETTLE_GRACE_S)],
+        ),
+        (E::RolesNotDue, &[i128::from(Config::ROLE_DELAY_S)]),
+        (E::DisplayNameInvalid, &[1, MAX_DISPLAY_NAME_BYTES as i128]),
+        (E::PriceZero, &[1, i128::from(u64::MAX)]),
+        (E::TimeoutOutOfRange, &[i128::from(MIN_TIMEOUT_S), i128::from(MAX_TIMEOUT_S)]),
+        (E::MetadataUriInvalid, &[1, MAX_METADATA_URI_BYTES as i128]),
+        (E::AmountZero, &[1, i128::from(u64::MAX)]),
+        (E::Ed25519WrongLength, &[agent_marketplace::ed25519_gate::DATA_LEN as i128]),
+        (E::TooManyAllowedAgents, &[0, MAX_ALLOWED_AGENTS as i128]),
+        (E::GrantCapZero, &[1, i128::from(u64::MAX)]),
+        (E::EvidenceUriInvalid, &[0, MAX_EVIDENCE_URI_BYTES as i128]),
+        (E::DisputeStillDecidable, &[i128::from(Dispute::LIMIT_S)]),
+    ];
+    for (error, bounds) in bounds {
+        let text = error.to_string();
+        let numbers: Vec<i128> =
+            text.split(|c: char| !c.is_ascii_alphanumeric()).filter_map(|word| word.parse().ok()).collect();
+        assert_eq!(numbers.get(..bounds.len()), Some(bounds), "{text}");
+    }
 }

@@ -78,7 +78,7 @@ export type AgentListing = {
   disputedExecutions: bigint;
   /** Sum of `execution_time_ms` over completed executions. */
   executionTimeMsTotal: bigint;
-  /** Completed executions, disputed or not: what the mean execution time is taken over. */
+  /** Completed executions, disputed or not; the mean execution time is the sum divided by this number. */
   completedExecutions: bigint;
   createdAtUnixS: bigint;
   updatedAtUnixS: bigint;
@@ -97,7 +97,7 @@ export type AgentListing = {
   metadataUriLen: number;
   reserved: ReadonlyUint8Array;
   metadataUri: ReadonlyUint8Array;
-  /** The escrow token account. Kept here so that no payment pays for deriving it again. */
+  /** The escrow token account. Stored because deriving it again would cost compute units in every payment. */
   escrow: Address;
 };
 
@@ -124,7 +124,7 @@ export type AgentListingArgs = {
   disputedExecutions: number | bigint;
   /** Sum of `execution_time_ms` over completed executions. */
   executionTimeMsTotal: number | bigint;
-  /** Completed executions, disputed or not: what the mean execution time is taken over. */
+  /** Completed executions, disputed or not; the mean execution time is the sum divided by this number. */
   completedExecutions: number | bigint;
   createdAtUnixS: number | bigint;
   updatedAtUnixS: number | bigint;
@@ -143,7 +143,7 @@ export type AgentListingArgs = {
   metadataUriLen: number;
   reserved: ReadonlyUint8Array;
   metadataUri: ReadonlyUint8Array;
-  /** The escrow token account. Kept here so that no payment pays for deriving it again. */
+  /** The escrow token account. Stored because deriving it again would cost compute units in every payment. */
   escrow: Address;
 };
 

@@ -88,7 +88,7 @@ export type Config = {
   /** Ascending by `max_price`; the last tier holds for every higher price. */
   collateralTiers: Array<CollateralTier>;
   feeBps: number;
-  /** 1: no new listings and openings. Settlement, refund and dispute go on. */
+  /** 1: no new listings and openings. Settlement, refund and dispute continue. */
   paused: number;
   version: number;
   bump: number;
@@ -122,7 +122,7 @@ export type ConfigArgs = {
   /** Ascending by `max_price`; the last tier holds for every higher price. */
   collateralTiers: Array<CollateralTierArgs>;
   feeBps: number;
-  /** 1: no new listings and openings. Settlement, refund and dispute go on. */
+  /** 1: no new listings and openings. Settlement, refund and dispute continue. */
   paused: number;
   version: number;
   bump: number;

@@ -72,7 +72,7 @@ export type SpendingGrant = {
   /** Executions opened with the grant. */
   executions: bigint;
   allowedAgentsLen: number;
-  /** 1: revoked, for good. */
+  /** 1: revoked permanently. */
   revoked: number;
   version: number;
   bump: number;
@@ -98,7 +98,7 @@ export type SpendingGrantArgs = {
   /** Executions opened with the grant. */
   executions: number | bigint;
   allowedAgentsLen: number;
-  /** 1: revoked, for good. */
+  /** 1: revoked permanently. */
   revoked: number;
   version: number;
   bump: number;

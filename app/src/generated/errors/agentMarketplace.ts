@@ -14,21 +14,21 @@ import {
 } from "@solana/kit";
 import { AGENT_MARKETPLACE_PROGRAM_ADDRESS } from "../programs";
 
-/** NotUpgradeAuthority: only the program's upgrade authority may do this */
+/** NotUpgradeAuthority: the signer is not the program's upgrade authority */
 export const AGENT_MARKETPLACE_ERROR__NOT_UPGRADE_AUTHORITY = 0x1770; // 6000
-/** NotAdmin: only the admin may do this */
+/** NotAdmin: the signer is not the admin */
 export const AGENT_MARKETPLACE_ERROR__NOT_ADMIN = 0x1771; // 6001
-/** NotNominee: only the nominated admin may do this */
+/** NotNominee: the signer is not the nominated admin */
 export const AGENT_MARKETPLACE_ERROR__NOT_NOMINEE = 0x1772; // 6002
-/** NotResolver: only the resolver may do this */
+/** NotResolver: the signer is not the resolver */
 export const AGENT_MARKETPLACE_ERROR__NOT_RESOLVER = 0x1773; // 6003
-/** NotCreator: only the agent's creator may do this */
+/** NotCreator: the signer is not the agent's creator */
 export const AGENT_MARKETPLACE_ERROR__NOT_CREATOR = 0x1774; // 6004
-/** NotCaller: only the execution's caller may do this */
+/** NotCaller: the signer is not the execution's caller */
 export const AGENT_MARKETPLACE_ERROR__NOT_CALLER = 0x1775; // 6005
-/** NotSettler: only the creator, the caller or the gateway may settle */
+/** NotSettler: the signer is not the execution's creator or caller, or the gateway */
 export const AGENT_MARKETPLACE_ERROR__NOT_SETTLER = 0x1776; // 6006
-/** NotFailureReporter: only the creator or the gateway may report a failure */
+/** NotFailureReporter: the signer is not the execution's creator or the gateway */
 export const AGENT_MARKETPLACE_ERROR__NOT_FAILURE_REPORTER = 0x1777; // 6007
 /** NotSessionKey: the signer is not the grant's session key */
 export const AGENT_MARKETPLACE_ERROR__NOT_SESSION_KEY = 0x1778; // 6008
@@ -40,175 +40,175 @@ export const AGENT_MARKETPLACE_ERROR__WRONG_ADDRESS = 0x1784; // 6020
 export const AGENT_MARKETPLACE_ERROR__ALREADY_EXISTS = 0x1785; // 6021
 /** WrongAgent: the record belongs to another agent */
 export const AGENT_MARKETPLACE_ERROR__WRONG_AGENT = 0x1786; // 6022
-/** WrongSystemProgram: not the system program */
+/** WrongSystemProgram: the account is not the system program */
 export const AGENT_MARKETPLACE_ERROR__WRONG_SYSTEM_PROGRAM = 0x1787; // 6023
-/** WrongTokenProgram: not the classic SPL Token program */
+/** WrongTokenProgram: the account is not the classic SPL Token program */
 export const AGENT_MARKETPLACE_ERROR__WRONG_TOKEN_PROGRAM = 0x1788; // 6024
-/** WrongProgramData: not this program's own program and program-data accounts */
+/** WrongProgramData: the accounts are not this program and its program data */
 export const AGENT_MARKETPLACE_ERROR__WRONG_PROGRAM_DATA = 0x1789; // 6025
-/** OutOfRange: a number left its range */
+/** OutOfRange: an amount, a counter or a time is outside the range of its field */
 export const AGENT_MARKETPLACE_ERROR__OUT_OF_RANGE = 0x178a; // 6026
 /** WrongDispute: the dispute belongs to another execution */
 export const AGENT_MARKETPLACE_ERROR__WRONG_DISPUTE = 0x178b; // 6027
-/** WrongRentPayer: rent goes back to who paid it */
+/** WrongRentPayer: the account is not the one that paid the rent */
 export const AGENT_MARKETPLACE_ERROR__WRONG_RENT_PAYER = 0x178c; // 6028
 /** Paused: new listings and openings are paused */
 export const AGENT_MARKETPLACE_ERROR__PAUSED = 0x17d4; // 6100
-/** FeeTooHigh: the fee is at most 1000 basis points */
+/** FeeTooHigh: the fee must be 0 to 1000 basis points */
 export const AGENT_MARKETPLACE_ERROR__FEE_TOO_HIGH = 0x17d5; // 6101
-/** DurationOutOfRange: dispute window 1 s to 14 days, settle grace 0 to 1 day */
+/** DurationOutOfRange: the dispute window must be 1 to 1209600 seconds, the settlement grace 0 to 86400 seconds */
 export const AGENT_MARKETPLACE_ERROR__DURATION_OUT_OF_RANGE = 0x17d6; // 6102
-/** TiersNotAscending: collateral tiers ascend by price and never fall in collateral */
+/** TiersNotAscending: the prices of the collateral tiers must rise and their collateral must not fall */
 export const AGENT_MARKETPLACE_ERROR__TIERS_NOT_ASCENDING = 0x17d7; // 6103
-/** RoleMissing: a role may not be the zero address */
+/** RoleMissing: a role must not be the zero address */
 export const AGENT_MARKETPLACE_ERROR__ROLE_MISSING = 0x17d8; // 6104
-/** NothingToChange: the change changes nothing */
+/** NothingToChange: the instruction changes nothing */
 export const AGENT_MARKETPLACE_ERROR__NOTHING_TO_CHANGE = 0x17d9; // 6105
 /** NoRolesAnnounced: no roles are announced */
 export const AGENT_MARKETPLACE_ERROR__NO_ROLES_ANNOUNCED = 0x17da; // 6106
-/** RolesNotDue: announced roles apply 16 days after their announcement */
+/** RolesNotDue: announced roles apply 1382400 seconds (16 days) after their announcement */
 export const AGENT_MARKETPLACE_ERROR__ROLES_NOT_DUE = 0x17db; // 6107
-/** DisplayNameInvalid: the display name is 1 to 32 bytes of printable UTF-8 */
+/** DisplayNameInvalid: the display name must be 1 to 32 bytes of UTF-8 without control characters or outer white space */
 export const AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_INVALID = 0x1806; // 6150
-/** PriceZero: the price is at least one base unit */
+/** PriceZero: the price must be 1 to 18446744073709551615 base units */
 export const AGENT_MARKETPLACE_ERROR__PRICE_ZERO = 0x1838; // 6200
-/** TimeoutOutOfRange: the time-out is 1 to 900 seconds */
+/** TimeoutOutOfRange: the time-out must be 1 to 900 seconds */
 export const AGENT_MARKETPLACE_ERROR__TIMEOUT_OUT_OF_RANGE = 0x1839; // 6201
-/** ResultKeyMissing: the result key may not be the zero address */
+/** ResultKeyMissing: the result key must not be the zero address */
 export const AGENT_MARKETPLACE_ERROR__RESULT_KEY_MISSING = 0x183a; // 6202
-/** MetadataUriInvalid: the metadata URI is 1 to 128 bytes of printable ASCII */
+/** MetadataUriInvalid: the metadata URI must be 1 to 128 bytes of visible ASCII */
 export const AGENT_MARKETPLACE_ERROR__METADATA_URI_INVALID = 0x183b; // 6203
-/** CollateralTooLow: the collateral is below the tier of the price */
+/** CollateralTooLow: the collateral must be at least the tier of the price */
 export const AGENT_MARKETPLACE_ERROR__COLLATERAL_TOO_LOW = 0x183c; // 6204
 /** AgentNotActive: the agent is not active */
 export const AGENT_MARKETPLACE_ERROR__AGENT_NOT_ACTIVE = 0x183d; // 6205
 /** AgentDelisted: the agent is delisted */
 export const AGENT_MARKETPLACE_ERROR__AGENT_DELISTED = 0x183e; // 6206
-/** StatusNotSettable: only active and paused can be set */
+/** StatusNotSettable: the status must be active or paused */
 export const AGENT_MARKETPLACE_ERROR__STATUS_NOT_SETTABLE = 0x183f; // 6207
 /** AgentNotDelisted: the agent is not delisted */
 export const AGENT_MARKETPLACE_ERROR__AGENT_NOT_DELISTED = 0x1840; // 6208
-/** ExecutionsOpen: executions are open */
+/** ExecutionsOpen: the agent has open executions */
 export const AGENT_MARKETPLACE_ERROR__EXECUTIONS_OPEN = 0x1841; // 6209
-/** DisputesOpen: disputes are open */
+/** DisputesOpen: the agent has open disputes */
 export const AGENT_MARKETPLACE_ERROR__DISPUTES_OPEN = 0x1842; // 6210
-/** DisputeWindowRunning: the last dispute window is not over */
+/** DisputeWindowRunning: the agent's last dispute window is not over */
 export const AGENT_MARKETPLACE_ERROR__DISPUTE_WINDOW_RUNNING = 0x1843; // 6211
-/** CollateralRemains: collateral has to be withdrawn first */
+/** CollateralRemains: the agent's collateral must be withdrawn first */
 export const AGENT_MARKETPLACE_ERROR__COLLATERAL_REMAINS = 0x1844; // 6212
-/** NoCollateral: there is no collateral to withdraw */
+/** NoCollateral: the agent has no collateral */
 export const AGENT_MARKETPLACE_ERROR__NO_COLLATERAL = 0x1845; // 6213
-/** AmountZero: the amount is at least one base unit */
+/** AmountZero: the amount must be 1 to 18446744073709551615 base units */
 export const AGENT_MARKETPLACE_ERROR__AMOUNT_ZERO = 0x1846; // 6214
-/** ListedThisSecond: an agent cannot be closed in the second it was listed in */
+/** ListedThisSecond: the agent was listed in this second and closes from the next one on */
 export const AGENT_MARKETPLACE_ERROR__LISTED_THIS_SECOND = 0x1847; // 6215
 /** ExecutionNotOpen: the execution is not open */
 export const AGENT_MARKETPLACE_ERROR__EXECUTION_NOT_OPEN = 0x189c; // 6300
-/** DeadlinePassed: the deadline has passed */
+/** DeadlinePassed: the execution's deadline has passed */
 export const AGENT_MARKETPLACE_ERROR__DEADLINE_PASSED = 0x189d; // 6301
-/** DeadlineNotPassed: the deadline has not passed */
+/** DeadlineNotPassed: the execution's deadline has not passed */
 export const AGENT_MARKETPLACE_ERROR__DEADLINE_NOT_PASSED = 0x189e; // 6302
-/** PriceAboveMaximum: the price is above the caller's maximum */
+/** PriceAboveMaximum: the price must be at most the caller's maximum */
 export const AGENT_MARKETPLACE_ERROR__PRICE_ABOVE_MAXIMUM = 0x189f; // 6303
-/** FailureReasonReserved: this failure reason is not the reporter's to give */
+/** FailureReasonReserved: the failure reason must be creator failed, time-out or invalid response */
 export const AGENT_MARKETPLACE_ERROR__FAILURE_REASON_RESERVED = 0x18a0; // 6304
-/** ExecutionTimeImplausible: the execution time is longer than the execution had */
+/** ExecutionTimeImplausible: the execution time must be at most the time from opening to deadline */
 export const AGENT_MARKETPLACE_ERROR__EXECUTION_TIME_IMPLAUSIBLE = 0x18a1; // 6305
-/** RecordStillNeeded: the record is still needed */
+/** RecordStillNeeded: the record is open, disputed or within its dispute window */
 export const AGENT_MARKETPLACE_ERROR__RECORD_STILL_NEEDED = 0x18a2; // 6306
-/** WrongMint: not the configured USDC mint */
+/** WrongMint: the account is not the configured USDC mint */
 export const AGENT_MARKETPLACE_ERROR__WRONG_MINT = 0x1900; // 6400
 /** MintUnsuitable: the mint is not an initialized classic SPL Token mint with 6 decimals */
 export const AGENT_MARKETPLACE_ERROR__MINT_UNSUITABLE = 0x1901; // 6401
-/** NotTokenAccount: not a classic SPL Token account */
+/** NotTokenAccount: the account is not a classic SPL Token account */
 export const AGENT_MARKETPLACE_ERROR__NOT_TOKEN_ACCOUNT = 0x1902; // 6402
-/** TokenMintMismatch: the token account holds another mint */
+/** TokenMintMismatch: the token account has another mint */
 export const AGENT_MARKETPLACE_ERROR__TOKEN_MINT_MISMATCH = 0x1903; // 6403
 /** TokenOwnerMismatch: the token account has another owner */
 export const AGENT_MARKETPLACE_ERROR__TOKEN_OWNER_MISMATCH = 0x1904; // 6404
 /** TokenAccountUnusable: the token account is frozen or not initialized */
 export const AGENT_MARKETPLACE_ERROR__TOKEN_ACCOUNT_UNUSABLE = 0x1905; // 6405
-/** WrongEscrow: not the agent's escrow account */
+/** WrongEscrow: the account is not the agent's escrow account */
 export const AGENT_MARKETPLACE_ERROR__WRONG_ESCROW = 0x1906; // 6406
-/** WrongCollateralVault: not the agent's collateral account */
+/** WrongCollateralVault: the account is not the agent's collateral account */
 export const AGENT_MARKETPLACE_ERROR__WRONG_COLLATERAL_VAULT = 0x1907; // 6407
-/** WrongInstructionsSysvar: not the instructions sysvar */
+/** WrongInstructionsSysvar: the account is not the instructions sysvar */
 export const AGENT_MARKETPLACE_ERROR__WRONG_INSTRUCTIONS_SYSVAR = 0x1964; // 6500
-/** CalledByProgram: a settlement is not called by another program */
+/** CalledByProgram: the settlement was called by another program */
 export const AGENT_MARKETPLACE_ERROR__CALLED_BY_PROGRAM = 0x1965; // 6501
-/** SysvarUnreadable: the instructions sysvar could not be read */
+/** SysvarUnreadable: the instructions sysvar cannot be read */
 export const AGENT_MARKETPLACE_ERROR__SYSVAR_UNREADABLE = 0x1966; // 6502
-/** Ed25519Missing: no instruction stands before the settlement */
+/** Ed25519Missing: no instruction precedes the settlement */
 export const AGENT_MARKETPLACE_ERROR__ED25519_MISSING = 0x1967; // 6503
 /** Ed25519WrongProgram: the instruction before the settlement is not one of the Ed25519 program */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_PROGRAM = 0x1968; // 6504
-/** Ed25519HasAccounts: the Ed25519 instruction takes no accounts */
+/** Ed25519HasAccounts: the Ed25519 instruction must have 0 accounts */
 export const AGENT_MARKETPLACE_ERROR__ED25519_HAS_ACCOUNTS = 0x1969; // 6505
-/** Ed25519WrongLength: the Ed25519 instruction is 183 bytes long */
+/** Ed25519WrongLength: the Ed25519 instruction must be 183 bytes long */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_LENGTH = 0x196a; // 6506
-/** Ed25519WrongCount: the Ed25519 instruction holds exactly one signature */
+/** Ed25519WrongCount: the Ed25519 instruction must hold 1 signature */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_COUNT = 0x196b; // 6507
-/** Ed25519WrongPadding: the Ed25519 instruction's padding is zero */
+/** Ed25519WrongPadding: the padding of the Ed25519 instruction must be 0 */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_PADDING = 0x196c; // 6508
-/** Ed25519WrongSignatureOffset: the signature is at offset 48 */
+/** Ed25519WrongSignatureOffset: the signature must be at offset 48 */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_SIGNATURE_OFFSET = 0x196d; // 6509
-/** Ed25519WrongSignatureIndex: the signature is in the Ed25519 instruction itself */
+/** Ed25519WrongSignatureIndex: the signature must be in the Ed25519 instruction itself (65535) */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_SIGNATURE_INDEX = 0x196e; // 6510
-/** Ed25519WrongKeyOffset: the public key is at offset 16 */
+/** Ed25519WrongKeyOffset: the public key must be at offset 16 */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY_OFFSET = 0x196f; // 6511
-/** Ed25519WrongKeyIndex: the public key is in the Ed25519 instruction itself */
+/** Ed25519WrongKeyIndex: the public key must be in the Ed25519 instruction itself (65535) */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY_INDEX = 0x1970; // 6512
-/** Ed25519WrongMessageOffset: the message is at offset 112 */
+/** Ed25519WrongMessageOffset: the message must be at offset 112 */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_OFFSET = 0x1971; // 6513
-/** Ed25519WrongMessageSize: the message is 71 bytes long */
+/** Ed25519WrongMessageSize: the message must be 71 bytes long */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_SIZE = 0x1972; // 6514
-/** Ed25519WrongMessageIndex: the message is in the Ed25519 instruction itself */
+/** Ed25519WrongMessageIndex: the message must be in the Ed25519 instruction itself (65535) */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_INDEX = 0x1973; // 6515
-/** Ed25519WrongKey: signed by another key than the execution's result key */
+/** Ed25519WrongKey: the public key is not the execution's result key */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY = 0x1974; // 6516
-/** Ed25519WrongMessage: the signed message is not the result hash */
+/** Ed25519WrongMessage: the signed message is not the text of the result hash */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE = 0x1975; // 6517
 /** GrantRevoked: the grant is revoked */
 export const AGENT_MARKETPLACE_ERROR__GRANT_REVOKED = 0x19c8; // 6600
 /** GrantExpired: the grant has expired */
 export const AGENT_MARKETPLACE_ERROR__GRANT_EXPIRED = 0x19c9; // 6601
-/** PerCallCapExceeded: the price is above the grant's cap per call */
+/** PerCallCapExceeded: the price must be at most the grant's cap per call */
 export const AGENT_MARKETPLACE_ERROR__PER_CALL_CAP_EXCEEDED = 0x19ca; // 6602
-/** TotalCapExceeded: the grant's total cap is used up */
+/** TotalCapExceeded: the price must be at most what the grant's total cap leaves */
 export const AGENT_MARKETPLACE_ERROR__TOTAL_CAP_EXCEEDED = 0x19cb; // 6603
 /** AgentNotAllowed: the grant does not allow this agent */
 export const AGENT_MARKETPLACE_ERROR__AGENT_NOT_ALLOWED = 0x19cc; // 6604
-/** TooManyAllowedAgents: a grant is limited to at most 8 agents */
+/** TooManyAllowedAgents: the grant must name 0 to 8 agents */
 export const AGENT_MARKETPLACE_ERROR__TOO_MANY_ALLOWED_AGENTS = 0x19cd; // 6605
-/** GrantExpiryPast: a grant expires in the future */
+/** GrantExpiryPast: the grant's expiry must be later than now */
 export const AGENT_MARKETPLACE_ERROR__GRANT_EXPIRY_PAST = 0x19ce; // 6606
-/** GrantCapZero: caps are at least one base unit */
+/** GrantCapZero: the grant's caps must be 1 to 18446744073709551615 base units */
 export const AGENT_MARKETPLACE_ERROR__GRANT_CAP_ZERO = 0x19cf; // 6607
-/** SessionKeyInvalid: the session key may not be the zero address or the wallet */
+/** SessionKeyInvalid: the session key must not be the zero address or the wallet */
 export const AGENT_MARKETPLACE_ERROR__SESSION_KEY_INVALID = 0x19d0; // 6608
 /** WrongGrantWallet: the grant belongs to another wallet */
 export const AGENT_MARKETPLACE_ERROR__WRONG_GRANT_WALLET = 0x19d1; // 6609
-/** NotDisputable: only a completed execution can be disputed */
+/** NotDisputable: the execution is not completed or was disputed before */
 export const AGENT_MARKETPLACE_ERROR__NOT_DISPUTABLE = 0x1a2c; // 6700
 /** DisputeWindowOver: the dispute window is over */
 export const AGENT_MARKETPLACE_ERROR__DISPUTE_WINDOW_OVER = 0x1a2d; // 6701
-/** EvidenceMissing: a dispute needs the hash of its evidence */
+/** EvidenceMissing: the hash of the evidence must not be zero */
 export const AGENT_MARKETPLACE_ERROR__EVIDENCE_MISSING = 0x1a2e; // 6702
-/** EvidenceUriInvalid: the evidence URI is at most 128 bytes of printable ASCII */
+/** EvidenceUriInvalid: the evidence URI must be 0 to 128 bytes of visible ASCII */
 export const AGENT_MARKETPLACE_ERROR__EVIDENCE_URI_INVALID = 0x1a2f; // 6703
 /** DisputeNotOpen: the dispute is not open */
 export const AGENT_MARKETPLACE_ERROR__DISPUTE_NOT_OPEN = 0x1a30; // 6704
-/** SlashAboveCollateral: a slash takes at most the collateral */
+/** SlashAboveCollateral: the slash must be at most the agent's collateral */
 export const AGENT_MARKETPLACE_ERROR__SLASH_ABOVE_COLLATERAL = 0x1a31; // 6705
-/** SlashWithoutCause: a rejected dispute slashes nothing */
+/** SlashWithoutCause: the slash of a rejected dispute must be 0 */
 export const AGENT_MARKETPLACE_ERROR__SLASH_WITHOUT_CAUSE = 0x1a32; // 6706
-/** ResolutionMissing: a resolution needs the hash of its reasons */
+/** ResolutionMissing: the hash of the resolution must not be zero */
 export const AGENT_MARKETPLACE_ERROR__RESOLUTION_MISSING = 0x1a33; // 6707
-/** PenaltyBeforeOtherClaims: a slash above the amount paid waits for the agent's other disputes */
+/** PenaltyBeforeOtherClaims: the slash must be at most the amount paid while the agent has other open disputes */
 export const AGENT_MARKETPLACE_ERROR__PENALTY_BEFORE_OTHER_CLAIMS = 0x1a34; // 6708
-/** PenaltyByLaterResolver: a slash above the amount paid takes a resolver in office when the dispute was raised */
+/** PenaltyByLaterResolver: the slash must be at most the amount paid if the dispute is older than the resolver's term */
 export const AGENT_MARKETPLACE_ERROR__PENALTY_BY_LATER_RESOLVER = 0x1a35; // 6709
-/** DisputeStillDecidable: the resolver has 30 days to decide */
+/** DisputeStillDecidable: the resolver has 2592000 seconds (30 days) to decide */
 export const AGENT_MARKETPLACE_ERROR__DISPUTE_STILL_DECIDABLE = 0x1a36; // 6710
 
 export type AgentMarketplaceError =
@@ -320,99 +320,99 @@ if (process.env["NODE_ENV"] !== "production") {
     [AGENT_MARKETPLACE_ERROR__AGENT_NOT_ALLOWED]: `the grant does not allow this agent`,
     [AGENT_MARKETPLACE_ERROR__AGENT_NOT_DELISTED]: `the agent is not delisted`,
     [AGENT_MARKETPLACE_ERROR__ALREADY_EXISTS]: `the account exists already`,
-    [AGENT_MARKETPLACE_ERROR__AMOUNT_ZERO]: `the amount is at least one base unit`,
-    [AGENT_MARKETPLACE_ERROR__CALLED_BY_PROGRAM]: `a settlement is not called by another program`,
-    [AGENT_MARKETPLACE_ERROR__COLLATERAL_REMAINS]: `collateral has to be withdrawn first`,
-    [AGENT_MARKETPLACE_ERROR__COLLATERAL_TOO_LOW]: `the collateral is below the tier of the price`,
-    [AGENT_MARKETPLACE_ERROR__DEADLINE_NOT_PASSED]: `the deadline has not passed`,
-    [AGENT_MARKETPLACE_ERROR__DEADLINE_PASSED]: `the deadline has passed`,
-    [AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_INVALID]: `the display name is 1 to 32 bytes of printable UTF-8`,
+    [AGENT_MARKETPLACE_ERROR__AMOUNT_ZERO]: `the amount must be 1 to 18446744073709551615 base units`,
+    [AGENT_MARKETPLACE_ERROR__CALLED_BY_PROGRAM]: `the settlement was called by another program`,
+    [AGENT_MARKETPLACE_ERROR__COLLATERAL_REMAINS]: `the agent's collateral must be withdrawn first`,
+    [AGENT_MARKETPLACE_ERROR__COLLATERAL_TOO_LOW]: `the collateral must be at least the tier of the price`,
+    [AGENT_MARKETPLACE_ERROR__DEADLINE_NOT_PASSED]: `the execution's deadline has not passed`,
+    [AGENT_MARKETPLACE_ERROR__DEADLINE_PASSED]: `the execution's deadline has passed`,
+    [AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_INVALID]: `the display name must be 1 to 32 bytes of UTF-8 without control characters or outer white space`,
     [AGENT_MARKETPLACE_ERROR__DISPUTE_NOT_OPEN]: `the dispute is not open`,
-    [AGENT_MARKETPLACE_ERROR__DISPUTES_OPEN]: `disputes are open`,
-    [AGENT_MARKETPLACE_ERROR__DISPUTE_STILL_DECIDABLE]: `the resolver has 30 days to decide`,
+    [AGENT_MARKETPLACE_ERROR__DISPUTES_OPEN]: `the agent has open disputes`,
+    [AGENT_MARKETPLACE_ERROR__DISPUTE_STILL_DECIDABLE]: `the resolver has 2592000 seconds (30 days) to decide`,
     [AGENT_MARKETPLACE_ERROR__DISPUTE_WINDOW_OVER]: `the dispute window is over`,
-    [AGENT_MARKETPLACE_ERROR__DISPUTE_WINDOW_RUNNING]: `the last dispute window is not over`,
-    [AGENT_MARKETPLACE_ERROR__DURATION_OUT_OF_RANGE]: `dispute window 1 s to 14 days, settle grace 0 to 1 day`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_HAS_ACCOUNTS]: `the Ed25519 instruction takes no accounts`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_MISSING]: `no instruction stands before the settlement`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_COUNT]: `the Ed25519 instruction holds exactly one signature`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY]: `signed by another key than the execution's result key`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY_INDEX]: `the public key is in the Ed25519 instruction itself`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY_OFFSET]: `the public key is at offset 16`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_LENGTH]: `the Ed25519 instruction is 183 bytes long`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE]: `the signed message is not the result hash`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_INDEX]: `the message is in the Ed25519 instruction itself`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_OFFSET]: `the message is at offset 112`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_SIZE]: `the message is 71 bytes long`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_PADDING]: `the Ed25519 instruction's padding is zero`,
+    [AGENT_MARKETPLACE_ERROR__DISPUTE_WINDOW_RUNNING]: `the agent's last dispute window is not over`,
+    [AGENT_MARKETPLACE_ERROR__DURATION_OUT_OF_RANGE]: `the dispute window must be 1 to 1209600 seconds, the settlement grace 0 to 86400 seconds`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_HAS_ACCOUNTS]: `the Ed25519 instruction must have 0 accounts`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_MISSING]: `no instruction precedes the settlement`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_COUNT]: `the Ed25519 instruction must hold 1 signature`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY]: `the public key is not the execution's result key`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY_INDEX]: `the public key must be in the Ed25519 instruction itself (65535)`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY_OFFSET]: `the public key must be at offset 16`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_LENGTH]: `the Ed25519 instruction must be 183 bytes long`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE]: `the signed message is not the text of the result hash`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_INDEX]: `the message must be in the Ed25519 instruction itself (65535)`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_OFFSET]: `the message must be at offset 112`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_SIZE]: `the message must be 71 bytes long`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_PADDING]: `the padding of the Ed25519 instruction must be 0`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_PROGRAM]: `the instruction before the settlement is not one of the Ed25519 program`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_SIGNATURE_INDEX]: `the signature is in the Ed25519 instruction itself`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_SIGNATURE_OFFSET]: `the signature is at offset 48`,
-    [AGENT_MARKETPLACE_ERROR__EVIDENCE_MISSING]: `a dispute needs the hash of its evidence`,
-    [AGENT_MARKETPLACE_ERROR__EVIDENCE_URI_INVALID]: `the evidence URI is at most 128 bytes of printable ASCII`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_SIGNATURE_INDEX]: `the signature must be in the Ed25519 instruction itself (65535)`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_SIGNATURE_OFFSET]: `the signature must be at offset 48`,
+    [AGENT_MARKETPLACE_ERROR__EVIDENCE_MISSING]: `the hash of the evidence must not be zero`,
+    [AGENT_MARKETPLACE_ERROR__EVIDENCE_URI_INVALID]: `the evidence URI must be 0 to 128 bytes of visible ASCII`,
     [AGENT_MARKETPLACE_ERROR__EXECUTION_NOT_OPEN]: `the execution is not open`,
-    [AGENT_MARKETPLACE_ERROR__EXECUTIONS_OPEN]: `executions are open`,
-    [AGENT_MARKETPLACE_ERROR__EXECUTION_TIME_IMPLAUSIBLE]: `the execution time is longer than the execution had`,
-    [AGENT_MARKETPLACE_ERROR__FAILURE_REASON_RESERVED]: `this failure reason is not the reporter's to give`,
-    [AGENT_MARKETPLACE_ERROR__FEE_TOO_HIGH]: `the fee is at most 1000 basis points`,
-    [AGENT_MARKETPLACE_ERROR__GRANT_CAP_ZERO]: `caps are at least one base unit`,
+    [AGENT_MARKETPLACE_ERROR__EXECUTIONS_OPEN]: `the agent has open executions`,
+    [AGENT_MARKETPLACE_ERROR__EXECUTION_TIME_IMPLAUSIBLE]: `the execution time must be at most the time from opening to deadline`,
+    [AGENT_MARKETPLACE_ERROR__FAILURE_REASON_RESERVED]: `the failure reason must be creator failed, time-out or invalid response`,
+    [AGENT_MARKETPLACE_ERROR__FEE_TOO_HIGH]: `the fee must be 0 to 1000 basis points`,
+    [AGENT_MARKETPLACE_ERROR__GRANT_CAP_ZERO]: `the grant's caps must be 1 to 18446744073709551615 base units`,
     [AGENT_MARKETPLACE_ERROR__GRANT_EXPIRED]: `the grant has expired`,
-    [AGENT_MARKETPLACE_ERROR__GRANT_EXPIRY_PAST]: `a grant expires in the future`,
+    [AGENT_MARKETPLACE_ERROR__GRANT_EXPIRY_PAST]: `the grant's expiry must be later than now`,
     [AGENT_MARKETPLACE_ERROR__GRANT_REVOKED]: `the grant is revoked`,
-    [AGENT_MARKETPLACE_ERROR__LISTED_THIS_SECOND]: `an agent cannot be closed in the second it was listed in`,
-    [AGENT_MARKETPLACE_ERROR__METADATA_URI_INVALID]: `the metadata URI is 1 to 128 bytes of printable ASCII`,
+    [AGENT_MARKETPLACE_ERROR__LISTED_THIS_SECOND]: `the agent was listed in this second and closes from the next one on`,
+    [AGENT_MARKETPLACE_ERROR__METADATA_URI_INVALID]: `the metadata URI must be 1 to 128 bytes of visible ASCII`,
     [AGENT_MARKETPLACE_ERROR__MINT_UNSUITABLE]: `the mint is not an initialized classic SPL Token mint with 6 decimals`,
-    [AGENT_MARKETPLACE_ERROR__NO_COLLATERAL]: `there is no collateral to withdraw`,
+    [AGENT_MARKETPLACE_ERROR__NO_COLLATERAL]: `the agent has no collateral`,
     [AGENT_MARKETPLACE_ERROR__NO_ROLES_ANNOUNCED]: `no roles are announced`,
-    [AGENT_MARKETPLACE_ERROR__NOT_ADMIN]: `only the admin may do this`,
-    [AGENT_MARKETPLACE_ERROR__NOT_CALLER]: `only the execution's caller may do this`,
-    [AGENT_MARKETPLACE_ERROR__NOT_CREATOR]: `only the agent's creator may do this`,
-    [AGENT_MARKETPLACE_ERROR__NOT_DISPUTABLE]: `only a completed execution can be disputed`,
-    [AGENT_MARKETPLACE_ERROR__NOT_FAILURE_REPORTER]: `only the creator or the gateway may report a failure`,
+    [AGENT_MARKETPLACE_ERROR__NOT_ADMIN]: `the signer is not the admin`,
+    [AGENT_MARKETPLACE_ERROR__NOT_CALLER]: `the signer is not the execution's caller`,
+    [AGENT_MARKETPLACE_ERROR__NOT_CREATOR]: `the signer is not the agent's creator`,
+    [AGENT_MARKETPLACE_ERROR__NOT_DISPUTABLE]: `the execution is not completed or was disputed before`,
+    [AGENT_MARKETPLACE_ERROR__NOT_FAILURE_REPORTER]: `the signer is not the execution's creator or the gateway`,
     [AGENT_MARKETPLACE_ERROR__NOT_GRANT_WALLET]: `the signer is not the grant's wallet`,
-    [AGENT_MARKETPLACE_ERROR__NOTHING_TO_CHANGE]: `the change changes nothing`,
-    [AGENT_MARKETPLACE_ERROR__NOT_NOMINEE]: `only the nominated admin may do this`,
-    [AGENT_MARKETPLACE_ERROR__NOT_RESOLVER]: `only the resolver may do this`,
+    [AGENT_MARKETPLACE_ERROR__NOTHING_TO_CHANGE]: `the instruction changes nothing`,
+    [AGENT_MARKETPLACE_ERROR__NOT_NOMINEE]: `the signer is not the nominated admin`,
+    [AGENT_MARKETPLACE_ERROR__NOT_RESOLVER]: `the signer is not the resolver`,
     [AGENT_MARKETPLACE_ERROR__NOT_SESSION_KEY]: `the signer is not the grant's session key`,
-    [AGENT_MARKETPLACE_ERROR__NOT_SETTLER]: `only the creator, the caller or the gateway may settle`,
-    [AGENT_MARKETPLACE_ERROR__NOT_TOKEN_ACCOUNT]: `not a classic SPL Token account`,
-    [AGENT_MARKETPLACE_ERROR__NOT_UPGRADE_AUTHORITY]: `only the program's upgrade authority may do this`,
-    [AGENT_MARKETPLACE_ERROR__OUT_OF_RANGE]: `a number left its range`,
+    [AGENT_MARKETPLACE_ERROR__NOT_SETTLER]: `the signer is not the execution's creator or caller, or the gateway`,
+    [AGENT_MARKETPLACE_ERROR__NOT_TOKEN_ACCOUNT]: `the account is not a classic SPL Token account`,
+    [AGENT_MARKETPLACE_ERROR__NOT_UPGRADE_AUTHORITY]: `the signer is not the program's upgrade authority`,
+    [AGENT_MARKETPLACE_ERROR__OUT_OF_RANGE]: `an amount, a counter or a time is outside the range of its field`,
     [AGENT_MARKETPLACE_ERROR__PAUSED]: `new listings and openings are paused`,
-    [AGENT_MARKETPLACE_ERROR__PENALTY_BEFORE_OTHER_CLAIMS]: `a slash above the amount paid waits for the agent's other disputes`,
-    [AGENT_MARKETPLACE_ERROR__PENALTY_BY_LATER_RESOLVER]: `a slash above the amount paid takes a resolver in office when the dispute was raised`,
-    [AGENT_MARKETPLACE_ERROR__PER_CALL_CAP_EXCEEDED]: `the price is above the grant's cap per call`,
-    [AGENT_MARKETPLACE_ERROR__PRICE_ABOVE_MAXIMUM]: `the price is above the caller's maximum`,
-    [AGENT_MARKETPLACE_ERROR__PRICE_ZERO]: `the price is at least one base unit`,
-    [AGENT_MARKETPLACE_ERROR__RECORD_STILL_NEEDED]: `the record is still needed`,
-    [AGENT_MARKETPLACE_ERROR__RESOLUTION_MISSING]: `a resolution needs the hash of its reasons`,
-    [AGENT_MARKETPLACE_ERROR__RESULT_KEY_MISSING]: `the result key may not be the zero address`,
-    [AGENT_MARKETPLACE_ERROR__ROLE_MISSING]: `a role may not be the zero address`,
-    [AGENT_MARKETPLACE_ERROR__ROLES_NOT_DUE]: `announced roles apply 16 days after their announcement`,
-    [AGENT_MARKETPLACE_ERROR__SESSION_KEY_INVALID]: `the session key may not be the zero address or the wallet`,
-    [AGENT_MARKETPLACE_ERROR__SLASH_ABOVE_COLLATERAL]: `a slash takes at most the collateral`,
-    [AGENT_MARKETPLACE_ERROR__SLASH_WITHOUT_CAUSE]: `a rejected dispute slashes nothing`,
-    [AGENT_MARKETPLACE_ERROR__STATUS_NOT_SETTABLE]: `only active and paused can be set`,
-    [AGENT_MARKETPLACE_ERROR__SYSVAR_UNREADABLE]: `the instructions sysvar could not be read`,
-    [AGENT_MARKETPLACE_ERROR__TIERS_NOT_ASCENDING]: `collateral tiers ascend by price and never fall in collateral`,
-    [AGENT_MARKETPLACE_ERROR__TIMEOUT_OUT_OF_RANGE]: `the time-out is 1 to 900 seconds`,
+    [AGENT_MARKETPLACE_ERROR__PENALTY_BEFORE_OTHER_CLAIMS]: `the slash must be at most the amount paid while the agent has other open disputes`,
+    [AGENT_MARKETPLACE_ERROR__PENALTY_BY_LATER_RESOLVER]: `the slash must be at most the amount paid if the dispute is older than the resolver's term`,
+    [AGENT_MARKETPLACE_ERROR__PER_CALL_CAP_EXCEEDED]: `the price must be at most the grant's cap per call`,
+    [AGENT_MARKETPLACE_ERROR__PRICE_ABOVE_MAXIMUM]: `the price must be at most the caller's maximum`,
+    [AGENT_MARKETPLACE_ERROR__PRICE_ZERO]: `the price must be 1 to 18446744073709551615 base units`,
+    [AGENT_MARKETPLACE_ERROR__RECORD_STILL_NEEDED]: `the record is open, disputed or within its dispute window`,
+    [AGENT_MARKETPLACE_ERROR__RESOLUTION_MISSING]: `the hash of the resolution must not be zero`,
+    [AGENT_MARKETPLACE_ERROR__RESULT_KEY_MISSING]: `the result key must not be the zero address`,
+    [AGENT_MARKETPLACE_ERROR__ROLE_MISSING]: `a role must not be the zero address`,
+    [AGENT_MARKETPLACE_ERROR__ROLES_NOT_DUE]: `announced roles apply 1382400 seconds (16 days) after their announcement`,
+    [AGENT_MARKETPLACE_ERROR__SESSION_KEY_INVALID]: `the session key must not be the zero address or the wallet`,
+    [AGENT_MARKETPLACE_ERROR__SLASH_ABOVE_COLLATERAL]: `the slash must be at most the agent's collateral`,
+    [AGENT_MARKETPLACE_ERROR__SLASH_WITHOUT_CAUSE]: `the slash of a rejected dispute must be 0`,
+    [AGENT_MARKETPLACE_ERROR__STATUS_NOT_SETTABLE]: `the status must be active or paused`,
+    [AGENT_MARKETPLACE_ERROR__SYSVAR_UNREADABLE]: `the instructions sysvar cannot be read`,
+    [AGENT_MARKETPLACE_ERROR__TIERS_NOT_ASCENDING]: `the prices of the collateral tiers must rise and their collateral must not fall`,
+    [AGENT_MARKETPLACE_ERROR__TIMEOUT_OUT_OF_RANGE]: `the time-out must be 1 to 900 seconds`,
     [AGENT_MARKETPLACE_ERROR__TOKEN_ACCOUNT_UNUSABLE]: `the token account is frozen or not initialized`,
-    [AGENT_MARKETPLACE_ERROR__TOKEN_MINT_MISMATCH]: `the token account holds another mint`,
+    [AGENT_MARKETPLACE_ERROR__TOKEN_MINT_MISMATCH]: `the token account has another mint`,
     [AGENT_MARKETPLACE_ERROR__TOKEN_OWNER_MISMATCH]: `the token account has another owner`,
-    [AGENT_MARKETPLACE_ERROR__TOO_MANY_ALLOWED_AGENTS]: `a grant is limited to at most 8 agents`,
-    [AGENT_MARKETPLACE_ERROR__TOTAL_CAP_EXCEEDED]: `the grant's total cap is used up`,
+    [AGENT_MARKETPLACE_ERROR__TOO_MANY_ALLOWED_AGENTS]: `the grant must name 0 to 8 agents`,
+    [AGENT_MARKETPLACE_ERROR__TOTAL_CAP_EXCEEDED]: `the price must be at most what the grant's total cap leaves`,
     [AGENT_MARKETPLACE_ERROR__WRONG_ADDRESS]: `the account is not at its program-derived address`,
     [AGENT_MARKETPLACE_ERROR__WRONG_AGENT]: `the record belongs to another agent`,
-    [AGENT_MARKETPLACE_ERROR__WRONG_COLLATERAL_VAULT]: `not the agent's collateral account`,
+    [AGENT_MARKETPLACE_ERROR__WRONG_COLLATERAL_VAULT]: `the account is not the agent's collateral account`,
     [AGENT_MARKETPLACE_ERROR__WRONG_DISPUTE]: `the dispute belongs to another execution`,
-    [AGENT_MARKETPLACE_ERROR__WRONG_ESCROW]: `not the agent's escrow account`,
+    [AGENT_MARKETPLACE_ERROR__WRONG_ESCROW]: `the account is not the agent's escrow account`,
     [AGENT_MARKETPLACE_ERROR__WRONG_GRANT_WALLET]: `the grant belongs to another wallet`,
-    [AGENT_MARKETPLACE_ERROR__WRONG_INSTRUCTIONS_SYSVAR]: `not the instructions sysvar`,
-    [AGENT_MARKETPLACE_ERROR__WRONG_MINT]: `not the configured USDC mint`,
-    [AGENT_MARKETPLACE_ERROR__WRONG_PROGRAM_DATA]: `not this program's own program and program-data accounts`,
-    [AGENT_MARKETPLACE_ERROR__WRONG_RENT_PAYER]: `rent goes back to who paid it`,
-    [AGENT_MARKETPLACE_ERROR__WRONG_SYSTEM_PROGRAM]: `not the system program`,
-    [AGENT_MARKETPLACE_ERROR__WRONG_TOKEN_PROGRAM]: `not the classic SPL Token program`,
+    [AGENT_MARKETPLACE_ERROR__WRONG_INSTRUCTIONS_SYSVAR]: `the account is not the instructions sysvar`,
+    [AGENT_MARKETPLACE_ERROR__WRONG_MINT]: `the account is not the configured USDC mint`,
+    [AGENT_MARKETPLACE_ERROR__WRONG_PROGRAM_DATA]: `the accounts are not this program and its program data`,
+    [AGENT_MARKETPLACE_ERROR__WRONG_RENT_PAYER]: `the account is not the one that paid the rent`,
+    [AGENT_MARKETPLACE_ERROR__WRONG_SYSTEM_PROGRAM]: `the account is not the system program`,
+    [AGENT_MARKETPLACE_ERROR__WRONG_TOKEN_PROGRAM]: `the account is not the classic SPL Token program`,
   };
 }
 

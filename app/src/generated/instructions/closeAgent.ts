@@ -146,7 +146,7 @@ export type CloseAgentAsyncInput<
   TAccountEventAuthority extends string = string,
   TAccountProgram extends string = string,
 > = {
-  /** Gets all rent back. */
+  /** Receives all rent. */
   creator: TransactionSigner<TAccountCreator>;
   config?: Address<TAccountConfig>;
   agent: Address<TAccountAgent>;
@@ -297,7 +297,7 @@ export type CloseAgentInput<
   TAccountEventAuthority extends string = string,
   TAccountProgram extends string = string,
 > = {
-  /** Gets all rent back. */
+  /** Receives all rent. */
   creator: TransactionSigner<TAccountCreator>;
   config: Address<TAccountConfig>;
   agent: Address<TAccountAgent>;
@@ -418,7 +418,7 @@ export type ParsedCloseAgentInstruction<
 > = {
   programAddress: Address<TProgram>;
   accounts: {
-    /** Gets all rent back. */
+    /** Receives all rent. */
     creator: TAccountMetas[0];
     config: TAccountMetas[1];
     agent: TAccountMetas[2];

@@ -115,7 +115,7 @@ export type CompleteExecutionInstructionData = {
   resultHash: ReadonlyUint8Array;
   /** Wall-clock time from dispatch to result delivery. */
   executionTimeMs: bigint;
-  /** If the creator's service reported them. */
+  /** `None` if the creator's service did not report them. */
   tokensUsed: Option<bigint>;
 };
 
@@ -124,7 +124,7 @@ export type CompleteExecutionInstructionDataArgs = {
   resultHash: ReadonlyUint8Array;
   /** Wall-clock time from dispatch to result delivery. */
   executionTimeMs: number | bigint;
-  /** If the creator's service reported them. */
+  /** `None` if the creator's service did not report them. */
   tokensUsed: OptionOrNullable<number | bigint>;
 };
 

@@ -103,12 +103,12 @@ export type FailExecutionInstruction<
 
 export type FailExecutionInstructionData = {
   discriminator: ReadonlyUint8Array;
-  /** Any but `Expired`, which time alone decides. */
+  /** Any reason except `Expired`, which only the clock decides. */
   reason: FailureReason;
 };
 
 export type FailExecutionInstructionDataArgs = {
-  /** Any but `Expired`, which time alone decides. */
+  /** Any reason except `Expired`, which only the clock decides. */
   reason: FailureReasonArgs;
 };
 

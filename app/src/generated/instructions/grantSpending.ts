@@ -93,7 +93,7 @@ export type GrantSpendingInstructionData = {
   sessionKey: Address;
   /** Most that one call may cost, in USDC base units. */
   perCallCap: bigint;
-  /** Most that all calls ever may cost, what was spent before included. */
+  /** Most that all calls together may cost, including what was spent before. */
   totalCap: bigint;
   /** Last second in which the grant opens executions. */
   expiresAtUnixS: bigint;
@@ -105,7 +105,7 @@ export type GrantSpendingInstructionDataArgs = {
   sessionKey: Address;
   /** Most that one call may cost, in USDC base units. */
   perCallCap: number | bigint;
-  /** Most that all calls ever may cost, what was spent before included. */
+  /** Most that all calls together may cost, including what was spent before. */
   totalCap: number | bigint;
   /** Last second in which the grant opens executions. */
   expiresAtUnixS: number | bigint;

@@ -126,13 +126,13 @@ export type ListAgentInstruction<
 
 export type ListAgentInstructionData = {
   discriminator: ReadonlyUint8Array;
-  /** Tells the creator's agents apart. */
+  /** Distinguishes the agents of one creator. */
   index: number;
   /** Ed25519 public key that will sign results. */
   resultKey: Address;
   /** Price of one call in USDC base units. */
   price: bigint;
-  /** 1 to 900; 0 stands for 60. */
+  /** 1 to 900; 0 means 60. */
   timeoutSeconds: number;
   /** USDC base units to lock; at least the tier of the price. */
   collateral: bigint;
@@ -142,13 +142,13 @@ export type ListAgentInstructionData = {
 };
 
 export type ListAgentInstructionDataArgs = {
-  /** Tells the creator's agents apart. */
+  /** Distinguishes the agents of one creator. */
   index: number;
   /** Ed25519 public key that will sign results. */
   resultKey: Address;
   /** Price of one call in USDC base units. */
   price: number | bigint;
-  /** 1 to 900; 0 stands for 60. */
+  /** 1 to 900; 0 means 60. */
   timeoutSeconds: number;
   /** USDC base units to lock; at least the tier of the price. */
   collateral: number | bigint;

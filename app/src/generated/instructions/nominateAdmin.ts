@@ -72,12 +72,12 @@ export type NominateAdminInstruction<
 
 export type NominateAdminInstructionData = {
   discriminator: ReadonlyUint8Array;
-  /** Who may accept; the zero address takes a nomination back. */
+  /** Who may accept; the zero address withdraws a nomination. */
   nominee: Address;
 };
 
 export type NominateAdminInstructionDataArgs = {
-  /** Who may accept; the zero address takes a nomination back. */
+  /** Who may accept; the zero address withdraws a nomination. */
   nominee: Address;
 };
 

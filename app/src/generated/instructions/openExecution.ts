@@ -115,7 +115,7 @@ export type OpenExecutionInstructionData = {
   executionId: ReadonlyUint8Array;
   /** SHA-256 of the RFC 8785 form of `{task, parameters}`. */
   requestHash: ReadonlyUint8Array;
-  /** Most the caller is willing to pay, in USDC base units: a guard against a price change on the way. */
+  /** Most that the caller agrees to pay, in USDC base units. Protects the caller from a price change. */
   maxAmount: bigint;
 };
 
@@ -124,7 +124,7 @@ export type OpenExecutionInstructionDataArgs = {
   executionId: ReadonlyUint8Array;
   /** SHA-256 of the RFC 8785 form of `{task, parameters}`. */
   requestHash: ReadonlyUint8Array;
-  /** Most the caller is willing to pay, in USDC base units: a guard against a price change on the way. */
+  /** Most that the caller agrees to pay, in USDC base units. Protects the caller from a price change. */
   maxAmount: number | bigint;
 };
 

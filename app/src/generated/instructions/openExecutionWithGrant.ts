@@ -132,7 +132,7 @@ export type OpenExecutionWithGrantInstructionData = {
   executionId: ReadonlyUint8Array;
   /** SHA-256 of the RFC 8785 form of `{task, parameters}`. */
   requestHash: ReadonlyUint8Array;
-  /** Most the caller is willing to pay, in USDC base units: a guard against a price change on the way. */
+  /** Most that the caller agrees to pay, in USDC base units. Protects the caller from a price change. */
   maxAmount: bigint;
 };
 
@@ -141,7 +141,7 @@ export type OpenExecutionWithGrantInstructionDataArgs = {
   executionId: ReadonlyUint8Array;
   /** SHA-256 of the RFC 8785 form of `{task, parameters}`. */
   requestHash: ReadonlyUint8Array;
-  /** Most the caller is willing to pay, in USDC base units: a guard against a price change on the way. */
+  /** Most that the caller agrees to pay, in USDC base units. Protects the caller from a price change. */
   maxAmount: number | bigint;
 };
 

@@ -77,12 +77,12 @@ export type VerifyCreatorInstruction<
 
 export type VerifyCreatorInstructionData = {
   discriminator: ReadonlyUint8Array;
-  /** `false` takes the badge away. */
+  /** `false` removes the badge. */
   verified: boolean;
 };
 
 export type VerifyCreatorInstructionDataArgs = {
-  /** `false` takes the badge away. */
+  /** `false` removes the badge. */
   verified: boolean;
 };
 

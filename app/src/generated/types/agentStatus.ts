@@ -15,7 +15,7 @@ import {
   type FixedSizeEncoder,
 } from "@solana/kit";
 
-/** State of a listing (specification 3.2). Stored as its number. */
+/** State of a listing (docs/specification.md, "Listing states"). Stored as its number. */
 export enum AgentStatus {
   Active,
   Paused,

@@ -15,7 +15,7 @@ import {
   type FixedSizeEncoder,
 } from "@solana/kit";
 
-/** Why an execution failed, as told by who reported it. Stored as its number. */
+/** Why an execution failed, as its reporter says. Stored as its number. */
 export enum FailureReason {
   CreatorFailed,
   Timeout,

@@ -1,4 +1,4 @@
-//! `accept_admin`: second of two steps to another admin.
+//! `accept_admin`: the nominee becomes the admin. Second of two steps.
 
 use anchor_lang::prelude::*;
 
@@ -21,7 +21,7 @@ impl AcceptAdmin<'_> {
     }
 }
 
-/// Specification:
+/// Rules (docs/specification.md, "Role changes"):
 /// - called by the nominee, whose signature proves that the address can sign.
 pub(crate) fn handler(ctx: Context<AcceptAdmin>) -> Result<()> {
     ctx.accounts.validate()?;

@@ -2,7 +2,6 @@
 
 use anchor_lang::prelude::*;
 
-use super::initialize_config::check_role;
 use crate::{
     account,
     error::{MarketplaceError, OrRefuse, ensure},
@@ -26,13 +25,14 @@ pub struct AnnounceRoles<'info> {
 impl AnnounceRoles<'_> {
     fn validate(&self, args: &AnnounceRolesArgs) -> Result<()> {
         ensure(self.config.load()?.admin == *self.admin.key, MarketplaceError::NotAdmin)?;
-        [args.resolver, args.treasury_owner].iter().flatten().try_for_each(check_role)
+        [args.resolver, args.treasury_owner].iter().flatten().try_for_each(Config::check_role)?;
+        Ok(())
     }
 }
 
-/// Specification:
+/// Rules (docs/specification.md, "Role changes"):
 /// - called by the admin;
-/// - replaces an earlier announcement and starts the delay anew; naming nobody takes it back;
+/// - replaces an earlier announcement and restarts the delay; naming nobody withdraws it;
 /// - changes nothing else before `apply_roles`.
 pub(crate) fn handler(ctx: Context<AnnounceRoles>, args: AnnounceRolesArgs) -> Result<()> {
     ctx.accounts.validate(&args)?;

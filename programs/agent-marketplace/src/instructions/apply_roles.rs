@@ -22,8 +22,8 @@ impl ApplyRoles<'_> {
     }
 }
 
-/// Specification:
-/// - called by anybody, once the delay after the announcement is over.
+/// Rules (docs/specification.md, "Role changes"):
+/// - called by anybody, when the delay after the announcement is over.
 pub(crate) fn handler(ctx: Context<ApplyRoles>) -> Result<()> {
     let now = account::now_unix_s()?;
     ctx.accounts.validate(now)?;

@@ -5,11 +5,12 @@ use anchor_lang::{
     solana_program::instruction::{TRANSACTION_LEVEL_STACK_HEIGHT, get_stack_height},
 };
 
-use super::escrow::Escrow;
+use super::shared::escrow::EscrowAccounts;
 use crate::{
     account,
     ed25519_gate::{self, INSTRUCTIONS_SYSVAR_ID},
     error::{MarketplaceError, OrRefuse, ensure},
+    id::ID,
     state::{AgentListing, Config, ExecutionRecord, ExecutionStatus},
     token,
 };
@@ -20,7 +21,7 @@ pub struct CompleteExecutionArgs {
     pub result_hash: [u8; 32],
     /// Wall-clock time from dispatch to result delivery.
     pub execution_time_ms: u64,
-    /// If the creator's service reported them.
+    /// `None` if the creator's service did not report them.
     pub tokens_used: Option<u64>,
 }
 
@@ -36,10 +37,10 @@ pub struct CompleteExecution<'info> {
     /// CHECK: by address, against the listing.
     #[account(mut)]
     pub escrow: UncheckedAccount<'info>,
-    /// CHECK: mint, owner and state are read from its bytes.
+    /// CHECK: receives the creator's part; mint, owner and state are read from its bytes.
     #[account(mut)]
     pub creator_token: UncheckedAccount<'info>,
-    /// CHECK: mint, owner and state are read from its bytes.
+    /// CHECK: receives the platform's part; mint, owner and state are read from its bytes.
     #[account(mut)]
     pub treasury_token: UncheckedAccount<'info>,
     /// CHECK: by address, against the configuration.
@@ -53,18 +54,13 @@ pub struct CompleteExecution<'info> {
 }
 
 impl<'info> CompleteExecution<'info> {
-    fn escrow(&self) -> Escrow<'_, 'info> {
-        Escrow {
-            config: &self.config,
-            agent: &self.agent,
-            record: &self.record,
-            escrow: &self.escrow,
-            usdc_mint: &self.usdc_mint,
-        }
+    #[inline(always)]
+    fn escrow(&self) -> EscrowAccounts<'_, 'info> {
+        EscrowAccounts::new(&self.config, &self.agent, &self.record, &self.escrow, &self.usdc_mint)
     }
 
     #[inline(always)]
-    fn validate(&self, args: &CompleteExecutionArgs, now_unix_s: i64) -> Result<()> {
+    fn validate(&self, args: &CompleteExecutionArgs, now_unix_s: i64) -> Result<Payout> {
         self.escrow().validate()?;
         let (config, agent, record) = (self.config.load()?, self.agent.load()?, self.record.load()?);
         let authority = *self.authority.key;
@@ -72,8 +68,8 @@ impl<'info> CompleteExecution<'info> {
             authority == config.gateway_authority || authority == agent.creator || authority == record.caller,
             MarketplaceError::NotSettler,
         )?;
-        ensure(now_unix_s <= record.deadline_unix_s, MarketplaceError::DeadlinePassed)?;
-        check_execution_time(args.execution_time_ms, &record)?;
+        record.check_settled_in_time(now_unix_s)?;
+        record.check_execution_time(args.execution_time_ms)?;
         token::check_account(&self.creator_token, self.usdc_mint.key, &agent.creator)?;
         if record.platform_amount > 0 {
             token::check_account(&self.treasury_token, self.usdc_mint.key, &config.treasury_owner)?;
@@ -81,12 +77,19 @@ impl<'info> CompleteExecution<'info> {
 
         ensure(get_stack_height() == TRANSACTION_LEVEL_STACK_HEIGHT, MarketplaceError::CalledByProgram)?;
         let sysvar = self.instructions_sysvar.try_borrow_data()?;
-        ed25519_gate::check(&sysvar, &crate::ID, &record.result_key, &args.result_hash).map_err(Into::into)
+        ed25519_gate::check(&sysvar, &ID, &record.result_key, &args.result_hash)?;
+        let dispute_deadline = record.window_end_unix_s(now_unix_s);
+        Ok(Payout {
+            amount: record.amount,
+            creator_amount: record.creator_amount,
+            platform_amount: record.platform_amount,
+            dispute_deadline_unix_s: dispute_deadline.or_refuse(MarketplaceError::OutOfRange)?,
+        })
     }
 
-    /// The record leaves `Open`, for good.
+    /// The record leaves `Open` permanently.
     #[inline(always)]
-    fn record_result(&self, args: &CompleteExecutionArgs, now_unix_s: i64, dispute_deadline: i64) -> Result<()> {
+    fn record_result(&self, args: &CompleteExecutionArgs, payout: &Payout, now_unix_s: i64) -> Result<()> {
         let mut record = self.record.load_mut()?;
         record.status = ExecutionStatus::Completed as u8;
         record.result_hash = args.result_hash;
@@ -96,50 +99,45 @@ impl<'info> CompleteExecution<'info> {
             record.tokens_reported = 1;
         }
         record.finished_at_unix_s = now_unix_s;
-        record.dispute_deadline_unix_s = dispute_deadline;
+        record.dispute_deadline_unix_s = payout.dispute_deadline_unix_s;
         record.revision = account::next_revision(record.revision)?;
         Ok(())
     }
 
     #[inline(always)]
-    fn count(&self, amount: u64, execution_time_ms: u64, now_unix_s: i64, dispute_deadline: i64) -> Result<()> {
+    fn count(&self, args: &CompleteExecutionArgs, payout: &Payout, now_unix_s: i64) -> Result<()> {
         let mut agent = self.agent.load_mut()?;
-        Escrow::release(&mut agent, amount, now_unix_s)?;
+        EscrowAccounts::release(&mut agent, payout.amount, now_unix_s)?;
         let add = |total: u64, more: u64| total.checked_add(more).or_refuse(MarketplaceError::OutOfRange);
         agent.successful_executions = add(agent.successful_executions, 1)?;
         agent.completed_executions = add(agent.completed_executions, 1)?;
-        agent.execution_time_ms_total = add(agent.execution_time_ms_total, execution_time_ms)?;
-        agent.last_dispute_deadline_unix_s = agent.last_dispute_deadline_unix_s.max(dispute_deadline);
+        agent.execution_time_ms_total = add(agent.execution_time_ms_total, args.execution_time_ms)?;
+        agent.last_dispute_deadline_unix_s = agent.last_dispute_deadline_unix_s.max(payout.dispute_deadline_unix_s);
         Ok(())
     }
 }
 
-/// The time a creator took is told by who submits; it can at most be the time the execution had, so no
-/// report can push the sum out of its range and block later settlements.
-#[inline(always)]
-fn check_execution_time(execution_time_ms: u64, record: &ExecutionRecord) -> Result<()> {
-    let longest_ms = record.longest_execution_time_ms().or_refuse(MarketplaceError::OutOfRange)?;
-    ensure(execution_time_ms <= longest_ms, MarketplaceError::ExecutionTimeImplausible)
+/// What a settlement pays, and until when it can be disputed.
+struct Payout {
+    amount: u64,
+    creator_amount: u64,
+    platform_amount: u64,
+    dispute_deadline_unix_s: i64,
 }
 
-/// Specification (1.3, 3.1, 4.7):
+/// Rules (docs/specification.md, "Signature proof on chain"):
 /// - called by the creator, the caller or the gateway, in a transaction whose instruction directly before
 ///   is the Ed25519 program's proof that the execution's result key signed `result_hash`;
 /// - until the deadline, once;
-/// - pays the creator and the treasury the parts fixed at opening; the treasury's account matters only if
-///   it gets something.
+/// - pays creator and treasury the parts that were fixed at opening; the treasury's account is only checked
+///   if it receives something.
 pub(crate) fn handler(ctx: Context<CompleteExecution>, args: CompleteExecutionArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;
-    accounts.validate(&args, now)?;
-    let (amount, creator_amount, platform_amount, dispute_window_s) = {
-        let record = accounts.record.load()?;
-        (record.amount, record.creator_amount, record.platform_amount, record.dispute_window_s)
-    };
-    let dispute_deadline = now.checked_add(i64::from(dispute_window_s)).or_refuse(MarketplaceError::OutOfRange)?;
-    accounts.record_result(&args, now, dispute_deadline)?;
-    accounts.count(amount, args.execution_time_ms, now, dispute_deadline)?;
+    let payout = accounts.validate(&args, now)?;
+    accounts.record_result(&args, &payout, now)?;
+    accounts.count(&args, &payout, now)?;
     let escrow = accounts.escrow();
-    escrow.pay(&accounts.creator_token, creator_amount)?;
-    escrow.pay(&accounts.treasury_token, platform_amount)
+    escrow.pay(&accounts.creator_token, payout.creator_amount)?;
+    escrow.pay(&accounts.treasury_token, payout.platform_amount)
 }

@@ -1,4 +1,4 @@
-//! `delist_agent`: a creator takes an agent off the market, for good.
+//! `delist_agent`: a creator removes an agent from the market permanently.
 
 use anchor_lang::prelude::*;
 
@@ -23,8 +23,8 @@ impl DelistAgent<'_> {
     }
 }
 
-/// Specification (3.2):
-/// - called by the creator; open executions settle or are refunded as they would have been.
+/// Rules (docs/specification.md, "Listing states"):
+/// - called by the creator; open executions settle or are refunded as before.
 pub(crate) fn handler(ctx: Context<DelistAgent>) -> Result<()> {
     ctx.accounts.validate()?;
     let mut agent = ctx.accounts.agent.load_mut()?;

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use super::collateral::check_vault;
+use super::shared::collateral::check_vault;
 use crate::{
     account,
     error::{MarketplaceError, OrRefuse, ensure},
@@ -22,10 +22,10 @@ pub struct DepositCollateral<'info> {
     pub config: AccountLoader<'info, Config>,
     #[account(mut)]
     pub agent: AccountLoader<'info, AgentListing>,
-    /// CHECK: by address, against the listing's bump.
+    /// CHECK: receives the deposit; by address, against the listing's bump.
     #[account(mut)]
     pub collateral_vault: UncheckedAccount<'info>,
-    /// CHECK: mint, owner and state are read from its bytes.
+    /// CHECK: pays the deposit; mint, owner and state are read from its bytes.
     #[account(mut)]
     pub creator_token: UncheckedAccount<'info>,
     /// CHECK: by address, against the configuration.
@@ -47,8 +47,9 @@ impl DepositCollateral<'_> {
     }
 }
 
-/// Specification (1.6):
-/// - called by the creator, also while paused: it is how a slashed agent comes back.
+/// Rules (docs/specification.md, "Collateral"):
+/// - called by the creator, also while the program or the agent is paused: a slashed agent needs the deposit
+///   before it can be active again.
 pub(crate) fn handler(ctx: Context<DepositCollateral>, args: DepositCollateralArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
     accounts.validate(&args)?;

@@ -1,7 +1,9 @@
-//! `expire_dispute`: a dispute that the resolver left undecided ends, so that nothing is locked for ever.
+//! `expire_dispute`: ends a dispute that the resolver did not decide in time, so that no collateral stays
+//! locked.
 
 use anchor_lang::prelude::*;
 
+use super::shared::dispute;
 use crate::{
     account,
     error::{MarketplaceError, OrRefuse, ensure},
@@ -20,13 +22,13 @@ pub struct ExpireDispute<'info> {
 
 impl ExpireDispute<'_> {
     fn validate(&self, now_unix_s: i64) -> Result<()> {
-        super::dispute::check(&self.agent, &self.record, &self.dispute)?;
+        dispute::check_open(&self.agent, &self.record, &self.dispute)?;
         let decidable_until = self.dispute.load()?.decidable_until_unix_s().or_refuse(MarketplaceError::OutOfRange)?;
         ensure(now_unix_s > decidable_until, MarketplaceError::DisputeStillDecidable)
     }
 }
 
-/// Specification (1.7):
+/// Rules (docs/specification.md, "Dispute states"):
 /// - called by anybody, 30 days after the dispute was raised, if the resolver has not decided by then;
 /// - the execution is completed again and cannot be disputed a second time; nothing moves.
 pub(crate) fn handler(ctx: Context<ExpireDispute>) -> Result<()> {
@@ -39,10 +41,10 @@ pub(crate) fn handler(ctx: Context<ExpireDispute>) -> Result<()> {
         record.revision = account::next_revision(record.revision)?;
     }
     {
-        let mut dispute = accounts.dispute.load_mut()?;
-        dispute.outcome = DisputeOutcome::Expired as u8;
-        dispute.resolved_at_unix_s = now;
-        dispute.revision = account::next_revision(dispute.revision)?;
+        let mut expired = accounts.dispute.load_mut()?;
+        expired.outcome = DisputeOutcome::Expired as u8;
+        expired.resolved_at_unix_s = now;
+        expired.revision = account::next_revision(expired.revision)?;
     }
-    super::dispute::release(&mut *accounts.agent.load_mut()?, now)
+    dispute::release(&mut *accounts.agent.load_mut()?, now)
 }

@@ -1,18 +1,18 @@
-//! `fail_execution`: a call that did not work is refunded at once.
+//! `fail_execution`: refunds a failed call at once.
 
 use anchor_lang::prelude::*;
 
-use super::escrow::Escrow;
+use super::shared::escrow::EscrowAccounts;
 use crate::{
     account,
     error::{MarketplaceError, ensure},
-    state::{AgentListing, Config, ExecutionRecord, ExecutionStatus, FailureReason},
+    state::{AgentListing, Config, ExecutionRecord, FailureReason},
     token,
 };
 
 #[derive(AnchorSerialize, AnchorDeserialize, Clone, Debug)]
 pub struct FailExecutionArgs {
-    /// Any but `Expired`, which time alone decides.
+    /// Any reason except `Expired`, which only the clock decides.
     pub reason: FailureReason,
 }
 
@@ -39,14 +39,9 @@ pub struct FailExecution<'info> {
 }
 
 impl<'info> FailExecution<'info> {
-    fn escrow(&self) -> Escrow<'_, 'info> {
-        Escrow {
-            config: &self.config,
-            agent: &self.agent,
-            record: &self.record,
-            escrow: &self.escrow,
-            usdc_mint: &self.usdc_mint,
-        }
+    #[inline(always)]
+    fn escrow(&self) -> EscrowAccounts<'_, 'info> {
+        EscrowAccounts::new(&self.config, &self.agent, &self.record, &self.escrow, &self.usdc_mint)
     }
 
     fn validate(&self, args: &FailExecutionArgs) -> Result<()> {
@@ -56,16 +51,17 @@ impl<'info> FailExecution<'info> {
             authority == self.config.load()?.gateway_authority || authority == self.agent.load()?.creator,
             MarketplaceError::NotFailureReporter,
         )?;
-        ensure(args.reason != FailureReason::Expired, MarketplaceError::FailureReasonReserved)
+        ensure(args.reason != FailureReason::Expired, MarketplaceError::FailureReasonReserved)?;
+        self.escrow().check_refund_payee(&self.refund_token)
     }
 }
 
-/// Specification (1.3, 3.1):
+/// Rules (docs/specification.md, "Escrow and refund"):
 /// - called by the creator or the gateway, while the execution is open, before or after its deadline;
-/// - the caller gets everything back; nobody is paid.
+/// - the caller gets the whole price back; nobody is paid.
 pub(crate) fn handler(ctx: Context<FailExecution>, args: FailExecutionArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
     accounts.validate(&args)?;
     let now = account::now_unix_s()?;
-    accounts.escrow().refund(&accounts.refund_token, ExecutionStatus::Failed, args.reason, now)
+    accounts.escrow().fail(&accounts.refund_token, args.reason, now)
 }

@@ -1,11 +1,13 @@
-//! `grant_spending`: a wallet lets one session key (an API key) open executions on its account.
+//! `grant_spending`: a wallet lets one session key (an API key) open executions with its USDC.
 
 use anchor_lang::prelude::*;
+use bytemuck::Zeroable;
 
 use crate::{
     account,
-    error::{MarketplaceError, OrRefuse, ensure},
-    state::{LAYOUT_VERSION, MAX_ALLOWED_AGENTS, SpendingGrant},
+    error::{MarketplaceError, ensure},
+    id::ID,
+    state::{LAYOUT_VERSION, SpendingGrant},
 };
 
 #[derive(AnchorSerialize, AnchorDeserialize, Clone, Debug)]
@@ -13,7 +15,7 @@ pub struct GrantSpendingArgs {
     pub session_key: Pubkey,
     /// Most that one call may cost, in USDC base units.
     pub per_call_cap: u64,
-    /// Most that all calls ever may cost, what was spent before included.
+    /// Most that all calls together may cost, including what was spent before.
     pub total_cap: u64,
     /// Last second in which the grant opens executions.
     pub expires_at_unix_s: i64,
@@ -36,60 +38,55 @@ pub struct GrantSpending<'info> {
     pub system_program: UncheckedAccount<'info>,
 }
 
-impl GrantSpending<'_> {
-    fn validate(&self, args: &GrantSpendingArgs, now: i64) -> Result<()> {
-        ensure(
-            args.session_key != Pubkey::default() && args.session_key != *self.wallet.key,
-            MarketplaceError::SessionKeyInvalid,
-        )?;
-        ensure(args.per_call_cap > 0 && args.total_cap > 0, MarketplaceError::GrantCapZero)?;
-        ensure(args.expires_at_unix_s > now, MarketplaceError::GrantExpiryPast)?;
-        ensure(args.allowed_agents.len() <= MAX_ALLOWED_AGENTS, MarketplaceError::TooManyAllowedAgents)
+impl<'info> GrantSpending<'info> {
+    fn validate(&'info self, args: &GrantSpendingArgs, now_unix_s: i64) -> Result<SpendingGrant> {
+        ensure(args.expires_at_unix_s > now_unix_s, MarketplaceError::GrantExpiryPast)?;
+        let mut grant = self.present_or_new(&args.session_key, now_unix_s)?;
+        ensure(grant.revoked == 0, MarketplaceError::GrantRevoked)?;
+        grant.per_call_cap = args.per_call_cap;
+        grant.total_cap = args.total_cap;
+        grant.expires_at_unix_s = args.expires_at_unix_s;
+        grant.set_allowed_agents(&args.allowed_agents)?;
+        grant.invariant()?;
+        Ok(grant)
+    }
+
+    /// The grant at its canonical address, with its next revision and without new limits yet.
+    fn present_or_new(&'info self, session_key: &Pubkey, now_unix_s: i64) -> Result<SpendingGrant> {
+        let wallet = self.wallet.key;
+        let seeds: &[&[u8]] = &[SpendingGrant::SEED, wallet.as_ref(), session_key.as_ref()];
+        let bump = account::canonical_bump(&self.grant, seeds)?;
+        let spender_bump = account::canonical_bump(&self.spender, &[SpendingGrant::SPENDER_SEED, wallet.as_ref()])?;
+        if account::exists(&self.grant) {
+            let mut grant = *AccountLoader::<SpendingGrant>::try_from(&self.grant)?.load()?;
+            grant.revision = account::next_revision(grant.revision)?;
+            return Ok(grant);
+        }
+        account::check_vacant(&self.grant)?;
+        Ok(SpendingGrant {
+            wallet: *wallet,
+            session_key: *session_key,
+            revision: 1,
+            created_at_unix_s: now_unix_s,
+            version: LAYOUT_VERSION,
+            bump,
+            spender_bump,
+            ..Zeroable::zeroed()
+        })
     }
 }
 
-/// Specification (5.4):
-/// - called by the wallet; creates the grant or changes its limits, keeping what was spent;
+/// Rules (docs/specification.md, "Spending grant"):
+/// - called by the wallet; creates the grant or changes its limits, and keeps what was spent;
 /// - a revoked grant stays revoked;
-/// - the SPL approval of the spender address is a token instruction of its own.
+/// - the SPL approval of the spender address is a separate instruction of the token program.
 pub(crate) fn handler<'info>(ctx: Context<'info, GrantSpending<'info>>, args: GrantSpendingArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;
-    accounts.validate(&args, now)?;
-    let wallet = accounts.wallet.key;
-    let seeds: &[&[u8]] = &[SpendingGrant::SEED, wallet.as_ref(), args.session_key.as_ref()];
-    let bump = account::canonical_bump(&accounts.grant, seeds)?;
-    let spender_bump = account::canonical_bump(&accounts.spender, &[SpendingGrant::SPENDER_SEED, wallet.as_ref()])?;
-    if account::exists(&accounts.grant) {
-        let loader = AccountLoader::<SpendingGrant>::try_from(&accounts.grant)?;
-        let mut grant = loader.load_mut()?;
-        ensure(grant.revoked == 0, MarketplaceError::GrantRevoked)?;
-        grant.revision = account::next_revision(grant.revision)?;
-        return write_limits(&mut grant, &args);
+    let grant = accounts.validate(&args, now)?;
+    if !account::exists(&accounts.grant) {
+        let seeds: &[&[u8]] = &[SpendingGrant::SEED, grant.wallet.as_ref(), grant.session_key.as_ref(), &[grant.bump]];
+        account::create(&accounts.wallet, &accounts.grant, SpendingGrant::SPACE, &ID, seeds)?;
     }
-    let seeds: &[&[u8]] = &[SpendingGrant::SEED, wallet.as_ref(), args.session_key.as_ref(), &[bump]];
-    account::create(&accounts.wallet, &accounts.grant, SpendingGrant::SPACE, ctx.program_id, seeds)?;
-    account::initialize::<SpendingGrant>(&accounts.grant, |grant| {
-        grant.wallet = *wallet;
-        grant.session_key = args.session_key;
-        grant.revision = 1;
-        grant.created_at_unix_s = now;
-        grant.version = LAYOUT_VERSION;
-        grant.bump = bump;
-        grant.spender_bump = spender_bump;
-        write_limits(grant, &args)
-    })
-}
-
-fn write_limits(grant: &mut SpendingGrant, args: &GrantSpendingArgs) -> Result<()> {
-    grant.per_call_cap = args.per_call_cap;
-    grant.total_cap = args.total_cap;
-    grant.expires_at_unix_s = args.expires_at_unix_s;
-    let length = args.allowed_agents.len();
-    let (used, unused) =
-        grant.allowed_agents.split_at_mut_checked(length).or_refuse(MarketplaceError::TooManyAllowedAgents)?;
-    used.copy_from_slice(&args.allowed_agents);
-    unused.fill(Pubkey::default());
-    grant.allowed_agents_len = u8::try_from(length).ok().or_refuse(MarketplaceError::TooManyAllowedAgents)?;
-    Ok(())
+    account::write(&accounts.grant, &grant)
 }

@@ -1,16 +1,15 @@
-//! `initialize_config`: a deployment's one configuration.
+//! `initialize_config`: creates the one configuration of a deployment.
 
 use anchor_lang::prelude::*;
+use bytemuck::Zeroable;
 
 use crate::{
     account,
-    error::{MarketplaceError, OrRefuse, ensure},
+    error::{MarketplaceError, ensure},
+    id::ID,
     state::{COLLATERAL_TIERS, CollateralTier, Config, LAYOUT_VERSION},
     token,
 };
-
-/// Highest fee a deployment can take: 10 %.
-pub const MAX_FEE_BPS: u16 = 1_000;
 
 /// Tag of a program account in the upgradeable loader's data, little-endian.
 const LOADER_PROGRAM_TAG: [u8; 4] = [2, 0, 0, 0];
@@ -45,7 +44,7 @@ pub struct InitializeConfig<'info> {
     /// CHECK: owner, size, decimals and state are read from its bytes.
     pub usdc_mint: UncheckedAccount<'info>,
     /// CHECK: this program's own account.
-    #[account(address = crate::ID @ MarketplaceError::WrongProgramData)]
+    #[account(address = ID @ MarketplaceError::WrongProgramData)]
     pub program: UncheckedAccount<'info>,
     /// CHECK: the one that `program` names; holds the upgrade authority.
     pub program_data: UncheckedAccount<'info>,
@@ -55,18 +54,34 @@ pub struct InitializeConfig<'info> {
 }
 
 impl InitializeConfig<'_> {
-    fn validate(&self, args: &InitializeConfigArgs) -> Result<()> {
+    fn validate(&self, args: &InitializeConfigArgs, now_unix_s: i64) -> Result<Config> {
         self.check_upgrade_authority()?;
         token::check_mint(&self.usdc_mint)?;
-        for role in [&args.admin, &args.resolver, &args.gateway_authority, &args.treasury_owner] {
-            check_role(role)?;
-        }
-        check_fee(args.fee_bps)?;
-        check_durations(args.dispute_window_s, args.settle_grace_s)?;
-        check_tiers(&args.collateral_tiers)
+        // The invariant allows a configuration without a resolver: the admin may remove one later.
+        Config::check_role(&args.resolver)?;
+        let bump = account::canonical_bump(&self.config, &[Config::SEED])?;
+        account::check_vacant(&self.config)?;
+        let config = Config {
+            admin: args.admin,
+            resolver: args.resolver,
+            gateway_authority: args.gateway_authority,
+            treasury_owner: args.treasury_owner,
+            usdc_mint: *self.usdc_mint.key,
+            resolver_since_unix_s: now_unix_s,
+            revision: 1,
+            dispute_window_s: args.dispute_window_s,
+            settle_grace_s: args.settle_grace_s,
+            collateral_tiers: args.collateral_tiers,
+            fee_bps: args.fee_bps,
+            version: LAYOUT_VERSION,
+            bump,
+            ..Zeroable::zeroed()
+        };
+        config.invariant()?;
+        Ok(config)
     }
 
-    /// Reads the upgradeable loader's own accounts: the program names its data, the data its authority.
+    /// Reads the upgradeable loader's accounts: the program names its data, the data its authority.
     fn check_upgrade_authority(&self) -> Result<()> {
         let loader = anchor_lang::solana_program::bpf_loader_upgradeable::ID;
         ensure(
@@ -87,58 +102,15 @@ impl InitializeConfig<'_> {
     }
 }
 
-/// Specification:
+/// Rules (docs/specification.md, "Configuration"):
 /// - called by the program's upgrade authority, once;
-/// - the mint MUST be a classic SPL Token mint with 6 decimals;
-/// - no role may be the zero address; fee, durations and tiers MUST be within their limits.
+/// - the mint must be a classic SPL Token mint with 6 decimals;
+/// - no role is the zero address; fee, durations and tiers are within their limits.
 pub(crate) fn handler(ctx: Context<InitializeConfig>, args: InitializeConfigArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
-    accounts.validate(&args)?;
     let now = account::now_unix_s()?;
-    let bump = account::canonical_bump(&accounts.config, &[Config::SEED])?;
-    let seeds: &[&[u8]] = &[Config::SEED, &[bump]];
-    account::create(&accounts.authority, &accounts.config, Config::SPACE, ctx.program_id, seeds)?;
-    account::initialize::<Config>(&accounts.config, |config| {
-        config.admin = args.admin;
-        config.resolver = args.resolver;
-        config.gateway_authority = args.gateway_authority;
-        config.treasury_owner = args.treasury_owner;
-        config.usdc_mint = *accounts.usdc_mint.key;
-        config.resolver_since_unix_s = now;
-        config.revision = 1;
-        config.dispute_window_s = args.dispute_window_s;
-        config.settle_grace_s = args.settle_grace_s;
-        config.collateral_tiers = args.collateral_tiers;
-        config.fee_bps = args.fee_bps;
-        config.version = LAYOUT_VERSION;
-        config.bump = bump;
-        Ok(())
-    })
-}
-
-pub(super) fn check_role(role: &Pubkey) -> Result<()> {
-    ensure(*role != Pubkey::default(), MarketplaceError::RoleMissing)
-}
-
-pub(super) fn check_fee(fee_bps: u16) -> Result<()> {
-    ensure(fee_bps <= MAX_FEE_BPS, MarketplaceError::FeeTooHigh)
-}
-
-pub(super) fn check_durations(dispute_window_s: i64, settle_grace_s: i64) -> Result<()> {
-    ensure(
-        (1..=Config::MAX_DISPUTE_WINDOW_S).contains(&dispute_window_s)
-            && (0..=Config::MAX_SETTLE_GRACE_S).contains(&settle_grace_s),
-        MarketplaceError::DurationOutOfRange,
-    )
-}
-
-pub(super) fn check_tiers(tiers: &[CollateralTier; COLLATERAL_TIERS]) -> Result<()> {
-    for pair in tiers.windows(2) {
-        let (lower, higher) = pair.first().zip(pair.get(1)).or_refuse(MarketplaceError::TiersNotAscending)?;
-        ensure(
-            lower.max_price < higher.max_price && lower.collateral <= higher.collateral,
-            MarketplaceError::TiersNotAscending,
-        )?;
-    }
-    Ok(())
+    let config = accounts.validate(&args, now)?;
+    let seeds: &[&[u8]] = &[Config::SEED, &[config.bump]];
+    account::create(&accounts.authority, &accounts.config, Config::SPACE, &ID, seeds)?;
+    account::write(&accounts.config, &config)
 }

@@ -1,30 +1,26 @@
-//! `list_agent`: an agent goes live against locked collateral.
+//! `list_agent`: a creator lists an agent and locks its collateral.
 
 use anchor_lang::prelude::*;
+use bytemuck::Zeroable;
 
 use crate::{
     account,
     error::{MarketplaceError, OrRefuse, ensure},
     event::AgentListed,
-    state::{
-        AgentListing, AgentStatus, Config, LAYOUT_VERSION, MAX_METADATA_URI_BYTES, MAX_TIMEOUT_S, MIN_TIMEOUT_S,
-        first_revision,
-    },
+    id::ID,
+    state::{AgentListing, AgentStatus, Config, DEFAULT_TIMEOUT_S, LAYOUT_VERSION, first_revision},
     token,
 };
 
-/// Seconds a creator's service gets where the listing names none.
-pub const DEFAULT_TIMEOUT_S: u32 = 60;
-
 #[derive(AnchorSerialize, AnchorDeserialize, Clone, Debug)]
 pub struct ListAgentArgs {
-    /// Tells the creator's agents apart.
+    /// Distinguishes the agents of one creator.
     pub index: u32,
     /// Ed25519 public key that will sign results.
     pub result_key: Pubkey,
     /// Price of one call in USDC base units.
     pub price: u64,
-    /// 1 to 900; 0 stands for 60.
+    /// 1 to 900; 0 means 60.
     pub timeout_seconds: u32,
     /// USDC base units to lock; at least the tier of the price.
     pub collateral: u64,
@@ -49,12 +45,12 @@ pub struct ListAgent<'info> {
     /// CHECK: created here at its canonical address.
     #[account(mut)]
     pub collateral_vault: UncheckedAccount<'info>,
-    /// CHECK: mint, owner and state are read from its bytes.
+    /// CHECK: pays the collateral; mint, owner and state are read from its bytes.
     #[account(mut)]
     pub creator_token: UncheckedAccount<'info>,
     /// CHECK: by address, against the configuration.
     pub usdc_mint: UncheckedAccount<'info>,
-    /// CHECK: by address.
+    /// CHECK: creates both token accounts and moves the collateral; by address.
     #[account(address = token::TOKEN_PROGRAM_ID @ MarketplaceError::WrongTokenProgram)]
     pub token_program: UncheckedAccount<'info>,
     /// CHECK: by address.
@@ -62,141 +58,89 @@ pub struct ListAgent<'info> {
     pub system_program: UncheckedAccount<'info>,
 }
 
-/// Bumps of the three accounts a listing consists of.
-struct Bumps {
-    agent: u8,
-    escrow: u8,
-    collateral: u8,
-}
-
 impl ListAgent<'_> {
-    fn validate(&self, args: &ListAgentArgs) -> Result<()> {
+    fn validate(&self, args: &ListAgentArgs, now_unix_s: i64) -> Result<AgentListing> {
         let config = self.config.load()?;
         ensure(config.paused == 0, MarketplaceError::Paused)?;
         ensure(*self.usdc_mint.key == config.usdc_mint, MarketplaceError::WrongMint)?;
-        check_price(args.price)?;
-        check_result_key(&args.result_key)?;
-        check_metadata_uri(&args.metadata_uri)?;
         ensure(args.collateral >= config.required_collateral(args.price), MarketplaceError::CollateralTooLow)?;
-        token::check_account(&self.creator_token, &config.usdc_mint, self.creator.key)
+        token::check_account(&self.creator_token, &config.usdc_mint, self.creator.key)?;
+        let agent = self.listing(args, now_unix_s)?;
+        agent.invariant()?;
+        for account in [&self.agent, &self.escrow, &self.collateral_vault] {
+            account::check_vacant(account)?;
+        }
+        Ok(agent)
     }
 
-    fn find_bumps(&self, index: &[u8; 4]) -> Result<Bumps> {
-        let agent = self.agent.key.as_ref();
-        let seeds: &[&[u8]] = &[AgentListing::SEED, self.creator.key.as_ref(), index];
-        Ok(Bumps {
-            agent: account::canonical_bump(&self.agent, seeds)?,
-            escrow: account::canonical_bump(&self.escrow, &[AgentListing::ESCROW_SEED, agent])?,
-            collateral: account::canonical_bump(&self.collateral_vault, &[AgentListing::COLLATERAL_SEED, agent])?,
-        })
+    /// The listing as it will be, at its canonical addresses.
+    fn listing(&self, args: &ListAgentArgs, now_unix_s: i64) -> Result<AgentListing> {
+        let (index, agent) = (args.index.to_le_bytes(), self.agent.key.as_ref());
+        let seeds: &[&[u8]] = &[AgentListing::SEED, self.creator.key.as_ref(), &index];
+        let mut listing = AgentListing {
+            creator: *self.creator.key,
+            result_key: args.result_key,
+            metadata_hash: args.metadata_hash,
+            revision: first_revision(now_unix_s).or_refuse(MarketplaceError::OutOfRange)?,
+            price: args.price,
+            collateral: args.collateral,
+            created_at_unix_s: now_unix_s,
+            updated_at_unix_s: now_unix_s,
+            index: args.index,
+            timeout_seconds: if args.timeout_seconds == 0 { DEFAULT_TIMEOUT_S } else { args.timeout_seconds },
+            status: AgentStatus::Active as u8,
+            version: LAYOUT_VERSION,
+            bump: account::canonical_bump(&self.agent, seeds)?,
+            escrow_bump: account::canonical_bump(&self.escrow, &[AgentListing::ESCROW_SEED, agent])?,
+            collateral_bump: account::canonical_bump(&self.collateral_vault, &[AgentListing::COLLATERAL_SEED, agent])?,
+            escrow: *self.escrow.key,
+            ..Zeroable::zeroed()
+        };
+        listing.set_metadata_uri(&args.metadata_uri)?;
+        Ok(listing)
+    }
+
+    fn create_accounts(&self, listing: &AgentListing) -> Result<()> {
+        let (index, agent) = (listing.index.to_le_bytes(), self.agent.key.as_ref());
+        let seeds: &[&[u8]] = &[AgentListing::SEED, listing.creator.as_ref(), &index, &[listing.bump]];
+        account::create(&self.creator, &self.agent, AgentListing::SPACE, &ID, seeds)?;
+        for (vault, seed, bump) in [
+            (&self.escrow, AgentListing::ESCROW_SEED, listing.escrow_bump),
+            (&self.collateral_vault, AgentListing::COLLATERAL_SEED, listing.collateral_bump),
+        ] {
+            let seeds: &[&[u8]] = &[seed, agent, &[bump]];
+            account::create(&self.creator, vault, token::TOKEN_ACCOUNT_LEN, &token::TOKEN_PROGRAM_ID, seeds)?;
+            token::initialize_account(vault, &self.usdc_mint, self.agent.key)?;
+        }
+        account::write(&self.agent, listing)
+    }
+
+    fn lock_collateral(&self, amount: u64) -> Result<()> {
+        let (from, to) = (&self.creator_token, &self.collateral_vault);
+        token::transfer(from, &self.usdc_mint, to, &self.creator, amount, &[])
     }
 }
 
-/// Specification (1.6, 3.2):
-/// - called by the creator, who pays collateral of at least the price's tier;
+/// Rules (docs/specification.md, "Collateral"):
+/// - called by the creator, who pays at least the collateral of the price's tier;
 /// - refused while the configuration is paused;
 /// - the listing is active as soon as the transaction confirms.
 pub(crate) fn handler(ctx: Context<ListAgent>, args: ListAgentArgs) -> Result<()> {
-    ctx.accounts.validate(&args)?;
-    let timeout_seconds = timeout_or_default(args.timeout_seconds)?;
-    let index = args.index.to_le_bytes();
-    let bumps = ctx.accounts.find_bumps(&index)?;
     let now = account::now_unix_s()?;
-    create_accounts(ctx.accounts, &index, &bumps)?;
-    account::initialize::<AgentListing>(&ctx.accounts.agent, |agent| {
-        agent.creator = *ctx.accounts.creator.key;
-        agent.result_key = args.result_key;
-        agent.metadata_hash = args.metadata_hash;
-        agent.revision = first_revision(now).or_refuse(MarketplaceError::OutOfRange)?;
-        agent.price = args.price;
-        agent.collateral = args.collateral;
-        agent.created_at_unix_s = now;
-        agent.updated_at_unix_s = now;
-        agent.index = args.index;
-        agent.timeout_seconds = timeout_seconds;
-        agent.status = AgentStatus::Active as u8;
-        agent.version = LAYOUT_VERSION;
-        agent.bump = bumps.agent;
-        agent.escrow_bump = bumps.escrow;
-        agent.collateral_bump = bumps.collateral;
-        agent.escrow = *ctx.accounts.escrow.key;
-        write_metadata_uri(agent, &args.metadata_uri)
-    })?;
-    lock_collateral(ctx.accounts, args.collateral)?;
+    let listing = ctx.accounts.validate(&args, now)?;
+    ctx.accounts.create_accounts(&listing)?;
+    ctx.accounts.lock_collateral(listing.collateral)?;
     emit_cpi!(AgentListed {
         agent: *ctx.accounts.agent.key,
-        creator: *ctx.accounts.creator.key,
-        index: args.index,
-        result_key: args.result_key,
-        price: args.price,
-        timeout_seconds,
-        collateral: args.collateral,
-        metadata_hash: args.metadata_hash,
+        creator: listing.creator,
+        index: listing.index,
+        result_key: listing.result_key,
+        price: listing.price,
+        timeout_seconds: listing.timeout_seconds,
+        collateral: listing.collateral,
+        metadata_hash: listing.metadata_hash,
         metadata_uri: args.metadata_uri,
         listed_at_unix_s: now,
     });
-    Ok(())
-}
-
-fn create_accounts(accounts: &ListAgent, index: &[u8; 4], bumps: &Bumps) -> Result<()> {
-    let (creator, agent) = (&accounts.creator, accounts.agent.key.as_ref());
-    let seeds: &[&[u8]] = &[AgentListing::SEED, creator.key.as_ref(), index, &[bumps.agent]];
-    account::create(creator, &accounts.agent, AgentListing::SPACE, &crate::ID, seeds)?;
-    for (vault, seed, bump) in [
-        (&accounts.escrow, AgentListing::ESCROW_SEED, bumps.escrow),
-        (&accounts.collateral_vault, AgentListing::COLLATERAL_SEED, bumps.collateral),
-    ] {
-        let seeds: &[&[u8]] = &[seed, agent, &[bump]];
-        account::create(creator, vault, token::TOKEN_ACCOUNT_LEN, &token::TOKEN_PROGRAM_ID, seeds)?;
-        token::initialize_account(vault, &accounts.usdc_mint, accounts.agent.key)?;
-    }
-    Ok(())
-}
-
-fn lock_collateral(accounts: &ListAgent, amount: u64) -> Result<()> {
-    token::transfer(
-        &accounts.creator_token,
-        &accounts.usdc_mint,
-        &accounts.collateral_vault,
-        &accounts.creator,
-        amount,
-        &[],
-    )
-}
-
-pub(super) fn check_price(price: u64) -> Result<()> {
-    ensure(price > 0, MarketplaceError::PriceZero)
-}
-
-pub(super) fn check_result_key(key: &Pubkey) -> Result<()> {
-    ensure(*key != Pubkey::default(), MarketplaceError::ResultKeyMissing)
-}
-
-pub(super) fn check_timeout(timeout_seconds: u32) -> Result<()> {
-    ensure((MIN_TIMEOUT_S..=MAX_TIMEOUT_S).contains(&timeout_seconds), MarketplaceError::TimeoutOutOfRange)
-}
-
-fn timeout_or_default(timeout_seconds: u32) -> Result<u32> {
-    if timeout_seconds == 0 {
-        return Ok(DEFAULT_TIMEOUT_S);
-    }
-    check_timeout(timeout_seconds)?;
-    Ok(timeout_seconds)
-}
-
-pub(super) fn check_metadata_uri(uri: &str) -> Result<()> {
-    ensure(
-        !uri.is_empty() && uri.len() <= MAX_METADATA_URI_BYTES && uri.bytes().all(|byte| byte.is_ascii_graphic()),
-        MarketplaceError::MetadataUriInvalid,
-    )
-}
-
-pub(super) fn write_metadata_uri(agent: &mut AgentListing, uri: &str) -> Result<()> {
-    let length = u8::try_from(uri.len()).ok().or_refuse(MarketplaceError::MetadataUriInvalid)?;
-    let (used, unused) =
-        agent.metadata_uri.split_at_mut_checked(uri.len()).or_refuse(MarketplaceError::MetadataUriInvalid)?;
-    used.copy_from_slice(uri.as_bytes());
-    unused.fill(0);
-    agent.metadata_uri_len = length;
     Ok(())
 }

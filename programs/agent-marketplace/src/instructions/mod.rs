@@ -1,17 +1,18 @@
-//! The instructions, one file each: arguments, accounts, what is refused, what is done, who may call.
-//! What several of them share is in `opening`, `escrow`, `collateral` and `dispute`.
+//! The instructions, one file each: arguments, accounts, rules, effects. What several of them share is in
+//! `shared`.
+//!
+//! All have one shape. `handler` reads the clock if the rules need it, calls `validate`, and only then writes
+//! and pays. `validate` writes nothing: it refuses whatever breaks a rule, and returns what `handler` writes
+//! where that follows from the rules.
 
 pub mod accept_admin;
 pub mod announce_roles;
 pub mod apply_roles;
 pub mod close_agent;
 pub mod close_execution;
-mod collateral;
 pub mod complete_execution;
 pub mod delist_agent;
 pub mod deposit_collateral;
-mod dispute;
-mod escrow;
 pub mod expire_dispute;
 pub mod fail_execution;
 pub mod grant_spending;
@@ -21,13 +22,13 @@ pub mod nominate_admin;
 pub mod open_dispute;
 pub mod open_execution;
 pub mod open_execution_with_grant;
-mod opening;
 pub mod refund_expired_execution;
 pub mod remove_resolver;
 pub mod resolve_dispute;
 pub mod revoke_spending;
 pub mod set_agent_status;
 pub mod set_paused;
+mod shared;
 pub mod update_config;
 pub mod update_listing;
 pub mod upsert_creator_profile;

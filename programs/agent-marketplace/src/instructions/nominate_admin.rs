@@ -1,4 +1,4 @@
-//! `nominate_admin`: first of two steps to another admin.
+//! `nominate_admin`: the admin names a successor. First of two steps.
 
 use anchor_lang::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::{
 
 #[derive(AnchorSerialize, AnchorDeserialize, Clone, Debug)]
 pub struct NominateAdminArgs {
-    /// Who may accept; the zero address takes a nomination back.
+    /// Who may accept; the zero address withdraws a nomination.
     pub nominee: Pubkey,
 }
 
@@ -27,7 +27,7 @@ impl NominateAdmin<'_> {
     }
 }
 
-/// Specification:
+/// Rules (docs/specification.md, "Role changes"):
 /// - called by the admin, who stays admin until the nominee accepts.
 pub(crate) fn handler(ctx: Context<NominateAdmin>, args: NominateAdminArgs) -> Result<()> {
     ctx.accounts.validate()?;

@@ -1,21 +1,20 @@
-//! `open_dispute`: a caller claims that a completed execution was not what was paid for.
+//! `open_dispute`: a caller disputes a completed execution.
 
 use anchor_lang::prelude::*;
+use bytemuck::Zeroable;
 
 use crate::{
     account,
     error::{MarketplaceError, OrRefuse, ensure},
-    state::{
-        AgentListing, Dispute, DisputeOutcome, ExecutionRecord, ExecutionStatus, LAYOUT_VERSION,
-        MAX_EVIDENCE_URI_BYTES, first_revision,
-    },
+    id::ID,
+    state::{AgentListing, Dispute, DisputeOutcome, ExecutionRecord, ExecutionStatus, LAYOUT_VERSION, first_revision},
 };
 
 #[derive(AnchorSerialize, AnchorDeserialize, Clone, Debug)]
 pub struct OpenDisputeArgs {
     /// SHA-256 of the evidence document.
     pub evidence_hash: [u8; 32],
-    /// Where it is; may be empty.
+    /// Where the document is; may be empty.
     pub evidence_uri: String,
 }
 
@@ -38,8 +37,8 @@ pub struct OpenDispute<'info> {
 }
 
 impl OpenDispute<'_> {
-    fn validate(&self, args: &OpenDisputeArgs, now_unix_s: i64) -> Result<()> {
-        let record = self.record.load()?;
+    fn validate(&self, args: &OpenDisputeArgs, now_unix_s: i64) -> Result<Dispute> {
+        let (record, address) = (self.record.load()?, self.record.as_ref().key);
         ensure(record.caller == *self.caller.key, MarketplaceError::NotCaller)?;
         ensure(record.agent == *self.agent.as_ref().key, MarketplaceError::WrongAgent)?;
         ensure(
@@ -47,12 +46,23 @@ impl OpenDispute<'_> {
             MarketplaceError::NotDisputable,
         )?;
         ensure(now_unix_s <= record.dispute_deadline_unix_s, MarketplaceError::DisputeWindowOver)?;
-        ensure(args.evidence_hash != [0; 32], MarketplaceError::EvidenceMissing)?;
-        let uri = args.evidence_uri.as_bytes();
-        ensure(
-            uri.len() <= MAX_EVIDENCE_URI_BYTES && uri.iter().all(u8::is_ascii_graphic),
-            MarketplaceError::EvidenceUriInvalid,
-        )
+        let mut dispute = Dispute {
+            execution: *address,
+            agent: record.agent,
+            raised_by: *self.caller.key,
+            rent_payer: *self.payer.key,
+            evidence_hash: args.evidence_hash,
+            revision: first_revision(now_unix_s).or_refuse(MarketplaceError::OutOfRange)?,
+            raised_at_unix_s: now_unix_s,
+            outcome: DisputeOutcome::Open as u8,
+            version: LAYOUT_VERSION,
+            bump: account::canonical_bump(&self.dispute, &[Dispute::SEED, address.as_ref()])?,
+            ..Zeroable::zeroed()
+        };
+        dispute.set_evidence_uri(&args.evidence_uri)?;
+        dispute.invariant()?;
+        account::check_vacant(&self.dispute)?;
+        Ok(dispute)
     }
 
     fn count(&self, now_unix_s: i64) -> Result<()> {
@@ -71,36 +81,15 @@ impl OpenDispute<'_> {
     }
 }
 
-/// Specification (1.7):
+/// Rules (docs/specification.md, "Dispute states"):
 /// - called by the caller of a completed execution, once, within the dispute window;
-/// - evidence hash required; paused or delisted makes no difference.
+/// - needs the hash of the evidence; also possible if the program is paused or the agent paused or delisted.
 pub(crate) fn handler(ctx: Context<OpenDispute>, args: OpenDisputeArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;
-    accounts.validate(&args, now)?;
+    let dispute = accounts.validate(&args, now)?;
     accounts.count(now)?;
-    let record = accounts.record.as_ref().key;
-    let bump = account::canonical_bump(&accounts.dispute, &[Dispute::SEED, record.as_ref()])?;
-    let seeds: &[&[u8]] = &[Dispute::SEED, record.as_ref(), &[bump]];
-    account::create(&accounts.payer, &accounts.dispute, Dispute::SPACE, &crate::ID, seeds)?;
-    account::initialize::<Dispute>(&accounts.dispute, |dispute| {
-        dispute.execution = *record;
-        dispute.agent = accounts.agent.key();
-        dispute.raised_by = *accounts.caller.key;
-        dispute.rent_payer = *accounts.payer.key;
-        dispute.evidence_hash = args.evidence_hash;
-        dispute.revision = first_revision(now).or_refuse(MarketplaceError::OutOfRange)?;
-        dispute.raised_at_unix_s = now;
-        dispute.outcome = DisputeOutcome::Open as u8;
-        dispute.version = LAYOUT_VERSION;
-        dispute.bump = bump;
-        write_uri(dispute, args.evidence_uri.as_bytes())
-    })
-}
-
-fn write_uri(dispute: &mut Dispute, uri: &[u8]) -> Result<()> {
-    dispute.evidence_uri_len = u8::try_from(uri.len()).ok().or_refuse(MarketplaceError::EvidenceUriInvalid)?;
-    let used = dispute.evidence_uri.get_mut(..uri.len()).or_refuse(MarketplaceError::EvidenceUriInvalid)?;
-    used.copy_from_slice(uri);
-    Ok(())
+    let seeds: &[&[u8]] = &[Dispute::SEED, dispute.execution.as_ref(), &[dispute.bump]];
+    account::create(&accounts.payer, &accounts.dispute, Dispute::SPACE, &ID, seeds)?;
+    account::write(&accounts.dispute, &dispute)
 }

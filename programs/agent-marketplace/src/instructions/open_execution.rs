@@ -2,12 +2,12 @@
 
 use anchor_lang::prelude::*;
 
-pub use super::opening::OpenExecutionArgs;
-use super::opening::Opening;
+pub use super::shared::opening::OpenExecutionArgs;
+use super::shared::opening::OpeningAccounts;
 use crate::{
     account,
     error::MarketplaceError,
-    state::{AgentListing, Config},
+    state::{AgentListing, Config, ExecutionRecord},
     token,
 };
 
@@ -23,7 +23,7 @@ pub struct OpenExecution<'info> {
     /// CHECK: created here at its canonical address.
     #[account(mut)]
     pub record: UncheckedAccount<'info>,
-    /// CHECK: mint, owner and state are read from its bytes.
+    /// CHECK: pays the price; mint, owner and state are read from its bytes.
     #[account(mut)]
     pub caller_token: UncheckedAccount<'info>,
     /// CHECK: by address, against the listing.
@@ -31,7 +31,7 @@ pub struct OpenExecution<'info> {
     pub escrow: UncheckedAccount<'info>,
     /// CHECK: by address, against the configuration.
     pub usdc_mint: UncheckedAccount<'info>,
-    /// CHECK: by address.
+    /// CHECK: moves the price for the caller; by address.
     #[account(address = token::TOKEN_PROGRAM_ID @ MarketplaceError::WrongTokenProgram)]
     pub token_program: UncheckedAccount<'info>,
     /// CHECK: by address.
@@ -39,23 +39,35 @@ pub struct OpenExecution<'info> {
     pub system_program: UncheckedAccount<'info>,
 }
 
-/// Specification (1.3, 1.4):
+impl<'info> OpenExecution<'info> {
+    #[inline(always)]
+    fn opening(&self) -> OpeningAccounts<'_, 'info> {
+        OpeningAccounts {
+            caller: self.caller.key,
+            payer: &self.payer,
+            config: &self.config,
+            agent: &self.agent,
+            record: &self.record,
+            source: &self.caller_token,
+            authority: &self.caller,
+            escrow: &self.escrow,
+            usdc_mint: &self.usdc_mint,
+        }
+    }
+
+    #[inline(always)]
+    fn validate(&self, args: &OpenExecutionArgs, now_unix_s: i64) -> Result<ExecutionRecord> {
+        self.opening().validate(args, Pubkey::default(), now_unix_s)
+    }
+}
+
+/// Rules (docs/specification.md, "Escrow and refund"):
 /// - called by the wallet that pays; anybody may pay the rent;
-/// - refused while paused, for an agent that is not active, and for a price above `max_amount`;
+/// - refused while the program is paused, for an agent that is not active, and for a price above `max_amount`;
 /// - the same execution id of the same wallet opens once.
 pub(crate) fn handler(ctx: Context<OpenExecution>, args: OpenExecutionArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
-    let opening = Opening {
-        caller: accounts.caller.key,
-        grant: Pubkey::default(),
-        payer: &accounts.payer,
-        config: &accounts.config,
-        agent: &accounts.agent,
-        record: &accounts.record,
-        source: &accounts.caller_token,
-        authority: &accounts.caller,
-        escrow: &accounts.escrow,
-        usdc_mint: &accounts.usdc_mint,
-    };
-    opening.execute(&args, account::now_unix_s()?, &[], |_| Ok(()))
+    let now = account::now_unix_s()?;
+    let record = accounts.validate(&args, now)?;
+    accounts.opening().open(&record, &[])
 }

@@ -1,12 +1,12 @@
-//! `open_execution_with_grant`: an API key, which is a session key, pays a call from its wallet.
+//! `open_execution_with_grant`: an API key (a session key) pays a call with the USDC of its wallet.
 
 use anchor_lang::prelude::*;
 
-use super::opening::{OpenExecutionArgs, Opening};
+use super::shared::opening::{OpenExecutionArgs, OpeningAccounts};
 use crate::{
     account,
     error::{MarketplaceError, OrRefuse, ensure},
-    state::{AgentListing, Config, SpendingGrant},
+    state::{AgentListing, Config, ExecutionRecord, SpendingGrant},
     token,
 };
 
@@ -28,7 +28,7 @@ pub struct OpenExecutionWithGrant<'info> {
     /// CHECK: created here at its canonical address.
     #[account(mut)]
     pub record: UncheckedAccount<'info>,
-    /// CHECK: mint, owner and state are read from its bytes.
+    /// CHECK: the wallet's account that pays; mint, owner and state are read from its bytes.
     #[account(mut)]
     pub wallet_token: UncheckedAccount<'info>,
     /// CHECK: by address, against the listing.
@@ -36,7 +36,7 @@ pub struct OpenExecutionWithGrant<'info> {
     pub escrow: UncheckedAccount<'info>,
     /// CHECK: by address, against the configuration.
     pub usdc_mint: UncheckedAccount<'info>,
-    /// CHECK: by address.
+    /// CHECK: moves the price for the spender address; by address.
     #[account(address = token::TOKEN_PROGRAM_ID @ MarketplaceError::WrongTokenProgram)]
     pub token_program: UncheckedAccount<'info>,
     /// CHECK: by address.
@@ -44,54 +44,59 @@ pub struct OpenExecutionWithGrant<'info> {
     pub system_program: UncheckedAccount<'info>,
 }
 
-impl OpenExecutionWithGrant<'_> {
+impl<'info> OpenExecutionWithGrant<'info> {
     #[inline(always)]
-    fn validate(&self, now_unix_s: i64) -> Result<()> {
+    fn opening(&self) -> OpeningAccounts<'_, 'info> {
+        OpeningAccounts {
+            caller: self.wallet.key,
+            payer: &self.payer,
+            config: &self.config,
+            agent: &self.agent,
+            record: &self.record,
+            source: &self.wallet_token,
+            authority: &self.spender,
+            escrow: &self.escrow,
+            usdc_mint: &self.usdc_mint,
+        }
+    }
+
+    /// Returns the record as it will be and what the grant will have spent.
+    #[inline(always)]
+    fn validate(&self, args: &OpenExecutionArgs, now_unix_s: i64) -> Result<(ExecutionRecord, u64)> {
         let grant = self.grant.load()?;
         ensure(grant.session_key == *self.session_key.key, MarketplaceError::NotSessionKey)?;
         ensure(grant.wallet == *self.wallet.key, MarketplaceError::WrongGrantWallet)?;
         ensure(grant.revoked == 0, MarketplaceError::GrantRevoked)?;
         ensure(now_unix_s <= grant.expires_at_unix_s, MarketplaceError::GrantExpired)?;
         let allowed = grant.allowed_agents();
-        ensure(allowed.is_empty() || allowed.contains(self.agent.as_ref().key), MarketplaceError::AgentNotAllowed)
+        ensure(allowed.is_empty() || allowed.contains(self.agent.as_ref().key), MarketplaceError::AgentNotAllowed)?;
+        let record = self.opening().validate(args, self.grant.key(), now_unix_s)?;
+        ensure(record.amount <= grant.per_call_cap, MarketplaceError::PerCallCapExceeded)?;
+        let spent = grant.spent.checked_add(record.amount).or_refuse(MarketplaceError::TotalCapExceeded)?;
+        ensure(spent <= grant.total_cap, MarketplaceError::TotalCapExceeded)?;
+        Ok((record, spent))
     }
 
-    /// Takes `amount` from what the grant has left.
+    /// Counts the execution; returns the bump of the spender address.
     #[inline(always)]
-    fn spend(&self, amount: u64) -> Result<()> {
+    fn count(&self, spent: u64) -> Result<u8> {
         let mut grant = self.grant.load_mut()?;
-        ensure(amount <= grant.per_call_cap, MarketplaceError::PerCallCapExceeded)?;
-        let spent = grant.spent.checked_add(amount).or_refuse(MarketplaceError::TotalCapExceeded)?;
-        ensure(spent <= grant.total_cap, MarketplaceError::TotalCapExceeded)?;
         grant.spent = spent;
         grant.executions = grant.executions.checked_add(1).or_refuse(MarketplaceError::OutOfRange)?;
         grant.revision = account::next_revision(grant.revision)?;
-        Ok(())
+        Ok(grant.spender_bump)
     }
 }
 
-/// Specification (1.5, 5.4):
+/// Rules (docs/specification.md, "Spending grant"):
 /// - called by the grant's session key; anybody may pay fee and rent;
-/// - cap per call, total cap, expiry, revocation and allow-list of the grant hold here and nowhere else;
+/// - only this instruction applies cap per call, total cap, expiry, revocation and allow-list of the grant;
 /// - everything else as `open_execution`; a refund goes to the wallet and does not renew the cap.
 pub(crate) fn handler(ctx: Context<OpenExecutionWithGrant>, args: OpenExecutionArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;
-    accounts.validate(now)?;
-    let wallet = accounts.wallet.key;
-    let spender_bump = [accounts.grant.load()?.spender_bump];
-    let spender_seeds: &[&[u8]] = &[SpendingGrant::SPENDER_SEED, wallet.as_ref(), &spender_bump];
-    let opening = Opening {
-        caller: wallet,
-        grant: accounts.grant.key(),
-        payer: &accounts.payer,
-        config: &accounts.config,
-        agent: &accounts.agent,
-        record: &accounts.record,
-        source: &accounts.wallet_token,
-        authority: &accounts.spender,
-        escrow: &accounts.escrow,
-        usdc_mint: &accounts.usdc_mint,
-    };
-    opening.execute(&args, now, &[spender_seeds], |amount| accounts.spend(amount))
+    let (record, spent) = accounts.validate(&args, now)?;
+    let spender_bump = [accounts.count(spent)?];
+    let spender_seeds: &[&[u8]] = &[SpendingGrant::SPENDER_SEED, record.caller.as_ref(), &spender_bump];
+    accounts.opening().open(&record, &[spender_seeds])
 }

@@ -1,12 +1,12 @@
-//! `refund_expired_execution`: after the deadline anybody can send the money back.
+//! `refund_expired_execution`: after the deadline anybody can refund the caller.
 
 use anchor_lang::prelude::*;
 
-use super::escrow::Escrow;
+use super::shared::escrow::EscrowAccounts;
 use crate::{
     account,
     error::{MarketplaceError, ensure},
-    state::{AgentListing, Config, ExecutionRecord, ExecutionStatus, FailureReason},
+    state::{AgentListing, Config, ExecutionRecord},
     token,
 };
 
@@ -16,7 +16,7 @@ pub struct RefundExpiredExecution<'info> {
     pub agent: AccountLoader<'info, AgentListing>,
     #[account(mut)]
     pub record: AccountLoader<'info, ExecutionRecord>,
-    /// CHECK: by address, against the listing.
+    /// CHECK: pays the refund; by address, against the listing.
     #[account(mut)]
     pub escrow: UncheckedAccount<'info>,
     /// CHECK: mint, owner and state are read from its bytes; any USDC account of the recorded wallet.
@@ -31,29 +31,25 @@ pub struct RefundExpiredExecution<'info> {
 }
 
 impl<'info> RefundExpiredExecution<'info> {
-    fn escrow(&self) -> Escrow<'_, 'info> {
-        Escrow {
-            config: &self.config,
-            agent: &self.agent,
-            record: &self.record,
-            escrow: &self.escrow,
-            usdc_mint: &self.usdc_mint,
-        }
+    #[inline(always)]
+    fn escrow(&self) -> EscrowAccounts<'_, 'info> {
+        EscrowAccounts::new(&self.config, &self.agent, &self.record, &self.escrow, &self.usdc_mint)
     }
 
     #[inline(always)]
     fn validate(&self, now_unix_s: i64) -> Result<()> {
         self.escrow().validate()?;
-        ensure(now_unix_s > self.record.load()?.deadline_unix_s, MarketplaceError::DeadlineNotPassed)
+        ensure(now_unix_s > self.record.load()?.deadline_unix_s, MarketplaceError::DeadlineNotPassed)?;
+        self.escrow().check_refund_payee(&self.refund_token)
     }
 }
 
-/// Specification (3.1, 8):
-/// - called by anybody, once the deadline has passed, paused or not;
-/// - the caller gets everything back; nobody is paid.
+/// Rules (docs/specification.md, "Escrow and refund"):
+/// - called by anybody, when the deadline has passed, paused or not;
+/// - the caller gets the whole price back; nobody is paid.
 pub(crate) fn handler(ctx: Context<RefundExpiredExecution>) -> Result<()> {
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;
     accounts.validate(now)?;
-    accounts.escrow().refund(&accounts.refund_token, ExecutionStatus::Expired, FailureReason::Expired, now)
+    accounts.escrow().expire(&accounts.refund_token, now)
 }

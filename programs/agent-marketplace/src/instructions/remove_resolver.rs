@@ -1,4 +1,4 @@
-//! `remove_resolver`: the admin takes the resolver's role away, at once.
+//! `remove_resolver`: the admin removes the resolver at once.
 
 use anchor_lang::prelude::*;
 
@@ -23,10 +23,10 @@ impl RemoveResolver<'_> {
     }
 }
 
-/// Specification:
-/// - called by the admin: for a resolver whose key was stolen or lost;
-/// - takes a power away and gives none, so it needs no delay: the successor takes office by announcement,
-///   disputes wait meanwhile.
+/// Rules (docs/specification.md, "Role changes"):
+/// - called by the admin, for a resolver whose key was stolen or lost;
+/// - needs no delay, because it gives nobody a power: a successor takes office by announcement, and disputes
+///   wait until then.
 pub(crate) fn handler(ctx: Context<RemoveResolver>) -> Result<()> {
     ctx.accounts.validate()?;
     let mut config = ctx.accounts.config.load_mut()?;

@@ -2,10 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use super::{
-    collateral::{Vault, check_vault},
-    dispute,
-};
+use super::shared::{collateral::check_vault, dispute, vault::Vault};
 use crate::{
     account,
     error::{MarketplaceError, OrRefuse, ensure},
@@ -39,7 +36,7 @@ pub struct ResolveDispute<'info> {
     /// CHECK: mint, owner and state are read from its bytes; any USDC account of the recorded wallet.
     #[account(mut)]
     pub caller_token: UncheckedAccount<'info>,
-    /// CHECK: mint, owner and state are read from its bytes.
+    /// CHECK: receives the rest of a slash; mint, owner and state are read from its bytes.
     #[account(mut)]
     pub treasury_token: UncheckedAccount<'info>,
     /// CHECK: by address, against the configuration.
@@ -54,18 +51,18 @@ impl ResolveDispute<'_> {
         let (config, agent, record) = (self.config.load()?, self.agent.load()?, self.record.load()?);
         ensure(config.resolver == *self.resolver.key, MarketplaceError::NotResolver)?;
         ensure(config.usdc_mint == *self.usdc_mint.key, MarketplaceError::WrongMint)?;
-        dispute::check(&self.agent, &self.record, &self.dispute)?;
-        ensure(args.resolution_hash != [0; 32], MarketplaceError::ResolutionMissing)?;
-        ensure(args.upheld || args.slash == 0, MarketplaceError::SlashWithoutCause)?;
+        dispute::check_open(&self.agent, &self.record, &self.dispute)?;
+        Dispute::check_resolution_hash(&args.resolution_hash)?;
+        Dispute::check_slash(args.upheld, args.slash)?;
         ensure(args.slash <= agent.collateral, MarketplaceError::SlashAboveCollateral)?;
         self.check_penalty(args, &config, &agent, &record)?;
         check_vault(&self.collateral_vault, self.agent.as_ref().key, &agent)?;
         self.check_payees(args, &config, &record)
     }
 
-    /// A slash beyond what the caller paid is a penalty. None while others still have a claim on the same
-    /// collateral, and none for what was raised under a former resolver: who left at the announcement of
-    /// this one risks what the calls cost and no more.
+    /// A slash above what the caller paid is a penalty. It is refused while others have a claim on the same
+    /// collateral. It is also refused for a dispute that was raised under a former resolver: a creator who
+    /// delisted on the announcement of this one risks only what the calls cost.
     fn check_penalty(
         &self,
         args: &ResolveDisputeArgs,
@@ -79,8 +76,8 @@ impl ResolveDispute<'_> {
         ensure(!penalty || !raised_before, MarketplaceError::PenaltyByLaterResolver)
     }
 
-    /// Only who gets something has to be able to receive it: nobody holds up a decision by closing or
-    /// freezing an account that nothing is paid to.
+    /// Checks only accounts that are paid, so nobody blocks a decision by closing or freezing an account that
+    /// receives nothing.
     fn check_payees(&self, args: &ResolveDisputeArgs, config: &Config, record: &ExecutionRecord) -> Result<()> {
         if args.slash > 0 {
             token::check_account(&self.caller_token, &config.usdc_mint, &record.refund_owner)?;
@@ -91,7 +88,7 @@ impl ResolveDispute<'_> {
         Ok(())
     }
 
-    /// Writes the decision; gives back what the caller gets of the slash.
+    /// Writes the decision; returns what the caller receives of the slash.
     fn decide(&self, args: &ResolveDisputeArgs, now_unix_s: i64) -> Result<u64> {
         let mut record = self.record.load_mut()?;
         let compensation = args.slash.min(record.amount);
@@ -131,12 +128,12 @@ impl ResolveDispute<'_> {
     }
 }
 
-/// Specification (1.6, 1.7):
+/// Rules (docs/specification.md, "Slashing"):
 /// - called by the resolver, once per dispute, until the dispute expires, paused or not;
 /// - rejected: the execution is completed again, nothing moves;
 /// - upheld: the slash, at most the collateral, compensates the caller up to what was paid, the rest
-///   goes to the treasury; an agent left below its tier is paused;
-/// - a slash above what was paid waits for the agent's other disputes, and takes a resolver who was in
+///   goes to the treasury; an agent whose collateral falls below its tier is paused;
+/// - a slash above what was paid waits for the agent's other disputes, and needs a resolver who was in
 ///   office when the dispute was raised.
 pub(crate) fn handler(ctx: Context<ResolveDispute>, args: ResolveDisputeArgs) -> Result<()> {
     let accounts = &*ctx.accounts;

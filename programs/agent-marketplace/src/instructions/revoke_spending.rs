@@ -1,4 +1,4 @@
-//! `revoke_spending`: a wallet ends a grant, for good and at once.
+//! `revoke_spending`: a wallet ends a grant permanently and at once.
 
 use anchor_lang::prelude::*;
 
@@ -23,7 +23,7 @@ impl RevokeSpending<'_> {
     }
 }
 
-/// Specification (5.6):
+/// Rules (docs/specification.md, "Spending grant"):
 /// - called by the wallet; open executions are unaffected.
 pub(crate) fn handler(ctx: Context<RevokeSpending>) -> Result<()> {
     ctx.accounts.validate()?;

@@ -1,4 +1,4 @@
-//! `set_agent_status`: a creator pauses an agent or takes it up again.
+//! `set_agent_status`: a creator pauses or reactivates an agent.
 
 use anchor_lang::prelude::*;
 
@@ -39,7 +39,7 @@ impl SetAgentStatus<'_> {
     }
 }
 
-/// Specification (3.2):
+/// Rules (docs/specification.md, "Listing states"):
 /// - called by the creator; executions in progress are unaffected;
 /// - a delisted agent stays delisted;
 /// - only an agent that holds the collateral of its price can be active.

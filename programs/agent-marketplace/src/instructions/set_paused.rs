@@ -1,4 +1,4 @@
-//! `set_paused`: the emergency stop for new business.
+//! `set_paused`: the emergency stop for new listings and openings.
 
 use anchor_lang::prelude::*;
 
@@ -28,9 +28,9 @@ impl SetPaused<'_> {
     }
 }
 
-/// Specification:
+/// Rules (docs/specification.md, "Configuration"):
 /// - called by the admin;
-/// - stops new listings and openings only: settlement, refund, dispute and withdrawal go on.
+/// - stops new listings and openings only: settlement, refund, dispute and withdrawal continue.
 pub(crate) fn handler(ctx: Context<SetPaused>, args: SetPausedArgs) -> Result<()> {
     ctx.accounts.validate(&args)?;
     let mut config = ctx.accounts.config.load_mut()?;

@@ -2,14 +2,13 @@
 
 use anchor_lang::prelude::*;
 
-use super::list_agent::{check_metadata_uri, check_price, check_result_key, check_timeout, write_metadata_uri};
 use crate::{
     account,
     error::{MarketplaceError, ensure},
     state::{AgentListing, AgentStatus, Config},
 };
 
-/// What is `None` stays.
+/// `None` keeps the present value.
 #[derive(AnchorSerialize, AnchorDeserialize, Clone, Debug, Default)]
 pub struct UpdateListingArgs {
     /// USDC base units.
@@ -41,14 +40,14 @@ impl UpdateListing<'_> {
         ensure(agent.creator == *self.creator.key, MarketplaceError::NotCreator)?;
         ensure(agent.status != AgentStatus::Delisted as u8, MarketplaceError::AgentDelisted)?;
         if let Some(price) = args.price {
-            check_price(price)?;
-            // A lower price is always fine: it never takes more collateral than the one before.
+            AgentListing::check_price(price)?;
+            // A lower price never requires more collateral than the present one.
             let required = self.config.load()?.required_collateral(price);
             ensure(price <= agent.price || agent.collateral >= required, MarketplaceError::CollateralTooLow)?;
         }
-        args.timeout_seconds.map_or(Ok(()), check_timeout)?;
-        args.result_key.as_ref().map_or(Ok(()), check_result_key)?;
-        args.metadata.as_ref().map_or(Ok(()), |metadata| check_metadata_uri(&metadata.uri))?;
+        args.timeout_seconds.map_or(Ok(()), AgentListing::check_timeout)?;
+        args.result_key.as_ref().map_or(Ok(()), AgentListing::check_result_key)?;
+        args.metadata.as_ref().map_or(Ok(()), |metadata| AgentListing::check_metadata_uri(&metadata.uri))?;
         let nothing = args.price.is_none()
             && args.timeout_seconds.is_none()
             && args.result_key.is_none()
@@ -57,7 +56,7 @@ impl UpdateListing<'_> {
     }
 }
 
-/// Specification (3.2):
+/// Rules (docs/specification.md, "Listing on chain"):
 /// - called by the creator; open executions keep what they were opened with;
 /// - a price that reaches a higher tier needs the collateral of that tier first.
 pub(crate) fn handler(ctx: Context<UpdateListing>, args: UpdateListingArgs) -> Result<()> {
@@ -74,7 +73,7 @@ pub(crate) fn handler(ctx: Context<UpdateListing>, args: UpdateListingArgs) -> R
     }
     if let Some(metadata) = args.metadata {
         agent.metadata_hash = metadata.hash;
-        write_metadata_uri(&mut agent, &metadata.uri)?;
+        agent.set_metadata_uri(&metadata.uri)?;
     }
     agent.updated_at_unix_s = account::now_unix_s()?;
     agent.revision = account::next_revision(agent.revision)?;

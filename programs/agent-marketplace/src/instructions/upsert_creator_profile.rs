@@ -1,16 +1,18 @@
-//! `upsert_creator_profile`: the name a creator is shown under.
+//! `upsert_creator_profile`: a creator sets the display name.
 
 use anchor_lang::prelude::*;
+use bytemuck::Zeroable;
 
 use crate::{
     account,
-    error::{MarketplaceError, OrRefuse, ensure},
-    state::{CreatorProfile, LAYOUT_VERSION, MAX_DISPLAY_NAME_BYTES},
+    error::MarketplaceError,
+    id::ID,
+    state::{CreatorProfile, LAYOUT_VERSION},
 };
 
 #[derive(AnchorSerialize, AnchorDeserialize, Clone, Debug)]
 pub struct UpsertCreatorProfileArgs {
-    /// 1 to 32 bytes of UTF-8 without control characters and without white space around it.
+    /// 1 to 32 bytes of UTF-8 without control characters or outer white space.
     pub display_name: String,
 }
 
@@ -27,57 +29,45 @@ pub struct UpsertCreatorProfile<'info> {
     pub system_program: UncheckedAccount<'info>,
 }
 
-impl UpsertCreatorProfile<'_> {
-    fn validate(&self, args: &UpsertCreatorProfileArgs) -> Result<()> {
-        let name = args.display_name.as_str();
-        ensure(
-            !name.is_empty()
-                && name.len() <= MAX_DISPLAY_NAME_BYTES
-                && name.trim() == name
-                && !name.chars().any(char::is_control),
-            MarketplaceError::DisplayNameInvalid,
-        )
+impl<'info> UpsertCreatorProfile<'info> {
+    fn validate(&'info self, args: &UpsertCreatorProfileArgs, now_unix_s: i64) -> Result<CreatorProfile> {
+        let wallet = self.wallet.key;
+        let bump = account::canonical_bump(&self.profile, &[CreatorProfile::SEED, wallet.as_ref()])?;
+        let mut profile = if account::exists(&self.profile) {
+            let mut profile = *AccountLoader::<CreatorProfile>::try_from(&self.profile)?.load()?;
+            profile.revision = account::next_revision(profile.revision)?;
+            profile
+        } else {
+            account::check_vacant(&self.profile)?;
+            CreatorProfile {
+                wallet: *wallet,
+                revision: 1,
+                created_at_unix_s: now_unix_s,
+                version: LAYOUT_VERSION,
+                bump,
+                ..Zeroable::zeroed()
+            }
+        };
+        profile.updated_at_unix_s = now_unix_s;
+        CreatorProfile::check_display_name(&args.display_name)?;
+        profile.set_display_name(&args.display_name)?;
+        Ok(profile)
     }
 }
 
-/// Specification:
-/// - called by a creator for the own profile, as often as wanted;
-/// - the verification badge goes with the identity, so it stays when the name changes.
+/// Rules (docs/specification.md, "Creator profile"):
+/// - called by a creator for the own profile, any number of times;
+/// - the verification badge belongs to the identity, so it stays when the name changes.
 pub(crate) fn handler<'info>(
     ctx: Context<'info, UpsertCreatorProfile<'info>>,
     args: UpsertCreatorProfileArgs,
 ) -> Result<()> {
     let accounts = &*ctx.accounts;
-    accounts.validate(&args)?;
     let now = account::now_unix_s()?;
-    let wallet = accounts.wallet.key;
-    let bump = account::canonical_bump(&accounts.profile, &[CreatorProfile::SEED, wallet.as_ref()])?;
-    if account::exists(&accounts.profile) {
-        let loader = AccountLoader::<CreatorProfile>::try_from(&accounts.profile)?;
-        let mut profile = loader.load_mut()?;
-        profile.revision = account::next_revision(profile.revision)?;
-        profile.updated_at_unix_s = now;
-        return write_name(&mut profile, &args.display_name);
+    let profile = accounts.validate(&args, now)?;
+    if !account::exists(&accounts.profile) {
+        let seeds: &[&[u8]] = &[CreatorProfile::SEED, profile.wallet.as_ref(), &[profile.bump]];
+        account::create(&accounts.wallet, &accounts.profile, CreatorProfile::SPACE, &ID, seeds)?;
     }
-    let seeds: &[&[u8]] = &[CreatorProfile::SEED, wallet.as_ref(), &[bump]];
-    account::create(&accounts.wallet, &accounts.profile, CreatorProfile::SPACE, ctx.program_id, seeds)?;
-    account::initialize::<CreatorProfile>(&accounts.profile, |profile| {
-        profile.wallet = *wallet;
-        profile.revision = 1;
-        profile.created_at_unix_s = now;
-        profile.updated_at_unix_s = now;
-        profile.version = LAYOUT_VERSION;
-        profile.bump = bump;
-        write_name(profile, &args.display_name)
-    })
-}
-
-fn write_name(profile: &mut CreatorProfile, name: &str) -> Result<()> {
-    let length = u8::try_from(name.len()).ok().or_refuse(MarketplaceError::DisplayNameInvalid)?;
-    let (used, unused) =
-        profile.display_name.split_at_mut_checked(name.len()).or_refuse(MarketplaceError::DisplayNameInvalid)?;
-    used.copy_from_slice(name.as_bytes());
-    unused.fill(0);
-    profile.display_name_len = length;
-    Ok(())
+    account::write(&accounts.profile, &profile)
 }

@@ -10,7 +10,7 @@ use crate::{
 
 #[derive(AnchorSerialize, AnchorDeserialize, Clone, Debug)]
 pub struct VerifyCreatorArgs {
-    /// `false` takes the badge away.
+    /// `false` removes the badge.
     pub verified: bool,
 }
 
@@ -29,7 +29,7 @@ impl VerifyCreator<'_> {
     }
 }
 
-/// Specification (1.9):
+/// Rules (docs/specification.md, "Creator profile"):
 /// - called by the admin, after an identity check outside the chain.
 pub(crate) fn handler(ctx: Context<VerifyCreator>, args: VerifyCreatorArgs) -> Result<()> {
     ctx.accounts.validate(&args)?;

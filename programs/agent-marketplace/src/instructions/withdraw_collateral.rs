@@ -1,8 +1,8 @@
-//! `withdraw_collateral`: what was not slashed goes back to the creator.
+//! `withdraw_collateral`: the collateral, minus slashes, returns to the creator.
 
 use anchor_lang::prelude::*;
 
-use super::collateral::{Vault, check_unclaimed, check_vault};
+use super::shared::{collateral, vault::Vault};
 use crate::{
     account,
     error::{MarketplaceError, ensure},
@@ -16,10 +16,10 @@ pub struct WithdrawCollateral<'info> {
     pub config: AccountLoader<'info, Config>,
     #[account(mut)]
     pub agent: AccountLoader<'info, AgentListing>,
-    /// CHECK: by address, against the listing's bump.
+    /// CHECK: pays; by address, against the listing's bump.
     #[account(mut)]
     pub collateral_vault: UncheckedAccount<'info>,
-    /// CHECK: mint, owner and state are read from its bytes.
+    /// CHECK: receives the collateral; mint, owner and state are read from its bytes.
     #[account(mut)]
     pub creator_token: UncheckedAccount<'info>,
     /// CHECK: by address, against the configuration.
@@ -34,17 +34,17 @@ impl WithdrawCollateral<'_> {
         ensure(*self.usdc_mint.key == self.config.load()?.usdc_mint, MarketplaceError::WrongMint)?;
         let agent = self.agent.load()?;
         ensure(agent.creator == *self.creator.key, MarketplaceError::NotCreator)?;
-        check_unclaimed(&agent, now_unix_s)?;
+        collateral::check_unclaimed(&agent, now_unix_s)?;
         ensure(agent.collateral > 0, MarketplaceError::NoCollateral)?;
-        check_vault(&self.collateral_vault, self.agent.as_ref().key, &agent)?;
+        collateral::check_vault(&self.collateral_vault, self.agent.as_ref().key, &agent)?;
         token::check_account(&self.creator_token, self.usdc_mint.key, self.creator.key)
     }
 }
 
-/// Specification (1.6, 3.2):
-/// - called by the creator, once the agent is delisted, no execution and no dispute is open and the last
+/// Rules (docs/specification.md, "Collateral"):
+/// - called by the creator, when the agent is delisted, no execution and no dispute is open and the last
 ///   dispute window is over;
-/// - pays all of it, minus slashes.
+/// - pays the whole collateral, minus slashes.
 pub(crate) fn handler(ctx: Context<WithdrawCollateral>) -> Result<()> {
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;

@@ -2,14 +2,24 @@
 
 use anchor_lang::prelude::*;
 
+use super::{
+    invariant::{Violation, claim},
+    layout::DISCRIMINATOR_LEN,
+    text,
+};
+use crate::error::{MarketplaceError, Rule, rule};
+
 /// Longest metadata URI in bytes.
 pub const MAX_METADATA_URI_BYTES: usize = 128;
 
-/// Seconds a creator's service may be given to answer.
+/// Seconds that a listing may give the creator's service to answer.
 pub const MIN_TIMEOUT_S: u32 = 1;
 pub const MAX_TIMEOUT_S: u32 = 900;
 
-/// State of a listing (specification 3.2). Stored as its number.
+/// Seconds that the creator's service gets if the listing names none.
+pub const DEFAULT_TIMEOUT_S: u32 = 60;
+
+/// State of a listing (docs/specification.md, "Listing states"). Stored as its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, AnchorSerialize, AnchorDeserialize)]
 #[borsh(use_discriminant = false)]
 #[repr(u8)]
@@ -45,7 +55,7 @@ pub struct AgentListing {
     pub disputed_executions: u64,
     /// Sum of `execution_time_ms` over completed executions.
     pub execution_time_ms_total: u64,
-    /// Completed executions, disputed or not: what the mean execution time is taken over.
+    /// Completed executions, disputed or not; the mean execution time is the sum divided by this number.
     pub completed_executions: u64,
     pub created_at_unix_s: i64,
     pub updated_at_unix_s: i64,
@@ -64,7 +74,7 @@ pub struct AgentListing {
     pub metadata_uri_len: u8,
     pub reserved: [u8; 2],
     pub metadata_uri: [u8; MAX_METADATA_URI_BYTES],
-    /// The escrow token account. Kept here so that no payment pays for deriving it again.
+    /// The escrow token account. Stored because deriving it again would cost compute units in every payment.
     pub escrow: Pubkey,
 }
 
@@ -72,7 +82,7 @@ impl AgentListing {
     pub const SEED: &'static [u8] = crtx_protocol::seeds::AGENT;
     pub const ESCROW_SEED: &'static [u8] = crtx_protocol::seeds::ESCROW;
     pub const COLLATERAL_SEED: &'static [u8] = crtx_protocol::seeds::COLLATERAL;
-    pub const SPACE: usize = super::DISCRIMINATOR_LEN + core::mem::size_of::<Self>();
+    pub const SPACE: usize = DISCRIMINATOR_LEN + core::mem::size_of::<Self>();
 
     /// `None` if the stored number is not one that the program writes.
     pub fn status(&self) -> Option<AgentStatus> {
@@ -86,24 +96,46 @@ impl AgentListing {
 
     /// The metadata URI. `None` if the stored bytes are not what the program writes.
     pub fn metadata_uri(&self) -> Option<&str> {
-        let bytes = self.metadata_uri.get(..usize::from(self.metadata_uri_len))?;
-        core::str::from_utf8(bytes).ok()
+        text::read(&self.metadata_uri, self.metadata_uri_len)
     }
 
-    /// What always holds for a listing the program wrote; else what does not.
-    pub fn invariant(&self) -> core::result::Result<(), &'static str> {
+    pub fn set_metadata_uri(&mut self, uri: &str) -> Rule {
+        self.metadata_uri_len = text::write(uri, &mut self.metadata_uri).ok_or(MarketplaceError::MetadataUriInvalid)?;
+        Ok(())
+    }
+
+    pub fn check_price(price: u64) -> Rule {
+        rule(price > 0, MarketplaceError::PriceZero)
+    }
+
+    pub fn check_timeout(seconds: u32) -> Rule {
+        rule((MIN_TIMEOUT_S..=MAX_TIMEOUT_S).contains(&seconds), MarketplaceError::TimeoutOutOfRange)
+    }
+
+    pub fn check_result_key(key: &Pubkey) -> Rule {
+        rule(*key != Pubkey::default(), MarketplaceError::ResultKeyMissing)
+    }
+
+    pub fn check_metadata_uri(uri: &str) -> Rule {
+        rule(
+            (1..=MAX_METADATA_URI_BYTES).contains(&uri.len()) && text::is_visible_ascii(uri),
+            MarketplaceError::MetadataUriInvalid,
+        )
+    }
+
+    /// What holds for every listing that the program writes.
+    pub fn invariant(&self) -> core::result::Result<(), Violation> {
+        Self::check_price(self.price)?;
+        Self::check_timeout(self.timeout_seconds)?;
+        Self::check_result_key(&self.result_key)?;
+        Self::check_metadata_uri(self.metadata_uri().ok_or(MarketplaceError::MetadataUriInvalid)?)?;
         let finished = self.completed_executions.checked_add(self.failed_executions);
-        super::all(&[
-            (self.status().is_some(), "an unknown status"),
-            (self.price > 0, "calls are free"),
-            ((MIN_TIMEOUT_S..=MAX_TIMEOUT_S).contains(&self.timeout_seconds), "the time-out is out of range"),
-            (self.metadata_uri().is_some_and(|uri| !uri.is_empty()), "there is no metadata URI"),
-            (finished == Some(self.total_executions), "completed and failed do not add up to the total"),
-            (self.successful_executions <= self.completed_executions, "more successful than completed"),
-            (self.disputed_executions <= self.completed_executions, "more disputed than completed"),
-            (u64::from(self.open_disputes) <= self.disputed_executions, "more open disputes than disputes"),
-            ((self.open_executions == 0) == (self.open_amount == 0), "open executions and open amount disagree"),
-        ])
+        claim(self.status().is_some(), "an unknown status")?;
+        claim(finished == Some(self.total_executions), "completed and failed do not add up to the total")?;
+        claim(self.successful_executions <= self.completed_executions, "more successful than completed")?;
+        claim(self.disputed_executions <= self.completed_executions, "more disputed than completed")?;
+        claim(u64::from(self.open_disputes) <= self.disputed_executions, "more open disputes than disputes")?;
+        claim((self.open_executions == 0) == (self.open_amount == 0), "open executions and open amount disagree")
     }
 }
 

@@ -2,7 +2,14 @@
 
 use anchor_lang::prelude::*;
 
-/// Price tiers, each with the collateral it takes.
+use super::{
+    agent_listing::MAX_TIMEOUT_S,
+    invariant::{Violation, claim},
+    layout::DISCRIMINATOR_LEN,
+};
+use crate::error::{MarketplaceError, Rule, rule};
+
+/// Price tiers, each with the collateral that it requires.
 pub const COLLATERAL_TIERS: usize = 4;
 
 /// Seeds: `["config"]`.
@@ -35,7 +42,7 @@ pub struct Config {
     /// Ascending by `max_price`; the last tier holds for every higher price.
     pub collateral_tiers: [CollateralTier; COLLATERAL_TIERS],
     pub fee_bps: u16,
-    /// 1: no new listings and openings. Settlement, refund and dispute go on.
+    /// 1: no new listings and openings. Settlement, refund and dispute continue.
     pub paused: u8,
     pub version: u8,
     pub bump: u8,
@@ -52,18 +59,20 @@ pub struct CollateralTier {
 
 impl Config {
     pub const SEED: &'static [u8] = crtx_protocol::seeds::CONFIG;
-    pub const SPACE: usize = super::DISCRIMINATOR_LEN + core::mem::size_of::<Self>();
+    pub const SPACE: usize = DISCRIMINATOR_LEN + core::mem::size_of::<Self>();
+    /// Highest fee: 10 %.
+    pub const MAX_FEE_BPS: u16 = 1_000;
     pub const DEFAULT_DISPUTE_WINDOW_S: i64 = 72 * 60 * 60;
     pub const DEFAULT_SETTLE_GRACE_S: i64 = 120;
     /// Longest dispute window: 14 days.
     pub const MAX_DISPUTE_WINDOW_S: i64 = 14 * 24 * 60 * 60;
     /// Longest time that settlement may take beyond the time-out: one day.
     pub const MAX_SETTLE_GRACE_S: i64 = 24 * 60 * 60;
-    /// Seconds between the announcement of a resolver or treasury owner and its first day in office: 16
-    /// days. Whoever does not want to be judged by the successor can delist on the announcement and has
-    /// the collateral back in time, however the windows were set.
+    /// Seconds between the announcement of a resolver or treasury owner and the first second in office: 16
+    /// days. A creator who rejects the successor delists on the announcement and has the collateral back in
+    /// time, whatever windows are configured.
     pub const ROLE_DELAY_S: i64 = 16 * 24 * 60 * 60;
-    /// Up to 0.10 USDC per call 10 USDC, up to 1 50, up to 10 200, above 1 000.
+    /// 10 USDC for prices up to 0.10 USDC, 50 up to 1 USDC, 200 up to 10 USDC, 1 000 above.
     pub const DEFAULT_COLLATERAL_TIERS: [CollateralTier; COLLATERAL_TIERS] = [
         CollateralTier { max_price: 100_000, collateral: 10_000_000 },
         CollateralTier { max_price: 1_000_000, collateral: 50_000_000 },
@@ -71,7 +80,7 @@ impl Config {
         CollateralTier { max_price: u64::MAX, collateral: 1_000_000_000 },
     ];
 
-    /// Collateral that a listing at `price` must hold.
+    /// Collateral that a listing with `price` must hold.
     pub fn required_collateral(&self, price: u64) -> u64 {
         self.collateral_tiers
             .iter()
@@ -80,27 +89,45 @@ impl Config {
             .map_or(u64::MAX, |tier| tier.collateral)
     }
 
-    /// What always holds for a configuration the program wrote; else what does not.
-    pub fn invariant(&self) -> core::result::Result<(), &'static str> {
-        let roles = [self.admin, self.gateway_authority, self.treasury_owner, self.usdc_mint];
+    pub fn check_role(role: &Pubkey) -> Rule {
+        rule(*role != Pubkey::default(), MarketplaceError::RoleMissing)
+    }
+
+    pub fn check_fee(fee_bps: u16) -> Rule {
+        rule(fee_bps <= Self::MAX_FEE_BPS, MarketplaceError::FeeTooHigh)
+    }
+
+    pub fn check_dispute_window(seconds: i64) -> Rule {
+        rule((1..=Self::MAX_DISPUTE_WINDOW_S).contains(&seconds), MarketplaceError::DurationOutOfRange)
+    }
+
+    pub fn check_settle_grace(seconds: i64) -> Rule {
+        rule((0..=Self::MAX_SETTLE_GRACE_S).contains(&seconds), MarketplaceError::DurationOutOfRange)
+    }
+
+    pub fn check_tiers(tiers: &[CollateralTier; COLLATERAL_TIERS]) -> Rule {
+        let ascending = tiers
+            .is_sorted_by(|lower, higher| lower.max_price < higher.max_price && lower.collateral <= higher.collateral);
+        rule(ascending, MarketplaceError::TiersNotAscending)
+    }
+
+    /// What holds for every configuration that the program writes.
+    pub fn invariant(&self) -> core::result::Result<(), Violation> {
+        for role in [&self.admin, &self.gateway_authority, &self.treasury_owner, &self.usdc_mint] {
+            Self::check_role(role)?;
+        }
+        Self::check_fee(self.fee_bps)?;
+        Self::check_dispute_window(self.dispute_window_s)?;
+        Self::check_settle_grace(self.settle_grace_s)?;
+        Self::check_tiers(&self.collateral_tiers)?;
         let announced =
             self.announced_resolver != Pubkey::default() || self.announced_treasury_owner != Pubkey::default();
-        let ascending = self
-            .collateral_tiers
-            .is_sorted_by(|lower, higher| lower.max_price < higher.max_price && lower.collateral <= higher.collateral);
-        super::all(&[
-            (!roles.contains(&Pubkey::default()), "a role is missing"),
-            (announced == (self.roles_apply_from_unix_s != 0), "roles announced without a date, or the reverse"),
-            (self.fee_bps <= 1_000, "the fee is above 10 %"),
-            (self.dispute_window_s > 0 && self.settle_grace_s >= 0, "a duration is out of range"),
-            (ascending, "the collateral tiers do not ascend"),
-            (self.paused <= 1, "paused is neither 0 nor 1"),
-        ])
+        claim(announced == (self.roles_apply_from_unix_s != 0), "roles announced without a date, or the reverse")?;
+        claim(self.paused <= 1, "paused is neither 0 nor 1")
     }
 }
 
 const _: () = assert!(core::mem::size_of::<Config>() == 368);
-// What the delay promises. The longest time-out is far below the day that is left to read the news.
-const _: () = assert!(
-    Config::ROLE_DELAY_S >= Config::MAX_DISPUTE_WINDOW_S + Config::MAX_SETTLE_GRACE_S + super::MAX_TIMEOUT_S as i64
-);
+// The delay covers the longest dispute window and the longest settlement, and leaves a day to read the news.
+const _: () =
+    assert!(Config::ROLE_DELAY_S >= Config::MAX_DISPUTE_WINDOW_S + Config::MAX_SETTLE_GRACE_S + MAX_TIMEOUT_S as i64);

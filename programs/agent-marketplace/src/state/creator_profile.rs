@@ -1,6 +1,13 @@
-//! `CreatorProfile`: what the marketplace says about a creator.
+//! `CreatorProfile`: a creator's display name and verification badge.
 
 use anchor_lang::prelude::*;
+
+use super::{
+    invariant::{Violation, claim},
+    layout::DISCRIMINATOR_LEN,
+    text,
+};
+use crate::error::{MarketplaceError, Rule, rule};
 
 /// Longest display name in UTF-8 bytes.
 pub const MAX_DISPLAY_NAME_BYTES: usize = 32;
@@ -26,21 +33,34 @@ pub struct CreatorProfile {
 
 impl CreatorProfile {
     pub const SEED: &'static [u8] = crtx_protocol::seeds::CREATOR;
-    pub const SPACE: usize = super::DISCRIMINATOR_LEN + core::mem::size_of::<Self>();
+    pub const SPACE: usize = DISCRIMINATOR_LEN + core::mem::size_of::<Self>();
 
     /// The display name. `None` if the stored bytes are not what the program writes.
     pub fn display_name(&self) -> Option<&str> {
-        let bytes = self.display_name.get(..usize::from(self.display_name_len))?;
-        core::str::from_utf8(bytes).ok()
+        text::read(&self.display_name, self.display_name_len)
     }
 
-    /// What always holds for a profile the program wrote; else what does not.
-    pub fn invariant(&self) -> core::result::Result<(), &'static str> {
-        super::all(&[
-            (self.display_name().is_some_and(|name| !name.is_empty()), "there is no display name"),
-            (self.verified <= 1, "verified is neither 0 nor 1"),
-            ((self.verified == 1) == (self.verified_at_unix_s != 0), "verified without a time, or the reverse"),
-        ])
+    pub fn set_display_name(&mut self, name: &str) -> Rule {
+        self.display_name_len =
+            text::write(name, &mut self.display_name).ok_or(MarketplaceError::DisplayNameInvalid)?;
+        Ok(())
+    }
+
+    pub fn check_display_name(name: &str) -> Rule {
+        rule(
+            (1..=MAX_DISPLAY_NAME_BYTES).contains(&name.len())
+                && !name.starts_with(char::is_whitespace)
+                && !name.ends_with(char::is_whitespace)
+                && !name.contains(char::is_control),
+            MarketplaceError::DisplayNameInvalid,
+        )
+    }
+
+    /// What holds for every profile that the program writes.
+    pub fn invariant(&self) -> core::result::Result<(), Violation> {
+        Self::check_display_name(self.display_name().ok_or(MarketplaceError::DisplayNameInvalid)?)?;
+        claim(self.verified <= 1, "verified is neither 0 nor 1")?;
+        claim((self.verified == 1) == (self.verified_at_unix_s != 0), "verified without a time, or the reverse")
     }
 }
 

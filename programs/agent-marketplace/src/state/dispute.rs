@@ -2,6 +2,14 @@
 
 use anchor_lang::prelude::*;
 
+use super::{
+    config::Config,
+    invariant::{Violation, claim},
+    layout::DISCRIMINATOR_LEN,
+    text,
+};
+use crate::error::{MarketplaceError, Rule, rule};
+
 /// Longest evidence URI in bytes.
 pub const MAX_EVIDENCE_URI_BYTES: usize = 128;
 
@@ -17,7 +25,7 @@ pub enum DisputeOutcome {
     Expired = 4,
 }
 
-/// Seeds: `["dispute", execution record]`: one dispute per execution, ever.
+/// Seeds: `["dispute", execution record]`, so an execution has at most one dispute.
 #[account(zero_copy)]
 #[derive(Debug)]
 pub struct Dispute {
@@ -49,7 +57,7 @@ pub struct Dispute {
 
 impl Dispute {
     pub const SEED: &'static [u8] = crtx_protocol::seeds::DISPUTE;
-    pub const SPACE: usize = super::DISCRIMINATOR_LEN + core::mem::size_of::<Self>();
+    pub const SPACE: usize = DISCRIMINATOR_LEN + core::mem::size_of::<Self>();
     /// Seconds the resolver has to decide: 30 days. Longer than it takes to put another resolver in place.
     pub const LIMIT_S: i64 = 30 * 24 * 60 * 60;
 
@@ -71,27 +79,49 @@ impl Dispute {
 
     /// The evidence URI. `None` if the stored bytes are not what the program writes.
     pub fn evidence_uri(&self) -> Option<&str> {
-        let bytes = self.evidence_uri.get(..usize::from(self.evidence_uri_len))?;
-        core::str::from_utf8(bytes).ok()
+        text::read(&self.evidence_uri, self.evidence_uri_len)
     }
 
-    /// What always holds for a dispute the program wrote; else what does not.
-    pub fn invariant(&self) -> core::result::Result<(), &'static str> {
-        let outcome = self.outcome().ok_or("an unknown outcome")?;
+    pub fn set_evidence_uri(&mut self, uri: &str) -> Rule {
+        self.evidence_uri_len = text::write(uri, &mut self.evidence_uri).ok_or(MarketplaceError::EvidenceUriInvalid)?;
+        Ok(())
+    }
+
+    pub fn check_evidence_hash(hash: &[u8; 32]) -> Rule {
+        rule(*hash != [0; 32], MarketplaceError::EvidenceMissing)
+    }
+
+    pub fn check_evidence_uri(uri: &str) -> Rule {
+        rule(uri.len() <= MAX_EVIDENCE_URI_BYTES && text::is_visible_ascii(uri), MarketplaceError::EvidenceUriInvalid)
+    }
+
+    pub fn check_resolution_hash(hash: &[u8; 32]) -> Rule {
+        rule(*hash != [0; 32], MarketplaceError::ResolutionMissing)
+    }
+
+    /// Only an upheld dispute takes collateral.
+    pub fn check_slash(upheld: bool, slash: u64) -> Rule {
+        rule(upheld || slash == 0, MarketplaceError::SlashWithoutCause)
+    }
+
+    /// What holds for every dispute that the program writes.
+    pub fn invariant(&self) -> core::result::Result<(), Violation> {
+        let outcome = self.outcome().ok_or(Violation::Contradiction("an unknown outcome"))?;
         let decided = matches!(outcome, DisputeOutcome::Upheld | DisputeOutcome::Rejected);
-        super::all(&[
-            (self.evidence_hash != [0; 32], "there is no evidence"),
-            (self.evidence_uri().is_some(), "the evidence URI cannot be read"),
-            (
-                (outcome == DisputeOutcome::Open) == (self.resolved_at_unix_s == 0),
-                "resolved while open, or the reverse",
-            ),
-            (decided == (self.resolution_hash != [0; 32]), "decided without reasons, or the reverse"),
-            (outcome == DisputeOutcome::Upheld || self.slash_amount == 0, "slashed without cause"),
-            (self.compensation <= self.slash_amount, "more compensation than slash"),
-        ])
+        Self::check_evidence_hash(&self.evidence_hash)?;
+        Self::check_evidence_uri(self.evidence_uri().ok_or(MarketplaceError::EvidenceUriInvalid)?)?;
+        if decided {
+            Self::check_resolution_hash(&self.resolution_hash)?;
+        }
+        Self::check_slash(outcome == DisputeOutcome::Upheld, self.slash_amount)?;
+        claim(decided || self.resolution_hash == [0; 32], "the reasons of a decision that was not made")?;
+        claim(
+            (outcome == DisputeOutcome::Open) == (self.resolved_at_unix_s == 0),
+            "resolved while open, or the reverse",
+        )?;
+        claim(self.compensation <= self.slash_amount, "more compensation than slash")
     }
 }
 
 const _: () = assert!(core::mem::size_of::<Dispute>() == 368);
-const _: () = assert!(Dispute::LIMIT_S > super::Config::ROLE_DELAY_S);
+const _: () = assert!(Dispute::LIMIT_S > Config::ROLE_DELAY_S);

@@ -2,6 +2,12 @@
 
 use anchor_lang::prelude::*;
 
+use super::{
+    invariant::{Violation, claim},
+    layout::DISCRIMINATOR_LEN,
+};
+use crate::error::{MarketplaceError, Rule, rule};
+
 /// State of a record. It leaves `Open` exactly once. Stored as its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, AnchorSerialize, AnchorDeserialize)]
 #[borsh(use_discriminant = false)]
@@ -21,7 +27,7 @@ pub enum ExecutionStatus {
     Overturned = 6,
 }
 
-/// Why an execution failed, as told by who reported it. Stored as its number.
+/// Why an execution failed, as its reporter says. Stored as its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, AnchorSerialize, AnchorDeserialize)]
 #[borsh(use_discriminant = false)]
 #[repr(u8)]
@@ -30,7 +36,7 @@ pub enum FailureReason {
     CreatorFailed = 1,
     /// No answer within the listing's time-out.
     Timeout = 2,
-    /// The answer broke the contract: wrong id, hash, signature, form or size, or the connection broke.
+    /// The answer violates the protocol (id, hash, signature, form or size), or the connection broke.
     InvalidResponse = 3,
     /// The deadline passed (written by `refund_expired_execution`).
     Expired = 4,
@@ -89,7 +95,7 @@ pub struct ExecutionRecord {
 
 impl ExecutionRecord {
     pub const SEED: &'static [u8] = crtx_protocol::seeds::EXECUTION;
-    pub const SPACE: usize = super::DISCRIMINATOR_LEN + core::mem::size_of::<Self>();
+    pub const SPACE: usize = DISCRIMINATOR_LEN + core::mem::size_of::<Self>();
 
     /// `None` if the stored number is not one that the program writes.
     pub fn status(&self) -> Option<ExecutionStatus> {
@@ -122,34 +128,54 @@ impl ExecutionRecord {
         u64::try_from(seconds).ok()?.checked_mul(1_000)
     }
 
+    /// Last second in which the record can be disputed, or in which it stays although it cannot, if it leaves
+    /// `Open` at `finished_at_unix_s`.
+    pub fn window_end_unix_s(&self, finished_at_unix_s: i64) -> Option<i64> {
+        finished_at_unix_s.checked_add(i64::from(self.dispute_window_s))
+    }
+
     /// Tokens used, if the creator's service reported them.
     pub fn reported_tokens(&self) -> Option<u64> {
         (self.tokens_reported == 1).then_some(self.tokens_used)
     }
 
-    /// What always holds for a record the program wrote; else what does not.
-    pub fn invariant(&self) -> core::result::Result<(), &'static str> {
+    /// Results settle up to and including the second of the deadline.
+    #[inline(always)]
+    pub fn check_settled_in_time(&self, now_unix_s: i64) -> Rule {
+        rule(now_unix_s <= self.deadline_unix_s, MarketplaceError::DeadlinePassed)
+    }
+
+    /// The reported time is at most the time that the execution had, so no report can push the listing's sum
+    /// out of its range and block later settlements.
+    #[inline(always)]
+    pub fn check_execution_time(&self, execution_time_ms: u64) -> Rule {
+        let longest_ms = self.longest_execution_time_ms().ok_or(MarketplaceError::OutOfRange)?;
+        rule(execution_time_ms <= longest_ms, MarketplaceError::ExecutionTimeImplausible)
+    }
+
+    /// What holds for every record that the program writes.
+    pub fn invariant(&self) -> core::result::Result<(), Violation> {
         use ExecutionStatus::{Completed, Disputed, Expired, Failed, Open, Overturned};
-        let status = self.status().ok_or("an unknown status")?;
+        let status = self.status().ok_or(Violation::Contradiction("an unknown status"))?;
         let settled = matches!(status, Completed | Disputed | Overturned);
-        let in_time = (self.opened_at_unix_s..=self.deadline_unix_s).contains(&self.finished_at_unix_s);
+        if settled {
+            self.check_settled_in_time(self.finished_at_unix_s)?;
+            self.check_execution_time(self.execution_time_ms)?;
+        }
         let split = self.creator_amount.checked_add(self.platform_amount);
-        let dispute_deadline =
-            if settled { self.finished_at_unix_s.saturating_add(i64::from(self.dispute_window_s)) } else { 0 };
-        super::all(&[
-            (self.amount > 0 && split == Some(self.amount), "the split does not add up to the amount"),
-            (self.opened_at_unix_s < self.deadline_unix_s, "the deadline is not after the opening"),
-            ((status == Open) == (self.finished_at_unix_s == 0), "finished while open, or the reverse"),
-            (!settled || in_time, "settled after the deadline"),
-            (self.dispute_deadline_unix_s == dispute_deadline, "the dispute deadline is not the settlement's"),
-            (settled || self.result_hash == [0; 32], "a result without settlement"),
-            (
-                matches!(status, Failed | Expired) == (self.failure_reason != 0),
-                "a failure without reason, or the reverse",
-            ),
-            (!matches!(status, Disputed | Overturned) || self.dispute_count == 1, "disputed without a dispute"),
-            (self.dispute_count <= 1, "more than one dispute"),
-        ])
+        let dispute_deadline = if settled { self.window_end_unix_s(self.finished_at_unix_s) } else { Some(0) };
+        claim(self.amount > 0 && split == Some(self.amount), "the split does not add up to the amount")?;
+        claim(self.opened_at_unix_s < self.deadline_unix_s, "the deadline is not after the opening")?;
+        claim((status == Open) == (self.finished_at_unix_s == 0), "finished while open, or the reverse")?;
+        claim(!settled || self.finished_at_unix_s >= self.opened_at_unix_s, "settled before the opening")?;
+        claim(Some(self.dispute_deadline_unix_s) == dispute_deadline, "the dispute deadline is not the settlement's")?;
+        claim(settled || self.result_hash == [0; 32], "a result without settlement")?;
+        claim(
+            matches!(status, Failed | Expired) == (self.failure_reason != 0),
+            "a failure without reason, or the reverse",
+        )?;
+        claim(!matches!(status, Disputed | Overturned) || self.dispute_count == 1, "disputed without a dispute")?;
+        claim(self.dispute_count <= 1, "more than one dispute")
     }
 }
 

@@ -2,6 +2,12 @@
 
 use anchor_lang::prelude::*;
 
+use super::{
+    invariant::{Violation, claim},
+    layout::DISCRIMINATOR_LEN,
+};
+use crate::error::{MarketplaceError, Rule, rule};
+
 /// Agents a grant can be limited to.
 pub const MAX_ALLOWED_AGENTS: usize = 8;
 
@@ -25,7 +31,7 @@ pub struct SpendingGrant {
     /// Executions opened with the grant.
     pub executions: u64,
     pub allowed_agents_len: u8,
-    /// 1: revoked, for good.
+    /// 1: revoked permanently.
     pub revoked: u8,
     pub version: u8,
     pub bump: u8,
@@ -37,23 +43,39 @@ pub struct SpendingGrant {
 impl SpendingGrant {
     pub const SEED: &'static [u8] = crtx_protocol::seeds::GRANT;
     pub const SPENDER_SEED: &'static [u8] = crtx_protocol::seeds::SPENDER;
-    pub const SPACE: usize = super::DISCRIMINATOR_LEN + core::mem::size_of::<Self>();
+    pub const SPACE: usize = DISCRIMINATOR_LEN + core::mem::size_of::<Self>();
 
     /// The agents the grant is limited to; empty means any.
     pub fn allowed_agents(&self) -> &[Pubkey] {
         self.allowed_agents.get(..usize::from(self.allowed_agents_len)).unwrap_or(&self.allowed_agents)
     }
 
-    /// What always holds for a grant the program wrote; else what does not. (Spent may exceed a total cap
-    /// that was lowered later.)
-    pub fn invariant(&self) -> core::result::Result<(), &'static str> {
-        super::all(&[
-            (self.wallet != self.session_key, "the wallet is its own session key"),
-            (self.per_call_cap > 0 && self.total_cap > 0, "a cap of nothing"),
-            (usize::from(self.allowed_agents_len) <= MAX_ALLOWED_AGENTS, "more allowed agents than places"),
-            (self.revoked <= 1, "revoked is neither 0 nor 1"),
-            ((self.executions == 0) == (self.spent == 0), "spent without an execution, or the reverse"),
-        ])
+    pub fn set_allowed_agents(&mut self, agents: &[Pubkey]) -> Rule {
+        let places = self.allowed_agents.split_at_mut_checked(agents.len());
+        let (used, unused) = places.ok_or(MarketplaceError::TooManyAllowedAgents)?;
+        used.copy_from_slice(agents);
+        unused.fill(Pubkey::default());
+        self.allowed_agents_len = u8::try_from(agents.len()).map_err(|_| MarketplaceError::TooManyAllowedAgents)?;
+        Ok(())
+    }
+
+    pub fn check_session_key(session_key: &Pubkey, wallet: &Pubkey) -> Rule {
+        rule(*session_key != Pubkey::default() && session_key != wallet, MarketplaceError::SessionKeyInvalid)
+    }
+
+    pub fn check_caps(per_call_cap: u64, total_cap: u64) -> Rule {
+        rule(per_call_cap > 0 && total_cap > 0, MarketplaceError::GrantCapZero)
+    }
+
+    /// What holds for every grant that the program writes. `spent` may exceed a total cap that was lowered
+    /// later.
+    pub fn invariant(&self) -> core::result::Result<(), Violation> {
+        Self::check_session_key(&self.session_key, &self.wallet)?;
+        Self::check_caps(self.per_call_cap, self.total_cap)?;
+        let allowed = usize::from(self.allowed_agents_len);
+        rule(allowed <= MAX_ALLOWED_AGENTS, MarketplaceError::TooManyAllowedAgents)?;
+        claim(self.revoked <= 1, "revoked is neither 0 nor 1")?;
+        claim((self.executions == 0) == (self.spent == 0), "spent without an execution, or the reverse")
     }
 }
 

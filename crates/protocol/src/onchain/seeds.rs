@@ -1,4 +1,4 @@
-//! The first seed of every program-derived address. The full seed list stands beside each account in
+//! The first seed of every program-derived address. All seeds of an account are listed in its file in
 //! the program; [`crate::address`] derives the addresses off chain.
 
 pub const CONFIG: &[u8] = b"config";

@@ -20,7 +20,7 @@ pub const fn split(amount: u64, fee_bps: u16) -> Option<Split> {
     if bps > BPS_DENOMINATOR {
         return None;
     }
-    // `amount × bps` may not fit 64 bits and 128-bit arithmetic is not to be had on chain, so the whole
+    // `amount × bps` may not fit 64 bits and the chain has no 128-bit arithmetic, so the whole
     // units and the remainder are multiplied apart. Neither product can overflow: the first is at most
     // `amount`, the second below 10 000².
     let whole = amount / BPS_DENOMINATOR;

@@ -1,4 +1,4 @@
-//! What the two ways to end a dispute share: the decision and the time limit.
+//! What the two ways to end a dispute share.
 
 use anchor_lang::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Refuses accounts that do not belong together and a dispute that is over.
-pub(super) fn check(
+pub fn check_open(
     agent: &AccountLoader<AgentListing>,
     record: &AccountLoader<ExecutionRecord>,
     dispute: &AccountLoader<Dispute>,
@@ -20,8 +20,8 @@ pub(super) fn check(
     ensure(dispute.outcome == DisputeOutcome::Open as u8, MarketplaceError::DisputeNotOpen)
 }
 
-/// Takes the dispute out of the listing's open ones.
-pub(super) fn release(agent: &mut AgentListing, now_unix_s: i64) -> Result<()> {
+/// Removes the dispute from the listing's open ones.
+pub fn release(agent: &mut AgentListing, now_unix_s: i64) -> Result<()> {
     agent.open_disputes = agent.open_disputes.checked_sub(1).or_refuse(MarketplaceError::OutOfRange)?;
     agent.updated_at_unix_s = now_unix_s;
     agent.revision = account::next_revision(agent.revision)?;

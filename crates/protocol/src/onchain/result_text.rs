@@ -1,5 +1,5 @@
-//! The text form of a result hash, `sha256:` and 64 lower-case hexadecimal digits: the very bytes that
-//! a creator signs (specification 2.7) and that the program rebuilds before it believes a signature.
+//! The text form of a result hash, `sha256:` and 64 lower-case hexadecimal digits: the bytes that a
+//! creator signs (docs/specification.md, "Result signature"). The program rebuilds them to check a signature.
 
 /// Length of the text form in bytes.
 pub const LEN: usize = 71;

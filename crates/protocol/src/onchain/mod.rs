@@ -1,0 +1,5 @@
+//! What the on-chain program uses, too. The bytes of the program depend on every file of this folder.
+
+pub mod fee;
+pub mod result_text;
+pub mod seeds;

@@ -1,0 +1,25 @@
+//! Rules of the collateral that deposit, withdrawal, slash and closing share.
+
+use anchor_lang::prelude::*;
+
+use crate::{
+    error::{MarketplaceError, ensure},
+    id::ID,
+    state::{AgentListing, AgentStatus},
+};
+
+/// Refuses every account except the listing's own collateral account.
+pub fn check_vault(vault: &AccountInfo, agent_address: &Pubkey, agent: &AgentListing) -> Result<()> {
+    let seeds: &[&[u8]] = &[AgentListing::COLLATERAL_SEED, agent_address.as_ref(), &[agent.collateral_bump]];
+    let address = Pubkey::create_program_address(seeds, &ID).unwrap_or_default();
+    ensure(*vault.key == address, MarketplaceError::WrongCollateralVault)
+}
+
+/// Passes when nobody can have a claim on the collateral any more: the agent is delisted, nothing is open,
+/// and the last dispute window is over.
+pub fn check_unclaimed(agent: &AgentListing, now_unix_s: i64) -> Result<()> {
+    ensure(agent.status == AgentStatus::Delisted as u8, MarketplaceError::AgentNotDelisted)?;
+    ensure(agent.open_executions == 0, MarketplaceError::ExecutionsOpen)?;
+    ensure(agent.open_disputes == 0, MarketplaceError::DisputesOpen)?;
+    ensure(now_unix_s > agent.last_dispute_deadline_unix_s, MarketplaceError::DisputeWindowRunning)
+}

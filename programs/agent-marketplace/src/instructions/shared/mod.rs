@@ -1,0 +1,7 @@
+//! What several instructions share. No file here is an instruction.
+
+pub mod collateral;
+pub mod dispute;
+pub mod escrow;
+pub mod opening;
+pub mod vault;
