@@ -162,7 +162,7 @@ pub enum QuotaUnit {
     Within(Duration),
 }
 
-/// The body of every error ("Error body" in `docs/specification.md`).
+/// The body of every error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ErrorBody {
     pub error: ErrorDetail,
