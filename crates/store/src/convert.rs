@@ -51,11 +51,6 @@ pub fn fixed_bytes<const N: usize>(what: &'static str, bytes: &[u8]) -> Result<[
     bytes.try_into().map_err(|_| StoreError::corrupt(what, format!("{} bytes", bytes.len())))
 }
 
-/// Text of others, without U+0000, which PostgreSQL's `text` rejects.
-pub fn storable_text(text: &str) -> String {
-    text.replace('\0', "\u{fffd}")
-}
-
 pub fn timeout_to_db(seconds: u32) -> Result<i32, StoreError> {
     i32::try_from(seconds).map_err(|_| StoreError::out_of_range("timeout", seconds))
 }

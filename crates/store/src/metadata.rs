@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use crtx_protocol::metadata::Metadata;
+use crtx_protocol::{metadata::Metadata, text::without_nul};
 use serde_json::Value;
 use solana_pubkey::Pubkey;
 use sqlx::{PgExecutor, PgPool};
 
 use crate::{
-    convert::{amount_to_db, fixed_bytes, pubkey, storable_text},
+    convert::{amount_to_db, fixed_bytes, pubkey},
     error::StoreError,
     transaction,
 };
@@ -111,7 +111,7 @@ pub async fn store_failure(pool: &PgPool, wanted: &Wanted, error: &str, retry_in
         wanted.agent.to_string(),
         wanted.sha256.as_slice(),
         wanted.uri,
-        storable_text(error),
+        without_nul(error),
         i32::try_from(wanted.attempts.saturating_add(1)).unwrap_or(i32::MAX),
         next,
     )

@@ -1,6 +1,7 @@
 //! The steps of an execution. Each one names its lease and the state that it comes from; if one of them differs, it
 //! changes nothing.
 
+use crtx_protocol::text::without_nul;
 use solana_pubkey::Pubkey;
 
 use super::{
@@ -9,7 +10,7 @@ use super::{
     types::{Charged, Delivered, Failure, Lease, Reported, SettledElsewhere, State},
 };
 use crate::{
-    convert::{amount_to_db, optional_amount_to_db, status_to_db, storable_text},
+    convert::{amount_to_db, optional_amount_to_db, status_to_db},
     error::StoreError,
 };
 
@@ -158,7 +159,7 @@ impl Executions {
             from: "state IN ('reserved', 'opening')",
             status_to_db(failure.status)?,
             failure.code,
-            storable_text(&failure.message),
+            without_nul(&failure.message),
         )
     }
 
@@ -339,7 +340,7 @@ impl Executions {
             failure.reason.map(i16::from),
             status_to_db(failure.status)?,
             failure.code,
-            storable_text(&failure.message),
+            without_nul(&failure.message),
         )
     }
 
@@ -380,7 +381,7 @@ impl Executions {
             failure.reason.map(i16::from),
             status_to_db(failure.status)?,
             failure.code,
-            storable_text(&failure.message),
+            without_nul(&failure.message),
         );
         Ok(changed == 1)
     }

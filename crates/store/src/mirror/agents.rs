@@ -2,6 +2,7 @@
 
 use agent_marketplace::state::AgentListing;
 use chrono::{DateTime, Utc};
+use crtx_protocol::text::without_nul;
 use serde::{Deserialize, Serialize};
 use solana_pubkey::Pubkey;
 
@@ -10,7 +11,7 @@ use super::{
     table::mirror_table,
 };
 use crate::{
-    convert::{amount_to_db, optional_time_to_db, saturating_to_db, storable_text, time_to_db},
+    convert::{amount_to_db, optional_time_to_db, saturating_to_db, time_to_db},
     error::StoreError,
 };
 
@@ -84,7 +85,7 @@ impl Mirrored for AgentListing {
             agent_index: i64::from(self.index),
             result_key: self.result_key.to_string(),
             metadata_hash: Bytes(self.metadata_hash.to_vec()),
-            metadata_uri: storable_text(uri),
+            metadata_uri: without_nul(uri),
             price: amount_to_db("price", self.price)?,
             collateral: amount_to_db("collateral", self.collateral)?,
             slashed_total: amount_to_db("slashed total", self.slashed_total)?,

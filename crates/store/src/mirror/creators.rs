@@ -2,6 +2,7 @@
 
 use agent_marketplace::state::CreatorProfile;
 use chrono::{DateTime, Utc};
+use crtx_protocol::text::without_nul;
 use serde::{Deserialize, Serialize};
 use solana_pubkey::Pubkey;
 
@@ -10,7 +11,7 @@ use super::{
     table::mirror_table,
 };
 use crate::{
-    convert::{amount_to_db, optional_time_to_db, storable_text, time_to_db},
+    convert::{amount_to_db, optional_time_to_db, time_to_db},
     error::StoreError,
 };
 
@@ -44,7 +45,7 @@ impl Mirrored for CreatorProfile {
             slot: amount_to_db("slot", slot)?,
             revision: amount_to_db("revision", self.revision)?,
             wallet: self.wallet.to_string(),
-            display_name: storable_text(display_name),
+            display_name: without_nul(display_name),
             verified: bit("verified", self.verified)?,
             verified_at: optional_time_to_db("verified_at", self.verified_at_unix_s)?,
             created_at: time_to_db("created_at", self.created_at_unix_s)?,

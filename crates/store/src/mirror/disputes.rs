@@ -2,6 +2,7 @@
 
 use agent_marketplace::state::Dispute;
 use chrono::{DateTime, Utc};
+use crtx_protocol::text::without_nul;
 use serde::{Deserialize, Serialize};
 use solana_pubkey::Pubkey;
 
@@ -10,7 +11,7 @@ use super::{
     table::mirror_table,
 };
 use crate::{
-    convert::{amount_to_db, optional_time_to_db, storable_text, time_to_db},
+    convert::{amount_to_db, optional_time_to_db, time_to_db},
     error::StoreError,
 };
 
@@ -56,7 +57,7 @@ impl Mirrored for Dispute {
             raised_by: self.raised_by.to_string(),
             rent_payer: self.rent_payer.to_string(),
             evidence_hash: Bytes(self.evidence_hash.to_vec()),
-            evidence_uri: storable_text(uri),
+            evidence_uri: without_nul(uri),
             resolution_hash: optional_hash(&self.resolution_hash),
             raised_at: time_to_db("raised_at", self.raised_at_unix_s)?,
             resolved_at: optional_time_to_db("resolved_at", self.resolved_at_unix_s)?,

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use crtx_protocol::text::without_nul;
 use sqlx::PgConnection;
 
 use super::row::Bytes;
-use crate::{convert::storable_text, error::StoreError};
+use crate::error::StoreError;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuarantineRow {
@@ -30,7 +31,7 @@ pub async fn write(
             row.address,
             row.slot,
             row.data.0,
-            storable_text(&row.error),
+            without_nul(&row.error),
         )
         .execute(&mut *connection)
         .await?;
