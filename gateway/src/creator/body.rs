@@ -14,10 +14,8 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
 };
 
-use super::CreatorError;
+use super::{CreatorError, MAX_ANSWER_BYTES};
 
-/// Largest answer: a result of control characters is six times as long in JSON, and steps come on top.
-pub(super) const MAX_ANSWER_BYTES: usize = 7 * 1024 * 1024;
 /// What an answer takes of the memory until it is read.
 const MAX_IN_MEMORY_BYTES: usize = 64 * 1024;
 /// Longer answers under way, each with a file of up to [`MAX_ANSWER_BYTES`].

@@ -138,8 +138,8 @@ mod tests {
 
     use super::*;
     use crate::creator::{
+        MAX_ANSWER_BYTES,
         answer::testing::{ID, good, result_key},
-        body::MAX_ANSWER_BYTES,
     };
 
     const PATIENCE: Duration = Duration::from_secs(5);

@@ -10,11 +10,13 @@ use agent_marketplace::state::FailureReason;
 use crtx_http::{ErrorCode, outbound::OutboundError};
 use crtx_store::executions::Failure;
 
-use self::body::MAX_ANSWER_BYTES;
 pub use self::{
     answer::MAX_RESULT_BYTES,
     client::{Creators, CreatorsError},
 };
+
+/// Largest answer: a result of control characters is six times as long in JSON, and steps come on top.
+const MAX_ANSWER_BYTES: usize = 7 * 1024 * 1024;
 
 /// Why a call came to nothing.
 #[derive(Debug, thiserror::Error)]
