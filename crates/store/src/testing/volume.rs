@@ -41,6 +41,16 @@ pub async fn agents(pool: &PgPool, creator: &Pubkey, count: u32) {
         .execute(pool)
         .await
         .expect("documents are written");
+        // As `metadata` does when it stores a document: lists show agents with a name alone.
+        let named = sqlx::query(
+            "UPDATE mirror_agents a SET name = m.name, tagline = m.tagline, tags = m.tags
+             FROM agent_metadata m WHERE m.agent = a.address AND a.address = ANY ($1)",
+        )
+        .bind(&addresses)
+        .execute(pool)
+        .await
+        .expect("agents are named");
+        assert_eq!(usize::try_from(named.rows_affected()), Ok(addresses.len()), "every agent has a name");
     }
 }
 
