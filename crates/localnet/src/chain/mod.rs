@@ -351,13 +351,16 @@ fn another_port(chosen: [u16; 2]) -> anyhow::Result<u16> {
     }
 }
 
-/// `preferred` if it is free, else one that the system picks.
+/// Ports for services. Systems give outgoing connections higher ones, so that none takes a port between its choice and
+/// its use.
+const SERVICE_PORTS: std::ops::Range<u16> = 10_000..30_000;
+const PORT_ATTEMPTS: usize = 100;
+
+/// `preferred` if it is free, else a random free one.
 pub fn free_port(preferred: Option<u16>) -> anyhow::Result<u16> {
-    let listener = preferred
-        .and_then(|port| TcpListener::bind(("127.0.0.1", port)).ok())
-        .map_or_else(|| TcpListener::bind(("127.0.0.1", 0)), Ok)
-        .context("no free port on 127.0.0.1")?;
-    Ok(listener.local_addr()?.port())
+    let random = std::iter::repeat_with(|| rand::random_range(SERVICE_PORTS)).take(PORT_ATTEMPTS);
+    let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    preferred.into_iter().chain(random).find(free).context("no free port on 127.0.0.1")
 }
 
 #[cfg(test)]
