@@ -1,8 +1,7 @@
-//! What the gateway needs of an agent's metadata document: where to send a call, and what it accepts.
+//! Reads an agent's metadata document: the endpoint and the accepted parameters.
 //!
-//! Both are a stranger's text. The schema is compiled once per document and checked within its budget
-//! (`crtx-schema`), on threads of its own unless the work is light; the endpoint is looked at before any money
-//! moves.
+//! Strangers write both. The schema is compiled once per document and evaluated within its budget (`crtx-schema`), in
+//! threads of its own unless the work is light. The endpoint is checked before any money moves.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -18,16 +17,18 @@ use moka::future::Cache;
 use serde_json::{Map, Value};
 use solana_pubkey::Pubkey;
 
-/// Memory of the documents that are kept, in bytes, about. They are named by their hash, so none ever goes stale.
+/// Approximate memory of the cached documents, in bytes. Documents are named by their hash, so a cached one never
+/// becomes stale.
 const CACHED_BYTES: u64 = 64 * 1024 * 1024;
-/// What a document takes beside its schema, and what one takes that cannot be used.
+/// Memory of a document without its schema, and of a document that cannot be used.
 const DOCUMENT_BYTES: u32 = 4 * 1024;
 /// Schemas that are compiled or checked at the same time, and those that wait.
 const SCHEMA_WORK: OffloadConfig = OffloadConfig { threads: 2, places: 64, stack_bytes: limits::STACK_BYTES };
-/// Longest wait for a schema to be compiled or checked. Its budget ends both earlier, unless the machine is busy.
+/// Longest wait for a schema to be compiled or checked. The schema's budget ends the work earlier, unless the machine
+/// is busy.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A listing's document, ready for use.
+/// A listing's document, compiled and checked.
 pub struct AgentDocument {
     pub endpoint: String,
     input: Arc<Schema>,
@@ -37,7 +38,7 @@ pub struct AgentDocument {
 
 /// The agent, and the SHA-256 of its document.
 type Name = (Pubkey, [u8; 32]);
-/// A document that cannot be used stays so: that is remembered too.
+/// A document that cannot be used never becomes usable, so its error is cached too.
 type Known = Result<Arc<AgentDocument>, ApiError>;
 
 /// Documents by agent and hash.
@@ -58,9 +59,9 @@ impl AgentDocuments {
         Ok(Self { executions, outbound, work: Offload::start("schemas", SCHEMA_WORK)?, cache })
     }
 
-    /// The document that the listing names. An agent whose document is not there is not there.
+    /// Returns the document that the listing names, or `agent_not_found` until the document is fetched.
     pub async fn get(&self, agent: &Pubkey, sha256: &[u8; 32]) -> Result<Arc<AgentDocument>, ApiError> {
-        // Callers that come at the same time wait for one reading.
+        // Concurrent callers share one read.
         let known = self.cache.try_get_with((*agent, *sha256), async {
             let value = crtx_store::metadata::document(self.executions.pool(), agent, sha256).await?;
             let value = value.ok_or_else(|| ApiError::agent_not_found(&agent.to_string()))?;
@@ -69,7 +70,7 @@ impl AgentDocuments {
         known.await.map_err(|error| ApiError::clone(&error))?
     }
 
-    /// The outer error passes, the inner one is the document's.
+    /// The outer error is temporary. The inner error belongs to the document and is permanent.
     async fn read(&self, value: Value) -> Result<Known, ApiError> {
         let read = self.work.try_run(PATIENCE, move || {
             let metadata = Metadata::from_value(&value).map_err(|error| unusable(&error.to_string()))?;
@@ -91,8 +92,8 @@ impl AgentDocuments {
 }
 
 impl AgentDocument {
-    /// Checks `parameters` against the input schema; 400 naming the path of the first violation. They are gone
-    /// for the time of the check, and there again after it if they match.
+    /// Checks `parameters` against the input schema. Returns 400 with the path of the first violation. The map is
+    /// empty during the check and restored if the parameters match.
     pub async fn check(&self, parameters: &mut Map<String, Value>) -> Result<(), ApiError> {
         let value = Value::Object(std::mem::take(parameters));
         let (checked, value) = match self.input.check_if_light(&value) {
@@ -113,8 +114,8 @@ impl AgentDocument {
         Ok(())
     }
 
-    /// Whether the endpoint can be called at all: asked before the escrow is opened, so that nobody pays for an
-    /// opening whose creator is never called.
+    /// Checks whether the endpoint can be called. This runs before the escrow is opened, so that no caller pays for a
+    /// call that cannot reach its creator.
     pub async fn check_reachable(&self) -> Result<(), ApiError> {
         match self.outbound.check_reachable(&self.endpoint).await {
             Ok(_) => Ok(()),
@@ -156,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    /// Documents that are never looked up: these tests bring their own.
+    /// Reads a document that a test provides; the database is not used.
     async fn read(value: Value, policy: OutboundPolicy) -> Known {
         let pool = crtx_store::PgPool::connect_lazy("postgres://nowhere").expect("a pool");
         let executions = Executions::new(pool, Duration::from_secs(1));
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_schema_that_costs_more_than_it_looks_makes_the_agent_unusable() {
+    async fn a_small_schema_that_is_expensive_to_check_makes_the_agent_unusable() {
         let mut definitions = Map::new();
         for number in 0..32 {
             let next = json!({"$ref": format!("#/$defs/d{}", number + 1)});

@@ -1,4 +1,4 @@
-//! How one gateway is set up.
+//! Configuration of one gateway.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -10,15 +10,15 @@ use crtx_store::admission::{CallLimits, PerSubject};
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
 
-/// Everything a gateway needs beside its database.
+/// The settings of a gateway, without its database.
 #[derive(Clone)]
 pub struct GatewayConfig {
-    /// The preferred RPC node first.
+    /// RPC nodes; the preferred node comes first.
     pub rpc_urls: RpcUrls,
     pub addresses: Addresses,
     pub usdc_mint: Pubkey,
-    /// Pays fees and rent, and settles: the `gateway_authority` of the program's configuration. It can
-    /// submit signed results and refunds, and nothing else.
+    /// Pays fees and rent, and settles. It is the `gateway_authority` of the program's configuration. It can only
+    /// submit signed results and refunds.
     pub keypair: Arc<Keypair>,
     /// The network whose API keys are accepted.
     pub network: KeyNetwork,
@@ -30,74 +30,74 @@ pub struct GatewayConfig {
     pub limits: Limits,
 }
 
-/// Bounds of waiting and of sizes. The defaults suit every network.
+/// Limits of waits and sizes. The defaults suit every network.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Largest body of a call.
+    /// Largest request body of a call.
     pub max_body_bytes: usize,
     /// How long a caller waits for the escrow to be confirmed before 503.
     pub open_patience: Duration,
     /// How long a caller waits for settlement before 202.
     pub settle_patience: Duration,
-    /// How long a caller waits for the refund before the error is told without it.
+    /// How long a caller waits for the refund before the error is returned without it.
     pub refund_patience: Duration,
-    /// How long an execution stays with a worker that gives no sign of life.
+    /// How long a lease lasts without a sign of life of its worker.
     pub lease: Duration,
-    /// How often workers look for executions that were left behind.
+    /// How often workers search for abandoned executions.
     pub resume_every: Duration,
     /// How often the chain is searched for open executions of this gateway that are past their deadline.
     pub sweep_every: Duration,
-    /// One read of the chain, whichever nodes are asked for it.
+    /// Longest duration of one read of the chain, including all nodes.
     pub rpc_timeout: Duration,
-    /// What a compute unit is worth on a busy network, in millionths of a lamport. 0: nothing is offered.
+    /// Price of a compute unit on a busy network, in millionths of a lamport. 0: no priority fee.
     pub compute_unit_price: u64,
     pub admission: AdmissionLimits,
 }
 
-/// What a new call is held against before any money moves. The defaults are far above honest heavy use: they bound
-/// what one key, wallet or agent can cost this service, and how much work is begun at a time.
+/// The limits that a new call is checked against before any money moves. The defaults are far above honest heavy use.
+/// They limit what one key, wallet or agent can cost this service, and how much work starts at the same time.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionLimits {
-    /// Per key, wallet and agent, over all gateways of one database.
+    /// Limits per key, wallet and agent, over all gateways of one database.
     pub calls: CallLimits,
     pub process: ProcessLimits,
     pub refused: RefusedLimits,
-    /// How long a call waits for the money of calls that are being opened at this moment, before 402.
+    /// How long a call waits for money that is reserved by openings in progress, before 402.
     pub funds_patience: Duration,
     pub fee_payer: FeePayerLimits,
 }
 
-/// What one process works on at a time.
+/// How much one process works on at the same time.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessLimits {
-    /// Calls from their opening to their end. One wallet, and one agent, has at most four times as many of them
-    /// as are free: nobody can take the last one.
+    /// Calls from their opening to their end. One wallet or agent has at most four times as many of them as are free,
+    /// so it cannot take the last place.
     pub calls: u32,
-    /// Calls that wait for one of those.
+    /// Calls that wait for a place.
     pub queue: u32,
-    /// How long they wait, before 503.
+    /// How long a call waits for a place, before 503.
     pub queue_patience: Duration,
 }
 
-/// Calls of one key that are refused before any money moves, or that fail, in one process.
+/// Limits of calls of one key, in one process, that fail or are refused before any money moves.
 #[derive(Clone, Copy, Debug)]
 pub struct RefusedLimits {
-    /// Answers per second, once the burst is used.
+    /// Answers per second after the burst.
     pub per_second: u32,
-    /// Answered at once.
+    /// Answers that are sent without delay.
     pub burst: u32,
-    /// Answers that wait for their turn. While so many wait, the key's calls get 429.
+    /// Answers that wait for their turn. When this number is reached, calls of the key get 429.
     pub waiting: u32,
 }
 
-/// The SOL of the account that pays for openings and settlements.
+/// The SOL balance of the account that pays for openings and settlements.
 #[derive(Clone, Copy, Debug)]
 pub struct FeePayerLimits {
-    /// How often it is looked at between calls.
-    pub look_every: Duration,
-    /// Below what so many calls cost, a warning is logged and the status is `low`.
+    /// How often the balance is read between calls.
+    pub poll_every: Duration,
+    /// If the balance pays for fewer calls, a warning is logged and the status is `low`.
     pub low_calls: u64,
-    /// Kept for settlements and refunds of open calls: below it new calls are refused, and the status is `empty`.
+    /// Reserved for settlements and refunds of open calls. Below it, new calls are refused and the status is `empty`.
     pub reserve_lamports: u64,
 }
 
@@ -112,7 +112,7 @@ impl Default for AdmissionLimits {
             refused: RefusedLimits { per_second: 20, burst: 50, waiting: 64 },
             funds_patience: Duration::from_secs(2),
             fee_payer: FeePayerLimits {
-                look_every: Duration::from_secs(10),
+                poll_every: Duration::from_secs(10),
                 low_calls: 1_000,
                 reserve_lamports: 50_000_000,
             },
@@ -138,7 +138,7 @@ impl Default for Limits {
 }
 
 impl fmt::Debug for GatewayConfig {
-    /// Leaves the key pair out.
+    /// Does not print the key pair.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GatewayConfig")
             .field("rpc_urls", &self.rpc_urls)

@@ -1,4 +1,4 @@
-//! Reads the balance of the fee payer between calls, for the status page and the log.
+//! Reads the balance of the fee payer between calls, for `/v1/status` and the log.
 
 use agent_marketplace::state::ExecutionRecord;
 use crtx_chain::{ChainError, Layout};
@@ -16,14 +16,14 @@ enum PollError {
     Store(#[from] StoreError),
 }
 
-/// Reads the balance again and again until `shutdown`.
+/// Reads the balance periodically until `shutdown`.
 pub(crate) async fn run(engine: &Engine, shutdown: &CancellationToken) {
     let work = async {
         loop {
             if let Err(error) = poll(engine).await {
-                tracing::warn!(%error, "the fee payer's balance is not known");
+                tracing::warn!(%error, "the fee payer's balance could not be read");
             }
-            tokio::time::sleep(engine.config.limits.admission.fee_payer.look_every).await;
+            tokio::time::sleep(engine.config.limits.admission.fee_payer.poll_every).await;
         }
     };
     tokio::select! {
@@ -33,7 +33,7 @@ pub(crate) async fn run(engine: &Engine, shutdown: &CancellationToken) {
 }
 
 async fn poll(engine: &Engine) -> Result<(), PollError> {
-    // Counted failures are dropped here because this runs anyway.
+    // Old counts of failures are deleted here, because this task runs periodically.
     admission::forget_old_failures(engine.executions.pool()).await?;
     let rent = engine.chain.rpc().get_minimum_balance_for_rent_exemption(ExecutionRecord::LEN).await;
     let rent = rent.map_err(ChainError::from)?;

@@ -19,14 +19,14 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Puts a gateway together. Nothing is connected to yet. `money` carries the calls; the mirror's rows are written
-    /// through `mirror`, so that calls never wait for them.
+    /// Creates a gateway without connecting to anything. `money` is the pool for calls. Mirror rows are written
+    /// through `mirror`, so that calls do not wait for them.
     pub fn new(config: GatewayConfig, money: PgPool, mirror: PgPool) -> Result<Self, GatewayError> {
         Ok(Self { engine: Arc::new(Engine::new(config, money, mirror)?) })
     }
 
-    /// Compares the set-up with the program's configuration on chain. A gateway that fails this could open
-    /// calls but never settle or refund one.
+    /// Compares the gateway's configuration with the program's configuration on chain. If they differ, the gateway
+    /// could open calls but not settle or refund them.
     pub async fn check(&self) -> Result<(), GatewayError> {
         let engine = &self.engine;
         let account = engine.chain.account(&engine.instructions.addresses.config()).await?.value;

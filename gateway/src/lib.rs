@@ -1,8 +1,8 @@
-//! The gateway: takes a paid call, opens its escrow with the caller's session key, sends it to the
-//! creator, believes only a result whose signature verifies, and settles or refunds it on chain.
+//! The gateway takes a paid call, opens its escrow with the caller's session key and sends it to the creator. It
+//! accepts only a result whose signature verifies, and settles or refunds the call on chain.
 //!
-//! [`api::router`] answers requests; [`run`] takes up executions that were left behind. Both work on
-//! leased rows of one database, so any number of gateways can share it.
+//! [`api::router`] answers requests. [`run`] resumes abandoned executions. Both work on leased rows of one database,
+//! so any number of gateways can share it.
 #![forbid(unsafe_code)]
 
 mod admission;

@@ -1,6 +1,5 @@
-//! Brings the mirror up to date after a call, off the path of the call: accounts that changed are read again and
-//! written together, once for many calls. The indexer repairs what is missed here, so nothing is waited for: not by
-//! calls, and not for rows that somebody else has locked.
+//! Updates the mirror after a call without delaying it: changed accounts are read again and written in one batch for
+//! many calls. The indexer repairs missed changes, so neither calls nor locked rows are waited for.
 
 use std::{
     collections::BTreeSet,
@@ -14,15 +13,15 @@ use crtx_store::{PgPool, StoreError, mirror};
 use solana_pubkey::Pubkey;
 use tokio::{sync::Notify, task::JoinHandle};
 
-/// Accounts that wait to be written. Beyond, they are left to the indexer.
+/// Accounts that wait to be written. Further accounts are left to the indexer.
 const MOST_WAITING: usize = 10_000;
-/// What changes within this time is read and written together. A call changes the same accounts twice, and calls for
-/// one agent change its listing: written one by one they cost the database more than the calls themselves.
+/// Changes within this time are read and written together. A call changes the same accounts twice, and calls for one
+/// agent change its listing: separate writes would cost the database more than the calls.
 const COALESCE: Duration = Duration::from_millis(100);
-/// Pause after rows were locked, or chain or database did not answer.
+/// Pause after rows were locked, or the chain or the database did not answer.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The waiting accounts, and the task that writes them. The task lives as long as this value.
+/// The waiting accounts and the task that writes them. Dropping this value ends the task.
 pub(crate) struct MirrorRefresh {
     board: Arc<Board>,
     source: Source,
@@ -47,7 +46,7 @@ impl MirrorRefresh {
         Self { board: Arc::default(), source: Source { chain, pool, program }, task: Mutex::new(None) }
     }
 
-    /// The accounts have changed. Returns at once.
+    /// Notes that these accounts have changed. Returns immediately.
     pub fn changed(&self, addresses: &[Pubkey]) {
         let mut waiting = lock(&self.board.waiting);
         if waiting.len() < MOST_WAITING {
@@ -68,7 +67,7 @@ impl MirrorRefresh {
 
 impl Drop for MirrorRefresh {
     fn drop(&mut self) {
-        // A task that is cut off drops a whole transaction, which is rolled back.
+        // Cancelling the task drops a whole transaction, which is rolled back.
         if let Some(task) = lock(&self.task).take() {
             task.abort();
         }
@@ -79,7 +78,7 @@ async fn run(board: Arc<Board>, source: Source) {
     loop {
         board.arrived.notified().await;
         tokio::time::sleep(COALESCE).await;
-        // What arrives from now on waits for the next round.
+        // Accounts that arrive later wait for the next round.
         let mut due = std::mem::take(&mut *lock(&board.waiting));
         loop {
             let addresses: Vec<Pubkey> = std::iter::from_fn(|| due.pop_first()).take(MAX_ACCOUNTS_PER_READ).collect();
@@ -87,7 +86,7 @@ async fn run(board: Arc<Board>, source: Source) {
                 break;
             }
             if let Err(error) = source.refresh(&addresses).await {
-                tracing::debug!(%error, accounts = addresses.len(), "the mirror is left to the next attempt");
+                tracing::debug!(%error, accounts = addresses.len(), "the mirror could not be written; trying again");
                 lock(&board.waiting).extend(addresses);
                 board.arrived.notify_one();
                 tokio::time::sleep(PAUSE).await;
@@ -116,7 +115,7 @@ impl Source {
         let mut batch = mirror::Batch::default();
         for (address, account) in addresses.iter().zip(&read.value) {
             let Some(account) = account.as_ref().filter(|account| account.owner == self.program) else { continue };
-            // Bytes that cannot be read, or hold what the program never writes, are the indexer's to report.
+            // The indexer reports bytes that cannot be decoded or that the program never writes.
             let pushed = if let Ok(record) = ExecutionRecord::decode(&account.data) {
                 batch.push(address, read.slot, &record)
             } else if let Ok(listing) = AgentListing::decode(&account.data) {
@@ -134,7 +133,7 @@ impl Source {
     }
 }
 
-/// A poisoned lock guards nothing that a panic could have left half done.
+/// A panic leaves the data behind this lock consistent, so poisoning is ignored.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

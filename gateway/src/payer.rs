@@ -1,11 +1,10 @@
-//! Who pays for a call. The wallet of an API key never changes, so the keys that were good a while ago are remembered
-//! with theirs.
+//! The payer of a call. The wallet of an API key never changes, so the wallets of recently valid keys are cached.
 
 use crtx_http::Caller;
 use moka::future::Cache;
 use solana_pubkey::Pubkey;
 
-/// Who pays for a call, and with which key.
+/// The wallet that pays for a call, and its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Payer {
     pub wallet: Pubkey,
@@ -18,10 +17,10 @@ impl From<&Caller> for Payer {
     }
 }
 
-/// Keys whose wallets are remembered.
+/// Number of keys whose wallets are cached.
 const MOST_KEYS: u64 = 10_000;
 
-/// The wallets of keys that were good a while ago.
+/// The wallets of recently valid keys.
 pub(crate) struct KnownPayers(Cache<Pubkey, Pubkey>);
 
 impl Default for KnownPayers {

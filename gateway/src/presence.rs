@@ -1,5 +1,6 @@
-//! This process's sign of life in the database: while it lives nobody takes over its work, and once it is dead
-//! others do so within seconds. One process of all is the leader, which does what is done once for all of them.
+//! Shows in the database that this process is alive. While it is alive, no other process takes over its work; after
+//! its death, others do so within seconds. One process is the leader and does the work that is done once for all
+//! processes.
 
 use std::{
     sync::{
@@ -15,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 const BEAT: Duration = Duration::from_secs(1);
-/// A process without its lock that has been silent for this long is dead.
+/// A process that holds no lock and shows no sign of life for this time is dead.
 const SILENCE: Duration = Duration::from_secs(3);
 
 /// Whether this process is the leader.
@@ -28,8 +29,8 @@ impl Leadership {
     }
 }
 
-/// Shows that this process lives, until `shutdown`. Leases name the process from the first sign of life on.
-/// The gateways of one authority have one leader; a process without `leadership` never becomes it.
+/// Shows that this process is alive until `shutdown`. From the first sign of life on, leases name the process. The
+/// gateways of one authority have one leader. A process without `leadership` never becomes the leader.
 pub(crate) async fn show(
     executions: Executions,
     authority: Pubkey,
@@ -45,7 +46,7 @@ pub(crate) async fn show(
             leadership.0.store(false, Ordering::Relaxed);
         }
         if let Err(error) = ended {
-            tracing::warn!(%error, "this process cannot show the others that it lives");
+            tracing::warn!(%error, "this process cannot show that it is alive");
             tokio::select! {
                 () = shutdown.cancelled() => {}
                 () = tokio::time::sleep(BEAT) => {}
@@ -67,17 +68,17 @@ async fn show_on_one_connection(
     let established = Instant::now();
     loop {
         if !presence.beat().await? {
-            // Others took this process for dead. What it still holds is theirs or nobody's.
+            // The other processes treat this process as dead. They have taken its leases or will do so.
             return Ok(());
         }
         if let Some(leadership) = leadership {
             leadership.0.store(presence.lead(group).await?, Ordering::Relaxed);
         }
-        // After a restart of the database the others need a moment to show that they live.
+        // After a restart of the database, the other processes need a moment to show that they are alive.
         if established.elapsed() > SILENCE {
             let freed = presence.bury_the_dead(SILENCE).await?;
             if freed > 0 {
-                tracing::info!(executions = freed, "taking over what a dead process was working on");
+                tracing::info!(executions = freed, "taking over the executions of a dead process");
             }
         }
         tokio::select! {

@@ -1,4 +1,4 @@
-//! What a caller sends: body, `Idempotency-Key`, and what both mean. Checked before anything is done.
+//! Reads a call from a caller: body, `Idempotency-Key`, and their meaning. It is checked before any work starts.
 
 use axum::http::HeaderMap;
 use crtx_http::{ApiError, extract::parse_json};
@@ -14,28 +14,28 @@ use uuid::Uuid;
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const MAX_IDEMPOTENCY_KEY_BYTES: usize = 255;
 
-/// Body of `POST /v1/agents/{agent_id}/execute` (specification 4.1).
+/// Body of `POST /v1/agents/{agent_id}/execute`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExecuteBody {
     /// Free text; not empty.
     task: String,
-    /// Matches the agent's `input_schema`. Left out: an empty object.
+    /// Matches the agent's `input_schema`. Default: an empty object.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     parameters: Option<Map<String, Value>>,
-    /// Answer as soon as the escrow is confirmed.
+    /// If true, the answer is sent when the escrow is confirmed.
     #[serde(default, rename = "async")]
     is_async: Option<bool>,
 }
 
-/// A request that is complete in itself; whether the agent accepts it is another question.
+/// A well-formed request. The agent's schema is checked later.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReceivedCall {
     pub request: Request,
     pub is_async: bool,
     pub request_hash: [u8; 32],
-    /// What an idempotency key is bound to: agent, task, parameters and mode.
+    /// Hash of agent, task, parameters and mode, to which an idempotency key is bound.
     pub body_hash: [u8; 32],
 }
 
@@ -48,9 +48,9 @@ struct Bound<'a> {
 }
 
 impl ReceivedCall {
-    /// Reads a body. Every failure is 400 and names what is wrong.
+    /// Parses a body. Every error is 400 and names the problem.
     pub fn parse(agent: &Pubkey, bytes: &[u8]) -> Result<Self, ApiError> {
-        // A derived reader would take an array for the fields in their order.
+        // A derived reader would accept an array of the fields in their order.
         let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
         if first.is_some_and(|byte| *byte != b'{') {
             return Err(ApiError::invalid_request("the body must be a JSON object"));
@@ -75,7 +75,7 @@ impl ReceivedCall {
     }
 }
 
-/// The `Idempotency-Key` header, if it was sent: 1 to 255 visible ASCII characters, once.
+/// Returns the `Idempotency-Key` header, if present: 1 to 255 visible ASCII characters, once.
 pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(value) = values.next() else { return Ok(None) };
@@ -87,7 +87,7 @@ pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> 
     Ok(Some(String::from_utf8_lossy(bytes).into_owned()))
 }
 
-/// The execution's id: from the wallet and its idempotency key, or random.
+/// Derives the execution id from the wallet and its idempotency key, or creates a random one.
 pub fn execution_id(wallet: &Pubkey, idempotency_key: Option<&str>) -> Uuid {
     idempotency_key.map_or_else(execution_id::random, |key| execution_id::from_idempotency_key(wallet, key))
 }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_bound_by_what_it_means_not_by_how_it_is_spelled() {
+    fn bodies_with_the_same_meaning_have_the_same_hash() {
         let a = parse(r#"{"task":"t","parameters":{"a":1.0,"b":"x"}}"#).expect("good");
         let b = parse(r#"{ "parameters": {"b":"\u0078","a":1}, "task":"t", "async": false}"#).expect("good");
         assert_eq!((a.body_hash, a.request_hash), (b.body_hash, b.request_hash));

@@ -1,4 +1,4 @@
-//! The sweeper: refunds executions that are past their deadline on chain, whatever the database says.
+//! The sweep refunds executions that are past their deadline on chain, also if the database does not have them.
 
 use std::{
     collections::HashMap,
@@ -16,17 +16,17 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::{Engine, EngineError, backoff, refunded_elsewhere};
 
-/// After the deadline the worker of the execution has this long for its own refund.
+/// For this long after the deadline, the sweep leaves the refund to the worker of the execution.
 const AFTER_DEADLINE_S: i64 = 10;
-/// Refunds sent at a time.
+/// Refunds sent at the same time.
 const AT_ONCE: usize = 8;
-/// Refunds of one sweep. The rest waits for the next.
+/// Refunds of one sweep. Further ones wait for the next sweep.
 const MOST_PER_SWEEP: usize = 1_000;
-/// Executions whose refused refunds are remembered.
+/// Number of executions whose refused refunds are remembered.
 const MOST_REMEMBERED: usize = 10_000;
 const FIRST_PAUSE: Duration = Duration::from_secs(60);
 const LONGEST_PAUSE: Duration = Duration::from_secs(6 * 3_600);
-/// How long a refund is waited for.
+/// How long the sweep waits for a refund.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Finds and refunds overdue executions, and remembers which refunds the chain refused.
@@ -41,7 +41,7 @@ struct Refused {
 }
 
 impl Sweeper {
-    /// One search of the chain. Errors are logged: the next sweep tries again.
+    /// Makes one search of the chain. Errors are logged, and the next sweep tries again.
     pub async fn sweep(&mut self, engine: &Engine, shutdown: &CancellationToken) {
         let overdue = match overdue(engine).await {
             Ok(overdue) => overdue,
@@ -92,7 +92,7 @@ impl Sweeper {
     }
 }
 
-/// Open executions whose rent this gateway paid, past their deadline by the chain's own clock. Oldest first.
+/// Open executions whose rent this gateway paid and whose deadline has passed by the chain's clock, oldest first.
 async fn overdue(engine: &Engine) -> Result<Vec<(Pubkey, ExecutionRecord)>, EngineError> {
     let field = |offset: usize| offset.saturating_add(ExecutionRecord::DISCRIMINATOR.len());
     let filters = [
@@ -120,8 +120,8 @@ async fn overdue(engine: &Engine) -> Result<Vec<(Pubkey, ExecutionRecord)>, Engi
     Ok(overdue)
 }
 
-/// Refunds one record. Nothing is stored before it is sent: a refund can land once at most, the record says whether
-/// it did, and the next sweep reads the record again.
+/// Refunds one record. Nothing is stored before the transaction is sent: a refund lands at most once, and the next
+/// sweep reads the record again.
 async fn refund(
     engine: &Engine,
     address: &Pubkey,

@@ -1,5 +1,5 @@
-//! Whether a call may be opened, and at what price: read from the chain at one slot, just before. The
-//! program enforces all of it again; here it is told in words, before anything is signed.
+//! Whether a call may be opened, and at what price. The accounts are read at one slot just before the call is opened.
+//! The program enforces the same rules; here a refusal gets a message, before anything is signed.
 
 use std::time::Instant;
 
@@ -12,27 +12,27 @@ use solana_signer::Signer;
 
 use crate::{engine::Engine, payer::Payer, wall_clock::now_unix_s};
 
-/// The agent's terms at the moment of the call, and the money that the call may take.
+/// The agent's terms at the time of the call, and the money that the call may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
     pub listing: AgentListing,
     pub price: UsdcBase,
     pub funds: Spendable,
-    /// Before the chain was read.
+    /// The time before the chain was read.
     pub read_at: Instant,
 }
 
-/// What the wallet and its key may spend, calls under way not counted.
+/// What the wallet and its key may spend, without the calls in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spendable {
     pub holding: UsdcBase,
-    /// What the wallet lets its keys move.
+    /// The amount that the wallet has approved for its keys.
     pub approved: UsdcBase,
-    /// What is left of the key's grant.
+    /// The remaining amount of the key's grant.
     pub grant_left: UsdcBase,
 }
 
-/// What the chain holds of everybody involved.
+/// The accounts of all parties of a call.
 struct Accounts {
     config: Option<FetchedAccount>,
     agent: Option<FetchedAccount>,
@@ -42,7 +42,7 @@ struct Accounts {
 }
 
 impl Engine {
-    /// Reads everything that decides about the call in one request, and decides.
+    /// Reads all accounts that decide about the call in one request, and checks them.
     pub(crate) async fn terms(&self, payer: &Payer, agent: &Pubkey) -> Result<Terms, ApiError> {
         let read_at = Instant::now();
         let accounts = self.accounts_of(payer, agent).await?;
@@ -98,7 +98,7 @@ impl Accounts {
     }
 }
 
-/// What the owner of the key signed on chain.
+/// Checks the grant that the owner of the key signed on chain.
 fn allow_by_grant(grant: &SpendingGrant, agent: &Pubkey, price: u64, now_unix_s: i64) -> Result<(), ApiError> {
     let price_text = UsdcBase(price);
     if grant.revoked != 0 {
@@ -125,7 +125,7 @@ fn allow_by_grant(grant: &SpendingGrant, agent: &Pubkey, price: u64, now_unix_s:
     Ok(())
 }
 
-/// What the wallet holds, and what it lets its keys move: both, if each covers the price.
+/// Returns the balance and the approved amount of the wallet if each covers the price.
 fn allow_by_balance(
     account: Option<&FetchedAccount>,
     wallet: &Pubkey,
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_or_missing_approval_is_told_apart_from_a_short_balance() {
+    fn a_short_or_missing_approval_has_another_error_than_a_short_balance() {
         let price = UsdcBase(50_000);
         for delegate in [None, Some((SPENDER, 49_999)), Some((WALLET, u64::MAX))] {
             let error = allow_by_balance(Some(&usdc(60_000, delegate)), &WALLET, &SPENDER, price).expect_err("short");
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_of_somebody_else_holds_nothing_for_this_wallet() {
+    fn an_account_of_another_owner_holds_nothing_for_this_wallet() {
         let account = usdc(1_000_000, Some((SPENDER, 1_000_000)));
         assert!(allow_by_balance(Some(&account), &AGENT, &SPENDER, UsdcBase(1)).is_err());
     }

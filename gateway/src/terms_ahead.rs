@@ -1,5 +1,5 @@
-//! Terms that are read while the API key of a call is still being looked up. The wallet of a key never changes, so the
-//! wallet that the key had the last time says what to read; whether the key is good is decided by the look-up alone.
+//! Reads the terms of a call while its API key is still looked up. The wallet of a key never changes, so the last
+//! known wallet of the key decides which accounts are read. Only the look-up decides whether the key is valid.
 
 use std::{
     sync::Arc,
@@ -12,10 +12,10 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::{engine::Engine, payer::Payer, terms::Terms};
 
-/// Terms that were read longer ago are read again: the body of a request may take its time.
+/// Older terms are read again, because the body of a request may arrive slowly.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// Terms that are being read. Dropped, the read ends.
+/// A read of terms in progress. Dropping it cancels the read.
 pub(crate) struct TermsAhead {
     payer: Payer,
     started: Instant,
@@ -23,7 +23,7 @@ pub(crate) struct TermsAhead {
 }
 
 impl TermsAhead {
-    /// The terms and how long the read took; `None` if they are not those of `payer`, or old.
+    /// Returns the terms and the duration of the read. `None` if they are for another payer or too old.
     pub async fn of(self, payer: &Payer) -> Option<(Result<Terms, ApiError>, Duration)> {
         if self.payer != *payer || self.started.elapsed() > FRESH {
             return None;
@@ -33,8 +33,8 @@ impl TermsAhead {
 }
 
 impl Engine {
-    /// Begins to read the terms of a call whose key is known from earlier. A process that is busy does not: what it
-    /// refuses must cost little.
+    /// Starts to read the terms of a call if the wallet of its key is known. A busy process does not, because a
+    /// refused call must cost little.
     pub(crate) async fn terms_ahead(self: &Arc<Self>, session_key: &Pubkey, agent: &Pubkey) -> Option<TermsAhead> {
         if !self.gate.has_room() {
             return None;

@@ -1,4 +1,4 @@
-//! This machine's clock, where the chain's is not at hand.
+//! The clock of this machine, for places that do not read the chain's clock.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

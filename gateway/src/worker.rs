@@ -1,7 +1,7 @@
-//! Takes up executions that were left behind: by a crash, by a transaction whose outcome nobody knew yet,
-//! by a dependency that failed. Any number of gateways may run this over one database.
+//! Resumes abandoned executions: after a crash, a transaction with unknown outcome, or a failed dependency. Any
+//! number of gateways may run this over one database.
 //!
-//! Each kind of work has workers of its own: creators that take their time hold up no settlement and no refund.
+//! Each kind of work has its own workers, so that slow creators delay no settlement and no refund.
 
 use std::{
     collections::HashMap,
@@ -23,40 +23,40 @@ use crate::{
     sweeper::Sweeper,
 };
 
-/// How long a stop waits for calls under way. What is left then is resumed after the next start.
+/// How long shutdown waits for calls in progress. The others are resumed after the next start.
 const STOP_PATIENCE: Duration = Duration::from_secs(15);
-/// Pause for an execution whose agent has enough of them resumed at the moment.
+/// Pause for an execution whose agent has its maximum of resumed executions.
 const AGENT_PAUSE: Duration = Duration::from_secs(2);
-/// How often results are looked for that the content store does not have.
+/// How often the database is searched for results that the content store lacks.
 const CONTENT_EVERY: Duration = Duration::from_secs(2);
 
 /// One kind of work.
 struct Lane {
     states: &'static [State],
-    /// Executions resumed at a time.
+    /// Executions that are resumed at the same time.
     slots: u32,
-    /// Of one agent: a creator that answers late holds up its own callers alone.
+    /// Executions of one agent at the same time: a slow creator delays only its own callers.
     slots_per_agent: usize,
 }
 
 const LANES: [Lane; 4] = [
     Lane { states: &State::BEFORE_DISPATCH, slots: 64, slots_per_agent: 64 },
-    // These wait for creators, and cost little meanwhile.
+    // These executions wait for creators and cost little while they wait.
     Lane { states: &State::DISPATCH, slots: 512, slots_per_agent: 64 },
     Lane { states: &State::SETTLEMENT, slots: 64, slots_per_agent: 64 },
     Lane { states: &State::REFUND, slots: 32, slots_per_agent: 32 },
 ];
 
-/// Who resumes executions that were left behind.
+/// Which process resumes abandoned executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
     /// This process.
     Here,
-    /// Other processes over the same database: this one only takes calls.
+    /// Other processes over the same database; this process only accepts calls.
     Elsewhere,
 }
 
-/// Works until `shutdown`, then lets the calls under way end.
+/// Works until `shutdown`, then waits for the calls in progress.
 pub async fn run(gateway: Gateway, recovery: Recovery, shutdown: CancellationToken) {
     let engine = &gateway.engine;
     let leadership = (recovery == Recovery::Here).then(Leadership::default);
@@ -72,11 +72,11 @@ pub async fn run(gateway: Gateway, recovery: Recovery, shutdown: CancellationTok
     let tasks = &engine.tasks;
     tasks.close();
     if tokio::time::timeout(STOP_PATIENCE, tasks.wait()).await.is_err() {
-        tracing::warn!(calls = tasks.len(), "stopping with calls under way; they are resumed after the next start");
+        tracing::warn!(calls = tasks.len(), "stopping while calls are in progress; they are resumed later");
     }
     gone.cancel();
     if let Err(error) = shown.await {
-        tracing::error!(%error, "the sign of life ended with a panic");
+        tracing::error!(%error, "the task that shows this process alive panicked");
     }
 }
 
@@ -92,7 +92,7 @@ async fn recover(engine: &Arc<Engine>, leadership: Leadership, shutdown: &Cancel
     );
 }
 
-/// Refunds overdue executions, for as long as this process is the one that does it.
+/// Refunds overdue executions while this process is the leader.
 async fn sweep(engine: &Engine, leadership: Leadership, shutdown: &CancellationToken) {
     let mut sweeper = Sweeper::default();
     while tick(engine.config.limits.sweep_every, shutdown).await {
@@ -102,7 +102,7 @@ async fn sweep(engine: &Engine, leadership: Leadership, shutdown: &CancellationT
     }
 }
 
-/// Waits for the next turn. False: the process stops.
+/// Waits for `pause`. Returns false if the process stops.
 async fn tick(pause: Duration, shutdown: &CancellationToken) -> bool {
     tokio::select! {
         biased;
@@ -145,7 +145,7 @@ impl Lane {
         for Claimed { lease, agent } in claimed {
             let Some(place) = Busy::enter(busy, agent, self.slots_per_agent) else {
                 if let Err(error) = executions.postpone(lease, AGENT_PAUSE).await {
-                    tracing::warn!(record = %lease.record, %error, "the lease runs out by itself");
+                    tracing::warn!(record = %lease.record, %error, "the lease could not be released; it expires later");
                 }
                 continue;
             };
@@ -163,7 +163,7 @@ impl Lane {
 #[derive(Debug, Default)]
 struct Busy(Mutex<HashMap<Pubkey, usize>>);
 
-/// One of an agent's places.
+/// One place of an agent.
 struct Place {
     busy: Arc<Busy>,
     agent: Pubkey,

@@ -1,5 +1,5 @@
-//! Whose calls are accepted: money is promised once, limits hold, and the gateway pays for nothing that the chain
-//! would refuse.
+//! Which calls are admitted: money is reserved once, limits hold, and the gateway does not pay for a transaction that
+//! the chain would refuse.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -40,7 +40,7 @@ fn limits(change: impl FnOnce(&mut AdmissionLimits)) -> Limits {
     limits
 }
 
-/// As many calls at once as there are routers, each through its own.
+/// Sends `calls` calls at the same time, distributed over the routers.
 async fn all_at_once(market: &Market, routers: &[Router], calls: usize) -> Vec<Answer> {
     let calls = (0..calls).map(|number| {
         let request = Request::builder()
@@ -60,7 +60,7 @@ async fn all_at_once(market: &Market, routers: &[Router], calls: usize) -> Vec<A
     join_all(calls).await.into_iter().map(|answer| answer.expect("joined")).collect()
 }
 
-/// Another gateway on the same database, as another process would be.
+/// Another gateway on the same database, like another process.
 fn second_gateway(market: &Market) -> Router {
     let pool = market.database.pool();
     let gateway = Gateway::new(market.config.clone(), pool.clone(), pool.clone()).expect("gateway");
@@ -105,11 +105,11 @@ async fn sixty_four_calls_at_once_on_money_for_ten_over_two_gateways_send_ten_op
     }
     assert_eq!((served, market.usdc().amount, market.creator_calls()), (10, 0, 10));
     assert_eq!(different_transactions(&market), 20, "ten openings and ten settlements");
-    assert_eq!(listed(&market).await, 10, "the others leave no record that never was");
+    assert_eq!(listed(&market).await, 10, "the refused calls leave no execution");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_approval_below_the_holding_is_what_calls_under_way_share() {
+async fn calls_in_progress_share_an_approval_that_is_below_the_balance() {
     let market = Market::start_with(limits(|limits| limits.funds_patience = Duration::from_millis(100))).await;
     set_money(&market, HOLDING, 2 * PRICE - 1);
     market.node.script().on_send = OnSend::Drop;
@@ -120,7 +120,7 @@ async fn an_approval_below_the_holding_is_what_calls_under_way_share() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn money_that_an_unfinished_opening_may_still_take_is_not_promised_again() {
+async fn money_that_an_unfinished_opening_may_still_take_is_not_reserved_again() {
     let market = Market::start_with(limits(|limits| limits.funds_patience = Duration::from_millis(100))).await;
     set_money(&market, PRICE + PRICE / 2, u64::MAX);
     market.node.script().on_send = OnSend::Drop;
@@ -159,7 +159,7 @@ async fn a_grant_is_shared_by_the_calls_of_its_key_that_are_under_way() {
 async fn a_wallet_with_just_enough_for_one_more_call_is_never_refused() {
     let market = Market::start().await;
     for number in 0..8 {
-        // Exactly the price, each time right after the call before has taken the same.
+        // The wallet has exactly the price, each time right after the previous call has taken the same amount.
         set_money(&market, PRICE, PRICE);
         let answer = market.execute(&json!({"task": number.to_string()})).await;
         assert_eq!(answer.status, 200, "{answer:?}");
@@ -169,11 +169,11 @@ async fn a_wallet_with_just_enough_for_one_more_call_is_never_refused() {
     let accepted = market.execute(&json!({"task": "one", "async": true})).await;
     assert_eq!(accepted.status, 200, "{accepted:?}");
     let answer = market.execute(&json!({"task": "two"})).await;
-    assert_eq!(answer.status, 200, "opened a moment ago, the first is counted once: {answer:?}");
+    assert_eq!(answer.status, 200, "the first call, opened a moment ago, is counted once: {answer:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_caller_that_hangs_up_leaves_no_reservation_behind() {
+async fn a_caller_that_disconnects_leaves_no_reservation_behind() {
     let market = Market::start().await;
     set_money(&market, 8 * PRICE, 8 * PRICE);
     let body = task();
@@ -188,12 +188,15 @@ async fn a_caller_that_hangs_up_leaves_no_reservation_behind() {
         tokio::time::sleep(Duration::from_millis(100)).await;
         calls = all_listed(&market).await;
     }
-    assert!(calls.iter().all(|call| call.status == ShownStatus::Completed), "begun is finished: {calls:?}");
+    assert!(
+        calls.iter().all(|call| call.status == ShownStatus::Completed),
+        "a call that started is finished: {calls:?}"
+    );
     assert_eq!(market.usdc().amount, (8 - u64::try_from(calls.len()).expect("few")) * PRICE);
 
     let executions = Executions::new(market.database.pool().clone(), Duration::from_secs(1));
     let (lease, id) = {
-        // What a process that was killed between reservation and start leaves.
+        // The state that a process leaves if it is killed between reservation and start.
         set_money(&market, PRICE, PRICE);
         let answer = market.execute_once("seed", &task()).await;
         assert_eq!(answer.status, 200, "{answer:?}");
@@ -216,7 +219,7 @@ async fn a_caller_that_hangs_up_leaves_no_reservation_behind() {
         answer = market.execute(&task()).await;
     }
     assert_eq!(answer.status, 200, "after the lease the money is free again: {answer:?}");
-    assert!(!executions.renew(lease).await.unwrap(), "{id} is nobody's any more");
+    assert!(!executions.renew(lease).await.unwrap(), "the lease of {id} is lost");
     shutdown.cancel();
     worker.await.expect("worker");
 }
@@ -279,7 +282,7 @@ async fn an_opening_that_the_chain_rejected_for_lack_of_money_leaves_no_executio
     let usdc_address = market.instructions.usdc_of(&market.wallet);
     let spent_elsewhere = TokenAccount { amount: 1, ..market.usdc() }.encode();
     let thief = tokio::spawn(async move {
-        // Between the simulation and the landing the wallet spends its money elsewhere.
+        // The wallet spends its money elsewhere between the simulation and the landing.
         while node.script().simulated.is_empty() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -317,13 +320,13 @@ async fn an_opening_that_the_simulation_refuses_is_not_sent() {
         assert!(market.find(market.id_of("k")).await.is_none(), "{error}");
         assert_eq!(answer.headers.contains_key("retry-after"), status == 503, "{error}");
     }
-    assert!(market.node.script().sent.is_empty(), "and so the gateway pays for nothing");
+    assert!(market.node.script().sent.is_empty(), "so the gateway pays no fee");
     market.node.script().simulation = None;
     assert_eq!(market.execute_once("k", &task()).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_simulated_cannot_be_sent_by_the_node() {
+async fn the_node_cannot_send_a_transaction_that_it_simulates() {
     let market = Market::start().await;
     assert_eq!(market.execute(&task()).await.status, 200);
     let script = market.node.script();
@@ -342,7 +345,7 @@ async fn a_node_that_cannot_simulate_stops_no_call() {
 
 fn fee_payer(limits: &mut AdmissionLimits) {
     limits.fee_payer =
-        FeePayerLimits { look_every: Duration::from_millis(50), low_calls: 10, reserve_lamports: 1_000_000 };
+        FeePayerLimits { poll_every: Duration::from_millis(50), low_calls: 10, reserve_lamports: 1_000_000 };
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -366,7 +369,7 @@ async fn a_fee_payer_that_runs_out_refuses_new_calls_and_still_settles_open_ones
     market.set_sol(1_000_000 + 3 * 4_020_000);
     assert_eq!(status(FeePayerState::Low).await.calls_left, 3);
     let open = market.execute(&json!({"task": "it", "parameters": {"delay_ms": 600}, "async": true})).await;
-    assert_eq!(open.status, 200, "low is not empty: {open:?}");
+    assert_eq!(open.status, 200, "a low balance still accepts calls: {open:?}");
 
     market.set_sol(1_000_000 + 4_019_999);
     assert_eq!(status(FeePayerState::Empty).await.calls_left, 0);
@@ -397,7 +400,7 @@ async fn calls_beyond_what_the_process_works_on_get_503_at_once_and_another_wall
     }
     let refused = market.execute(&task()).await;
     assert_eq!((refused.status, refused.code(), header(&refused, "retry-after")), (503, "unavailable", "1"));
-    assert_eq!(listed(&market).await, 4, "nothing was begun");
+    assert_eq!(listed(&market).await, 4, "no other call was started");
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(market.execute(&task()).await.status, 200);
     assert_eq!(listed(&market).await, 5);

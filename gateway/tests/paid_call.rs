@@ -1,4 +1,4 @@
-//! Paid calls through the HTTP interface: what is answered, what is paid, and what is stored.
+//! Paid calls over HTTP: answers, payments and stored data.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -35,7 +35,7 @@ fn task() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_is_paid_once_and_answered_with_everything_the_specification_names() {
+async fn a_call_is_paid_once_and_its_answer_has_every_specified_field() {
     let market = Market::start().await;
     let answer = market.execute(&task()).await;
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -66,7 +66,7 @@ async fn a_call_is_paid_once_and_answered_with_everything_the_specification_name
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_has_its_answer_finds_the_same_in_the_mirror() {
+async fn the_mirror_shows_what_the_answer_of_a_call_says() {
     let market = Market::start().await;
     let answer = market.execute(&task()).await;
     let shown = reads::execution(market.database.pool(), &market.wallet, &answer.execution_id()).await.unwrap();
@@ -76,7 +76,7 @@ async fn a_client_that_has_its_answer_finds_the_same_in_the_mirror() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn content_is_served_by_its_hash_as_something_that_never_changes_and_never_runs() {
+async fn content_is_served_by_its_hash_as_immutable_and_never_as_a_page_that_runs() {
     let market = Market::start().await;
     market.execute(&task()).await;
     let cid = cid_of(&ResultHash::of(b"did it"));
@@ -103,7 +103,7 @@ async fn content_is_served_by_its_hash_as_something_that_never_changes_and_never
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_asynchronous_call_is_answered_once_its_escrow_is_confirmed_and_goes_on() {
+async fn an_asynchronous_call_is_answered_once_its_escrow_is_confirmed_and_continues() {
     let market = Market::start().await;
     let body = json!({"task": "it", "parameters": {"delay_ms": 500}, "async": true});
     let answer = market.execute_once("a", &body).await;
@@ -112,7 +112,7 @@ async fn an_asynchronous_call_is_answered_once_its_escrow_is_confirmed_and_goes_
     assert_eq!(answer.body, json!({"execution_id": id, "status": "pending"}));
     assert_eq!(market.usdc().amount, HOLDING - PRICE, "the escrow is confirmed");
     let again = market.execute_once("a", &body).await;
-    assert_eq!((again.status, &again.body), (200, &answer.body), "a retry while it runs gets the same");
+    assert_eq!((again.status, &again.body), (200, &answer.body), "a retry while the call runs gets the same answer");
     for _ in 0..100 {
         if market.row(id).await.state == State::Completed {
             break;
@@ -121,7 +121,7 @@ async fn an_asynchronous_call_is_answered_once_its_escrow_is_confirmed_and_goes_
     }
     assert_eq!(market.row(id).await.state, State::Completed);
     let again = market.execute_once("a", &body).await;
-    assert_eq!((again.status, again.body), (200, answer.body), "and so does one afterwards");
+    assert_eq!((again.status, again.body), (200, answer.body), "a retry afterwards gets the same answer");
     assert_eq!(market.creator_calls(), 1);
 }
 
@@ -139,7 +139,7 @@ async fn every_bad_behaviour_is_refunded_on_chain_before_the_answer() {
     ] {
         let market = Market::start().await;
         let answer = market.behave(behaviour).await;
-        assert_eq!(market.usdc().amount, HOLDING, "{behaviour}: everything is back");
+        assert_eq!(market.usdc().amount, HOLDING, "{behaviour}: the whole price is refunded");
         assert_eq!((answer.status, answer.code()), (status, code), "{behaviour}: {answer:?}");
         assert!(answer.message().contains(named), "{behaviour}: {answer:?}");
         assert!(answer.message().contains("refunded"), "{behaviour}: {answer:?}");
@@ -200,7 +200,7 @@ async fn two_retries_at_once_open_one_execution() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_can_be_refused_is_refused_before_money_moves() {
+async fn every_refusal_happens_before_money_moves() {
     let market = Market::start().await;
     let refused = async |status: u16, code: &str, named: &str| {
         let answer = market.execute(&task()).await;
@@ -254,7 +254,7 @@ async fn what_can_be_refused_is_refused_before_money_moves() {
     refused(503, "unavailable", "try again").await;
 
     assert_eq!(market.creator_calls(), 0);
-    assert!(market.node.script().sent.is_empty(), "nothing was ever sent");
+    assert!(market.node.script().sent.is_empty(), "no transaction was sent");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -269,7 +269,7 @@ async fn parameters_are_checked_against_the_schema_and_the_path_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_is_json_in_which_no_member_is_given_twice() {
+async fn a_body_is_json_without_duplicate_members() {
     let market = Market::start().await;
     let send = async |content_type: Option<&str>, body: &str| {
         let mut request = Request::builder().method("POST").uri(format!("/v1/agents/{}/execute", market.agent));
@@ -292,12 +292,12 @@ async fn a_body_is_json_in_which_no_member_is_given_twice() {
         assert_eq!((answer.status, answer.code()), (400, "invalid_request"), "{body}");
         assert!(answer.message().contains(named), "{answer:?}");
     }
-    assert!(market.node.script().sent.is_empty(), "nothing was ever sent");
-    assert_eq!(send(None, &good).await.status, 200, "without a content type it is taken for JSON");
+    assert!(market.node.script().sent.is_empty(), "no transaction was sent");
+    assert_eq!(send(None, &good).await.status, 200, "without a content type the body is read as JSON");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_a_known_key_of_this_network_is_let_in() {
+async fn only_a_known_key_of_this_network_is_accepted() {
     let market = Market::start().await;
     let ask = async |authorization: Option<String>| {
         let mut request = Request::builder().method("POST").uri(format!("/v1/agents/{}/execute", market.agent));
@@ -343,7 +343,7 @@ async fn random_bodies_get_a_specified_answer_and_harm_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_gateway_that_the_program_does_not_know_says_so_before_it_takes_a_call() {
+async fn a_gateway_that_differs_from_the_configuration_on_chain_fails_its_check() {
     let market = Market::start().await;
     market.gateway.check().await.expect("the right set-up");
     let mut other = market.config.clone();

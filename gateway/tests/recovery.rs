@@ -1,4 +1,4 @@
-//! What a gateway does about pauses, crashes, broken dependencies, and people who end executions on chain without it.
+//! How a gateway handles pauses, crashes, failed dependencies, and executions that others end on chain.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -29,12 +29,12 @@ fn task() -> Value {
     json!({"task": "it"})
 }
 
-/// What the key has spent, as its owner sees it.
+/// The amount that the key's grant has spent.
 async fn spent(market: &Market) -> u64 {
     api_keys::list(market.database.pool(), &market.wallet).await.unwrap()[0].spent.0
 }
 
-/// Waits until the row is in that state.
+/// Waits until the row is in `state`.
 async fn until(market: &Market, id: Uuid, state: State) {
     let started = Instant::now();
     loop {
@@ -47,7 +47,7 @@ async fn until(market: &Market, id: Uuid, state: State) {
     }
 }
 
-/// Puts an open record on the chain, as this gateway's openings do, that ended its time `ago` seconds ago.
+/// Adds an open record of this gateway to the chain, with a deadline `ago` seconds in the past.
 fn overdue_record(market: &Market, id: Uuid, ago: i64) -> Pubkey {
     let address = market.instructions.addresses.execution(&market.wallet, id.as_bytes());
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs().cast_signed();
@@ -86,7 +86,7 @@ async fn an_overdue_execution_is_refunded_although_the_database_does_not_know_it
     refunded_on_chain(&market, id).await;
     worker.stop().await;
     assert_eq!(market.record(id).unwrap().status(), Some(ExecutionStatus::Expired));
-    assert_eq!(market.usdc().amount, HOLDING + PRICE, "the record was put there without a payment");
+    assert_eq!(market.usdc().amount, HOLDING + PRICE, "the record was added without a payment");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -101,7 +101,7 @@ async fn an_execution_within_its_time_is_not_swept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_that_says_nothing_was_charged_follows_the_record_that_says_otherwise() {
+async fn a_row_without_a_charge_follows_a_record_that_charges() {
     let market = Market::start_with(sweeping()).await;
     market.node.script().on_send = OnSend::LandAndFail;
     let answer = market.execute_once("k", &task()).await;
@@ -141,7 +141,7 @@ async fn locked_mirror_rows_delay_no_paid_call() {
     resync.rollback().await.unwrap();
     let started = Instant::now();
     while probes::mirrored_executions(pool).await < 4 {
-        assert!(started.elapsed() < Duration::from_secs(20), "the mirror is brought up to date once it is free");
+        assert!(started.elapsed() < Duration::from_secs(20), "the mirror is updated once the rows are unlocked");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -174,14 +174,14 @@ async fn a_broken_content_store_loses_no_result_and_delays_no_settlement() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn settlements_that_expire_again_and_again_are_no_reason_to_refund_a_good_result() {
+async fn settlements_that_expire_repeatedly_do_not_cause_a_refund_of_a_good_result() {
     let market = Market::start().await;
     let node = market.node.clone();
     tokio::spawn(async move {
         while node.script().landed.len() != 1 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        // Every settlement gets lost, and its blockhash is soon too old.
+        // Every settlement is lost, and its blockhash expires soon.
         let mut script = node.script();
         (script.on_send, script.finalized_height) = (OnSend::Drop, 1_000);
     });
@@ -232,7 +232,7 @@ async fn a_result_that_cannot_be_settled_before_the_deadline_is_refunded() {
     assert_eq!(market.usdc().amount, HOLDING);
 }
 
-/// Calls that a dead process left behind while their creators worked.
+/// Adds calls that a dead process abandoned while their creators worked.
 async fn leave_running(market: &Market, count: u128, parameters: &Value) {
     let template = market.execute_once("template", &task()).await;
     assert_eq!(template.status, 200, "{template:?}");
@@ -245,7 +245,7 @@ async fn leave_running(market: &Market, count: u128, parameters: &Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn creators_that_take_their_time_hold_up_no_settlement_of_others() {
+async fn slow_creators_delay_no_settlement_of_other_calls() {
     let market = Market::start().await;
     only_the_opening_lands(&market);
     let answer = market.execute_once("good", &json!({"task": "it", "parameters": {"delay_ms": 200}})).await;
@@ -256,7 +256,7 @@ async fn creators_that_take_their_time_hold_up_no_settlement_of_others() {
     until(&market, good, State::Completed).await;
     worker.stop().await;
 
-    // The same with many calls before it whose creator hangs.
+    // The same with many earlier calls whose creator hangs.
     leave_running(&market, 100, &json!({"behaviour": "slow"})).await;
     let landed = market.node.script().landed.len();
     only_one_more_lands(&market, landed);
@@ -266,11 +266,11 @@ async fn creators_that_take_their_time_hold_up_no_settlement_of_others() {
     let started = Instant::now();
     let worker = market.work();
     until(&market, market.id_of("again"), State::Completed).await;
-    assert!(started.elapsed() < Duration::from_secs(5), "it waited for creators that have 5 s each");
+    assert!(started.elapsed() < Duration::from_secs(5), "the settlement waited for creators that take 5 s each");
     worker.stop().await;
 }
 
-/// Gives the creator a minute.
+/// Lists the agent with a time-out of one minute.
 fn patient_listing(market: &Market) {
     let mut listing = market.listing();
     listing.timeout_seconds = 60;
@@ -293,7 +293,7 @@ fn only_one_more_lands(market: &Market, before: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_killed_process_was_doing_is_taken_over_long_before_its_lease_ends() {
+async fn executions_of_a_killed_process_are_resumed_long_before_its_leases_end() {
     let limits = Limits { lease: Duration::from_secs(600), ..Market::limits() };
     let market = Market::start_with(limits).await;
     patient_listing(&market);
@@ -320,7 +320,7 @@ async fn a_worker_that_loses_its_lease_stops_between_two_steps_and_leaves_no_tra
         for number in 0..4 {
             until(&market, market.id_of(&format!("k{number}")), State::Running).await;
         }
-        // Another process takes the leases over, as after a long pause of this one.
+        // Another process takes the leases over, as after a long pause of this process.
         probes::steal_leases(pool).await;
     };
     let (answers, ()) = tokio::join!(calls, theft);
@@ -336,7 +336,7 @@ async fn a_worker_that_loses_its_lease_stops_between_two_steps_and_leaves_no_tra
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_execution_that_its_creator_settled_with_another_result_is_completed_and_not_failed() {
+async fn an_execution_that_its_creator_settled_with_another_result_is_completed() {
     let market = Market::start().await;
     let body = json!({"task": "it", "parameters": {"behaviour": "slow once"}});
     market.execute_and_die("k", &body, Duration::from_millis(400)).await;
@@ -381,7 +381,7 @@ async fn a_result_that_its_creator_settled_itself_is_answered_with_what_the_reco
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refund_that_meets_a_settlement_follows_it() {
+async fn an_execution_that_was_settled_before_its_refund_ends_completed() {
     let market = Market::start().await;
     only_the_opening_lands(&market);
     let body = json!({"task": "it", "parameters": {"delay_ms": 200, "behaviour": "fail"}});
@@ -402,14 +402,14 @@ async fn a_refund_that_meets_a_settlement_follows_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_price_that_falls_before_the_opening_is_what_every_answer_says() {
+async fn every_answer_shows_a_price_that_fell_before_the_opening() {
     let market = Market::start().await;
     let cheaper = PRICE / 2;
     let node = market.node.clone();
     let (agent, mut listing) = (market.agent, market.listing());
     listing.price = cheaper;
     listing.revision += 1;
-    // Between the read of the price and the opening.
+    // The price falls between its read and the opening.
     let mut effect = std::mem::replace(&mut node.script().effect, Box::new(|_, _| {}));
     let falls = crtx_chain::testing::program::program_account(&listing);
     node.script().effect = Box::new(move |bytes, accounts| {
@@ -419,13 +419,13 @@ async fn a_price_that_falls_before_the_opening_is_what_every_answer_says() {
     let answer = market.execute_once("k", &task()).await;
     assert_eq!((answer.status, &answer.body["cost_usdc"]), (200, &json!(0.025)), "{answer:?}");
     assert_eq!(market.usdc().amount, HOLDING - cheaper);
-    assert_eq!(market.execute_once("k", &task()).await.body, answer.body, "and so does a replay");
+    assert_eq!(market.execute_once("k", &task()).await.body, answer.body, "a replay shows the same price");
     assert_eq!(spent(&market).await, cheaper);
     let row = market.row(market.id_of("k")).await;
     assert_eq!(row.charged.unwrap().amount.0, cheaper);
 }
 
-/// Closes the wallet's USDC account once its call is open, and lets the creator fail.
+/// Closes the wallet's USDC account after its call is open, and lets the creator fail.
 async fn fail_after_closing_the_account(market: &Market) -> Uuid {
     let node = market.node.clone();
     let usual = market.instructions.usdc_of(&market.wallet);
@@ -461,7 +461,7 @@ async fn a_refund_to_a_closed_account_goes_to_another_account_of_the_owner() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refund_to_an_owner_without_any_account_creates_the_usual_one_again() {
+async fn a_refund_to_an_owner_without_any_account_creates_the_associated_one_again() {
     let market = Market::start().await;
     let id = fail_after_closing_the_account(&market).await;
     assert_eq!(market.resume(id).await.state, State::Failed);

@@ -1,5 +1,5 @@
-//! What happens when the chain does not answer, transactions get lost, or a gateway dies: no call is paid
-//! twice, no result is lost, and everything ends settled or refunded.
+//! Calls while the chain does not answer, transactions are lost, or a gateway dies: no call is paid twice, no result
+//! is lost, and every call is settled or refunded.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -36,7 +36,7 @@ async fn an_rpc_error_after_a_send_that_landed_is_not_a_failure() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_opening_that_is_unknown_is_a_retryable_error_and_pays_once_when_it_landed_after_all() {
+async fn an_opening_that_is_unknown_is_a_retryable_error_and_pays_once_when_it_landed_later() {
     let market = Market::start().await;
     market.node.script().on_send = OnSend::Drop;
     let answer = market.execute_once("k", &task()).await;
@@ -54,7 +54,7 @@ async fn an_opening_that_is_unknown_is_a_retryable_error_and_pays_once_when_it_l
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_opening_that_expired_unlanded_costs_nothing_and_a_retry_goes_on() {
+async fn an_opening_that_expired_costs_nothing_and_a_retry_runs_the_call() {
     let market = Market::start().await;
     market.node.script().on_send = OnSend::Drop;
     let answer = market.execute_once("k", &task()).await;
@@ -89,7 +89,7 @@ fn now_unix_s() -> i64 {
     std::time::UNIX_EPOCH.elapsed().unwrap().as_secs().cast_signed()
 }
 
-/// Lets the opening land and nothing after it.
+/// Lets the opening land and handles all later transactions as `later`.
 fn only_the_opening_lands(market: &Market, later: OnSend) {
     let node = market.node.clone();
     tokio::spawn(async move {
@@ -120,13 +120,13 @@ async fn a_settlement_beyond_the_bound_is_answered_202_and_settled_later() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_settlement_that_expired_is_signed_anew_only_after_its_height_has_passed() {
+async fn a_settlement_that_expired_is_signed_again_only_after_its_height_has_passed() {
     let market = Market::start().await;
     only_the_opening_lands(&market, OnSend::Drop);
     let answer = market.execute(&json!({"task": "it", "parameters": {"delay_ms": 200}})).await;
     assert_eq!(answer.status, 202, "{answer:?}");
     let first: std::collections::HashSet<Vec<u8>> = market.node.script().sent[1..].iter().cloned().collect();
-    assert_eq!(first.len(), 1, "the same bytes, however often they are sent");
+    assert_eq!(first.len(), 1, "every send has the same bytes");
     market.node.script().finalized_height = 1_000;
     market.node.script().last_valid_block_height = 2_000;
     market.node.script().on_send = OnSend::Land;
@@ -146,7 +146,7 @@ async fn a_settlement_that_the_chain_refuses_is_tried_again_for_a_while_before_t
     let refused = market.node.script().landed.values().filter(|failed| **failed).count();
     assert!(refused >= 4, "{refused} refusals");
 
-    // The chain goes on refusing: at last the caller gets the money back.
+    // The chain keeps refusing, so the caller finally gets the money back.
     let worker = market.work();
     for _ in 0..600 {
         if market.row(id).await.state == State::Refunding {
@@ -177,7 +177,7 @@ async fn a_settlement_that_the_chain_refuses_at_first_is_settled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refund_beyond_the_bound_is_told_and_made_later() {
+async fn a_refund_beyond_the_bound_is_announced_and_made_later() {
     let market = Market::start().await;
     only_the_opening_lands(&market, OnSend::Drop);
     let body = json!({"task": "it", "parameters": {"delay_ms": 200, "behaviour": "fail"}});
@@ -192,7 +192,7 @@ async fn a_refund_beyond_the_bound_is_told_and_made_later() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_caller_that_hangs_up_loses_nothing() {
+async fn a_caller_that_disconnects_loses_nothing() {
     let market = Market::start().await;
     let body = json!({"task": "it", "parameters": {"delay_ms": 300}});
     let hung_up = tokio::time::timeout(Duration::from_millis(150), market.execute_once("k", &body)).await;
@@ -225,9 +225,9 @@ async fn a_record_that_was_refunded_by_others_ends_failed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_gateway_that_died_before_signing_leaves_nothing_open() {
+async fn a_gateway_that_died_before_signing_leaves_no_open_execution() {
     let market = Market::start().await;
-    // The reservation of a gateway that then dies: its lease runs out.
+    // The lease of this reservation expires, because its gateway died.
     let answer = market.execute_once("k", &task()).await;
     assert_eq!(answer.status, 200);
     let done = market.row(answer.execution_id()).await;
@@ -259,7 +259,7 @@ async fn a_call_whose_gateway_died_while_the_creator_worked_is_sent_again_and_de
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_is_taken_up_after_its_time_out_is_sent_again_while_the_escrow_lasts() {
+async fn a_call_that_is_resumed_after_its_time_out_is_sent_again_before_its_deadline() {
     let market = Market::start().await;
     let body = json!({"task": "it", "parameters": {"behaviour": "slow once"}});
     market.execute_and_die("k", &body, Duration::from_millis(400)).await;
@@ -271,13 +271,13 @@ async fn a_call_that_is_taken_up_after_its_time_out_is_sent_again_while_the_escr
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_is_taken_up_too_late_is_refunded_as_interrupted_and_not_as_the_creators_time_out() {
+async fn a_call_that_is_resumed_too_late_is_refunded_as_interrupted_and_not_as_the_creators_time_out() {
     let market = Market::start().await;
     let body = json!({"task": "it", "parameters": {"behaviour": "slow once"}});
     market.execute_and_die("k", &body, Duration::from_millis(400)).await;
     let id = market.id_of("k");
     let mut record = market.record(id).unwrap();
-    // Fourteen seconds are less than what is kept back for the settlement.
+    // Fourteen seconds are less than the time reserved for the settlement.
     record.deadline_unix_s = now_unix_s() + 14;
     market.set(market.instructions.addresses.execution(&market.wallet, id.as_bytes()), &record);
     let row = market.resume(id).await;
@@ -315,10 +315,10 @@ async fn a_gateway_killed_at_any_moment_leaves_calls_that_end_paid_once_or_not_a
     let mut states = std::collections::HashSet::new();
     for moment in 0..24 {
         let key = format!("k{moment}");
-        // Closer together at the beginning, where the steps are.
+        // The moments are closer together at the beginning, where most steps are.
         market.execute_and_die(&key, &body, Duration::from_millis(moment * moment / 2)).await;
         let id = market.id_of(&key);
-        // Whatever the killed gateway had handed to the database by then may still arrive.
+        // Statements that the killed gateway sent to the database may still arrive.
         tokio::time::sleep(Duration::from_millis(20)).await;
         let Some(row) = market.find(id).await else { continue };
         states.insert(row.state);
@@ -334,5 +334,5 @@ async fn a_gateway_killed_at_any_moment_leaves_calls_that_end_paid_once_or_not_a
         }
     }
     assert_eq!(market.usdc().amount, HOLDING - completed * PRICE, "each completed call was paid once");
-    assert!(states.len() >= 2, "the moments were spread over the call: {states:?}");
+    assert!(states.len() >= 2, "the moments hit different states: {states:?}");
 }

@@ -1,6 +1,6 @@
-//! The SOL of the account that pays for openings and settlements. Every call's terms read it along with the rest,
-//! so a call is refused by what the chain holds at that moment; between calls it is looked at for the status
-//! page and the log. What is kept back pays for the settlements and refunds of open calls.
+//! The SOL balance of the account that pays for openings and settlements. The terms of every call read it, so a call
+//! is refused by its current value. Between calls it is read for `/v1/status` and the log. The reserve pays for the
+//! settlements and refunds of open calls.
 
 use std::{
     sync::{
@@ -16,18 +16,19 @@ use solana_pubkey::Pubkey;
 
 use crate::config::FeePayerLimits;
 
-/// Of an opening (gateway and session key) and of a settlement (gateway, and the creator's in the precompile).
+/// Signatures of an opening (gateway and session key) and a settlement (gateway, and the creator's in the
+/// precompile).
 const SIGNATURES_PER_CALL: u64 = 4;
 const LAMPORTS_PER_SIGNATURE: u64 = 5_000;
-/// Compute units that an opening and a settlement ask for.
+/// Compute units of an opening and a settlement.
 const UNITS_PER_CALL: u64 = 140_512;
 const RETRY_AFTER: Duration = Duration::from_secs(30);
 
 pub(crate) struct FeePayerWatch {
     limits: FeePayerLimits,
-    /// Millionths of a lamport.
+    /// In millionths of a lamport.
     unit_price: u64,
-    /// What the record of one call holds until it is closed; 0 before the node was asked.
+    /// Rent of the record of one call until it is closed. 0 until the node was asked.
     record_rent: AtomicU64,
     last: Mutex<Option<FeePayerState>>,
 }
@@ -37,12 +38,12 @@ impl FeePayerWatch {
         Self { limits, unit_price, record_rent: AtomicU64::new(0), last: Mutex::default() }
     }
 
-    /// 503 `unavailable` unless `lamports` pay for another call, and for the open ones after it.
+    /// Returns 503 `unavailable` unless `lamports` pay for another call and for the end of the open ones.
     pub fn allow(&self, lamports: u64) -> Result<(), ApiError> {
         if self.judge(lamports).0 == FeePayerState::Empty { Err(empty()) } else { Ok(()) }
     }
 
-    /// What the balance means, and the calls it pays for.
+    /// The state of this balance, and the number of calls that it pays for.
     fn judge(&self, lamports: u64) -> (FeePayerState, u64) {
         let calls =
             lamports.saturating_sub(self.limits.reserve_lamports).checked_div(self.lamports_per_call()).unwrap_or(0);
@@ -62,7 +63,7 @@ impl FeePayerWatch {
             .saturating_add(self.record_rent.load(Ordering::Relaxed))
     }
 
-    /// Keeps what the node says of rent and balance, and logs a state that is new.
+    /// Stores rent and balance, and logs a change of state.
     pub fn note(&self, address: Pubkey, lamports: u64, record_rent: u64) -> FeePayer {
         self.record_rent.store(record_rent, Ordering::Relaxed);
         let (state, calls_left) = self.judge(lamports);
@@ -80,7 +81,7 @@ impl FeePayerWatch {
     }
 }
 
-/// The answer to a call that the gateway cannot pay fee and rent for.
+/// The answer if the gateway cannot pay the fee and rent of a call.
 pub(crate) fn empty() -> ApiError {
     let message = "the gateway's fee payer needs SOL; nothing was charged, try again later";
     ApiError::new(ErrorCode::Unavailable, message).with_retry_after(RETRY_AFTER)
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     fn watch() -> FeePayerWatch {
-        let limits = FeePayerLimits { look_every: Duration::from_secs(1), low_calls: 10, reserve_lamports: 1_000_000 };
+        let limits = FeePayerLimits { poll_every: Duration::from_secs(1), low_calls: 10, reserve_lamports: 1_000_000 };
         let watch = FeePayerWatch::new(limits, 0);
         watch.record_rent.store(3_980_000, Ordering::Relaxed);
         watch
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_call_that_is_taken_leaves_what_open_calls_need() {
+    fn the_last_accepted_call_leaves_the_reserve_for_open_calls() {
         let watch = watch();
         assert_eq!(watch.judge(0), (FeePayerState::Empty, 0));
         assert_eq!(watch.judge(4_999_999), (FeePayerState::Empty, 0));

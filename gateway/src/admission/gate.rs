@@ -1,9 +1,9 @@
-//! How many calls this process works on at a time. Beyond that a short queue, and then 503 at once: a service
-//! that takes everything answers nothing.
+//! Limits how many calls this process works on. Beyond the limit there is a short queue, and then an immediate 503,
+//! so that accepted calls stay fast.
 //!
-//! A wallet, and an agent, may have at most [`SHARE`] times as many calls as there are free places. So a single
-//! one fills the gate to four fifths, several together a little more, and there is a place for the next one
-//! however long the calls of the others take.
+//! A wallet or an agent may have at most [`SHARE`] times as many calls as there are free places. One wallet therefore
+//! takes at most four fifths of the places, several take a little more, and a place stays free for the next one,
+//! however long the other calls take.
 
 use std::{
     collections::HashMap,
@@ -31,7 +31,7 @@ struct Places {
     freed: Notify,
 }
 
-/// Never more entries than calls.
+/// These maps have at most one entry per call.
 #[derive(Default)]
 struct Held {
     calls: u32,
@@ -40,14 +40,14 @@ struct Held {
     by_agent: HashMap<Pubkey, u32>,
 }
 
-/// One call's place, free again when dropped.
+/// The place of one call. Dropping it frees the place.
 pub(crate) struct Place {
     places: Arc<Places>,
     wallet: Pubkey,
     agent: Pubkey,
 }
 
-/// One call's place in the queue.
+/// The place of one call in the queue.
 struct Waiting<'a>(&'a Places);
 
 impl Gate {
@@ -55,7 +55,7 @@ impl Gate {
         Self { limits, places: Arc::default() }
     }
 
-    /// A place for a call of `wallet` to `agent`; 503 `unavailable` if there is none in time.
+    /// Waits for a place for a call of `wallet` to `agent`. Returns 503 `unavailable` if none is free in time.
     pub async fn enter(&self, wallet: &Pubkey, agent: &Pubkey) -> Result<Place, ApiError> {
         if let Some(place) = self.try_enter(wallet, agent) {
             return Ok(place);
@@ -73,7 +73,7 @@ impl Gate {
         tokio::time::timeout(self.limits.queue_patience, turn).await.map_err(|_| full())
     }
 
-    /// Whether half of the places are free.
+    /// Returns whether half of the places are free.
     pub fn has_room(&self) -> bool {
         self.places.lock().calls < self.limits.calls / 2
     }
@@ -107,7 +107,7 @@ fn full() -> ApiError {
 }
 
 impl Places {
-    /// A panic cannot leave the counts half changed.
+    /// A panic cannot leave the counts half changed, so poisoning is ignored.
     fn lock(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -172,7 +172,7 @@ mod tests {
         }
         assert!(gate.enter(&who(3), &who(101)).await.is_err(), "the agent has its share");
         assert!(gate.enter(&who(1), &who(103)).await.is_err(), "the wallet has its share");
-        assert!(gate.enter(&who(3), &who(103)).await.is_ok(), "somebody else has a place");
+        assert!(gate.enter(&who(3), &who(103)).await.is_ok(), "another wallet and agent get a place");
     }
 
     #[tokio::test]
@@ -189,11 +189,11 @@ mod tests {
         let refused = gate.enter(&who(3), &AGENT).await.map(drop).expect_err("full");
         assert_eq!((refused.code, refused.retry_after), (ErrorCode::Unavailable, Some(RETRY_AFTER)));
         drop(place);
-        assert_eq!(second.await.expect("joined"), Ok(()), "whoever waits gets the place that becomes free");
+        assert_eq!(second.await.expect("joined"), Ok(()), "the waiting call gets the place that becomes free");
     }
 
     #[tokio::test]
-    async fn nobody_waits_longer_than_the_queues_patience_and_nothing_is_left_behind() {
+    async fn no_call_waits_longer_than_the_queues_patience_and_its_place_in_the_queue_is_freed() {
         let gate = gate(1, 8);
         let place = gate.enter(&who(1), &AGENT).await.expect("a place");
         assert!(gate.enter(&who(2), &AGENT).await.is_err());

@@ -1,6 +1,6 @@
-//! What a new call is held against before any money moves: how much this process works on ([`gate`]), the SOL
-//! that pays for it ([`fee_payer`]), and, in one statement of the database, the wallet's money and the limits of
-//! key, wallet and agent. [`refused`] slows down callers that repeat refused calls.
+//! Checks that a new call must pass before any money moves: how much this process works on ([`gate`]), the SOL
+//! balance that pays for it ([`fee_payer`]), and, in one SQL statement, the wallet's money and the limits of key,
+//! wallet and agent. [`refused`] slows down callers that repeat refused calls.
 
 pub(crate) mod fee_payer;
 pub(crate) mod gate;
@@ -14,21 +14,21 @@ use crtx_store::admission::{Bounds, CallLimits, Funds, Money, ReadAt, Refusal, S
 
 use crate::terms::{Spendable, Terms};
 
-/// Pauses between two looks at the chain while other calls of the wallet are being opened.
+/// Pauses between two reads of the chain while other calls of the wallet are being opened.
 const FIRST_PAUSE: Duration = Duration::from_millis(30);
 const LONGEST_PAUSE: Duration = Duration::from_millis(480);
-/// When a call under way has probably ended.
+/// Proposed wait until a call in progress has probably ended.
 const UNDER_WAY_RETRY: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// What a call with these terms is held against.
+/// The bounds that a call with these terms is checked against.
 pub(crate) fn bounds(terms: &Terms, read_at: ReadAt, limits: CallLimits) -> Bounds {
     let Spendable { holding, approved, grant_left } = terms.funds;
     Bounds { funds: Funds { wallet: holding.min(approved), key: grant_left, read_at }, limits }
 }
 
-/// The pauses of a call that lacks nothing but what other calls are about to take. What they took already is
-/// missing from what the chain holds *and* still reserved for a moment, so the first look back is at once.
+/// The pauses of a call that lacks only money that other calls have reserved. For a moment, money that was already
+/// taken is missing on chain and is still reserved. So the first pause is zero.
 pub(crate) struct Patience {
     until: Instant,
     pause: Option<Duration>,
@@ -40,8 +40,8 @@ impl Patience {
         Self { until: now.checked_add(patience).unwrap_or(now), pause: None }
     }
 
-    /// Waits before the next look. False: it is over.
-    pub async fn another_look(&mut self) -> bool {
+    /// Waits before the next attempt. Returns false if the patience is over.
+    pub async fn another_attempt(&mut self) -> bool {
         let pause = self.pause.unwrap_or_default();
         if Instant::now().checked_add(pause).is_none_or(|then| then > self.until) {
             return false;
@@ -52,7 +52,7 @@ impl Patience {
     }
 }
 
-/// The money is there, and promised to other calls.
+/// The wallet or the key has the money, but other calls have reserved it.
 pub(crate) fn short(terms: &Terms, shortage: &Shortage) -> ApiError {
     let (price, reserved) = (terms.price, shortage.reserved);
     let Spendable { holding, approved, grant_left } = terms.funds;
@@ -79,7 +79,7 @@ pub(crate) fn insufficient(holding: UsdcBase, approved: UsdcBase, reserved: Usdc
     )
 }
 
-/// A limit of key, wallet or agent is met.
+/// The error for a limit of key, wallet or agent.
 pub(crate) fn over_limit(limits: &CallLimits, refusal: &Refusal) -> ApiError {
     let (subject, quota, unit, retry_after) = match *refusal {
         Refusal::TooManyUnderWay(subject) => {
@@ -88,7 +88,7 @@ pub(crate) fn over_limit(limits: &CallLimits, refusal: &Refusal) -> ApiError {
         Refusal::TooManyFailures { of, retry_after } => {
             (of, limits.failures_per_hour.of(of), QuotaUnit::Within(HOUR), retry_after)
         }
-        // Callers ask for these words only where money is not the matter.
+        // Callers use this function only for refusals that are not about money.
         Refusal::Short(_) => return ApiError::new(ErrorCode::InsufficientBalance, "the wallet's money is reserved"),
     };
     let (policy, whose) = match (unit, subject) {
@@ -120,15 +120,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn patience_looks_back_at_once_then_more_and_more_rarely_and_ends() {
+    async fn the_first_pause_is_zero_and_later_ones_grow_until_the_patience_ends() {
         let mut patience = Patience::new(Duration::from_secs(60));
-        assert!(patience.another_look().await);
+        assert!(patience.another_attempt().await);
         assert_eq!(patience.pause, Some(FIRST_PAUSE));
         for _ in 0..3 {
-            assert!(patience.another_look().await);
+            assert!(patience.another_attempt().await);
         }
         assert_eq!(patience.pause, Some(FIRST_PAUSE * 8));
         patience.pause = Some(Duration::from_secs(61));
-        assert!(!patience.another_look().await, "what would end too late is not begun");
+        assert!(!patience.another_attempt().await, "an attempt that would end too late is not made");
     }
 }

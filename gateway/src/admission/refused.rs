@@ -1,6 +1,6 @@
-//! Calls that are refused before any money moves, and calls that fail, cost their caller nothing and this service a look
-//! at the chain, or two transactions. A key has a burst of them answered at once; the answers to further ones wait for
-//! their turn, so a program that repeats such a call in a loop slows itself down and nobody else.
+//! Slows down callers whose calls are refused or fail. Such calls cost the caller nothing, but cost this service a
+//! read of the chain or two transactions. Each key has a burst of immediate answers. Further answers wait for their
+//! turn, so a program that repeats such a call in a loop delays only itself.
 
 use std::{
     collections::HashMap,
@@ -13,11 +13,11 @@ use solana_pubkey::Pubkey;
 
 use crate::config::RefusedLimits;
 
-/// Keys that are remembered at a time. Every one of them has a grant on chain.
+/// Keys that are remembered at the same time. Each of them has a grant on chain.
 const MAX_KEYS: usize = 10_000;
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The refused and the failed calls of each key in this process.
+/// The refused and failed calls of each key in this process.
 pub(crate) struct RefusedCalls {
     limits: RefusedLimits,
     keys: Mutex<HashMap<Pubkey, Pace>>,
@@ -28,7 +28,7 @@ impl RefusedCalls {
         Self { limits, keys: Mutex::default() }
     }
 
-    /// 429 `rate_limited` if the answer to one more refused call of the key would wait too long.
+    /// Returns 429 `rate_limited` if the answer to another refused call of the key would wait too long.
     pub fn check(&self, session_key: &Pubkey) -> Result<(), ApiError> {
         let longest = self.share().saturating_mul(self.limits.waiting);
         let pause = self.pause(session_key);
@@ -41,7 +41,7 @@ impl RefusedCalls {
         Err(ApiError::rate_limited(message, limit, pause.saturating_sub(longest).max(SECOND)))
     }
 
-    /// Counts a call that was refused or has failed.
+    /// Counts a call that was refused or failed.
     pub fn count(&self, session_key: &Pubkey) {
         let now = Instant::now();
         let mut keys = self.keys();
@@ -54,13 +54,13 @@ impl RefusedCalls {
         keys.entry(*session_key).or_insert_with(|| Pace::new(now)).charge(now, self.share());
     }
 
-    /// How long the answer to a call that was counted waits.
+    /// How long the answer to a counted call is delayed.
     pub fn pause(&self, session_key: &Pubkey) -> Duration {
         let burst = self.share().saturating_mul(self.limits.burst);
         self.keys().get(session_key).map_or(Duration::ZERO, |pace| pace.wait(Instant::now(), burst))
     }
 
-    /// The time in which a key may have one such call.
+    /// The time per refused call of one key.
     fn share(&self) -> Duration {
         SECOND.checked_div(self.limits.per_second).unwrap_or(SECOND)
     }
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_burst_is_answered_at_once_and_the_rest_one_after_the_other() {
-        // One per second: the test itself takes no time that counts.
+        // The rate is one per second, so the duration of the test itself does not matter.
         let refused = refused(1, 3, 100);
         let pauses: Vec<_> = (0..5)
             .map(|_| {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_whose_answers_would_wait_too_long_is_refused_with_the_time_after_which_it_is_not() {
+    fn a_key_whose_answers_would_wait_too_long_is_refused_with_a_retry_after() {
         let refused = refused(1, 1, 2);
         refused.count(&KEY);
         refused.count(&KEY);

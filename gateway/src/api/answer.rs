@@ -1,4 +1,5 @@
-//! Answers to a call (specification 2.4 and 4.1), from what is stored: a replay says the same.
+//! Answers to a call, made from the stored execution, so that a replay returns the same answer
+//! (`docs/specification.md`, "Execute an agent").
 
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ pub enum ExecuteStatus {
     Completed,
 }
 
-/// A delivered and settled result (specification 2.4).
+/// A delivered and settled result.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct ExecuteAnswer {
     pub execution_id: Uuid,
@@ -39,7 +40,7 @@ pub struct ExecuteAnswer {
     /// USDC deducted.
     #[schema(value_type = f64)]
     pub cost_usdc: UsdcBase,
-    /// Only if the creator's service reported them.
+    /// Present if the creator's service reported them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_used: Option<u64>,
     /// From dispatch to the delivery of the result.
@@ -84,7 +85,7 @@ pub fn pending(execution_id: Uuid) -> Response {
     Json(StatusAnswer { execution_id, status: ExecuteStatus::Pending }).into_response()
 }
 
-/// The error that is stored for the execution, and where its escrow is; none was opened without one.
+/// The stored error of the execution and the state of its escrow. `escrow` is `None` if no escrow was opened.
 fn failure(call: &Call, failure: &Failure, escrow: Option<&str>) -> ApiError {
     let code = ErrorCode::parse(&failure.code).unwrap_or(ErrorCode::ExecutionFailed);
     let message = escrow.map_or_else(|| failure.message.clone(), |escrow| format!("{}; {escrow}", failure.message));
@@ -92,7 +93,7 @@ fn failure(call: &Call, failure: &Failure, escrow: Option<&str>) -> ApiError {
     if code == ErrorCode::Unavailable { error.with_retry_after(Duration::from_secs(1)) } else { error }
 }
 
-/// The answer to a synchronous call that ended so.
+/// The answer to a synchronous call.
 pub fn ended(call: &Call, ended: &Ended, links: &Links) -> Result<Response, ApiError> {
     match ended {
         Ended::Completed(delivered, charged) => {
@@ -113,12 +114,13 @@ pub fn ended(call: &Call, ended: &Ended, links: &Links) -> Result<Response, ApiE
     }
 }
 
-/// The answer that a finished execution had, as it is stored. None while it is not finished.
+/// The stored answer of a finished execution. `None` if it is not finished.
 pub fn stored(execution: &Execution, links: &Links) -> Option<Result<Response, ApiError>> {
     let call = &execution.call;
     match (execution.state, &execution.delivered, &execution.failure) {
         (State::Completed, Some(delivered), _) => {
-            // Rows that were completed before amounts were read from the record were paid as reserved.
+            // Rows that were completed before amounts were read from the record have no charged amount; they cost the
+            // reserved price.
             let nothing = UsdcBase(0);
             let reserved = Charged { amount: call.amount, creator_amount: nothing, platform_amount: nothing };
             let charged = execution.charged.unwrap_or(reserved);
@@ -132,7 +134,7 @@ pub fn stored(execution: &Execution, links: &Links) -> Option<Result<Response, A
     }
 }
 
-/// Paid, for a result that this service has never seen.
+/// The result was paid for, but this service does not have it.
 fn settled_elsewhere(call: &Call, charged: Option<Charged>, result_hash: Option<[u8; 32]>) -> ApiError {
     let cost = charged.map_or(call.amount, |charged| charged.amount);
     let hash = result_hash.map(|hash| ResultHash(hash).to_string()).unwrap_or_default();
@@ -143,7 +145,7 @@ fn settled_elsewhere(call: &Call, charged: Option<Charged>, result_hash: Option<
     ApiError::new(ErrorCode::ResultUnavailable, message).with_execution(call.execution_id)
 }
 
-/// Nobody knows yet what becomes of the call, but it is stored and will be resolved.
+/// The outcome of the call is not known yet. The call is stored and will be resolved.
 pub fn interrupted(execution_id: Uuid) -> ApiError {
     let message = "the call could not be followed to its end; it is stored and will be settled or refunded: poll the \
                    execution, or retry with the same Idempotency-Key";

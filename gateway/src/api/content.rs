@@ -14,7 +14,7 @@ use crtx_protocol::{
 
 use crate::gateway::Gateway;
 
-/// The content of a CID: a result or a listing's metadata document. It can never change.
+/// The content of a CID: a result or a listing's metadata document. Content never changes.
 #[utoipa::path(
     get,
     path = "/ipfs/{cid}",
@@ -23,8 +23,8 @@ use crate::gateway::Gateway;
     params(("cid" = String, Path, description = "CIDv1, raw codec, sha2-256")),
     responses(
         (status = 200, description = "The bytes", body = String, content_type = "text/plain"),
-        (status = 304, description = "What `If-None-Match` names is still right, as it always is"),
-        (status = 400, description = "`invalid_request`: not such a CID", body = ErrorBody),
+        (status = 304, description = "`If-None-Match` names this content, which never changes"),
+        (status = 400, description = "`invalid_request`: not a CID of this form", body = ErrorBody),
         (status = 404, description = "`not_found`: not stored here", body = ErrorBody),
     ),
 )]
@@ -44,7 +44,7 @@ pub async fn get(
     Ok((content_headers(&tag), [(header::CONTENT_TYPE, kind)], content).into_response())
 }
 
-/// From the content store, or from the database if the store does not have it or does not work.
+/// Reads the content store, or the database if the store does not have the content or fails.
 async fn stored(gateway: &Gateway, hash: &ResultHash) -> Result<Option<Bytes>, ApiError> {
     let in_store = gateway.content().get(hash).await;
     if let Ok(Some(content)) = in_store {
@@ -56,7 +56,7 @@ async fn stored(gateway: &Gateway, hash: &ResultHash) -> Result<Option<Bytes>, A
     }
 }
 
-/// Creators write what is served here: it must never run as a page of this origin.
+/// Creators write this content, so a browser must never run it as a page of this origin.
 fn content_headers(tag: &str) -> [(HeaderName, HeaderValue); 5] {
     let tag = HeaderValue::from_str(tag).unwrap_or(HeaderValue::from_static(""));
     [

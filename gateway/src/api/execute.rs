@@ -34,23 +34,23 @@ use crate::{
 
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// What an idempotency key that was used before means for this call.
+/// What an earlier use of the idempotency key means for this call.
 enum Known {
-    /// The answer it had.
+    /// The stored answer is returned.
     Answer(Result<Response, ApiError>),
-    /// It came to nothing and cost nothing: try again.
+    /// The earlier call ended without an escrow and without cost: try again.
     Retry,
 }
 
 /// A call that was not refused.
 enum Accepted {
-    /// It runs; what can be seen of it.
+    /// The call runs; the receiver shows its progress.
     Running(watch::Receiver<Stage>),
-    /// It was sent before with the same idempotency key, and has this answer.
+    /// An earlier call with the same idempotency key has this answer.
     Answered(Result<Response, ApiError>),
 }
 
-/// Outcome of one attempt to have a call accepted.
+/// Outcome of one attempt to admit a call.
 enum Attempt {
     Accepted(Accepted),
     Refused(Refusal),
@@ -74,13 +74,13 @@ enum Attempt {
         (status = 202, description = "The result is good, settlement is still under way", body = answer::StatusAnswer),
         (status = 400, description = "`invalid_request`", body = ErrorBody),
         (status = 401, description = "`unauthorized`", body = ErrorBody),
-        (status = 402, description = "`insufficient_balance`: less than the price is left beside calls under way", body = ErrorBody),
+        (status = 402, description = "`insufficient_balance`: less than the price is available after the calls in progress", body = ErrorBody),
         (status = 403, description = "`forbidden`: the key's on-chain grant does not allow it", body = ErrorBody),
         (status = 404, description = "`agent_not_found`", body = ErrorBody),
         (status = 408, description = "`execution_timeout`; refunded. `request_timeout`: the body did not arrive in time", body = ErrorBody),
         (status = 409, description = "`conflict`: idempotency key in use", body = ErrorBody),
         (status = 413, description = "`payload_too_large`: more than 1 MiB", body = ErrorBody),
-        (status = 415, description = "`unsupported_media_type`: the body is said not to be JSON", body = ErrorBody),
+        (status = 415, description = "`unsupported_media_type`: the content type is not JSON", body = ErrorBody),
         (status = 422, description = "`agent_paused`", body = ErrorBody),
         (status = 429, description = "`rate_limited`: too many calls of this key, wallet or agent are under way, failed, or were refused", body = ErrorBody,
             headers(
@@ -150,7 +150,7 @@ async fn answer_call(
     }
 }
 
-/// Reads the request; 400, 404, 408, 413 or 415 if it cannot be a call.
+/// Reads the request. Returns 400, 404, 408, 413 or 415 if it is not a valid call.
 async fn receive(
     gateway: &Gateway,
     agent: Result<Pubkey, ApiError>,
@@ -163,7 +163,7 @@ async fn receive(
     Ok((agent, received, request::idempotency_key(headers)?))
 }
 
-/// A caller that repeats refused calls waits for its answers.
+/// Delays the answers of a caller that repeats refused calls.
 async fn slow_if_refused<T>(gateway: &Gateway, caller: &Caller, checked: Result<T, ApiError>) -> Result<T, ApiError> {
     if checked.is_err() {
         let refused = &gateway.engine.refused;
@@ -177,7 +177,7 @@ async fn read(gateway: &Gateway, body: axum::body::Body) -> Result<Bytes, ApiErr
     crtx_http::body::read(body, gateway.engine.config.limits.max_body_bytes).await
 }
 
-/// What is stored under the idempotency key.
+/// Looks up the idempotency key.
 async fn known(
     gateway: &Gateway,
     caller: &Caller,
@@ -213,7 +213,7 @@ fn in_progress(call: &Call) -> ApiError {
         .with_retry_after(Duration::from_secs(1))
 }
 
-/// What the chain says about the call.
+/// Returns the terms, from the early read if it is usable.
 async fn terms(
     gateway: &Gateway,
     caller: &Caller,
@@ -231,7 +231,7 @@ async fn terms(
     spent.on_chain(gateway.engine.terms(&payer, agent)).await
 }
 
-/// Everything else that can be refused before money moves.
+/// Makes every other check that can refuse the call before money moves.
 async fn prepare(
     gateway: &Gateway,
     caller: &Caller,
@@ -262,10 +262,10 @@ async fn prepare(
     })
 }
 
-/// Has the call accepted and starts it, or gives the answer of the call that has its idempotency key.
+/// Admits and starts the call, or returns the answer of the earlier call with the same idempotency key.
 ///
-/// A call that lacks only what other calls of its wallet are about to take looks at the chain again, for a short
-/// time: some of it was taken before the first look, and is counted twice.
+/// If the call lacks only money that other calls of its wallet have reserved, the chain is read again for a short
+/// time: money that was taken before the first read is counted twice.
 async fn accept(
     gateway: &Gateway,
     caller: &Caller,
@@ -278,7 +278,7 @@ async fn accept(
     let limits = engine.config.limits.admission;
     let mut patience = Patience::new(limits.funds_patience);
     let mut bounds = admission::bounds(&terms, ReadAt::Local(terms.read_at), limits.calls);
-    // Most calls are accepted at the first attempt: their opening is prepared meanwhile.
+    // Most calls are admitted at the first attempt, so the opening is prepared at the same time.
     let mut opening = Some(gateway.engine.prepare_opening(call.clone(), caller.clone()));
     loop {
         let shortage = match attempt(gateway, caller, call, bounds, place, opening.take()).await? {
@@ -286,7 +286,7 @@ async fn accept(
             Attempt::Refused(Refusal::Short(shortage)) => shortage,
             Attempt::Refused(refusal) => return Err(admission::over_limit(&limits.calls, &refusal)),
         };
-        if !patience.another_look().await {
+        if !patience.another_attempt().await {
             return Err(admission::short(&terms, &shortage));
         }
         let document = terms.listing.metadata_hash;
@@ -300,8 +300,7 @@ async fn accept(
     }
 }
 
-/// One attempt, in a task of its own: a caller that hangs up in the middle leaves either nothing behind or a call
-/// that runs, and no reservation that nobody works on.
+/// Makes one attempt in a task of its own: if the caller disconnects, the call either runs or leaves no reservation.
 async fn attempt(
     gateway: &Gateway,
     caller: &Caller,
@@ -331,7 +330,7 @@ async fn attempt(
     task.await.map_err(ApiError::internal)?
 }
 
-/// Starts the call, which keeps its place until it ends.
+/// Starts the call. It keeps its place until it ends.
 fn start(
     gateway: &Gateway,
     lease: Lease,
@@ -344,7 +343,7 @@ fn start(
     let stages = gateway.engine.start(lease, call, caller, opening);
     let (gateway, mut watched) = (gateway.clone(), stages.clone());
     tokio::spawn(async move {
-        // An error: the task is gone, and with it the work.
+        // After an error the task has ended, so the place is free.
         let ended = watched.wait_for(|stage| matches!(stage, Stage::Ended(..))).await.map(|stage| stage.clone());
         if let Ok(Stage::Ended(ended, _)) = ended
             && came_to_nothing(&ended)
@@ -356,7 +355,7 @@ fn start(
     stages
 }
 
-/// The asynchronous answer: as soon as the escrow is confirmed.
+/// Answers an asynchronous call when its escrow is confirmed.
 async fn follow_to_opening(
     gateway: &Gateway,
     call: &Call,
@@ -399,12 +398,12 @@ async fn follow(
     }
 }
 
-/// Whether the call failed, or was never opened for a reason of its own: it counts as refused.
+/// Returns whether the call counts as refused: it failed, or it was never opened for a reason of its own.
 const fn came_to_nothing(ended: &Ended) -> bool {
     matches!(ended, Ended::Failed(_) | Ended::NeverOpened(_))
 }
 
-/// `gateway`, `creator` and `chain` in milliseconds; together the time the call took.
+/// Formats the milliseconds of `gateway`, `creator` and `chain`; their sum is the time of the call.
 fn server_timing(total: Duration, spent: TimeSpent) -> HeaderValue {
     let gateway = total.saturating_sub(spent.chain).saturating_sub(spent.creator);
     let ms = |duration: Duration| duration.as_secs_f64() * 1_000.0;

@@ -1,5 +1,5 @@
-//! Reads an answer, once and without building a tree of it: a creator that sends seven megabytes of brackets
-//! costs the time to skip them. Then checks it against the contract and the key in the record.
+//! Reads a creator's answer in one pass without building a tree: megabytes of brackets cost only the time to skip
+//! them. Then checks it against the contract and the result key in the record.
 
 use std::{fmt, time::Duration};
 
@@ -20,28 +20,28 @@ use super::CreatorError;
 
 /// Largest result, in bytes of UTF-8.
 pub const MAX_RESULT_BYTES: usize = 1024 * 1024;
-/// A result in JSON: each byte may be escaped, and two quotation marks come on top.
+/// Longest result as JSON: each byte may be escaped, plus two quotation marks.
 const MAX_RAW_RESULT_BYTES: usize = MAX_RESULT_BYTES * 6 + 2;
-/// Largest reasoning trace, as JSON. It is displayed and nothing else, so a larger one is left out.
+/// Largest reasoning trace, as JSON. The trace is only displayed, so a larger one is dropped.
 const MAX_STEPS_BYTES: usize = 256 * 1024;
-/// What a trace may take in memory, about. Tiny objects take a hundred times their text.
+/// Approximate memory limit of a trace. Tiny objects take a hundred times the length of their text.
 const MAX_STEPS_MEMORY: usize = 1024 * 1024;
-/// Longest text of the small fields, as JSON.
+/// Longest value of a small field, as JSON.
 const MAX_SMALL_BYTES: usize = 1_024;
-/// Longest error text of a creator that is passed on.
+/// Longest error text of a creator that callers get.
 const MAX_ERROR_CHARS: usize = 500;
-/// Largest number that every reader of JSON keeps exactly.
+/// Largest integer that every JSON reader represents exactly.
 const MAX_JSON_INTEGER: u64 = (1 << 53) - 1;
 
-/// What came back. It was read, and is not believed yet.
+/// An answer that was read but not verified yet.
 #[derive(Clone, Debug)]
 pub struct Answer {
     read: Read,
-    /// From sending the call to the last byte of the answer.
+    /// Time from sending the call to the last byte of the answer.
     pub elapsed: Duration,
 }
 
-/// An answer of the right form.
+/// An answer with the right form.
 #[derive(Clone, Debug)]
 pub(super) struct Read {
     execution_id: Option<Uuid>,
@@ -52,11 +52,11 @@ pub(super) struct Read {
 enum Report {
     Failed(String),
     Completed(Box<Completed>),
-    /// It breaks the contract.
+    /// The answer breaks the contract.
     Invalid(String),
 }
 
-/// A result that has the hash it names.
+/// A result whose hash equals the hash in the answer.
 #[derive(Clone, Debug)]
 struct Completed {
     result: String,
@@ -66,7 +66,7 @@ struct Completed {
     steps: Option<Value>,
 }
 
-/// The fields as they stand in the text; everything else is skipped.
+/// The fields as raw text. Other fields are skipped.
 #[derive(Deserialize)]
 struct Fields<'a> {
     #[serde(borrow, default)]
@@ -92,8 +92,8 @@ impl Answer {
         Self { read, elapsed }
     }
 
-    /// The delivered result, if the answer keeps the contract and `result_key` signed it. `result_key` is the
-    /// key in the on-chain record.
+    /// Returns the result if the answer keeps the contract and `result_key`, the key in the on-chain record, signed
+    /// it.
     pub fn check(self, id: Uuid, result_key: &Pubkey) -> Result<Delivered, CreatorError> {
         match self.read.execution_id {
             Some(named) if named == id => {}
@@ -122,9 +122,9 @@ impl Read {
     }
 }
 
-/// Reads an answer. Linear in its length; not for a thread of the runtime.
+/// Parses an answer. Takes time linear in its length, so it must not run on a thread of the runtime.
 pub(super) fn read(body: &[u8]) -> Result<Read, CreatorError> {
-    // A derived reader would take an array for the fields in their order.
+    // A derived reader would accept an array of the fields in their order.
     let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
     if first.is_some_and(|byte| matches!(byte, b'[' | b'"')) {
         return Err(invalid("it is not a JSON object"));
@@ -184,7 +184,7 @@ fn text(field: &str, raw: Option<&RawValue>) -> Result<String, CreatorError> {
     text.ok_or_else(|| invalid(&format!("`{field}` is not a string")))
 }
 
-/// A text that is short in every good answer.
+/// Reads a string that is short in every valid answer.
 fn small_text(field: &str, raw: Option<&RawValue>) -> Result<String, CreatorError> {
     if raw.is_some_and(|raw| raw.get().len() > MAX_SMALL_BYTES) {
         return Err(invalid(&format!("`{field}` is too long")));
@@ -210,7 +210,7 @@ fn tokens_used(raw: Option<&RawValue>) -> Result<Option<u64>, CreatorError> {
     }
 }
 
-/// The trace, if it is small enough to be displayed.
+/// Returns the trace if it is small enough to be displayed.
 fn steps(raw: Option<&RawValue>) -> Result<Option<Value>, CreatorError> {
     let Some(raw) = raw.map(RawValue::get) else { return Ok(None) };
     if !raw.starts_with('[') {
@@ -222,7 +222,7 @@ fn steps(raw: Option<&RawValue>) -> Result<Option<Value>, CreatorError> {
     Ok(small.then(|| serde_json::from_str(raw).ok()).flatten().map(storable))
 }
 
-/// Takes what a value will take in memory from what is left, without building it.
+/// Subtracts the memory that a value needs from `left`, without building the value.
 struct Weigh<'l> {
     left: &'l mut usize,
 }
@@ -280,7 +280,7 @@ impl<'de> Visitor<'de> for Weigh<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<(), A::Error> {
-        // A map has room for eleven members from the first on.
+        // A map allocates room for eleven members with its first one.
         self.take(700)?;
         while members.next_key_seed(Weigh { left: &mut *self.left })?.is_some() {
             members.next_value_seed(Weigh { left: &mut *self.left })?;
@@ -289,7 +289,7 @@ impl<'de> Visitor<'de> for Weigh<'_> {
     }
 }
 
-/// A trace that PostgreSQL stores.
+/// Removes NUL characters, which PostgreSQL does not store.
 fn storable(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(without_nul(&text)),
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_beyond_display_is_left_out_and_one_with_nul_is_mended() {
+    fn a_trace_that_is_too_long_is_left_out_and_nul_characters_are_removed() {
         let mut answer = good("x");
         answer["steps"] = json!(["y".repeat(MAX_STEPS_BYTES)]);
         assert_eq!(checked(&answer).expect("good").steps, None);
@@ -441,7 +441,7 @@ mod tests {
         assert_eq!(checked(&answer).expect("good").steps, Some(json!([{"a\u{fffd}": "b\u{fffd}"}])));
     }
 
-    /// `text` with further members.
+    /// The answer `text` with additional members.
     fn with_raw(member: &str, raw: &str) -> Vec<u8> {
         let text = good("x").to_string();
         format!("{}, \"{member}\": {raw}}}", text.strip_suffix('}').expect("an object")).into_bytes()
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_asked_for_is_skipped_however_large_and_deep() {
+    fn unknown_fields_are_skipped_however_large_and_deep() {
         for raw in [
             brackets(1_000_000),
             format!("{}1{}", "{\"a\":".repeat(300_000), "}".repeat(300_000)),
@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_comes_twice_is_refused() {
+    fn a_duplicate_field_is_refused() {
         let error = check(&with_raw("status", "\"failed\"")).expect_err("twice");
         assert!(error.to_string().contains("twice"), "{error}");
     }

@@ -1,6 +1,6 @@
-//! Takes in the bytes of an answer. A creator decides how many there are and how slowly they come, so only a
-//! small part of them waits in memory: what is longer goes to a file without a name, which no slow creator can
-//! hold against the others. Only a bounded number of such files exists at once; further ones wait.
+//! Receives the bytes of an answer. A creator decides how many bytes it sends and how slowly, so memory holds only a
+//! small part: longer answers go to an unnamed temporary file. The number of such files is limited, and further
+//! answers wait.
 
 use std::{
     fs::File,
@@ -16,19 +16,19 @@ use tokio::{
 
 use super::{CreatorError, MAX_ANSWER_BYTES};
 
-/// What an answer takes of the memory until it is read.
+/// Bytes of an answer that are kept in memory before the rest goes to a file.
 const MAX_IN_MEMORY_BYTES: usize = 64 * 1024;
-/// Longer answers under way, each with a file of up to [`MAX_ANSWER_BYTES`].
+/// Longer answers in progress. Each has a file of up to [`MAX_ANSWER_BYTES`].
 const MAX_FILES: usize = 256;
 
-/// Where long answers wait.
+/// Receives answers; long ones go to files in a folder.
 #[derive(Clone, Debug)]
 pub(super) struct Intake {
     folder: PathBuf,
     files: Arc<Semaphore>,
 }
 
-/// A whole answer, not read yet.
+/// A complete answer that is not parsed yet.
 #[derive(Debug)]
 pub(super) enum Body {
     Short(Vec<u8>),
@@ -36,12 +36,12 @@ pub(super) enum Body {
 }
 
 impl Intake {
-    /// The folder should be on a disk: where it is memory, long answers are in memory.
+    /// `folder` should be on a disk; in a memory file system, long answers take memory.
     pub fn new(folder: PathBuf) -> Self {
         Self { folder, files: Arc::new(Semaphore::new(MAX_FILES)) }
     }
 
-    /// The whole body, or what went wrong on the way. The inner error is the connection's.
+    /// Returns the whole body or the reason why it cannot be accepted. The inner error comes from the connection.
     pub async fn read(&self, mut response: reqwest::Response) -> Result<reqwest::Result<Body>, CreatorError> {
         let mut start = Vec::new();
         while start.len() <= MAX_IN_MEMORY_BYTES {
@@ -77,7 +77,7 @@ impl Intake {
 }
 
 impl Body {
-    /// All bytes. Reads a file: not for a thread of the runtime.
+    /// Returns all bytes. It may read a file, so it must not run on a thread of the runtime.
     pub fn into_bytes(self) -> io::Result<Vec<u8>> {
         match self {
             Self::Short(bytes) => Ok(bytes),
@@ -91,10 +91,11 @@ impl Body {
     }
 }
 
-/// A file without a name. A folder that cannot be written must not cost creators their work.
+/// Opens an unnamed file. If the folder is not writable, the system's folder is used, so that no creator's work is
+/// lost.
 fn in_a_file(folder: &Path) -> io::Result<File> {
     tempfile::tempfile_in(folder).or_else(|error| {
-        tracing::warn!(%error, folder = %folder.display(), "long answers wait in the system's folder");
+        tracing::warn!(%error, folder = %folder.display(), "long answers are stored in the system's temporary folder");
         tempfile::tempfile()
     })
 }

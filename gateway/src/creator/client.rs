@@ -22,11 +22,11 @@ use super::{
     patience::within,
 };
 
-/// Answers that are read at the same time: each takes a few times its length in memory while it is.
+/// Answers that are parsed at the same time. Each takes a few times its length in memory.
 const READING: OffloadConfig = OffloadConfig { threads: 2, places: 1_024, stack_bytes: 4 * 1024 * 1024 };
 
-/// The client's own limit for a request. Each call has a shorter one, which counts only the time in which this process
-/// runs.
+/// The HTTP client's own limit for a request. Each call has a shorter limit, which counts only the time in which this
+/// process runs.
 const UNREACHED: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// Calls creators' services. Cheap to clone.
@@ -38,7 +38,7 @@ pub struct Creators {
     reading: Offload,
 }
 
-/// Why calls cannot be made at all.
+/// Why calls cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum CreatorsError {
     #[error("no HTTP client for creators' services: {0}")]
@@ -57,14 +57,14 @@ struct ExecuteRequest<'a> {
 }
 
 impl Creators {
-    /// `outbound` decides which addresses are called at all; long answers wait in files of `folder`.
+    /// `outbound` decides which addresses may be called. Long answers are stored in files in `folder`.
     pub fn new(outbound: Outbound, folder: PathBuf) -> Result<Self, CreatorsError> {
         let http = outbound.client(UNREACHED)?;
         Ok(Self { outbound, http, intake: Intake::new(folder), reading: Offload::start("answers", READING)? })
     }
 
-    /// Sends the call and waits for at most `patience` for the whole answer, which is read and not believed yet. The
-    /// time in which this process is stopped does not count: an answer that came meanwhile came in time.
+    /// Sends the call and waits for at most `patience` for the whole answer, which is parsed but not verified. Time
+    /// in which this process is stopped does not count: an answer that arrived in that time is accepted.
     pub async fn ask(&self, call: &Call, patience: Duration) -> Result<Answer, CreatorError> {
         let started = Instant::now();
         let whole = async {
@@ -79,7 +79,7 @@ impl Creators {
         let elapsed = started.elapsed();
         let read = self.reading.run(move || body.into_bytes().map(|bytes| answer::read(&bytes))).await;
         let content = read.map_err(|_| CreatorError::NotKept)?.map_err(|_| CreatorError::NotKept)?;
-        // A service may well report its failure with an error status; anything else needs a good one.
+        // A service may report a failure with an error status. Any other answer needs a success status.
         let reported = matches!(&content, Ok(read) if read.reports_failure());
         if status.is_success() || reported { Ok(Answer::new(content?, elapsed)) } else { Err(bad_status(status)) }
     }
@@ -108,7 +108,7 @@ fn unanswered(error: &reqwest::Error) -> CreatorError {
     if error.is_connect() { CreatorError::Unreachable } else { CreatorError::Dropped }
 }
 
-/// Nothing is decompressed: a small answer could become a large one.
+/// Compressed answers are refused, because a small answer could expand to a large one.
 fn refuse_encoded(response: &Response) -> Result<(), CreatorError> {
     let encodings = response.headers().get_all(header::CONTENT_ENCODING);
     if encodings.iter().all(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
@@ -166,7 +166,7 @@ mod tests {
         }
     }
 
-    /// A service that reads one request and answers with these bytes, then closes.
+    /// A service that reads one request, sends these bytes and closes the connection.
     async fn service(answer: Option<Vec<u8>>) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("port");
         let url = format!("http://{}/execute", listener.local_addr().expect("bound"));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_listening_is_a_failure() {
+    async fn an_endpoint_that_nothing_listens_on_is_a_failure() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("port");
         let url = format!("http://{}/", listener.local_addr().expect("bound"));
         drop(listener);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_error_status_is_a_failure_and_a_report_under_it_is_heard() {
+    async fn an_error_status_is_a_failure_and_a_failure_report_with_it_is_accepted() {
         assert!(ask(http("503 Service Unavailable", "busy")).await.expect_err("503").to_string().contains("503"));
         let report = json!({"execution_id": ID, "status": "failed", "error": "no model"}).to_string();
         let error = ask(http("500 Internal Server Error", &report)).await.expect_err("failed");
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_encoded_answer_is_refused_and_not_unpacked() {
+    async fn an_encoded_answer_is_refused_and_not_decompressed() {
         let answer = b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\n\r\n{}".to_vec();
         assert!(ask(Some(answer)).await.expect_err("encoded").to_string().contains("content-encoding"));
     }
@@ -270,7 +270,7 @@ mod tests {
         assert!(matches!(ask(Some(answer)).await, Err(CreatorError::Dropped)));
     }
 
-    /// An answer with the same result, and so many bytes that nobody asked for.
+    /// An answer with the same result and `bytes` additional bytes.
     fn padded(result: &str, bytes: usize) -> String {
         let mut answer = good(result);
         answer["padding"] = vec![json!(0); bytes / 2].into();
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_drips_holds_nobody_elses() {
+    async fn a_slow_answer_does_not_delay_other_answers() {
         let creators = creators(OutboundPolicy::LOCAL);
         let mut cut = http("200 OK", &padded("never", 400_000)).expect("an answer");
         cut.truncate(200_000);

@@ -1,5 +1,5 @@
-//! The creator's side of a call (specification 2.7): sending it, and believing nothing of the answer that has not
-//! been checked. What is wrong with an answer is said in words a caller can act on.
+//! Calls a creator's service and verifies its answer (`docs/specification.md`, "Creator service protocol"). Each
+//! error says what is wrong with the answer, so that the caller can act on it.
 
 mod answer;
 mod body;
@@ -15,10 +15,10 @@ pub use self::{
     client::{Creators, CreatorsError},
 };
 
-/// Largest answer: a result of control characters is six times as long in JSON, and steps come on top.
+/// Largest answer: a result of control characters is six times as long in JSON, and there may be steps.
 const MAX_ANSWER_BYTES: usize = 7 * 1024 * 1024;
 
-/// Why a call came to nothing.
+/// Why a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum CreatorError {
     #[error("the agent did not answer within {0} seconds")]
@@ -40,7 +40,7 @@ pub enum CreatorError {
 }
 
 impl CreatorError {
-    /// What the program is told.
+    /// The reason that the program gets.
     pub const fn reason(&self) -> FailureReason {
         match self {
             Self::Timeout(_) => FailureReason::Timeout,
@@ -49,7 +49,7 @@ impl CreatorError {
         }
     }
 
-    /// What the caller is told (specification, section 7).
+    /// The failure that the caller gets (`docs/specification.md`, "Errors in the record of a failed execution").
     pub fn failure(&self) -> Failure {
         let code = match self {
             Self::Timeout(_) => ErrorCode::ExecutionTimeout,

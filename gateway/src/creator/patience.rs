@@ -1,5 +1,5 @@
-//! Waiting that does not count the time during which this process could not work: an answer that came while the
-//! process was stopped came in time.
+//! Waits that do not count the time in which this process did not run: an answer that arrived while the process was
+//! stopped arrived in time.
 
 use std::{
     pin::pin,
@@ -8,14 +8,14 @@ use std::{
 
 use tokio::time::timeout;
 
-/// The wait is made of pieces of this length.
+/// A wait consists of pieces of this length.
 const PIECE: Duration = Duration::from_millis(500);
-/// A piece that ends so much too late was not waited for: the process was stopped, or its machine was.
+/// If a piece ends this much late, the process or its machine was stopped, and the piece does not count.
 const STOPPED: Duration = Duration::from_millis(300);
-/// What has arrived by then may lie in a socket that nobody has read yet.
+/// Time to read data that has arrived in a socket but was not read yet.
 const LAST_LOOK: Duration = Duration::from_millis(50);
 
-/// Waits for `work` for at most `patience` of the time in which this process runs.
+/// Waits for `work` for at most `patience`. Only time in which this process runs counts.
 pub async fn within<T>(patience: Duration, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     let mut left = patience;
@@ -35,29 +35,29 @@ pub async fn within<T>(patience: Duration, work: impl Future<Output = T>) -> Opt
 mod tests {
     use super::*;
 
-    /// Ends after `looks` looks at it, each at least a tick of the runtime after the one before.
-    async fn after_looks(looks: u32) -> u32 {
-        for _ in 0..looks {
+    /// Ends when it was polled `polls` times, at least one tick of the runtime apart.
+    async fn after_polls(polls: u32) -> u32 {
+        for _ in 0..polls {
             tokio::task::yield_now().await;
         }
-        looks
+        polls
     }
 
     #[tokio::test]
     async fn the_time_in_which_the_process_is_stopped_does_not_count() {
         let waited = within(Duration::from_secs(1), async {
-            // Nothing of this process runs for longer than its patience, and the answer takes a moment to be read.
+            // The process is stopped for longer than its patience, and reading the answer takes a moment.
             std::thread::sleep(Duration::from_millis(1_500));
-            after_looks(20).await
+            after_polls(20).await
         });
         assert_eq!(waited.await, Some(20));
     }
 
     #[tokio::test]
-    async fn what_lies_in_a_socket_at_the_last_moment_is_read() {
+    async fn data_that_arrived_in_a_socket_before_the_end_is_read() {
         let waited = within(Duration::from_millis(200), async {
             std::thread::sleep(Duration::from_millis(300));
-            after_looks(20).await
+            after_polls(20).await
         });
         assert_eq!(waited.await, Some(20));
     }

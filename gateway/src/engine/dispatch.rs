@@ -1,4 +1,4 @@
-//! The call to the creator's service, and what is kept of its answer.
+//! Calls the creator's service and stores the answer.
 
 use std::time::{Duration, Instant};
 
@@ -17,24 +17,24 @@ use super::{
 };
 use crate::creator::CreatorError;
 
-/// Time kept back for settlement when a call is sent to the creator a second time.
+/// Time reserved for settlement when a call is sent to the creator a second time.
 const SETTLE_MARGIN_S: i64 = 15;
-/// With less time than this the creator is not asked again.
+/// With less time than this, the creator is not called again.
 const SHORTEST_PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long the creator has for its answer.
+/// How long the creator may take to answer.
 #[derive(Clone, Copy)]
 struct Patience {
     time: Duration,
-    /// The time that the listing promises: an answer that does not come within it is the creator's failure.
+    /// It is the full time of the listing: an answer that comes later is the creator's failure.
     whole: bool,
 }
 
 impl Engine {
-    /// Sends a call that was interrupted to the creator again, if there is time. `None`: the state has changed, look
-    /// again.
+    /// Sends an interrupted call to the creator again, if there is time. `None`: the state has changed and the next
+    /// step must be chosen.
     pub(super) async fn dispatch(&self, call: &mut ResumedCall<'_>) -> Result<Option<Ended>, EngineError> {
-        self.look(call).await?;
+        self.refresh_view(call).await?;
         if self.follow_record(call).await? {
             return Ok(None);
         }
@@ -58,8 +58,8 @@ impl Engine {
         Ok(None)
     }
 
-    /// The record is read while the creator works: its result key decides who may have signed. `seen`: what was read
-    /// of it before.
+    /// Calls the creator and reads the record at the same time, because the record's result key must have signed the
+    /// answer. `seen`: an earlier read of the record.
     pub(super) async fn ask_and_check(
         &self,
         work: &mut Work,
@@ -81,8 +81,8 @@ impl Engine {
         Ok((answer.and_then(|answer| answer.check(work.call.execution_id, &result_key)), view))
     }
 
-    /// Reads the record unless it was `seen`. A price that fell before the opening is noted at once, so that what is
-    /// shown of a running call is what it costs.
+    /// Reads the record unless `seen` has it. If the price fell before the opening, the charged amount is stored
+    /// immediately, so that a running call shows its real cost.
     async fn see_what_is_charged(&self, work: &Work, seen: Option<ChainView>) -> Result<ChainView, EngineError> {
         let view = match seen {
             Some(view) => view,
@@ -97,7 +97,7 @@ impl Engine {
         Ok(view)
     }
 
-    /// The row is stored before anything is settled.
+    /// Stores the result before anything is settled.
     async fn keep_result(
         &self,
         call: &mut ResumedCall<'_>,
@@ -115,15 +115,15 @@ impl Engine {
         Ok(())
     }
 
-    /// Writes a result that is stored in its row to the content store. That is done during the settlement, and looked
-    /// after before the execution counts as completed: the content store may be slow or broken, but the result is safe
-    /// in its row, is served from there, and is written again as soon as the store works.
+    /// Writes a stored result to the content store while the settlement is in progress. Completion waits for it. The
+    /// content store may be slow or fail, but the row keeps the result, serves it, and it is written again when the
+    /// store works.
     pub(super) fn write_content(&self, result: String) -> JoinHandle<bool> {
         let content = self.content.clone();
         tokio::spawn(async move { content.try_put(result).await })
     }
 
-    /// From here on the escrow is to be refunded.
+    /// Stores the reason and starts the refund of the escrow.
     pub(super) async fn give_up(&self, work: &mut Work, failure: &Failure) -> Result<(), EngineError> {
         tracing::info!(record = %work.lease.record, message = failure.message, "refunding");
         self.executions.refunding(work.lease, failure).await?;
@@ -141,16 +141,16 @@ impl Engine {
         Ok(())
     }
 
-    /// Looks at the chain. What the record charges is kept.
-    pub(super) async fn look(&self, call: &mut ResumedCall<'_>) -> Result<(), EngineError> {
+    /// Reads the chain and keeps the amounts that the record charges.
+    pub(super) async fn refresh_view(&self, call: &mut ResumedCall<'_>) -> Result<(), EngineError> {
         let view = call.work.hold.unless_lost(self.view_of_open(&call.work.call)).await??;
         call.saw(view);
         Ok(())
     }
 }
 
-/// A call that was interrupted is sent again: the creator may still have all of its time, since a record's deadline is
-/// later than the time-out.
+/// Returns the time left for an interrupted call. The creator may still have its full time, because the deadline of a
+/// record is later than the time-out.
 fn patience_left(call: &ResumedCall<'_>) -> Result<Patience, EngineError> {
     let promised = Duration::from_secs(u64::from(call.work.call.timeout_seconds));
     let view = call.view()?;
@@ -159,14 +159,14 @@ fn patience_left(call: &ResumedCall<'_>) -> Result<Patience, EngineError> {
     Ok(Patience { time: promised.min(left), whole: left >= promised })
 }
 
-/// The program refuses times that the execution cannot have taken.
+/// Limits the execution time, because the program refuses times that are longer than the execution.
 pub(super) fn bounded_by(record: &ExecutionRecord, mut delivered: Delivered) -> Delivered {
     let longest_ms = record.longest_execution_time_ms().unwrap_or(0);
     delivered.execution_time_ms = delivered.execution_time_ms.min(longest_ms);
     delivered
 }
 
-/// What an error means when the creator had less than its promised time, or had answered to a process that died.
+/// The failure of a call when the creator had less than its promised time, or answered a process that died.
 fn after_interruption(error: &CreatorError) -> Failure {
     match error {
         CreatorError::Reported(_) | CreatorError::Invalid(_) | CreatorError::AnswerTooLarge => error.failure(),

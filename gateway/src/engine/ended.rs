@@ -1,4 +1,4 @@
-//! How executions end, and what a waiting handler sees of one.
+//! How executions end, and what a waiting handler sees.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use crtx_store::executions::{Charged, Delivered, Failure, SettledElsewhere};
 
 use super::time_spent::TimeSpent;
 
-/// How an execution left this worker's hands.
+/// How this worker's part in an execution ended.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Ended {
     Completed(Box<Delivered>, Charged),
-    /// Completed on chain by somebody else, with a result that this gateway does not have.
+    /// The creator or the caller settled it on chain, with a result that this gateway does not have.
     SettledElsewhere(SettledElsewhere),
-    /// Refunded, on chain.
+    /// Refunded on chain.
     Failed(Failure),
     /// Nothing was charged.
     NotOpened(Failure),
-    /// No escrow was opened, and no execution exists: what was stored of it is deleted.
+    /// No escrow was opened. The stored row is deleted and no execution exists.
     NeverOpened(ApiError),
-    /// The opening was sent and its outcome is not known yet.
+    /// The opening was sent; its outcome is not known yet.
     OpeningUnknown,
-    /// The result is good; the settlement's outcome is not known yet.
+    /// The result is valid; the outcome of its settlement is not known yet.
     StillSettling,
-    /// The refund's outcome is not known yet.
+    /// The outcome of the refund is not known yet.
     RefundPending(Failure),
 }
 

@@ -1,4 +1,4 @@
-//! Why a worker stops in the middle of an execution. The execution is resumed later.
+//! Why a worker stops before an execution ends. The execution is resumed later.
 
 use crtx_chain::{ChainError, SignError};
 use crtx_content::ContentError;

@@ -1,15 +1,15 @@
-//! Why executions fail, in the words and codes that callers get. Where the escrow is then is said by the answer.
+//! Why executions fail: codes and messages for callers. The answer adds the state of the escrow.
 
 use agent_marketplace::state::FailureReason;
 use crtx_http::ErrorCode;
 use crtx_store::executions::Failure;
 
-/// The result was good, but could not be settled.
+/// The result was valid, but could not be settled.
 pub(super) fn failed(problem: &str) -> Failure {
     failure(ErrorCode::ExecutionFailed, FailureReason::InvalidResponse, problem)
 }
 
-/// This service was interrupted while the agent worked. That is not the agent's fault, and never counts as its
+/// This service was interrupted while the agent worked. This is not the agent's fault and does not count as its
 /// time-out.
 pub(super) fn interrupted() -> Failure {
     failure(
@@ -19,7 +19,7 @@ pub(super) fn interrupted() -> Failure {
     )
 }
 
-/// The creator may refund, and anybody may after the deadline, without this gateway.
+/// The creator may refund at any time, and anyone may after the deadline, without this gateway.
 pub(crate) fn refunded_elsewhere() -> Failure {
     failure(ErrorCode::ExecutionFailed, FailureReason::Expired, "the execution was ended on chain without this gateway")
 }

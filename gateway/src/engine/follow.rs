@@ -1,5 +1,6 @@
-//! Executions that have ended on chain. Creator and caller may settle, the creator may report failure, and anybody may
-//! refund after the deadline: the row follows the record, whatever was under way here.
+//! Executions that ended on chain without this gateway. Creator and caller may settle, the creator may report a
+//! failure, and anyone may refund after the deadline. The row takes the state of the record, also if this
+//! gateway was in another step.
 
 use agent_marketplace::state::ExecutionStatus;
 use crtx_store::executions::{Landing, Reported, State};
@@ -13,7 +14,7 @@ use super::{
 };
 
 impl Engine {
-    /// Makes the row say what the record says. False if the record is still open: go on.
+    /// Copies the state of an ended record to the row. Returns false if the record is still open.
     pub(super) async fn follow_record(&self, call: &mut ResumedCall<'_>) -> Result<bool, EngineError> {
         match call.record()?.status() {
             Some(ExecutionStatus::Open) => return Ok(false),
@@ -26,7 +27,8 @@ impl Engine {
         Ok(true)
     }
 
-    /// Paid back. A reason that is stored already stays: it is why this gateway wanted the refund.
+    /// The record is refunded. A reason that is already stored stays, because it is why this gateway wanted the
+    /// refund.
     async fn follow_refund(&self, call: &mut ResumedCall<'_>) -> Result<(), EngineError> {
         if call.work.failure.is_none() {
             self.give_up(call.work, &refunded_elsewhere()).await?;
@@ -36,7 +38,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Paid to the creator, for the result that is stored here or for another.
+    /// The record is settled, for the result that is stored here or for another result.
     async fn follow_settlement(&self, call: &mut ResumedCall<'_>) -> Result<(), EngineError> {
         let record = *call.record()?;
         call.state = State::Completed;
@@ -53,13 +55,13 @@ impl Engine {
         Ok(())
     }
 
-    /// The settlement is on chain. `landing`: of the transaction that did it, if nothing of it has been noted yet.
+    /// The settlement is on chain. `landing`: the transaction that settled, if it is not stored yet.
     pub(super) async fn completed(&self, work: &mut Work, landing: Option<&Landing>) -> Result<(), EngineError> {
         if work.charged.is_none() {
             let view = work.hold.unless_lost(self.view_of_open(&work.call)).await??;
             work.saw(&view);
         }
-        self.look_after_content(work).await?;
+        self.await_content(work).await?;
         let delivered = work.delivered()?;
         let reported = Reported { tokens_used: delivered.tokens_used, execution_time_ms: delivered.execution_time_ms };
         self.executions.completed_by(work.lease, &work.charged()?, &reported, landing).await?;
@@ -67,8 +69,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits until the result is in the content store, or notes that it has to be written later.
-    async fn look_after_content(&self, work: &mut Work) -> Result<(), EngineError> {
+    /// Waits until the result is in the content store, or notes that it must be written later.
+    async fn await_content(&self, work: &mut Work) -> Result<(), EngineError> {
         let Some(content) = work.content.take() else { return Ok(()) };
         if !content.await.unwrap_or(false) {
             self.executions.content_missing(&work.lease.record).await?;

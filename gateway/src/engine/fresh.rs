@@ -1,5 +1,5 @@
-//! A call on its straight way: opened, asked, settled or refunded by one worker without a pause. Whatever is
-//! unexpected goes to [`resumed`](super::resumed).
+//! A call that one worker opens, dispatches and settles or refunds without a pause. After an unexpected outcome,
+//! [`resumed`](super::resumed) takes over.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,19 +23,19 @@ use super::{
     work::{FreshCall, Work},
 };
 
-/// How long a result that is not stored yet waits for a recent block hash, which is mostly known already.
+/// How long a result that is not stored yet waits for a recent blockhash, which is usually cached.
 const SIGNING_PATIENCE: Duration = Duration::from_millis(50);
 
-/// What became of a result and its settlement.
+/// What was stored of a result and its settlement.
 enum Stored {
     Together(SignedTransaction),
-    /// The settlement could not be signed at once.
+    /// The settlement could not be signed in time.
     ResultAlone,
 }
 
 impl Engine {
-    /// Starts a reserved call, in a task of its own: it goes on when the caller hangs up. Its opening may be in
-    /// preparation already.
+    /// Starts a reserved call in a task of its own, so that it continues if the caller disconnects. `prepare_opening`
+    /// may have started earlier.
     pub fn start(
         self: &Arc<Self>,
         lease: Lease,
@@ -80,7 +80,7 @@ impl Engine {
         }
     }
 
-    /// Asks the creator. The opening was stored together with the dispatch.
+    /// Sends the call to the creator. The opening was stored together with the dispatch.
     async fn ask(&self, work: &mut Work) -> Result<Ended, EngineError> {
         work.hold.check()?;
         let dispatched_at = Utc::now();
@@ -97,7 +97,7 @@ impl Engine {
         let result = delivered.result.clone();
         call.work.delivered = Some(dispatch::bounded_by(call.view.record()?, delivered));
         let stored = self.store_result(&mut call).await?;
-        // Only now: both wait for the same disk, and the caller waits for the row.
+        // The content is written after the row: both use the same disk, and the caller waits for the row.
         call.work.content = Some(self.write_content(result));
         let settlement = match stored {
             Stored::Together(settlement) => settlement,
@@ -118,8 +118,8 @@ impl Engine {
         }
     }
 
-    /// Stores the result, together with its signed settlement if that can be signed at once: a result does not wait in
-    /// memory for the chain.
+    /// Stores the result. Its signed settlement is stored with it if signing is fast enough: a result does not wait
+    /// in memory for the chain.
     async fn store_result(&self, call: &mut FreshCall<'_>) -> Result<Stored, EngineError> {
         let signing = self.sign_settlement(call.work, &call.view);
         let signed = tokio::time::timeout(SIGNING_PATIENCE, signing).await;

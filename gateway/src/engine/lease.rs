@@ -1,5 +1,5 @@
-//! Working under a lease. Work ends between two steps, never in the middle of a query: a step that finds the lease
-//! lost changes nothing, and only waits for others (chain, creator) are cut short.
+//! Work under a lease. Work ends between two steps, never in the middle of a query: a step that finds the lease lost
+//! changes nothing, and only waits for the chain or the creator are cancelled.
 
 use std::time::Duration;
 
@@ -8,27 +8,27 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Engine, error::EngineError};
 
-/// A lease that is renewed as long as this value lives.
+/// A lease that is renewed until this value is dropped.
 pub(crate) struct Hold {
     lost: CancellationToken,
     _release: DropGuard,
 }
 
 impl Hold {
-    /// Begins to renew `lease`, three times in its length.
+    /// Starts to renew `lease`, three times per lease length.
     pub fn new(executions: Executions, lease: Lease, length: Duration) -> Self {
         let (lost, released) = (CancellationToken::new(), CancellationToken::new());
         tokio::spawn(renew(executions, lease, length.div_f32(3.0), lost.clone(), released.clone()));
         Self { lost, _release: released.drop_guard() }
     }
 
-    /// Fails once the lease is known to be lost.
+    /// Returns an error if the lease is known to be lost.
     pub fn check(&self) -> Result<(), EngineError> {
         if self.lost.is_cancelled() { Err(EngineError::LeaseLost) } else { Ok(()) }
     }
 
-    /// Waits for `others`, unless the lease is lost meanwhile. For waits that do no database work: these could be cut
-    /// off in the middle of a query.
+    /// Waits for `others` until the lease is lost. `others` must not do database work, which could be cancelled in
+    /// the middle of a query.
     pub async fn unless_lost<T>(&self, others: impl Future<Output = T>) -> Result<T, EngineError> {
         tokio::select! {
             biased;
@@ -59,7 +59,7 @@ async fn renew(
         match executions.renew(lease).await {
             Ok(true) => {}
             Ok(false) => return lost.cancel(),
-            // The lease may hold still. Every step names it, so a step that comes too late changes nothing.
+            // The lease may still be valid. Every step checks it, so a step that comes too late changes nothing.
             Err(error) => tracing::warn!(record = %lease.record, %error, "the lease could not be renewed"),
         }
     }

@@ -1,8 +1,8 @@
-//! Carries one execution from its reservation to settlement or refund (`docs/ARCHITECTURE.md`, "A paid call").
+//! Takes one execution from its reservation to settlement or refund (`docs/ARCHITECTURE.md`, "Walk of a paid call").
 //!
-//! Every step is stored before its effect, and every transaction before it is sent. What a step finds is never taken
-//! from memory of an earlier attempt: a worker that takes over asks the chain. The caller's session key is needed for
-//! the opening alone; everything after it can be resumed by any gateway.
+//! Every step is stored before its effect, and every transaction before it is sent. A worker that takes over reads
+//! the chain and does not rely on the memory of an earlier attempt. Only the opening needs the caller's session key,
+//! so any gateway can resume the later steps.
 
 mod dispatch;
 mod ended;
@@ -49,7 +49,7 @@ use crate::{
     payer::KnownPayers,
 };
 
-/// What calls are carried with. Its methods live with their subject.
+/// The parts that calls need. Its methods are in the files of their subjects.
 pub(crate) struct Engine {
     pub config: GatewayConfig,
     pub executions: Executions,
@@ -60,17 +60,17 @@ pub(crate) struct Engine {
     pub documents: AgentDocuments,
     pub mirror: MirrorRefresh,
     pub known_payers: KnownPayers,
-    /// Bounds the calls that this process works on.
+    /// Limits the calls that this process works on.
     pub gate: Gate,
     pub refused: RefusedCalls,
     pub fee_payer: FeePayerWatch,
-    /// Calls under way in this process: a stop waits for them.
+    /// Calls in progress in this process. Shutdown waits for them.
     pub tasks: TaskTracker,
 }
 
 impl Engine {
-    /// Puts an engine together. Nothing is connected to yet. `money` carries the calls; the mirror's rows are written
-    /// through `mirror`, so that calls never wait for them.
+    /// Creates an engine without connecting to anything. `money` is the pool for calls. Mirror rows are written
+    /// through `mirror`, so that calls do not wait for them.
     pub fn new(config: GatewayConfig, money: PgPool, mirror: PgPool) -> Result<Self, GatewayError> {
         let executions = Executions::new(money, config.limits.lease);
         let timeouts = Timeouts { request: config.limits.rpc_timeout, snapshot: config.limits.rpc_timeout };
@@ -93,14 +93,14 @@ impl Engine {
         })
     }
 
-    /// An account of the program, if it is one and of that kind.
+    /// Decodes an account of the program. `None` if it is of another program or another kind.
     pub fn decode<A: Layout>(&self, account: Option<&FetchedAccount>) -> Option<A> {
         let account = account.filter(|account| account.owner == self.instructions.addresses.program_id())?;
         A::decode(&account.data).ok()
     }
 }
 
-/// On the disk of the content, if it has one: the system's temporary folder may be memory.
+/// The folder is on the disk of the content store, because the system's temporary folder may be in memory.
 fn folder_of_long_answers(content: &ContentLocation) -> PathBuf {
     content.folder().map_or_else(std::env::temp_dir, Path::to_path_buf)
 }

@@ -1,4 +1,4 @@
-//! Opening the escrow: the one step that takes the caller's session key, and so the caller's presence.
+//! Opens the escrow. This is the only step that needs the caller's session key, and so the caller's request.
 
 use std::{
     sync::Arc,
@@ -25,26 +25,26 @@ use super::{
 /// Generous limit: unused units cost nothing unless a priority fee is set.
 const OPEN_UNITS: u32 = 80_000;
 
-/// An opening that was signed and simulated. Nothing of it has left this process.
+/// An opening that was signed and simulated, but not sent.
 struct PreparedOpening {
     transaction: SignedTransaction,
     simulation: Simulation,
 }
 
-/// An opening that is being signed and simulated, while the call is admitted. Dropping it stops the work.
+/// An opening that is signed and simulated while the call is admitted. Dropping it cancels the work.
 pub(crate) struct PreparingOpening(AbortOnDropHandle<(Result<PreparedOpening, EngineError>, Duration)>);
 
 /// Whether the escrow is open.
 pub(super) enum Opened {
-    /// By this worker, a moment ago.
+    /// This worker opened it a moment ago.
     Now,
-    /// By somebody else, and this worker has not seen what happened to the record since.
+    /// It was opened earlier, and this worker has not read the record since.
     Before,
     No(Ended),
 }
 
 impl Engine {
-    /// Begins to sign and to simulate the opening of a call.
+    /// Starts to sign and simulate the opening of a call.
     pub(crate) fn prepare_opening(self: &Arc<Self>, call: Call, caller: Caller) -> PreparingOpening {
         let engine = Arc::clone(self);
         PreparingOpening(AbortOnDropHandle::new(tokio::spawn(async move {
@@ -110,7 +110,7 @@ impl Engine {
         Ok(SignedTransaction::sign(&instructions, &[gateway, &session], blockhash)?)
     }
 
-    /// The opening did not land as signed. The record decides: somebody may have opened it before.
+    /// The opening did not land as signed. The record decides, because another worker may have opened it before.
     async fn opening_refused(&self, work: &Work, caller: Option<&Caller>) -> Result<Opened, EngineError> {
         if let Some(record) = self.view(&work.call).await?.record {
             if record.request_hash == work.call.request_hash && record.agent == work.call.agent {
@@ -124,7 +124,8 @@ impl Engine {
             Some(caller) => self.terms(&caller.into(), &work.call.agent).await.err(),
             None => None,
         };
-        // A reason of the call's own: a call that lost a race for the wallet's money never had an execution.
+        // A reason that concerns the call itself wins: a call that lost a race for the wallet's money leaves no
+        // execution.
         if let Some(reason) = reason.clone().filter(|reason| reason.code != ErrorCode::Unavailable) {
             return self.never_opened(work.lease, reason).await.map(Opened::No);
         }
@@ -137,7 +138,8 @@ impl Engine {
         self.not_opened(work.lease, error).await.map(Opened::No)
     }
 
-    /// What became of an opening that a worker before this one sent. `None`: the state has changed, look again.
+    /// Resolves an opening that an earlier worker sent. `None`: the state has changed and the next step must be
+    /// chosen.
     pub(super) async fn resolve_opening(&self, call: &mut ResumedCall<'_>) -> Result<Option<Ended>, EngineError> {
         let opened = match self.resolve(call.work, TransactionKind::Open).await? {
             Outcome::Confirmed { .. } => {

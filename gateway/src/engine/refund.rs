@@ -1,5 +1,5 @@
-//! Giving the escrow back. A refund that the chain refuses is tried again less and less often, so that nobody makes the
-//! gateway pay for refusals without end.
+//! Refunds the escrow. The pause after each refused refund grows, so that no owner can make the gateway pay for
+//! endless refusals.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
 impl Engine {
-    /// Pays everything back. `None`: the state has changed, look again.
+    /// Refunds the whole escrow. `None`: the state has changed and the next step must be chosen.
     pub(super) async fn refund(&self, call: &mut ResumedCall<'_>) -> Result<Option<Ended>, EngineError> {
         let rejections = self.executions.rejections(&call.work.lease.record, TransactionKind::Fail).await?;
         loop {
@@ -32,7 +32,7 @@ impl Engine {
                 Outcome::Rejected { .. } | Outcome::Expired => {}
                 Outcome::Unknown => return self.leave_refund(call.work, RESUME_AFTER).await.map(Some),
             }
-            self.look(call).await?;
+            self.refresh_view(call).await?;
             if self.follow_record(call).await? {
                 return Ok(None);
             }
@@ -95,7 +95,7 @@ impl Engine {
     }
 }
 
-/// The pause after one more refusal than `rejections`.
+/// Returns the pause after one more refusal than `rejections`.
 pub(super) fn pause_after(rejections: u32) -> Duration {
     backoff(rejections, FIRST_PAUSE, LONGEST_PAUSE)
 }

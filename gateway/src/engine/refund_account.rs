@@ -1,5 +1,5 @@
-//! Where a refund goes: to the owner's associated token account. An owner may have closed it: then the refund goes to
-//! another account of the same owner, or the associated one is created again.
+//! Chooses the account for a refund: the owner's associated token account. If the owner has closed it, the refund
+//! goes to another account of the same owner, or the associated account is created again.
 
 use crtx_chain::token;
 use solana_instruction::Instruction;
@@ -8,20 +8,20 @@ use solana_signer::Signer;
 
 use super::{Engine, transactions::SETTLE_UNITS};
 
-/// The associated account's creation takes part of it.
+/// Creating the associated account uses part of these units.
 const RECREATE_UNITS: u32 = 40_000;
 
-/// Where a refund goes.
+/// The account that receives a refund.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RefundAccount {
     Existing(Pubkey),
-    /// The owner has no account that can take the money: its associated account is created first.
+    /// The owner has no usable account. The associated account is created first.
     Recreated(Pubkey),
 }
 
 impl Engine {
-    /// The account that a refund goes to. The owner's accounts are looked at only after the chain has refused the
-    /// usual one.
+    /// Returns the account for a refund. The owner's accounts are read only after the chain has refused the
+    /// associated one.
     pub(crate) async fn refund_account(&self, owner: &Pubkey, rejections: u32) -> RefundAccount {
         let usual = self.instructions.usdc_of(owner);
         if rejections == 0 {
@@ -30,7 +30,7 @@ impl Engine {
         let held = match self.chain.token_accounts_by_owner(owner, &self.instructions.usdc_mint).await {
             Ok(held) => held.value,
             Err(error) => {
-                tracing::warn!(%owner, %error, "the owner's accounts are not known; the usual one is tried again");
+                tracing::warn!(%owner, %error, "the owner's accounts could not be read; using the associated one");
                 return RefundAccount::Existing(usual);
             }
         };
@@ -43,7 +43,7 @@ impl Engine {
         usable.first().map_or(RefundAccount::Recreated(usual), |address| RefundAccount::Existing(*address))
     }
 
-    /// What comes before the refund itself in its transaction.
+    /// Instructions that precede the refund in its transaction.
     pub(crate) fn refund_preparation(&self, owner: &Pubkey, account: RefundAccount) -> Vec<Instruction> {
         match account {
             RefundAccount::Existing(_) => self.budget(SETTLE_UNITS),

@@ -1,4 +1,4 @@
-//! An execution from wherever it stands to its end, or to where only waiting helps.
+//! Resumes an execution in any state and works on it until it ends or must wait.
 
 use crtx_http::{ApiError, ErrorCode};
 use crtx_store::executions::{Lease, State};
@@ -11,7 +11,7 @@ use super::{
 };
 
 impl Engine {
-    /// Takes up an execution that was left behind.
+    /// Resumes an abandoned execution.
     pub async fn resume(&self, lease: Lease) {
         let result = async {
             let hold = self.hold(lease);

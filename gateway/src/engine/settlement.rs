@@ -1,7 +1,7 @@
-//! Paying the creator for a good result.
+//! Pays the creator for a valid result.
 //!
-//! A good result is refunded only when the chain keeps refusing its settlement or the deadline has passed. A
-//! settlement that merely expired says nothing about the result: it is signed again for as long as there is time.
+//! A valid result is refunded only if the chain keeps refusing its settlement or the deadline has passed. An expired
+//! settlement says nothing about the result, so it is signed again until the deadline.
 
 use std::time::Duration;
 
@@ -22,31 +22,31 @@ use super::{
     work::{ResumedCall, Work},
 };
 
-/// Settlements that the chain refuses before the escrow is given back.
+/// Number of refused settlements after which the escrow is refunded.
 const MAX_REJECTIONS: u32 = 6;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// Pauses longer than this are spent without holding the execution.
+/// During longer pauses the worker releases the execution.
 const LONGEST_WAIT_IN_HAND: Duration = Duration::from_secs(2);
 
-/// What to do about a result that is not settled yet.
+/// What to do with a result that is not settled yet.
 enum Next {
     Send(SignedTransaction),
-    /// The state has changed.
-    LookAgain,
-    /// Left to a worker.
+    /// The state has changed, so the next step must be chosen.
+    StateChanged,
+    /// The execution is released to a worker.
     Left(Ended),
 }
 
 impl Engine {
-    /// Settles the stored result. `None`: the state has changed, look again.
+    /// Settles the stored result. `None`: the state has changed and the next step must be chosen.
     pub(super) async fn settle(&self, call: &mut ResumedCall<'_>) -> Result<Option<Ended>, EngineError> {
         self.keep_content(call.work).await?;
         let mut rejections = self.executions.rejections(&call.work.lease.record, TransactionKind::Complete).await?;
         loop {
             let transaction = match self.next_settlement(call, rejections).await? {
                 Next::Send(transaction) => transaction,
-                Next::LookAgain => return Ok(None),
+                Next::StateChanged => return Ok(None),
                 Next::Left(ended) => return Ok(Some(ended)),
             };
             match self.send_unnoted(call.work, &transaction, self.config.limits.settle_patience).await? {
@@ -69,13 +69,13 @@ impl Engine {
         }
     }
 
-    /// Signs and stores a settlement, once it is certain that no other can land any more.
+    /// Signs and stores a settlement once no earlier one can land any more.
     async fn next_settlement(&self, call: &mut ResumedCall<'_>, rejections: u32) -> Result<Next, EngineError> {
         match self.resolve(call.work, TransactionKind::Complete).await? {
             Outcome::Confirmed { .. } => {
                 self.completed(call.work, None).await?;
                 call.state = State::Completed;
-                return Ok(Next::LookAgain);
+                return Ok(Next::StateChanged);
             }
             Outcome::Rejected { .. } | Outcome::Expired => {}
             Outcome::Unknown => {
@@ -83,11 +83,11 @@ impl Engine {
             }
         }
         if self.ended_or_too_late(call).await? {
-            return Ok(Next::LookAgain);
+            return Ok(Next::StateChanged);
         }
         if rejections >= MAX_REJECTIONS {
             let failure = failed("the result was good, but the chain refused to settle it");
-            return self.give_up_resumed(call, &failure).await.map(|()| Next::LookAgain);
+            return self.give_up_resumed(call, &failure).await.map(|()| Next::StateChanged);
         }
         let view = call.view.as_ref().ok_or(EngineError::Missing("the record"))?;
         let transaction = self.sign_settlement(call.work, view).await?;
@@ -96,7 +96,8 @@ impl Engine {
         Ok(Next::Send(transaction))
     }
 
-    /// Writes the content, unless that is under way: the process before may have died between the row and the content.
+    /// Writes the content, unless a write is in progress. An earlier process may have died between the row and the
+    /// content.
     async fn keep_content(&self, work: &Work) -> Result<(), EngineError> {
         if work.content.is_none() && !self.content.try_put(work.delivered()?.result.clone()).await {
             self.executions.content_missing(&work.lease.record).await?;
@@ -104,10 +105,10 @@ impl Engine {
         Ok(())
     }
 
-    /// Looks at the record. True if there is nothing to settle any more: somebody else ended the execution, or the
-    /// deadline has passed.
+    /// Reads the record. Returns true if there is nothing to settle: the creator or the caller ended the execution,
+    /// or the deadline has passed.
     async fn ended_or_too_late(&self, call: &mut ResumedCall<'_>) -> Result<bool, EngineError> {
-        self.look(call).await?;
+        self.refresh_view(call).await?;
         if self.follow_record(call).await? {
             return Ok(true);
         }
@@ -139,14 +140,14 @@ impl Engine {
         };
         let gateway = &*self.config.keypair;
         let blockhash = work.spent.on_chain(self.chain.recent_blockhash()).await?;
-        // Nothing may come between the proof and the settlement, so the budget stands first.
+        // The settlement must directly follow its proof, so the compute budget comes first.
         let mut instructions = self.budget(SETTLE_UNITS);
         instructions.extend(self.instructions.complete_execution(&gateway.pubkey(), &settlement));
         Ok(SignedTransaction::sign(&instructions, &[gateway], blockhash)?)
     }
 }
 
-/// The pause after one more refusal than `rejections`.
+/// Returns the pause after one more refusal than `rejections`.
 pub(super) fn pause_after(rejections: u32) -> Duration {
     backoff(rejections, FIRST_PAUSE, LONGEST_PAUSE)
 }

@@ -1,8 +1,8 @@
-//! Where the time of a call goes.
+//! Measures where a call spends its time.
 
 use std::time::{Duration, Instant};
 
-/// The time that a call waits for others than the gateway itself.
+/// The time that a call waits for the creator and for the chain.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TimeSpent {
     pub chain: Duration,
@@ -15,7 +15,7 @@ impl TimeSpent {
         self.creator = self.creator.saturating_add(other.creator);
     }
 
-    /// Counts the time of `work` as the chain's.
+    /// Adds the time of `work` to the time of the chain.
     pub async fn on_chain<T>(&mut self, work: impl Future<Output = T>) -> T {
         let started = Instant::now();
         let value = work.await;

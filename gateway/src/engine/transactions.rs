@@ -1,4 +1,4 @@
-//! Transactions of an execution: stored before they are sent, and resolved before another is signed.
+//! Transactions of an execution. They are stored before they are sent, and resolved before another one is signed.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ use super::{Engine, error::EngineError, work::Work};
 pub(super) const SETTLE_UNITS: u32 = 60_000;
 
 impl Engine {
-    /// Asks for a random few units more than needed: signed again with the same blockhash, a transaction
-    /// would otherwise be the very one that was refused before.
+    /// Adds a random number of units to the limit. Without it, a transaction that is signed again with the same
+    /// blockhash would be identical to the refused one.
     pub(crate) fn budget(&self, units: u32) -> Vec<Instruction> {
         let [few, ..] = Uuid::new_v4().into_bytes();
         let price = self.config.limits.compute_unit_price;
@@ -26,7 +26,7 @@ impl Engine {
         [compute_unit_limit(units.saturating_add(u32::from(few)))].into_iter().chain(price).collect()
     }
 
-    /// Sends a stored transaction and waits for at most `patience`. What the chain says is noted.
+    /// Sends a stored transaction, waits for at most `patience`, and stores the outcome.
     pub(super) async fn send(
         &self,
         work: &mut Work,
@@ -40,7 +40,7 @@ impl Engine {
         Ok(outcome)
     }
 
-    /// The same, but success is not noted yet: the caller notes it together with what follows from it.
+    /// Like `send`, but does not store success: the caller stores it together with the next state.
     pub(super) async fn send_unnoted(
         &self,
         work: &mut Work,
@@ -55,8 +55,7 @@ impl Engine {
         Ok(outcome)
     }
 
-    /// What became of the transactions of that kind that were sent before. Expired if there is none: then another one
-    /// may be signed.
+    /// Resolves the earlier transactions of that kind. Returns `Expired` if there is none: another one may be signed.
     pub(super) async fn resolve(&self, work: &Work, kind: TransactionKind) -> Result<Outcome, EngineError> {
         for transaction in self.executions.unresolved(&work.lease.record, kind).await? {
             let Ok(signature) = transaction.signature.parse() else {
@@ -77,7 +76,7 @@ impl Engine {
         Ok(Outcome::Expired)
     }
 
-    /// Keeps what the chain said.
+    /// Stores the outcome of a transaction.
     pub(super) async fn note(&self, signature: &str, outcome: &Outcome) -> Result<(), EngineError> {
         if let Outcome::Rejected { error, .. } = outcome {
             tracing::warn!(signature, %error, "the chain refused a transaction");
@@ -85,8 +84,8 @@ impl Engine {
         Ok(self.executions.resolve(signature, outcome).await?)
     }
 
-    /// Finds out by a simulation whether the chain would refuse a transaction whose like it refused before: then the
-    /// next refusal costs no fee. It counts as one all the same.
+    /// Simulates a transaction after an earlier one of its kind was refused, so that another refusal costs no fee. It
+    /// still counts as a refusal.
     pub(crate) async fn predict_refusal(&self, transaction: &SignedTransaction) -> Option<Outcome> {
         match self.chain.simulate(transaction).await {
             Simulation::Refused(refused) => {
@@ -97,7 +96,7 @@ impl Engine {
     }
 }
 
-/// The pause after one more refusal than `before`: doubled each time, up to `longest`.
+/// Returns the pause after one more refusal than `before`: doubled each time, up to `longest`.
 pub(crate) fn backoff(before: u32, first: Duration, longest: Duration) -> Duration {
     let factor = 1_u32.checked_shl(before.min(31)).unwrap_or(u32::MAX);
     first.saturating_mul(factor).min(longest)
@@ -111,7 +110,7 @@ pub(super) fn stored(transaction: &SignedTransaction) -> StoredTransaction {
     }
 }
 
-/// Where a transaction landed.
+/// Where a transaction landed on chain.
 pub(super) fn landing(transaction: &SignedTransaction, slot: u64) -> Landing {
     Landing { signature: transaction.signature.to_string(), slot }
 }

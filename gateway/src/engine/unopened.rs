@@ -1,4 +1,4 @@
-//! Calls whose escrow was not opened: the reason in words, and what is kept of them.
+//! Calls whose escrow was not opened: the error message and the stored state.
 
 use agent_marketplace::{error::MarketplaceError, state::ExecutionRecord};
 use crtx_chain::simulate::Refused;
@@ -40,7 +40,7 @@ impl Engine {
         self.never_opened(lease, error).await.map(Opened::No)
     }
 
-    /// Ends a call of which nothing was opened, and keeps it as failed.
+    /// Ends a call whose escrow was not opened, and stores it as failed.
     pub(super) async fn not_opened(&self, lease: Lease, error: ApiError) -> Result<Ended, EngineError> {
         let failure = Failure {
             reason: None,
@@ -52,8 +52,8 @@ impl Engine {
         Ok(Ended::NotOpened(failure))
     }
 
-    /// Ends a call of which nothing was opened. If nothing of it can land any more, it leaves no execution: the
-    /// answer has no id, no list shows it, and its idempotency key is free. Else it is kept, as failed.
+    /// Ends a call whose escrow was not opened. If no transaction of it can land any more, its row is deleted: the
+    /// answer has no id, no list shows it, and its idempotency key is free. Otherwise it is stored as failed.
     pub(super) async fn never_opened(&self, lease: Lease, error: ApiError) -> Result<Ended, EngineError> {
         if self.executions.forget(lease).await? {
             return Ok(Ended::NeverOpened(error));
@@ -62,7 +62,8 @@ impl Engine {
     }
 }
 
-/// The terms, read again, allow the call: what the simulation met has passed, or is not among them.
+/// The terms that were read again allow the call, so the cause of the failed simulation is gone or is not one of the
+/// terms.
 fn in_words(refused: &Refused, call: &Call, terms: &Terms) -> ApiError {
     if refused.is_short_of_funds() {
         return insufficient(terms.funds.holding, terms.funds.approved, UsdcBase(0), call.amount);

@@ -1,4 +1,4 @@
-//! What the chain holds of one execution, read at one slot.
+//! The accounts of one execution on chain, read at one slot.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use super::{Engine, error::EngineError};
 use crate::wall_clock::now_unix_s;
 
 /// A node behind a load balancer may lag behind the one that confirmed.
-const LOOKS: u32 = 20;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+const READS: u32 = 20;
+const BETWEEN_READS: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug)]
 pub(crate) struct ChainView {
     pub record: Option<ExecutionRecord>,
     pub listing: Option<AgentListing>,
     pub config: Option<Config>,
-    /// The time that the program goes by.
+    /// The time that the program uses.
     pub now_unix_s: i64,
 }
 
@@ -32,7 +32,7 @@ impl ChainView {
 }
 
 impl Engine {
-    /// One look at the chain.
+    /// Reads the chain once.
     pub(super) async fn view(&self, call: &Call) -> Result<ChainView, EngineError> {
         let config = self.instructions.addresses.config();
         let read = self.chain.accounts(&[call.record, call.agent, config, sysvar::clock::ID]).await?;
@@ -47,14 +47,14 @@ impl Engine {
         })
     }
 
-    /// The record, which has been confirmed before, and what belongs to it.
+    /// Reads the record, which was confirmed before, and the accounts that belong to it.
     pub(super) async fn view_of_open(&self, call: &Call) -> Result<ChainView, EngineError> {
-        for _ in 0..LOOKS {
+        for _ in 0..READS {
             let seen = self.view(call).await?;
             if seen.record.is_some() {
                 return Ok(seen);
             }
-            tokio::time::sleep(BETWEEN_LOOKS).await;
+            tokio::time::sleep(BETWEEN_READS).await;
         }
         Err(EngineError::Missing("the record in its confirmed state"))
     }
@@ -70,7 +70,7 @@ impl Engine {
     }
 }
 
-/// What a record charges.
+/// The amounts that a record charges.
 pub(crate) fn charged(record: &ExecutionRecord) -> Charged {
     Charged {
         amount: UsdcBase(record.amount),
@@ -79,7 +79,7 @@ pub(crate) fn charged(record: &ExecutionRecord) -> Charged {
     }
 }
 
-/// What a completed record says of the work. Who settled it decided what it says.
+/// What a completed record reports about the work. The party that settled it chose these values.
 pub(crate) fn reported(record: &ExecutionRecord) -> Reported {
     Reported {
         tokens_used: (record.tokens_reported == 1).then_some(record.tokens_used),
@@ -87,7 +87,7 @@ pub(crate) fn reported(record: &ExecutionRecord) -> Reported {
     }
 }
 
-/// What a completed record says of a result that this gateway does not have.
+/// What a completed record says about a result that this gateway does not have.
 pub(crate) fn settled_elsewhere(record: &ExecutionRecord) -> SettledElsewhere {
     SettledElsewhere { charged: charged(record), result_hash: record.result_hash, reported: reported(record) }
 }

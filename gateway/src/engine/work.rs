@@ -1,9 +1,9 @@
-//! One execution in a worker's hands.
+//! One execution that a worker works on.
 //!
-//! A [`FreshCall`] and a [`ResumedCall`] are two things. This worker opened the escrow of a fresh call a moment ago:
-//! nobody else has sent a transaction of it, and it goes one straight way. Of a resumed call nothing is taken for
-//! granted: its state is what the database says, the chain is read before every step, and earlier transactions are
-//! resolved before another one is signed. A fresh call that meets anything unexpected becomes a resumed one.
+//! A [`FreshCall`] is a call whose escrow this worker opened a moment ago. No other process has sent a transaction of
+//! it, so no step needs to resolve earlier transactions. A [`ResumedCall`] starts from the state in the database: the
+//! chain is read before every step, and earlier transactions are resolved before another one is signed. A fresh call
+//! becomes a resumed call after any unexpected outcome.
 
 use agent_marketplace::state::ExecutionRecord;
 use chrono::{DateTime, Utc};
@@ -17,7 +17,7 @@ use super::{
     view::{self, ChainView},
 };
 
-/// What both kinds have in common.
+/// The fields that both kinds share.
 pub(super) struct Work {
     pub lease: Lease,
     pub hold: Hold,
@@ -25,7 +25,7 @@ pub(super) struct Work {
     pub delivered: Option<Delivered>,
     pub failure: Option<Failure>,
     pub charged: Option<Charged>,
-    /// The result is being written to the content store; says whether it was.
+    /// The task that writes the result to the content store. It returns whether it succeeded.
     pub content: Option<JoinHandle<bool>>,
     pub spent: TimeSpent,
 }
@@ -33,23 +33,23 @@ pub(super) struct Work {
 /// A call whose escrow this worker opened a moment ago.
 pub(super) struct FreshCall<'a> {
     pub work: &'a mut Work,
-    /// What the chain showed after the opening.
+    /// The chain after the opening.
     pub view: ChainView,
     pub dispatched_at: DateTime<Utc>,
 }
 
-/// An execution that is taken up where the database says it stands.
+/// An execution that is resumed in its stored state.
 pub(super) struct ResumedCall<'a> {
     pub work: &'a mut Work,
     pub state: State,
-    /// What the chain was last seen to hold; none if nobody looked yet.
+    /// The last read of the chain; `None` before the first read.
     pub view: Option<ChainView>,
     pub dispatched_at: Option<DateTime<Utc>>,
     pub settled_elsewhere: Option<SettledElsewhere>,
 }
 
 impl Work {
-    /// Of a call that was reserved for this worker.
+    /// Creates the work of a call that was reserved for this worker.
     pub fn reserved(hold: Hold, lease: Lease, call: Call) -> Self {
         Self {
             lease,
@@ -63,7 +63,7 @@ impl Work {
         }
     }
 
-    /// Of a stored execution: with its state and the time of its first dispatch.
+    /// Creates the work of a stored execution, with its state and the time of its first dispatch.
     pub fn stored(hold: Hold, lease: Lease, execution: Execution) -> (Self, State, Option<DateTime<Utc>>) {
         let work = Self {
             delivered: execution.delivered,
@@ -74,7 +74,7 @@ impl Work {
         (work, execution.state, execution.dispatched_at)
     }
 
-    /// Goes on from `state`, with nothing taken for granted.
+    /// Continues from `state`; every step reads the chain first.
     pub fn resume(&mut self, state: State, dispatched_at: Option<DateTime<Utc>>) -> ResumedCall<'_> {
         ResumedCall { work: self, state, view: None, dispatched_at, settled_elsewhere: None }
     }
@@ -91,14 +91,14 @@ impl Work {
         self.charged.ok_or(EngineError::Incomplete("what it charges"))
     }
 
-    /// Keeps what the record charges.
+    /// Keeps the amounts that the record charges.
     pub fn saw(&mut self, view: &ChainView) {
         self.charged = view.record.as_ref().map(view::charged).or(self.charged);
     }
 }
 
 impl<'a> FreshCall<'a> {
-    /// From here on nothing is taken for granted.
+    /// Continues as a resumed call: every step reads the chain first.
     pub fn resume(self, state: State) -> ResumedCall<'a> {
         self.work.resume(state, Some(self.dispatched_at))
     }

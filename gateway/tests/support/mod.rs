@@ -1,5 +1,5 @@
-//! A gateway on a real database, with a scripted chain that keeps the program's accounts as the program
-//! would, and a creator's service that behaves as it is told.
+//! A gateway on a real database. A scripted chain updates the accounts as the program would, and a creator's service
+//! behaves as the test asks.
 #![allow(
     dead_code,
     clippy::unwrap_used,
@@ -61,7 +61,7 @@ use uuid::Uuid;
 pub const PRICE: u64 = 50_000;
 pub const HOLDING: u64 = 5_000_000;
 
-/// Everything one test needs.
+/// The parts of one test.
 pub struct Market {
     pub database: TestDatabase,
     pub node: FakeRpc,
@@ -72,12 +72,12 @@ pub struct Market {
     pub wallet: Pubkey,
     pub agent: Pubkey,
     pub instructions: Instructions,
-    /// Calls that the creator's service got.
+    /// Number of calls that the creator's service received.
     pub calls: Arc<AtomicUsize>,
     _content: tempfile::TempDir,
 }
 
-/// What came back over HTTP.
+/// An HTTP answer.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -161,7 +161,7 @@ impl Market {
         market
     }
 
-    /// The key's row and the agent's document, as the indexer would have stored it.
+    /// Stores the key's row and the agent's document, as the indexer does.
     async fn publish(&self, endpoint: &str) {
         let pool = self.database.pool();
         let session_public_key = self.session_key();
@@ -237,7 +237,7 @@ impl Market {
         self.node.script().accounts.insert(address, account);
     }
 
-    /// What the gateway's fee payer has, in lamports.
+    /// Sets the balance of the gateway's fee payer, in lamports.
     pub fn set_sol(&self, lamports: u64) {
         let account = FetchedAccount { owner: Pubkey::default(), lamports, data: Vec::new() };
         self.node.script().accounts.insert(self.gateway.authority(), account);
@@ -273,7 +273,7 @@ impl Market {
         self.find(id).await.expect("a row")
     }
 
-    /// The id that an idempotency key of the wallet leads to.
+    /// The execution id for an idempotency key of the wallet.
     pub fn id_of(&self, idempotency_key: &str) -> Uuid {
         crtx_protocol::execution_id::from_idempotency_key(&self.wallet, idempotency_key)
     }
@@ -282,19 +282,19 @@ impl Market {
         self.calls.load(Ordering::SeqCst)
     }
 
-    /// The gateway's row, if the call got that far.
+    /// The gateway's row, if there is one.
     pub async fn find(&self, id: Uuid) -> Option<Execution> {
         let executions = Executions::new(self.database.pool().clone(), Duration::from_secs(1));
         let address = self.instructions.addresses.execution(&self.wallet, id.as_bytes());
         executions.get(&address).await.expect("database")
     }
 
-    /// A call through a gateway of its own that is killed after `life`, with everything it was doing.
+    /// Makes a call through a separate gateway that is killed with all its work after `life`.
     pub async fn execute_and_die(&self, key: &str, body: &Value, life: Duration) {
         self.execute_in_a_short_life(key, body, life, false).await;
     }
 
-    /// The same with a gateway that has shown the others for a while that it lives.
+    /// The same with a gateway that has shown a sign of life.
     pub async fn execute_at_work_and_die(&self, key: &str, body: &Value, life: Duration) {
         self.execute_in_a_short_life(key, body, life, true).await;
     }
@@ -388,7 +388,7 @@ impl Market {
     }
 }
 
-/// A worker that runs beside the test.
+/// A worker that runs while the test runs.
 pub struct Worker {
     shutdown: CancellationToken,
     task: tokio::task::JoinHandle<()>,
@@ -401,7 +401,7 @@ impl Worker {
     }
 }
 
-/// A creator's service; `parameters.behaviour` says how it answers.
+/// A creator's service; `parameters.behaviour` selects its answer.
 async fn creator_service(calls: Arc<AtomicUsize>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("port");
     let url = format!("http://{}/execute", listener.local_addr().expect("bound"));
