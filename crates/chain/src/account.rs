@@ -1,10 +1,10 @@
-//! The program's accounts, read from the bytes of an RPC answer or a notification.
+//! Decodes the program's accounts from the bytes of an RPC answer or a notification.
 
 use agent_marketplace::state::{AgentListing, Config, CreatorProfile, Dispute, ExecutionRecord, SpendingGrant};
 use anchor_lang::Discriminator;
 use bytemuck::AnyBitPattern;
 
-/// One account of the program, whatever its kind.
+/// One account of the program, of any kind.
 #[derive(Clone, Debug)]
 pub enum ProgramAccount {
     Config(Box<Config>),
@@ -34,7 +34,7 @@ pub trait Layout: Discriminator + AnyBitPattern {
     /// Length of the whole account, discriminator included.
     const LEN: usize = agent_marketplace::state::DISCRIMINATOR_LEN.saturating_add(size_of::<Self>());
 
-    /// Reads an account that has to be of this kind. Bytes beyond the layout are an error, too.
+    /// Decodes an account of this kind. Bytes beyond the layout are an error.
     fn decode(data: &[u8]) -> Result<Self, DecodeError> {
         let (discriminator, body) = split(data)?;
         if discriminator != Self::DISCRIMINATOR {
@@ -43,7 +43,7 @@ pub trait Layout: Discriminator + AnyBitPattern {
         if data.len() != Self::LEN {
             return Err(DecodeError::Length { kind: Self::KIND, expected: Self::LEN, actual: data.len() });
         }
-        // Account data has no alignment to rely on, so the value is copied out.
+        // Account data is not aligned, so the value is copied out.
         bytemuck::try_pod_read_unaligned(body).map_err(|_| DecodeError::Length {
             kind: Self::KIND,
             expected: Self::LEN,
@@ -59,7 +59,7 @@ macro_rules! layouts {
         })+
 
         impl ProgramAccount {
-            /// Reads an account owned by the program. Unknown bytes are an error, never a guess.
+            /// Decodes an account owned by the program. Unknown bytes are an error.
             pub fn decode(data: &[u8]) -> Result<Self, DecodeError> {
                 let (discriminator, _) = split(data)?;
                 $(if discriminator == $kind::DISCRIMINATOR {
@@ -75,7 +75,7 @@ macro_rules! layouts {
                 }
             }
 
-            /// The account's own counter of changes.
+            /// The account's own change counter.
             pub const fn revision(&self) -> u64 {
                 match self {
                     $(Self::$kind(account) => account.revision,)+
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn another_account_than_expected_is_refused() {
+    fn an_account_of_another_kind_is_refused() {
         let data = bytes_of(&ExecutionRecord::zeroed());
         assert_eq!(AgentListing::decode(&data).expect_err("kind"), DecodeError::OtherKind { expected: "AgentListing" });
     }

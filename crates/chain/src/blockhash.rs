@@ -1,5 +1,5 @@
-//! A recent blockhash for everybody: one request at a time refreshes it, nobody holds a lock while it is
-//! under way, and a refresh that stalls delays nobody while the last blockhash is young enough.
+//! A recent blockhash that all callers share. One request at a time refreshes it, no lock is held during the request,
+//! and a stalled refresh delays no caller while the last blockhash is young enough.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -20,14 +20,14 @@ use crate::{
     wire::WithContext,
 };
 
-/// How long a blockhash is used before a newer one is asked for: short against its life of 150 blocks,
-/// long against a burst of calls.
+/// How long a blockhash is used before it is refreshed: short compared with its life of 150 blocks, long compared
+/// with a burst of calls.
 const FRESH: Duration = Duration::from_millis(300);
-/// How long it is used when no newer one can be had: short against the 30 s that 150 blocks take.
+/// How long it is used if no newer one is available: short compared with the 30 s that 150 blocks take.
 const USABLE: Duration = Duration::from_secs(5);
-/// How long a refresh is waited for while the last blockhash is still usable.
+/// How long callers wait for a refresh while the last blockhash is still usable.
 const REFRESH_PATIENCE: Duration = Duration::from_millis(250);
-/// A refresh that takes longer no longer keeps the next caller from starting another one.
+/// After this time, the next caller may start another refresh.
 const REFRESH_STALLS_AFTER: Duration = Duration::from_secs(2);
 /// Nodes this many slots behind the best one are asked last.
 const MAX_LAG_SLOTS: u64 = 50;
@@ -35,7 +35,7 @@ const ANSWER_LIMIT: usize = 64 * 1024;
 
 pub(crate) struct Blockhashes {
     nodes: Arc<Nodes>,
-    /// Bounds one refresh, and how long a caller waits for one.
+    /// Limits one refresh, and how long a caller waits for it.
     limit: Duration,
     state: Arc<Mutex<State>>,
 }
@@ -49,11 +49,11 @@ struct State {
 #[derive(Clone, Copy)]
 struct Aged {
     blockhash: RecentBlockhash,
-    /// When it was asked for, which is before the node answered with it.
+    /// The time of the request, which is before the node's answer.
     since: Instant,
 }
 
-/// A request under way, in a task of its own: the caller that started it may leave.
+/// A request in a task of its own, so that the caller that started it may leave.
 #[derive(Clone)]
 struct Refresh {
     since: Instant,
@@ -78,11 +78,11 @@ impl Blockhashes {
             Ok(refreshed) => refreshed,
             Err(_elapsed) => Err(NodeError::TimedOut),
         };
-        // Meanwhile another refresh may have brought one.
+        // Another refresh may have succeeded in the meantime.
         refreshed.or_else(|error| lock(&self.state).younger_than(USABLE).ok_or(error))
     }
 
-    /// The outcome of the refresh that is under way, and of the next one if that stalls.
+    /// The outcome of the refresh in progress, or of the next one if that stalls.
     async fn refreshed(&self) -> Result<RecentBlockhash, NodeError> {
         loop {
             let mut refresh = self.join_or_start();
@@ -126,7 +126,7 @@ impl State {
         self.last.filter(|last| last.since.elapsed() < age).map(|last| last.blockhash)
     }
 
-    /// A node that lags answers with an older blockhash than the one at hand, which then stays.
+    /// A lagging node answers with an older blockhash than the known one, which then stays.
     fn keep(&mut self, new: Aged) {
         let older = self.last.is_some_and(|last| {
             new.blockhash.last_valid_block_height < last.blockhash.last_valid_block_height
@@ -145,8 +145,8 @@ struct Latest {
     last_valid_block_height: u64,
 }
 
-/// Asks every healthy node and takes the newest answer, so that a node whose clock stands still decides
-/// nothing; such a node is asked last for everything else, too.
+/// Asks every healthy node and uses the newest answer, so that a node that stands still decides nothing. Such a node
+/// is asked last for other requests too.
 async fn fetch(nodes: &Nodes, deadline: Instant) -> Result<RecentBlockhash, NodeError> {
     let request = nodes.request("getLatestBlockhash", &json!([{"commitment": "confirmed"}]), ANSWER_LIMIT);
     let answers = nodes.ask_every::<WithContext<Latest>>(&request, deadline, Whom::Healthy).await;

@@ -1,4 +1,4 @@
-//! The chain's own clock, which the program compares deadlines with.
+//! The chain's clock, which the program compares deadlines with.
 
 use solana_sdk_ids::sysvar;
 
@@ -12,7 +12,7 @@ impl ChainClient {
     }
 }
 
-/// `unix_timestamp` of the clock sysvar: after slot, epoch start, epoch and leader schedule epoch.
+/// Reads `unix_timestamp` of the clock sysvar. It follows slot, epoch start, epoch and leader schedule epoch.
 pub fn unix_timestamp(clock: &[u8]) -> Option<i64> {
     let bytes = clock.get(32..40)?;
     Some(i64::from_le_bytes(bytes.try_into().ok()?))

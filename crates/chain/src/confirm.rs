@@ -1,6 +1,6 @@
-//! The shared poller: one `getSignatureStatuses` for up to 256 transactions in flight, each asked about as often as
-//! its age deserves. A request that stalls ends on its own, so that transactions that are sent meanwhile do not wait
-//! for it.
+//! The shared poller: one `getSignatureStatuses` request for up to 256 transactions in flight. The age of a
+//! transaction decides how often it is polled. A stalled request has its own time limit, so that new transactions do
+//! not wait for it.
 
 use std::{
     collections::HashMap,
@@ -24,19 +24,19 @@ use crate::{
     statuses::{self, MAX_SIGNATURES_PER_READ},
 };
 
-/// A transaction is looked at again after this part of its age, within these bounds: a local network confirms within
+/// A transaction is polled again after this part of its age, within these bounds. A local network confirms within
 /// milliseconds, a public one within half a second.
 const POLL_FRACTION: f32 = 0.125;
 const MIN_POLL: Duration = Duration::from_millis(2);
 const MAX_POLL: Duration = Duration::from_millis(250);
-/// A transaction that is not confirmed by then is asked of every node: the one that was asked may lag.
+/// A transaction that is not confirmed by then is polled at every node, because one node may lag.
 const ASK_EVERY_NODE_AFTER: Duration = Duration::from_secs(1);
-/// The pause after a look is at least this part of the time that the look took.
+/// The pause after a poll is at least this part of the poll's duration.
 const REST: f32 = 0.5;
-/// One look. After a failure the next one may take longer, up to the limit of every request.
-const LOOK_LIMIT: Duration = Duration::from_secs(2);
+/// Time limit of one poll. After a failure it doubles, up to the limit of every request.
+const POLL_LIMIT: Duration = Duration::from_secs(2);
 
-/// The outcome that a status stands for, once it is confirmed.
+/// The outcome of a status, if it is confirmed.
 pub(crate) fn outcome_of(status: &TransactionStatus) -> Option<Outcome> {
     status.satisfies_commitment(CommitmentConfig::confirmed()).then(|| match &status.err {
         None => Outcome::Confirmed { slot: status.slot },
@@ -44,7 +44,7 @@ pub(crate) fn outcome_of(status: &TransactionStatus) -> Option<Outcome> {
     })
 }
 
-/// The poller's task lives as long as this value.
+/// The poller. Its task lives as long as this value.
 pub(crate) struct Confirmer {
     board: Arc<Board>,
     nodes: Arc<Nodes>,
@@ -60,13 +60,13 @@ struct Board {
 
 struct Flight {
     since: Instant,
-    /// When the next look at it is due.
+    /// When it is polled next.
     due: Instant,
     watchers: usize,
     outcome: watch::Sender<Option<Outcome>>,
 }
 
-/// A place on the board; leaving it stops the polling for this signature.
+/// A place on the board. Dropping it stops the polling for this signature.
 pub(crate) struct Watched {
     board: Arc<Board>,
     signature: Signature,
@@ -89,7 +89,7 @@ impl Confirmer {
             outcome: watch::Sender::new(None),
         });
         flight.watchers = flight.watchers.saturating_add(1);
-        // A second watcher of an old transaction deserves a prompt answer as much as the first.
+        // A second watcher of an old transaction needs an answer as quickly as the first.
         flight.since = Instant::now();
         flight.due = later(flight.since, MIN_POLL);
         let outcome = flight.outcome.subscribe();
@@ -98,7 +98,7 @@ impl Confirmer {
         Watched { board: Arc::clone(&self.board), signature, outcome }
     }
 
-    /// The task starts with the first transaction, and again should its runtime have ended.
+    /// Starts the task for the first transaction, and again if its runtime has ended.
     fn ensure_running(&self) {
         let mut task = lock(&self.task);
         if task.as_ref().is_none_or(JoinHandle::is_finished) {
@@ -127,7 +127,7 @@ impl Watched {
 impl Drop for Watched {
     fn drop(&mut self) {
         let mut in_flight = lock(&self.board.in_flight);
-        // The place may be another's by now: a settled flight leaves the board at once.
+        // The signature may belong to a newer flight, because a settled flight leaves the board immediately.
         let own = |flight: &&mut Flight| flight.outcome.subscribe().same_channel(&self.outcome);
         if let Some(flight) = in_flight.get_mut(&self.signature).filter(own) {
             flight.watchers = flight.watchers.saturating_sub(1);
@@ -138,7 +138,7 @@ impl Drop for Watched {
     }
 }
 
-/// What to ask about: young transactions of the best node, older ones of every node.
+/// The signatures to poll: young transactions at the best node, older ones at every node.
 #[derive(Default)]
 struct Plan {
     young: Vec<Signature>,
@@ -146,13 +146,13 @@ struct Plan {
 }
 
 impl Board {
-    /// How long to wait before the next look; none if nobody waits.
+    /// How long to wait before the next poll. `None` if no transaction is in flight.
     fn pause(&self) -> Option<Duration> {
         let due = lock(&self.in_flight).values().map(|flight| flight.due).min()?;
         Some(due.saturating_duration_since(Instant::now()))
     }
 
-    /// What is due, or will be so soon that a look of its own is not worth it.
+    /// The transactions that are due now or so soon that a separate poll is not worth it.
     fn plan(&self) -> Plan {
         let mut plan = Plan::default();
         let now = Instant::now();
@@ -174,7 +174,7 @@ impl Board {
 }
 
 async fn poll(board: Arc<Board>, nodes: Arc<Nodes>, longest: Duration) {
-    let shortest = LOOK_LIMIT.min(longest);
+    let shortest = POLL_LIMIT.min(longest);
     let mut limit = shortest;
     let mut took = Duration::ZERO;
     loop {
@@ -182,17 +182,17 @@ async fn poll(board: Arc<Board>, nodes: Arc<Nodes>, longest: Duration) {
             board.arrived.notified().await;
             continue;
         };
-        // A node that is slow to answer is not asked without a pause, which would make it slower still.
+        // A slow node gets a pause, because immediate requests would make it slower.
         let rest = took.mul_f32(REST).min(MAX_POLL);
-        // A new transaction shortens the pause that older ones have grown.
+        // A new transaction shortens the long pause of older ones.
         tokio::select! {
             () = tokio::time::sleep(pause.max(rest)) => {}
             () = board.arrived.notified() => tokio::time::sleep(rest.max(MIN_POLL)).await,
         }
         let asked = Instant::now();
-        let looked = look(&board, &nodes, limit).await;
+        let polled = poll_once(&board, &nodes, limit).await;
         took = asked.elapsed();
-        match looked {
+        match polled {
             Ok(()) => limit = shortest,
             Err(error) => {
                 tracing::debug!(%error, "signature statuses cannot be read");
@@ -203,14 +203,14 @@ async fn poll(board: Arc<Board>, nodes: Arc<Nodes>, longest: Duration) {
     }
 }
 
-/// One look at everything in flight. The first error, if there is one.
-async fn look(board: &Board, nodes: &Nodes, limit: Duration) -> Result<(), NodeError> {
+/// Polls all transactions that are due. Returns the first error, if there is one.
+async fn poll_once(board: &Board, nodes: &Nodes, limit: Duration) -> Result<(), NodeError> {
     let plan = board.plan();
     let now = tokio::time::Instant::now();
     let deadline = now.checked_add(limit).unwrap_or(now);
     let young = plan.young.chunks(MAX_SIGNATURES_PER_READ).map(|batch| (batch, false));
     let old = plan.old.chunks(MAX_SIGNATURES_PER_READ).map(|batch| (batch, true));
-    let looks = young.chain(old).map(async |(batch, every)| {
+    let polls = young.chain(old).map(async |(batch, every)| {
         let statuses = if every {
             statuses::of_several(nodes, batch, false, deadline).await
         } else {
@@ -223,14 +223,14 @@ async fn look(board: &Board, nodes: &Nodes, limit: Duration) -> Result<(), NodeE
         }
         Ok(())
     });
-    join_all(looks).await.into_iter().collect()
+    join_all(polls).await.into_iter().collect()
 }
 
 fn later(time: Instant, by: Duration) -> Instant {
     time.checked_add(by).unwrap_or(time)
 }
 
-/// A poisoned lock guards nothing that a panic could have left half done.
+/// A panic leaves the data behind this lock consistent, so poisoning is ignored.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

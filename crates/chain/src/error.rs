@@ -1,5 +1,5 @@
-//! What can go wrong between a service and its RPC nodes. No message names a whole URL: providers put
-//! their customers' keys into it.
+//! Errors between a service and its RPC nodes. No message contains a whole URL, because URLs of providers contain
+//! their customers' keys.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use solana_rpc_client_api::{
     request::{RpcError, RpcResponseErrorData},
 };
 
-/// Why one node, or all of them, did not answer a request as asked.
+/// Why one node, or all of them, failed to answer a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NodeError {
     #[error("the node cannot be reached: {0}")]
@@ -24,13 +24,13 @@ pub enum NodeError {
     TooLarge { limit: usize },
     #[error("the node's answer is not {0}")]
     Garbage(&'static str),
-    /// An error of JSON-RPC.
+    /// A JSON-RPC error.
     #[error("the node refused: {message} ({code})")]
     Refused { code: i64, message: String },
     /// The node has not seen the slot that the answer had to include.
     #[error("the node has not reached slot {wanted}")]
     Behind { wanted: u64 },
-    /// Every node failed a moment ago, so none was asked.
+    /// Every node failed a moment ago, so no node was asked.
     #[error("no node is asked for another {} ms, since all of them failed", retry_after.as_millis())]
     Resting { retry_after: Duration },
     #[error("the RPC nodes are not configured: {0}")]
@@ -38,7 +38,7 @@ pub enum NodeError {
 }
 
 impl NodeError {
-    /// When it makes sense to ask again, if that is known.
+    /// How long to wait before the next request, if that is known.
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::RateLimited { retry_after } | Self::Resting { retry_after } => Some(*retry_after),
@@ -49,10 +49,10 @@ impl NodeError {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ChainError {
-    /// The nodes could not be reached, or refused. Says nothing about a transaction that was sent.
+    /// The nodes were unreachable or refused the request. This says nothing about a transaction that was sent.
     #[error(transparent)]
     Node(#[from] NodeError),
-    /// The same of a request made through [`crate::ChainClient::rpc`].
+    /// The same for a request through [`crate::ChainClient::rpc`].
     #[error("the RPC node did not answer as asked: {0}")]
     Rpc(#[from] Box<client_error::Error>),
     #[error("the RPC node answered with something else than {0}")]
@@ -60,7 +60,7 @@ pub enum ChainError {
 }
 
 impl ChainError {
-    /// When it makes sense to ask again, if that is known.
+    /// How long to wait before the next request, if that is known.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Node(error) => error.retry_after(),

@@ -1,4 +1,4 @@
-//! What a node read, and at which slot.
+//! Accounts and the slot at which a node read them.
 
 use solana_pubkey::Pubkey;
 

@@ -1,22 +1,22 @@
-//! Which accounts of a program a read asks for: the node compares, so that only these are sent.
+//! Filters for the accounts of a program. The node applies them and sends only the accounts that match.
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use serde_json::{Value, json};
 
-/// Longest run of bytes that a node compares.
+/// Longest byte string that a node compares.
 pub const MAX_COMPARED_BYTES: usize = 128;
 
-/// One condition. Several of them all have to hold; nodes take at most four.
+/// One condition. All conditions of a read must hold; nodes accept at most four.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccountFilter {
-    /// The account's data has exactly this many bytes.
+    /// The account's data has exactly this length.
     DataSize(u64),
-    /// The account's data holds these bytes at this offset.
+    /// The account's data has these bytes at this offset.
     Bytes { offset: usize, bytes: Vec<u8> },
 }
 
 impl AccountFilter {
-    /// The form of JSON-RPC.
+    /// The JSON-RPC form.
     pub(crate) fn to_json(&self) -> Value {
         match self {
             Self::DataSize(size) => json!({"dataSize": size}),
@@ -26,8 +26,8 @@ impl AccountFilter {
         }
     }
 
-    /// Whether an account's data passes. The services ask it again of every answer: a node that ignores
-    /// filters sends what nobody asked for.
+    /// Whether an account's data matches. The services check every answer again, because a node that ignores filters
+    /// sends other accounts too.
     pub fn matches(&self, data: &[u8]) -> bool {
         match self {
             Self::DataSize(size) => u64::try_from(data.len()) == Ok(*size),

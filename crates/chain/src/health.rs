@@ -1,4 +1,4 @@
-//! Whether an RPC node is worth asking: a circuit breaker that one request at a time may test.
+//! Health of an RPC node: a circuit breaker that lets one request at a time test a failed node.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -7,14 +7,14 @@ use std::{
 
 use crate::error::NodeError;
 
-/// A node rests after so many failures in a row: one lost connection is no reason to avoid it.
+/// A node rests after this number of failures in a row. One lost connection is no reason to avoid it.
 const FAILURES_BEFORE_REST: u32 = 3;
-/// First rest; each further failure doubles it up to the longest.
+/// First rest. Each further failure doubles it, up to the longest.
 const SHORTEST_REST: Duration = Duration::from_millis(250);
 const LONGEST_REST: Duration = Duration::from_secs(5);
-/// While one request tests a node that has rested, others wait this long for its verdict.
+/// While one request tests a rested node, other requests wait this long for the outcome.
 const TEST_PATIENCE: Duration = Duration::from_secs(1);
-/// A node that lags, or that failed but does not rest, is asked after the others for this long.
+/// A node that lags, or that failed but does not rest, is asked last for this long.
 const LAG_MEMORY: Duration = Duration::from_secs(10);
 const FAILURE_MEMORY: Duration = Duration::from_secs(1);
 
@@ -22,7 +22,7 @@ const FAILURE_MEMORY: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     Ready,
-    /// It rested long enough; the request that is allowed through tells whether it works again.
+    /// The rest is over. The next request tests whether the node works again.
     Due,
     Resting(Duration),
 }
@@ -49,7 +49,7 @@ impl Health {
         }
     }
 
-    /// Takes the one test that a node gets after its rest. False: another request is testing it.
+    /// Starts the one test that a node gets after its rest. Returns false if another request is testing it.
     pub(crate) fn begin_test(&self, now: Instant) -> bool {
         let mut state = self.state();
         let due = state.rests_until.is_some_and(|until| until <= now);
@@ -71,7 +71,7 @@ impl Health {
         match error {
             NodeError::RateLimited { retry_after } => state.rests_until = now.checked_add(*retry_after),
             NodeError::Behind { .. } => state.lags_until = now.checked_add(LAG_MEMORY),
-            // It answered, and what it refused it may refuse for good reason.
+            // The node answered, and it may have a good reason to refuse the request.
             NodeError::Refused { .. } => state.failures = 0,
             _ => {
                 state.failures = state.failures.saturating_add(1);
@@ -79,7 +79,7 @@ impl Health {
                 if let Some(doublings) = state.failures.checked_sub(FAILURES_BEFORE_REST) {
                     let factor = 2_u32.saturating_pow(doublings);
                     let until = now.checked_add(SHORTEST_REST.saturating_mul(factor).min(LONGEST_REST));
-                    // A rest that the node asked for is not cut short.
+                    // A rest that the node asked for is not shortened.
                     state.rests_until = until.max(state.rests_until);
                 }
             }
@@ -90,7 +90,7 @@ impl Health {
         self.state().lags_until = now.checked_add(LAG_MEMORY);
     }
 
-    /// Nodes are asked in the order of this number, and in the configured order where it is equal.
+    /// Nodes are asked in the order of this number, then in the configured order.
     pub(crate) fn rank(&self, now: Instant) -> u8 {
         let state = self.state();
         let lags = state.lags_until.is_some_and(|until| until > now);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_request_says_nothing_against_the_node() {
+    fn a_refused_request_does_not_count_as_a_failure_of_the_node() {
         let (health, now) = (Health::default(), Instant::now());
         let refusal = NodeError::Refused { code: -32_602, message: "invalid".to_owned() };
         (0..10).for_each(|_| health.failed(&refusal, now));

@@ -1,5 +1,5 @@
-//! The chain as the services see it: the program's accounts and instructions, one client of one RPC node
-//! or several at `confirmed`, and a way to send a transaction after which no outcome is guessed.
+//! Access to the chain for the services: the program's accounts and instructions, a client for one or several RPC
+//! nodes at `confirmed`, and sending of transactions with a certain outcome.
 #![forbid(unsafe_code)]
 
 pub mod account;

@@ -1,5 +1,5 @@
-//! One RPC node over HTTP: JSON-RPC 2.0, answers of a bounded size, nothing repeated and nothing waited
-//! out in here. The deadline of a request is the caller's: whoever drops the future ends the request.
+//! One RPC node over HTTP: JSON-RPC 2.0 with answers of limited size. This file repeats no request and sets no
+//! deadline: a caller ends a request by dropping its future.
 
 use std::time::{Duration, Instant};
 
@@ -15,28 +15,28 @@ use serde_json::{Value, json};
 
 use crate::{error::NodeError, health::Health, urls};
 
-/// A connection that takes longer is not waited for.
+/// Longest time to establish a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Idle connections are kept for the next request this long.
+/// How long idle connections are kept for the next request.
 const KEEP_IDLE: Duration = Duration::from_secs(30);
-/// What a node may ask for with `Retry-After`, and what is assumed where it does not say.
+/// Longest `Retry-After` that is accepted, and the default if a node does not give one.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
 const DEFAULT_RETRY_AFTER: Duration = Duration::from_millis(500);
-/// Answers longer than this are parsed away from the threads that serve requests.
+/// Longer answers are parsed on another thread than those that serve requests.
 const PARSED_IN_PLACE: usize = 128 * 1024;
 /// Longest part of a node's error message that is kept.
 const MAX_MESSAGE_CHARS: usize = 300;
 
-/// JSON-RPC errors that speak of the node and not of the request: it is behind, or has no such history.
+/// JSON-RPC errors that concern the node and not the request: it is behind, or has no such history.
 const NODE_UNHEALTHY: i64 = -32_005;
 const MIN_CONTEXT_SLOT_NOT_REACHED: i64 = -32_016;
 
-/// One request, ready to be sent to any node.
+/// One request, which can be sent to any node.
 #[derive(Debug)]
 pub(crate) struct Request {
     id: u64,
     body: String,
-    /// Most bytes that an answer may have.
+    /// Largest answer, in bytes.
     answer_limit: usize,
     /// The slot that the answer must include. 0: any.
     pub min_slot: u64,
@@ -48,7 +48,7 @@ impl Request {
         Self { id, body, answer_limit, min_slot: 0 }
     }
 
-    /// The same, of which only an answer from that slot or later is taken.
+    /// Accepts only an answer from `min_slot` or later.
     pub(crate) const fn since(mut self, min_slot: u64) -> Self {
         self.min_slot = min_slot;
         self
@@ -63,14 +63,14 @@ pub(crate) struct Node {
     pub health: Health,
 }
 
-/// The client that all nodes share. It follows no redirect, and no proxy of the environment sees a
-/// transaction before the chain does.
+/// The HTTP client that all nodes share. It follows no redirects and uses no proxy of the environment, so that no
+/// other host sees a transaction before the chain.
 pub(crate) fn http_client() -> reqwest::Result<Client> {
     Client::builder()
         .no_proxy()
         .redirect(redirect::Policy::none())
         .referer(false)
-        // One stalled connection of many is one stalled request; multiplexed, it would stall all of them.
+        // With HTTP/1.1, a stalled connection stalls one request. With multiplexing, it would stall all of them.
         .http1_only()
         .connect_timeout(CONNECT_TIMEOUT)
         .pool_idle_timeout(KEEP_IDLE)
@@ -86,8 +86,8 @@ impl Node {
         Ok(Self { url, name, http, health: Health::default() })
     }
 
-    /// Asks once, and keeps what the answer says about the node's health. Given up after `stalls_after` or
-    /// later, the request counts as a failure of the node.
+    /// Sends a request once and updates the node's health from the answer. A request that is dropped after
+    /// `stalls_after` counts as a failure of the node.
     pub(crate) async fn ask<T: DeserializeOwned + Send + 'static>(
         &self,
         request: &Request,
@@ -121,7 +121,7 @@ impl Node {
     }
 }
 
-/// Counts a request that was given up after a long wait against its node.
+/// Counts a request that was dropped after a long wait as a failure of its node.
 struct StallWatch<'a> {
     node: &'a Node,
     since: Instant,
@@ -141,7 +141,7 @@ fn unreachable(error: reqwest::Error) -> NodeError {
     if error.is_timeout() {
         return NodeError::TimedOut;
     }
-    // reqwest names the URL first and the cause last.
+    // reqwest puts the URL first and the cause last.
     let error = error.without_url();
     let mut cause: &dyn std::error::Error = &error;
     while let Some(source) = cause.source() {
@@ -191,7 +191,7 @@ struct Refusal {
     message: String,
 }
 
-/// Tells `"result": null`, which is an answer, from no result.
+/// Distinguishes `"result": null`, which is an answer, from a missing result.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
@@ -231,13 +231,13 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_to_another_request_is_not_taken() {
+    fn the_answer_to_another_request_is_not_accepted() {
         assert!(matches!(parsed(r#"{"jsonrpc":"2.0","id":8,"result":5}"#), Err(NodeError::Garbage(_))));
         assert!(matches!(parsed(r#"{"jsonrpc":"2.0","result":5}"#), Err(NodeError::Garbage(_))));
     }
 
     #[test]
-    fn a_node_that_is_behind_is_told_from_one_that_refuses() {
+    fn a_node_that_is_behind_has_another_error_than_one_that_refuses() {
         let behind = r#"{"id":7,"error":{"code":-32016,"message":"Minimum context slot has not been reached"}}"#;
         assert_eq!(parsed(behind), Err(NodeError::Behind { wanted: 0 }));
         let refused = r#"{"id":7,"error":{"code":-32602,"message":"Invalid params"}}"#;

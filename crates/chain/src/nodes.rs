@@ -1,5 +1,5 @@
-//! Several RPC nodes as one: a request goes to the best of them, to the next one when that fails or
-//! stalls, and ends at one deadline whatever the nodes do.
+//! Several RPC nodes as one: a request goes to the best node, to the next one if that fails or stalls, and always
+//! ends at its deadline.
 
 use std::{
     collections::VecDeque,
@@ -26,21 +26,21 @@ use crate::{
     urls::RpcUrls,
 };
 
-/// A node that takes longer is taken as stalled while there is another one to ask.
+/// After this time a node counts as stalled if there is another node to ask.
 const STALLS_AFTER: Duration = Duration::from_millis(400);
-/// Where one node is all there is, a second connection to it is tried after this part of the time and not
-/// earlier than this: a stalled connection is likelier than a node that answers nobody.
+/// With a single node, a second connection is tried after this part of the time, but not earlier than `STALLS_AFTER`:
+/// a stalled connection is more likely than a dead node.
 const SECOND_TRY: f32 = 0.25;
 const SECOND_TRY_AFTER: Duration = Duration::from_secs(1);
-/// Once one node has answered, the others get this long to add to it.
+/// Once one node has answered, the others get this long to add their answers.
 const GRACE: Duration = Duration::from_millis(500);
-/// A node that has rested is tested with one small request.
+/// Time limit of the small request that tests a rested node.
 const TEST_LIMIT: Duration = Duration::from_secs(2);
 /// Longest wait that is proposed to a caller when every node rests.
 const LONGEST_HINT: Duration = Duration::from_secs(60);
 const SMALL_ANSWER: usize = 64 * 1024;
 
-/// What a request may be answered with.
+/// The type of an answer.
 pub(crate) trait Parsed: DeserializeOwned + Send + 'static {}
 impl<T: DeserializeOwned + Send + 'static> Parsed for T {}
 
@@ -51,14 +51,14 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
-    /// A list that cannot be used is reported by every request: nothing is asked before the first one.
+    /// If the list of URLs is invalid, every request returns that error.
     pub(crate) fn new(urls: Result<RpcUrls, String>) -> Self {
         let nodes = urls.map_err(NodeError::Misconfigured).and_then(|urls| build(&urls));
         let misconfigured = nodes.as_ref().err().cloned();
         Self { nodes: nodes.unwrap_or_default(), misconfigured, next_id: AtomicU64::new(1) }
     }
 
-    /// Hosts of the nodes, which may be shown.
+    /// Hosts of the nodes, without secrets.
     pub(crate) fn names(&self) -> String {
         self.nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>().join(",")
     }
@@ -67,8 +67,8 @@ impl Nodes {
         Request::new(self.next_id.fetch_add(1, Ordering::Relaxed), method, params, answer_limit)
     }
 
-    /// Asks the best node; the next one as well once it fails or stalls. The first answer that `check`
-    /// accepts counts.
+    /// Asks the best node, and the next one as well if it fails or stalls. Returns the first answer that `check`
+    /// accepts.
     pub(crate) async fn ask<T: Parsed>(
         &self,
         request: &Request,
@@ -79,8 +79,8 @@ impl Nodes {
         timeout_at(deadline, race.run(check)).await.unwrap_or(Err(NodeError::TimedOut))
     }
 
-    /// Asks one node after the other, each for its share of the time: for answers that take long to make
-    /// and to send, so that two at once would cost more than they save.
+    /// Asks one node after the other, each for its share of the time. For long answers, where two requests at once
+    /// would cost more than they save.
     pub(crate) async fn ask_in_turn<T: Parsed>(&self, request: &Request, deadline: Instant) -> Result<T, NodeError> {
         let mut last_error = NodeError::TimedOut;
         let mut waiting = VecDeque::from(self.candidates()?);
@@ -98,7 +98,7 @@ impl Nodes {
         Err(last_error)
     }
 
-    /// Asks several nodes at once. What comes back has at least one entry.
+    /// Asks several nodes at once. Returns at least one entry.
     pub(crate) async fn ask_every<T: Parsed>(
         &self,
         request: &Request,
@@ -127,8 +127,8 @@ impl Nodes {
         answers
     }
 
-    /// Hands a request to every healthy node, and ends with the first that takes it. The others get it all
-    /// the same, even if the caller has left.
+    /// Sends a request to every healthy node and returns when the first one accepts it. The other nodes get it too,
+    /// even if the caller has left.
     pub(crate) async fn send_everywhere(&self, request: Request, deadline: Instant) -> Result<Value, NodeError> {
         let request = Arc::new(request);
         let mut handed: FuturesUnordered<_> = self
@@ -150,7 +150,7 @@ impl Nodes {
         Err(last_error)
     }
 
-    /// The nodes to ask, best first. Nodes that have rested are tested on the way.
+    /// The nodes to ask, best first. Rested nodes are tested on the way.
     fn candidates(&self) -> Result<Vec<Arc<Node>>, NodeError> {
         if let Some(error) = &self.misconfigured {
             return Err(error.clone());
@@ -190,12 +190,12 @@ fn build(urls: &RpcUrls) -> Result<Vec<Arc<Node>>, NodeError> {
     urls.iter().map(|url| Node::new(url, http.clone()).map(Arc::new)).collect()
 }
 
-/// Which nodes [`Nodes::ask_every`] asks, and waits for.
+/// Which nodes [`Nodes::ask_every`] asks and waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whom {
-    /// Those that do not rest. Once one has answered, the others have a short time left.
+    /// The nodes that do not rest. Once one has answered, the others have a short time left.
     Healthy,
-    /// All of them, until the deadline.
+    /// All nodes, until the deadline.
     Everybody,
 }
 
@@ -209,7 +209,7 @@ fn asked<T: Parsed>(node: Arc<Node>, request: &Request, stalls_after: Duration) 
     .boxed()
 }
 
-/// A node whose answer does not reach the slot that is asked for is asked last for a while.
+/// A node that has not reached the requested slot is asked last for a while.
 fn note<T>(node: &Node, result: &Result<T, NodeError>) {
     if let Err(error @ NodeError::Behind { .. }) = result {
         node.health.failed(error, std::time::Instant::now());
@@ -220,13 +220,13 @@ fn soon(deadline: Instant, pause: Duration) -> Instant {
     Instant::now().checked_add(pause).map_or(deadline, |soon| soon.min(deadline))
 }
 
-/// One request under way at one node or several.
+/// One request in progress at one node or several.
 struct Race<'a, T> {
     request: &'a Request,
     waiting: VecDeque<Arc<Node>>,
     running: FuturesUnordered<Asked<'a, T>>,
     stalls_after: Duration,
-    /// One node is all there is; it waits a second time in `waiting`.
+    /// There is only one node, so it is in `waiting` a second time.
     alone: bool,
 }
 
@@ -267,8 +267,8 @@ impl<'a, T: Parsed> Race<'a, T> {
         }
     }
 
-    /// A single node is asked a second time only where the connection was lost, or stalls: asking again
-    /// does not mend what the node itself says.
+    /// A single node is asked a second time only if the connection was lost or stalls: repeating a request does not
+    /// change an error of the node itself.
     fn after(&mut self, error: NodeError) -> NodeError {
         if self.alone && !matches!(error, NodeError::Unreachable(_)) {
             self.waiting.clear();

@@ -1,5 +1,5 @@
-//! The chain as one client: reads at `confirmed`, each with the slot it was read at, and the sending half
-//! of `send`. Every request ends at a deadline, and goes to another node when one fails.
+//! The client of the chain: reads at `confirmed`, each with its slot, and the requests that `send` needs. Every
+//! request has a deadline and goes to another node if one fails.
 
 use std::{sync::Arc, time::Duration};
 
@@ -32,10 +32,10 @@ pub use crate::{
     statuses::MAX_SIGNATURES_PER_READ,
 };
 
-/// Most addresses one `getMultipleAccounts` takes.
+/// Maximum number of addresses in one `getMultipleAccounts`.
 pub const MAX_ACCOUNTS_PER_READ: usize = 100;
 
-/// Most bytes of an answer, by kind of request. Whole programs are read by the indexer alone.
+/// Largest answers in bytes, by kind of request. Only the indexer reads whole programs.
 const SMALL_ANSWER: usize = 64 * 1024;
 const ACCOUNTS_ANSWER: usize = 32 * 1024 * 1024;
 const TOKEN_ACCOUNTS_ANSWER: usize = 4 * 1024 * 1024;
@@ -61,14 +61,14 @@ struct Shared {
 }
 
 impl ChainClient {
-    /// A client of the node at `rpc_urls`, or of several with commas between them, the preferred one first.
-    /// No request is made before the first read; a list that cannot be used is an error of each read.
+    /// Creates a client of one node, or of several separated by commas, the preferred one first. No request is made
+    /// before the first read. An invalid list is an error of every read.
     pub fn new(rpc_urls: &str, request_timeout: Duration) -> Self {
         let timeouts = Timeouts { request: request_timeout, snapshot: request_timeout };
         Self::over(Nodes::new(rpc_urls.parse().map_err(|error: RpcUrlsError| error.to_string())), timeouts)
     }
 
-    /// A client of nodes that were checked before, with more time for snapshots than for other reads.
+    /// Creates a client of validated URLs, with a longer time limit for snapshots than for other reads.
     pub fn with_timeouts(rpc_urls: &RpcUrls, timeouts: Timeouts) -> Self {
         Self::over(Nodes::new(Ok(rpc_urls.clone())), timeouts)
     }
@@ -83,8 +83,7 @@ impl ChainClient {
         Self { shared: Arc::new(Shared { nodes, timeouts, rpc, blockhashes, confirmer, seen: Seen::default() }) }
     }
 
-    /// For the rare request that this client does not name. It goes to the same nodes, under the same
-    /// deadlines and limits.
+    /// For requests that this client has no method for. They use the same nodes, deadlines and limits.
     pub fn rpc(&self) -> &RpcClient {
         &self.shared.rpc
     }
@@ -110,25 +109,25 @@ impl ChainClient {
         now.checked_add(timeout).unwrap_or(now)
     }
 
-    /// One small read, at whichever node answers first.
+    /// One small read from the node that answers first.
     pub(crate) async fn read<T: Parsed>(&self, method: &str, params: &Value, limit: usize) -> Result<T, NodeError> {
         let request = self.nodes().request(method, params, limit);
         self.nodes().ask(&request, self.deadline(self.timeouts().request), |_| Ok(())).await
     }
 
-    /// A blockhash that is not older than a few hundred milliseconds, or than a few seconds while the nodes
-    /// give no newer one. Concurrent callers share one request and wait for it no longer than their time.
+    /// Returns a blockhash that is not older than a few hundred milliseconds, or a few seconds while no newer one is
+    /// available. Concurrent callers share one request and wait for it for at most their time limit.
     pub async fn recent_blockhash(&self) -> Result<RecentBlockhash, ChainError> {
         Ok(self.shared.blockhashes.recent().await?)
     }
 
-    /// Accounts at `confirmed`, all read at one slot, in the order asked for. At most 100. What this client
-    /// was told is confirmed is in the answer, whichever node gives it.
+    /// Reads at most 100 accounts at `confirmed`, all at one slot, in the given order. The answer includes every
+    /// transaction that this client has seen confirmed, from any node.
     pub async fn accounts(&self, addresses: &[Pubkey]) -> Result<AtSlot<Vec<Option<FetchedAccount>>>, ChainError> {
         self.accounts_since(addresses, self.seen().slot(std::time::Instant::now())).await
     }
 
-    /// The same, read at `min_slot` or later. Nodes that are behind are asked again until the time is over.
+    /// The same, at `min_slot` or later. Nodes that are behind are asked again until the deadline.
     pub async fn accounts_since(
         &self,
         addresses: &[Pubkey],
@@ -146,7 +145,7 @@ impl ChainClient {
         let check = |answer: &WithContext<Vec<Option<WireAccount>>>| answer.at_least(min_slot);
         let answer = loop {
             match self.nodes().ask(&request, deadline, check).await {
-                // The nodes reach that slot within moments: it is confirmed.
+                // The slot is confirmed, so the nodes reach it soon.
                 Err(NodeError::Behind { .. }) if Instant::now() < deadline => sleep(BEHIND_PAUSE).await,
                 answer => break answer?,
             }
@@ -208,8 +207,8 @@ impl ChainClient {
         Ok(AtSlot { slot: answer.context.slot, value: keyed(answer.value) })
     }
 
-    /// The accounts of classic SPL Token that `owner` has for `mint`, at `confirmed`. A wallet may have
-    /// thousands; more than fit into 4 MiB are an error.
+    /// The classic SPL Token accounts that `owner` has for `mint`, at `confirmed`. A wallet may have thousands; more
+    /// than 4 MiB are an error.
     pub async fn token_accounts_by_owner(
         &self,
         owner: &Pubkey,
@@ -239,13 +238,13 @@ impl ChainClient {
         Ok(self.read("getSlot", &params, SMALL_ANSWER).await?)
     }
 
-    /// Tells chains apart.
+    /// The genesis hash, which identifies the chain.
     pub async fn genesis_hash(&self) -> Result<String, ChainError> {
         Ok(self.read("getGenesisHash", &json!([]), SMALL_ANSWER).await?)
     }
 
-    /// Statuses of at most 256 signatures, as far as any of the nodes knows them. `history`: look beyond
-    /// the nodes' recent cache, too. "Not found" alone means nothing: [`Self::confirm`] tells expiry.
+    /// Statuses of at most 256 signatures, merged from all nodes. With `history`, the nodes also search beyond their
+    /// recent cache. "Not found" alone does not mean expired; [`Self::confirm`] detects expiry.
     pub async fn signature_statuses(
         &self,
         signatures: &[Signature],
@@ -255,14 +254,14 @@ impl ChainClient {
         Ok(statuses::of_several(self.nodes(), signatures, history, deadline).await?)
     }
 
-    /// Hands signed bytes to every healthy node, without their preflight check: what a transaction does is
-    /// learnt from the chain alone. An error leaves the outcome unknown.
+    /// Sends signed bytes to every healthy node, without their preflight check: only the chain decides what a
+    /// transaction does. After an error the outcome is unknown.
     pub async fn send_bytes(&self, bytes: &[u8]) -> Result<(), ChainError> {
         let config = json!({
             "encoding": "base64",
             "skipPreflight": true,
             "preflightCommitment": "confirmed",
-            // Sending again is this crate's business, which knows when to stop.
+            // This crate sends again itself, because it knows when to stop.
             "maxRetries": 0,
         });
         let params = json!([BASE64.encode(bytes), config]);

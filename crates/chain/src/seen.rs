@@ -1,13 +1,13 @@
-//! The slot up to which this client has seen the chain: whoever was told that a transaction is confirmed
-//! does not read from a node that has not heard of it.
+//! The highest slot that this client has seen: after a transaction is confirmed, the client does not read from a node
+//! that has not reached it.
 
 use std::{
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-/// For how long reads have to include what was seen: longer than a node behind a balancer lags, and short
-/// enough that a network which is set back, as local ones are, is soon read again.
+/// How long reads must include the seen slot: longer than a node behind a load balancer lags, and short enough that a
+/// network that was rolled back, like a local one, is soon read again.
 const REMEMBERED: Duration = Duration::from_secs(15);
 
 #[derive(Default)]
@@ -24,7 +24,7 @@ impl Seen {
         }
     }
 
-    /// The slot that a read has to include. 0: any will do.
+    /// The slot that a read must include. 0: any slot.
     pub(crate) fn slot(&self, now: Instant) -> u64 {
         let newest = *self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         newest.filter(|(_, at)| now.saturating_duration_since(*at) < REMEMBERED).map_or(0, |(slot, _)| slot)
@@ -44,7 +44,7 @@ mod tests {
         assert_eq!(seen.slot(now), 7);
         let later = now.checked_add(REMEMBERED).expect("in range");
         assert_eq!(seen.slot(later), 0);
-        // A network that was set back is followed again.
+        // A network that was rolled back is read again.
         seen.note(3, later);
         assert_eq!(seen.slot(later), 3);
     }

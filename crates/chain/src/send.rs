@@ -1,9 +1,8 @@
-//! Sending a transaction and learning what became of it.
+//! Sends a transaction and determines its outcome.
 //!
-//! The caller stores a [`SignedTransaction`] before the first send. From then on only the chain can say
-//! what happened: an error of an RPC node is [`Outcome::Unknown`], never a failure. [`ChainClient::confirm`]
-//! sends the same bytes again and again until the chain has spoken, until they can no longer land, or
-//! until the caller's patience ends.
+//! The caller stores a [`SignedTransaction`] before the first send. From then on only the chain decides what
+//! happened: an error of an RPC node is [`Outcome::Unknown`], never a failure. [`ChainClient::confirm`] sends the
+//! same bytes again until the outcome is known, until they can no longer land, or until the caller's patience ends.
 
 use std::time::Duration;
 
@@ -22,26 +21,26 @@ use crate::{
     transaction::SignedTransaction,
 };
 
-/// How often the same bytes are sent again, and expiry is looked into.
+/// How often the same bytes are sent again and expiry is checked.
 const RESEND_EVERY: Duration = Duration::from_secs(2);
-/// How soon after a send that no node took.
+/// Pause after a send that no node accepted.
 const RESEND_AFTER_ERROR: Duration = Duration::from_millis(500);
-/// One look at the history of every node.
-const LOOK_LIMIT: Duration = Duration::from_secs(3);
-/// "Not found" is believed when it is said twice with this pause between, or with this part of the
-/// caller's patience, if that is shorter: nodes write their history a little later than they execute.
+/// Time limit of one read of the history of every node.
+const READ_LIMIT: Duration = Duration::from_secs(3);
+/// "Not found" counts after two reads with this pause between them, or with this part of the caller's patience if
+/// that is shorter: nodes write their history a little later than they execute.
 const EXPIRY_PAUSE: Duration = Duration::from_secs(1);
 const EXPIRY_PAUSE_FRACTION: f32 = 0.25;
 const SMALL_ANSWER: usize = 64 * 1024;
 
 impl ChainClient {
-    /// Sends `transaction` and waits for at most `patience`. The transaction must have been stored.
+    /// Sends `transaction` and waits for at most `patience`. The transaction must be stored first.
     pub async fn send_and_confirm(&self, transaction: &SignedTransaction, patience: Duration) -> Outcome {
         self.drive(transaction, patience, true).await
     }
 
-    /// Waits for at most `patience` for a transaction that may have been sent before, sending it again if it
-    /// is not found.
+    /// Waits for at most `patience` for a transaction that may have been sent before. It is sent again if it is not
+    /// found.
     pub async fn confirm(&self, transaction: &SignedTransaction, patience: Duration) -> Outcome {
         self.drive(transaction, patience, false).await
     }
@@ -66,11 +65,11 @@ impl ChainClient {
 
     /// Returns once the transaction has landed, or can no longer land.
     async fn resend_until_resolved(&self, transaction: &SignedTransaction, fresh: bool, pause: Duration) -> Outcome {
-        if !fresh && let Some(outcome) = self.first_look(transaction, pause).await {
+        if !fresh && let Some(outcome) = self.first_read(transaction, pause).await {
             return outcome;
         }
         loop {
-            // A send that stalls goes on by itself, while the next one tries another connection.
+            // A stalled send continues while the next one tries another connection.
             let sent = timeout(RESEND_EVERY, self.send_bytes(&transaction.bytes)).await;
             if let Ok(Err(error)) = &sent {
                 tracing::debug!(signature = %transaction.signature, %error, "send left the outcome unknown");
@@ -82,8 +81,8 @@ impl ChainClient {
         }
     }
 
-    /// A transaction that landed earlier is not sent again, however old it is.
-    async fn first_look(&self, transaction: &SignedTransaction, pause: Duration) -> Option<Outcome> {
+    /// Reads the outcome first, so that a transaction that has landed is not sent again, however old it is.
+    async fn first_read(&self, transaction: &SignedTransaction, pause: Duration) -> Option<Outcome> {
         let landed = self.known(self.landed(&transaction.signature).await, transaction);
         match landed {
             Some(outcome) => Some(outcome),
@@ -91,24 +90,24 @@ impl ChainClient {
         }
     }
 
-    fn known(&self, look: Result<Option<Outcome>, ChainError>, transaction: &SignedTransaction) -> Option<Outcome> {
-        look.unwrap_or_else(|error| {
+    fn known(&self, read: Result<Option<Outcome>, ChainError>, transaction: &SignedTransaction) -> Option<Outcome> {
+        read.unwrap_or_else(|error| {
             tracing::debug!(signature = %transaction.signature, %error, "the outcome is not known");
             None
         })
     }
 
-    /// The outcome that the history of any node has.
+    /// The outcome in the history of any node.
     async fn landed(&self, signature: &Signature) -> Result<Option<Outcome>, ChainError> {
         let signatures = std::slice::from_ref(signature);
-        let deadline = self.deadline(LOOK_LIMIT.min(self.timeouts().request));
+        let deadline = self.deadline(READ_LIMIT.min(self.timeouts().request));
         let statuses = statuses::of_several(self.nodes(), signatures, true, deadline).await?;
         Ok(statuses.into_iter().flatten().next().as_ref().and_then(outcome_of))
     }
 
-    /// Whether the transaction can no longer land. Both halves are checked, since a balancer may answer
-    /// them from nodes of different age: the finalized height is past the last valid one, and two looks at
-    /// the history of every node that is at least as far as that height do not find the transaction.
+    /// Returns `Expired` if the transaction can no longer land: the finalized height is past the last valid one, and
+    /// two reads of the history do not find the transaction. Only nodes that have reached that height count, because
+    /// a load balancer may answer the two questions from nodes of different age.
     async fn expired(&self, transaction: &SignedTransaction, pause: Duration) -> Result<Option<Outcome>, ChainError> {
         let finalized = CommitmentConfig::finalized();
         if self.block_height(finalized).await? <= transaction.last_valid_block_height {
@@ -118,8 +117,8 @@ impl ChainClient {
         if end.block_height <= transaction.last_valid_block_height {
             return Ok(None);
         }
-        for look in 0..2 {
-            if look > 0 {
+        for attempt in 0..2 {
+            if attempt > 0 {
                 sleep(pause).await;
             }
             match self.find_up_to(&transaction.signature, end.absolute_slot).await {
@@ -131,10 +130,10 @@ impl ChainClient {
         Ok(Some(Outcome::Expired))
     }
 
-    /// Asks every node. One that has not reached `slot` does not count when it finds nothing.
+    /// Asks every node. If a node that has not reached `slot` finds nothing, its answer does not count.
     async fn find_up_to(&self, signature: &Signature, slot: u64) -> Found {
         let signatures = std::slice::from_ref(signature);
-        let deadline = self.deadline(LOOK_LIMIT.min(self.timeouts().request));
+        let deadline = self.deadline(READ_LIMIT.min(self.timeouts().request));
         let answers = statuses::of_each(self.nodes(), signatures, true, deadline, Whom::Everybody).await;
         let mut found = Found::Unclear;
         for answer in answers.into_iter().flatten() {
@@ -162,11 +161,11 @@ struct EpochInfo {
 }
 
 enum Found {
-    /// At least one node that is far enough does not have it, and no other node has it.
+    /// At least one node that has reached the slot does not have it, and no other node has it.
     Nothing,
-    /// A node has it; its outcome once it is confirmed.
+    /// A node has it, with its outcome once it is confirmed.
     Landed(Option<Outcome>),
-    /// No node that is far enough answered.
+    /// No node that has reached the slot answered.
     Unclear,
 }
 
@@ -272,7 +271,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_is_asked_once_nobody_waits() {
+    async fn no_node_is_asked_once_no_caller_waits() {
         let (node, client, transaction) = start(OnSend::Drop).await;
         assert_eq!(client.send_and_confirm(&transaction, SHORT).await, Outcome::Unknown);
         tokio::time::sleep(SHORT).await;

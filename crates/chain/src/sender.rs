@@ -1,5 +1,5 @@
-//! The transport under `RpcClient`: its requests go to the same nodes as those of this crate. The client
-//! library's own transport sleeps through `Retry-After` inside a call, longer than any caller waits.
+//! The transport of `RpcClient`, which uses the same nodes as this crate. The client library's own transport waits
+//! for `Retry-After` inside a call, longer than any caller waits.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::{nodes::Nodes, timeouts::Timeouts};
 
-/// Room for a block's worth of transactions or a page of signatures.
+/// Enough for a block's transactions or a page of signatures.
 const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
 
 pub(crate) struct NodesSender {
@@ -45,7 +45,7 @@ impl RpcSender for NodesSender {
         RpcTransportStats::default()
     }
 
-    /// Hosts alone: paths and queries carry providers' keys.
+    /// Returns hosts only, because paths and queries contain providers' keys.
     fn url(&self) -> String {
         self.nodes.names()
     }

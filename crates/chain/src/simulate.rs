@@ -1,7 +1,7 @@
-//! What the chain would make of a signed transaction, asked before anything is paid for it.
+//! Simulates a signed transaction before a fee is paid for it.
 //!
-//! Only a verdict that would be the same on any up-to-date node counts as one. Everything else (the node does
-//! not answer, it lags behind, it does not know the blockhash yet) says nothing about the transaction.
+//! Only a verdict that would be the same on any up-to-date node counts. Any other answer (the node does not answer,
+//! lags behind, or does not know the blockhash yet) says nothing about the transaction.
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use serde_json::json;
@@ -16,37 +16,37 @@ use solana_transaction_status_client_types::UiTransactionEncoding;
 
 use crate::{rpc::ChainClient, transaction::SignedTransaction};
 
-/// Errors of the framework begin here.
+/// Error numbers of the framework start here.
 const PROGRAM_ERRORS: u32 = 6_000;
 
 /// Outcome of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Simulation {
-    /// It would succeed, as things stand.
+    /// It would succeed in the current state.
     Passes,
-    /// It would land and fail, and cost its fee.
+    /// It would land, fail and cost its fee.
     Refused(Refused),
-    /// Nobody knows: not a refusal.
+    /// The outcome is unknown. This is not a refusal.
     Unknown,
 }
 
 /// Why the chain would refuse a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Whoever pays for it cannot: fee or rent.
+    /// The payer cannot pay the fee or the rent.
     Payer(TransactionError),
-    /// An instruction of it fails.
+    /// An instruction fails.
     Instruction(TransactionError),
 }
 
 impl Refused {
-    /// Number of the program's error, as `MarketplaceError` counts them.
+    /// Number of the program's error, as in `MarketplaceError`.
     pub fn program_error(&self) -> Option<u32> {
         self.custom()?.checked_sub(PROGRAM_ERRORS)
     }
 
-    /// The token program's "insufficient funds": holding or approval. Also the system program's, about rent,
-    /// which no caller can be the reason for.
+    /// The token program's "insufficient funds": balance or approval. The system program's error about rent has the
+    /// same number, but no caller can cause it.
     pub fn is_short_of_funds(&self) -> bool {
         self.custom() == Some(1)
     }
@@ -67,8 +67,8 @@ impl Refused {
 }
 
 impl ChainClient {
-    /// Runs `transaction` on a node, at `confirmed`, without effect. Its signatures stay here: a node must not be able
-    /// to send what may not be stored yet. Takes at most the client's time-out.
+    /// Runs `transaction` on a node, at `confirmed`, without effect. The signatures are not sent, because a node must
+    /// not be able to send a transaction that is not stored yet. Takes at most the client's time-out.
     pub async fn simulate(&self, transaction: &SignedTransaction) -> Simulation {
         let config = RpcSimulateTransactionConfig {
             sig_verify: false,
@@ -97,7 +97,7 @@ fn verdict(error: TransactionError) -> Simulation {
         | TransactionError::InsufficientFundsForFee
         | TransactionError::InvalidAccountForFee
         | TransactionError::InsufficientFundsForRent { .. } => Simulation::Refused(Refused::Payer(error)),
-        // The node is behind or busy, or the transaction is there already.
+        // The node is behind or busy, or the transaction has landed already.
         _ => {
             tracing::debug!(%error, "the simulation says nothing about the transaction");
             Simulation::Unknown
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn too_little_usdc_and_too_little_sol_are_told_apart() {
+    async fn too_little_usdc_and_too_little_sol_are_different_refusals() {
         let usdc =
             simulate(|node| node.script().simulation = Some(json!({"InstructionError": [1, {"Custom": 1}]}))).await;
         assert!(matches!(&usdc, Simulation::Refused(refused) if refused.is_short_of_funds()), "{usdc:?}");

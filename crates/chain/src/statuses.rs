@@ -1,5 +1,5 @@
-//! What nodes say about transactions. Of two nodes, one that knows a transaction is right about it, and
-//! one that does not may only lag.
+//! Statuses of transactions. If two nodes differ, the one that knows the transaction is right, because the other may
+//! lag.
 
 use serde_json::json;
 use solana_signature::Signature;
@@ -12,10 +12,10 @@ use crate::{
     wire::WithContext,
 };
 
-/// Most signatures one `getSignatureStatuses` takes.
+/// Maximum number of signatures in one `getSignatureStatuses`.
 pub const MAX_SIGNATURES_PER_READ: usize = 256;
 
-/// Room for 256 statuses with an error each.
+/// Enough for 256 statuses with an error each.
 const ANSWER_LIMIT: usize = 1024 * 1024;
 
 pub(crate) type Statuses = Vec<Option<TransactionStatus>>;
@@ -27,7 +27,7 @@ pub(crate) async fn of_one(nodes: &Nodes, signatures: &[Signature], deadline: In
     Ok(nodes.ask(&request, deadline, complete).await?.value)
 }
 
-/// Asks several nodes and merges what they know. An error only if none of them answered.
+/// Asks several nodes and merges their answers. Returns an error only if none of them answered.
 pub(crate) async fn of_several(
     nodes: &Nodes,
     signatures: &[Signature],
@@ -46,7 +46,7 @@ pub(crate) async fn of_several(
     merged.ok_or(last_error)
 }
 
-/// What each node says, with the slot up to which it has seen the chain.
+/// The statuses from each node, with the slot that the node has reached.
 pub(crate) async fn of_each(
     nodes: &Nodes,
     signatures: &[Signature],
@@ -73,7 +73,7 @@ fn complete(answer: &WithContext<Statuses>, asked: usize) -> Result<(), NodeErro
     if answer.value.len() == asked { Ok(()) } else { Err(NodeError::Garbage("one entry per signature")) }
 }
 
-/// Keeps the status that is further on: a transaction that one node has confirmed is confirmed.
+/// Keeps the more advanced status: a transaction that one node has confirmed is confirmed.
 fn merge(known: &mut Statuses, more: Statuses) {
     for (known, more) in known.iter_mut().zip(more) {
         if more.as_ref().is_some_and(|more| known.as_ref().is_none_or(|known| stage(known) < stage(more))) {

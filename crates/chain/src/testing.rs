@@ -1,10 +1,10 @@
-//! A scripted RPC node: what it answers is set by the test, what it was sent is kept for it.
+//! A scripted RPC node: a test sets its answers and reads the requests that it received.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
-    reason = "a test double that cannot work should say so at once"
+    reason = "a test double that cannot work should fail immediately"
 )]
 
 pub mod program;
@@ -29,7 +29,7 @@ use tokio::net::TcpListener;
 
 use crate::{FetchedAccount, token::TokenAccount};
 
-/// What the node does with a transaction that is sent to it.
+/// How the node handles a transaction that is sent to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnSend {
     /// Lands, and is confirmed from then on.
@@ -38,13 +38,13 @@ pub enum OnSend {
     LandButAnswerError,
     /// Lands and fails there.
     LandAndFail,
-    /// Is swallowed.
+    /// Is dropped.
     Drop,
     /// Is refused with an error.
     Refuse,
 }
 
-/// What is wrong with the node itself.
+/// A fault of the node itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Takes requests and never answers.
@@ -54,16 +54,16 @@ pub enum Fault {
     Status(u16),
     /// HTTP 302 to this URL.
     Redirect(String),
-    /// An answer that is no JSON.
+    /// An answer that is not JSON.
     Garbage,
-    /// An answer that does not end.
+    /// An answer without end.
     Endless,
 }
 
-/// Called with the bytes of every transaction that lands for the first time: the place to change accounts.
+/// Called with the bytes of every transaction that lands for the first time; it changes the accounts.
 pub type Effect = Box<dyn FnMut(&[u8], &mut HashMap<Pubkey, FetchedAccount>) + Send>;
 
-/// Whether a transaction fails on the chain: asked before its effect.
+/// Decides whether a transaction fails on chain, before its effect.
 pub type Refusal = Box<dyn Fn(&[u8], &HashMap<Pubkey, FetchedAccount>) -> bool + Send>;
 
 pub struct Script {
@@ -80,20 +80,20 @@ pub struct Script {
     pub sent: Vec<Vec<u8>>,
     /// Sizes of the `getSignatureStatuses` batches.
     pub status_batches: Vec<usize>,
-    /// How often each method was asked for.
+    /// Number of requests per method.
     pub requests: BTreeMap<String, u64>,
-    /// The error that a simulation ends with, as it is written in answers; none: it passes.
+    /// The error of every simulation, in its JSON form. `None`: simulations succeed.
     pub simulation: Option<Value>,
     /// Every transaction that was simulated, in order.
     pub simulated: Vec<Vec<u8>>,
-    /// Lamports that an account must hold, whatever its size.
+    /// Lamports that an account must hold, independent of its size.
     pub rent: u64,
-    /// Every other request fails while this is set.
+    /// While this is set, every other request fails.
     pub out_of_order: bool,
     pub fault: Option<Fault>,
-    /// The methods that work; all of them if none are named.
+    /// The methods that work. `None`: all methods.
     pub only: Option<Vec<&'static str>>,
-    /// A node that lags: its view ends at this slot.
+    /// The last slot that a lagging node has.
     pub lags_at: Option<u64>,
 }
 
@@ -103,8 +103,8 @@ pub struct FakeRpc {
     url: String,
 }
 
-/// The nodes behind one URL. The requests of each method go to them in turn. One turn for all methods would keep step
-/// with a client whose requests repeat: all its sends could reach the same node.
+/// The nodes behind one URL. The requests of each method go to them in turn. With one turn for all methods, a client
+/// with periodic requests could send every transaction to the same node.
 #[derive(Clone)]
 struct Behind {
     scripts: Arc<Vec<Arc<Mutex<Script>>>>,
@@ -148,7 +148,7 @@ impl FakeRpc {
         Self { script, url }
     }
 
-    /// The URL of a balancer in front of these nodes, which hands them the requests of each method in turn.
+    /// The URL of a load balancer in front of these nodes. It sends the requests of each method to them in turn.
     pub async fn balance(nodes: &[&Self]) -> String {
         serve(nodes.iter().map(|node| Arc::clone(&node.script)).collect()).await
     }
@@ -210,7 +210,7 @@ async fn broken(fault: Fault) -> Response {
 }
 
 impl Script {
-    /// Requests of all methods.
+    /// Number of requests of all methods.
     pub fn asked(&self) -> u64 {
         self.requests.values().sum()
     }

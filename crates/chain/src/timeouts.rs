@@ -1,11 +1,11 @@
-//! How long reads of the chain may take.
+//! Time limits of reads of the chain.
 
 use std::time::Duration;
 
-/// Longest duration of one read, all nodes that are asked for it included.
+/// Longest duration of one read, including all nodes that are asked for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     pub request: Duration,
-    /// Of [`program_accounts`](crate::ChainClient::program_accounts), which may be a million accounts.
+    /// For [`program_accounts`](crate::ChainClient::program_accounts), which may return a million accounts.
     pub snapshot: Duration,
 }

@@ -1,4 +1,4 @@
-//! Classic SPL Token as far as the services need it: reading token accounts, approving the spender.
+//! The parts of classic SPL Token that the services need: decoding token accounts and approving the spender.
 
 use solana_instruction::{AccountMeta, Instruction};
 use solana_pubkey::Pubkey;
@@ -7,17 +7,17 @@ use crate::fetched::FetchedAccount;
 
 pub use agent_marketplace::token::{TOKEN_ACCOUNT_LEN, TOKEN_PROGRAM_ID, USDC_DECIMALS};
 
-/// The program that gives every wallet one well-known token account per mint.
+/// The program that defines one associated token account per wallet and mint.
 pub const ASSOCIATED_TOKEN_PROGRAM_ID: Pubkey = Pubkey::from_str_const("ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL");
 
-/// A usable or frozen token account.
+/// An initialized token account, which may be frozen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenAccount {
     pub mint: Pubkey,
     pub owner: Pubkey,
-    /// Base units.
+    /// In base units.
     pub amount: u64,
-    /// Who may move how much of it beside the owner.
+    /// Another address that may move tokens, and how many.
     pub delegate: Option<(Pubkey, u64)>,
     pub frozen: bool,
 }
@@ -34,7 +34,7 @@ impl TokenAccount {
         Self::from_bytes(&account.data).ok_or(NotTokenAccount)
     }
 
-    /// Reads the bytes alone: whose program the account belongs to has to be known.
+    /// Decodes the bytes. The caller must check which program owns the account.
     pub fn from_bytes(data: &[u8]) -> Option<Self> {
         if data.len() != TOKEN_ACCOUNT_LEN {
             return None;
@@ -63,7 +63,7 @@ impl TokenAccount {
         })
     }
 
-    /// The bytes of such an account, for tests and local networks.
+    /// Encodes an account, for tests and local networks.
     pub fn encode(&self) -> Vec<u8> {
         let mut data = Vec::with_capacity(TOKEN_ACCOUNT_LEN);
         data.extend_from_slice(self.mint.as_ref());
@@ -80,13 +80,13 @@ impl TokenAccount {
     }
 }
 
-/// The wallet's well-known account for `mint`.
+/// The wallet's associated token account for `mint`.
 pub fn associated_token_address(wallet: &Pubkey, mint: &Pubkey) -> Pubkey {
     let seeds = [wallet.as_ref(), TOKEN_PROGRAM_ID.as_ref(), mint.as_ref()];
     Pubkey::find_program_address(&seeds, &ASSOCIATED_TOKEN_PROGRAM_ID).0
 }
 
-/// Creates the wallet's well-known account for `mint`, if it does not exist.
+/// Creates the wallet's associated token account for `mint`, if it does not exist.
 pub fn create_associated_token_account(payer: &Pubkey, wallet: &Pubkey, mint: &Pubkey) -> Instruction {
     Instruction {
         program_id: ASSOCIATED_TOKEN_PROGRAM_ID,
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_token_program_does_not_own_is_no_token_account() {
+    fn an_account_of_another_program_is_no_token_account() {
         let data = account().encode();
         assert_eq!(TokenAccount::decode(&fetched(Pubkey::default(), data.clone())), Err(NotTokenAccount));
         assert_eq!(TokenAccount::decode(&fetched(TOKEN_PROGRAM_ID, data[..164].to_vec())), Err(NotTokenAccount));

@@ -1,4 +1,4 @@
-//! A signed transaction as it is stored and sent: bytes that never change once they exist.
+//! A signed transaction as it is stored and sent. Its bytes never change.
 
 use solana_hash::Hash;
 use solana_instruction::Instruction;
@@ -21,7 +21,7 @@ pub struct RecentBlockhash {
     pub last_valid_block_height: u64,
 }
 
-/// What has to be stored before the first send: everything needed to send again and to know when to stop.
+/// The data that must be stored before the first send: enough to send again and to know when to stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedTransaction {
     pub signature: Signature,
@@ -40,7 +40,7 @@ pub enum SignError {
 }
 
 impl SignedTransaction {
-    /// Signs `instructions` with every key of `signers`; the first of them pays the fee.
+    /// Signs `instructions` with all `signers`; the first one pays the fee.
     pub fn sign(
         instructions: &[Instruction],
         signers: &[&Keypair],
@@ -60,10 +60,10 @@ impl SignedTransaction {
         Ok(Self { signature, bytes, last_valid_block_height: blockhash.last_valid_block_height })
     }
 
-    /// The same transaction with zeros for its signatures: a node can simulate it, and nobody can send it.
+    /// The same transaction with zeros as signatures: a node can simulate it, but cannot send it.
     pub fn without_signatures(&self) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
-        // A count below 128 is one byte, and no transaction that fits has more signatures.
+        // A count below 128 takes one byte, and no valid transaction has more signatures.
         let count = bytes.first().copied().map_or(0, usize::from);
         bytes.iter_mut().skip(1).take(count.saturating_mul(SIGNATURE_BYTES)).for_each(|byte| *byte = 0);
         bytes
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_that_no_packet_holds_is_refused() {
+    fn a_transaction_that_is_too_large_for_a_packet_is_refused() {
         let key = Keypair::new_from_array([1; 32]);
         assert!(matches!(
             SignedTransaction::sign(&[transfer(&key, 1_300)], &[&key], BLOCKHASH),

@@ -1,10 +1,10 @@
-//! The RPC nodes of a service, as they are configured: one URL or several, in order of preference.
+//! The configured RPC nodes of a service: one URL or several, in order of preference.
 
 use std::{fmt, str::FromStr};
 
 use url::Url;
 
-/// Most nodes that a service asks.
+/// Maximum number of nodes.
 pub const MAX_NODES: usize = 8;
 
 /// One to eight URLs of nodes of the same network.
@@ -24,7 +24,7 @@ pub enum RpcUrlsError {
 }
 
 impl RpcUrls {
-    /// The preferred node's.
+    /// The URL of the preferred node.
     pub fn first(&self) -> &str {
         self.0.first().map_or("", String::as_str)
     }
@@ -37,7 +37,7 @@ impl RpcUrls {
 impl FromStr for RpcUrls {
     type Err = RpcUrlsError;
 
-    /// Reads URLs with commas between them.
+    /// Parses URLs separated by commas.
     fn from_str(text: &str) -> Result<Self, RpcUrlsError> {
         let mut urls: Vec<String> = Vec::new();
         for (index, part) in text.split(',').map(str::trim).filter(|part| !part.is_empty()).enumerate() {
@@ -59,13 +59,13 @@ impl FromStr for RpcUrls {
 }
 
 impl fmt::Debug for RpcUrls {
-    /// Shows hosts alone: paths and queries carry providers' keys.
+    /// Prints hosts only, because paths and queries contain providers' keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.iter().map(|url| host(url))).finish()
     }
 }
 
-/// Host and port of a URL, which may be logged.
+/// Host and port of a URL, for logs.
 pub(crate) fn host(url: &str) -> String {
     let url = Url::parse(url).ok();
     let host = url.as_ref().and_then(Url::host_str).unwrap_or("?");
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_nodes_is_refused() {
+    fn an_invalid_list_of_nodes_is_refused() {
         assert_eq!("".parse::<RpcUrls>(), Err(RpcUrlsError::Empty));
         assert_eq!(" , ".parse::<RpcUrls>(), Err(RpcUrlsError::Empty));
         assert_eq!("https://a.example,ftp://b.example".parse::<RpcUrls>(), Err(RpcUrlsError::NotAUrl(2)));

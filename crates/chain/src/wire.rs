@@ -1,5 +1,5 @@
-//! Accounts in the form of JSON-RPC, read straight into bytes: a snapshot of the program may have a
-//! million of them.
+//! Accounts in JSON-RPC form, decoded directly into bytes, because a snapshot of the program may have a million
+//! accounts.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,8 @@ pub(crate) struct Context {
 }
 
 impl<T> WithContext<T> {
-    /// Nodes are asked not to answer from before that slot; a balancer in front of them may not know.
+    /// Checks the slot of the answer. Nodes are asked for this slot or later, but a load balancer in front of them
+    /// may ignore that.
     pub(crate) fn at_least(&self, slot: u64) -> Result<(), NodeError> {
         if self.context.slot < slot { Err(NodeError::Behind { wanted: slot }) } else { Ok(()) }
     }
@@ -31,7 +32,7 @@ impl<T> WithContext<T> {
 /// An account whose data the node encoded in base64.
 pub(crate) struct WireAccount(pub FetchedAccount);
 
-/// The same with its address.
+/// An account with its address.
 #[derive(Deserialize)]
 pub(crate) struct WireKeyedAccount {
     #[serde(deserialize_with = "address")]

@@ -1,5 +1,5 @@
-//! Accounts and instructions as the program's own types write them, kept in `tests/vectors/` for the
-//! clients in other languages. `CRTX_WRITE_VECTORS=1` writes the files anew.
+//! Accounts and instructions as the program's own types encode them, stored in `tests/vectors/` for clients in other
+//! languages. `CRTX_WRITE_VECTORS=1` writes the files again.
 #![allow(clippy::expect_used, clippy::arithmetic_side_effects, reason = "test data")]
 
 use std::{fs, path::PathBuf};
@@ -19,8 +19,8 @@ use serde_json::{Map, Value, json};
 use solana_instruction::Instruction;
 use solana_pubkey::Pubkey;
 
-/// A field's value as the vectors spell it: numbers of 64 bits as decimal text, bytes as hexadecimal,
-/// keys as base58.
+/// A field's value in the format of the vectors: 64-bit numbers as decimal text, bytes as hexadecimal, keys as
+/// base58.
 trait Spelled {
     fn spelled(&self) -> Value;
 }
@@ -80,7 +80,7 @@ impl Spelled for [CollateralTier; 4] {
     }
 }
 
-/// One account with every field set; the compiler insists on all of them.
+/// Creates an account with every field set; the compiler rejects a missing one.
 macro_rules! account {
     ($kind:ident { $($field:ident: $value:expr),* $(,)? }) => {{
         let account = $kind { $($field: $value),* };
@@ -93,7 +93,7 @@ macro_rules! account {
     }};
 }
 
-/// Different bytes for every `start`, none of them repeated, so that a shifted field shows.
+/// Bytes that differ for every `start` and never repeat, so that a shifted field is detected.
 fn bytes<const N: usize>(start: u8) -> [u8; N] {
     std::array::from_fn(|at| start.wrapping_add(u8::try_from(at).expect("short")))
 }
@@ -102,12 +102,12 @@ fn key(start: u8) -> Pubkey {
     Pubkey::new_from_array(bytes(start))
 }
 
-/// A number whose eight bytes all differ.
+/// A number with eight different bytes.
 fn number(start: u8) -> u64 {
     u64::from_le_bytes(bytes(start))
 }
 
-/// Times before 1970 too: the sign has to survive.
+/// Negative times are included, because the sign must survive.
 fn time(start: u8) -> i64 {
     i64::from_le_bytes(bytes(start))
 }
@@ -268,7 +268,7 @@ fn spending_grant() -> Value {
     })
 }
 
-/// The numbers behind the states; a variant added to the program is missing here until it is named.
+/// The numbers of the states. A variant that is added to the program must be added here.
 fn stored() -> Value {
     macro_rules! numbers {
         ($kind:ident { $($variant:ident),* $(,)? }) => {{
@@ -285,7 +285,7 @@ fn stored() -> Value {
     })
 }
 
-/// An instruction with what a client has to be told to build the same.
+/// An instruction with the inputs that a client needs to build the same.
 fn instruction(name: &str, inputs: Value, built: &Instruction) -> Value {
     let accounts: Vec<_> = built
         .accounts
@@ -301,7 +301,7 @@ fn instruction(name: &str, inputs: Value, built: &Instruction) -> Value {
     })
 }
 
-/// What a client derives by itself is not among the inputs.
+/// Values that a client derives by itself are not inputs.
 fn instructions() -> Value {
     let build = Instructions::new(Addresses::new(agent_marketplace::ID), key(7));
     let (caller, payer, creator, session) = (key(1), key(2), key(3), key(4));

@@ -1,5 +1,5 @@
-//! Several RPC nodes, some of them broken: what a read costs, what is sent where, and what is believed
-//! about a transaction.
+//! Several RPC nodes, some of them broken: how long reads take, which node gets what, and which answers about a
+//! transaction count.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests")]
 
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use solana_signer::Signer;
 
 const LIMIT: Duration = Duration::from_secs(5);
 const LONG: Duration = Duration::from_secs(20);
-/// Many times what a working node needs, and less than what any time limit in these tests is.
+/// Many times longer than a working node needs, and shorter than any time limit in these tests.
 const SOON: Duration = Duration::from_secs(3);
 
 fn client(nodes: &[&FakeRpc]) -> ChainClient {
@@ -29,7 +29,7 @@ async fn two_nodes() -> (FakeRpc, FakeRpc) {
     (FakeRpc::start().await, FakeRpc::start().await)
 }
 
-/// A transaction whose last valid block height is 150, as the scripted nodes say.
+/// A transaction whose last valid block height is 150, like that of the scripted nodes.
 fn signed(seed: u8) -> SignedTransaction {
     let key = Keypair::new_from_array([seed; 32]);
     let accounts = vec![AccountMeta::new(key.pubkey(), true)];
@@ -49,7 +49,7 @@ async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> T {
 // Reads.
 
 #[tokio::test]
-async fn a_read_goes_to_the_next_node_whatever_is_wrong_with_the_first() {
+async fn a_read_goes_to_the_next_node_after_every_fault_of_the_first() {
     let faults = [Fault::Hang, Fault::RateLimit(20), Fault::Status(500), Fault::Garbage, Fault::Endless];
     for fault in faults {
         let (first, second) = two_nodes().await;
@@ -61,7 +61,7 @@ async fn a_read_goes_to_the_next_node_whatever_is_wrong_with_the_first() {
 }
 
 #[tokio::test]
-async fn a_node_that_limits_requests_is_believed_at_once_and_not_waited_for() {
+async fn a_node_that_limits_requests_is_neither_asked_again_nor_waited_for() {
     let node = FakeRpc::start().await;
     node.script().fault = Some(Fault::RateLimit(20));
     let client = client(&[&node]);
@@ -71,11 +71,11 @@ async fn a_node_that_limits_requests_is_believed_at_once_and_not_waited_for() {
         let error = within(SOON, client.slot(CommitmentConfig::confirmed())).await.expect_err("still limited");
         assert!(error.retry_after().is_some());
     }
-    assert_eq!(node.script().asked(), 1, "a node that asked for quiet is left alone");
+    assert_eq!(node.script().asked(), 1, "a node that limits requests is not asked again");
 }
 
 #[tokio::test]
-async fn the_requests_of_the_client_library_are_not_slept_through_either() {
+async fn requests_of_the_client_library_do_not_wait_for_a_node_that_limits_requests() {
     let node = FakeRpc::start().await;
     node.script().fault = Some(Fault::RateLimit(20));
     let client = client(&[&node]);
@@ -99,7 +99,7 @@ async fn sixty_reads_of_a_hung_node_end_together_at_the_deadline() {
 }
 
 #[tokio::test]
-async fn a_node_that_stays_hung_is_skipped_and_found_again_when_it_answers() {
+async fn a_node_that_stays_hung_is_skipped_and_used_again_when_it_answers() {
     let (first, second) = two_nodes().await;
     first.script().fault = Some(Fault::Hang);
     let client = client(&[&first, &second]);
@@ -129,7 +129,7 @@ async fn a_node_that_stays_hung_is_skipped_and_found_again_when_it_answers() {
 }
 
 #[tokio::test]
-async fn one_node_alone_is_found_again_when_it_answers() {
+async fn a_single_node_is_used_again_when_it_answers() {
     let node = FakeRpc::start().await;
     node.script().fault = Some(Fault::Status(502));
     let client = client(&[&node]);
@@ -185,7 +185,7 @@ async fn snapshots_have_a_time_limit_of_their_own() {
 }
 
 #[tokio::test]
-async fn what_was_confirmed_at_a_slot_is_not_read_from_a_node_that_lags_behind_it() {
+async fn a_read_since_a_slot_is_not_answered_by_a_node_that_lags_behind_it() {
     let (lagging, current) = two_nodes().await;
     let address = Pubkey::new_from_array([1; 32]);
     lagging.script().lags_at = Some(10);
@@ -198,7 +198,7 @@ async fn what_was_confirmed_at_a_slot_is_not_read_from_a_node_that_lags_behind_i
 }
 
 #[tokio::test]
-async fn a_client_reads_what_it_was_told_is_confirmed_whichever_node_answers() {
+async fn a_client_reads_what_it_has_seen_confirmed_whichever_node_answers() {
     let (stale, current) = two_nodes().await;
     let address = Pubkey::new_from_array([1; 32]);
     // The scripted transaction is confirmed at slot 5.
@@ -232,7 +232,7 @@ async fn a_read_waits_for_nodes_that_are_about_to_reach_the_slot() {
 }
 
 #[tokio::test]
-async fn a_filtered_read_holds_nothing_that_the_node_should_have_left_out() {
+async fn a_filtered_read_drops_accounts_that_the_node_should_have_left_out() {
     let node = FakeRpc::start().await;
     let program = Pubkey::new_from_array([3; 32]);
     let (wanted, other) = (Pubkey::new_from_array([1; 32]), Pubkey::new_from_array([2; 32]));
@@ -245,7 +245,7 @@ async fn a_filtered_read_holds_nothing_that_the_node_should_have_left_out() {
 }
 
 #[tokio::test]
-async fn token_accounts_of_another_mint_are_not_an_owners() {
+async fn token_accounts_of_another_mint_are_dropped() {
     let node = FakeRpc::start().await;
     let (owner, mint) = (Pubkey::new_from_array([3; 32]), Pubkey::new_from_array([4; 32]));
     let token = TokenAccount { mint, owner, amount: 5, delegate: None, frozen: false };
@@ -296,7 +296,7 @@ async fn an_old_blockhash_is_not_used_however_long_the_node_hangs() {
 }
 
 #[tokio::test]
-async fn a_caller_that_leaves_takes_nobodys_blockhash_with_it() {
+async fn a_caller_that_leaves_does_not_cancel_the_request_of_other_callers() {
     let node = FakeRpc::start().await;
     let client = client(&[&node]);
     node.script().fault = Some(Fault::Hang);
@@ -307,7 +307,7 @@ async fn a_caller_that_leaves_takes_nobodys_blockhash_with_it() {
     tokio::time::sleep(Duration::from_millis(100)).await;
     leader.abort();
     node.script().fault = None;
-    // The first request hangs to its end; a second connection, or a new request, finds the node well.
+    // The first request hangs until its end; a second connection or a new request finds the node working.
     within(Duration::from_secs(4), client.recent_blockhash()).await.expect("blockhash");
 }
 
@@ -359,7 +359,7 @@ async fn a_transaction_that_only_the_second_node_knows_is_confirmed() {
 }
 
 #[tokio::test]
-async fn patience_is_kept_to_while_the_node_hangs_or_limits() {
+async fn a_send_ends_with_its_patience_while_the_node_hangs_or_limits_requests() {
     for fault in [Fault::Hang, Fault::RateLimit(20), Fault::Endless, Fault::Garbage] {
         let node = FakeRpc::start().await;
         node.script().fault = Some(fault.clone());
@@ -382,7 +382,7 @@ async fn patience_is_kept_to_while_the_node_hangs_or_limits() {
 }
 
 #[tokio::test]
-async fn transactions_sent_after_a_stall_do_not_wait_for_those_before_it() {
+async fn transactions_sent_after_a_stall_do_not_wait_for_earlier_ones() {
     let node = FakeRpc::start().await;
     let client = ChainClient::new(node.url(), Duration::from_secs(30));
     node.script().fault = Some(Fault::Hang);
@@ -400,7 +400,7 @@ async fn transactions_sent_after_a_stall_do_not_wait_for_those_before_it() {
 
 // Expiry.
 
-/// A chain whose finalized height is past the transaction's last valid one, and on which it landed.
+/// A chain whose finalized height is past the transaction's last valid one, and where the transaction landed.
 async fn landed_long_ago(transaction: &SignedTransaction) -> FakeRpc {
     let node = FakeRpc::start().await;
     node.script().slot = 1_000;
@@ -409,7 +409,7 @@ async fn landed_long_ago(transaction: &SignedTransaction) -> FakeRpc {
     node
 }
 
-/// A node that stopped before the transaction landed, and answers all the same.
+/// A node that stopped before the transaction landed, and still answers.
 async fn lagging() -> FakeRpc {
     let node = FakeRpc::start().await;
     node.script().lags_at = Some(100);
@@ -424,7 +424,7 @@ async fn a_lagging_node_behind_a_balancer_never_makes_a_landed_transaction_look_
         let transaction = signed(seed);
         let current = landed_long_ago(&transaction).await;
         let stale = lagging().await;
-        // Whichever answer the balancer gives to which question.
+        // Both assignments of the balancer's answers to the two questions are tested.
         let nodes = if seed % 2 == 0 { [&current, &stale] } else { [&stale, &current] };
         let client = ChainClient::new(&FakeRpc::balance(&nodes).await, LIMIT);
         let outcome = within(LONG, client.confirm(&transaction, Duration::from_secs(10))).await;
@@ -435,7 +435,7 @@ async fn a_lagging_node_behind_a_balancer_never_makes_a_landed_transaction_look_
 #[tokio::test]
 async fn not_found_by_a_node_that_has_not_reached_the_last_valid_height_is_not_expiry() {
     let transaction = signed(1);
-    // The heights come from one node, the statuses from another that stopped long before.
+    // The heights come from one node, the statuses from another one that stopped long before.
     let (node, patience) = (FakeRpc::start().await, Duration::from_secs(4));
     node.script().on_send = OnSend::Drop;
     node.script().slot = 1_000;
@@ -445,7 +445,7 @@ async fn not_found_by_a_node_that_has_not_reached_the_last_valid_height_is_not_e
     node.script().only = Some(vec!["getBlockHeight", "getEpochInfo", "getLatestBlockhash", "sendTransaction"]);
     let client = client(&[&node, &stale]);
     assert_eq!(client.confirm(&transaction, patience).await, Outcome::Unknown);
-    // Once that node has caught up, its word counts.
+    // After that node has caught up, its answer counts.
     stale.script().lags_at = Some(2_000);
     assert_eq!(within(LONG, client.confirm(&transaction, LONG)).await, Outcome::Expired);
 }
@@ -464,14 +464,14 @@ async fn a_transaction_that_one_of_two_nodes_knows_has_not_expired() {
 }
 
 #[tokio::test]
-async fn a_transaction_that_appears_at_the_second_look_has_not_expired() {
+async fn a_transaction_that_appears_at_the_second_read_has_not_expired() {
     let transaction = signed(1);
     let node = FakeRpc::start().await;
     node.script().on_send = OnSend::Drop;
     node.script().slot = 1_000;
     node.script().finalized_height = 500;
-    // The node writes its history after the first look for expiry, which is its third status request with
-    // history at the latest.
+    // The node writes its history after the first read for expiry, which is at the latest its third status request
+    // with history.
     let signature = transaction.signature.to_string();
     let late = tokio::spawn({
         let node = node.clone();
@@ -501,16 +501,17 @@ async fn a_hung_node_does_not_keep_a_transaction_from_expiring() {
 // The environment.
 
 #[tokio::test]
-async fn a_proxy_of_the_environment_sees_no_request() {
+async fn a_proxy_of_the_environment_gets_no_request() {
     const CHILD: &str = "CRTX_TEST_BEHIND_PROXY";
     if std::env::var_os(CHILD).is_some() {
         let node = FakeRpc::start().await;
         client(&[&node]).slot(CommitmentConfig::confirmed()).await.expect("asked without the proxy");
         return;
     }
-    // The environment of a process is set before it starts: this test runs itself with a proxy that is not there.
+    // The environment of a process is set before it starts, so this test runs itself again with a proxy that does not
+    // exist.
     let mut child = std::process::Command::new(std::env::current_exe().expect("this test"));
-    child.args(["--exact", "a_proxy_of_the_environment_sees_no_request"]).env(CHILD, "1");
+    child.args(["--exact", "a_proxy_of_the_environment_gets_no_request"]).env(CHILD, "1");
     for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
         child.env(name, "http://127.0.0.1:9");
     }

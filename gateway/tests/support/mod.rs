@@ -220,7 +220,7 @@ impl Market {
         self.set_sol(1_000_000_000_000);
         let mut script = self.node.script();
         script.effect = Box::new(program::execute);
-        script.refuses = Box::new(program::pays_nobody);
+        script.refuses = Box::new(program::pays_a_missing_account);
     }
 
     pub fn session_key(&self) -> Pubkey {

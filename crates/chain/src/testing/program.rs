@@ -1,5 +1,5 @@
-//! The program as far as a gateway uses it: what its instructions do to the accounts of a scripted node.
-//! Signatures, rent and the escrow account are left out; the money that callers pay and get back is not.
+//! The parts of the program that a gateway uses: how its instructions change the accounts of a scripted node. It does
+//! not model signatures, rent and the escrow account. It does model the money that callers pay and get back.
 
 use std::collections::HashMap;
 
@@ -28,12 +28,12 @@ pub fn program_account<A: Pod + Discriminator>(account: &A) -> FetchedAccount {
     FetchedAccount { owner: agent_marketplace::ID, lamports: 1, data }
 }
 
-/// Does to `accounts` what the program's instructions in a transaction do. Made to be a node's
+/// Applies the program's instructions in a transaction to `accounts`. It can be used as a node's
 /// [`Effect`](super::Effect).
 ///
 /// # Panics
-/// On an instruction that a gateway does not send, and on one that the program would refuse: opening a
-/// record twice, ending one that is not open, spending what the wallet does not hold.
+/// If the transaction has an instruction that a gateway does not send or that the program would refuse: opening a
+/// record twice, ending one that is not open, spending more than the wallet holds.
 pub fn execute(bytes: &[u8], accounts: &mut Accounts) {
     let transaction: VersionedTransaction = wincode::deserialize(bytes).expect("a transaction");
     let keys = transaction.message.static_account_keys();
@@ -47,12 +47,12 @@ pub fn execute(bytes: &[u8], accounts: &mut Accounts) {
     }
 }
 
-/// Whether a refund goes to a token account that does not exist and that the transaction does not create. Made to be
-/// a node's [`Refusal`](super::Refusal).
+/// Whether a refund goes to a token account that does not exist and that the transaction does not create. It can be
+/// used as a node's [`Refusal`](super::Refusal).
 ///
 /// # Panics
-/// On bytes that are not a transaction.
-pub fn pays_nobody(bytes: &[u8], accounts: &Accounts) -> bool {
+/// If the bytes are not a transaction.
+pub fn pays_a_missing_account(bytes: &[u8], accounts: &Accounts) -> bool {
     let transaction: VersionedTransaction = wincode::deserialize(bytes).expect("a transaction");
     let keys = transaction.message.static_account_keys();
     let created: Vec<Pubkey> = transaction
@@ -100,7 +100,7 @@ impl Program<'_> {
             let record = self.finish(1, ExecutionStatus::Expired, |_| {});
             self.pay(self.address(3), record.amount.cast_signed());
         } else {
-            panic!("the gateway sent an instruction that it should not know");
+            panic!("the gateway sent an instruction that it does not use");
         }
     }
 
