@@ -1,6 +1,6 @@
-//! Connections to the database, in pools that cannot take each other's: money, point reads, lists, health,
-//! and the indexer. Each has the time limits that fit its work, set when a connection is opened, so that
-//! the server itself ends what runs too long.
+//! Database connections in separate pools, so that one kind of work cannot take the connections of another: money,
+//! point reads, lists, health, and the indexer. The time limits of a pool are set when a connection is opened, so
+//! that the server itself ends work that takes too long.
 
 use std::{
     ops::{Deref, DerefMut},
@@ -15,28 +15,27 @@ use sqlx::{
 
 use crate::{StoreError, transaction};
 
-/// How soon the server notices that a client has gone, and ends its query.
+/// How soon the server detects that a client has disconnected, and ends its query.
 const ABANDONED_AFTER: Duration = Duration::from_millis(100);
 
-/// What one pool is for.
+/// Limits of one pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolLimits {
     pub connections: u32,
     /// How long a request waits for a connection.
     pub acquire: Duration,
-    /// Longest statement. `None`: as long as it takes.
+    /// Longest statement. `None`: no limit.
     pub statement: Option<Duration>,
     /// Longest pause inside a transaction, after which the server ends the connection.
     pub idle_in_transaction: Duration,
     /// Longest wait for a lock.
     pub lock: Duration,
-    /// Every statement finds its rows by a key. Its plan is made once and never reads a whole table, whatever the
-    /// statistics say: they are missing or old for as long as a table grows fast, and planning a statement costs as
-    /// much as running it.
+    /// Every statement finds its rows by a key. Its plan is made once and never scans a whole table: statistics are
+    /// missing or old while a table grows fast, and planning costs as much as execution.
     pub by_key: bool,
 }
 
-/// Connections for each pool.
+/// Number of connections of each pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSizes {
     pub money: u32,
@@ -49,38 +48,38 @@ pub struct PoolSizes {
 const MIRROR_CONNECTIONS: u32 = 1;
 
 impl PoolSizes {
-    /// Divides a number of connections between the pools.
+    /// Divides a number of connections among the pools.
     pub fn of(connections: u32) -> Self {
         let share = |parts: u32| connections.saturating_mul(parts).checked_div(8).unwrap_or_default().max(1);
         Self { money: share(2).max(2), points: share(2), lists: share(1).max(2), indexer: share(1).max(3) }
     }
 }
 
-/// All pools of one process. A pool opens its connections when it needs them.
+/// All pools of one process. A pool opens connections when it needs them.
 #[derive(Clone, Debug)]
 pub struct Pools {
     /// The gateway: admission, engine, workers.
     pub money: PgPool,
     pub reads: ReadPools,
-    /// Mirror rows that the gateway writes aside.
+    /// Mirror rows that the gateway writes separately from calls.
     pub mirror: PgPool,
     /// Mirror, documents, audit.
     pub indexer: PgPool,
 }
 
-/// What the read API stands on.
+/// The pools of the read API.
 #[derive(Clone, Debug)]
 pub struct ReadPools {
     /// Single rows: an agent, an execution, an API key.
     pub points: PgPool,
     /// Pages and totals.
     pub lists: PgPool,
-    /// How far the mirror is, and whether the database answers.
+    /// The position of the mirror, and whether the database answers.
     pub health: PgPool,
 }
 
 impl From<PgPool> for ReadPools {
-    /// One pool for everything: enough where nobody competes.
+    /// One pool for all reads, where no other work competes for it.
     fn from(pool: PgPool) -> Self {
         Self { points: pool.clone(), lists: pool.clone(), health: pool }
     }
@@ -89,8 +88,8 @@ impl From<PgPool> for ReadPools {
 const S: fn(u64) -> Duration = Duration::from_secs;
 
 impl PoolLimits {
-    /// Few connections serve more calls than many: a pool takes them in turn, and each is a process of the server
-    /// whose caches the others push out of the processor's.
+    /// A small pool serves more calls than a large one: each connection is a server process, and many processes push
+    /// each other's data out of the processor caches.
     pub fn money(connections: u32) -> Self {
         Self {
             connections,
@@ -121,7 +120,7 @@ impl PoolLimits {
         }
     }
 
-    /// Mirror rows that a gateway writes aside, a few at a time.
+    /// Mirror rows that a gateway writes separately from calls, a few at a time.
     pub fn mirror(connections: u32) -> Self {
         Self {
             connections,
@@ -140,7 +139,7 @@ impl PoolLimits {
 }
 
 impl Pools {
-    /// Opens the pools, and one connection to see that the database is there.
+    /// Opens the pools, and one connection to check that the database is available.
     pub async fn connect(database_url: &str, sizes: PoolSizes) -> Result<Self, StoreError> {
         let pool = |limits| open(database_url, limits);
         let pools = Self {
@@ -157,24 +156,24 @@ impl Pools {
         Ok(pools)
     }
 
-    /// Closes all connections; those in use are waited for.
+    /// Closes all connections. Waits for those in use.
     pub async fn close(&self) {
         let Self { money, reads: ReadPools { points, lists, health }, mirror, indexer } = self;
         tokio::join!(money.close(), points.close(), lists.close(), health.close(), mirror.close(), indexer.close());
     }
 }
 
-/// Opens one pool. No connection is opened before it is needed.
+/// Creates one pool. Connections are opened when they are needed.
 pub fn open(database_url: &str, limits: PoolLimits) -> Result<PgPool, StoreError> {
     let options: PgConnectOptions = database_url.parse()?;
     Ok(with_limits(limits).connect_lazy_with(configure(options, limits)))
 }
 
-/// A connection that was not used for so long is asked whether it still lives.
+/// A connection that was idle for longer is checked before use.
 const TRUSTED_WHEN_IDLE_FOR: Duration = Duration::from_secs(1);
 
-/// What every pool has in common: a connection that comes back inside an open transaction is closed, and one that
-/// was used a moment ago is used again at once. sqlx would ask the server before each use.
+/// Options of every pool: a connection that is returned inside an open transaction is closed, and one that was used a
+/// moment ago is reused without a check. By default sqlx checks before each use.
 pub(crate) fn options() -> PgPoolOptions {
     PgPoolOptions::new()
         .test_before_acquire(false)
@@ -193,17 +192,17 @@ fn with_limits(limits: PoolLimits) -> PgPoolOptions {
     options().max_connections(limits.connections).acquire_timeout(limits.acquire)
 }
 
-/// A bitmap scan never forgets the entries of rows that are gone, which an index scan does: one wallet that makes many
-/// calls leaves thousands of them until the next vacuum.
+/// Bitmap scans are off because they keep visiting entries of deleted rows, which index scans mark as dead: a wallet
+/// with many calls leaves thousands of such entries until the next vacuum.
 const BY_KEY: [(&str, &str); 3] =
     [("plan_cache_mode", "force_generic_plan"), ("enable_seqscan", "off"), ("enable_bitmapscan", "off")];
 
-/// Sets the limits of every connection, as milliseconds; 0 is no limit.
+/// Sets the limits of every connection, in milliseconds; 0 means no limit.
 fn configure(options: PgConnectOptions, limits: PoolLimits) -> PgConnectOptions {
     let ms = |time: Duration| time.as_millis().to_string();
     let options = if limits.by_key { options.options(BY_KEY) } else { options };
     options.options([
-        // Statements are short: compiling one takes longer than running it.
+        // Statements are short, so JIT compilation takes longer than execution.
         ("jit", "off".to_owned()),
         ("statement_timeout", limits.statement.map_or_else(|| "0".to_owned(), ms)),
         ("idle_in_transaction_session_timeout", ms(limits.idle_in_transaction)),
@@ -212,24 +211,24 @@ fn configure(options: PgConnectOptions, limits: PoolLimits) -> PgConnectOptions 
     ])
 }
 
-/// A connection whose query ends with whoever asked: dropped before [`Self::done`], it is closed, and the
-/// server ends what still runs on it. sqlx itself would wait for the result of a query that nobody wants.
+/// A connection whose query ends when its caller disappears: if it is dropped before [`Self::done`], it is closed,
+/// and the server ends its query. sqlx itself would wait for the result of an abandoned query.
 #[derive(Debug)]
 pub struct ReadConnection {
-    /// `None` only while it is dropped.
+    /// `None` only during the drop.
     connection: Option<PoolConnection<Postgres>>,
     done: bool,
 }
 
 impl ReadConnection {
-    /// Longest time that an abandoned query goes on.
+    /// Longest time that an abandoned query continues.
     pub const GRACE: Duration = Duration::from_millis(250);
 
     pub async fn acquire(pool: &PgPool) -> Result<Self, StoreError> {
         Ok(Self { connection: Some(pool.acquire().await?), done: false })
     }
 
-    /// Gives the connection back for others to use.
+    /// Returns the connection to the pool.
     pub fn done(mut self) {
         self.done = true;
     }
@@ -266,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_pool_has_a_connection_however_few_there_are() {
+    fn every_pool_has_a_connection_even_if_there_are_few() {
         for connections in [0, 1, 2, 16, 32] {
             let sizes = PoolSizes::of(connections);
             assert!([sizes.money, sizes.points, sizes.lists, sizes.indexer].iter().all(|size| *size >= 1));

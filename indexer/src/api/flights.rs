@@ -1,4 +1,5 @@
-//! One question that many ask at the same time is asked once, and ends when nobody waits for it any more.
+//! Runs a query once for all callers that ask for it at the same time, and cancels it when no caller waits for it any
+//! more.
 
 use std::{
     collections::HashMap,
@@ -13,7 +14,7 @@ use futures::{
 
 type Answer<T> = BoxFuture<'static, Result<T, ApiError>>;
 
-/// Questions under way, told apart by their key.
+/// Queries in progress, by key.
 pub struct Flights<T: Clone> {
     under_way: Mutex<HashMap<String, WeakShared<Answer<T>>>>,
 }
@@ -25,7 +26,7 @@ impl<T: Clone> Default for Flights<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> Flights<T> {
-    /// The answer to the question that is under way under this key, or else to this one.
+    /// Joins the query in progress under this key, or starts `question`.
     pub async fn join(
         &self,
         key: &str,
@@ -41,7 +42,7 @@ impl<T: Clone + Send + Sync + 'static> Flights<T> {
         question: impl Future<Output = Result<T, ApiError>> + Send + 'static,
     ) -> Shared<Answer<T>> {
         let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
-        // A question that has its answer is asked again: the answer is as old as it is.
+        // A finished query runs again, because its answer is already old.
         if let Some(shared) = under_way.get(key).and_then(WeakShared::upgrade)
             && shared.peek().is_none()
         {
@@ -77,7 +78,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_many_ask_at_once_is_asked_once() {
+    async fn concurrent_callers_share_one_question() {
         let flights = Arc::new(Flights::<u64>::default());
         let asked = Arc::new(AtomicUsize::new(0));
         let ask = |key: &'static str| {
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_question_goes_on_while_anybody_waits_and_ends_with_the_last() {
+    async fn a_question_continues_while_a_caller_waits_and_ends_with_the_last_one() {
         let flights = Arc::new(Flights::<u64>::default());
         let ended = Arc::new(AtomicUsize::new(0));
         let ask = || {
@@ -122,7 +123,7 @@ mod tests {
         assert_eq!(ended.swap(0, Ordering::Relaxed), 1, "the second question is not needed");
         first.abort();
         let _ = first.await;
-        assert_eq!(ended.load(Ordering::Relaxed), 0, "somebody still waits");
+        assert_eq!(ended.load(Ordering::Relaxed), 0, "a caller still waits");
         second.abort();
         let _ = second.await;
         assert_eq!(ended.load(Ordering::Relaxed), 1);

@@ -1,8 +1,8 @@
-//! How reads share the database. Single rows have a pool of their own; lists have two lanes, one for those
-//! that are answered in a moment and one for the others, so that no list keeps anybody else waiting.
+//! Shares the database among reads. Single rows have their own pool. Lists have two lanes, one for cheap and one for
+//! expensive lists, so that no list delays other clients.
 //!
-//! What a list costs is learned from its shape. One that turns out to be expensive in the cheap lane is ended
-//! there and asked again in the other, where each client has a share of the places and a bounded queue.
+//! The cost of a list is learned from its shape. A list that turns out to be expensive in the cheap lane is ended and
+//! runs again in the other lane, where each client has a share of the places and a bounded queue.
 
 use std::{
     collections::HashMap,
@@ -20,28 +20,28 @@ use futures::future::BoxFuture;
 use solana_pubkey::Pubkey;
 use tokio::{sync::Semaphore, time::timeout};
 
-/// What takes longer is no cheap list.
+/// Time limit of a cheap list.
 const CHEAP_LIMIT: Duration = Duration::from_millis(100);
-/// What took longer than this goes to the lane of expensive lists the next time.
-const DEAR_FROM: Duration = Duration::from_millis(25);
-/// How long the cost of a shape is believed.
+/// A shape that took longer than this runs in the expensive lane the next time.
+const EXPENSIVE_FROM: Duration = Duration::from_millis(25);
+/// How long a measured cost is used.
 const COST_AGE: Duration = Duration::from_secs(60);
 const MAX_SHAPES: usize = 4_096;
 /// How long a request waits for its turn.
 const CHEAP_WAIT: Duration = Duration::from_secs(2);
-const DEAR_WAIT: Duration = Duration::from_secs(3);
-/// How long an expensive list may take.
-const DEAR_LIMIT: Duration = Duration::from_secs(5);
-/// The lane's time that one client may take at once.
-const DEAR_BURST: Duration = Duration::from_secs(1);
-/// After that a client's expensive lists rest for so many times as long as they took: they get a quarter of one
-/// connection's time, however many of them it asks for.
+const EXPENSIVE_WAIT: Duration = Duration::from_secs(3);
+/// Time limit of an expensive list.
+const EXPENSIVE_LIMIT: Duration = Duration::from_secs(5);
+/// Time in the expensive lane that one client may use without a pause.
+const EXPENSIVE_BURST: Duration = Duration::from_secs(1);
+/// Afterwards a client's expensive lists pause for this multiple of their time, so they use a quarter of one
+/// connection's time, however many the client requests.
 const REST_PER_COST: u32 = 3;
-/// Requests of one client, and of all, that wait for the lane of expensive lists.
+/// Requests that may wait for the expensive lane, of one client and in total.
 const MAX_WAITING_PER_CLIENT: usize = 16;
 const MAX_WAITING: usize = 128;
 
-/// Who shares a queue.
+/// The owner of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Client {
     Wallet(Pubkey),
@@ -50,15 +50,15 @@ pub enum Client {
     Local,
 }
 
-/// A query that can be asked twice. It must call [`ReadConnection::done`] when it has its rows.
+/// A query that can run twice. It must call [`ReadConnection::done`] when it has its rows.
 pub type Query<T> = Box<dyn Fn(ReadConnection) -> BoxFuture<'static, Result<T, StoreError>> + Send + Sync>;
 
 pub struct Lanes {
     points: PgPool,
     lists: PgPool,
     cheap: Arc<Semaphore>,
-    dear: Arc<Semaphore>,
-    /// Places of one client in the lane of expensive lists.
+    expensive: Arc<Semaphore>,
+    /// Places of one client in the expensive lane.
     share: usize,
     queues: Mutex<HashMap<Client, Arc<Queue>>>,
     waiting: AtomicUsize,
@@ -74,13 +74,13 @@ struct Queue {
 impl Lanes {
     pub fn new(pools: &ReadPools) -> Self {
         let connections = usize::try_from(pools.lists.options().get_max_connections()).unwrap_or(2).max(2);
-        let dear = connections.div_ceil(2);
+        let expensive = connections.div_ceil(2);
         Self {
             points: pools.points.clone(),
             lists: pools.lists.clone(),
-            cheap: Arc::new(Semaphore::new(connections.saturating_sub(dear).max(1))),
-            dear: Arc::new(Semaphore::new(dear)),
-            share: dear.div_ceil(2),
+            cheap: Arc::new(Semaphore::new(connections.saturating_sub(expensive).max(1))),
+            expensive: Arc::new(Semaphore::new(expensive)),
+            share: expensive.div_ceil(2),
             queues: Mutex::default(),
             waiting: AtomicUsize::new(0),
             costs: Mutex::default(),
@@ -96,23 +96,24 @@ impl Lanes {
         Ok(ReadConnection::acquire(&self.points).await?)
     }
 
-    /// Asks for a list or a total; tells how long the database took. `shape`: queries of one shape cost about
-    /// the same, and there are few shapes.
+    /// Runs a list or a total and returns its database time. `shape`: queries of one shape have about the same cost,
+    /// and there are few shapes.
     pub async fn list<T>(&self, client: Client, shape: &str, query: &Query<T>) -> Result<(T, Duration), ApiError> {
-        if !self.is_dear(shape)
-            && let Some(answer) = self.ask_cheaply(shape, query).await?
+        if !self.is_expensive(shape)
+            && let Some(answer) = self.ask_cheap(shape, query).await?
         {
             return Ok(answer);
         }
-        self.ask_dearly(client, shape, query).await
+        self.ask_expensive(client, shape, query).await
     }
 
-    /// `None`: it is not cheap.
-    async fn ask_cheaply<T>(&self, shape: &str, query: &Query<T>) -> Result<Option<(T, Duration)>, ApiError> {
+    /// Returns `None` if the query is not cheap.
+    async fn ask_cheap<T>(&self, shape: &str, query: &Query<T>) -> Result<Option<(T, Duration)>, ApiError> {
         let place = timeout(CHEAP_WAIT, Arc::clone(&self.cheap).acquire_owned()).await;
         let place = place.map_err(|_| busy())?.map_err(ApiError::internal)?;
-        // Others of this shape went first and showed what it costs: the places of this lane are for cheap lists.
-        if self.is_dear(shape) {
+        // Another query of this shape may have turned out to be expensive while this one waited; the places of this
+        // lane are for cheap lists.
+        if self.is_expensive(shape) {
             return Ok(None);
         }
         match self.ask(place, CHEAP_LIMIT, query).await? {
@@ -127,7 +128,7 @@ impl Lanes {
         }
     }
 
-    async fn ask_dearly<T>(&self, client: Client, shape: &str, query: &Query<T>) -> Result<(T, Duration), ApiError> {
+    async fn ask_expensive<T>(&self, client: Client, shape: &str, query: &Query<T>) -> Result<(T, Duration), ApiError> {
         let queue = self.queue_of(client);
         let place = {
             let _waiting =
@@ -135,18 +136,18 @@ impl Lanes {
             let turn = async {
                 let own = Arc::clone(&queue.places).acquire_owned().await?;
                 tokio::time::sleep(queue.rest()).await;
-                Ok::<_, tokio::sync::AcquireError>((own, Arc::clone(&self.dear).acquire_owned().await?))
+                Ok::<_, tokio::sync::AcquireError>((own, Arc::clone(&self.expensive).acquire_owned().await?))
             };
-            timeout(DEAR_WAIT, turn).await.map_err(|_| busy())?.map_err(ApiError::internal)?
+            timeout(EXPENSIVE_WAIT, turn).await.map_err(|_| busy())?.map_err(ApiError::internal)?
         };
         let _cost = Cost { of: &queue, started: Instant::now() };
-        let answer = self.ask(place, DEAR_LIMIT, query).await?;
+        let answer = self.ask(place, EXPENSIVE_LIMIT, query).await?;
         let (rows, took) = answer.ok_or_else(|| ApiError::unavailable("a list took too long"))?;
         self.note_cost(shape, took);
         Ok((rows, took))
     }
 
-    /// `None`: it took longer than `limit` and has been ended.
+    /// Returns `None` if the query took longer than `limit` and was ended.
     async fn ask<T>(
         &self,
         place: impl Send + 'static,
@@ -157,7 +158,7 @@ impl Lanes {
         let connection = ReadConnection::acquire(&self.lists).await?;
         let started = Instant::now();
         let Ok(rows) = timeout(limit, query(connection)).await else { return Ok(None) };
-        // Only an answer shows that nothing runs on.
+        // After an answer, no query is running any more.
         held.0 = None;
         Ok(Some((rows?, started.elapsed())))
     }
@@ -177,9 +178,9 @@ impl Lanes {
         queue
     }
 
-    fn is_dear(&self, shape: &str) -> bool {
+    fn is_expensive(&self, shape: &str) -> bool {
         let costs = self.costs.lock().unwrap_or_else(PoisonError::into_inner);
-        costs.get(shape).is_some_and(|(at, cost)| *cost > DEAR_FROM && at.elapsed() < COST_AGE)
+        costs.get(shape).is_some_and(|(at, cost)| *cost > EXPENSIVE_FROM && at.elapsed() < COST_AGE)
     }
 
     fn note_cost(&self, shape: &str, cost: Duration) {
@@ -192,9 +193,9 @@ impl Lanes {
 }
 
 impl Queue {
-    /// How long the client's next expensive list waits for what the ones before it cost.
+    /// How long the client's next expensive list waits because of the earlier ones.
     fn rest(&self) -> Duration {
-        self.pace().wait(Instant::now(), DEAR_BURST.saturating_mul(REST_PER_COST.saturating_add(1)))
+        self.pace().wait(Instant::now(), EXPENSIVE_BURST.saturating_mul(REST_PER_COST.saturating_add(1)))
     }
 
     fn is_even(&self) -> bool {
@@ -206,7 +207,7 @@ impl Queue {
     }
 }
 
-/// Charges the client for a list when it ends, also one that was abandoned.
+/// Charges the client for a list when it ends, even if it was abandoned.
 struct Cost<'a> {
     of: &'a Queue,
     started: Instant,
@@ -220,7 +221,7 @@ impl Drop for Cost<'_> {
     }
 }
 
-/// Cost grows with the offset: offsets of one order of magnitude have one shape.
+/// The cost grows with the offset, so offsets of one order of magnitude share a shape.
 pub fn magnitude(offset: u64) -> u32 {
     u64::BITS.saturating_sub(offset.leading_zeros())
 }
@@ -230,7 +231,7 @@ fn busy() -> ApiError {
     ApiError::new(ErrorCode::Unavailable, message).with_retry_after(Duration::from_secs(2))
 }
 
-/// One of those that wait.
+/// One waiting request.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
@@ -247,8 +248,8 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// A place in a lane. A query that was abandoned keeps it until the database has noticed: else one client
-/// could have any number of them running.
+/// A place in a lane. An abandoned query keeps it until the database has detected that, so that one client cannot run
+/// any number of queries.
 struct HeldPlace<P: Send + 'static>(Option<P>);
 
 impl<P: Send + 'static> Drop for HeldPlace<P> {

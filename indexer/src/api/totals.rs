@@ -1,5 +1,5 @@
-//! Totals of lists. Those that are counted in a moment are counted each time and exact; those that take
-//! longer are remembered for a time that grows with what they cost, and counted once for all who ask.
+//! Totals of lists. Cheap totals are counted exactly each time. Expensive totals are counted once for all callers and
+//! remembered for a time that grows with their cost.
 
 use std::{
     collections::HashMap,
@@ -11,12 +11,12 @@ use crtx_http::ApiError;
 
 use super::flights::Flights;
 
-/// A count that took less is not remembered.
+/// A count that took less time is not remembered.
 const CHEAP: Duration = Duration::from_millis(25);
-/// A total is remembered so many times as long as it took, but not longer than [`MAX_AGE`].
+/// A total is remembered for this multiple of its time, but not longer than [`MAX_AGE`].
 const AGE_PER_COST: u32 = 10;
 const MAX_AGE: Duration = Duration::from_secs(5);
-/// Filters remembered at a time.
+/// Maximum number of remembered filters.
 const MAX_FILTERS: usize = 1_000;
 
 /// Totals by filter. Cheap to clone.
@@ -27,14 +27,14 @@ pub struct Totals {
 
 #[derive(Default)]
 struct Shared {
-    /// Until when each is believed.
+    /// The totals, and until when they may be used.
     counted: Mutex<HashMap<String, (Instant, u64)>>,
     flights: Flights<u64>,
 }
 
 impl Totals {
-    /// The total of a filter, told apart by its `key`: remembered, or counted now. `count` says how long the
-    /// database took.
+    /// Returns the total of a filter, identified by its `key`: remembered, or counted now. `count` returns the total
+    /// and its database time.
     pub async fn of(
         &self,
         key: String,
@@ -83,12 +83,12 @@ mod tests {
     #[tokio::test]
     async fn cheap_totals_are_exact_and_expensive_ones_remembered_for_a_while() {
         let totals = Totals::default();
-        let (cheap, dear) = (Duration::from_millis(24), Duration::from_secs(1));
+        let (cheap, expensive) = (Duration::from_millis(24), Duration::from_secs(1));
         assert_eq!(ask(&totals, "cheap", 9_999_999, cheap).await, 9_999_999);
         assert_eq!(ask(&totals, "cheap", 10, cheap).await, 10);
-        assert_eq!(ask(&totals, "dear", 3, dear).await, 3);
-        assert_eq!(ask(&totals, "dear", 4, dear).await, 3);
-        assert_eq!(ask(&totals, "another", 7, dear).await, 7);
+        assert_eq!(ask(&totals, "expensive", 3, expensive).await, 3);
+        assert_eq!(ask(&totals, "expensive", 4, expensive).await, 3);
+        assert_eq!(ask(&totals, "another", 7, expensive).await, 7);
     }
 
     #[tokio::test]
@@ -106,6 +106,6 @@ mod tests {
         for number in 0..3_000 {
             ask(&totals, &number.to_string(), 5, MAX_AGE).await;
         }
-        assert_eq!(totals.shared.counted.lock().expect("nobody panicked").len(), MAX_FILTERS);
+        assert_eq!(totals.shared.counted.lock().expect("no thread panicked").len(), MAX_FILTERS);
     }
 }

@@ -1,4 +1,4 @@
-//! What callers write down: every request, every answer, and what an answer claims about the money.
+//! The notes of callers: every request, every answer, and what the answer claims about the money.
 
 use std::{
     collections::BTreeMap,
@@ -16,29 +16,29 @@ use crate::{
     plan::{Call, Fault},
 };
 
-/// Faults this long before and after a call belong to its report.
+/// Faults this long before and after a call are part of its report.
 const BEFORE: Duration = Duration::from_secs(3);
 const AFTER: Duration = Duration::from_secs(30);
 const FAULTS_IN_A_STORY: usize = 16;
 
-/// What an answer says about the call.
+/// What an answer claims about the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
     /// Delivered and settled.
     Completed { id: Uuid, result: String, hash: String, cost: UsdcBase, url: String },
-    /// Asynchronous: the escrow is open.
+    /// An asynchronous call; the escrow is open.
     Pending(Uuid),
-    /// The result is good, settlement is under way.
+    /// The result is good; settlement is in progress.
     Running(Uuid),
-    /// Failed; the escrow is back with the caller.
+    /// Failed; the escrow was refunded to the caller.
     Refunded(Uuid),
-    /// Failed; the escrow is on its way back.
+    /// Failed; the refund of the escrow is in progress.
     RefundUnderWay(Uuid),
-    /// Nothing was charged for this call.
+    /// No money was charged for this call.
     NothingCharged(Option<Uuid>),
-    /// This request made no execution; an earlier one of the same call may have.
+    /// This request created no execution; an earlier one of the same call may have.
     NotCreated,
-    /// Anything else: the caller does not know.
+    /// Any other answer: the caller does not know the outcome.
     Nothing,
 }
 
@@ -55,13 +55,13 @@ impl Claim {
         }
     }
 
-    /// Whether the call has come to its end for the caller.
+    /// Whether the call has ended for the caller.
     pub const fn is_final(&self) -> bool {
         matches!(self, Self::Completed { .. } | Self::Pending(_) | Self::Running(_) | Self::Refunded(_))
             || matches!(self, Self::RefundUnderWay(_))
     }
 
-    /// What the reply to a call claims.
+    /// The claim of an answer to a call.
     pub fn of(reply: &Reply) -> Self {
         let Reply::Answer { status, body, .. } = reply else { return Self::Nothing };
         match status {
@@ -100,14 +100,14 @@ impl Claim {
             | ("agent_not_found" | "agent_paused", _) => Self::NothingCharged(id),
             (_, Some(id)) if message.contains("the escrow was refunded") => Self::Refunded(id),
             (_, Some(id)) if message.contains("the refund is under way") => Self::RefundUnderWay(id),
-            // Specification 2.5: null when no execution was created.
+            // `execution_id` is null if no execution was created (`docs/specification.md`, "Error body").
             (_, None) if status >= 400 && error["execution_id"].is_null() && !code.is_empty() => Self::NotCreated,
             _ => Self::Nothing,
         }
     }
 }
 
-/// One request and what came of it.
+/// One request and its answer.
 #[derive(Clone, Debug)]
 pub struct Attempt {
     pub gateway: usize,
@@ -117,14 +117,14 @@ pub struct Attempt {
     pub claim: Claim,
 }
 
-/// Everything a caller did about one call.
+/// All requests that a caller made for one call.
 #[derive(Clone, Debug)]
 pub struct NotedCall {
     pub call: Call,
     pub attempts: Vec<Attempt>,
 }
 
-/// When a fault began and ended.
+/// Start and end of a fault.
 #[derive(Clone, Copy, Debug)]
 pub struct Happened {
     pub fault: Fault,
@@ -183,7 +183,7 @@ impl Notebook {
         self.lock().happened.clone()
     }
 
-    /// The call and the faults around it, to read what happened.
+    /// Describes the call and the faults at the same time, to find the cause.
     pub fn details(&self, noted: &NotedCall) -> String {
         let call = &noted.call;
         let mut text = format!(
@@ -210,7 +210,7 @@ impl Notebook {
         text
     }
 
-    /// One line about a fault. Wall-clock time in front, to find it in the logs.
+    /// One line about a fault, with the wall-clock time first, to find it in the logs.
     pub fn line(&self, happened: &Happened) -> String {
         let (from, until) = (self.at(happened.from), self.at(happened.until));
         let clock = self.began_at + from;

@@ -1,5 +1,4 @@
-//! Listings and creators that attack their readers: schemas, documents and answers that are small to send and
-//! expensive to process.
+//! Attacks by listings and creators: schemas, documents and answers that are cheap to send and expensive to process.
 
 use std::{path::Path, time::Duration};
 
@@ -28,7 +27,7 @@ const PRICE: u64 = 10_000;
 const TIMEOUT_SECONDS: u32 = 2;
 const MANY_LEVELS: usize = 100_000;
 
-/// A schema that is expensive to compile or to check, and parameters that make it so.
+/// A schema that is expensive to compile or to check, and parameters for it.
 pub struct SchemaBomb {
     pub name: &'static str,
     pub schema: Value,
@@ -74,14 +73,14 @@ pub fn schemas() -> Vec<SchemaBomb> {
     ]
 }
 
-/// 32 definitions, each of which asks the next one twice: 2^32 evaluations.
+/// Returns 32 definitions, each of which refers to the next one twice: 2^32 evaluations.
 fn doubling(keyword: &str) -> Value {
     let mut definitions = serde_json::Map::new();
     for level in 0..32 {
         let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
         definitions.insert(format!("d{level}"), json!({keyword: [next, next]}));
     }
-    // The last one fails, so that no shortcut ends the search.
+    // The last definition fails, so that no shortcut ends the search.
     definitions.insert("d32".to_owned(), json!({"type": "integer"}));
     json!({"$defs": definitions, "$ref": "#/$defs/d0"})
 }
@@ -111,7 +110,7 @@ fn nested_object(levels: usize) -> Value {
     (0..levels).fold(json!(1), |inner, _| json!({"a": inner}))
 }
 
-/// Documents that are no honest listing: too deep, too long, or not JSON.
+/// Documents that no honest listing has: too deep, too long, or not JSON.
 pub fn documents() -> Vec<Vec<u8>> {
     let around = |schema: &str| {
         format!(
@@ -130,7 +129,7 @@ pub fn documents() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Lists an agent with exactly this document.
+/// Lists an agent with this document.
 pub async fn list(
     chain: &LocalChain,
     creator: &Keypair,
@@ -156,7 +155,7 @@ pub async fn list(
     Ok(chain.build.addresses.agent(&creator.pubkey(), index))
 }
 
-/// An honest document but for its schema and its endpoint.
+/// A document that is honest except for its schema and its endpoint.
 pub fn document(schema: &Value, endpoint: &str) -> Vec<u8> {
     serde_json::to_vec(&json!({
         "name": "bomb", "tagline": "t", "description": "d", "tags": ["data"], "endpoint": endpoint,
@@ -165,7 +164,7 @@ pub fn document(schema: &Value, endpoint: &str) -> Vec<u8> {
     .expect("json")
 }
 
-/// A creator whose answers are bombs: each path answers with one kind.
+/// A creator whose answers are bombs. Each path answers with one kind.
 pub struct HostileCreator {
     base_url: String,
     task: JoinHandle<()>,
@@ -203,7 +202,7 @@ async fn answer(body: Bytes) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-/// Blanks without end: JSON whose first character is yet to come.
+/// A stream of blanks: JSON whose first character never comes.
 fn stream(pause: Duration, length: usize) -> Response {
     let chunks = futures::stream::unfold((), move |()| async move {
         tokio::time::sleep(pause).await;

@@ -1,9 +1,10 @@
-//! Somebody who uses the service while others attack it, and what that user notices.
+//! A user of the service during an attack, and what that user observes.
 //!
-//! The bounds are those of the promise: a paid call within three times its idle 99th percentile, `/healthz` within
-//! 100 ms (half of the requests; 300 ms for the slowest). The tests run unoptimised services on two cores together with
-//! the attackers, the chain and the database, so each bound has a floor, and the slowest samples are left out: one in
-//! fifty, and at least one. The faults that this suite was written for take 3 to 60 s, far beyond the floors.
+//! Bounds under attack: a paid call takes at most three times its idle 99th percentile; half of the `/healthz`
+//! requests take at most 100 ms, and the slowest at most 300 ms. The tests run unoptimised services on two cores
+//! together with the attackers, the chain and the database. So each bound has a minimum, and the slowest samples are
+//! left out: one in fifty, and at least one. The faults that this suite detects take 3 to 60 s, far above these
+//! bounds.
 
 use std::{
     fs,
@@ -14,39 +15,39 @@ use serde_json::json;
 
 use crate::client::{Client, Execute, Reply};
 
-/// A paid call may take this long under attack, however fast it is without.
+/// A paid call may always take this long under attack.
 const PAID_FLOOR: Duration = Duration::from_millis(1_500);
 const HEALTH_BOUND: Duration = Duration::from_millis(100);
-/// The slowest looks, which share two cores with the attackers.
+/// Bound of the slowest health requests, which share two cores with the attackers.
 const HEALTH_TAIL_FLOOR: Duration = Duration::from_millis(300);
-/// Times the idle figure.
+/// Multiple of the idle time.
 const FACTOR: u32 = 3;
-/// One sample in so many is left out.
+/// One of this number of samples is left out.
 const LEFT_OUT: usize = 50;
-/// The process may grow by this much under one attack.
+/// The process may grow by this much during one attack.
 const MEMORY_BOUND_MIB: u64 = 256;
-/// Longest that the bystander waits for one answer.
+/// Longest wait of the bystander for one answer.
 const PATIENCE: Duration = Duration::from_secs(20);
-const BETWEEN_LOOKS: Duration = Duration::from_millis(25);
+const BETWEEN_CHECKS: Duration = Duration::from_millis(25);
 
 pub struct Bystander {
     client: Client,
     base_url: String,
     api_key: String,
     agent: String,
-    /// The process that serves `base_url`.
+    /// Id of the process that serves `base_url`.
     pid: i32,
     calls: bool,
 }
 
-/// What the bystander noticed in one period.
+/// The measurements of one period.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     pub paid: Vec<Duration>,
     pub health: Vec<Duration>,
-    /// Calls that were not answered with a result, and looks that did not find the service healthy.
+    /// Calls without a result, and health requests that failed.
     pub refused: Vec<String>,
-    /// Most memory of the process so far.
+    /// Peak memory of the process so far.
     pub peak_mib: u64,
 }
 
@@ -57,7 +58,7 @@ impl Bystander {
         Self { client, base_url, api_key, agent, pid, calls: true }
     }
 
-    /// Looks at the service's health alone: where the chain does not answer, nobody can pay.
+    /// Requests only the health of the service, because no call can be paid while the chain does not answer.
     #[must_use]
     pub fn without_calls(mut self) -> Self {
         self.calls = false;
@@ -67,7 +68,7 @@ impl Bystander {
     /// Uses the service for `period`.
     pub async fn watch(&self, period: Duration) -> Measured {
         let end = Instant::now() + period;
-        let ((paid, mut refused), (health, ill)) = tokio::join!(self.pay_until(end), self.look_until(end));
+        let ((paid, mut refused), (health, ill)) = tokio::join!(self.pay_until(end), self.check_until(end));
         refused.extend(ill);
         Measured { paid, health, refused, peak_mib: peak_mib(self.pid) }
     }
@@ -93,21 +94,21 @@ impl Bystander {
         (paid, refused)
     }
 
-    async fn look_until(&self, end: Instant) -> (Vec<Duration>, Vec<String>) {
-        let (mut looks, mut ill) = (Vec::new(), Vec::new());
+    async fn check_until(&self, end: Instant) -> (Vec<Duration>, Vec<String>) {
+        let (mut checks, mut ill) = (Vec::new(), Vec::new());
         let url = format!("{}/healthz", self.base_url);
         while Instant::now() < end {
             let started = Instant::now();
             match self.client.get(&url, None, PATIENCE).await {
-                Reply::Answer { status: 200, .. } => looks.push(started.elapsed()),
+                Reply::Answer { status: 200, .. } => checks.push(started.elapsed()),
                 other => ill.push(format!("/healthz after {:?}: {other:?}", started.elapsed())),
             }
-            tokio::time::sleep(BETWEEN_LOOKS).await;
+            tokio::time::sleep(BETWEEN_CHECKS).await;
         }
-        (looks, ill)
+        (checks, ill)
     }
 
-    /// What is wrong with `attacked`, compared with `idle`. Empty: nothing.
+    /// Compares `attacked` with `idle`. Returns the violated bounds.
     pub fn compare(&self, name: &str, idle: &Measured, attacked: &Measured) -> Vec<String> {
         let paid_bound = (tail(&idle.paid) * FACTOR).max(PAID_FLOOR);
         let health_bound = (tail(&idle.health) * FACTOR).max(HEALTH_TAIL_FLOOR);
@@ -116,7 +117,7 @@ impl Bystander {
         let grown = attacked.peak_mib.saturating_sub(idle.peak_mib);
         eprintln!(
             "{name}: paid call {paid:.0?} of {paid_bound:.0?} ({:.0?} idle, {} calls), /healthz {usual:.0?}, {health:.0?} of {health_bound:.0?} \
-             ({} looks), {grown} MiB more, {} refused",
+             ({} health requests), {grown} MiB more, {} refused",
             tail(&idle.paid),
             attacked.paid.len(),
             attacked.health.len(),
@@ -142,7 +143,7 @@ impl Bystander {
     }
 }
 
-/// The slowest sample once the slowest one in fifty, and at least one, are left out.
+/// The slowest sample after one in fifty, and at least one, is left out.
 pub fn tail(samples: &[Duration]) -> Duration {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable();
@@ -156,7 +157,7 @@ fn median(samples: &[Duration]) -> Duration {
     sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }
 
-/// Most memory that a process ever used.
+/// Peak memory of a process.
 fn peak_mib(pid: i32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Denial of service: what strangers do to a marketplace, and what its other users notice meanwhile.
+//! Denial of service: attacks on a marketplace, and what its other users observe.
 //!
-//! A [`Bystander`] makes paid calls with a wallet of its own and asks for `/healthz`, first while nothing
-//! else happens and then under each attack; [`Bystander::compare`] says whether it was harmed.
+//! A [`Bystander`] makes paid calls with its own wallet and requests `/healthz`, first without an attack and then
+//! under each attack. [`Bystander::compare`] decides whether it was harmed.
 
 pub mod bombs;
 pub mod bystander;
@@ -26,7 +26,7 @@ pub use site::Site;
 /// Longest wait of an attacker for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An attack under way. It ends when this is dropped.
+/// An attack in progress. Dropping it ends the attack.
 pub struct Attack {
     _clients: JoinSet<()>,
     /// How often the attackers got each status.
@@ -36,7 +36,7 @@ pub struct Attack {
 type Answers = Mutex<BTreeMap<String, u64>>;
 
 impl Attack {
-    /// `clients` of them at once, each doing `work` again and again.
+    /// Starts `clients` clients. Each of them repeats `work`.
     pub fn of<F, W>(clients: usize, work: F) -> Self
     where
         F: Fn(usize) -> W + Clone + Send + 'static,
@@ -48,7 +48,7 @@ impl Attack {
             tasks.spawn(async move {
                 loop {
                     work(client).await;
-                    // A client that is refused at once still has a network between it and the service.
+                    // The pause stands for the network between a client and the service.
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
             });
@@ -56,7 +56,7 @@ impl Attack {
         Self { _clients: tasks, answers: Arc::default() }
     }
 
-    /// Calls agents again and again.
+    /// Calls agents repeatedly.
     pub fn calls(clients: usize, base_url: &str, api_key: &str, calls: Vec<(String, Value)>) -> Self {
         let http = Client::new().expect("a client");
         let call = |(agent, body): (String, Value)| {
@@ -76,7 +76,7 @@ impl Attack {
         Self { answers, ..attack }
     }
 
-    /// Asks for URLs again and again, each client for one of them.
+    /// Requests URLs repeatedly; each client requests one of them.
     pub fn reads(clients: usize, urls: Vec<(String, Option<String>)>) -> Self {
         let http = Client::new().expect("a client");
         let urls: Arc<[_]> = urls.into();
@@ -92,7 +92,7 @@ impl Attack {
         Self { answers, ..attack }
     }
 
-    /// What the attackers got so far: statuses, and how often. Empty where the attack sends no whole requests.
+    /// The statuses that the attackers got, and how often. Empty if the attack sends no complete requests.
     pub fn answers(&self) -> String {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.iter().map(|(status, times)| format!("{status} × {times}")).collect::<Vec<_>>().join(", ")

@@ -1,4 +1,4 @@
-//! A marketplace that is attacked: real processes, an attacker with a wallet, and a bystander with another.
+//! A marketplace under attack: real processes, an attacker with a wallet, and a bystander with another one.
 
 use std::{os::unix::fs::PermissionsExt, path::PathBuf};
 
@@ -15,31 +15,31 @@ use crate::{
     world::World,
 };
 
-/// Base units: enough for every call of an attack.
+/// In base units; enough for all calls of an attack.
 const PLENTY: u64 = 1_000_000_000_000;
 
-/// Two attacks at once would be measured as one.
+/// Attacks run one after the other, because two at once could not be measured separately.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
 pub struct Site {
     pub world: World,
     pub chain: LocalChain,
     pub pool: PgPool,
-    /// Spends what it likes on attacks.
+    /// The wallet that pays for attacks.
     pub attacker: Wallet,
     pub attacker_key: String,
-    /// A creator that the attacker made.
+    /// A creator that the attacker owns.
     pub creator: Keypair,
     _folder: TempDir,
     _turn: MutexGuard<'static, ()>,
 }
 
 impl Site {
-    /// Starts with so many gateways in addition to that of `crtx up`. `name` names the folder of its logs.
+    /// Starts `gateways` gateways in addition to that of `crtx up`. `name` is the folder of their logs.
     pub async fn start(name: &str, gateways: usize) -> Result<Self> {
         let turn = ONE_AT_A_TIME.lock().await;
         let folder = tempfile::Builder::new().prefix("crtx-denial-").tempdir()?;
-        // The database's server may run as another user.
+        // The database server may run as another user.
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755))?;
         let logs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/denial").join(name);
         let world = World::start(folder.path(), &logs, gateways).await?;
@@ -62,21 +62,21 @@ impl Site {
         Ok(self.world.info()?.base_url)
     }
 
-    /// The demo wallet as a user of `crtx up`'s gateway.
+    /// A bystander with the demo wallet, at the gateway of `crtx up`.
     pub fn bystander(&self) -> Result<Bystander> {
         let info = self.world.info()?;
         let pid = self.world.up.pid().context("crtx up runs")?;
         Ok(Bystander::new(&info.base_url, &info.api_key, &self.honest_agent()?, pid))
     }
 
-    /// A demo agent, which answers as listed.
+    /// A demo agent that answers as listed.
     pub fn honest_agent(&self) -> Result<String> {
         let agents = self.world.info()?.agents;
         let agent = agents.into_iter().find(|agent| agent.name == "text-stats").context("the demo agent")?;
         Ok(agent.agent_id)
     }
 
-    /// Waits until the index shows an agent, for a few seconds: what it refuses it never shows.
+    /// Waits a few seconds for the index to show the agents. It never shows an agent that it refuses.
     pub async fn settle_listings(&self) {
         tokio::time::sleep(std::time::Duration::from_secs(3)).await;
     }

@@ -1,5 +1,5 @@
-//! Clients below HTTP: connections that say nothing, that speak or listen too slowly, and requests at and
-//! over every limit.
+//! Clients below HTTP: silent connections, clients that send or read too slowly, and requests at and over every
+//! limit.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use super::Attack;
 
 /// Pause of a slow client between two bytes.
 const DRIP: Duration = Duration::from_millis(200);
-/// A client whose connection was closed opens the next one after this.
+/// Pause before a client whose connection was closed opens the next one.
 const AGAIN: Duration = Duration::from_secs(1);
 const PIPELINED: usize = 64;
 const MANY_LEVELS: usize = 100_000;
 const MIB: usize = 1024 * 1024;
 
-/// Connects, and holds the connection until the service closes it.
+/// Connects and holds the connection until the service closes it.
 pub fn silent(address: &str, clients: usize) -> Attack {
     let address = address.to_owned();
     Attack::of(clients, move |_| {
@@ -32,12 +32,12 @@ pub fn silent(address: &str, clients: usize) -> Attack {
     })
 }
 
-/// Sends the head of a request a little at a time, and never its end.
+/// Sends the head of a request slowly and never completes it.
 pub fn slow_heads(address: &str, clients: usize) -> Attack {
     drip(address, clients, "GET /healthz HTTP/1.1\r\nhost: x\r\nx-slow: ".to_owned())
 }
 
-/// Announces a body that is allowed, and sends it a byte at a time.
+/// Announces a body of allowed length and sends it byte by byte.
 pub fn slow_bodies(address: &str, clients: usize, agent: &str, api_key: &str) -> Attack {
     drip(address, clients, head(agent, api_key, &format!("content-length: {}", MIB / 2)) + "{")
 }
@@ -59,9 +59,9 @@ fn drip(address: &str, clients: usize, start: String) -> Attack {
     })
 }
 
-/// Asks for long answers again and again on one connection, and reads none of them.
+/// Requests long answers repeatedly on one connection and reads none of them.
 pub fn slow_readers(address: &str, clients: usize, path: &str) -> Attack {
-    // Many requests at once: they are expensive for the service to answer, not for the client to send.
+    // Sends many requests at once: they are expensive to answer and cheap to send.
     let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").repeat(PIPELINED);
     let address = address.to_owned();
     Attack::of(clients, move |_| {
@@ -75,17 +75,17 @@ pub fn slow_readers(address: &str, clients: usize, path: &str) -> Attack {
     })
 }
 
-/// Requests at and over the limits of heads and bodies, and JSON of 100 000 levels.
+/// Sends requests at and over the limits of heads and bodies, and JSON of 100 000 levels.
 pub fn over_limits(address: &str, clients: usize, agent: &str, api_key: &str) -> Attack {
     let length = |length: usize| head(agent, api_key, &format!("content-length: {length}"));
     let whole = |body: &[u8]| [length(body.len()).as_bytes(), body].concat();
     let levels = "[".repeat(MANY_LEVELS);
     let text = |length: usize| format!(r#"{{"task":"{}"}}"#, "a".repeat(length - 11)).into_bytes();
     let requests: Vec<Vec<u8>> = vec![
-        // The longest body that is taken, and one byte more.
+        // The longest body that is accepted, and one byte more.
         whole(&text(MIB)),
         whole(&text(MIB + 1)),
-        // A body whose announced length is absurd, and one that does not end.
+        // A body with an absurd announced length, and one without end.
         length(10 * 1024 * MIB).into_bytes(),
         [head(agent, api_key, "transfer-encoding: chunked").into_bytes(), b"10000\r\n".to_vec(), vec![b'a'; 65_536]]
             .concat(),
