@@ -147,7 +147,7 @@ fn uncallable(error: &OutboundError) -> ApiError {
 }
 
 fn try_again(cause: OffloadError) -> ApiError {
-    ApiError::unavailable(format!("calls wait to be checked: {cause}"))
+    ApiError::unavailable(format!("the call could not be checked: {cause}"))
 }
 
 #[cfg(test)]

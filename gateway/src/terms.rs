@@ -86,7 +86,7 @@ impl Accounts {
         let config = engine.decode::<Config>(self.config.as_ref());
         let config = config.ok_or_else(|| ApiError::unavailable("the program is not configured"))?;
         if config.paused != 0 {
-            return Err(ApiError::new(ErrorCode::Unavailable, "the marketplace takes no new calls for the moment"));
+            return Err(ApiError::new(ErrorCode::Unavailable, "the marketplace is paused and accepts no new calls"));
         }
         let grant = engine.decode::<SpendingGrant>(self.grant.as_ref());
         let grant = grant.ok_or_else(|| forbidden("the key's wallet has not granted it any spending on chain"))?;

@@ -18,7 +18,7 @@ pub enum NodeError {
     #[error("the node answered with HTTP status {0}")]
     Status(u16),
     /// HTTP 429, or 503 with `Retry-After`.
-    #[error("the node takes no more requests for {} ms", retry_after.as_millis())]
+    #[error("the node accepts no requests for {} ms", retry_after.as_millis())]
     RateLimited { retry_after: Duration },
     #[error("the node's answer is longer than {limit} bytes")]
     TooLarge { limit: usize },
@@ -53,9 +53,9 @@ pub enum ChainError {
     #[error(transparent)]
     Node(#[from] NodeError),
     /// The same for a request through [`crate::ChainClient::rpc`].
-    #[error("the RPC node did not answer as asked: {0}")]
+    #[error("the RPC node failed to answer: {0}")]
     Rpc(#[from] Box<client_error::Error>),
-    #[error("the RPC node answered with something else than {0}")]
+    #[error("the answer of the RPC node is not {0}")]
     Malformed(&'static str),
 }
 

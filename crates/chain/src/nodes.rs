@@ -28,7 +28,7 @@ use crate::{
 
 /// After this time a node counts as stalled if there is another node to ask.
 const STALLS_AFTER: Duration = Duration::from_millis(400);
-/// With a single node, a second connection is tried after this part of the time, but not earlier than `STALLS_AFTER`:
+/// With a single node, a second connection is tried after this part of the time, but not before `SECOND_TRY_AFTER`:
 /// a stalled connection is more likely than a dead node.
 const SECOND_TRY: f32 = 0.25;
 const SECOND_TRY_AFTER: Duration = Duration::from_secs(1);

@@ -33,7 +33,7 @@ pub struct SignedTransaction {
 pub enum SignError {
     #[error("the keys given do not sign this transaction: {0}")]
     Signers(String),
-    #[error("the transaction has no wire form: {0}")]
+    #[error("the transaction cannot be encoded: {0}")]
     Encoding(String),
     #[error("the transaction is {0} bytes long; {MAX_TRANSACTION_BYTES} fit")]
     TooLarge(usize),
@@ -47,12 +47,15 @@ impl SignedTransaction {
         blockhash: RecentBlockhash,
     ) -> Result<Self, SignError> {
         let payer: Option<Pubkey> = signers.first().map(|signer| signer.pubkey());
-        let payer = payer.ok_or_else(|| SignError::Signers("there are none".to_owned()))?;
+        let payer = payer.ok_or_else(|| SignError::Signers("there are no signers".to_owned()))?;
         let message = Message::new_with_blockhash(instructions, Some(&payer), &blockhash.hash);
         let transaction = VersionedTransaction::try_new(VersionedMessage::Legacy(message), signers)
             .map_err(|error| SignError::Signers(error.to_string()))?;
-        let signature =
-            transaction.signatures.first().copied().ok_or_else(|| SignError::Signers("there are none".to_owned()))?;
+        let signature = transaction
+            .signatures
+            .first()
+            .copied()
+            .ok_or_else(|| SignError::Signers("there are no signers".to_owned()))?;
         let bytes = wincode::serialize(&transaction).map_err(|error| SignError::Encoding(error.to_string()))?;
         if bytes.len() > MAX_TRANSACTION_BYTES {
             return Err(SignError::TooLarge(bytes.len()));

@@ -100,8 +100,10 @@ pub(crate) fn over_limit(limits: &CallLimits, refusal: &Refusal) -> ApiError {
         (QuotaUnit::Within(_), Subject::Agent) => ("failures-per-agent", "this agent"),
     };
     let message = match unit {
-        QuotaUnit::Concurrent => format!("{whose} has {quota} calls under way, and no more are taken at a time"),
-        QuotaUnit::Within(_) => format!("{quota} calls of {whose} failed within the last hour, and no more are taken"),
+        QuotaUnit::Concurrent => format!("{whose} has {quota} calls under way, and no more are accepted at a time"),
+        QuotaUnit::Within(_) => {
+            format!("{quota} calls of {whose} failed within the last hour, and no more are accepted")
+        }
     };
     ApiError::rate_limited(message, RateLimit { policy, quota, unit }, retry_after)
 }

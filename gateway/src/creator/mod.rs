@@ -29,11 +29,11 @@ pub enum CreatorError {
     NotCallable(#[from] OutboundError),
     #[error("the agent's service could not be reached")]
     Unreachable,
-    #[error("the agent's service broke off the connection before it had answered")]
+    #[error("the agent's service closed the connection before it answered")]
     Dropped,
     #[error("the agent's answer is larger than {MAX_ANSWER_BYTES} bytes")]
     AnswerTooLarge,
-    #[error("the agent's answer could not be taken in")]
+    #[error("the agent's answer could not be processed")]
     NotKept,
     #[error("the agent's answer breaks the contract: {0}")]
     Invalid(String),

@@ -13,7 +13,7 @@ const PIECE: Duration = Duration::from_millis(500);
 /// If a piece ends this much late, the process or its machine was stopped, and the piece does not count.
 const STOPPED: Duration = Duration::from_millis(300);
 /// Time to read data that has arrived in a socket but was not read yet.
-const LAST_LOOK: Duration = Duration::from_millis(50);
+const LAST_READ: Duration = Duration::from_millis(50);
 
 /// Waits for `work` for at most `patience`. Only time in which this process runs counts.
 pub async fn within<T>(patience: Duration, work: impl Future<Output = T>) -> Option<T> {
@@ -28,7 +28,7 @@ pub async fn within<T>(patience: Duration, work: impl Future<Output = T>) -> Opt
         let was_stopped = took > piece.saturating_add(STOPPED);
         left = left.saturating_sub(if was_stopped { piece } else { took });
     }
-    timeout(LAST_LOOK, work).await.ok()
+    timeout(LAST_READ, work).await.ok()
 }
 
 #[cfg(test)]
