@@ -109,7 +109,7 @@ impl Default for AdmissionLimits {
                 failures_per_hour: PerSubject { key: 5_000, wallet: 5_000, agent: 10_000 },
             },
             process: ProcessLimits { calls: 256, queue: 64, queue_patience: Duration::from_millis(100) },
-            refused: RefusedLimits { per_second: 20, burst: 50, waiting: 64 },
+            refused: RefusedLimits { per_second: 10, burst: 50, waiting: 64 },
             funds_patience: Duration::from_secs(2),
             fee_payer: FeePayerLimits {
                 poll_every: Duration::from_secs(10),
