@@ -34,9 +34,9 @@ const EXPENSIVE_WAIT: Duration = Duration::from_secs(3);
 const EXPENSIVE_LIMIT: Duration = Duration::from_secs(5);
 /// Time in the expensive lane that one client may use without a pause.
 const EXPENSIVE_BURST: Duration = Duration::from_secs(1);
-/// Afterwards a client's expensive lists pause for this multiple of their time, so they use a quarter of one
+/// Afterwards a client's expensive lists pause for this multiple of their time, so they use a sixth of one
 /// connection's time, however many the client requests.
-const REST_PER_COST: u32 = 3;
+const REST_PER_COST: u32 = 5;
 /// Requests that may wait for the expensive lane, of one client and in total.
 const MAX_WAITING_PER_CLIENT: usize = 16;
 const MAX_WAITING: usize = 128;

@@ -13,6 +13,8 @@ const BATCH: u32 = 5_000;
 pub async fn agents(pool: &PgPool, creator: &Pubkey, count: u32) {
     for first in (0..count).step_by(BATCH as usize) {
         let addresses = addresses(1, first, count);
+        // In one transaction: the indexer fetches documents for agents that it sees without one.
+        let mut transaction = pool.begin().await.expect("a transaction");
         sqlx::query(
             "INSERT INTO mirror_agents (address, slot, revision, creator, agent_index, result_key, metadata_hash,
                  metadata_uri, price, collateral, slashed_total, open_amount, total_executions, successful_executions,
@@ -26,7 +28,7 @@ pub async fn agents(pool: &PgPool, creator: &Pubkey, count: u32) {
         .bind(&addresses)
         .bind(creator.to_string())
         .bind(i64::from(first))
-        .execute(pool)
+        .execute(&mut *transaction)
         .await
         .expect("agents are written");
         sqlx::query(
@@ -38,7 +40,7 @@ pub async fn agents(pool: &PgPool, creator: &Pubkey, count: u32) {
              FROM unnest($1::text[]) WITH ORDINALITY AS row (address, n)",
         )
         .bind(&addresses)
-        .execute(pool)
+        .execute(&mut *transaction)
         .await
         .expect("documents are written");
         // As `metadata` does when it stores a document: lists show agents with a name alone.
@@ -47,10 +49,11 @@ pub async fn agents(pool: &PgPool, creator: &Pubkey, count: u32) {
              FROM agent_metadata m WHERE m.agent = a.address AND a.address = ANY ($1)",
         )
         .bind(&addresses)
-        .execute(pool)
+        .execute(&mut *transaction)
         .await
         .expect("agents are named");
         assert_eq!(usize::try_from(named.rows_affected()), Ok(addresses.len()), "every agent has a name");
+        transaction.commit().await.expect("commits");
     }
 }
 
