@@ -19,6 +19,7 @@ use super::{
     error::EngineError,
     handover::RESUME_AFTER,
     transactions::{landing, stored},
+    view::check_is_of,
     work::{ResumedCall, Work},
 };
 
@@ -113,12 +114,11 @@ impl Engine {
     /// The opening did not land as signed. The record decides, because another worker may have opened it before.
     async fn opening_refused(&self, work: &Work, caller: Option<&Caller>) -> Result<Opened, EngineError> {
         if let Some(record) = self.view(&work.call).await?.record {
-            if record.request_hash == work.call.request_hash && record.agent == work.call.agent {
-                self.executions.opened(work.lease).await?;
-                return Ok(Opened::Before);
+            if let Err(error) = check_is_of(&record, &work.call) {
+                return self.not_opened(work.lease, error).await.map(Opened::No);
             }
-            let error = ApiError::new(ErrorCode::Conflict, "the chain has another call under this execution id");
-            return self.not_opened(work.lease, error).await.map(Opened::No);
+            self.executions.opened(work.lease).await?;
+            return Ok(Opened::Before);
         }
         let reason = match caller {
             Some(caller) => self.terms(&caller.into(), &work.call.agent).await.err(),

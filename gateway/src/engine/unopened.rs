@@ -6,7 +6,7 @@ use crtx_http::{ApiError, Caller, ErrorCode};
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::executions::{Call, Failure, Lease};
 
-use super::{Engine, ended::Ended, error::EngineError, opening::Opened, work::Work};
+use super::{Engine, ended::Ended, error::EngineError, opening::Opened, view::check_is_of, work::Work};
 use crate::{
     admission::{fee_payer, insufficient},
     terms::Terms,
@@ -27,11 +27,13 @@ impl Engine {
             Err(error) => return self.never_opened(lease, ApiError::unavailable(error)).await.map(Opened::No),
         };
         let error = match record {
-            Some(record) if record.request_hash == call.request_hash && record.agent == call.agent => {
-                self.executions.found_open(lease).await?;
-                return Ok(Opened::Before);
-            }
-            Some(_) => ApiError::new(ErrorCode::Conflict, "the chain has another call under this execution id"),
+            Some(record) => match check_is_of(&record, call) {
+                Ok(()) => {
+                    self.executions.found_open(lease).await?;
+                    return Ok(Opened::Before);
+                }
+                Err(error) => error,
+            },
             None => match self.terms(&caller.into(), &call.agent).await {
                 Err(reason) => reason,
                 Ok(terms) => in_words(refused, call, &terms),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use agent_marketplace::state::{AgentListing, Config, ExecutionRecord};
 use crtx_chain::clock::unix_timestamp;
+use crtx_http::{ApiError, ErrorCode};
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::executions::{Call, Charged, Reported, SettledElsewhere};
 use solana_pubkey::Pubkey;
@@ -68,6 +69,14 @@ impl Engine {
     pub(crate) fn mirrored_accounts(&self, call: &Call) -> [Pubkey; 3] {
         [call.record, call.agent, self.instructions.addresses.grant(&call.caller, &call.session_key)]
     }
+}
+
+/// 409 `conflict` if the record belongs to another call with the same execution id.
+pub(super) fn check_is_of(record: &ExecutionRecord, call: &Call) -> Result<(), ApiError> {
+    if record.request_hash == call.request_hash && record.agent == call.agent {
+        return Ok(());
+    }
+    Err(ApiError::new(ErrorCode::Conflict, "the chain has another call under this execution id"))
 }
 
 /// The amounts that a record charges.
