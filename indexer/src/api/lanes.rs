@@ -34,9 +34,9 @@ const EXPENSIVE_WAIT: Duration = Duration::from_secs(3);
 const EXPENSIVE_LIMIT: Duration = Duration::from_secs(5);
 /// Time in the expensive lane that one client may use without a pause.
 const EXPENSIVE_BURST: Duration = Duration::from_secs(1);
-/// Afterwards a client's expensive lists pause for this multiple of their time, so they use a sixth of one
-/// connection's time, however many the client requests.
-const REST_PER_COST: u32 = 5;
+/// Afterwards each expensive list of a client costs this multiple of its time, so they use a sixth of one connection's
+/// time, however many the client requests.
+const TIME_PER_COST: u32 = 6;
 /// Requests that may wait for the expensive lane, of one client and in total.
 const MAX_WAITING_PER_CLIENT: usize = 16;
 const MAX_WAITING: usize = 128;
@@ -195,7 +195,7 @@ impl Lanes {
 impl Queue {
     /// How long the client's next expensive list waits because of the earlier ones.
     fn rest(&self) -> Duration {
-        self.pace().wait(Instant::now(), EXPENSIVE_BURST.saturating_mul(REST_PER_COST.saturating_add(1)))
+        self.pace().wait(Instant::now(), EXPENSIVE_BURST.saturating_mul(TIME_PER_COST))
     }
 
     fn is_even(&self) -> bool {
@@ -217,7 +217,7 @@ impl Drop for Cost<'_> {
     fn drop(&mut self) {
         let now = Instant::now();
         let took = now.saturating_duration_since(self.started);
-        self.of.pace().charge(now, took.saturating_mul(REST_PER_COST.saturating_add(1)));
+        self.of.pace().charge(now, took.saturating_mul(TIME_PER_COST));
     }
 }
 
