@@ -1,11 +1,11 @@
-//! The program's IDL, assembled by Anchor's own library from the source.
+//! The program's IDL, assembled by Anchor's own library from the source, and completed.
 
 use std::{fs, path::PathBuf, process::Command};
 
 use anchor_lang_idl::build::IdlBuilder;
 use anyhow::{Context, Result, bail};
 
-use crate::workspace;
+use crate::{idl_additions, workspace};
 
 const IDL: &str = "idl/agent_marketplace.json";
 
@@ -28,7 +28,8 @@ pub fn check() -> Result<String> {
 /// Builds the IDL in this process and prints it.
 pub fn print() -> Result<()> {
     let program = workspace::root().join("programs/agent-marketplace");
-    let idl = IdlBuilder::new().program_path(program).skip_lint(true).build()?;
+    let mut idl = IdlBuilder::new().program_path(program).skip_lint(true).build()?;
+    idl_additions::add(&mut idl)?;
     println!("{}", serde_json::to_string_pretty(&idl)?);
     Ok(())
 }

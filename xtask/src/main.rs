@@ -10,6 +10,7 @@ mod file_cycles;
 mod fuzz;
 mod generated;
 mod idl;
+mod idl_additions;
 #[cfg(test)]
 mod layers;
 mod markdown;

@@ -2,13 +2,13 @@
 //! how things are named and where they live on chain. Nothing here does I/O.
 //!
 //! Without the feature `host` the crate is `no_std`, has no dependency, and consists of the folder `onchain`:
-//! [`fee`], [`seeds`], [`result_text`]. That half is what the on-chain program uses.
+//! [`fee`], [`seeds`], [`result_text`], [`call_text`], [`terms`], [`plain_text`]. That half is what the on-chain program uses.
 #![cfg_attr(not(feature = "host"), no_std)]
 #![forbid(unsafe_code)]
 
 mod onchain;
 
-pub use onchain::{fee, result_text, seeds};
+pub use onchain::{call_text, fee, plain_text, result_text, seeds, terms};
 
 #[cfg(feature = "host")]
 pub mod address;

@@ -1,12 +1,12 @@
-//! Hash of a result and the creator's signature over it, in their text forms ("Result signature" in
-//! `docs/specification.md`).
+//! Hash of a result and the creator's signatures over it, in their text forms ("Result signature" and "Call-bound
+//! signature" in `docs/specification.md`).
 
 use std::{fmt, str::FromStr};
 
-use ed25519_dalek::{Signature, VerifyingKey};
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use sha2::{Digest, Sha256};
 
-use crate::result_text;
+use crate::{call_text, result_text};
 
 /// SHA-256 of a result's UTF-8 bytes. Written `sha256:<64 lower-case hex>`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -24,6 +24,21 @@ pub enum ResultProofError {
     KeyForm,
     #[error("the signature is not one of the listing's result key over result_hash")]
     SignatureInvalid,
+    #[error("call_signature is missing: the listing promises results that are signed for the call")]
+    CallSignatureMissing,
+    #[error("call_signature must be `ed25519:` followed by the base58 form of 64 bytes")]
+    CallSignatureForm,
+    #[error("call_signature is not one of the listing's result key over this execution_record and result_hash")]
+    CallSignatureInvalid,
+}
+
+/// A creator's signatures over one result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallProof {
+    /// Over the text form of the result's hash.
+    pub signature: [u8; 64],
+    /// Over the text of the call ([`call_text`]). Only agents that promise call-bound signatures have to give it.
+    pub call_signature: Option<[u8; 64]>,
 }
 
 impl ResultHash {
@@ -87,15 +102,58 @@ pub fn verify_signature(
     hash: &ResultHash,
     signature: &[u8; 64],
 ) -> Result<(), ResultProofError> {
+    verify_strict(result_key, &hash.signed_text(), signature, ResultProofError::SignatureInvalid)
+}
+
+/// Checks a signature of `result_key` over the text of the call whose record has the address `record`, with the
+/// strictness of [`verify_signature`].
+pub fn verify_call_signature(
+    result_key: &[u8; 32],
+    record: &[u8; 32],
+    hash: &ResultHash,
+    signature: &[u8; 64],
+) -> Result<(), ResultProofError> {
+    let message = call_text::of(record, &hash.0);
+    verify_strict(result_key, &message, signature, ResultProofError::CallSignatureInvalid)
+}
+
+fn verify_strict(
+    result_key: &[u8; 32],
+    message: &[u8],
+    signature: &[u8; 64],
+    invalid: ResultProofError,
+) -> Result<(), ResultProofError> {
     let key = VerifyingKey::from_bytes(result_key).map_err(|_| ResultProofError::KeyForm)?;
-    key.verify_strict(&hash.signed_text(), &Signature::from_bytes(signature))
-        .map_err(|_| ResultProofError::SignatureInvalid)
+    key.verify_strict(message, &Signature::from_bytes(signature)).map_err(|_| invalid)
+}
+
+impl CallProof {
+    /// Both signatures of `key`, for the execution whose record has the address `record`.
+    pub fn sign(key: &SigningKey, record: &[u8; 32], hash: &ResultHash) -> Self {
+        Self {
+            signature: key.sign(&hash.signed_text()).to_bytes(),
+            call_signature: Some(key.sign(&call_text::of(record, &hash.0)).to_bytes()),
+        }
+    }
+
+    /// Checks the signatures that the execution demands. `bound_to`: the address of the record, if results are signed
+    /// for the call; otherwise `call_signature` is not looked at.
+    pub fn verify(
+        &self,
+        result_key: &[u8; 32],
+        hash: &ResultHash,
+        bound_to: Option<&[u8; 32]>,
+    ) -> Result<(), ResultProofError> {
+        verify_signature(result_key, hash, &self.signature)?;
+        let Some(record) = bound_to else { return Ok(()) };
+        let signature = self.call_signature.ok_or(ResultProofError::CallSignatureMissing)?;
+        verify_call_signature(result_key, record, hash, &signature)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ed25519_dalek::{Signer, SigningKey};
 
     #[test]
     fn the_text_form_is_the_one_of_the_specification() {
@@ -140,5 +198,29 @@ mod tests {
         for bad in ["", "ed25519:", "ed25519:0OIl", "ed25519:111", "abc", &format!("ed25519:{}", "1".repeat(10_000))] {
             assert_eq!(parse_signature(bad), Err(ResultProofError::SignatureForm), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_bound_call_needs_both_signatures_and_one_of_another_call_does_not_count() {
+        let key = SigningKey::from_bytes(&[7; 32]);
+        let (hash, record, other) = (ResultHash::of(b"result"), [1; 32], [2; 32]);
+        let verify = |proof: &CallProof, bound_to| proof.verify(key.verifying_key().as_bytes(), &hash, bound_to);
+        let good = CallProof::sign(&key, &record, &hash);
+        assert_eq!(verify(&good, Some(&record)), Ok(()));
+        assert_eq!(verify(&good, Some(&other)), Err(ResultProofError::CallSignatureInvalid));
+        let old = CallProof { call_signature: None, ..good };
+        assert_eq!(verify(&old, Some(&record)), Err(ResultProofError::CallSignatureMissing));
+        let in_place_of_the_other = CallProof { call_signature: Some(good.signature), ..good };
+        assert_eq!(verify(&in_place_of_the_other, Some(&record)), Err(ResultProofError::CallSignatureInvalid));
+        let swapped = CallProof { signature: good.call_signature.expect("signed"), ..good };
+        assert_eq!(verify(&swapped, Some(&record)), Err(ResultProofError::SignatureInvalid));
+    }
+
+    #[test]
+    fn an_unbound_call_ignores_the_call_signature() {
+        let key = SigningKey::from_bytes(&[7; 32]);
+        let hash = ResultHash::of(b"result");
+        let proof = CallProof { call_signature: Some([0; 64]), ..CallProof::sign(&key, &[1; 32], &hash) };
+        assert_eq!(proof.verify(key.verifying_key().as_bytes(), &hash, None), Ok(()));
     }
 }

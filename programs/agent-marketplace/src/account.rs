@@ -7,6 +7,8 @@ use anchor_lang::{
     solana_program::{instruction::Instruction, program::invoke_signed_unchecked, rent::Rent},
 };
 
+use bytemuck::Pod;
+
 use crate::{
     error::{MarketplaceError, OrRefuse, ensure},
     id::ID,
@@ -25,7 +27,7 @@ const ALLOCATE: u32 = 8;
 const ACCOUNT_STORAGE_OVERHEAD: u64 = 128;
 
 /// The canonical bump of the address that `account` must have. No bump is taken from the client.
-#[inline(always)]
+#[inline(never)]
 pub fn canonical_bump(account: &AccountInfo, seeds: &[&[u8]]) -> Result<u8> {
     let (address, bump) = Pubkey::find_program_address(seeds, &ID);
     ensure(*account.key == address, MarketplaceError::WrongAddress)?;
@@ -33,14 +35,14 @@ pub fn canonical_bump(account: &AccountInfo, seeds: &[&[u8]]) -> Result<u8> {
 }
 
 /// Refuses an account that exists already. Lamports at its address do not count: anybody can send them.
-#[inline(always)]
+#[inline(never)]
 pub fn check_vacant(account: &AccountInfo) -> Result<()> {
     ensure(*account.owner == SYSTEM_PROGRAM_ID && account.data_is_empty(), MarketplaceError::AlreadyExists)
 }
 
 /// Creates the vacant `account` at a program-derived address, rent-exempt, with `space` zero bytes, owned
 /// by `owner`. `seeds` end with the bump.
-#[inline(always)]
+#[inline(never)]
 pub fn create<'info>(
     payer: &AccountInfo<'info>,
     account: &AccountInfo<'info>,
@@ -112,10 +114,31 @@ fn rent_exempt_minimum(space: usize) -> Result<u64> {
 /// Writes the whole of one of the program's accounts, discriminator included.
 #[inline(always)]
 pub fn write<T: ZeroCopy + Discriminator>(account: &AccountInfo, value: &T) -> Result<()> {
+    write_with(account, value, &())
+}
+
+/// Writes one of the program's accounts and what follows behind it.
+#[inline(always)]
+pub fn write_with<T: ZeroCopy + Discriminator, Tail: Pod>(account: &AccountInfo, value: &T, tail: &Tail) -> Result<()> {
     let mut data = account.try_borrow_mut_data()?;
-    let (discriminator, body) = data.split_at_mut_checked(DISCRIMINATOR_LEN).or_refuse(MarketplaceError::OutOfRange)?;
+    let (discriminator, rest) = data.split_at_mut_checked(DISCRIMINATOR_LEN).or_refuse(MarketplaceError::OutOfRange)?;
+    let (body, end) = rest.split_at_mut_checked(core::mem::size_of::<T>()).or_refuse(MarketplaceError::OutOfRange)?;
     discriminator.copy_from_slice(T::DISCRIMINATOR);
     *bytemuck::from_bytes_mut(body) = *value;
+    end.copy_from_slice(bytemuck::bytes_of(tail));
+    Ok(())
+}
+
+/// Cuts one of the program's accounts to its first `space` bytes. The rent that it does not need any more goes to
+/// `rent_payer`.
+#[inline(always)]
+pub fn shrink(account: &AccountInfo, space: usize, rent_payer: &AccountInfo) -> Result<()> {
+    account.resize(space)?;
+    let kept = rent_exempt_minimum(space)?.min(account.lamports());
+    let returned = account.lamports().saturating_sub(kept);
+    let total = rent_payer.lamports().checked_add(returned).or_refuse(MarketplaceError::OutOfRange)?;
+    **rent_payer.try_borrow_mut_lamports()? = total;
+    **account.try_borrow_mut_lamports()? = kept;
     Ok(())
 }
 

@@ -1,5 +1,7 @@
-//! The Ed25519 gate. It proves that the execution's result key signed the result hash, and that the chain's
-//! Ed25519 program verified that signature in this transaction, directly before our instruction.
+//! The Ed25519 gate. It proves that the execution's result key signed a message that the program made itself, and
+//! that the chain's Ed25519 program verified that signature in this transaction, directly before our instruction.
+//! The message is the text of the result's hash (71 bytes), or the text of the call if results are signed for the
+//! call (117 bytes, `crtx_protocol::call_text`). The program chooses it, never the sender.
 //!
 //! The Ed25519 program can read key, message and signature from any instruction of the transaction at any
 //! offset. Most attacks on programs that rely on it use this freedom, so the gate accepts one canonical shape
@@ -9,12 +11,11 @@
 //! 0 count = 1 | 1 padding = 0
 //! 2 signature offset = 48   | 4 signature instruction = 65535 (this one)
 //! 6 public key offset = 16  | 8 public key instruction = 65535
-//! 10 message offset = 112   | 12 message size = 71 | 14 message instruction = 65535
-//! 16 public key | 48 signature | 112 message: `sha256:<64 lower-case hex>` | 183 end
+//! 10 message offset = 112   | 12 message size = 71 or 117 | 14 message instruction = 65535
+//! 16 public key | 48 signature | 112 message | 183 or 229 end
 //! ```
 
 use anchor_lang::prelude::*;
-use crtx_protocol::result_text;
 
 use crate::error::MarketplaceError;
 
@@ -23,16 +24,16 @@ pub const INSTRUCTIONS_SYSVAR_ID: Pubkey = pubkey!("Sysvar1nstructions1111111111
 /// The chain's Ed25519 signature verification program.
 pub const ED25519_PROGRAM_ID: Pubkey = pubkey!("Ed25519SigVerify111111111111111111111111111");
 
-/// Length of the one accepted instruction's data.
-pub const DATA_LEN: usize = MESSAGE_AT + result_text::LEN;
-
 const HEADER_LEN: usize = 16;
 const KEY_AT: usize = HEADER_LEN;
 const SIGNATURE_AT: usize = 48;
 const MESSAGE_AT: usize = 112;
 
-/// The one accepted header: everything in front of the public key.
-pub const HEADER: [u8; HEADER_LEN] = [1, 0, 48, 0, 0xff, 0xff, 16, 0, 0xff, 0xff, 112, 0, 71, 0, 0xff, 0xff];
+/// The one accepted header for a message of `size` bytes: everything in front of the public key.
+#[inline(always)]
+pub const fn header(size: u8) -> [u8; HEADER_LEN] {
+    [1, 0, 48, 0, 0xff, 0xff, 16, 0, 0xff, 0xff, 112, 0, size, 0, 0xff, 0xff]
+}
 
 /// Range of each header field, and the error that names the field.
 const HEADER_FIELDS: [(usize, usize, MarketplaceError); 9] = [
@@ -52,13 +53,12 @@ const ACCOUNT_META_LEN: usize = 33;
 
 /// Passes only if, by the bytes of the instructions sysvar, the current top-level instruction is one of
 /// `program_id` and the instruction directly before it is the canonical proof that `result_key` signed
-/// the text form of `result_hash`. The caller of this function must check the sysvar's address, and that no
-/// other program called ours.
-pub fn check(
+/// `message`. The caller of this function must check the sysvar's address, and that no other program called ours.
+pub fn check<const N: usize>(
     sysvar: &[u8],
     program_id: &Pubkey,
     result_key: &Pubkey,
-    result_hash: &[u8; 32],
+    message: &[u8; N],
 ) -> core::result::Result<(), MarketplaceError> {
     let (list, current) = sysvar.split_last_chunk::<2>().ok_or(MarketplaceError::SysvarUnreadable)?;
     let current = u16::from_le_bytes(*current);
@@ -75,19 +75,28 @@ pub fn check(
     if proof.accounts != 0 {
         return Err(MarketplaceError::Ed25519HasAccounts);
     }
-    check_data(proof.data, result_key, result_hash)
+    check_data(proof.data, result_key, message)
 }
 
 /// The Ed25519 instruction's data against the canonical shape, key and message.
-fn check_data(data: &[u8], result_key: &Pubkey, result_hash: &[u8; 32]) -> core::result::Result<(), MarketplaceError> {
-    let data: &[u8; DATA_LEN] = data.try_into().map_err(|_| MarketplaceError::Ed25519WrongLength)?;
-    if bytes_at::<HEADER_LEN>(data, 0)? != &HEADER {
-        return Err(wrong_header_field(data));
+fn check_data<const N: usize>(
+    data: &[u8],
+    result_key: &Pubkey,
+    message: &[u8; N],
+) -> core::result::Result<(), MarketplaceError> {
+    const {
+        assert!(N <= u8::MAX as usize, "the header has one byte for the size");
     }
-    if bytes_at::<32>(data, KEY_AT)? != result_key.as_array() {
+    let header = header(N as u8);
+    let (head, signed) = data.split_first_chunk::<MESSAGE_AT>().ok_or(MarketplaceError::Ed25519WrongLength)?;
+    let signed: &[u8; N] = signed.try_into().map_err(|_| MarketplaceError::Ed25519WrongLength)?;
+    if bytes_at::<HEADER_LEN>(head, 0)? != &header {
+        return Err(wrong_header_field(head, &header));
+    }
+    if bytes_at::<32>(head, KEY_AT)? != result_key.as_array() {
         return Err(MarketplaceError::Ed25519WrongKey);
     }
-    if bytes_at::<{ result_text::LEN }>(data, MESSAGE_AT)? != &result_text::of(result_hash) {
+    if signed != message {
         return Err(MarketplaceError::Ed25519WrongMessage);
     }
     Ok(())
@@ -95,10 +104,10 @@ fn check_data(data: &[u8], result_key: &Pubkey, result_hash: &[u8; 32]) -> core:
 
 /// Names the first header field that is not canonical.
 #[cold]
-fn wrong_header_field(data: &[u8]) -> MarketplaceError {
+fn wrong_header_field(data: &[u8], header: &[u8; HEADER_LEN]) -> MarketplaceError {
     HEADER_FIELDS
         .iter()
-        .find(|(from, to, _)| data.get(*from..*to) != HEADER.get(*from..*to))
+        .find(|(from, to, _)| data.get(*from..*to) != header.get(*from..*to))
         .map_or(MarketplaceError::Ed25519WrongLength, |(_, _, error)| *error)
 }
 
@@ -141,17 +150,20 @@ fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> core::result::Result<&[u
 const _: () = {
     assert!(SIGNATURE_AT == KEY_AT + 32);
     assert!(MESSAGE_AT == SIGNATURE_AT + 64);
-    assert!(DATA_LEN == 183);
 };
 
 #[cfg(test)]
 #[expect(clippy::arithmetic_side_effects, reason = "sizes of test data")]
 mod tests {
+    use crtx_protocol::{call_text, result_text};
+
     use super::*;
 
     const OURS: Pubkey = crate::ID;
     const KEY: Pubkey = Pubkey::new_from_array([7; 32]);
     const HASH: [u8; 32] = [9; 32];
+    const RECORD: [u8; 32] = [6; 32];
+    const DATA_LEN: usize = MESSAGE_AT + result_text::LEN;
 
     struct Shown {
         program_id: Pubkey,
@@ -160,10 +172,14 @@ mod tests {
     }
 
     fn proof() -> Shown {
-        let mut data = HEADER.to_vec();
+        proof_of(&result_text::of(&HASH))
+    }
+
+    fn proof_of(message: &[u8]) -> Shown {
+        let mut data = header(u8::try_from(message.len()).expect("short")).to_vec();
         data.extend_from_slice(KEY.as_ref());
         data.extend_from_slice(&[3; 64]);
-        data.extend_from_slice(&result_text::of(&HASH));
+        data.extend_from_slice(message);
         Shown { program_id: ED25519_PROGRAM_ID, accounts: 0, data }
     }
 
@@ -193,7 +209,36 @@ mod tests {
     }
 
     fn checked(instructions: &[Shown], current: u16) -> core::result::Result<(), MarketplaceError> {
-        check(&sysvar(instructions, current), &OURS, &KEY, &HASH)
+        check(&sysvar(instructions, current), &OURS, &KEY, &result_text::of(&HASH))
+    }
+
+    fn checked_for_call(instructions: &[Shown]) -> core::result::Result<(), MarketplaceError> {
+        check(&sysvar(instructions, 1), &OURS, &KEY, &call_text::of(&RECORD, &HASH))
+    }
+
+    #[test]
+    fn a_proof_of_one_shape_does_not_pass_for_the_other() {
+        let bound = || proof_of(&call_text::of(&RECORD, &HASH));
+        assert_eq!(checked_for_call(&[bound(), settlement()]), Ok(()));
+        assert_eq!(checked_for_call(&[proof(), settlement()]), Err(MarketplaceError::Ed25519WrongLength));
+        assert_eq!(checked(&[bound(), settlement()], 1), Err(MarketplaceError::Ed25519WrongLength));
+    }
+
+    #[test]
+    fn a_call_bound_proof_counts_for_its_record_and_its_result_alone() {
+        for message in [call_text::of(&[7; 32], &HASH), call_text::of(&RECORD, &[8; 32])] {
+            let other = checked_for_call(&[proof_of(&message), settlement()]);
+            assert_eq!(other, Err(MarketplaceError::Ed25519WrongMessage));
+        }
+        let length = MESSAGE_AT + call_text::LEN;
+        for at in 0..length {
+            if (SIGNATURE_AT..MESSAGE_AT).contains(&at) {
+                continue;
+            }
+            let mut changed = proof_of(&call_text::of(&RECORD, &HASH));
+            changed.data[at] ^= 1;
+            assert!(checked_for_call(&[changed, settlement()]).is_err(), "byte {at}");
+        }
     }
 
     #[test]
@@ -216,7 +261,7 @@ mod tests {
         ]);
         let current_at = data.len() - 2;
         data[current_at..].copy_from_slice(&1u16.to_le_bytes());
-        assert_eq!(check(&data, &OURS, &KEY, &HASH), Ok(()));
+        assert_eq!(check(&data, &OURS, &KEY, &result_text::of(&HASH)), Ok(()));
     }
 
     #[test]
@@ -285,9 +330,9 @@ mod tests {
     fn a_truncated_sysvar_is_unreadable_and_never_panics() {
         let whole = sysvar(&[proof(), settlement()], 1);
         for length in 0..whole.len() {
-            assert!(check(&whole[..length], &OURS, &KEY, &HASH).is_err(), "{length} bytes");
+            assert!(check(&whole[..length], &OURS, &KEY, &result_text::of(&HASH)).is_err(), "{length} bytes");
         }
-        assert_eq!(check(&whole[..1], &OURS, &KEY, &HASH), Err(MarketplaceError::SysvarUnreadable));
+        assert_eq!(check(&whole[..1], &OURS, &KEY, &result_text::of(&HASH)), Err(MarketplaceError::SysvarUnreadable));
         assert_eq!(checked(&[proof(), settlement()], 2), Err(MarketplaceError::SysvarUnreadable));
     }
 }

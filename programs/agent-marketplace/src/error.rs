@@ -53,9 +53,9 @@ pub enum MarketplaceError {
     // Configuration.
     #[msg("new listings and openings are paused")]
     Paused = 100,
-    #[msg("the fee must be 0 to 1000 basis points")]
+    #[msg("the fee must be 0 to 500 basis points")]
     FeeTooHigh = 101,
-    #[msg("the dispute window must be 1 to 1209600 seconds, the settlement grace 0 to 86400 seconds")]
+    #[msg("the dispute window must be 259200 to 1209600 seconds, the settlement grace 0 to 86400 seconds")]
     DurationOutOfRange = 102,
     #[msg("the prices of the collateral tiers must rise and their collateral must not fall")]
     TiersNotAscending = 103,
@@ -63,25 +63,35 @@ pub enum MarketplaceError {
     RoleMissing = 104,
     #[msg("the instruction changes nothing")]
     NothingToChange = 105,
-    #[msg("no roles are announced")]
-    NoRolesAnnounced = 106,
-    #[msg("announced roles apply 1382400 seconds (16 days) after their announcement")]
-    RolesNotDue = 107,
+    #[msg("nothing is announced")]
+    NothingAnnounced = 106,
+    #[msg("roles apply 1382400 seconds (16 days), parameters 604800 seconds (7 days) after their announcement")]
+    AnnouncementNotDue = 107,
+    #[msg("the announcement lapsed 604800 seconds (7 days) after it was due")]
+    AnnouncementLapsed = 108,
+    #[msg("the insurance owner must not be the treasury owner or the resolver")]
+    InsuranceNotIndependent = 109,
+    #[msg("the minimum price must be 1 to 1000000000000 base units, and its fee at least 1 unless there is no fee")]
+    MinPriceOutOfRange = 110,
+    #[msg("the penalty must be limited to 1 to 100 times the amount paid")]
+    PenaltyMultipleOutOfRange = 111,
 
     // Profiles.
-    #[msg("the display name must be 1 to 32 bytes of UTF-8 without control characters or outer white space")]
+    #[msg("the display name must be 1 to 32 bytes of UTF-8: visible characters and inner spaces")]
     DisplayNameInvalid = 150,
+    #[msg("the profile has another display name than the verified one")]
+    DisplayNameMismatch = 151,
 
     // Listings.
-    #[msg("the price must be 1 to 18446744073709551615 base units")]
-    PriceZero = 200,
+    #[msg("the price must be the configured minimum to 1000000000000 base units")]
+    PriceOutOfRange = 200,
     #[msg("the time-out must be 1 to 900 seconds")]
     TimeoutOutOfRange = 201,
     #[msg("the result key must not be the zero address")]
     ResultKeyMissing = 202,
     #[msg("the metadata URI must be 1 to 128 bytes of visible ASCII")]
     MetadataUriInvalid = 203,
-    #[msg("the collateral must be at least the tier of the price")]
+    #[msg("the collateral must be at least the tier of the price, and at least the price")]
     CollateralTooLow = 204,
     #[msg("the agent is not active")]
     AgentNotActive = 205,
@@ -105,6 +115,8 @@ pub enum MarketplaceError {
     AmountZero = 214,
     #[msg("the agent was listed in this second and closes from the next one on")]
     ListedThisSecond = 215,
+    #[msg("the index must be higher than the ones that the creator used before")]
+    IndexUsed = 216,
 
     // Executions.
     #[msg("the execution is not open")]
@@ -115,12 +127,20 @@ pub enum MarketplaceError {
     DeadlineNotPassed = 302,
     #[msg("the price must be at most the caller's maximum")]
     PriceAboveMaximum = 303,
-    #[msg("the failure reason must be creator failed, time-out or invalid response")]
+    #[msg("the failure reason must be creator failed, time-out or invalid response, or interrupted by the gateway")]
     FailureReasonReserved = 304,
-    #[msg("the execution time must be at most the time from opening to deadline")]
-    ExecutionTimeImplausible = 305,
     #[msg("the record is open, disputed or within its dispute window")]
     RecordStillNeeded = 306,
+    #[msg("the tokens used must be at most 1000000000")]
+    TokensImplausible = 307,
+    #[msg("the caller must not be the agent's creator")]
+    CallerIsCreator = 308,
+    #[msg("the agent's terms are not the ones that the caller agreed to")]
+    TermsChanged = 309,
+    #[msg("the account is not the execution's grant")]
+    WrongGrant = 310,
+    #[msg("the refund must go to the wallet's associated token account or to the account that paid")]
+    RefundElsewhere = 311,
 
     // Tokens.
     #[msg("the account is not the configured USDC mint")]
@@ -153,7 +173,7 @@ pub enum MarketplaceError {
     Ed25519WrongProgram = 504,
     #[msg("the Ed25519 instruction must have 0 accounts")]
     Ed25519HasAccounts = 505,
-    #[msg("the Ed25519 instruction must be 183 bytes long")]
+    #[msg("the Ed25519 instruction must be 183 bytes long, for a call-bound signature 229")]
     Ed25519WrongLength = 506,
     #[msg("the Ed25519 instruction must hold 1 signature")]
     Ed25519WrongCount = 507,
@@ -169,13 +189,13 @@ pub enum MarketplaceError {
     Ed25519WrongKeyIndex = 512,
     #[msg("the message must be at offset 112")]
     Ed25519WrongMessageOffset = 513,
-    #[msg("the message must be 71 bytes long")]
+    #[msg("the message must be 71 bytes long, for a call-bound signature 117")]
     Ed25519WrongMessageSize = 514,
     #[msg("the message must be in the Ed25519 instruction itself (65535)")]
     Ed25519WrongMessageIndex = 515,
     #[msg("the public key is not the execution's result key")]
     Ed25519WrongKey = 516,
-    #[msg("the signed message is not the text of the result hash")]
+    #[msg("the signed message is not the text of the result hash, or of another call")]
     Ed25519WrongMessage = 517,
 
     // Grants.
@@ -207,7 +227,7 @@ pub enum MarketplaceError {
     DisputeWindowOver = 701,
     #[msg("the hash of the evidence must not be zero")]
     EvidenceMissing = 702,
-    #[msg("the evidence URI must be 0 to 128 bytes of visible ASCII")]
+    #[msg("the evidence URI must be 1 to 128 bytes of visible ASCII")]
     EvidenceUriInvalid = 703,
     #[msg("the dispute is not open")]
     DisputeNotOpen = 704,
@@ -217,12 +237,20 @@ pub enum MarketplaceError {
     SlashWithoutCause = 706,
     #[msg("the hash of the resolution must not be zero")]
     ResolutionMissing = 707,
-    #[msg("the slash must be at most the amount paid while the agent has other open disputes")]
+    #[msg("a slash above the amount paid must leave the amounts of the agent's other open disputes")]
     PenaltyBeforeOtherClaims = 708,
     #[msg("the slash must be at most the amount paid if the dispute is older than the resolver's term")]
     PenaltyByLaterResolver = 709,
     #[msg("the resolver has 2592000 seconds (30 days) to decide")]
     DisputeStillDecidable = 710,
+    #[msg("the caller settled the execution")]
+    SettledByCaller = 711,
+    #[msg("the creator has 86400 seconds (24 hours) to answer before the dispute can be upheld")]
+    AnswerPeriodRunning = 712,
+    #[msg("the dispute is answered")]
+    DisputeAnswered = 713,
+    #[msg("the slash must be at most the amount paid and the execution's limit of penalties")]
+    PenaltyAboveLimit = 714,
 }
 
 /// What a rule for a field says about a value.

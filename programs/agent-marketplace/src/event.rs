@@ -6,7 +6,7 @@ use anchor_lang::prelude::*;
 /// An agent was listed (docs/specification.md, "Program instructions").
 #[event]
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AgentListed {
+pub struct ListingCreated {
     pub agent: Pubkey,
     pub creator: Pubkey,
     pub index: u32,
@@ -14,6 +14,8 @@ pub struct AgentListed {
     /// USDC base units per call.
     pub price: u64,
     pub timeout_seconds: u32,
+    /// Whether results are signed for the call.
+    pub binding: bool,
     /// USDC base units locked.
     pub collateral: u64,
     pub metadata_hash: [u8; 32],
@@ -34,7 +36,7 @@ pub struct ExecutionClosed {
     pub closed_at_unix_s: i64,
 }
 
-/// A listing was closed and its rent returned. Contains the last bytes of the `AgentListing` account.
+/// A listing was closed and its rent returned. Contains the last bytes of the `AgentListed` account.
 #[event]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentClosed {

@@ -63,7 +63,7 @@ pub mod agent_marketplace {
         instructions::initialize_config::handler(ctx, args)
     }
 
-    /// The admin changes gateway authority, fee, durations or tiers.
+    /// The admin changes the gateway authority.
     pub fn update_config(ctx: Context<UpdateConfig>, args: UpdateConfigArgs) -> Result<()> {
         instructions::update_config::handler(ctx, args)
     }
@@ -78,7 +78,7 @@ pub mod agent_marketplace {
         instructions::accept_admin::handler(ctx)
     }
 
-    /// The admin announces another resolver or treasury owner.
+    /// The admin announces another resolver, treasury owner or insurance owner.
     pub fn announce_roles(ctx: Context<AnnounceRoles>, args: AnnounceRolesArgs) -> Result<()> {
         instructions::announce_roles::handler(ctx, args)
     }
@@ -86,6 +86,16 @@ pub mod agent_marketplace {
     /// Anybody puts announced roles into effect, after the delay.
     pub fn apply_roles(ctx: Context<ApplyRoles>) -> Result<()> {
         instructions::apply_roles::handler(ctx)
+    }
+
+    /// The admin announces another fee, minimum price, dispute window, grace, collateral or limit of penalties.
+    pub fn announce_parameters(ctx: Context<AnnounceParameters>, args: AnnounceParametersArgs) -> Result<()> {
+        instructions::announce_parameters::handler(ctx, args)
+    }
+
+    /// Anybody puts announced parameters into effect, after the delay.
+    pub fn apply_parameters(ctx: Context<ApplyParameters>) -> Result<()> {
+        instructions::apply_parameters::handler(ctx)
     }
 
     /// The admin removes the resolver.
@@ -112,7 +122,7 @@ pub mod agent_marketplace {
     }
 
     /// A creator lists an agent and locks its collateral.
-    pub fn list_agent(ctx: Context<ListAgent>, args: ListAgentArgs) -> Result<()> {
+    pub fn list_agent<'info>(ctx: Context<'info, ListAgent<'info>>, args: ListAgentArgs) -> Result<()> {
         instructions::list_agent::handler(ctx, args)
     }
 
@@ -159,6 +169,11 @@ pub mod agent_marketplace {
     /// A caller disputes a completed execution.
     pub fn open_dispute(ctx: Context<OpenDispute>, args: OpenDisputeArgs) -> Result<()> {
         instructions::open_dispute::handler(ctx, args)
+    }
+
+    /// The creator answers a dispute.
+    pub fn answer_dispute(ctx: Context<AnswerDispute>, args: AnswerDisputeArgs) -> Result<()> {
+        instructions::answer_dispute::handler(ctx, args)
     }
 
     /// The resolver decides a dispute.

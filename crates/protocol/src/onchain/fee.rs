@@ -4,7 +4,7 @@
 pub const BPS_DENOMINATOR: u64 = 10_000;
 
 /// The marketplace fee of the specification: 1 %.
-pub const DEFAULT_FEE_BPS: u16 = 100;
+pub const DEFAULT_FEE_BPS: u32 = 100;
 
 /// The two parts of one payment, in USDC base units (10^-6 USDC). They always add up to the amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct Split {
 
 /// Splits `amount` (USDC base units): the platform gets `amount × fee_bps / 10 000` rounded down, the
 /// creator the rest. `None` if `fee_bps` is more than a whole.
-pub const fn split(amount: u64, fee_bps: u16) -> Option<Split> {
+pub const fn split(amount: u64, fee_bps: u32) -> Option<Split> {
     let bps = fee_bps as u64;
     if bps > BPS_DENOMINATOR {
         return None;
@@ -61,7 +61,7 @@ mod tests {
     proptest! {
         #[test]
         #[expect(clippy::arithmetic_side_effects, reason = "128 bits hold every product")]
-        fn the_parts_are_exact_for_every_amount_and_fee(amount: u64, bps in 0u16..=10_000) {
+        fn the_parts_are_exact_for_every_amount_and_fee(amount: u64, bps in 0u32..=10_000) {
             let parts = split(amount, bps).expect("a fee of at most a whole splits");
             let exact = u64::try_from(u128::from(amount) * u128::from(bps) / 10_000).expect("fits");
             prop_assert_eq!(parts.platform, exact);

@@ -1,4 +1,5 @@
-//! `announce_roles`: the admin names the next resolver and treasury owner, long before they take office.
+//! `announce_roles`: the admin names the next resolver, treasury owner or insurance owner, long before they take
+//! office.
 
 use anchor_lang::prelude::*;
 
@@ -13,6 +14,7 @@ use crate::{
 pub struct AnnounceRolesArgs {
     pub resolver: Option<Pubkey>,
     pub treasury_owner: Option<Pubkey>,
+    pub insurance_owner: Option<Pubkey>,
 }
 
 #[derive(Accounts)]
@@ -24,8 +26,13 @@ pub struct AnnounceRoles<'info> {
 
 impl AnnounceRoles<'_> {
     fn validate(&self, args: &AnnounceRolesArgs) -> Result<()> {
-        ensure(self.config.load()?.admin == *self.admin.key, MarketplaceError::NotAdmin)?;
-        [args.resolver, args.treasury_owner].iter().flatten().try_for_each(Config::check_role)?;
+        let config = self.config.load()?;
+        ensure(config.admin == *self.admin.key, MarketplaceError::NotAdmin)?;
+        [args.resolver, args.treasury_owner, args.insurance_owner].iter().flatten().try_for_each(Config::check_role)?;
+        // Only this announcement can change the three roles before it applies, except that the resolver can go.
+        let insurance_owner = args.insurance_owner.unwrap_or(config.insurance_owner);
+        let treasury_owner = args.treasury_owner.unwrap_or(config.treasury_owner);
+        Config::check_insurance(&insurance_owner, &treasury_owner, &args.resolver.unwrap_or(config.resolver))?;
         Ok(())
     }
 }
@@ -40,11 +47,10 @@ pub(crate) fn handler(ctx: Context<AnnounceRoles>, args: AnnounceRolesArgs) -> R
     let mut config = ctx.accounts.config.load_mut()?;
     config.announced_resolver = args.resolver.unwrap_or_default();
     config.announced_treasury_owner = args.treasury_owner.unwrap_or_default();
-    config.roles_apply_from_unix_s = if args.resolver.is_some() || args.treasury_owner.is_some() {
-        now.checked_add(Config::ROLE_DELAY_S).or_refuse(MarketplaceError::OutOfRange)?
-    } else {
-        0
-    };
+    config.announced_insurance_owner = args.insurance_owner.unwrap_or_default();
+    let announced = args.resolver.is_some() || args.treasury_owner.is_some() || args.insurance_owner.is_some();
+    config.roles_apply_from_unix_s =
+        if announced { now.checked_add(Config::ROLE_DELAY_S).or_refuse(MarketplaceError::OutOfRange)? } else { 0 };
     config.revision = account::next_revision(config.revision)?;
     Ok(())
 }

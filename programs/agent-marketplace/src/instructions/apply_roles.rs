@@ -1,12 +1,8 @@
-//! `apply_roles`: an announced resolver or treasury owner takes office.
+//! `apply_roles`: an announced resolver, treasury owner or insurance owner takes office.
 
 use anchor_lang::prelude::*;
 
-use crate::{
-    account,
-    error::{MarketplaceError, ensure},
-    state::Config,
-};
+use crate::{account, state::Config};
 
 #[derive(Accounts)]
 pub struct ApplyRoles<'info> {
@@ -16,19 +12,18 @@ pub struct ApplyRoles<'info> {
 
 impl ApplyRoles<'_> {
     fn validate(&self, now_unix_s: i64) -> Result<()> {
-        let apply_from = self.config.load()?.roles_apply_from_unix_s;
-        ensure(apply_from != 0, MarketplaceError::NoRolesAnnounced)?;
-        ensure(now_unix_s >= apply_from, MarketplaceError::RolesNotDue)
+        Ok(Config::check_due(self.config.load()?.roles_apply_from_unix_s, now_unix_s)?)
     }
 }
 
 /// Rules (docs/specification.md, "Role changes"):
-/// - called by anybody, when the delay after the announcement is over.
+/// - called by anybody, when the delay after the announcement is over and the announcement has not lapsed.
 pub(crate) fn handler(ctx: Context<ApplyRoles>) -> Result<()> {
     let now = account::now_unix_s()?;
     ctx.accounts.validate(now)?;
     let mut config = ctx.accounts.config.load_mut()?;
     let (resolver, treasury_owner) = (config.announced_resolver, config.announced_treasury_owner);
+    let insurance_owner = config.announced_insurance_owner;
     if resolver != Pubkey::default() {
         config.resolver = resolver;
         config.resolver_since_unix_s = now;
@@ -36,7 +31,11 @@ pub(crate) fn handler(ctx: Context<ApplyRoles>) -> Result<()> {
     if treasury_owner != Pubkey::default() {
         config.treasury_owner = treasury_owner;
     }
+    if insurance_owner != Pubkey::default() {
+        config.insurance_owner = insurance_owner;
+    }
     config.announced_resolver = Pubkey::default();
+    config.announced_insurance_owner = Pubkey::default();
     config.announced_treasury_owner = Pubkey::default();
     config.roles_apply_from_unix_s = 0;
     config.revision = account::next_revision(config.revision)?;

@@ -2,12 +2,12 @@
 
 use anchor_lang::prelude::*;
 
-use super::shared::{collateral, vault::Vault};
+use super::shared::{collateral, profile, vault::Vault};
 use crate::{
     account,
-    error::{MarketplaceError, ensure},
+    error::{MarketplaceError, OrRefuse, ensure},
     event::AgentClosed,
-    state::{AgentListing, Config},
+    state::{AgentListed, Config, CreatorProfile},
     token,
 };
 
@@ -18,6 +18,9 @@ pub struct CloseAgent<'info> {
     #[account(mut)]
     pub creator: Signer<'info>,
     pub config: AccountLoader<'info, Config>,
+    /// CHECK: at its canonical address; keeps the totals of the agent.
+    #[account(mut)]
+    pub profile: UncheckedAccount<'info>,
     /// CHECK: owner and discriminator are checked by loading it; closed here.
     #[account(mut)]
     pub agent: UncheckedAccount<'info>,
@@ -38,9 +41,9 @@ pub struct CloseAgent<'info> {
 }
 
 impl<'info> CloseAgent<'info> {
-    /// Returns the listing, which signs for its token accounts.
-    fn validate(&'info self, now_unix_s: i64) -> Result<AccountLoader<'info, AgentListing>> {
-        let loader = AccountLoader::<AgentListing>::try_from(&self.agent)?;
+    /// Returns the listing, which signs for its token accounts, and the creator's profile as it will be.
+    fn validate(&'info self, now_unix_s: i64) -> Result<(AccountLoader<'info, AgentListed>, CreatorProfile)> {
+        let loader = AccountLoader::<AgentListed>::try_from(&self.agent)?;
         let agent = loader.load()?;
         ensure(*self.usdc_mint.key == self.config.load()?.usdc_mint, MarketplaceError::WrongMint)?;
         ensure(agent.creator == *self.creator.key, MarketplaceError::NotCreator)?;
@@ -51,8 +54,10 @@ impl<'info> CloseAgent<'info> {
         ensure(*self.escrow.key == agent.escrow, MarketplaceError::WrongEscrow)?;
         collateral::check_vault(&self.collateral_vault, self.agent.key, &agent)?;
         token::check_account(&self.creator_token, self.usdc_mint.key, self.creator.key)?;
+        let mut profile = profile::present_or_new(&self.profile, self.creator.key, now_unix_s)?;
+        profile.closed = profile.closed.with(&agent).or_refuse(MarketplaceError::OutOfRange)?;
         drop(agent);
-        Ok(loader)
+        Ok((loader, profile))
     }
 }
 
@@ -60,11 +65,12 @@ impl<'info> CloseAgent<'info> {
 /// - called by the creator, under the conditions of `withdraw_collateral`, after the withdrawal, and not in
 ///   the second in which the agent was listed;
 /// - what strangers sent to the vaults goes to the creator, so it never blocks the closing;
-/// - emits the last content of the listing.
+/// - the creator's profile keeps the totals; emits the last content of the listing.
 pub(crate) fn handler<'info>(ctx: Context<'info, CloseAgent<'info>>) -> Result<()> {
     let accounts: &'info CloseAgent<'info> = ctx.accounts;
     let now = account::now_unix_s()?;
-    let agent = accounts.validate(now)?;
+    let (agent, profile) = accounts.validate(now)?;
+    account::write(&accounts.profile, &profile)?;
     for account in [&accounts.escrow, &accounts.collateral_vault] {
         let vault = Vault { agent: &agent, account, usdc_mint: &accounts.usdc_mint };
         vault.empty_and_close(&accounts.creator_token, &accounts.creator)?;

@@ -35,10 +35,12 @@ impl<'info> CloseExecution<'info> {
         account::canonical_bump(&self.dispute, &[Dispute::SEED, self.record.key.as_ref()])?;
         let needed_until = match record.status().or_refuse(MarketplaceError::OutOfRange)? {
             ExecutionStatus::Open | ExecutionStatus::Disputed => i64::MAX,
-            ExecutionStatus::Completed | ExecutionStatus::Overturned => record.dispute_deadline_unix_s,
             // A refunded call has no dispute window. Its record stays as long anyway, so that a late retry
             // finds the execution id taken.
-            ExecutionStatus::Failed | ExecutionStatus::Expired => {
+            ExecutionStatus::Completed
+            | ExecutionStatus::Overturned
+            | ExecutionStatus::Failed
+            | ExecutionStatus::Expired => {
                 record.window_end_unix_s(record.finished_at_unix_s).or_refuse(MarketplaceError::OutOfRange)?
             }
         };

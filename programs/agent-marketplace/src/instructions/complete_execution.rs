@@ -4,6 +4,7 @@ use anchor_lang::{
     prelude::*,
     solana_program::instruction::{TRANSACTION_LEVEL_STACK_HEIGHT, get_stack_height},
 };
+use crtx_protocol::{call_text, fee::Split, result_text};
 
 use super::shared::escrow::EscrowAccounts;
 use crate::{
@@ -11,7 +12,7 @@ use crate::{
     ed25519_gate::{self, INSTRUCTIONS_SYSVAR_ID},
     error::{MarketplaceError, OrRefuse, ensure},
     id::ID,
-    state::{AgentListing, Config, ExecutionRecord, ExecutionStatus},
+    state::{AgentListed, Config, ExecutionRecord, ExecutionStatus, Settler},
     token,
 };
 
@@ -19,9 +20,9 @@ use crate::{
 pub struct CompleteExecutionArgs {
     /// SHA-256 of the result; its text form is what the creator signed.
     pub result_hash: [u8; 32],
-    /// Wall-clock time from dispatch to result delivery.
+    /// Wall-clock time from dispatch to result delivery. At most what passed on chain since the opening is stored.
     pub execution_time_ms: u64,
-    /// `None` if the creator's service did not report them.
+    /// At most 1 000 000 000; `None` if the creator's service did not report them.
     pub tokens_used: Option<u64>,
 }
 
@@ -31,9 +32,12 @@ pub struct CompleteExecution<'info> {
     pub authority: Signer<'info>,
     pub config: AccountLoader<'info, Config>,
     #[account(mut)]
-    pub agent: AccountLoader<'info, AgentListing>,
+    pub agent: AccountLoader<'info, AgentListed>,
     #[account(mut)]
     pub record: AccountLoader<'info, ExecutionRecord>,
+    /// CHECK: gets rent back; by address, against the record.
+    #[account(mut)]
+    pub rent_payer: UncheckedAccount<'info>,
     /// CHECK: by address, against the listing.
     #[account(mut)]
     pub escrow: UncheckedAccount<'info>,
@@ -56,33 +60,52 @@ pub struct CompleteExecution<'info> {
 impl<'info> CompleteExecution<'info> {
     #[inline(always)]
     fn escrow(&self) -> EscrowAccounts<'_, 'info> {
-        EscrowAccounts::new(&self.config, &self.agent, &self.record, &self.escrow, &self.usdc_mint)
+        EscrowAccounts::new(&self.config, &self.agent, &self.record, &self.rent_payer, &self.escrow, &self.usdc_mint)
     }
 
     #[inline(always)]
     fn validate(&self, args: &CompleteExecutionArgs, now_unix_s: i64) -> Result<Payout> {
-        self.escrow().validate()?;
+        let escrow = self.escrow();
+        escrow.validate()?;
         let (config, agent, record) = (self.config.load()?, self.agent.load()?, self.record.load()?);
+        let terms = escrow.terms()?;
         let authority = *self.authority.key;
-        ensure(
-            authority == config.gateway_authority || authority == agent.creator || authority == record.caller,
-            MarketplaceError::NotSettler,
-        )?;
-        record.check_settled_in_time(now_unix_s)?;
-        record.check_execution_time(args.execution_time_ms)?;
+        let settled_by = if authority == record.caller {
+            Settler::Caller
+        } else if authority == agent.creator {
+            Settler::Creator
+        } else {
+            ensure(authority == config.gateway_authority, MarketplaceError::NotSettler)?;
+            Settler::Gateway
+        };
+        terms.check_settled_in_time(now_unix_s)?;
+        let tokens_used = args.tokens_used.map_or(Ok(0), ExecutionRecord::stored_tokens)?;
+        let split = record.split().or_refuse(MarketplaceError::OutOfRange)?;
         token::check_account(&self.creator_token, self.usdc_mint.key, &agent.creator)?;
-        if record.platform_amount > 0 {
+        if split.platform > 0 {
             token::check_account(&self.treasury_token, self.usdc_mint.key, &config.treasury_owner)?;
         }
 
         ensure(get_stack_height() == TRANSACTION_LEVEL_STACK_HEIGHT, MarketplaceError::CalledByProgram)?;
         let sysvar = self.instructions_sysvar.try_borrow_data()?;
-        ed25519_gate::check(&sysvar, &ID, &record.result_key, &args.result_hash)?;
+        if record.binding == 0 {
+            let message = result_text::of(&args.result_hash);
+            ed25519_gate::check(&sysvar, &ID, &terms.result_key, &message)?;
+        } else {
+            let message = call_text::of(self.record.as_ref().key.as_array(), &args.result_hash);
+            ed25519_gate::check(&sysvar, &ID, &terms.result_key, &message)?;
+        }
+        // What passed on chain is the upper bound. Refusing a longer time would block the payment of a creator whenever
+        // the chain's clock is behind the settler's.
+        let elapsed_ms = record.elapsed_ms(now_unix_s).or_refuse(MarketplaceError::OutOfRange)?;
+        let execution_time_ms = u32::try_from(args.execution_time_ms.min(elapsed_ms)).ok();
         let dispute_deadline = record.window_end_unix_s(now_unix_s);
         Ok(Payout {
             amount: record.amount,
-            creator_amount: record.creator_amount,
-            platform_amount: record.platform_amount,
+            split,
+            settled_by,
+            tokens_used,
+            execution_time_ms: execution_time_ms.or_refuse(MarketplaceError::OutOfRange)?,
             dispute_deadline_unix_s: dispute_deadline.or_refuse(MarketplaceError::OutOfRange)?,
         })
     }
@@ -93,25 +116,25 @@ impl<'info> CompleteExecution<'info> {
         let mut record = self.record.load_mut()?;
         record.status = ExecutionStatus::Completed as u8;
         record.result_hash = args.result_hash;
-        record.execution_time_ms = args.execution_time_ms;
-        if let Some(tokens) = args.tokens_used {
-            record.tokens_used = tokens;
-            record.tokens_reported = 1;
-        }
+        record.settled_by = payout.settled_by as u8;
+        record.execution_time_ms = payout.execution_time_ms;
+        record.tokens_used = payout.tokens_used;
+        record.tokens_reported = u8::from(args.tokens_used.is_some());
         record.finished_at_unix_s = now_unix_s;
-        record.dispute_deadline_unix_s = payout.dispute_deadline_unix_s;
         record.revision = account::next_revision(record.revision)?;
         Ok(())
     }
 
     #[inline(always)]
-    fn count(&self, args: &CompleteExecutionArgs, payout: &Payout, now_unix_s: i64) -> Result<()> {
+    fn count(&self, payout: &Payout, now_unix_s: i64) -> Result<()> {
         let mut agent = self.agent.load_mut()?;
         EscrowAccounts::release(&mut agent, payout.amount, now_unix_s)?;
         let add = |total: u64, more: u64| total.checked_add(more).or_refuse(MarketplaceError::OutOfRange);
         agent.successful_executions = add(agent.successful_executions, 1)?;
         agent.completed_executions = add(agent.completed_executions, 1)?;
-        agent.execution_time_ms_total = add(agent.execution_time_ms_total, args.execution_time_ms)?;
+        agent.total_executions = add(agent.total_executions, 1)?;
+        agent.platform_fees_total = add(agent.platform_fees_total, payout.split.platform)?;
+        agent.execution_time_ms_total = add(agent.execution_time_ms_total, u64::from(payout.execution_time_ms))?;
         agent.last_dispute_deadline_unix_s = agent.last_dispute_deadline_unix_s.max(payout.dispute_deadline_unix_s);
         Ok(())
     }
@@ -120,15 +143,19 @@ impl<'info> CompleteExecution<'info> {
 /// What a settlement pays, and until when it can be disputed.
 struct Payout {
     amount: u64,
-    creator_amount: u64,
-    platform_amount: u64,
+    split: Split,
+    settled_by: Settler,
+    tokens_used: u32,
+    execution_time_ms: u32,
     dispute_deadline_unix_s: i64,
 }
 
 /// Rules (docs/specification.md, "Signature proof on chain"):
 /// - called by the creator, the caller or the gateway, in a transaction whose instruction directly before
-///   is the Ed25519 program's proof that the execution's result key signed `result_hash`;
+///   is the Ed25519 program's proof that the execution's result key signed `result_hash`, or signed it for this call
+///   if the execution is bound;
 /// - until the deadline, once;
+/// - records who settled;
 /// - pays creator and treasury the parts that were fixed at opening; the treasury's account is only checked
 ///   if it receives something.
 pub(crate) fn handler(ctx: Context<CompleteExecution>, args: CompleteExecutionArgs) -> Result<()> {
@@ -136,8 +163,9 @@ pub(crate) fn handler(ctx: Context<CompleteExecution>, args: CompleteExecutionAr
     let now = account::now_unix_s()?;
     let payout = accounts.validate(&args, now)?;
     accounts.record_result(&args, &payout, now)?;
-    accounts.count(&args, &payout, now)?;
+    accounts.count(&payout, now)?;
     let escrow = accounts.escrow();
-    escrow.pay(&accounts.creator_token, payout.creator_amount)?;
-    escrow.pay(&accounts.treasury_token, payout.platform_amount)
+    escrow.pay(&accounts.creator_token, payout.split.creator)?;
+    escrow.pay(&accounts.treasury_token, payout.split.platform)?;
+    escrow.drop_open_terms()
 }

@@ -5,14 +5,14 @@ use anchor_lang::prelude::*;
 use crate::{
     account,
     error::{MarketplaceError, ensure},
-    state::{AgentListing, AgentStatus},
+    state::{AgentListed, AgentStatus},
 };
 
 #[derive(Accounts)]
 pub struct DelistAgent<'info> {
     pub creator: Signer<'info>,
     #[account(mut)]
-    pub agent: AccountLoader<'info, AgentListing>,
+    pub agent: AccountLoader<'info, AgentListed>,
 }
 
 impl DelistAgent<'_> {

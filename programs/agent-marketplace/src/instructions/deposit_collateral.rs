@@ -6,7 +6,7 @@ use super::shared::collateral::check_vault;
 use crate::{
     account,
     error::{MarketplaceError, OrRefuse, ensure},
-    state::{AgentListing, AgentStatus, Config},
+    state::{AgentListed, AgentStatus, Config},
     token,
 };
 
@@ -21,7 +21,7 @@ pub struct DepositCollateral<'info> {
     pub creator: Signer<'info>,
     pub config: AccountLoader<'info, Config>,
     #[account(mut)]
-    pub agent: AccountLoader<'info, AgentListing>,
+    pub agent: AccountLoader<'info, AgentListed>,
     /// CHECK: receives the deposit; by address, against the listing's bump.
     #[account(mut)]
     pub collateral_vault: UncheckedAccount<'info>,

@@ -7,13 +7,13 @@ use super::shared::dispute;
 use crate::{
     account,
     error::{MarketplaceError, OrRefuse, ensure},
-    state::{AgentListing, Dispute, DisputeOutcome, ExecutionRecord, ExecutionStatus},
+    state::{AgentListed, Dispute, DisputeOutcome, ExecutionRecord, ExecutionStatus},
 };
 
 #[derive(Accounts)]
 pub struct ExpireDispute<'info> {
     #[account(mut)]
-    pub agent: AccountLoader<'info, AgentListing>,
+    pub agent: AccountLoader<'info, AgentListed>,
     #[account(mut)]
     pub record: AccountLoader<'info, ExecutionRecord>,
     #[account(mut)]
@@ -35,16 +35,17 @@ pub(crate) fn handler(ctx: Context<ExpireDispute>) -> Result<()> {
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;
     accounts.validate(now)?;
-    {
+    let amount = {
         let mut record = accounts.record.load_mut()?;
         record.status = ExecutionStatus::Completed as u8;
         record.revision = account::next_revision(record.revision)?;
-    }
+        record.amount
+    };
     {
         let mut expired = accounts.dispute.load_mut()?;
         expired.outcome = DisputeOutcome::Expired as u8;
         expired.resolved_at_unix_s = now;
         expired.revision = account::next_revision(expired.revision)?;
     }
-    dispute::release(&mut *accounts.agent.load_mut()?, now)
+    dispute::release(&mut *accounts.agent.load_mut()?, amount, now)
 }

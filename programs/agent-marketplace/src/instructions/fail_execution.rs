@@ -2,17 +2,18 @@
 
 use anchor_lang::prelude::*;
 
-use super::shared::escrow::EscrowAccounts;
+use super::shared::escrow::{EscrowAccounts, RefundAccounts};
 use crate::{
     account,
     error::{MarketplaceError, ensure},
-    state::{AgentListing, Config, ExecutionRecord, FailureReason},
+    state::{AgentListed, Config, ExecutionRecord, ExecutionStatus, FailureReason, SpendingGrant},
     token,
 };
 
 #[derive(AnchorSerialize, AnchorDeserialize, Clone, Debug)]
 pub struct FailExecutionArgs {
-    /// Any reason except `Expired`, which only the clock decides.
+    /// Any reason except `Expired`, which only the clock decides. `Interrupted`, which does not count as a failure of
+    /// the agent, is for the gateway only.
     pub reason: FailureReason,
 }
 
@@ -22,15 +23,21 @@ pub struct FailExecution<'info> {
     pub authority: Signer<'info>,
     pub config: AccountLoader<'info, Config>,
     #[account(mut)]
-    pub agent: AccountLoader<'info, AgentListing>,
+    pub agent: AccountLoader<'info, AgentListed>,
     #[account(mut)]
     pub record: AccountLoader<'info, ExecutionRecord>,
-    /// CHECK: by address, against the listing.
+    /// CHECK: by address, against the record; gets the rent of the dropped terms back.
+    #[account(mut)]
+    pub rent_payer: UncheckedAccount<'info>,
+    /// CHECK: pays the refund; by address, against the listing.
     #[account(mut)]
     pub escrow: UncheckedAccount<'info>,
-    /// CHECK: mint, owner and state are read from its bytes; any USDC account of the recorded wallet.
+    /// CHECK: mint, owner and state are read from its bytes; the wallet's associated account or the one that paid.
     #[account(mut)]
     pub refund_token: UncheckedAccount<'info>,
+    /// The grant that the execution was opened with, if it was: it gets back what it had spent.
+    #[account(mut)]
+    pub grant: Option<AccountLoader<'info, SpendingGrant>>,
     /// CHECK: by address, against the configuration.
     pub usdc_mint: UncheckedAccount<'info>,
     /// CHECK: by address.
@@ -40,28 +47,44 @@ pub struct FailExecution<'info> {
 
 impl<'info> FailExecution<'info> {
     #[inline(always)]
-    fn escrow(&self) -> EscrowAccounts<'_, 'info> {
-        EscrowAccounts::new(&self.config, &self.agent, &self.record, &self.escrow, &self.usdc_mint)
+    fn refund(&self) -> RefundAccounts<'_, 'info> {
+        RefundAccounts {
+            wallet_signed: false,
+            escrow: EscrowAccounts::new(
+                &self.config,
+                &self.agent,
+                &self.record,
+                &self.rent_payer,
+                &self.escrow,
+                &self.usdc_mint,
+            ),
+            refund_token: &self.refund_token,
+            grant: self.grant.as_ref(),
+        }
     }
 
-    fn validate(&self, args: &FailExecutionArgs) -> Result<()> {
-        self.escrow().validate()?;
+    fn validate(&self, args: &FailExecutionArgs, now_unix_s: i64) -> Result<()> {
+        self.refund().validate(now_unix_s)?;
         let authority = *self.authority.key;
-        ensure(
-            authority == self.config.load()?.gateway_authority || authority == self.agent.load()?.creator,
-            MarketplaceError::NotFailureReporter,
-        )?;
-        ensure(args.reason != FailureReason::Expired, MarketplaceError::FailureReasonReserved)?;
-        self.escrow().check_refund_payee(&self.refund_token)
+        let is_gateway = authority == self.config.load()?.gateway_authority;
+        ensure(is_gateway || authority == self.agent.load()?.creator, MarketplaceError::NotFailureReporter)?;
+        let allowed = match args.reason {
+            FailureReason::CreatorFailed | FailureReason::Timeout | FailureReason::InvalidResponse => true,
+            FailureReason::Interrupted => is_gateway,
+            FailureReason::Expired => false,
+        };
+        ensure(allowed, MarketplaceError::FailureReasonReserved)
     }
 }
 
 /// Rules (docs/specification.md, "Escrow and refund"):
 /// - called by the creator or the gateway, while the execution is open, before or after its deadline;
-/// - the caller gets the whole price back; nobody is paid.
+/// - the caller gets the whole price back, in the associated token account or the one that paid, or in any of the
+///   wallet if the refund is overdue by a dispute window; nobody is paid;
+/// - counts as a failure of the agent, unless the gateway was interrupted.
 pub(crate) fn handler(ctx: Context<FailExecution>, args: FailExecutionArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
-    accounts.validate(&args)?;
     let now = account::now_unix_s()?;
-    accounts.escrow().fail(&accounts.refund_token, args.reason, now)
+    accounts.validate(&args, now)?;
+    accounts.refund().refund(ExecutionStatus::Failed, args.reason, now)
 }

@@ -7,7 +7,7 @@ use crate::{
     account,
     error::{MarketplaceError, ensure},
     id::ID,
-    state::{COLLATERAL_TIERS, CollateralTier, Config, LAYOUT_VERSION},
+    state::{Config, LAYOUT_VERSION, MarketParameters},
     token,
 };
 
@@ -27,10 +27,9 @@ pub struct InitializeConfigArgs {
     pub resolver: Pubkey,
     pub gateway_authority: Pubkey,
     pub treasury_owner: Pubkey,
-    pub fee_bps: u16,
-    pub dispute_window_s: i64,
-    pub settle_grace_s: i64,
-    pub collateral_tiers: [CollateralTier; COLLATERAL_TIERS],
+    /// Neither the treasury's owner nor the resolver.
+    pub insurance_owner: Pubkey,
+    pub parameters: MarketParameters,
 }
 
 #[derive(Accounts)]
@@ -66,13 +65,11 @@ impl InitializeConfig<'_> {
             resolver: args.resolver,
             gateway_authority: args.gateway_authority,
             treasury_owner: args.treasury_owner,
+            insurance_owner: args.insurance_owner,
             usdc_mint: *self.usdc_mint.key,
             resolver_since_unix_s: now_unix_s,
             revision: 1,
-            dispute_window_s: args.dispute_window_s,
-            settle_grace_s: args.settle_grace_s,
-            collateral_tiers: args.collateral_tiers,
-            fee_bps: args.fee_bps,
+            parameters: args.parameters,
             version: LAYOUT_VERSION,
             bump,
             ..Zeroable::zeroed()
@@ -105,7 +102,8 @@ impl InitializeConfig<'_> {
 /// Rules (docs/specification.md, "Configuration"):
 /// - called by the program's upgrade authority, once;
 /// - the mint must be a classic SPL Token mint with 6 decimals;
-/// - no role is the zero address; fee, durations and tiers are within their limits.
+/// - no role is the zero address; the parameters are within their limits; the insurance is
+///   independent.
 pub(crate) fn handler(ctx: Context<InitializeConfig>, args: InitializeConfigArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;

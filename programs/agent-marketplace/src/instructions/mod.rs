@@ -6,7 +6,10 @@
 //! where that follows from the rules.
 
 pub mod accept_admin;
+pub mod announce_parameters;
 pub mod announce_roles;
+pub mod answer_dispute;
+pub mod apply_parameters;
 pub mod apply_roles;
 pub mod close_agent;
 pub mod close_execution;
@@ -36,7 +39,10 @@ pub mod verify_creator;
 pub mod withdraw_collateral;
 
 pub use accept_admin::*;
+pub use announce_parameters::*;
 pub use announce_roles::*;
+pub use answer_dispute::*;
+pub use apply_parameters::*;
 pub use apply_roles::*;
 pub use close_agent::*;
 pub use close_execution::*;

@@ -3,18 +3,22 @@
 use anchor_lang::prelude::*;
 use bytemuck::Zeroable;
 
+use super::shared::text_argument;
 use crate::{
     account,
     error::{MarketplaceError, OrRefuse, ensure},
     id::ID,
-    state::{AgentListing, Dispute, DisputeOutcome, ExecutionRecord, ExecutionStatus, LAYOUT_VERSION, first_revision},
+    state::{
+        AgentListed, Dispute, DisputeOutcome, ExecutionRecord, ExecutionStatus, LAYOUT_VERSION, Settler, first_revision,
+    },
 };
 
 #[derive(AnchorSerialize, AnchorDeserialize, Clone, Debug)]
 pub struct OpenDisputeArgs {
     /// SHA-256 of the evidence document.
     pub evidence_hash: [u8; 32],
-    /// Where the document is; may be empty.
+    /// Where the document is.
+    #[cfg_attr(not(feature = "idl-build"), borsh(deserialize_with = "text_argument::read"))]
     pub evidence_uri: String,
 }
 
@@ -25,7 +29,7 @@ pub struct OpenDispute<'info> {
     #[account(mut)]
     pub payer: Signer<'info>,
     #[account(mut)]
-    pub agent: AccountLoader<'info, AgentListing>,
+    pub agent: AccountLoader<'info, AgentListed>,
     #[account(mut)]
     pub record: AccountLoader<'info, ExecutionRecord>,
     /// CHECK: created here at its canonical address.
@@ -45,7 +49,9 @@ impl OpenDispute<'_> {
             record.status == ExecutionStatus::Completed as u8 && record.dispute_count == 0,
             MarketplaceError::NotDisputable,
         )?;
-        ensure(now_unix_s <= record.dispute_deadline_unix_s, MarketplaceError::DisputeWindowOver)?;
+        ensure(record.settled_by() != Some(Settler::Caller), MarketplaceError::SettledByCaller)?;
+        let deadline = record.dispute_deadline_unix_s().or_refuse(MarketplaceError::OutOfRange)?;
+        ensure(now_unix_s <= deadline, MarketplaceError::DisputeWindowOver)?;
         let mut dispute = Dispute {
             execution: *address,
             agent: record.agent,
@@ -66,14 +72,16 @@ impl OpenDispute<'_> {
     }
 
     fn count(&self, now_unix_s: i64) -> Result<()> {
-        {
+        let amount = {
             let mut record = self.record.load_mut()?;
             record.status = ExecutionStatus::Disputed as u8;
             record.dispute_count = 1;
             record.revision = account::next_revision(record.revision)?;
-        }
+            record.amount
+        };
         let mut agent = self.agent.load_mut()?;
         agent.open_disputes = agent.open_disputes.checked_add(1).or_refuse(MarketplaceError::OutOfRange)?;
+        agent.disputed_amount = agent.disputed_amount.checked_add(amount).or_refuse(MarketplaceError::OutOfRange)?;
         agent.disputed_executions = agent.disputed_executions.checked_add(1).or_refuse(MarketplaceError::OutOfRange)?;
         agent.updated_at_unix_s = now_unix_s;
         agent.revision = account::next_revision(agent.revision)?;
@@ -82,8 +90,8 @@ impl OpenDispute<'_> {
 }
 
 /// Rules (docs/specification.md, "Dispute states"):
-/// - called by the caller of a completed execution, once, within the dispute window;
-/// - needs the hash of the evidence; also possible if the program is paused or the agent paused or delisted.
+/// - called by the caller of a completed execution, once, within the dispute window, unless the caller settled it;
+/// - needs the hash of the evidence and where it is; also possible if the program is paused or the agent paused or delisted.
 pub(crate) fn handler(ctx: Context<OpenDispute>, args: OpenDisputeArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;

@@ -3,11 +3,11 @@
 use anchor_lang::prelude::*;
 
 pub use super::shared::opening::OpenExecutionArgs;
-use super::shared::opening::OpeningAccounts;
+use super::shared::opening::{Opened, OpeningAccounts};
 use crate::{
     account,
     error::MarketplaceError,
-    state::{AgentListing, Config, ExecutionRecord},
+    state::{AgentListed, Config},
     token,
 };
 
@@ -19,7 +19,7 @@ pub struct OpenExecution<'info> {
     pub payer: Signer<'info>,
     pub config: AccountLoader<'info, Config>,
     #[account(mut)]
-    pub agent: AccountLoader<'info, AgentListing>,
+    pub agent: AccountLoader<'info, AgentListed>,
     /// CHECK: created here at its canonical address.
     #[account(mut)]
     pub record: UncheckedAccount<'info>,
@@ -56,18 +56,19 @@ impl<'info> OpenExecution<'info> {
     }
 
     #[inline(always)]
-    fn validate(&self, args: &OpenExecutionArgs, now_unix_s: i64) -> Result<ExecutionRecord> {
+    fn validate(&self, args: &OpenExecutionArgs, now_unix_s: i64) -> Result<Opened> {
         self.opening().validate(args, Pubkey::default(), now_unix_s)
     }
 }
 
 /// Rules (docs/specification.md, "Escrow and refund"):
 /// - called by the wallet that pays; anybody may pay the rent;
-/// - refused while the program is paused, for an agent that is not active, and for a price above `max_amount`;
+/// - refused while the program is paused, for an agent that is not active, for the agent's own creator, for a price
+///   above `max_amount` or below the minimum, and for other terms than those of `terms_hash`;
 /// - the same execution id of the same wallet opens once.
 pub(crate) fn handler(ctx: Context<OpenExecution>, args: OpenExecutionArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;
-    let record = accounts.validate(&args, now)?;
-    accounts.opening().open(&record, &[])
+    let opened = accounts.validate(&args, now)?;
+    accounts.opening().open(&opened, &[])
 }

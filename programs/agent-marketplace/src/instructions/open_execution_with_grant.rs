@@ -2,11 +2,11 @@
 
 use anchor_lang::prelude::*;
 
-use super::shared::opening::{OpenExecutionArgs, OpeningAccounts};
+use super::shared::opening::{OpenExecutionArgs, Opened, OpeningAccounts};
 use crate::{
     account,
     error::{MarketplaceError, OrRefuse, ensure},
-    state::{AgentListing, Config, ExecutionRecord, SpendingGrant},
+    state::{AgentListed, Config, SpendingGrant},
     token,
 };
 
@@ -24,7 +24,7 @@ pub struct OpenExecutionWithGrant<'info> {
     pub spender: UncheckedAccount<'info>,
     pub config: AccountLoader<'info, Config>,
     #[account(mut)]
-    pub agent: AccountLoader<'info, AgentListing>,
+    pub agent: AccountLoader<'info, AgentListed>,
     /// CHECK: created here at its canonical address.
     #[account(mut)]
     pub record: UncheckedAccount<'info>,
@@ -60,9 +60,9 @@ impl<'info> OpenExecutionWithGrant<'info> {
         }
     }
 
-    /// Returns the record as it will be and what the grant will have spent.
+    /// Returns the execution as it will be and what the grant will have spent.
     #[inline(always)]
-    fn validate(&self, args: &OpenExecutionArgs, now_unix_s: i64) -> Result<(ExecutionRecord, u64)> {
+    fn validate(&self, args: &OpenExecutionArgs, now_unix_s: i64) -> Result<(Opened, u64)> {
         let grant = self.grant.load()?;
         ensure(grant.session_key == *self.session_key.key, MarketplaceError::NotSessionKey)?;
         ensure(grant.wallet == *self.wallet.key, MarketplaceError::WrongGrantWallet)?;
@@ -70,11 +70,12 @@ impl<'info> OpenExecutionWithGrant<'info> {
         ensure(now_unix_s <= grant.expires_at_unix_s, MarketplaceError::GrantExpired)?;
         let allowed = grant.allowed_agents();
         ensure(allowed.is_empty() || allowed.contains(self.agent.as_ref().key), MarketplaceError::AgentNotAllowed)?;
-        let record = self.opening().validate(args, self.grant.key(), now_unix_s)?;
-        ensure(record.amount <= grant.per_call_cap, MarketplaceError::PerCallCapExceeded)?;
-        let spent = grant.spent.checked_add(record.amount).or_refuse(MarketplaceError::TotalCapExceeded)?;
+        let opened = self.opening().validate(args, self.grant.key(), now_unix_s)?;
+        let amount = opened.record.amount;
+        ensure(amount <= grant.per_call_cap, MarketplaceError::PerCallCapExceeded)?;
+        let spent = grant.spent.checked_add(amount).or_refuse(MarketplaceError::TotalCapExceeded)?;
         ensure(spent <= grant.total_cap, MarketplaceError::TotalCapExceeded)?;
-        Ok((record, spent))
+        Ok((opened, spent))
     }
 
     /// Counts the execution; returns the bump of the spender address.
@@ -91,12 +92,13 @@ impl<'info> OpenExecutionWithGrant<'info> {
 /// Rules (docs/specification.md, "Spending grant"):
 /// - called by the grant's session key; anybody may pay fee and rent;
 /// - only this instruction applies cap per call, total cap, expiry, revocation and allow-list of the grant;
-/// - everything else as `open_execution`; a refund goes to the wallet and does not renew the cap.
+/// - everything else as `open_execution`; a refund goes to the wallet and is subtracted from
+///   what the grant has spent.
 pub(crate) fn handler(ctx: Context<OpenExecutionWithGrant>, args: OpenExecutionArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;
-    let (record, spent) = accounts.validate(&args, now)?;
+    let (opened, spent) = accounts.validate(&args, now)?;
     let spender_bump = [accounts.count(spent)?];
-    let spender_seeds: &[&[u8]] = &[SpendingGrant::SPENDER_SEED, record.caller.as_ref(), &spender_bump];
-    accounts.opening().open(&record, &[spender_seeds])
+    let spender_seeds: &[&[u8]] = &[SpendingGrant::SPENDER_SEED, opened.record.caller.as_ref(), &spender_bump];
+    accounts.opening().open(&opened, &[spender_seeds])
 }

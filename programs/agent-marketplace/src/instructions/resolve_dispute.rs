@@ -6,7 +6,7 @@ use super::shared::{collateral::check_vault, dispute, vault::Vault};
 use crate::{
     account,
     error::{MarketplaceError, OrRefuse, ensure},
-    state::{AgentListing, AgentStatus, Config, Dispute, DisputeOutcome, ExecutionRecord, ExecutionStatus},
+    state::{AgentListed, AgentStatus, Config, Dispute, DisputeOutcome, ExecutionRecord, ExecutionStatus},
     token,
 };
 
@@ -25,7 +25,7 @@ pub struct ResolveDispute<'info> {
     pub resolver: Signer<'info>,
     pub config: AccountLoader<'info, Config>,
     #[account(mut)]
-    pub agent: AccountLoader<'info, AgentListing>,
+    pub agent: AccountLoader<'info, AgentListed>,
     #[account(mut)]
     pub record: AccountLoader<'info, ExecutionRecord>,
     #[account(mut)]
@@ -33,12 +33,12 @@ pub struct ResolveDispute<'info> {
     /// CHECK: by address, against the listing's bump.
     #[account(mut)]
     pub collateral_vault: UncheckedAccount<'info>,
-    /// CHECK: mint, owner and state are read from its bytes; any USDC account of the recorded wallet.
+    /// CHECK: mint, owner and state are read from its bytes; the wallet's associated account.
     #[account(mut)]
     pub caller_token: UncheckedAccount<'info>,
-    /// CHECK: receives the rest of a slash; mint, owner and state are read from its bytes.
+    /// CHECK: receives the rest of a slash, which is a penalty; mint, owner and state are read from its bytes.
     #[account(mut)]
-    pub treasury_token: UncheckedAccount<'info>,
+    pub insurance_token: UncheckedAccount<'info>,
     /// CHECK: by address, against the configuration.
     pub usdc_mint: UncheckedAccount<'info>,
     /// CHECK: by address.
@@ -47,12 +47,15 @@ pub struct ResolveDispute<'info> {
 }
 
 impl ResolveDispute<'_> {
-    fn validate(&self, args: &ResolveDisputeArgs) -> Result<()> {
+    fn validate(&self, args: &ResolveDisputeArgs, now_unix_s: i64) -> Result<()> {
         let (config, agent, record) = (self.config.load()?, self.agent.load()?, self.record.load()?);
         ensure(config.resolver == *self.resolver.key, MarketplaceError::NotResolver)?;
         ensure(config.usdc_mint == *self.usdc_mint.key, MarketplaceError::WrongMint)?;
         dispute::check_open(&self.agent, &self.record, &self.dispute)?;
         Dispute::check_resolution_hash(&args.resolution_hash)?;
+        if args.upheld {
+            self.dispute.load()?.check_answered(now_unix_s)?;
+        }
         Dispute::check_slash(args.upheld, args.slash)?;
         ensure(args.slash <= agent.collateral, MarketplaceError::SlashAboveCollateral)?;
         self.check_penalty(args, &config, &agent, &record)?;
@@ -60,18 +63,22 @@ impl ResolveDispute<'_> {
         self.check_payees(args, &config, &record)
     }
 
-    /// A slash above what the caller paid is a penalty. It is refused while others have a claim on the same
-    /// collateral. It is also refused for a dispute that was raised under a former resolver: a creator who
-    /// delisted on the announcement of this one risks only what the calls cost.
+    /// A slash above what the caller paid is a penalty. It has the limit that was fixed at opening, and it leaves what
+    /// others claim of the same collateral. It is refused for a dispute that was raised under a former resolver: a
+    /// creator who delisted on the announcement of this one risks only what the calls cost.
     fn check_penalty(
         &self,
         args: &ResolveDisputeArgs,
         config: &Config,
-        agent: &AgentListing,
+        agent: &AgentListed,
         record: &ExecutionRecord,
     ) -> Result<()> {
         let penalty = args.slash > record.amount;
-        ensure(!penalty || agent.open_disputes == 1, MarketplaceError::PenaltyBeforeOtherClaims)?;
+        let limit = record.highest_slash().or_refuse(MarketplaceError::OutOfRange)?;
+        ensure(args.slash <= limit, MarketplaceError::PenaltyAboveLimit)?;
+        let others = agent.disputed_amount.checked_sub(record.amount).or_refuse(MarketplaceError::OutOfRange)?;
+        let left = agent.collateral.checked_sub(args.slash).or_refuse(MarketplaceError::OutOfRange)?;
+        ensure(!penalty || left >= others, MarketplaceError::PenaltyBeforeOtherClaims)?;
         let raised_before = self.dispute.load()?.raised_at_unix_s < config.resolver_since_unix_s;
         ensure(!penalty || !raised_before, MarketplaceError::PenaltyByLaterResolver)
     }
@@ -80,10 +87,12 @@ impl ResolveDispute<'_> {
     /// receives nothing.
     fn check_payees(&self, args: &ResolveDisputeArgs, config: &Config, record: &ExecutionRecord) -> Result<()> {
         if args.slash > 0 {
-            token::check_account(&self.caller_token, &config.usdc_mint, &record.refund_owner)?;
+            token::check_account(&self.caller_token, &config.usdc_mint, &record.caller)?;
+            let associated = token::is_associated(self.caller_token.key, &record.caller, &config.usdc_mint);
+            ensure(associated, MarketplaceError::RefundElsewhere)?;
         }
         if args.slash > record.amount {
-            token::check_account(&self.treasury_token, &config.usdc_mint, &config.treasury_owner)?;
+            token::check_account(&self.insurance_token, &config.usdc_mint, &config.insurance_owner)?;
         }
         Ok(())
     }
@@ -111,15 +120,16 @@ impl ResolveDispute<'_> {
     }
 
     fn count(&self, args: &ResolveDisputeArgs, now_unix_s: i64) -> Result<()> {
+        let amount = self.record.load()?.amount;
         let mut agent = self.agent.load_mut()?;
         let subtract = |from: u64, amount: u64| from.checked_sub(amount).or_refuse(MarketplaceError::OutOfRange);
-        dispute::release(&mut agent, now_unix_s)?;
+        dispute::release(&mut agent, amount, now_unix_s)?;
         if args.upheld {
             agent.successful_executions = subtract(agent.successful_executions, 1)?;
             agent.collateral = subtract(agent.collateral, args.slash)?;
             agent.slashed_total =
                 agent.slashed_total.checked_add(args.slash).or_refuse(MarketplaceError::OutOfRange)?;
-            let required = self.config.load()?.required_collateral(agent.price);
+            let required = self.config.load()?.parameters.required_collateral(agent.price);
             if agent.status == AgentStatus::Active as u8 && agent.collateral < required {
                 agent.status = AgentStatus::Paused as u8;
             }
@@ -131,18 +141,18 @@ impl ResolveDispute<'_> {
 /// Rules (docs/specification.md, "Slashing"):
 /// - called by the resolver, once per dispute, until the dispute expires, paused or not;
 /// - rejected: the execution is completed again, nothing moves;
-/// - upheld: the slash, at most the collateral, compensates the caller up to what was paid, the rest
-///   goes to the treasury; an agent whose collateral falls below its tier is paused;
-/// - a slash above what was paid waits for the agent's other disputes, and needs a resolver who was in
-///   office when the dispute was raised.
+/// - upheld, after the creator's answer or 24 hours: the slash, at most the collateral, compensates the caller up to
+///   what was paid, the rest goes to the insurance; an agent whose collateral falls below its tier is paused;
+/// - a slash above what was paid has a limit, leaves what the agent's other open disputes claim, and needs a resolver
+///   who was in office when the dispute was raised.
 pub(crate) fn handler(ctx: Context<ResolveDispute>, args: ResolveDisputeArgs) -> Result<()> {
     let accounts = &*ctx.accounts;
-    accounts.validate(&args)?;
     let now = account::now_unix_s()?;
+    accounts.validate(&args, now)?;
     let compensation = accounts.decide(&args, now)?;
     accounts.count(&args, now)?;
     let rest = args.slash.checked_sub(compensation).or_refuse(MarketplaceError::OutOfRange)?;
     let vault = Vault { agent: &accounts.agent, account: &accounts.collateral_vault, usdc_mint: &accounts.usdc_mint };
     vault.pay(&accounts.caller_token, compensation)?;
-    vault.pay(&accounts.treasury_token, rest)
+    vault.pay(&accounts.insurance_token, rest)
 }

@@ -5,7 +5,7 @@ use anchor_lang::prelude::*;
 use crate::{
     account,
     error::{MarketplaceError, ensure, refuse},
-    state::{AgentListing, AgentStatus, Config},
+    state::{AgentListed, AgentStatus, Config},
 };
 
 #[derive(AnchorSerialize, AnchorDeserialize, Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct SetAgentStatus<'info> {
     pub creator: Signer<'info>,
     pub config: AccountLoader<'info, Config>,
     #[account(mut)]
-    pub agent: AccountLoader<'info, AgentListing>,
+    pub agent: AccountLoader<'info, AgentListed>,
 }
 
 impl SetAgentStatus<'_> {
@@ -30,7 +30,7 @@ impl SetAgentStatus<'_> {
         ensure(agent.status != args.status as u8, MarketplaceError::NothingToChange)?;
         match args.status {
             AgentStatus::Active => {
-                let required = self.config.load()?.required_collateral(agent.price);
+                let required = self.config.load()?.parameters.required_collateral(agent.price);
                 ensure(agent.collateral >= required, MarketplaceError::CollateralTooLow)
             }
             AgentStatus::Paused => Ok(()),

@@ -2,10 +2,11 @@
 
 use anchor_lang::prelude::*;
 
+use super::shared::text_argument;
 use crate::{
     account,
     error::{MarketplaceError, ensure},
-    state::{AgentListing, AgentStatus, Config},
+    state::{AgentListed, AgentStatus, Config},
 };
 
 /// `None` keeps the present value.
@@ -15,6 +16,8 @@ pub struct UpdateListingArgs {
     pub price: Option<u64>,
     pub timeout_seconds: Option<u32>,
     pub result_key: Option<Pubkey>,
+    /// Whether the creator's service signs each result for its call.
+    pub binding: Option<bool>,
     pub metadata: Option<MetadataRef>,
 }
 
@@ -23,6 +26,7 @@ pub struct UpdateListingArgs {
 pub struct MetadataRef {
     /// SHA-256 of the document.
     pub hash: [u8; 32],
+    #[cfg_attr(not(feature = "idl-build"), borsh(deserialize_with = "text_argument::read"))]
     pub uri: String,
 }
 
@@ -31,7 +35,7 @@ pub struct UpdateListing<'info> {
     pub creator: Signer<'info>,
     pub config: AccountLoader<'info, Config>,
     #[account(mut)]
-    pub agent: AccountLoader<'info, AgentListing>,
+    pub agent: AccountLoader<'info, AgentListed>,
 }
 
 impl UpdateListing<'_> {
@@ -40,17 +44,19 @@ impl UpdateListing<'_> {
         ensure(agent.creator == *self.creator.key, MarketplaceError::NotCreator)?;
         ensure(agent.status != AgentStatus::Delisted as u8, MarketplaceError::AgentDelisted)?;
         if let Some(price) = args.price {
-            AgentListing::check_price(price)?;
+            let config = self.config.load()?;
+            config.parameters.check_price(price)?;
             // A lower price never requires more collateral than the present one.
-            let required = self.config.load()?.required_collateral(price);
+            let required = config.parameters.required_collateral(price);
             ensure(price <= agent.price || agent.collateral >= required, MarketplaceError::CollateralTooLow)?;
         }
-        args.timeout_seconds.map_or(Ok(()), AgentListing::check_timeout)?;
-        args.result_key.as_ref().map_or(Ok(()), AgentListing::check_result_key)?;
-        args.metadata.as_ref().map_or(Ok(()), |metadata| AgentListing::check_metadata_uri(&metadata.uri))?;
+        args.timeout_seconds.map_or(Ok(()), AgentListed::check_timeout)?;
+        args.result_key.as_ref().map_or(Ok(()), AgentListed::check_result_key)?;
+        args.metadata.as_ref().map_or(Ok(()), |metadata| AgentListed::check_metadata_uri(&metadata.uri))?;
         let nothing = args.price.is_none()
             && args.timeout_seconds.is_none()
             && args.result_key.is_none()
+            && args.binding.is_none()
             && args.metadata.is_none();
         ensure(!nothing, MarketplaceError::NothingToChange)
     }
@@ -71,10 +77,14 @@ pub(crate) fn handler(ctx: Context<UpdateListing>, args: UpdateListingArgs) -> R
     if let Some(result_key) = args.result_key {
         agent.result_key = result_key;
     }
+    if let Some(binding) = args.binding {
+        agent.binding = u8::from(binding);
+    }
     if let Some(metadata) = args.metadata {
         agent.metadata_hash = metadata.hash;
         agent.set_metadata_uri(&metadata.uri)?;
     }
+    agent.terms_hash = agent.hash_of_terms();
     agent.updated_at_unix_s = account::now_unix_s()?;
     agent.revision = account::next_revision(agent.revision)?;
     Ok(())

@@ -1,18 +1,14 @@
 //! `upsert_creator_profile`: a creator sets the display name.
 
 use anchor_lang::prelude::*;
-use bytemuck::Zeroable;
 
-use crate::{
-    account,
-    error::MarketplaceError,
-    id::ID,
-    state::{CreatorProfile, LAYOUT_VERSION},
-};
+use super::shared::{profile, text_argument};
+use crate::{account, error::MarketplaceError, state::CreatorProfile};
 
 #[derive(AnchorSerialize, AnchorDeserialize, Clone, Debug)]
 pub struct UpsertCreatorProfileArgs {
-    /// 1 to 32 bytes of UTF-8 without control characters or outer white space.
+    /// 1 to 32 bytes of UTF-8: visible characters and inner spaces.
+    #[cfg_attr(not(feature = "idl-build"), borsh(deserialize_with = "text_argument::read"))]
     pub display_name: String,
 }
 
@@ -31,33 +27,20 @@ pub struct UpsertCreatorProfile<'info> {
 
 impl<'info> UpsertCreatorProfile<'info> {
     fn validate(&'info self, args: &UpsertCreatorProfileArgs, now_unix_s: i64) -> Result<CreatorProfile> {
-        let wallet = self.wallet.key;
-        let bump = account::canonical_bump(&self.profile, &[CreatorProfile::SEED, wallet.as_ref()])?;
-        let mut profile = if account::exists(&self.profile) {
-            let mut profile = *AccountLoader::<CreatorProfile>::try_from(&self.profile)?.load()?;
-            profile.revision = account::next_revision(profile.revision)?;
-            profile
-        } else {
-            account::check_vacant(&self.profile)?;
-            CreatorProfile {
-                wallet: *wallet,
-                revision: 1,
-                created_at_unix_s: now_unix_s,
-                version: LAYOUT_VERSION,
-                bump,
-                ..Zeroable::zeroed()
-            }
-        };
-        profile.updated_at_unix_s = now_unix_s;
+        let mut profile = profile::present_or_new(&self.profile, self.wallet.key, now_unix_s)?;
         CreatorProfile::check_display_name(&args.display_name)?;
-        profile.set_display_name(&args.display_name)?;
+        if profile.display_name() != Some(args.display_name.as_str()) {
+            profile.set_display_name(&args.display_name)?;
+            profile.verified = 0;
+            profile.verified_at_unix_s = 0;
+        }
         Ok(profile)
     }
 }
 
 /// Rules (docs/specification.md, "Creator profile"):
 /// - called by a creator for the own profile, any number of times;
-/// - the verification badge belongs to the identity, so it stays when the name changes.
+/// - the verification badge is for the name that was verified, so another name loses it.
 pub(crate) fn handler<'info>(
     ctx: Context<'info, UpsertCreatorProfile<'info>>,
     args: UpsertCreatorProfileArgs,
@@ -65,9 +48,5 @@ pub(crate) fn handler<'info>(
     let accounts = &*ctx.accounts;
     let now = account::now_unix_s()?;
     let profile = accounts.validate(&args, now)?;
-    if !account::exists(&accounts.profile) {
-        let seeds: &[&[u8]] = &[CreatorProfile::SEED, profile.wallet.as_ref(), &[profile.bump]];
-        account::create(&accounts.wallet, &accounts.profile, CreatorProfile::SPACE, &ID, seeds)?;
-    }
-    account::write(&accounts.profile, &profile)
+    profile::store(&accounts.wallet, &accounts.profile, &profile)
 }

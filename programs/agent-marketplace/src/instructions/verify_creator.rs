@@ -2,6 +2,7 @@
 
 use anchor_lang::prelude::*;
 
+use super::shared::text_argument;
 use crate::{
     account,
     error::{MarketplaceError, ensure},
@@ -10,8 +11,9 @@ use crate::{
 
 #[derive(AnchorSerialize, AnchorDeserialize, Clone, Debug)]
 pub struct VerifyCreatorArgs {
-    /// `false` removes the badge.
-    pub verified: bool,
+    /// The display name that was verified; `None` removes the badge.
+    #[cfg_attr(not(feature = "idl-build"), borsh(deserialize_with = "text_argument::read_optional"))]
+    pub verified_name: Option<String>,
 }
 
 #[derive(Accounts)]
@@ -25,18 +27,25 @@ pub struct VerifyCreator<'info> {
 impl VerifyCreator<'_> {
     fn validate(&self, args: &VerifyCreatorArgs) -> Result<()> {
         ensure(self.config.load()?.admin == *self.admin.key, MarketplaceError::NotAdmin)?;
-        ensure(self.profile.load()?.verified != u8::from(args.verified), MarketplaceError::NothingToChange)
+        let profile = self.profile.load()?;
+        let names_it = args.verified_name.as_deref().is_none_or(|name| profile.display_name() == Some(name));
+        ensure(names_it, MarketplaceError::DisplayNameMismatch)?;
+        // A profile without a name has nothing to verify.
+        let nameless = args.verified_name.as_deref() == Some("");
+        let changes = profile.verified != u8::from(args.verified_name.is_some());
+        ensure(changes && !nameless, MarketplaceError::NothingToChange)
     }
 }
 
 /// Rules (docs/specification.md, "Creator profile"):
-/// - called by the admin, after an identity check outside the chain.
+/// - called by the admin, after an identity check outside the chain;
+/// - names what was verified, so a creator who changes the name on the way gets no badge.
 pub(crate) fn handler(ctx: Context<VerifyCreator>, args: VerifyCreatorArgs) -> Result<()> {
     ctx.accounts.validate(&args)?;
     let now = account::now_unix_s()?;
     let mut profile = ctx.accounts.profile.load_mut()?;
-    profile.verified = u8::from(args.verified);
-    profile.verified_at_unix_s = if args.verified { now } else { 0 };
+    profile.verified = u8::from(args.verified_name.is_some());
+    profile.verified_at_unix_s = if args.verified_name.is_some() { now } else { 0 };
     profile.updated_at_unix_s = now;
     profile.revision = account::next_revision(profile.revision)?;
     Ok(())

@@ -6,7 +6,7 @@ use super::shared::{collateral, vault::Vault};
 use crate::{
     account,
     error::{MarketplaceError, ensure},
-    state::{AgentListing, Config},
+    state::{AgentListed, Config},
     token,
 };
 
@@ -15,7 +15,7 @@ pub struct WithdrawCollateral<'info> {
     pub creator: Signer<'info>,
     pub config: AccountLoader<'info, Config>,
     #[account(mut)]
-    pub agent: AccountLoader<'info, AgentListing>,
+    pub agent: AccountLoader<'info, AgentListed>,
     /// CHECK: pays; by address, against the listing's bump.
     #[account(mut)]
     pub collateral_vault: UncheckedAccount<'info>,

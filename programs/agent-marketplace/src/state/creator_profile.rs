@@ -1,8 +1,10 @@
-//! `CreatorProfile`: a creator's display name and verification badge.
+//! `CreatorProfile`: a creator's display name, verification badge, next agent index, and totals of closed agents.
 
 use anchor_lang::prelude::*;
+use crtx_protocol::plain_text::is_plain;
 
 use super::{
+    agent_listed::AgentListed,
     invariant::{Violation, claim},
     layout::DISCRIMINATOR_LEN,
     text,
@@ -12,7 +14,40 @@ use crate::error::{MarketplaceError, Rule, rule};
 /// Longest display name in UTF-8 bytes.
 pub const MAX_DISPLAY_NAME_BYTES: usize = 32;
 
-/// Seeds: `["creator", wallet]`.
+/// What the listings of closed agents counted, added up.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, AnchorSerialize, AnchorDeserialize, bytemuck::Pod, bytemuck::Zeroable,
+)]
+#[repr(C)]
+pub struct ClosedAgents {
+    pub agents: u64,
+    pub completed_executions: u64,
+    pub successful_executions: u64,
+    pub failed_executions: u64,
+    pub expired_executions: u64,
+    pub disputed_executions: u64,
+    pub slashed_total: u64,
+    pub platform_fees_total: u64,
+}
+
+impl ClosedAgents {
+    /// Adds the totals of one agent. `None` if a sum is out of range.
+    pub fn with(&self, agent: &AgentListed) -> Option<Self> {
+        Some(Self {
+            agents: self.agents.checked_add(1)?,
+            completed_executions: self.completed_executions.checked_add(agent.completed_executions)?,
+            successful_executions: self.successful_executions.checked_add(agent.successful_executions)?,
+            failed_executions: self.failed_executions.checked_add(agent.failed_executions)?,
+            expired_executions: self.expired_executions.checked_add(agent.expired_executions)?,
+            disputed_executions: self.disputed_executions.checked_add(agent.disputed_executions)?,
+            slashed_total: self.slashed_total.checked_add(agent.slashed_total)?,
+            platform_fees_total: self.platform_fees_total.checked_add(agent.platform_fees_total)?,
+        })
+    }
+}
+
+/// Seeds: `["creator", wallet]`. Created by the first listing or the first name, whichever is first, and never
+/// closed.
 #[account(zero_copy)]
 #[derive(Debug)]
 pub struct CreatorProfile {
@@ -22,20 +57,23 @@ pub struct CreatorProfile {
     pub verified_at_unix_s: i64,
     pub created_at_unix_s: i64,
     pub updated_at_unix_s: i64,
+    /// Totals of the agents that were closed. A creator's lifetime totals are these and those of the listings.
+    pub closed: ClosedAgents,
+    /// Lowest index that no agent of the creator has had.
+    pub next_agent_index: u32,
     pub display_name: [u8; MAX_DISPLAY_NAME_BYTES],
     pub display_name_len: u8,
     /// 1: verified.
     pub verified: u8,
     pub version: u8,
     pub bump: u8,
-    pub reserved: [u8; 4],
 }
 
 impl CreatorProfile {
     pub const SEED: &'static [u8] = crtx_protocol::seeds::CREATOR;
     pub const SPACE: usize = DISCRIMINATOR_LEN + core::mem::size_of::<Self>();
 
-    /// The display name. `None` if the stored bytes are not what the program writes.
+    /// The display name; empty if none was set. `None` if the stored bytes are not what the program writes.
     pub fn display_name(&self) -> Option<&str> {
         text::read(&self.display_name, self.display_name_len)
     }
@@ -49,19 +87,24 @@ impl CreatorProfile {
     pub fn check_display_name(name: &str) -> Rule {
         rule(
             (1..=MAX_DISPLAY_NAME_BYTES).contains(&name.len())
-                && !name.starts_with(char::is_whitespace)
-                && !name.ends_with(char::is_whitespace)
-                && !name.contains(char::is_control),
+                && !name.starts_with(' ')
+                && !name.ends_with(' ')
+                && name.chars().all(is_plain),
             MarketplaceError::DisplayNameInvalid,
         )
     }
 
     /// What holds for every profile that the program writes.
     pub fn invariant(&self) -> core::result::Result<(), Violation> {
-        Self::check_display_name(self.display_name().ok_or(MarketplaceError::DisplayNameInvalid)?)?;
+        let name = self.display_name().ok_or(MarketplaceError::DisplayNameInvalid)?;
+        if !name.is_empty() {
+            Self::check_display_name(name)?;
+        }
+        claim(self.verified == 0 || !name.is_empty(), "verified without a name")?;
+        claim(self.closed.agents <= u64::from(self.next_agent_index), "more agents closed than listed")?;
         claim(self.verified <= 1, "verified is neither 0 nor 1")?;
         claim((self.verified == 1) == (self.verified_at_unix_s != 0), "verified without a time, or the reverse")
     }
 }
 
-const _: () = assert!(core::mem::size_of::<CreatorProfile>() == 104);
+const _: () = assert!(core::mem::size_of::<CreatorProfile>() == 168);

@@ -38,21 +38,27 @@ pub struct Dispute {
     pub evidence_hash: [u8; 32],
     /// SHA-256 of the resolver's reasons; zeros while open and when it expired.
     pub resolution_hash: [u8; 32],
+    /// SHA-256 of the creator's answer; zeros until there is one.
+    pub answer_hash: [u8; 32],
     pub revision: u64,
     pub raised_at_unix_s: i64,
+    /// When the creator answered; 0 before.
+    pub answered_at_unix_s: i64,
     /// 0 while open.
     pub resolved_at_unix_s: i64,
     /// Taken from the collateral; 0 unless upheld.
     pub slash_amount: u64,
-    /// Part of the slash that went to the caller, at most what the caller paid. The rest went to the treasury.
+    /// Part of the slash that went to the caller, at most what the caller paid. The rest went to the insurance.
     pub compensation: u64,
     /// [`DisputeOutcome`].
     pub outcome: u8,
     pub evidence_uri_len: u8,
+    pub answer_uri_len: u8,
     pub version: u8,
     pub bump: u8,
-    pub reserved: [u8; 4],
+    pub reserved: [u8; 3],
     pub evidence_uri: [u8; MAX_EVIDENCE_URI_BYTES],
+    pub answer_uri: [u8; MAX_EVIDENCE_URI_BYTES],
 }
 
 impl Dispute {
@@ -60,6 +66,16 @@ impl Dispute {
     pub const SPACE: usize = DISCRIMINATOR_LEN + core::mem::size_of::<Self>();
     /// Seconds the resolver has to decide: 30 days. Longer than it takes to put another resolver in place.
     pub const LIMIT_S: i64 = 30 * 24 * 60 * 60;
+
+    /// Seconds that the creator has to answer before a dispute can be upheld without an answer: 24 hours.
+    pub const ANSWER_PERIOD_S: i64 = 24 * 60 * 60;
+
+    /// An upheld dispute needs the creator's answer, or the time for it to be over.
+    pub fn check_answered(&self, now_unix_s: i64) -> Rule {
+        let answer_due =
+            self.raised_at_unix_s.checked_add(Self::ANSWER_PERIOD_S).ok_or(MarketplaceError::OutOfRange)?;
+        rule(self.answered_at_unix_s != 0 || now_unix_s >= answer_due, MarketplaceError::AnswerPeriodRunning)
+    }
 
     /// Last second that belongs to the resolver alone.
     pub fn decidable_until_unix_s(&self) -> Option<i64> {
@@ -87,12 +103,26 @@ impl Dispute {
         Ok(())
     }
 
+    /// The URI of the creator's answer; empty until there is one. `None` if the stored bytes are not what the program
+    /// writes.
+    pub fn answer_uri(&self) -> Option<&str> {
+        text::read(&self.answer_uri, self.answer_uri_len)
+    }
+
+    pub fn set_answer_uri(&mut self, uri: &str) -> Rule {
+        self.answer_uri_len = text::write(uri, &mut self.answer_uri).ok_or(MarketplaceError::EvidenceUriInvalid)?;
+        Ok(())
+    }
+
     pub fn check_evidence_hash(hash: &[u8; 32]) -> Rule {
         rule(*hash != [0; 32], MarketplaceError::EvidenceMissing)
     }
 
     pub fn check_evidence_uri(uri: &str) -> Rule {
-        rule(uri.len() <= MAX_EVIDENCE_URI_BYTES && text::is_visible_ascii(uri), MarketplaceError::EvidenceUriInvalid)
+        rule(
+            (1..=MAX_EVIDENCE_URI_BYTES).contains(&uri.len()) && text::is_visible_ascii(uri),
+            MarketplaceError::EvidenceUriInvalid,
+        )
     }
 
     pub fn check_resolution_hash(hash: &[u8; 32]) -> Rule {
@@ -110,6 +140,13 @@ impl Dispute {
         let decided = matches!(outcome, DisputeOutcome::Upheld | DisputeOutcome::Rejected);
         Self::check_evidence_hash(&self.evidence_hash)?;
         Self::check_evidence_uri(self.evidence_uri().ok_or(MarketplaceError::EvidenceUriInvalid)?)?;
+        let answer_uri = self.answer_uri().ok_or(MarketplaceError::EvidenceUriInvalid)?;
+        if self.answered_at_unix_s == 0 {
+            claim(self.answer_hash == [0; 32] && answer_uri.is_empty(), "an answer without a time")?;
+        } else {
+            Self::check_evidence_hash(&self.answer_hash)?;
+            Self::check_evidence_uri(answer_uri)?;
+        }
         if decided {
             Self::check_resolution_hash(&self.resolution_hash)?;
         }
@@ -123,5 +160,5 @@ impl Dispute {
     }
 }
 
-const _: () = assert!(core::mem::size_of::<Dispute>() == 368);
+const _: () = assert!(core::mem::size_of::<Dispute>() == 536);
 const _: () = assert!(Dispute::LIMIT_S > Config::ROLE_DELAY_S);

@@ -6,7 +6,7 @@
 //! `Clock::unix_timestamp` seconds. `revision` grows by one with every change of the account and gives
 //! readers a total order, also if an address is closed and created again: see [`first_revision`].
 
-mod agent_listing;
+mod agent_listed;
 mod config;
 mod creator_profile;
 mod dispute;
@@ -16,7 +16,7 @@ mod layout;
 mod spending_grant;
 mod text;
 
-pub use agent_listing::*;
+pub use agent_listed::*;
 pub use config::*;
 pub use creator_profile::*;
 pub use dispute::*;

@@ -22,8 +22,9 @@ pub struct SpendingGrant {
     pub revision: u64,
     /// Most that one call may cost.
     pub per_call_cap: u64,
-    /// Most that all calls together may cost. Refunds do not give it back.
+    /// Most that all calls together may cost.
     pub total_cap: u64,
+    /// Amounts of the executions opened with the grant. A refund subtracts the amount again.
     pub spent: u64,
     /// Last second in which the grant opens executions.
     pub expires_at_unix_s: i64,
@@ -75,7 +76,7 @@ impl SpendingGrant {
         let allowed = usize::from(self.allowed_agents_len);
         rule(allowed <= MAX_ALLOWED_AGENTS, MarketplaceError::TooManyAllowedAgents)?;
         claim(self.revoked <= 1, "revoked is neither 0 nor 1")?;
-        claim((self.executions == 0) == (self.spent == 0), "spent without an execution, or the reverse")
+        claim(self.executions > 0 || self.spent == 0, "spent without an execution")
     }
 }
 

@@ -5,19 +5,19 @@ use anchor_lang::prelude::*;
 use crate::{
     error::{MarketplaceError, ensure},
     id::ID,
-    state::{AgentListing, AgentStatus},
+    state::{AgentListed, AgentStatus},
 };
 
 /// Refuses every account except the listing's own collateral account.
-pub fn check_vault(vault: &AccountInfo, agent_address: &Pubkey, agent: &AgentListing) -> Result<()> {
-    let seeds: &[&[u8]] = &[AgentListing::COLLATERAL_SEED, agent_address.as_ref(), &[agent.collateral_bump]];
+pub fn check_vault(vault: &AccountInfo, agent_address: &Pubkey, agent: &AgentListed) -> Result<()> {
+    let seeds: &[&[u8]] = &[AgentListed::COLLATERAL_SEED, agent_address.as_ref(), &[agent.collateral_bump]];
     let address = Pubkey::create_program_address(seeds, &ID).unwrap_or_default();
     ensure(*vault.key == address, MarketplaceError::WrongCollateralVault)
 }
 
 /// Passes when nobody can have a claim on the collateral any more: the agent is delisted, nothing is open,
 /// and the last dispute window is over.
-pub fn check_unclaimed(agent: &AgentListing, now_unix_s: i64) -> Result<()> {
+pub fn check_unclaimed(agent: &AgentListed, now_unix_s: i64) -> Result<()> {
     ensure(agent.status == AgentStatus::Delisted as u8, MarketplaceError::AgentNotDelisted)?;
     ensure(agent.open_executions == 0, MarketplaceError::ExecutionsOpen)?;
     ensure(agent.open_disputes == 0, MarketplaceError::DisputesOpen)?;

@@ -1,16 +1,16 @@
-//! What the two ways to end a dispute share.
+//! What the instructions about an open dispute share.
 
 use anchor_lang::prelude::*;
 
 use crate::{
     account,
     error::{MarketplaceError, OrRefuse, ensure},
-    state::{AgentListing, Dispute, DisputeOutcome, ExecutionRecord},
+    state::{AgentListed, Dispute, DisputeOutcome, ExecutionRecord},
 };
 
 /// Refuses accounts that do not belong together and a dispute that is over.
 pub fn check_open(
-    agent: &AccountLoader<AgentListing>,
+    agent: &AccountLoader<AgentListed>,
     record: &AccountLoader<ExecutionRecord>,
     dispute: &AccountLoader<Dispute>,
 ) -> Result<()> {
@@ -20,9 +20,10 @@ pub fn check_open(
     ensure(dispute.outcome == DisputeOutcome::Open as u8, MarketplaceError::DisputeNotOpen)
 }
 
-/// Removes the dispute from the listing's open ones.
-pub fn release(agent: &mut AgentListing, now_unix_s: i64) -> Result<()> {
+/// Removes the dispute about `amount` from the listing's open ones.
+pub fn release(agent: &mut AgentListed, amount: u64, now_unix_s: i64) -> Result<()> {
     agent.open_disputes = agent.open_disputes.checked_sub(1).or_refuse(MarketplaceError::OutOfRange)?;
+    agent.disputed_amount = agent.disputed_amount.checked_sub(amount).or_refuse(MarketplaceError::OutOfRange)?;
     agent.updated_at_unix_s = now_unix_s;
     agent.revision = account::next_revision(agent.revision)?;
     Ok(())

@@ -1,90 +1,123 @@
 //! Money out of escrow: what the three ways to finish an execution share.
 
+use std::cell::Ref;
+
 use anchor_lang::prelude::*;
 
 use super::vault::Vault;
 use crate::{
     account,
     error::{MarketplaceError, OrRefuse, ensure},
-    state::{AgentListing, Config, ExecutionRecord, ExecutionStatus, FailureReason},
+    state::{AgentListed, Config, ExecutionRecord, ExecutionStatus, FailureReason, OpenTerms, SpendingGrant},
     token,
 };
 
 /// The accounts that a payment out of escrow needs.
 pub struct EscrowAccounts<'a, 'info> {
     config: &'a AccountLoader<'info, Config>,
+    agent: &'a AccountLoader<'info, AgentListed>,
     record: &'a AccountLoader<'info, ExecutionRecord>,
-    vault: Vault<'a, 'info>,
+    /// Gets the rent back that the record does not need any more.
+    rent_payer: &'a AccountInfo<'info>,
+    escrow: &'a AccountInfo<'info>,
+    usdc_mint: &'a AccountInfo<'info>,
 }
 
 impl<'a, 'info> EscrowAccounts<'a, 'info> {
     #[inline(always)]
     pub fn new(
         config: &'a AccountLoader<'info, Config>,
-        agent: &'a AccountLoader<'info, AgentListing>,
+        agent: &'a AccountLoader<'info, AgentListed>,
         record: &'a AccountLoader<'info, ExecutionRecord>,
+        rent_payer: &'a AccountInfo<'info>,
         escrow: &'a AccountInfo<'info>,
         usdc_mint: &'a AccountInfo<'info>,
     ) -> Self {
-        Self { config, record, vault: Vault { agent, account: escrow, usdc_mint } }
+        Self { config, agent, record, rent_payer, escrow, usdc_mint }
     }
 
     /// Refuses accounts that do not belong together and a record that is not open any more.
     #[inline(always)]
     pub fn validate(&self) -> Result<()> {
-        ensure(*self.vault.usdc_mint.key == self.config.load()?.usdc_mint, MarketplaceError::WrongMint)?;
+        ensure(*self.usdc_mint.key == self.config.load()?.usdc_mint, MarketplaceError::WrongMint)?;
         let record = self.record.load()?;
         ensure(record.status == ExecutionStatus::Open as u8, MarketplaceError::ExecutionNotOpen)?;
-        ensure(record.agent == *self.vault.agent.as_ref().key, MarketplaceError::WrongAgent)?;
-        ensure(*self.vault.account.key == self.vault.agent.load()?.escrow, MarketplaceError::WrongEscrow)
+        ensure(record.agent == *self.agent.as_ref().key, MarketplaceError::WrongAgent)?;
+        ensure(record.rent_payer == *self.rent_payer.key, MarketplaceError::WrongRentPayer)?;
+        ensure(*self.escrow.key == self.agent.load()?.escrow, MarketplaceError::WrongEscrow)
     }
 
-    /// Refuses every account except a usable USDC account of the recorded wallet.
+    /// The terms of the open record.
     #[inline(always)]
-    pub fn check_refund_payee(&self, refund_token: &AccountInfo) -> Result<()> {
-        token::check_account(refund_token, self.vault.usdc_mint.key, &self.record.load()?.refund_owner)
+    pub fn terms(&self) -> Result<Ref<'a, OpenTerms>> {
+        let data: &'a AccountInfo<'info> = self.record.as_ref();
+        let data = data.try_borrow_data()?;
+        Ref::filter_map(data, |data| ExecutionRecord::open_terms(data))
+            .ok()
+            .or_refuse(MarketplaceError::ExecutionNotOpen)
     }
 
     /// Pays `amount` to `destination`.
     #[inline(always)]
     pub fn pay(&self, destination: &AccountInfo<'info>, amount: u64) -> Result<()> {
-        self.vault.pay(destination, amount)
+        Vault { agent: self.agent, account: self.escrow, usdc_mint: self.usdc_mint }.pay(destination, amount)
     }
 
     /// Removes the execution from the listing's open ones.
     #[inline(always)]
-    pub fn release(agent: &mut AgentListing, amount: u64, now_unix_s: i64) -> Result<()> {
+    pub fn release(agent: &mut AgentListed, amount: u64, now_unix_s: i64) -> Result<()> {
         agent.open_amount = agent.open_amount.checked_sub(amount).or_refuse(MarketplaceError::OutOfRange)?;
         agent.open_executions = agent.open_executions.checked_sub(1).or_refuse(MarketplaceError::OutOfRange)?;
-        agent.total_executions = agent.total_executions.checked_add(1).or_refuse(MarketplaceError::OutOfRange)?;
         agent.updated_at_unix_s = now_unix_s;
         agent.revision = account::next_revision(agent.revision)?;
         Ok(())
     }
 
-    /// Ends the execution as failed and refunds it.
+    /// Drops what only an open execution needs, and returns its rent. Last, because nothing may read it after this.
     #[inline(always)]
-    pub fn fail(&self, refund_token: &AccountInfo<'info>, reason: FailureReason, now_unix_s: i64) -> Result<()> {
-        self.refund(refund_token, ExecutionStatus::Failed, reason, now_unix_s)
+    pub fn drop_open_terms(&self) -> Result<()> {
+        account::shrink(self.record.as_ref(), ExecutionRecord::SPACE, self.rent_payer)
+    }
+}
+
+/// The accounts of a refund.
+pub struct RefundAccounts<'a, 'info> {
+    pub escrow: EscrowAccounts<'a, 'info>,
+    pub refund_token: &'a AccountInfo<'info>,
+    /// The grant that the execution was opened with, if it was.
+    pub grant: Option<&'a AccountLoader<'info, SpendingGrant>>,
+    /// The wallet signed, so it may name any USDC account of its own.
+    pub wallet_signed: bool,
+}
+
+impl<'info> RefundAccounts<'_, 'info> {
+    /// Refuses accounts that do not belong together, a record that is not open any more, and a payee that is not the
+    /// wallet's, or that the wallet would not look at. A wallet can give both accounts away that a refund may go to, and
+    /// the issuer can freeze them. So that this does not lock the collateral forever, a refund that is overdue goes to
+    /// any account of the wallet. Returns the execution's deadline.
+    #[inline(never)]
+    pub fn validate(&self, now_unix_s: i64) -> Result<i64> {
+        self.escrow.validate()?;
+        let (record, terms) = (self.escrow.record.load()?, self.escrow.terms()?);
+        token::check_account(self.refund_token, self.escrow.usdc_mint.key, &record.caller)?;
+        ensure(
+            self.wallet_signed
+                || *self.refund_token.key == terms.paid_from
+                || token::is_associated(self.refund_token.key, &record.caller, self.escrow.usdc_mint.key)
+                || record.window_end_unix_s(terms.deadline_unix_s).is_some_and(|overdue| now_unix_s > overdue),
+            MarketplaceError::RefundElsewhere,
+        )?;
+        let grant = self.grant.map_or(Pubkey::default(), |grant| *grant.as_ref().key);
+        ensure(terms.grant == Pubkey::default() || terms.grant == grant, MarketplaceError::WrongGrant)?;
+        Ok(terms.deadline_unix_s)
     }
 
-    /// Ends the execution as expired and refunds it.
-    #[inline(always)]
-    pub fn expire(&self, refund_token: &AccountInfo<'info>, now_unix_s: i64) -> Result<()> {
-        self.refund(refund_token, ExecutionStatus::Expired, FailureReason::Expired, now_unix_s)
-    }
-
-    /// Returns the whole amount to the account `refund_token`.
-    #[inline(always)]
-    fn refund(
-        &self,
-        refund_token: &AccountInfo<'info>,
-        status: ExecutionStatus,
-        reason: FailureReason,
-        now_unix_s: i64,
-    ) -> Result<()> {
+    /// Ends the execution and returns the whole amount. Gives a grant back what it had spent.
+    #[inline(never)]
+    pub fn refund(&self, status: ExecutionStatus, reason: FailureReason, now_unix_s: i64) -> Result<()> {
+        let with_grant = self.escrow.terms()?.grant != Pubkey::default();
         let amount = {
-            let mut record = self.record.load_mut()?;
+            let mut record = self.escrow.record.load_mut()?;
             record.status = status as u8;
             record.failure_reason = reason as u8;
             record.finished_at_unix_s = now_unix_s;
@@ -92,10 +125,23 @@ impl<'a, 'info> EscrowAccounts<'a, 'info> {
             record.amount
         };
         {
-            let mut agent = self.vault.agent.load_mut()?;
-            Self::release(&mut agent, amount, now_unix_s)?;
-            agent.failed_executions = agent.failed_executions.checked_add(1).or_refuse(MarketplaceError::OutOfRange)?;
+            let mut agent = self.escrow.agent.load_mut()?;
+            EscrowAccounts::release(&mut agent, amount, now_unix_s)?;
+            let add = |total: u64| total.checked_add(1).or_refuse(MarketplaceError::OutOfRange);
+            if matches!(reason, FailureReason::Expired | FailureReason::Interrupted) {
+                agent.expired_executions = add(agent.expired_executions)?;
+            } else {
+                agent.failed_executions = add(agent.failed_executions)?;
+                agent.total_executions = add(agent.total_executions)?;
+            }
         }
-        self.pay(refund_token, amount)
+        if let Some(grant) = self.grant.filter(|_| with_grant) {
+            let mut grant = grant.load_mut()?;
+            // Nothing about a grant may block a refund.
+            grant.spent = grant.spent.saturating_sub(amount);
+            grant.revision = account::next_revision(grant.revision)?;
+        }
+        self.escrow.pay(self.refund_token, amount)?;
+        self.escrow.drop_open_terms()
     }
 }

@@ -2,13 +2,14 @@
 
 use anchor_lang::prelude::*;
 use bytemuck::Zeroable;
-use crtx_protocol::fee;
 
 use crate::{
     account,
     error::{MarketplaceError, OrRefuse, ensure},
     id::ID,
-    state::{AgentListing, AgentStatus, Config, ExecutionRecord, ExecutionStatus, LAYOUT_VERSION, first_revision},
+    state::{
+        AgentListed, AgentStatus, Config, ExecutionRecord, ExecutionStatus, LAYOUT_VERSION, OpenTerms, first_revision,
+    },
     token,
 };
 
@@ -20,6 +21,15 @@ pub struct OpenExecutionArgs {
     pub request_hash: [u8; 32],
     /// Most that the caller agrees to pay, in USDC base units. Protects the caller from a price change.
     pub max_amount: u64,
+    /// SHA-256 of the listing's terms that the caller agrees to (docs/specification.md, "Terms hash"). Protects the
+    /// caller from every change of them.
+    pub terms_hash: Option<[u8; 32]>,
+}
+
+/// An execution as it is stored when it opens.
+pub struct Opened {
+    pub record: ExecutionRecord,
+    pub terms: OpenTerms,
 }
 
 /// The accounts of an opening, by role.
@@ -28,7 +38,7 @@ pub struct OpeningAccounts<'a, 'info> {
     pub caller: &'a Pubkey,
     pub payer: &'a AccountInfo<'info>,
     pub config: &'a AccountLoader<'info, Config>,
-    pub agent: &'a AccountLoader<'info, AgentListing>,
+    pub agent: &'a AccountLoader<'info, AgentListed>,
     pub record: &'a AccountInfo<'info>,
     pub source: &'a AccountInfo<'info>,
     /// Who moves the money out of `source`: the caller or the caller's spender address.
@@ -38,12 +48,15 @@ pub struct OpeningAccounts<'a, 'info> {
 }
 
 impl OpeningAccounts<'_, '_> {
-    /// Refuses an opening that breaks a rule, else returns the record as it will be. `grant` is all zeros if
+    /// Refuses an opening that breaks a rule, else returns the execution as it will be. `grant` is all zeros if
     /// none is used.
     #[inline(always)]
-    pub fn validate(&self, args: &OpenExecutionArgs, grant: Pubkey, now_unix_s: i64) -> Result<ExecutionRecord> {
+    pub fn validate(&self, args: &OpenExecutionArgs, grant: Pubkey, now_unix_s: i64) -> Result<Opened> {
         let (config, agent) = (self.config.load()?, self.agent.load()?);
         ensure(agent.price <= args.max_amount, MarketplaceError::PriceAboveMaximum)?;
+        ensure(args.terms_hash.is_none_or(|hash| hash == agent.terms_hash), MarketplaceError::TermsChanged)?;
+        ensure(agent.price >= config.parameters.min_price, MarketplaceError::PriceOutOfRange)?;
+        ensure(*self.caller != agent.creator, MarketplaceError::CallerIsCreator)?;
         ensure(config.paused == 0, MarketplaceError::Paused)?;
         ensure(*self.usdc_mint.key == config.usdc_mint, MarketplaceError::WrongMint)?;
         ensure(agent.status == AgentStatus::Active as u8, MarketplaceError::AgentNotActive)?;
@@ -53,41 +66,50 @@ impl OpeningAccounts<'_, '_> {
         let bump = account::canonical_bump(self.record, seeds)?;
         account::check_vacant(self.record)?;
 
-        let split = fee::split(agent.price, config.fee_bps).or_refuse(MarketplaceError::OutOfRange)?;
+        let parameters = &config.parameters;
         let deadline = now_unix_s
             .checked_add(i64::from(agent.timeout_seconds))
-            .and_then(|end| end.checked_add(config.settle_grace_s));
-        let dispute_window = u32::try_from(config.dispute_window_s).ok();
-        Ok(ExecutionRecord {
+            .and_then(|end| end.checked_add(parameters.settle_grace_s));
+        let terms = OpenTerms {
+            request_hash: args.request_hash,
+            result_key: agent.result_key,
+            grant,
+            paid_from: *self.source.key,
+            deadline_unix_s: deadline.or_refuse(MarketplaceError::OutOfRange)?,
+            timeout_seconds: agent.timeout_seconds,
+            reserved: [0; 4],
+        };
+        let record = ExecutionRecord {
             agent: self.agent.key(),
             caller: *self.caller,
-            request_hash: args.request_hash,
-            refund_owner: *self.caller,
-            result_key: agent.result_key,
             rent_payer: *self.payer.key,
-            grant,
             execution_id: args.execution_id,
             revision: first_revision(now_unix_s).or_refuse(MarketplaceError::OutOfRange)?,
             amount: agent.price,
-            creator_amount: split.creator,
-            platform_amount: split.platform,
             opened_at_unix_s: now_unix_s,
-            deadline_unix_s: deadline.or_refuse(MarketplaceError::OutOfRange)?,
-            timeout_seconds: agent.timeout_seconds,
-            dispute_window_s: dispute_window.or_refuse(MarketplaceError::OutOfRange)?,
+            dispute_window_s: u32::try_from(parameters.dispute_window_s)
+                .ok()
+                .or_refuse(MarketplaceError::OutOfRange)?,
+            fee_bps: u16::try_from(parameters.fee_bps).ok().or_refuse(MarketplaceError::OutOfRange)?,
+            max_penalty_multiple: u8::try_from(parameters.max_penalty_multiple)
+                .ok()
+                .or_refuse(MarketplaceError::OutOfRange)?,
+            binding: agent.binding,
             status: ExecutionStatus::Open as u8,
             version: LAYOUT_VERSION,
             bump,
             ..Zeroable::zeroed()
-        })
+        };
+        Ok(Opened { record, terms })
     }
 
     /// Creates the record, counts it, and moves its amount into escrow.
     #[inline(always)]
-    pub fn open(&self, record: &ExecutionRecord, signer_seeds: &[&[&[u8]]]) -> Result<()> {
+    pub fn open(&self, opened: &Opened, signer_seeds: &[&[&[u8]]]) -> Result<()> {
+        let record = &opened.record;
         let seeds: &[&[u8]] = &[ExecutionRecord::SEED, record.caller.as_ref(), &record.execution_id, &[record.bump]];
-        account::create(self.payer, self.record, ExecutionRecord::SPACE, &ID, seeds)?;
-        account::write(self.record, record)?;
+        account::create(self.payer, self.record, ExecutionRecord::OPEN_SPACE, &ID, seeds)?;
+        account::write_with(self.record, record, &opened.terms)?;
         self.count(record)?;
         token::transfer(self.source, self.usdc_mint, self.escrow, self.authority, record.amount, signer_seeds)
     }

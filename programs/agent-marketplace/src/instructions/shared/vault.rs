@@ -2,18 +2,18 @@
 
 use anchor_lang::prelude::*;
 
-use crate::{state::AgentListing, token};
+use crate::{state::AgentListed, token};
 
 /// A token account of a listing; the listing signs for it.
 pub struct Vault<'a, 'info> {
-    pub agent: &'a AccountLoader<'info, AgentListing>,
+    pub agent: &'a AccountLoader<'info, AgentListed>,
     pub account: &'a AccountInfo<'info>,
     pub usdc_mint: &'a AccountInfo<'info>,
 }
 
 impl<'info> Vault<'_, 'info> {
     /// Pays `amount` to `destination`. An amount of zero needs no payment.
-    #[inline(always)]
+    #[inline(never)]
     pub fn pay(&self, destination: &AccountInfo<'info>, amount: u64) -> Result<()> {
         if amount == 0 {
             return Ok(());
@@ -35,7 +35,7 @@ impl<'info> Vault<'_, 'info> {
             let agent = self.agent.load()?;
             (agent.creator, agent.index.to_le_bytes(), [agent.bump])
         };
-        let seeds: &[&[u8]] = &[AgentListing::SEED, creator.as_ref(), &index, &bump];
+        let seeds: &[&[u8]] = &[AgentListed::SEED, creator.as_ref(), &index, &bump];
         call(&[seeds])
     }
 }

@@ -1,6 +1,8 @@
-//! `AgentListing`: one agent, its terms, its collateral and its totals.
+//! `AgentListed`: one agent, its terms, its collateral and its totals.
 
 use anchor_lang::prelude::*;
+use crtx_protocol::terms::Terms;
+use solana_sha256_hasher::hash;
 
 use super::{
     invariant::{Violation, claim},
@@ -11,6 +13,9 @@ use crate::error::{MarketplaceError, Rule, rule};
 
 /// Longest metadata URI in bytes.
 pub const MAX_METADATA_URI_BYTES: usize = 128;
+
+/// Highest price of one call: 1 000 000 USDC.
+pub const MAX_PRICE: u64 = 1_000_000_000_000;
 
 /// Seconds that a listing may give the creator's service to answer.
 pub const MIN_TIMEOUT_S: u32 = 1;
@@ -32,12 +37,14 @@ pub enum AgentStatus {
 /// Seeds: `["agent", creator, index as u32 little-endian]`. Its base58 address is the API's `agent_id`.
 #[account(zero_copy)]
 #[derive(Debug)]
-pub struct AgentListing {
+pub struct AgentListed {
     pub creator: Pubkey,
     /// Ed25519 public key that signs this agent's results.
     pub result_key: Pubkey,
     /// SHA-256 of the metadata document.
     pub metadata_hash: [u8; 32],
+    /// SHA-256 of the terms that a caller agrees to: see [`AgentListed::terms`].
+    pub terms_hash: [u8; 32],
     pub revision: u64,
     /// Price of one call.
     pub price: u64,
@@ -46,17 +53,24 @@ pub struct AgentListing {
     pub slashed_total: u64,
     /// Sum of the amounts of all open executions.
     pub open_amount: u64,
-    /// Finished executions: completed and failed.
+    /// Sum of the amounts of all executions with an open dispute: claims that a slash leaves covered.
+    pub disputed_amount: u64,
+    /// Completed and failed executions.
     pub total_executions: u64,
     /// Completed executions without an upheld dispute.
     pub successful_executions: u64,
+    /// Executions that creator or gateway reported as failed by the agent.
     pub failed_executions: u64,
+    /// Refunded executions that are no failure of the agent: expired, or given up by the gateway.
+    pub expired_executions: u64,
     /// Disputes ever raised.
     pub disputed_executions: u64,
     /// Sum of `execution_time_ms` over completed executions.
     pub execution_time_ms_total: u64,
     /// Completed executions, disputed or not; the mean execution time is the sum divided by this number.
     pub completed_executions: u64,
+    /// What the platform received of completed executions.
+    pub platform_fees_total: u64,
     pub created_at_unix_s: i64,
     pub updated_at_unix_s: i64,
     /// When the last open dispute window ends: collateral stays locked until then. 0 before the first completion.
@@ -67,18 +81,20 @@ pub struct AgentListing {
     pub open_disputes: u32,
     /// [`AgentStatus`].
     pub status: u8,
+    /// 1: results are signed for the call.
+    pub binding: u8,
     pub version: u8,
     pub bump: u8,
     pub escrow_bump: u8,
     pub collateral_bump: u8,
     pub metadata_uri_len: u8,
-    pub reserved: [u8; 2],
+    pub reserved: [u8; 1],
     pub metadata_uri: [u8; MAX_METADATA_URI_BYTES],
     /// The escrow token account. Stored because deriving it again would cost compute units in every payment.
     pub escrow: Pubkey,
 }
 
-impl AgentListing {
+impl AgentListed {
     pub const SEED: &'static [u8] = crtx_protocol::seeds::AGENT;
     pub const ESCROW_SEED: &'static [u8] = crtx_protocol::seeds::ESCROW;
     pub const COLLATERAL_SEED: &'static [u8] = crtx_protocol::seeds::COLLATERAL;
@@ -104,8 +120,25 @@ impl AgentListing {
         Ok(())
     }
 
+    /// The terms that an opening can name by their hash.
+    pub fn terms(&self) -> Terms {
+        Terms {
+            price: self.price,
+            timeout_seconds: self.timeout_seconds,
+            binding: self.binding == 1,
+            result_key: self.result_key.to_bytes(),
+            metadata_hash: self.metadata_hash,
+        }
+    }
+
+    /// The SHA-256 of the present terms.
+    pub fn hash_of_terms(&self) -> [u8; 32] {
+        hash(&self.terms().bytes()).to_bytes()
+    }
+
+    /// The configuration may ask for a higher minimum.
     pub fn check_price(price: u64) -> Rule {
-        rule(price > 0, MarketplaceError::PriceZero)
+        rule((1..=MAX_PRICE).contains(&price), MarketplaceError::PriceOutOfRange)
     }
 
     pub fn check_timeout(seconds: u32) -> Rule {
@@ -131,12 +164,15 @@ impl AgentListing {
         Self::check_metadata_uri(self.metadata_uri().ok_or(MarketplaceError::MetadataUriInvalid)?)?;
         let finished = self.completed_executions.checked_add(self.failed_executions);
         claim(self.status().is_some(), "an unknown status")?;
+        claim(self.binding <= 1, "binding is neither 0 nor 1")?;
+        claim(self.terms_hash == self.hash_of_terms(), "the terms hash is not the one of the terms")?;
         claim(finished == Some(self.total_executions), "completed and failed do not add up to the total")?;
         claim(self.successful_executions <= self.completed_executions, "more successful than completed")?;
         claim(self.disputed_executions <= self.completed_executions, "more disputed than completed")?;
         claim(u64::from(self.open_disputes) <= self.disputed_executions, "more open disputes than disputes")?;
+        claim((self.open_disputes == 0) == (self.disputed_amount == 0), "open disputes and disputed amount disagree")?;
         claim((self.open_executions == 0) == (self.open_amount == 0), "open executions and open amount disagree")
     }
 }
 
-const _: () = assert!(core::mem::size_of::<AgentListing>() == 392);
+const _: () = assert!(core::mem::size_of::<AgentListed>() == 448);
