@@ -1,69 +1,50 @@
 //! Decodes the program's accounts from the bytes of an RPC answer or a notification.
 
-use agent_marketplace::state::{AgentListing, Config, CreatorProfile, Dispute, ExecutionRecord, SpendingGrant};
+use agent_marketplace::state::{AgentListed, Config, CreatorProfile, Dispute, SpendingGrant};
 use anchor_lang::Discriminator;
-use bytemuck::AnyBitPattern;
 
-/// One account of the program, of any kind.
-#[derive(Clone, Debug)]
-pub enum ProgramAccount {
-    Config(Box<Config>),
-    CreatorProfile(Box<CreatorProfile>),
-    AgentListing(Box<AgentListing>),
-    ExecutionRecord(Box<ExecutionRecord>),
-    Dispute(Box<Dispute>),
-    SpendingGrant(Box<SpendingGrant>),
-}
+use crate::{
+    execution::Execution,
+    layout::{DecodeError, Layout, split},
+};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DecodeError {
-    #[error("an account of {0} bytes has no discriminator")]
-    TooShort(usize),
-    #[error("no account of the program has the discriminator {0:?}")]
-    UnknownDiscriminator([u8; 8]),
-    #[error("{kind} has {expected} bytes, these are {actual}")]
-    Length { kind: &'static str, expected: usize, actual: usize },
-    #[error("expected {expected}, found another account of the program")]
-    OtherKind { expected: &'static str },
-}
-
-/// An account type of the program: its name, its discriminator and a fixed length.
-pub trait Layout: Discriminator + AnyBitPattern {
-    const KIND: &'static str;
-
-    /// Length of the whole account, discriminator included.
-    const LEN: usize = agent_marketplace::state::DISCRIMINATOR_LEN.saturating_add(size_of::<Self>());
-
-    /// Decodes an account of this kind. Bytes beyond the layout are an error.
-    fn decode(data: &[u8]) -> Result<Self, DecodeError> {
-        let (discriminator, body) = split(data)?;
-        if discriminator != Self::DISCRIMINATOR {
-            return Err(DecodeError::OtherKind { expected: Self::KIND });
-        }
-        if data.len() != Self::LEN {
-            return Err(DecodeError::Length { kind: Self::KIND, expected: Self::LEN, actual: data.len() });
-        }
-        // Account data is not aligned, so the value is copied out.
-        bytemuck::try_pod_read_unaligned(body).map_err(|_| DecodeError::Length {
-            kind: Self::KIND,
-            expected: Self::LEN,
-            actual: data.len(),
-        })
-    }
-}
-
-macro_rules! layouts {
+/// Accounts of a fixed length.
+macro_rules! fixed {
     ($($kind:ident),+ $(,)?) => {
         $(impl Layout for $kind {
             const KIND: &'static str = stringify!($kind);
+            type Head = Self;
+
+            fn decode_body(body: &[u8]) -> Result<Self, DecodeError> {
+                // Account data is not aligned, so the value is copied out.
+                bytemuck::try_pod_read_unaligned(body).map_err(|_| DecodeError::Length {
+                    kind: Self::KIND,
+                    expected: Self::SPACE,
+                    actual: body.len().saturating_add(Self::Head::DISCRIMINATOR.len()),
+                })
+            }
+
+            fn revision(&self) -> u64 {
+                self.revision
+            }
         })+
+    };
+}
+
+macro_rules! kinds {
+    ($($variant:ident($kind:ty)),+ $(,)?) => {
+        /// One account of the program, of any kind.
+        #[derive(Clone, Debug)]
+        pub enum ProgramAccount {
+            $($variant(Box<$kind>),)+
+        }
 
         impl ProgramAccount {
             /// Decodes an account owned by the program. Unknown bytes are an error.
             pub fn decode(data: &[u8]) -> Result<Self, DecodeError> {
-                let (discriminator, _) = split(data)?;
-                $(if discriminator == $kind::DISCRIMINATOR {
-                    return $kind::decode(data).map(|account| Self::$kind(Box::new(account)));
+                let (discriminator, body) = split(data)?;
+                $(if discriminator == <<$kind as Layout>::Head as Discriminator>::DISCRIMINATOR {
+                    return <$kind>::decode_body(body).map(|account| Self::$variant(Box::new(account)));
                 })+
                 Err(DecodeError::UnknownDiscriminator(discriminator))
             }
@@ -71,27 +52,29 @@ macro_rules! layouts {
             /// Name of the account type.
             pub const fn kind(&self) -> &'static str {
                 match self {
-                    $(Self::$kind(_) => $kind::KIND,)+
+                    $(Self::$variant(_) => <$kind as Layout>::KIND,)+
                 }
             }
 
             /// The account's own change counter.
-            pub const fn revision(&self) -> u64 {
+            pub fn revision(&self) -> u64 {
                 match self {
-                    $(Self::$kind(account) => account.revision,)+
+                    $(Self::$variant(account) => Layout::revision(account.as_ref()),)+
                 }
             }
         }
     };
 }
 
-layouts!(Config, CreatorProfile, AgentListing, ExecutionRecord, Dispute, SpendingGrant);
-
-fn split(data: &[u8]) -> Result<([u8; 8], &[u8]), DecodeError> {
-    data.split_first_chunk::<8>()
-        .map(|(discriminator, body)| (*discriminator, body))
-        .ok_or(DecodeError::TooShort(data.len()))
-}
+fixed!(Config, CreatorProfile, AgentListed, Dispute, SpendingGrant);
+kinds!(
+    Config(Config),
+    CreatorProfile(CreatorProfile),
+    AgentListed(AgentListed),
+    Execution(Execution),
+    Dispute(Dispute),
+    SpendingGrant(SpendingGrant),
+);
 
 #[cfg(test)]
 mod tests {
@@ -100,44 +83,44 @@ mod tests {
 
     use super::*;
 
-    fn bytes_of(record: &ExecutionRecord) -> Vec<u8> {
-        let mut data = ExecutionRecord::DISCRIMINATOR.to_vec();
-        data.extend_from_slice(bytemuck::bytes_of(record));
+    fn bytes_of(grant: &SpendingGrant) -> Vec<u8> {
+        let mut data = <SpendingGrant as Discriminator>::DISCRIMINATOR.to_vec();
+        data.extend_from_slice(bytemuck::bytes_of(grant));
         data
     }
 
     #[test]
     fn an_account_is_read_back_as_it_was_written() {
-        let mut record = ExecutionRecord::zeroed();
-        record.revision = 7;
-        record.amount = 50_000;
-        let account = ProgramAccount::decode(&bytes_of(&record)).expect("own bytes");
-        assert_eq!((account.kind(), account.revision()), ("ExecutionRecord", 7));
-        assert!(matches!(account, ProgramAccount::ExecutionRecord(read) if read.amount == 50_000));
+        let mut grant = SpendingGrant::zeroed();
+        grant.revision = 7;
+        grant.spent = 50_000;
+        let account = ProgramAccount::decode(&bytes_of(&grant)).expect("own bytes");
+        assert_eq!((account.kind(), account.revision()), ("SpendingGrant", 7));
+        assert!(matches!(account, ProgramAccount::SpendingGrant(read) if read.spent == 50_000));
     }
 
     #[test]
     fn bytes_need_no_alignment() {
         let mut shifted = vec![0u8];
-        shifted.extend(bytes_of(&ExecutionRecord::zeroed()));
-        assert!(ExecutionRecord::decode(&shifted[1..]).is_ok());
+        shifted.extend(bytes_of(&SpendingGrant::zeroed()));
+        assert!(SpendingGrant::decode(&shifted[1..]).is_ok());
     }
 
     #[test]
     fn missing_and_excess_bytes_are_refused() {
-        let mut data = bytes_of(&ExecutionRecord::zeroed());
+        let mut data = bytes_of(&SpendingGrant::zeroed());
         data.push(0);
-        let excess = DecodeError::Length { kind: "ExecutionRecord", expected: 376, actual: 377 };
+        let excess = DecodeError::Length { kind: "SpendingGrant", expected: 392, actual: 393 };
         assert_eq!(ProgramAccount::decode(&data).expect_err("excess"), excess);
-        data.truncate(375);
-        assert!(matches!(ProgramAccount::decode(&data), Err(DecodeError::Length { actual: 375, .. })));
+        data.truncate(391);
+        assert!(matches!(ProgramAccount::decode(&data), Err(DecodeError::Length { actual: 391, .. })));
         assert_eq!(ProgramAccount::decode(&data[..7]).expect_err("short"), DecodeError::TooShort(7));
     }
 
     #[test]
     fn an_account_of_another_kind_is_refused() {
-        let data = bytes_of(&ExecutionRecord::zeroed());
-        assert_eq!(AgentListing::decode(&data).expect_err("kind"), DecodeError::OtherKind { expected: "AgentListing" });
+        let data = bytes_of(&SpendingGrant::zeroed());
+        assert_eq!(AgentListed::decode(&data).expect_err("kind"), DecodeError::OtherKind { expected: "AgentListed" });
     }
 
     proptest! {

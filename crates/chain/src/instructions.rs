@@ -4,15 +4,15 @@
 use agent_marketplace::{
     accounts, ed25519_gate, instruction,
     instructions::{
-        AnnounceRolesArgs, CompleteExecutionArgs, DepositCollateralArgs, FailExecutionArgs, GrantSpendingArgs,
-        InitializeConfigArgs, ListAgentArgs, NominateAdminArgs, OpenDisputeArgs, OpenExecutionArgs, ResolveDisputeArgs,
-        SetAgentStatusArgs, SetPausedArgs, UpdateConfigArgs, UpdateListingArgs, UpsertCreatorProfileArgs,
-        VerifyCreatorArgs,
+        AnnounceParametersArgs, AnnounceRolesArgs, AnswerDisputeArgs, CompleteExecutionArgs, DepositCollateralArgs,
+        FailExecutionArgs, GrantSpendingArgs, InitializeConfigArgs, ListAgentArgs, NominateAdminArgs, OpenDisputeArgs,
+        OpenExecutionArgs, ResolveDisputeArgs, SetAgentStatusArgs, SetPausedArgs, UpdateConfigArgs, UpdateListingArgs,
+        UpsertCreatorProfileArgs, VerifyCreatorArgs,
     },
-    state::{AgentStatus, FailureReason},
+    state::{AgentStatus, FailureReason, MarketParameters},
 };
 use anchor_lang::{InstructionData, ToAccountMetas};
-use crtx_protocol::{address::Addresses, result_hash::ResultHash};
+use crtx_protocol::{address::Addresses, call_text, result_hash::ResultHash};
 use solana_compute_budget_interface::ComputeBudgetInstruction;
 use solana_instruction::Instruction;
 use solana_pubkey::Pubkey;
@@ -35,6 +35,9 @@ pub struct Opening {
     pub request_hash: [u8; 32],
     /// Most that may be taken, in base units: a guard against a price change on the way.
     pub max_amount: u64,
+    /// Hash of the terms that the caller agrees to: a guard against every change of them on the way. `None` accepts any
+    /// terms up to `max_amount`.
+    pub terms_hash: Option<[u8; 32]>,
 }
 
 /// A creator's signed result, ready to be settled.
@@ -42,13 +45,42 @@ pub struct Opening {
 pub struct Settlement {
     pub agent: Pubkey,
     pub record: Pubkey,
+    /// Who paid the record's rent.
+    pub rent_payer: Pubkey,
     pub creator: Pubkey,
     pub treasury_owner: Pubkey,
     pub result_key: Pubkey,
     pub result_hash: ResultHash,
+    /// The record's `binding`: what `signature` is over.
+    pub binding: bool,
+    /// Over the text of the result hash, or over the text of the call if it is binding.
     pub signature: [u8; 64],
     pub execution_time_ms: u64,
     pub tokens_used: Option<u64>,
+}
+
+/// An open execution that is refunded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refund {
+    pub agent: Pubkey,
+    pub record: Pubkey,
+    /// Who paid the record's rent.
+    pub rent_payer: Pubkey,
+    /// The grant that the execution was opened with.
+    pub grant: Option<Pubkey>,
+    /// The wallet's associated token account, or the one that paid.
+    pub refund_token: Pubkey,
+}
+
+impl Settlement {
+    /// The message that the result key signed.
+    pub fn signed_message(&self) -> Vec<u8> {
+        if self.binding {
+            call_text::of(self.record.as_array(), &self.result_hash.0).to_vec()
+        } else {
+            self.result_hash.signed_text().to_vec()
+        }
+    }
 }
 
 impl Instructions {
@@ -83,9 +115,21 @@ impl Instructions {
         self.build(accounts, instruction::InitializeConfig { args })
     }
 
-    pub fn update_config(&self, admin: &Pubkey, args: UpdateConfigArgs) -> Instruction {
+    pub fn update_config(&self, admin: &Pubkey, gateway_authority: &Pubkey) -> Instruction {
         let accounts = accounts::UpdateConfig { admin: *admin, config: self.addresses.config() };
+        let args = UpdateConfigArgs { gateway_authority: *gateway_authority };
         self.build(accounts, instruction::UpdateConfig { args })
+    }
+
+    /// `None` withdraws an announcement.
+    pub fn announce_parameters(&self, admin: &Pubkey, parameters: Option<MarketParameters>) -> Instruction {
+        let accounts = accounts::AnnounceParameters { admin: *admin, config: self.addresses.config() };
+        self.build(accounts, instruction::AnnounceParameters { args: AnnounceParametersArgs { parameters } })
+    }
+
+    /// Anybody may send it, when the delay after the announcement is over.
+    pub fn apply_parameters(&self) -> Instruction {
+        self.build(accounts::ApplyParameters { config: self.addresses.config() }, instruction::ApplyParameters {})
     }
 
     /// The zero address withdraws a nomination.
@@ -120,13 +164,15 @@ impl Instructions {
         self.build(accounts, instruction::SetPaused { args: SetPausedArgs { paused } })
     }
 
-    pub fn verify_creator(&self, admin: &Pubkey, creator: &Pubkey, verified: bool) -> Instruction {
+    /// The badge is for the display name that was verified; `None` removes it.
+    pub fn verify_creator(&self, admin: &Pubkey, creator: &Pubkey, verified_name: Option<&str>) -> Instruction {
         let accounts = accounts::VerifyCreator {
             admin: *admin,
             config: self.addresses.config(),
             profile: self.addresses.creator_profile(creator),
         };
-        self.build(accounts, instruction::VerifyCreator { args: VerifyCreatorArgs { verified } })
+        let args = VerifyCreatorArgs { verified_name: verified_name.map(str::to_owned) };
+        self.build(accounts, instruction::VerifyCreator { args })
     }
 
     pub fn upsert_creator_profile(&self, wallet: &Pubkey, display_name: &str) -> Instruction {
@@ -146,6 +192,7 @@ impl Instructions {
         let accounts = accounts::ListAgent {
             creator: *creator,
             config: self.addresses.config(),
+            profile: self.addresses.creator_profile(creator),
             agent,
             escrow: self.addresses.escrow(&agent),
             collateral_vault: self.addresses.collateral(&agent),
@@ -209,6 +256,7 @@ impl Instructions {
         let accounts = accounts::CloseAgent {
             creator: *creator,
             config: self.addresses.config(),
+            profile: self.addresses.creator_profile(creator),
             agent: *agent,
             escrow: self.addresses.escrow(agent),
             collateral_vault: self.addresses.collateral(agent),
@@ -287,6 +335,7 @@ impl Instructions {
             config: self.addresses.config(),
             agent: settlement.agent,
             record: settlement.record,
+            rent_payer: settlement.rent_payer,
             escrow: self.addresses.escrow(&settlement.agent),
             creator_token: self.usdc_of(&settlement.creator),
             treasury_token: self.usdc_of(&settlement.treasury_owner),
@@ -299,40 +348,37 @@ impl Instructions {
             execution_time_ms: settlement.execution_time_ms,
             tokens_used: settlement.tokens_used,
         };
-        let proof =
-            ed25519_instruction(&settlement.result_key, &settlement.result_hash.signed_text(), &settlement.signature);
+        let proof = ed25519_instruction(&settlement.result_key, &settlement.signed_message(), &settlement.signature);
         [proof, self.build(accounts, instruction::CompleteExecution { args })]
     }
 
-    /// Full refund to `refund_token`, a USDC account of the recorded wallet.
-    pub fn fail_execution(
-        &self,
-        authority: &Pubkey,
-        agent: &Pubkey,
-        record: &Pubkey,
-        refund_token: &Pubkey,
-        reason: FailureReason,
-    ) -> Instruction {
+    /// Full refund. Only the gateway may report [`FailureReason::Interrupted`].
+    pub fn fail_execution(&self, authority: &Pubkey, refund: &Refund, reason: FailureReason) -> Instruction {
         let accounts = accounts::FailExecution {
             authority: *authority,
             config: self.addresses.config(),
-            agent: *agent,
-            record: *record,
-            escrow: self.addresses.escrow(agent),
-            refund_token: *refund_token,
+            agent: refund.agent,
+            record: refund.record,
+            rent_payer: refund.rent_payer,
+            escrow: self.addresses.escrow(&refund.agent),
+            refund_token: refund.refund_token,
+            grant: refund.grant,
             usdc_mint: self.usdc_mint,
             token_program: TOKEN_PROGRAM_ID,
         };
         self.build(accounts, instruction::FailExecution { args: FailExecutionArgs { reason } })
     }
 
-    /// Anybody may send it, after the deadline.
-    pub fn refund_expired_execution(&self, agent: &Pubkey, record: &Pubkey, refund_token: &Pubkey) -> Instruction {
+    /// Anybody may send it, after the deadline. If the wallet signs it, `refund_token` may be any of its USDC accounts.
+    pub fn refund_expired_execution(&self, wallet: Option<&Pubkey>, refund: &Refund) -> Instruction {
         let accounts = accounts::RefundExpiredExecution {
-            agent: *agent,
-            record: *record,
-            escrow: self.addresses.escrow(agent),
-            refund_token: *refund_token,
+            agent: refund.agent,
+            record: refund.record,
+            rent_payer: refund.rent_payer,
+            escrow: self.addresses.escrow(&refund.agent),
+            refund_token: refund.refund_token,
+            grant: refund.grant,
+            wallet: wallet.copied(),
             config: self.addresses.config(),
             usdc_mint: self.usdc_mint,
             token_program: TOKEN_PROGRAM_ID,
@@ -360,13 +406,25 @@ impl Instructions {
         self.build(accounts, instruction::OpenDispute { args })
     }
 
+    pub fn answer_dispute(
+        &self,
+        creator: &Pubkey,
+        agent: &Pubkey,
+        record: &Pubkey,
+        args: AnswerDisputeArgs,
+    ) -> Instruction {
+        let dispute = self.addresses.dispute(record);
+        let accounts = accounts::AnswerDispute { creator: *creator, agent: *agent, record: *record, dispute };
+        self.build(accounts, instruction::AnswerDispute { args })
+    }
+
     pub fn resolve_dispute(
         &self,
         resolver: &Pubkey,
         agent: &Pubkey,
         record: &Pubkey,
-        refund_owner: &Pubkey,
-        treasury_owner: &Pubkey,
+        caller: &Pubkey,
+        insurance_owner: &Pubkey,
         args: ResolveDisputeArgs,
     ) -> Instruction {
         let accounts = accounts::ResolveDispute {
@@ -376,8 +434,8 @@ impl Instructions {
             record: *record,
             dispute: self.addresses.dispute(record),
             collateral_vault: self.addresses.collateral(agent),
-            caller_token: self.usdc_of(refund_owner),
-            treasury_token: self.usdc_of(treasury_owner),
+            caller_token: self.usdc_of(caller),
+            insurance_token: self.usdc_of(insurance_owner),
             usdc_mint: self.usdc_mint,
             token_program: TOKEN_PROGRAM_ID,
         };
@@ -412,6 +470,7 @@ impl Opening {
             execution_id: self.execution_id,
             request_hash: self.request_hash,
             max_amount: self.max_amount,
+            terms_hash: self.terms_hash,
         }
     }
 }
@@ -439,8 +498,10 @@ pub fn compute_unit_price(micro_lamports: u64) -> Instruction {
 
 /// The one shape of Ed25519 instruction that the program accepts: one signature, everything in the
 /// instruction itself, no accounts.
-pub fn ed25519_instruction(key: &Pubkey, message: &[u8; 71], signature: &[u8; 64]) -> Instruction {
-    let data = [ed25519_gate::HEADER.as_slice(), key.as_ref(), signature, message].concat();
+fn ed25519_instruction(key: &Pubkey, message: &[u8], signature: &[u8; 64]) -> Instruction {
+    // Both messages are shorter than 256 bytes.
+    let size = u8::try_from(message.len()).unwrap_or(u8::MAX);
+    let data = [ed25519_gate::header(size).as_slice(), key.as_ref(), signature, message].concat();
     Instruction { program_id: ed25519_gate::ED25519_PROGRAM_ID, accounts: Vec::new(), data }
 }
 
@@ -466,10 +527,12 @@ mod tests {
         Settlement {
             agent: Pubkey::new_unique(),
             record: Pubkey::new_unique(),
+            rent_payer: Pubkey::new_unique(),
             creator: Pubkey::new_unique(),
             treasury_owner: Pubkey::new_unique(),
             result_key: Pubkey::new_unique(),
             result_hash: ResultHash::of(b"result"),
+            binding: true,
             signature: [7; 64],
             execution_time_ms: 5,
             tokens_used: Some(9),
@@ -479,8 +542,13 @@ mod tests {
     #[test]
     fn both_transactions_of_a_paid_call_fit_a_packet_with_fees_set() {
         let (gateway, session, wallet) = (Keypair::new(), Keypair::new(), Pubkey::new_unique());
-        let opening =
-            Opening { agent: Pubkey::new_unique(), execution_id: [1; 16], request_hash: [2; 32], max_amount: u64::MAX };
+        let opening = Opening {
+            agent: Pubkey::new_unique(),
+            execution_id: [1; 16],
+            request_hash: [2; 32],
+            max_amount: u64::MAX,
+            terms_hash: Some([3; 32]),
+        };
         let open = instructions().open_execution_with_grant(&wallet, &session.pubkey(), &gateway.pubkey(), &opening);
         let open = size(&[compute_unit_limit(1), compute_unit_price(1), open], &[&gateway, &session]);
         let [proof, complete] = instructions().complete_execution(&gateway.pubkey(), &settlement());
@@ -490,24 +558,34 @@ mod tests {
 
     #[test]
     fn the_proof_stands_directly_before_the_settlement_and_has_the_one_accepted_shape() {
-        let settlement = settlement();
-        let [proof, complete] = instructions().complete_execution(&Pubkey::new_unique(), &settlement);
-        assert_eq!(complete.program_id, agent_marketplace::ID);
-        assert_eq!(proof.program_id, solana_sdk_ids::ed25519_program::ID);
-        assert!(proof.accounts.is_empty());
-        assert_eq!(proof.data.len(), 112 + 71);
-        let this = 0xff;
-        assert_eq!(proof.data[..16], [1, 0, 48, 0, this, this, 16, 0, this, this, 112, 0, 71, 0, this, this]);
-        assert_eq!(&proof.data[16..48], settlement.result_key.as_ref());
-        assert_eq!(&proof.data[48..112], &settlement.signature);
-        assert_eq!(&proof.data[112..], &settlement.result_hash.signed_text());
+        for (binding, length) in [(false, 71), (true, 117)] {
+            let settlement = Settlement { binding, ..settlement() };
+            let [proof, complete] = instructions().complete_execution(&Pubkey::new_unique(), &settlement);
+            assert_eq!(complete.program_id, agent_marketplace::ID);
+            assert_eq!(proof.program_id, solana_sdk_ids::ed25519_program::ID);
+            assert!(proof.accounts.is_empty());
+            assert_eq!(proof.data.len(), 112 + usize::from(length));
+            let this = 0xff;
+            assert_eq!(proof.data[..16], [1, 0, 48, 0, this, this, 16, 0, this, this, 112, 0, length, 0, this, this]);
+            assert_eq!(&proof.data[16..48], settlement.result_key.as_ref());
+            assert_eq!(&proof.data[48..112], &settlement.signature);
+            assert_eq!(proof.data[112..], settlement.signed_message());
+            let text = settlement.result_hash.signed_text();
+            let bound = [b"crtx-call-v1:".as_slice(), settlement.record.as_ref(), b":", &text].concat();
+            assert_eq!(settlement.signed_message(), if binding { bound } else { text.to_vec() });
+        }
     }
 
     #[test]
     fn only_those_sign_who_have_to() {
         let (payer, session) = (Pubkey::new_unique(), Pubkey::new_unique());
-        let opening =
-            Opening { agent: Pubkey::new_unique(), execution_id: [1; 16], request_hash: [2; 32], max_amount: 1 };
+        let opening = Opening {
+            agent: Pubkey::new_unique(),
+            execution_id: [1; 16],
+            request_hash: [2; 32],
+            max_amount: 1,
+            terms_hash: None,
+        };
         let open = instructions().open_execution_with_grant(&Pubkey::new_unique(), &session, &payer, &opening);
         let signers: Vec<Pubkey> = open.accounts.iter().filter(|a| a.is_signer).map(|a| a.pubkey).collect();
         assert_eq!(signers, [session, payer]);

@@ -7,14 +7,15 @@ use std::{fs, path::PathBuf};
 use agent_marketplace::{
     instructions::{GrantSpendingArgs, ListAgentArgs},
     state::{
-        AgentListing, AgentStatus, CollateralTier, Config, CreatorProfile, Dispute, DisputeOutcome, ExecutionRecord,
-        ExecutionStatus, FailureReason, SpendingGrant,
+        AgentListed, AgentStatus, ClosedAgents, CollateralTier, Config, CreatorProfile, Dispute, DisputeOutcome,
+        ExecutionRecord, ExecutionStatus, FailureReason, MarketParameters, OpenTerms, Settler, SpendingGrant,
     },
 };
 use anchor_lang::Discriminator;
 use base64::{Engine, prelude::BASE64_STANDARD};
-use crtx_chain::instructions::{Instructions, Opening, Settlement};
+use crtx_chain::instructions::{Instructions, Opening, Refund, Settlement};
 use crtx_protocol::{address::Addresses, result_hash::ResultHash};
+use ed25519_dalek::{Signer, SigningKey};
 use serde_json::{Map, Value, json};
 use solana_instruction::Instruction;
 use solana_pubkey::Pubkey;
@@ -73,6 +74,34 @@ impl Spelled for [Pubkey; 8] {
     }
 }
 
+impl Spelled for MarketParameters {
+    fn spelled(&self) -> Value {
+        json!({
+            "min_price": self.min_price.spelled(),
+            "dispute_window_s": self.dispute_window_s.spelled(),
+            "settle_grace_s": self.settle_grace_s.spelled(),
+            "collateral_tiers": self.collateral_tiers.spelled(),
+            "fee_bps": self.fee_bps.spelled(),
+            "max_penalty_multiple": self.max_penalty_multiple.spelled(),
+        })
+    }
+}
+
+impl Spelled for ClosedAgents {
+    fn spelled(&self) -> Value {
+        json!({
+            "agents": self.agents.spelled(),
+            "completed_executions": self.completed_executions.spelled(),
+            "successful_executions": self.successful_executions.spelled(),
+            "failed_executions": self.failed_executions.spelled(),
+            "expired_executions": self.expired_executions.spelled(),
+            "disputed_executions": self.disputed_executions.spelled(),
+            "slashed_total": self.slashed_total.spelled(),
+            "platform_fees_total": self.platform_fees_total.spelled(),
+        })
+    }
+}
+
 impl Spelled for [CollateralTier; 4] {
     fn spelled(&self) -> Value {
         let tier = |tier: &CollateralTier| json!({"max_price": tier.max_price.spelled(), "collateral": tier.collateral.spelled()});
@@ -113,25 +142,29 @@ fn time(start: u8) -> i64 {
 }
 
 fn accounts() -> Value {
-    json!([agent_listing(), config(), creator_profile(), dispute(), execution_record(), spending_grant()])
+    json!([agent_listed(), config(), creator_profile(), dispute(), execution_record(), spending_grant()])
 }
 
-fn agent_listing() -> Value {
-    account!(AgentListing {
+fn agent_listed() -> Value {
+    account!(AgentListed {
         creator: key(1),
         result_key: key(2),
         metadata_hash: bytes(3),
+        terms_hash: bytes(240),
         revision: number(4),
         price: number(5),
         collateral: number(6),
         slashed_total: number(7),
         open_amount: number(8),
+        disputed_amount: number(241),
         total_executions: number(9),
         successful_executions: number(10),
         failed_executions: number(11),
+        expired_executions: number(242),
         disputed_executions: number(12),
         execution_time_ms_total: number(13),
         completed_executions: number(14),
+        platform_fees_total: number(243),
         created_at_unix_s: time(15),
         updated_at_unix_s: time(16),
         last_dispute_deadline_unix_s: time(250),
@@ -140,6 +173,7 @@ fn agent_listing() -> Value {
         open_executions: 0x3344_5566,
         open_disputes: 0xfeed_4657,
         status: 1,
+        binding: 9,
         version: 2,
         bump: 3,
         escrow_bump: 4,
@@ -151,24 +185,36 @@ fn agent_listing() -> Value {
     })
 }
 
+fn parameters(start: u8) -> MarketParameters {
+    let tier = |start: u8| CollateralTier { max_price: number(start), collateral: number(start.wrapping_add(1)) };
+    MarketParameters {
+        min_price: number(start),
+        dispute_window_s: time(start.wrapping_add(1)),
+        settle_grace_s: time(start.wrapping_add(2)),
+        collateral_tiers: std::array::from_fn(|at| tier(start.wrapping_add(3 + 2 * u8::try_from(at).expect("four")))),
+        fee_bps: 0xfedc_ba01,
+        max_penalty_multiple: 0xfedc_ba02,
+    }
+}
+
 fn config() -> Value {
-    let tier = |start| CollateralTier { max_price: number(start), collateral: number(start + 1) };
     account!(Config {
         admin: key(21),
         pending_admin: key(22),
         resolver: key(23),
         gateway_authority: key(24),
         treasury_owner: key(25),
+        insurance_owner: key(19),
         usdc_mint: key(26),
         announced_resolver: key(36),
         announced_treasury_owner: key(37),
+        announced_insurance_owner: key(20),
         roles_apply_from_unix_s: time(38),
         resolver_since_unix_s: time(246),
+        parameters_apply_from_unix_s: time(245),
         revision: number(27),
-        dispute_window_s: time(28),
-        settle_grace_s: time(251),
-        collateral_tiers: [tier(30), tier(32), tier(34), tier(200)],
-        fee_bps: 0xfe01,
+        parameters: parameters(28),
+        announced_parameters: parameters(200),
         paused: 1,
         version: 2,
         bump: 3,
@@ -183,12 +229,22 @@ fn creator_profile() -> Value {
         verified_at_unix_s: time(43),
         created_at_unix_s: time(44),
         updated_at_unix_s: time(252),
+        closed: ClosedAgents {
+            agents: number(111),
+            completed_executions: number(112),
+            successful_executions: number(113),
+            failed_executions: number(114),
+            expired_executions: number(115),
+            disputed_executions: number(116),
+            slashed_total: number(117),
+            platform_fees_total: number(118),
+        },
+        next_agent_index: 0x5566_7788,
         display_name: bytes(46),
         display_name_len: 32,
         verified: 1,
         version: 2,
         bump: 3,
-        reserved: bytes(4),
     })
 }
 
@@ -200,17 +256,21 @@ fn dispute() -> Value {
         rent_payer: key(54),
         evidence_hash: bytes(55),
         resolution_hash: bytes(56),
+        answer_hash: bytes(119),
         revision: number(57),
         raised_at_unix_s: time(58),
+        answered_at_unix_s: time(244),
         resolved_at_unix_s: time(253),
         slash_amount: number(60),
         compensation: number(249),
         outcome: 1,
         evidence_uri_len: 2,
+        answer_uri_len: 5,
         version: 3,
         bump: 4,
-        reserved: bytes(5),
+        reserved: bytes(6),
         evidence_uri: bytes(62),
+        answer_uri: bytes(120),
     })
 }
 
@@ -218,32 +278,49 @@ fn execution_record() -> Value {
     account!(ExecutionRecord {
         agent: key(71),
         caller: key(72),
-        request_hash: bytes(73),
-        refund_owner: key(74),
-        result_key: key(75),
         rent_payer: key(76),
-        grant: key(77),
         result_hash: bytes(78),
         execution_id: bytes(79),
         revision: number(80),
         amount: number(81),
-        creator_amount: number(82),
-        platform_amount: number(83),
-        tokens_used: number(248),
-        execution_time_ms: number(85),
         opened_at_unix_s: time(86),
-        deadline_unix_s: time(87),
-        finished_at_unix_s: time(88),
-        dispute_deadline_unix_s: time(254),
-        timeout_seconds: 0xfedc_ba98,
+        finished_at_unix_s: time(254),
+        execution_time_ms: 0xfedc_ba97,
+        tokens_used: 0xfedc_ba98,
         dispute_window_s: 0xfedc_ba99,
+        fee_bps: 0xfedc,
+        max_penalty_multiple: 8,
+        binding: 9,
         status: 1,
         failure_reason: 2,
+        settled_by: 10,
         tokens_reported: 3,
         dispute_count: 4,
         version: 5,
         bump: 6,
         reserved: bytes(7),
+    })
+}
+
+/// Not an account by itself: it follows behind the record of an open execution.
+fn open_terms() -> Value {
+    let terms = OpenTerms {
+        request_hash: bytes(121),
+        result_key: key(122),
+        grant: key(123),
+        paid_from: key(124),
+        deadline_unix_s: time(239),
+        timeout_seconds: 0xfedc_ba96,
+        reserved: bytes(5),
+    };
+    let OpenTerms { request_hash, result_key, grant, paid_from, deadline_unix_s, timeout_seconds, reserved } = terms;
+    json!({
+        "data": BASE64_STANDARD.encode(bytemuck::bytes_of(&terms)),
+        "fields": {
+            "request_hash": request_hash.spelled(), "result_key": result_key.spelled(), "grant": grant.spelled(),
+            "paid_from": paid_from.spelled(), "deadline_unix_s": deadline_unix_s.spelled(),
+            "timeout_seconds": timeout_seconds.spelled(), "reserved": reserved.spelled(),
+        },
     })
 }
 
@@ -280,7 +357,8 @@ fn stored() -> Value {
     json!({
         "agent_status": numbers!(AgentStatus { Active, Paused, Delisted }),
         "execution_status": numbers!(ExecutionStatus { Open, Completed, Failed, Expired, Disputed, Overturned }),
-        "failure_reason": numbers!(FailureReason { CreatorFailed, Timeout, InvalidResponse, Expired }),
+        "failure_reason": numbers!(FailureReason { CreatorFailed, Timeout, InvalidResponse, Expired, Interrupted }),
+        "settler": numbers!(Settler { Caller, Creator, Gateway }),
         "dispute_outcome": numbers!(DisputeOutcome { Open, Upheld, Rejected, Expired }),
     })
 }
@@ -306,15 +384,23 @@ fn instructions() -> Value {
     let build = Instructions::new(Addresses::new(agent_marketplace::ID), key(7));
     let (caller, payer, creator, session) = (key(1), key(2), key(3), key(4));
     let agent = build.addresses.agent(&creator, 5);
-    let opening = Opening { agent, execution_id: bytes(11), request_hash: bytes(12), max_amount: number(13) };
+    let opening = Opening {
+        agent,
+        execution_id: bytes(11),
+        request_hash: bytes(12),
+        max_amount: number(13),
+        terms_hash: Some(bytes(25)),
+    };
     let record = build.addresses.execution(&caller, &opening.execution_id);
     let settlement = Settlement {
         agent,
         record,
+        rent_payer: payer,
         creator,
         treasury_owner: key(5),
         result_key: key(6),
         result_hash: ResultHash(bytes(14)),
+        binding: false,
         signature: bytes(15),
         execution_time_ms: number(16),
         tokens_used: Some(number(17)),
@@ -331,9 +417,17 @@ fn instructions() -> Value {
         result_key: key(6),
         price: number(22),
         timeout_seconds: 60,
+        binding: true,
         collateral: number(23),
         metadata_hash: bytes(24),
         metadata_uri: "https://agent.example/metadata.json".to_owned(),
+    };
+    let refund = Refund {
+        agent,
+        record,
+        rent_payer: payer,
+        grant: Some(build.addresses.grant(&caller, &session)),
+        refund_token: build.usdc_of(&caller),
     };
     let key = |key: &Pubkey| key.to_string();
     let usdc = |owner: &Pubkey| build.usdc_of(owner).to_string();
@@ -345,6 +439,7 @@ fn instructions() -> Value {
         "execution_id": opening.execution_id.spelled(),
         "request_hash": opening.request_hash.spelled(),
         "max_amount": opening.max_amount.spelled(),
+        "terms_hash": opening.terms_hash.map(|hash| hash.spelled()),
     });
     let with = |more: Value| {
         let mut inputs = opening_inputs.clone();
@@ -358,7 +453,7 @@ fn instructions() -> Value {
                 "creator": key(&creator), "creator_token": usdc(&creator), "usdc_mint": mint,
                 "index": listing.index.spelled(), "result_key": listing.result_key.spelled(),
                 "price": listing.price.spelled(), "timeout_seconds": listing.timeout_seconds.spelled(),
-                "collateral": listing.collateral.spelled(), "metadata_hash": listing.metadata_hash.spelled(),
+                "binding": listing.binding, "collateral": listing.collateral.spelled(), "metadata_hash": listing.metadata_hash.spelled(),
                 "metadata_uri": listing.metadata_uri,
             }),
             &build.list_agent(&creator, listing.clone()),
@@ -376,8 +471,8 @@ fn instructions() -> Value {
         instruction(
             "complete_execution",
             json!({
-                "authority": key(&caller), "agent": key(&agent), "record": key(&record), "usdc_mint": mint,
-                "creator_token": usdc(&creator), "treasury_token": usdc(&settlement.treasury_owner),
+                "authority": key(&caller), "agent": key(&agent), "record": key(&record), "rent_payer": key(&payer),
+                "usdc_mint": mint, "creator_token": usdc(&creator), "treasury_token": usdc(&settlement.treasury_owner),
                 "result_hash": settlement.result_hash.0.spelled(),
                 "execution_time_ms": settlement.execution_time_ms.spelled(),
                 "tokens_used": number(17).spelled(),
@@ -387,15 +482,19 @@ fn instructions() -> Value {
         instruction(
             "fail_execution",
             json!({
-                "authority": key(&creator), "agent": key(&agent), "record": key(&record), "usdc_mint": mint,
-                "refund_token": usdc(&caller), "reason": "InvalidResponse",
+                "authority": key(&creator), "agent": key(&agent), "record": key(&record), "rent_payer": key(&payer),
+                "usdc_mint": mint, "refund_token": usdc(&caller), "reason": "InvalidResponse",
             }),
-            &build.fail_execution(&creator, &agent, &record, &build.usdc_of(&caller), FailureReason::InvalidResponse),
+            &build.fail_execution(&creator, &Refund { grant: None, ..refund }, FailureReason::InvalidResponse),
         ),
         instruction(
             "refund_expired_execution",
-            json!({"agent": key(&agent), "record": key(&record), "usdc_mint": mint, "refund_token": usdc(&caller)}),
-            &build.refund_expired_execution(&agent, &record, &build.usdc_of(&caller)),
+            json!({
+                "agent": key(&agent), "record": key(&record), "rent_payer": key(&payer),
+                "grant": refund.grant.map(|grant| grant.to_string()), "wallet": key(&caller), "usdc_mint": mint,
+                "refund_token": usdc(&caller),
+            }),
+            &build.refund_expired_execution(Some(&caller), &refund),
         ),
         instruction(
             "grant_spending",
@@ -407,6 +506,59 @@ fn instructions() -> Value {
             &build.grant_spending(&caller, grant.clone()),
         ),
     ])
+}
+
+/// A result's proof for both shapes of signature.
+fn proofs() -> Value {
+    let build = Instructions::new(Addresses::new(agent_marketplace::ID), key(7));
+    let result_key = SigningKey::from_bytes(&bytes(30));
+    let proof = |binding: bool| {
+        let mut settlement = Settlement {
+            agent: key(31),
+            record: key(32),
+            rent_payer: key(33),
+            creator: key(34),
+            treasury_owner: key(35),
+            result_key: Pubkey::new_from_array(result_key.verifying_key().to_bytes()),
+            result_hash: ResultHash(bytes(36)),
+            binding,
+            signature: [0; 64],
+            execution_time_ms: 1,
+            tokens_used: None,
+        };
+        settlement.signature = result_key.sign(&settlement.signed_message()).to_bytes();
+        let [instruction, _] = build.complete_execution(&key(37), &settlement);
+        json!({
+            "result_key": settlement.result_key.spelled(), "result_hash": settlement.result_hash.0.spelled(),
+            "record": binding.then(|| settlement.record.spelled()), "signature": settlement.signature.spelled(),
+            "message": BASE64_STANDARD.encode(settlement.signed_message()),
+            "instruction": {"program": instruction.program_id.spelled(), "data": BASE64_STANDARD.encode(&instruction.data)},
+        })
+    };
+    json!([proof(false), proof(true)])
+}
+
+/// Every address that the program derives.
+fn addresses() -> Value {
+    let of = Addresses::new(agent_marketplace::ID);
+    let (wallet, agent, record, session_key) = (key(41), key(42), key(43), key(44));
+    json!({
+        "wallet": wallet.spelled(), "agent": agent.spelled(), "record": record.spelled(),
+        "session_key": session_key.spelled(), "index": 0x0102_0304, "execution_id": bytes::<16>(45).spelled(),
+        "found": {
+            "config": of.config().spelled(),
+            "creator_profile": of.creator_profile(&wallet).spelled(),
+            "agent_listed": of.agent(&wallet, 0x0102_0304).spelled(),
+            "escrow": of.escrow(&agent).spelled(),
+            "collateral_vault": of.collateral(&agent).spelled(),
+            "execution_record": of.execution(&wallet, &bytes(45)).spelled(),
+            "dispute": of.dispute(&record).spelled(),
+            "spending_grant": of.grant(&wallet, &session_key).spelled(),
+            "spender": of.spender(&wallet).spelled(),
+            "event_authority":
+                crtx_chain::instructions::event_authority_address(&agent_marketplace::ID).spelled(),
+        },
+    })
 }
 
 fn holds(file: &str, wanted: &Value) {
@@ -437,4 +589,11 @@ fn the_vectors_of_stored_numbers_name_every_state() {
 #[test]
 fn the_instruction_vectors_are_what_the_builders_build() {
     holds("instructions.json", &instructions());
+}
+
+#[test]
+fn the_vectors_of_open_terms_proofs_and_addresses_are_what_the_rust_side_makes() {
+    holds("open_terms.json", &open_terms());
+    holds("proofs.json", &proofs());
+    holds("addresses.json", &addresses());
 }

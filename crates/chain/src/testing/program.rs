@@ -6,16 +6,17 @@ use std::collections::HashMap;
 use agent_marketplace::{
     instruction,
     instructions::{CompleteExecutionArgs, FailExecutionArgs, OpenExecutionArgs},
-    state::{AgentListing, Config, ExecutionRecord, ExecutionStatus},
+    state::{AgentListed, Config, ExecutionRecord, ExecutionStatus, FailureReason, OpenTerms, Settler, SpendingGrant},
 };
 use anchor_lang::{AnchorDeserialize, Discriminator};
 use bytemuck::{Pod, Zeroable};
+use crtx_protocol::{call_text, result_text};
 use solana_message::compiled_instruction::CompiledInstruction;
 use solana_pubkey::Pubkey;
 use solana_transaction::versioned::VersionedTransaction;
 
 use crate::{
-    FetchedAccount, Layout,
+    Execution, FetchedAccount, Layout,
     token::{ASSOCIATED_TOKEN_PROGRAM_ID, TOKEN_PROGRAM_ID, TokenAccount},
 };
 
@@ -28,6 +29,11 @@ pub fn program_account<A: Pod + Discriminator>(account: &A) -> FetchedAccount {
     FetchedAccount { owner: agent_marketplace::ID, lamports: 1, data }
 }
 
+/// The account of an execution.
+pub fn execution_account(execution: &Execution) -> FetchedAccount {
+    FetchedAccount { owner: agent_marketplace::ID, lamports: 1, data: execution.encode() }
+}
+
 /// Applies the program's instructions in a transaction to `accounts`. It can be used as a node's
 /// [`Effect`](super::Effect).
 ///
@@ -37,22 +43,44 @@ pub fn program_account<A: Pod + Discriminator>(account: &A) -> FetchedAccount {
 pub fn execute(bytes: &[u8], accounts: &mut Accounts) {
     let transaction: VersionedTransaction = wincode::deserialize(bytes).expect("a transaction");
     let keys = transaction.message.static_account_keys();
+    let mut before: &[u8] = &[];
     for instruction in transaction.message.instructions() {
         let program = keys[usize::from(instruction.program_id_index)];
         if program == agent_marketplace::ID {
-            Program { keys, instruction, accounts }.run();
+            Program { keys, before, instruction, accounts }.run();
         } else if program == ASSOCIATED_TOKEN_PROGRAM_ID {
-            Program { keys, instruction, accounts }.create_token_account();
+            Program { keys, before, instruction, accounts }.create_token_account();
         }
+        before = &instruction.data;
     }
 }
 
-/// Whether a refund goes to a token account that does not exist and that the transaction does not create. It can be
-/// used as a node's [`Refusal`](super::Refusal).
+/// Whether the program would refuse the transaction because of something that others can change while it is on its way:
+/// the terms of the listing, or the account of a refund. It can be used as a node's [`Refusal`](super::Refusal).
 ///
 /// # Panics
 /// If the bytes are not a transaction.
-pub fn pays_a_missing_account(bytes: &[u8], accounts: &Accounts) -> bool {
+pub fn refuses(bytes: &[u8], accounts: &Accounts) -> bool {
+    opens_on_other_terms(bytes, accounts) || pays_a_missing_account(bytes, accounts)
+}
+
+/// Whether an opening names terms that the listing does not have.
+fn opens_on_other_terms(bytes: &[u8], accounts: &Accounts) -> bool {
+    let transaction: VersionedTransaction = wincode::deserialize(bytes).expect("a transaction");
+    let keys = transaction.message.static_account_keys();
+    transaction.message.instructions().iter().any(|instruction| {
+        let Some(mut args) = instruction.data.strip_prefix(instruction::OpenExecutionWithGrant::DISCRIMINATOR) else {
+            return false;
+        };
+        let args = OpenExecutionArgs::deserialize(&mut args).expect("args");
+        let listing = &accounts[&keys[usize::from(instruction.accounts[6])]];
+        let listing = AgentListed::decode(&listing.data).expect("a listing");
+        args.terms_hash.is_some_and(|hash| hash != listing.terms_hash)
+    })
+}
+
+/// Whether a refund goes to a token account that does not exist and that the transaction does not create.
+fn pays_a_missing_account(bytes: &[u8], accounts: &Accounts) -> bool {
     let transaction: VersionedTransaction = wincode::deserialize(bytes).expect("a transaction");
     let keys = transaction.message.static_account_keys();
     let created: Vec<Pubkey> = transaction
@@ -64,9 +92,9 @@ pub fn pays_a_missing_account(bytes: &[u8], accounts: &Accounts) -> bool {
         .collect();
     transaction.message.instructions().iter().any(|instruction| {
         let refund_token = if instruction.data.starts_with(instruction::FailExecution::DISCRIMINATOR) {
-            5
+            6
         } else if instruction.data.starts_with(instruction::RefundExpiredExecution::DISCRIMINATOR) {
-            3
+            4
         } else {
             return false;
         };
@@ -77,6 +105,8 @@ pub fn pays_a_missing_account(bytes: &[u8], accounts: &Accounts) -> bool {
 
 struct Program<'a> {
     keys: &'a [Pubkey],
+    /// The data of the instruction before this one.
+    before: &'a [u8],
     instruction: &'a CompiledInstruction,
     accounts: &'a mut Accounts,
 }
@@ -88,17 +118,36 @@ impl Program<'_> {
             self.open(&OpenExecutionArgs::deserialize(&mut args).expect("args"));
         } else if discriminator == instruction::CompleteExecution::DISCRIMINATOR {
             let args = CompleteExecutionArgs::deserialize(&mut args).expect("args");
+            self.check_proof(&args.result_hash);
             self.finish(3, ExecutionStatus::Completed, |record| {
                 record.result_hash = args.result_hash;
-                record.execution_time_ms = args.execution_time_ms;
+                record.settled_by = Settler::Gateway as u8;
+                record.execution_time_ms = u32::try_from(args.execution_time_ms).expect("plausible");
+                record.tokens_reported = u8::from(args.tokens_used.is_some());
+                record.tokens_used = u32::try_from(args.tokens_used.unwrap_or_default()).expect("plausible");
+            });
+            self.count(2, |listing| {
+                listing.completed_executions += 1;
+                listing.total_executions += 1;
             });
         } else if discriminator == instruction::FailExecution::DISCRIMINATOR {
             let args = FailExecutionArgs::deserialize(&mut args).expect("args");
+            self.give_back(3, 7);
             let record = self.finish(3, ExecutionStatus::Failed, |record| record.failure_reason = args.reason as u8);
-            self.pay(self.address(5), record.amount.cast_signed());
+            self.pay(self.address(6), record.amount.cast_signed());
+            self.count(2, |listing| match args.reason {
+                FailureReason::Interrupted => listing.expired_executions += 1,
+                _ => {
+                    listing.failed_executions += 1;
+                    listing.total_executions += 1;
+                }
+            });
         } else if discriminator == instruction::RefundExpiredExecution::DISCRIMINATOR {
-            let record = self.finish(1, ExecutionStatus::Expired, |_| {});
-            self.pay(self.address(3), record.amount.cast_signed());
+            self.give_back(1, 5);
+            let expire = |record: &mut ExecutionRecord| record.failure_reason = FailureReason::Expired as u8;
+            let record = self.finish(1, ExecutionStatus::Expired, expire);
+            self.pay(self.address(4), record.amount.cast_signed());
+            self.count(0, |listing| listing.expired_executions += 1);
         } else {
             panic!("the gateway sent an instruction that it does not use");
         }
@@ -120,6 +169,39 @@ impl Program<'_> {
         account.data = usdc.encode();
     }
 
+    /// The signed message must be the one that the record demands.
+    fn check_proof(&self, result_hash: &[u8; 32]) {
+        let record: Execution = self.read(3);
+        let message = match record.binding {
+            0 => result_text::of(result_hash).to_vec(),
+            _ => call_text::of(self.address(3).as_array(), result_hash).to_vec(),
+        };
+        assert_eq!(self.before.get(112..), Some(message.as_slice()), "the proof is about the demanded message");
+        let result_key = record.terms.expect("an open record").result_key;
+        assert_eq!(self.before.get(16..48), Some(result_key.as_ref()), "the proof is of the record's key");
+        assert_eq!(self.address(4), record.rent_payer, "the rent returns to its payer");
+    }
+
+    /// Gives the grant of the open record at `record_at` back what it had spent.
+    fn give_back(&mut self, record_at: usize, grant_at: usize) {
+        let record: Execution = self.read(record_at);
+        assert_eq!(self.address(record_at + 1), record.rent_payer, "the rent returns to its payer");
+        let Some(grant) = record.grant() else { return };
+        assert_eq!(self.address(grant_at), grant, "the refund names the record's grant");
+        let mut grant: SpendingGrant = self.read(grant_at);
+        grant.spent = grant.spent.saturating_sub(record.amount);
+        grant.revision += 1;
+        self.accounts.insert(self.address(grant_at), program_account(&grant));
+    }
+
+    /// Changes the totals of the listing.
+    fn count(&mut self, agent_at: usize, change: impl FnOnce(&mut AgentListed)) {
+        let mut listing: AgentListed = self.read(agent_at);
+        change(&mut listing);
+        listing.revision += 1;
+        self.accounts.insert(self.address(agent_at), program_account(&listing));
+    }
+
     fn create_token_account(&mut self) {
         let account =
             TokenAccount { mint: self.address(3), owner: self.address(2), amount: 0, delegate: None, frozen: false };
@@ -130,28 +212,37 @@ impl Program<'_> {
     fn open(&mut self, args: &OpenExecutionArgs) {
         let address = self.address(7);
         assert!(!self.accounts.contains_key(&address), "an execution is opened once");
-        let (config, listing): (Config, AgentListing) = (self.read(5), self.read(6));
+        let (config, listing): (Config, AgentListed) = (self.read(5), self.read(6));
         let now = i64::try_from(std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_secs()).expect("small");
         let mut record = ExecutionRecord::zeroed();
         record.agent = self.address(6);
         record.caller = self.address(2);
-        record.refund_owner = record.caller;
         record.rent_payer = self.address(1);
-        record.grant = self.address(3);
-        record.request_hash = args.request_hash;
-        record.result_key = listing.result_key;
         record.execution_id = args.execution_id;
         record.revision = 1;
         record.amount = listing.price;
-        record.platform_amount = listing.price / 100;
-        record.creator_amount = listing.price.saturating_sub(record.platform_amount);
+        record.fee_bps = 100;
+        record.max_penalty_multiple = 20;
+        record.binding = listing.binding;
         record.opened_at_unix_s = now;
-        let open_for = i64::from(listing.timeout_seconds).saturating_add(config.settle_grace_s);
-        record.deadline_unix_s = now.saturating_add(open_for);
-        record.timeout_seconds = listing.timeout_seconds;
         record.status = ExecutionStatus::Open as u8;
+        let open_for = i64::from(listing.timeout_seconds).saturating_add(config.parameters.settle_grace_s);
+        let terms = OpenTerms {
+            request_hash: args.request_hash,
+            result_key: listing.result_key,
+            grant: self.address(3),
+            paid_from: self.address(8),
+            deadline_unix_s: now.saturating_add(open_for),
+            timeout_seconds: listing.timeout_seconds,
+            reserved: [0; 4],
+        };
+        assert!(args.terms_hash.is_none_or(|hash| hash == listing.terms_hash), "the terms are the agreed ones");
+        let mut grant: SpendingGrant = self.read(3);
+        grant.spent += listing.price;
+        grant.revision += 1;
+        self.accounts.insert(self.address(3), program_account(&grant));
         self.pay(self.address(8), listing.price.cast_signed().saturating_neg());
-        self.accounts.insert(address, program_account(&record));
+        self.accounts.insert(address, execution_account(&Execution { record, terms: Some(terms) }));
     }
 
     fn finish(
@@ -160,13 +251,13 @@ impl Program<'_> {
         status: ExecutionStatus,
         change: impl FnOnce(&mut ExecutionRecord),
     ) -> ExecutionRecord {
-        let mut record: ExecutionRecord = self.read(index);
+        let Execution { mut record, .. } = self.read(index);
         assert_eq!(record.status(), Some(ExecutionStatus::Open), "a record leaves `Open` exactly once");
         record.status = status as u8;
         record.revision = record.revision.saturating_add(1);
         record.finished_at_unix_s = record.opened_at_unix_s.saturating_add(1);
         change(&mut record);
-        self.accounts.insert(self.address(index), program_account(&record));
+        self.accounts.insert(self.address(index), execution_account(&Execution { record, terms: None }));
         record
     }
 }
