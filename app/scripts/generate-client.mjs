@@ -1,6 +1,6 @@
 // Generates the program's TypeScript client from its IDL: `node scripts/generate-client.mjs [FOLDER]`.
-// What the IDL cannot say is added here: the seeds of every address (they stand in crates/protocol/src/seeds.rs),
-// and which accounts of an instruction follow from the others.
+// What the IDL cannot say is added here: names and documentation of the addresses. Their seeds, and which accounts of
+// an instruction follow from the others, are in the IDL.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -39,12 +39,12 @@ const folder = process.argv[2] ?? path.join(app, 'src/generated');
 const text = (seed) => constantPdaSeedNodeFromString('utf8', seed);
 const key = (name, docs) => variablePdaSeedNode(name, publicKeyTypeNode(), docs);
 
-/** Every address of the program, in the order of design section 3. */
+/** Every address of the program. The IDL's seeds are compared with these. */
 const pdas = [
     { name: 'config', seeds: [text('config')] },
     { name: 'creatorProfile', seeds: [text('creator'), key('wallet')] },
     {
-        name: 'agentListing',
+        name: 'agentListed',
         seeds: [text('agent'), key('creator'), variablePdaSeedNode('index', numberTypeNode('u32'), "Tells the creator's agents apart.")],
     },
     { name: 'escrow', docs: ['Token account with the USDC of all open executions of an agent.'], seeds: [text('escrow'), key('agent')] },
@@ -64,40 +64,61 @@ const pdas = [
 ];
 
 const accountsAtPdas = Object.fromEntries(
-    ['config', 'creatorProfile', 'agentListing', 'executionRecord', 'dispute', 'spendingGrant'].map((name) => [
+    ['config', 'creatorProfile', 'agentListed', 'executionRecord', 'dispute', 'spendingGrant'].map((name) => [
         name,
         { pda: pdaLinkNode(name) },
     ]),
 );
 
-const seed = (name, from) => pdaSeedValueNode(name, from);
-const derived = (account, instruction, pda, ...seeds) => ({
-    account,
-    instruction,
-    defaultValue: pdaValueNode(pdaLinkNode(pda), seeds),
-});
+/** The address that an account of an instruction has, by the account's name. */
+const PDA_OF_ACCOUNT = {
+    config: 'config',
+    profile: 'creatorProfile',
+    agent: 'agentListed',
+    escrow: 'escrow',
+    collateral_vault: 'collateralVault',
+    record: 'executionRecord',
+    dispute: 'dispute',
+    grant: 'spendingGrant',
+    spender: 'spender',
+    event_authority: 'eventAuthority',
+};
 
-/** Accounts that follow from the others of the same instruction, so that a caller may leave them out. */
-function accountDefaults(programId) {
-    const executionAccounts = ['openExecution', 'openExecutionWithGrant', 'completeExecution', 'failExecution', 'refundExpiredExecution'];
-    const collateralAccounts = ['listAgent', 'depositCollateral', 'withdrawCollateral', 'closeAgent', 'resolveDispute'];
-    const escrowAccounts = [...executionAccounts, 'listAgent', 'closeAgent'];
-    const executionId = seed('executionId', argumentValueNode('executionId'));
-    return [
-        { account: 'config', defaultValue: pdaValueNode(pdaLinkNode('config')) },
-        { account: 'eventAuthority', defaultValue: pdaValueNode(pdaLinkNode('eventAuthority')) },
-        { account: 'program', defaultValue: publicKeyValueNode(programId) },
-        derived('agent', 'listAgent', 'agentListing', seed('creator', accountValueNode('creator')), seed('index', argumentValueNode('index'))),
-        derived('profile', 'upsertCreatorProfile', 'creatorProfile', seed('wallet', accountValueNode('wallet'))),
-        derived('record', 'openExecution', 'executionRecord', seed('caller', accountValueNode('caller')), executionId),
-        derived('record', 'openExecutionWithGrant', 'executionRecord', seed('caller', accountValueNode('wallet')), executionId),
-        derived('grant', 'openExecutionWithGrant', 'spendingGrant', seed('wallet', accountValueNode('wallet')), seed('sessionKey', accountValueNode('sessionKey'))),
-        derived('grant', 'grantSpending', 'spendingGrant', seed('wallet', accountValueNode('wallet')), seed('sessionKey', argumentValueNode('sessionKey'))),
-        ...['openExecutionWithGrant', 'grantSpending'].map((name) => derived('spender', name, 'spender', seed('wallet', accountValueNode('wallet')))),
-        ...['openDispute', 'resolveDispute', 'closeExecution'].map((name) => derived('dispute', name, 'dispute', seed('execution', accountValueNode('record')))),
-        ...escrowAccounts.map((name) => derived('escrow', name, 'escrow', seed('agent', accountValueNode('agent')))),
-        ...collateralAccounts.map((name) => derived('collateralVault', name, 'collateralVault', seed('agent', accountValueNode('agent')))),
-    ];
+const camel = (name) => name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
+
+/** The seeds of an account in the IDL as values for the seeds of its address. */
+function seedValues(seeds, pda, where) {
+    const constant = Buffer.from(seeds[0].value).toString('utf8');
+    const variables = pda.seeds.slice(1);
+    if (pda.seeds[0].value.string !== constant || variables.length !== seeds.length - 1) {
+        throw new Error(`${where}: the IDL has other seeds than ${pda.name}`);
+    }
+    return seeds.slice(1).map((seed, index) => {
+        const value = seed.kind === 'arg' ? argumentValueNode(camel(seed.path.split('.').at(-1))) : accountValueNode(camel(seed.path));
+        return pdaSeedValueNode(variables[index].name, value);
+    });
+}
+
+/** Takes the seeds out of the IDL; returns the accounts that follow from the others, which a caller may leave out. */
+function takeAccountDefaults(idl) {
+    const defaults = [{ account: 'program', defaultValue: publicKeyValueNode(idl.address) }];
+    for (const instruction of idl.instructions) {
+        for (const account of instruction.accounts) {
+            const seeds = account.pda?.seeds;
+            delete account.pda;
+            // A seed that is a field of an account would have to be read from the chain.
+            if (seeds === undefined || account.optional || seeds.some((seed) => seed.account !== undefined)) continue;
+            const where = `${instruction.name}.${account.name}`;
+            const pda = pdas.find(({ name }) => name === PDA_OF_ACCOUNT[account.name]);
+            if (pda === undefined) throw new Error(`${where}: an address without a name`);
+            defaults.push({
+                account: camel(account.name),
+                instruction: camel(instruction.name),
+                defaultValue: pdaValueNode(pdaLinkNode(pda.name), seedValues(seeds, pda, where)),
+            });
+        }
+    }
+    return defaults;
 }
 
 /** Lists that the tree leaves out when they are empty and that this version of the renderer counts on. */
@@ -132,13 +153,14 @@ function forRenderer(node) {
 }
 
 const idl = JSON.parse(readFileSync(idlPath, 'utf8'));
+const accountDefaults = takeAccountDefaults(idl);
 const codama = createFromRoot(rootNodeFromAnchor(idl));
 codama.update(unwrapDefinedTypesVisitor(['openExecutionArgs']));
 codama.update(unwrapInstructionArgsDefinedTypesVisitor());
 codama.update(flattenInstructionDataArgumentsVisitor());
 codama.update(addPdasVisitor({ agentMarketplace: pdas }));
 codama.update(updateAccountsVisitor(accountsAtPdas));
-codama.update(setInstructionAccountDefaultValuesVisitor(accountDefaults(idl.address)));
+codama.update(setInstructionAccountDefaultValuesVisitor(accountDefaults));
 await visit(
     forRenderer(codama.getRoot()),
     renderVisitor(folder, { generatedFolder: '.', kitImportStrategy: 'rootOnly', syncPackageJson: false }),

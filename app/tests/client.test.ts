@@ -14,6 +14,8 @@ import {
 } from '@solana/kit';
 import { describe, expect, it } from 'vitest';
 
+import * as addresses from '../src/chain/addresses';
+import { type SignedResult, getResultProofInstruction, signedMessage, verifyResult } from '../src/chain/proof';
 import * as stored from '../src/chain/stored';
 import * as client from '../src/generated';
 
@@ -53,7 +55,7 @@ type AccountCodec = {
 };
 
 const CODECS: { [account: string]: AccountCodec } = {
-    AgentListing: client.getAgentListingCodec(),
+    AgentListed: client.getAgentListedCodec(),
     Config: client.getConfigCodec(),
     CreatorProfile: client.getCreatorProfileCodec(),
     Dispute: client.getDisputeCodec(),
@@ -94,6 +96,7 @@ describe('accounts', () => {
             agent_status: stored.StoredAgentStatus,
             execution_status: stored.StoredExecutionStatus,
             failure_reason: stored.StoredFailureReason,
+            settler: stored.StoredSettler,
             dispute_outcome: stored.StoredDisputeOutcome,
         }).toEqual(vectors<Json>('stored.json'));
     });
@@ -111,7 +114,7 @@ const BUILDERS: { [instruction: string]: Build } = {
     grant_spending: client.getGrantSpendingInstructionAsync,
 };
 
-const BYTES = new Set(['execution_id', 'request_hash', 'result_hash', 'metadata_hash']);
+const BYTES = new Set(['execution_id', 'request_hash', 'result_hash', 'metadata_hash', 'terms_hash']);
 
 /** An input of a vector in the client's own types. A key that has to sign becomes a signer. */
 function input(name: string, value: Json, signs: (address: string) => boolean): unknown {
@@ -145,4 +148,98 @@ describe('instructions', () => {
             expect(built.data).toEqual(base64(data));
         },
     );
+});
+
+describe('open terms', () => {
+    it('decodes and encodes every field', () => {
+        const { data, fields } = vectors<{ data: string; fields: Json }>('open_terms.json');
+        const codec = client.getOpenTermsCodec();
+        expect(codec.fixedSize).toBe(base64(data).length);
+        expect(spelled(codec.decode(base64(data)))).toEqual(fields);
+        expect(codec.encode(codec.decode(base64(data)))).toEqual(base64(data));
+    });
+
+    it('does not hinder the reading of the record in front of them', () => {
+        const record = vectors<AccountVector[]>('accounts.json').find(({ account }) => account === 'ExecutionRecord');
+        const terms = vectors<{ data: string }>('open_terms.json');
+        const open = new Uint8Array([...base64(record?.data ?? ''), ...base64(terms.data)]);
+        const { discriminator, ...decoded } = client.getExecutionRecordDecoder().decode(open);
+        expect(discriminator.length).toBe(8);
+        expect(spelled(decoded)).toEqual(record?.fields);
+    });
+});
+
+type ProofVector = {
+    result_key: Address;
+    result_hash: string;
+    record: Address | null;
+    signature: string;
+    message: string;
+    instruction: { program: string; data: string };
+};
+
+describe('proofs of results', () => {
+    const bytes = (text: string) => new Uint8Array(Buffer.from(text, 'hex'));
+    const proofs = vectors<ProofVector[]>('proofs.json').map((vector) => ({
+        ...vector,
+        signed: { resultHash: bytes(vector.result_hash), record: vector.record ?? undefined } satisfies SignedResult,
+    }));
+
+    it.each(proofs)('builds the message and the instruction of the program (record: $record)', (vector) => {
+        const { signed, message, instruction } = vector;
+        expect(signedMessage(signed)).toEqual(base64(message));
+        const proof = { ...signed, resultKey: vector.result_key, signature: bytes(vector.signature) };
+        const built = getResultProofInstruction(proof);
+        expect(built.programAddress).toBe(instruction.program);
+        expect(built.data).toEqual(base64(instruction.data));
+    });
+
+    it('verifies a signature for its own shape, record and result alone', async () => {
+        const [unbound, bound] = proofs;
+        if (unbound === undefined || bound === undefined) throw new Error('both shapes have a vector');
+        for (const { signed, result_key: resultKey, signature } of proofs) {
+            const own = { resultKey, signature: bytes(signature) };
+            expect(await verifyResult({ ...signed, ...own })).toBe(true);
+            expect(await verifyResult({ ...signed, resultHash: new Uint8Array(32), ...own })).toBe(false);
+        }
+        const swapped = { resultKey: bound.result_key, signature: bytes(bound.signature) };
+        expect(await verifyResult({ ...unbound.signed, ...swapped })).toBe(false);
+        expect(await verifyResult({ ...bound.signed, record: unbound.result_key, ...swapped })).toBe(false);
+        const unboundSignature = { resultKey: unbound.result_key, signature: bytes(unbound.signature) };
+        expect(await verifyResult({ ...bound.signed, ...unboundSignature })).toBe(false);
+    });
+
+    it('refuses hashes and signatures of a wrong length', async () => {
+        expect(() => signedMessage({ resultHash: new Uint8Array(31) })).toThrow(RangeError);
+        const proof = { resultHash: new Uint8Array(32), resultKey: 'x' as Address, signature: new Uint8Array(63) };
+        expect(() => getResultProofInstruction(proof)).toThrow(RangeError);
+        await expect(verifyResult(proof)).rejects.toThrow(RangeError);
+    });
+});
+
+describe('addresses', () => {
+    it('finds every address that the program derives', async () => {
+        const given = vectors<{
+            wallet: Address;
+            agent: Address;
+            record: Address;
+            session_key: Address;
+            index: number;
+            execution_id: string;
+            found: { [name: string]: string };
+        }>('addresses.json');
+        const executionId = new Uint8Array(Buffer.from(given.execution_id, 'hex'));
+        expect({
+            config: await addresses.findConfigAddress(),
+            creator_profile: await addresses.findCreatorProfileAddress(given.wallet),
+            agent_listed: await addresses.findAgentListedAddress(given.wallet, given.index),
+            escrow: await addresses.findEscrowAddress(given.agent),
+            collateral_vault: await addresses.findCollateralVaultAddress(given.agent),
+            execution_record: await addresses.findExecutionRecordAddress(given.wallet, executionId),
+            dispute: await addresses.findDisputeAddress(given.record),
+            spending_grant: await addresses.findSpendingGrantAddress(given.wallet, given.session_key),
+            spender: await addresses.findSpenderAddress(given.wallet),
+            event_authority: await addresses.findEventAuthorityAddress(),
+        }).toEqual(given.found);
+    });
 });

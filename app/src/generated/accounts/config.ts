@@ -17,16 +17,12 @@ import {
   fixEncoderSize,
   getAddressDecoder,
   getAddressEncoder,
-  getArrayDecoder,
-  getArrayEncoder,
   getBytesDecoder,
   getBytesEncoder,
   getI64Decoder,
   getI64Encoder,
   getStructDecoder,
   getStructEncoder,
-  getU16Decoder,
-  getU16Encoder,
   getU64Decoder,
   getU64Encoder,
   getU8Decoder,
@@ -46,10 +42,10 @@ import {
 } from "@solana/kit";
 import { findConfigPda } from "../pdas";
 import {
-  getCollateralTierDecoder,
-  getCollateralTierEncoder,
-  type CollateralTier,
-  type CollateralTierArgs,
+  getMarketParametersDecoder,
+  getMarketParametersEncoder,
+  type MarketParameters,
+  type MarketParametersArgs,
 } from "../types";
 
 export const CONFIG_DISCRIMINATOR: ReadonlyUint8Array = new Uint8Array([
@@ -71,23 +67,25 @@ export type Config = {
   gatewayAuthority: Address;
   /** Owner of the token account that receives the platform's part. */
   treasuryOwner: Address;
+  /** Owner of the token account that receives penalties. Neither the treasury's owner nor the resolver. */
+  insuranceOwner: Address;
   usdcMint: Address;
   /** Announced successor of the resolver; all zeros when there is none. */
   announcedResolver: Address;
   /** Announced successor of the treasury's owner; all zeros when there is none. */
   announcedTreasuryOwner: Address;
+  /** Announced successor of the insurance's owner; all zeros when there is none. */
+  announcedInsuranceOwner: Address;
   /** First second in which the announced roles can be applied; 0 when none are announced. */
   rolesApplyFromUnixS: bigint;
   /** When the resolver took office. Disputes raised before are decided within narrower bounds. */
   resolverSinceUnixS: bigint;
+  /** First second in which the announced parameters can be applied; 0 when none are announced. */
+  parametersApplyFromUnixS: bigint;
   revision: bigint;
-  /** Seconds after completion in which a dispute may be raised, for executions opened from now on. */
-  disputeWindowS: bigint;
-  /** Seconds that settlement may take after a listing's time-out. */
-  settleGraceS: bigint;
-  /** Ascending by `max_price`; the last tier holds for every higher price. */
-  collateralTiers: Array<CollateralTier>;
-  feeBps: number;
+  parameters: MarketParameters;
+  /** All zeros when none are announced. */
+  announcedParameters: MarketParameters;
   /** 1: no new listings and openings. Settlement, refund and dispute continue. */
   paused: number;
   version: number;
@@ -105,23 +103,25 @@ export type ConfigArgs = {
   gatewayAuthority: Address;
   /** Owner of the token account that receives the platform's part. */
   treasuryOwner: Address;
+  /** Owner of the token account that receives penalties. Neither the treasury's owner nor the resolver. */
+  insuranceOwner: Address;
   usdcMint: Address;
   /** Announced successor of the resolver; all zeros when there is none. */
   announcedResolver: Address;
   /** Announced successor of the treasury's owner; all zeros when there is none. */
   announcedTreasuryOwner: Address;
+  /** Announced successor of the insurance's owner; all zeros when there is none. */
+  announcedInsuranceOwner: Address;
   /** First second in which the announced roles can be applied; 0 when none are announced. */
   rolesApplyFromUnixS: number | bigint;
   /** When the resolver took office. Disputes raised before are decided within narrower bounds. */
   resolverSinceUnixS: number | bigint;
+  /** First second in which the announced parameters can be applied; 0 when none are announced. */
+  parametersApplyFromUnixS: number | bigint;
   revision: number | bigint;
-  /** Seconds after completion in which a dispute may be raised, for executions opened from now on. */
-  disputeWindowS: number | bigint;
-  /** Seconds that settlement may take after a listing's time-out. */
-  settleGraceS: number | bigint;
-  /** Ascending by `max_price`; the last tier holds for every higher price. */
-  collateralTiers: Array<CollateralTierArgs>;
-  feeBps: number;
+  parameters: MarketParametersArgs;
+  /** All zeros when none are announced. */
+  announcedParameters: MarketParametersArgs;
   /** 1: no new listings and openings. Settlement, refund and dispute continue. */
   paused: number;
   version: number;
@@ -139,23 +139,21 @@ export function getConfigEncoder(): FixedSizeEncoder<ConfigArgs> {
       ["resolver", getAddressEncoder()],
       ["gatewayAuthority", getAddressEncoder()],
       ["treasuryOwner", getAddressEncoder()],
+      ["insuranceOwner", getAddressEncoder()],
       ["usdcMint", getAddressEncoder()],
       ["announcedResolver", getAddressEncoder()],
       ["announcedTreasuryOwner", getAddressEncoder()],
+      ["announcedInsuranceOwner", getAddressEncoder()],
       ["rolesApplyFromUnixS", getI64Encoder()],
       ["resolverSinceUnixS", getI64Encoder()],
+      ["parametersApplyFromUnixS", getI64Encoder()],
       ["revision", getU64Encoder()],
-      ["disputeWindowS", getI64Encoder()],
-      ["settleGraceS", getI64Encoder()],
-      [
-        "collateralTiers",
-        getArrayEncoder(getCollateralTierEncoder(), { size: 4 }),
-      ],
-      ["feeBps", getU16Encoder()],
+      ["parameters", getMarketParametersEncoder()],
+      ["announcedParameters", getMarketParametersEncoder()],
       ["paused", getU8Encoder()],
       ["version", getU8Encoder()],
       ["bump", getU8Encoder()],
-      ["reserved", fixEncoderSize(getBytesEncoder(), 3)],
+      ["reserved", fixEncoderSize(getBytesEncoder(), 5)],
     ]),
     (value) => ({ ...value, discriminator: CONFIG_DISCRIMINATOR }),
   );
@@ -170,23 +168,21 @@ export function getConfigDecoder(): FixedSizeDecoder<Config> {
     ["resolver", getAddressDecoder()],
     ["gatewayAuthority", getAddressDecoder()],
     ["treasuryOwner", getAddressDecoder()],
+    ["insuranceOwner", getAddressDecoder()],
     ["usdcMint", getAddressDecoder()],
     ["announcedResolver", getAddressDecoder()],
     ["announcedTreasuryOwner", getAddressDecoder()],
+    ["announcedInsuranceOwner", getAddressDecoder()],
     ["rolesApplyFromUnixS", getI64Decoder()],
     ["resolverSinceUnixS", getI64Decoder()],
+    ["parametersApplyFromUnixS", getI64Decoder()],
     ["revision", getU64Decoder()],
-    ["disputeWindowS", getI64Decoder()],
-    ["settleGraceS", getI64Decoder()],
-    [
-      "collateralTiers",
-      getArrayDecoder(getCollateralTierDecoder(), { size: 4 }),
-    ],
-    ["feeBps", getU16Decoder()],
+    ["parameters", getMarketParametersDecoder()],
+    ["announcedParameters", getMarketParametersDecoder()],
     ["paused", getU8Decoder()],
     ["version", getU8Decoder()],
     ["bump", getU8Decoder()],
-    ["reserved", fixDecoderSize(getBytesDecoder(), 3)],
+    ["reserved", fixDecoderSize(getBytesDecoder(), 5)],
   ]);
 }
 
@@ -249,7 +245,7 @@ export async function fetchAllMaybeConfig(
 }
 
 export function getConfigSize(): number {
-  return 376;
+  return 560;
 }
 
 export async function fetchConfigFromSeeds(

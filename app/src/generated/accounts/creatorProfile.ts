@@ -23,6 +23,8 @@ import {
   getI64Encoder,
   getStructDecoder,
   getStructEncoder,
+  getU32Decoder,
+  getU32Encoder,
   getU64Decoder,
   getU64Encoder,
   getU8Decoder,
@@ -41,6 +43,12 @@ import {
   type ReadonlyUint8Array,
 } from "@solana/kit";
 import { CreatorProfileSeeds, findCreatorProfilePda } from "../pdas";
+import {
+  getClosedAgentsDecoder,
+  getClosedAgentsEncoder,
+  type ClosedAgents,
+  type ClosedAgentsArgs,
+} from "../types";
 
 export const CREATOR_PROFILE_DISCRIMINATOR: ReadonlyUint8Array = new Uint8Array(
   [251, 250, 184, 111, 214, 178, 32, 221],
@@ -60,13 +68,16 @@ export type CreatorProfile = {
   verifiedAtUnixS: bigint;
   createdAtUnixS: bigint;
   updatedAtUnixS: bigint;
+  /** Totals of the agents that were closed. A creator's lifetime totals are these and those of the listings. */
+  closed: ClosedAgents;
+  /** Lowest index that no agent of the creator has had. */
+  nextAgentIndex: number;
   displayName: ReadonlyUint8Array;
   displayNameLen: number;
   /** 1: verified. */
   verified: number;
   version: number;
   bump: number;
-  reserved: ReadonlyUint8Array;
 };
 
 export type CreatorProfileArgs = {
@@ -76,13 +87,16 @@ export type CreatorProfileArgs = {
   verifiedAtUnixS: number | bigint;
   createdAtUnixS: number | bigint;
   updatedAtUnixS: number | bigint;
+  /** Totals of the agents that were closed. A creator's lifetime totals are these and those of the listings. */
+  closed: ClosedAgentsArgs;
+  /** Lowest index that no agent of the creator has had. */
+  nextAgentIndex: number;
   displayName: ReadonlyUint8Array;
   displayNameLen: number;
   /** 1: verified. */
   verified: number;
   version: number;
   bump: number;
-  reserved: ReadonlyUint8Array;
 };
 
 /** Gets the encoder for {@link CreatorProfileArgs} account data. */
@@ -95,12 +109,13 @@ export function getCreatorProfileEncoder(): FixedSizeEncoder<CreatorProfileArgs>
       ["verifiedAtUnixS", getI64Encoder()],
       ["createdAtUnixS", getI64Encoder()],
       ["updatedAtUnixS", getI64Encoder()],
+      ["closed", getClosedAgentsEncoder()],
+      ["nextAgentIndex", getU32Encoder()],
       ["displayName", fixEncoderSize(getBytesEncoder(), 32)],
       ["displayNameLen", getU8Encoder()],
       ["verified", getU8Encoder()],
       ["version", getU8Encoder()],
       ["bump", getU8Encoder()],
-      ["reserved", fixEncoderSize(getBytesEncoder(), 4)],
     ]),
     (value) => ({ ...value, discriminator: CREATOR_PROFILE_DISCRIMINATOR }),
   );
@@ -115,12 +130,13 @@ export function getCreatorProfileDecoder(): FixedSizeDecoder<CreatorProfile> {
     ["verifiedAtUnixS", getI64Decoder()],
     ["createdAtUnixS", getI64Decoder()],
     ["updatedAtUnixS", getI64Decoder()],
+    ["closed", getClosedAgentsDecoder()],
+    ["nextAgentIndex", getU32Decoder()],
     ["displayName", fixDecoderSize(getBytesDecoder(), 32)],
     ["displayNameLen", getU8Decoder()],
     ["verified", getU8Decoder()],
     ["version", getU8Decoder()],
     ["bump", getU8Decoder()],
-    ["reserved", fixDecoderSize(getBytesDecoder(), 4)],
   ]);
 }
 
@@ -194,7 +210,7 @@ export async function fetchAllMaybeCreatorProfile(
 }
 
 export function getCreatorProfileSize(): number {
-  return 112;
+  return 176;
 }
 
 export async function fetchCreatorProfileFromSeeds(

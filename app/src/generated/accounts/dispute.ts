@@ -61,21 +61,27 @@ export type Dispute = {
   evidenceHash: ReadonlyUint8Array;
   /** SHA-256 of the resolver's reasons; zeros while open and when it expired. */
   resolutionHash: ReadonlyUint8Array;
+  /** SHA-256 of the creator's answer; zeros until there is one. */
+  answerHash: ReadonlyUint8Array;
   revision: bigint;
   raisedAtUnixS: bigint;
+  /** When the creator answered; 0 before. */
+  answeredAtUnixS: bigint;
   /** 0 while open. */
   resolvedAtUnixS: bigint;
   /** Taken from the collateral; 0 unless upheld. */
   slashAmount: bigint;
-  /** Part of the slash that went to the caller, at most what the caller paid. The rest went to the treasury. */
+  /** Part of the slash that went to the caller, at most what the caller paid. The rest went to the insurance. */
   compensation: bigint;
   /** [`DisputeOutcome`]. */
   outcome: number;
   evidenceUriLen: number;
+  answerUriLen: number;
   version: number;
   bump: number;
   reserved: ReadonlyUint8Array;
   evidenceUri: ReadonlyUint8Array;
+  answerUri: ReadonlyUint8Array;
 };
 
 export type DisputeArgs = {
@@ -88,21 +94,27 @@ export type DisputeArgs = {
   evidenceHash: ReadonlyUint8Array;
   /** SHA-256 of the resolver's reasons; zeros while open and when it expired. */
   resolutionHash: ReadonlyUint8Array;
+  /** SHA-256 of the creator's answer; zeros until there is one. */
+  answerHash: ReadonlyUint8Array;
   revision: number | bigint;
   raisedAtUnixS: number | bigint;
+  /** When the creator answered; 0 before. */
+  answeredAtUnixS: number | bigint;
   /** 0 while open. */
   resolvedAtUnixS: number | bigint;
   /** Taken from the collateral; 0 unless upheld. */
   slashAmount: number | bigint;
-  /** Part of the slash that went to the caller, at most what the caller paid. The rest went to the treasury. */
+  /** Part of the slash that went to the caller, at most what the caller paid. The rest went to the insurance. */
   compensation: number | bigint;
   /** [`DisputeOutcome`]. */
   outcome: number;
   evidenceUriLen: number;
+  answerUriLen: number;
   version: number;
   bump: number;
   reserved: ReadonlyUint8Array;
   evidenceUri: ReadonlyUint8Array;
+  answerUri: ReadonlyUint8Array;
 };
 
 /** Gets the encoder for {@link DisputeArgs} account data. */
@@ -116,17 +128,21 @@ export function getDisputeEncoder(): FixedSizeEncoder<DisputeArgs> {
       ["rentPayer", getAddressEncoder()],
       ["evidenceHash", fixEncoderSize(getBytesEncoder(), 32)],
       ["resolutionHash", fixEncoderSize(getBytesEncoder(), 32)],
+      ["answerHash", fixEncoderSize(getBytesEncoder(), 32)],
       ["revision", getU64Encoder()],
       ["raisedAtUnixS", getI64Encoder()],
+      ["answeredAtUnixS", getI64Encoder()],
       ["resolvedAtUnixS", getI64Encoder()],
       ["slashAmount", getU64Encoder()],
       ["compensation", getU64Encoder()],
       ["outcome", getU8Encoder()],
       ["evidenceUriLen", getU8Encoder()],
+      ["answerUriLen", getU8Encoder()],
       ["version", getU8Encoder()],
       ["bump", getU8Encoder()],
-      ["reserved", fixEncoderSize(getBytesEncoder(), 4)],
+      ["reserved", fixEncoderSize(getBytesEncoder(), 3)],
       ["evidenceUri", fixEncoderSize(getBytesEncoder(), 128)],
+      ["answerUri", fixEncoderSize(getBytesEncoder(), 128)],
     ]),
     (value) => ({ ...value, discriminator: DISPUTE_DISCRIMINATOR }),
   );
@@ -142,17 +158,21 @@ export function getDisputeDecoder(): FixedSizeDecoder<Dispute> {
     ["rentPayer", getAddressDecoder()],
     ["evidenceHash", fixDecoderSize(getBytesDecoder(), 32)],
     ["resolutionHash", fixDecoderSize(getBytesDecoder(), 32)],
+    ["answerHash", fixDecoderSize(getBytesDecoder(), 32)],
     ["revision", getU64Decoder()],
     ["raisedAtUnixS", getI64Decoder()],
+    ["answeredAtUnixS", getI64Decoder()],
     ["resolvedAtUnixS", getI64Decoder()],
     ["slashAmount", getU64Decoder()],
     ["compensation", getU64Decoder()],
     ["outcome", getU8Decoder()],
     ["evidenceUriLen", getU8Decoder()],
+    ["answerUriLen", getU8Decoder()],
     ["version", getU8Decoder()],
     ["bump", getU8Decoder()],
-    ["reserved", fixDecoderSize(getBytesDecoder(), 4)],
+    ["reserved", fixDecoderSize(getBytesDecoder(), 3)],
     ["evidenceUri", fixDecoderSize(getBytesDecoder(), 128)],
+    ["answerUri", fixDecoderSize(getBytesDecoder(), 128)],
   ]);
 }
 
@@ -215,7 +235,7 @@ export async function fetchAllMaybeDispute(
 }
 
 export function getDisputeSize(): number {
-  return 376;
+  return 544;
 }
 
 export async function fetchDisputeFromSeeds(

@@ -23,6 +23,8 @@ import {
   getI64Encoder,
   getStructDecoder,
   getStructEncoder,
+  getU16Decoder,
+  getU16Encoder,
   getU32Decoder,
   getU32Encoder,
   getU64Decoder,
@@ -56,45 +58,37 @@ export function getExecutionRecordDiscriminatorBytes(): ReadonlyUint8Array {
 export type ExecutionRecord = {
   discriminator: ReadonlyUint8Array;
   agent: Address;
-  /** The wallet that paid. */
+  /** The wallet that paid. Refunds and compensations belong to it. */
   caller: Address;
-  /** SHA-256 of the RFC 8785 form of `{task, parameters}`. */
-  requestHash: ReadonlyUint8Array;
-  /** Owner of the token account a refund goes to. */
-  refundOwner: Address;
-  /** The listing's result key when the execution was opened. */
-  resultKey: Address;
   /** Who paid the rent and gets it back. */
   rentPayer: Address;
-  /** The spending grant used; all zeros when the wallet signed by itself. */
-  grant: Address;
   /** SHA-256 of the result; zeros until completed. */
   resultHash: ReadonlyUint8Array;
   /** UUID of the execution. */
   executionId: ReadonlyUint8Array;
   revision: bigint;
   amount: bigint;
-  /** What the creator gets on completion, fixed at opening. */
-  creatorAmount: bigint;
-  /** What the platform gets on completion, fixed at opening. */
-  platformAmount: bigint;
-  /** Tokens the creator's service reported; meaningful when `tokens_reported` is 1. */
-  tokensUsed: bigint;
-  executionTimeMs: bigint;
   openedAtUnixS: bigint;
-  /** Last second in which a result settles. */
-  deadlineUnixS: bigint;
   /** When the record left `Open`; 0 while open. */
   finishedAtUnixS: bigint;
-  /** Last second in which a dispute may be raised; 0 unless completed. */
-  disputeDeadlineUnixS: bigint;
-  timeoutSeconds: number;
+  /** From dispatch to result delivery, as the settler reports; at most what passed on chain since the opening. */
+  executionTimeMs: number;
+  /** Tokens the creator's service reported; meaningful when `tokens_reported` is 1. */
+  tokensUsed: number;
   /** Seconds after completion in which a dispute may be raised, fixed at opening. */
   disputeWindowS: number;
+  /** The platform's part in basis points, fixed at opening. */
+  feeBps: number;
+  /** Most that a slash may take beyond the compensation, in multiples of the amount, fixed at opening. */
+  maxPenaltyMultiple: number;
+  /** 1: the result is signed for this call. */
+  binding: number;
   /** [`ExecutionStatus`]. */
   status: number;
   /** [`FailureReason`]; 0 unless failed or expired. */
   failureReason: number;
+  /** [`Settler`]; 0 unless completed. */
+  settledBy: number;
   tokensReported: number;
   disputeCount: number;
   version: number;
@@ -104,45 +98,37 @@ export type ExecutionRecord = {
 
 export type ExecutionRecordArgs = {
   agent: Address;
-  /** The wallet that paid. */
+  /** The wallet that paid. Refunds and compensations belong to it. */
   caller: Address;
-  /** SHA-256 of the RFC 8785 form of `{task, parameters}`. */
-  requestHash: ReadonlyUint8Array;
-  /** Owner of the token account a refund goes to. */
-  refundOwner: Address;
-  /** The listing's result key when the execution was opened. */
-  resultKey: Address;
   /** Who paid the rent and gets it back. */
   rentPayer: Address;
-  /** The spending grant used; all zeros when the wallet signed by itself. */
-  grant: Address;
   /** SHA-256 of the result; zeros until completed. */
   resultHash: ReadonlyUint8Array;
   /** UUID of the execution. */
   executionId: ReadonlyUint8Array;
   revision: number | bigint;
   amount: number | bigint;
-  /** What the creator gets on completion, fixed at opening. */
-  creatorAmount: number | bigint;
-  /** What the platform gets on completion, fixed at opening. */
-  platformAmount: number | bigint;
-  /** Tokens the creator's service reported; meaningful when `tokens_reported` is 1. */
-  tokensUsed: number | bigint;
-  executionTimeMs: number | bigint;
   openedAtUnixS: number | bigint;
-  /** Last second in which a result settles. */
-  deadlineUnixS: number | bigint;
   /** When the record left `Open`; 0 while open. */
   finishedAtUnixS: number | bigint;
-  /** Last second in which a dispute may be raised; 0 unless completed. */
-  disputeDeadlineUnixS: number | bigint;
-  timeoutSeconds: number;
+  /** From dispatch to result delivery, as the settler reports; at most what passed on chain since the opening. */
+  executionTimeMs: number;
+  /** Tokens the creator's service reported; meaningful when `tokens_reported` is 1. */
+  tokensUsed: number;
   /** Seconds after completion in which a dispute may be raised, fixed at opening. */
   disputeWindowS: number;
+  /** The platform's part in basis points, fixed at opening. */
+  feeBps: number;
+  /** Most that a slash may take beyond the compensation, in multiples of the amount, fixed at opening. */
+  maxPenaltyMultiple: number;
+  /** 1: the result is signed for this call. */
+  binding: number;
   /** [`ExecutionStatus`]. */
   status: number;
   /** [`FailureReason`]; 0 unless failed or expired. */
   failureReason: number;
+  /** [`Settler`]; 0 unless completed. */
+  settledBy: number;
   tokensReported: number;
   disputeCount: number;
   version: number;
@@ -157,32 +143,27 @@ export function getExecutionRecordEncoder(): FixedSizeEncoder<ExecutionRecordArg
       ["discriminator", fixEncoderSize(getBytesEncoder(), 8)],
       ["agent", getAddressEncoder()],
       ["caller", getAddressEncoder()],
-      ["requestHash", fixEncoderSize(getBytesEncoder(), 32)],
-      ["refundOwner", getAddressEncoder()],
-      ["resultKey", getAddressEncoder()],
       ["rentPayer", getAddressEncoder()],
-      ["grant", getAddressEncoder()],
       ["resultHash", fixEncoderSize(getBytesEncoder(), 32)],
       ["executionId", fixEncoderSize(getBytesEncoder(), 16)],
       ["revision", getU64Encoder()],
       ["amount", getU64Encoder()],
-      ["creatorAmount", getU64Encoder()],
-      ["platformAmount", getU64Encoder()],
-      ["tokensUsed", getU64Encoder()],
-      ["executionTimeMs", getU64Encoder()],
       ["openedAtUnixS", getI64Encoder()],
-      ["deadlineUnixS", getI64Encoder()],
       ["finishedAtUnixS", getI64Encoder()],
-      ["disputeDeadlineUnixS", getI64Encoder()],
-      ["timeoutSeconds", getU32Encoder()],
+      ["executionTimeMs", getU32Encoder()],
+      ["tokensUsed", getU32Encoder()],
       ["disputeWindowS", getU32Encoder()],
+      ["feeBps", getU16Encoder()],
+      ["maxPenaltyMultiple", getU8Encoder()],
+      ["binding", getU8Encoder()],
       ["status", getU8Encoder()],
       ["failureReason", getU8Encoder()],
+      ["settledBy", getU8Encoder()],
       ["tokensReported", getU8Encoder()],
       ["disputeCount", getU8Encoder()],
       ["version", getU8Encoder()],
       ["bump", getU8Encoder()],
-      ["reserved", fixEncoderSize(getBytesEncoder(), 2)],
+      ["reserved", fixEncoderSize(getBytesEncoder(), 1)],
     ]),
     (value) => ({ ...value, discriminator: EXECUTION_RECORD_DISCRIMINATOR }),
   );
@@ -194,32 +175,27 @@ export function getExecutionRecordDecoder(): FixedSizeDecoder<ExecutionRecord> {
     ["discriminator", fixDecoderSize(getBytesDecoder(), 8)],
     ["agent", getAddressDecoder()],
     ["caller", getAddressDecoder()],
-    ["requestHash", fixDecoderSize(getBytesDecoder(), 32)],
-    ["refundOwner", getAddressDecoder()],
-    ["resultKey", getAddressDecoder()],
     ["rentPayer", getAddressDecoder()],
-    ["grant", getAddressDecoder()],
     ["resultHash", fixDecoderSize(getBytesDecoder(), 32)],
     ["executionId", fixDecoderSize(getBytesDecoder(), 16)],
     ["revision", getU64Decoder()],
     ["amount", getU64Decoder()],
-    ["creatorAmount", getU64Decoder()],
-    ["platformAmount", getU64Decoder()],
-    ["tokensUsed", getU64Decoder()],
-    ["executionTimeMs", getU64Decoder()],
     ["openedAtUnixS", getI64Decoder()],
-    ["deadlineUnixS", getI64Decoder()],
     ["finishedAtUnixS", getI64Decoder()],
-    ["disputeDeadlineUnixS", getI64Decoder()],
-    ["timeoutSeconds", getU32Decoder()],
+    ["executionTimeMs", getU32Decoder()],
+    ["tokensUsed", getU32Decoder()],
     ["disputeWindowS", getU32Decoder()],
+    ["feeBps", getU16Decoder()],
+    ["maxPenaltyMultiple", getU8Decoder()],
+    ["binding", getU8Decoder()],
     ["status", getU8Decoder()],
     ["failureReason", getU8Decoder()],
+    ["settledBy", getU8Decoder()],
     ["tokensReported", getU8Decoder()],
     ["disputeCount", getU8Decoder()],
     ["version", getU8Decoder()],
     ["bump", getU8Decoder()],
-    ["reserved", fixDecoderSize(getBytesDecoder(), 2)],
+    ["reserved", fixDecoderSize(getBytesDecoder(), 1)],
   ]);
 }
 
@@ -294,7 +270,7 @@ export async function fetchAllMaybeExecutionRecord(
 }
 
 export function getExecutionRecordSize(): number {
-  return 376;
+  return 208;
 }
 
 export async function fetchExecutionRecordFromSeeds(

@@ -6,7 +6,7 @@
  * @see https://github.com/codama-idl/codama
  */
 
-export * from "./agentListing";
+export * from "./agentListed";
 export * from "./config";
 export * from "./creatorProfile";
 export * from "./dispute";

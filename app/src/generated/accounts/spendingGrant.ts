@@ -63,8 +63,9 @@ export type SpendingGrant = {
   revision: bigint;
   /** Most that one call may cost. */
   perCallCap: bigint;
-  /** Most that all calls together may cost. Refunds do not give it back. */
+  /** Most that all calls together may cost. */
   totalCap: bigint;
+  /** Amounts of the executions opened with the grant. A refund subtracts the amount again. */
   spent: bigint;
   /** Last second in which the grant opens executions. */
   expiresAtUnixS: bigint;
@@ -89,8 +90,9 @@ export type SpendingGrantArgs = {
   revision: number | bigint;
   /** Most that one call may cost. */
   perCallCap: number | bigint;
-  /** Most that all calls together may cost. Refunds do not give it back. */
+  /** Most that all calls together may cost. */
   totalCap: number | bigint;
+  /** Amounts of the executions opened with the grant. A refund subtracts the amount again. */
   spent: number | bigint;
   /** Last second in which the grant opens executions. */
   expiresAtUnixS: number | bigint;

@@ -54,9 +54,9 @@ export const AGENT_MARKETPLACE_ERROR__WRONG_DISPUTE = 0x178b; // 6027
 export const AGENT_MARKETPLACE_ERROR__WRONG_RENT_PAYER = 0x178c; // 6028
 /** Paused: new listings and openings are paused */
 export const AGENT_MARKETPLACE_ERROR__PAUSED = 0x17d4; // 6100
-/** FeeTooHigh: the fee must be 0 to 1000 basis points */
+/** FeeTooHigh: the fee must be 0 to 500 basis points */
 export const AGENT_MARKETPLACE_ERROR__FEE_TOO_HIGH = 0x17d5; // 6101
-/** DurationOutOfRange: the dispute window must be 1 to 1209600 seconds, the settlement grace 0 to 86400 seconds */
+/** DurationOutOfRange: the dispute window must be 259200 to 1209600 seconds, the settlement grace 0 to 86400 seconds */
 export const AGENT_MARKETPLACE_ERROR__DURATION_OUT_OF_RANGE = 0x17d6; // 6102
 /** TiersNotAscending: the prices of the collateral tiers must rise and their collateral must not fall */
 export const AGENT_MARKETPLACE_ERROR__TIERS_NOT_ASCENDING = 0x17d7; // 6103
@@ -64,21 +64,31 @@ export const AGENT_MARKETPLACE_ERROR__TIERS_NOT_ASCENDING = 0x17d7; // 6103
 export const AGENT_MARKETPLACE_ERROR__ROLE_MISSING = 0x17d8; // 6104
 /** NothingToChange: the instruction changes nothing */
 export const AGENT_MARKETPLACE_ERROR__NOTHING_TO_CHANGE = 0x17d9; // 6105
-/** NoRolesAnnounced: no roles are announced */
-export const AGENT_MARKETPLACE_ERROR__NO_ROLES_ANNOUNCED = 0x17da; // 6106
-/** RolesNotDue: announced roles apply 1382400 seconds (16 days) after their announcement */
-export const AGENT_MARKETPLACE_ERROR__ROLES_NOT_DUE = 0x17db; // 6107
-/** DisplayNameInvalid: the display name must be 1 to 32 bytes of UTF-8 without control characters or outer white space */
+/** NothingAnnounced: nothing is announced */
+export const AGENT_MARKETPLACE_ERROR__NOTHING_ANNOUNCED = 0x17da; // 6106
+/** AnnouncementNotDue: roles apply 1382400 seconds (16 days), parameters 604800 seconds (7 days) after their announcement */
+export const AGENT_MARKETPLACE_ERROR__ANNOUNCEMENT_NOT_DUE = 0x17db; // 6107
+/** AnnouncementLapsed: the announcement lapsed 604800 seconds (7 days) after it was due */
+export const AGENT_MARKETPLACE_ERROR__ANNOUNCEMENT_LAPSED = 0x17dc; // 6108
+/** InsuranceNotIndependent: the insurance owner must not be the treasury owner or the resolver */
+export const AGENT_MARKETPLACE_ERROR__INSURANCE_NOT_INDEPENDENT = 0x17dd; // 6109
+/** MinPriceOutOfRange: the minimum price must be 1 to 1000000000000 base units, and its fee at least 1 unless there is no fee */
+export const AGENT_MARKETPLACE_ERROR__MIN_PRICE_OUT_OF_RANGE = 0x17de; // 6110
+/** PenaltyMultipleOutOfRange: the penalty must be limited to 1 to 100 times the amount paid */
+export const AGENT_MARKETPLACE_ERROR__PENALTY_MULTIPLE_OUT_OF_RANGE = 0x17df; // 6111
+/** DisplayNameInvalid: the display name must be 1 to 32 bytes of UTF-8: visible characters and inner spaces */
 export const AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_INVALID = 0x1806; // 6150
-/** PriceZero: the price must be 1 to 18446744073709551615 base units */
-export const AGENT_MARKETPLACE_ERROR__PRICE_ZERO = 0x1838; // 6200
+/** DisplayNameMismatch: the profile has another display name than the verified one */
+export const AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_MISMATCH = 0x1807; // 6151
+/** PriceOutOfRange: the price must be the configured minimum to 1000000000000 base units */
+export const AGENT_MARKETPLACE_ERROR__PRICE_OUT_OF_RANGE = 0x1838; // 6200
 /** TimeoutOutOfRange: the time-out must be 1 to 900 seconds */
 export const AGENT_MARKETPLACE_ERROR__TIMEOUT_OUT_OF_RANGE = 0x1839; // 6201
 /** ResultKeyMissing: the result key must not be the zero address */
 export const AGENT_MARKETPLACE_ERROR__RESULT_KEY_MISSING = 0x183a; // 6202
 /** MetadataUriInvalid: the metadata URI must be 1 to 128 bytes of visible ASCII */
 export const AGENT_MARKETPLACE_ERROR__METADATA_URI_INVALID = 0x183b; // 6203
-/** CollateralTooLow: the collateral must be at least the tier of the price */
+/** CollateralTooLow: the collateral must be at least the tier of the price, and at least the price */
 export const AGENT_MARKETPLACE_ERROR__COLLATERAL_TOO_LOW = 0x183c; // 6204
 /** AgentNotActive: the agent is not active */
 export const AGENT_MARKETPLACE_ERROR__AGENT_NOT_ACTIVE = 0x183d; // 6205
@@ -102,6 +112,8 @@ export const AGENT_MARKETPLACE_ERROR__NO_COLLATERAL = 0x1845; // 6213
 export const AGENT_MARKETPLACE_ERROR__AMOUNT_ZERO = 0x1846; // 6214
 /** ListedThisSecond: the agent was listed in this second and closes from the next one on */
 export const AGENT_MARKETPLACE_ERROR__LISTED_THIS_SECOND = 0x1847; // 6215
+/** IndexUsed: the index must be higher than the ones that the creator used before */
+export const AGENT_MARKETPLACE_ERROR__INDEX_USED = 0x1848; // 6216
 /** ExecutionNotOpen: the execution is not open */
 export const AGENT_MARKETPLACE_ERROR__EXECUTION_NOT_OPEN = 0x189c; // 6300
 /** DeadlinePassed: the execution's deadline has passed */
@@ -110,12 +122,20 @@ export const AGENT_MARKETPLACE_ERROR__DEADLINE_PASSED = 0x189d; // 6301
 export const AGENT_MARKETPLACE_ERROR__DEADLINE_NOT_PASSED = 0x189e; // 6302
 /** PriceAboveMaximum: the price must be at most the caller's maximum */
 export const AGENT_MARKETPLACE_ERROR__PRICE_ABOVE_MAXIMUM = 0x189f; // 6303
-/** FailureReasonReserved: the failure reason must be creator failed, time-out or invalid response */
+/** FailureReasonReserved: the failure reason must be creator failed, time-out or invalid response, or interrupted by the gateway */
 export const AGENT_MARKETPLACE_ERROR__FAILURE_REASON_RESERVED = 0x18a0; // 6304
-/** ExecutionTimeImplausible: the execution time must be at most the time from opening to deadline */
-export const AGENT_MARKETPLACE_ERROR__EXECUTION_TIME_IMPLAUSIBLE = 0x18a1; // 6305
 /** RecordStillNeeded: the record is open, disputed or within its dispute window */
 export const AGENT_MARKETPLACE_ERROR__RECORD_STILL_NEEDED = 0x18a2; // 6306
+/** TokensImplausible: the tokens used must be at most 1000000000 */
+export const AGENT_MARKETPLACE_ERROR__TOKENS_IMPLAUSIBLE = 0x18a3; // 6307
+/** CallerIsCreator: the caller must not be the agent's creator */
+export const AGENT_MARKETPLACE_ERROR__CALLER_IS_CREATOR = 0x18a4; // 6308
+/** TermsChanged: the agent's terms are not the ones that the caller agreed to */
+export const AGENT_MARKETPLACE_ERROR__TERMS_CHANGED = 0x18a5; // 6309
+/** WrongGrant: the account is not the execution's grant */
+export const AGENT_MARKETPLACE_ERROR__WRONG_GRANT = 0x18a6; // 6310
+/** RefundElsewhere: the refund must go to the wallet's associated token account or to the account that paid */
+export const AGENT_MARKETPLACE_ERROR__REFUND_ELSEWHERE = 0x18a7; // 6311
 /** WrongMint: the account is not the configured USDC mint */
 export const AGENT_MARKETPLACE_ERROR__WRONG_MINT = 0x1900; // 6400
 /** MintUnsuitable: the mint is not an initialized classic SPL Token mint with 6 decimals */
@@ -144,7 +164,7 @@ export const AGENT_MARKETPLACE_ERROR__ED25519_MISSING = 0x1967; // 6503
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_PROGRAM = 0x1968; // 6504
 /** Ed25519HasAccounts: the Ed25519 instruction must have 0 accounts */
 export const AGENT_MARKETPLACE_ERROR__ED25519_HAS_ACCOUNTS = 0x1969; // 6505
-/** Ed25519WrongLength: the Ed25519 instruction must be 183 bytes long */
+/** Ed25519WrongLength: the Ed25519 instruction must be 183 bytes long, for a call-bound signature 229 */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_LENGTH = 0x196a; // 6506
 /** Ed25519WrongCount: the Ed25519 instruction must hold 1 signature */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_COUNT = 0x196b; // 6507
@@ -160,13 +180,13 @@ export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY_OFFSET = 0x196f; // 6511
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY_INDEX = 0x1970; // 6512
 /** Ed25519WrongMessageOffset: the message must be at offset 112 */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_OFFSET = 0x1971; // 6513
-/** Ed25519WrongMessageSize: the message must be 71 bytes long */
+/** Ed25519WrongMessageSize: the message must be 71 bytes long, for a call-bound signature 117 */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_SIZE = 0x1972; // 6514
 /** Ed25519WrongMessageIndex: the message must be in the Ed25519 instruction itself (65535) */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_INDEX = 0x1973; // 6515
 /** Ed25519WrongKey: the public key is not the execution's result key */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY = 0x1974; // 6516
-/** Ed25519WrongMessage: the signed message is not the text of the result hash */
+/** Ed25519WrongMessage: the signed message is not the text of the result hash, or of another call */
 export const AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE = 0x1975; // 6517
 /** GrantRevoked: the grant is revoked */
 export const AGENT_MARKETPLACE_ERROR__GRANT_REVOKED = 0x19c8; // 6600
@@ -194,7 +214,7 @@ export const AGENT_MARKETPLACE_ERROR__NOT_DISPUTABLE = 0x1a2c; // 6700
 export const AGENT_MARKETPLACE_ERROR__DISPUTE_WINDOW_OVER = 0x1a2d; // 6701
 /** EvidenceMissing: the hash of the evidence must not be zero */
 export const AGENT_MARKETPLACE_ERROR__EVIDENCE_MISSING = 0x1a2e; // 6702
-/** EvidenceUriInvalid: the evidence URI must be 0 to 128 bytes of visible ASCII */
+/** EvidenceUriInvalid: the evidence URI must be 1 to 128 bytes of visible ASCII */
 export const AGENT_MARKETPLACE_ERROR__EVIDENCE_URI_INVALID = 0x1a2f; // 6703
 /** DisputeNotOpen: the dispute is not open */
 export const AGENT_MARKETPLACE_ERROR__DISPUTE_NOT_OPEN = 0x1a30; // 6704
@@ -204,12 +224,20 @@ export const AGENT_MARKETPLACE_ERROR__SLASH_ABOVE_COLLATERAL = 0x1a31; // 6705
 export const AGENT_MARKETPLACE_ERROR__SLASH_WITHOUT_CAUSE = 0x1a32; // 6706
 /** ResolutionMissing: the hash of the resolution must not be zero */
 export const AGENT_MARKETPLACE_ERROR__RESOLUTION_MISSING = 0x1a33; // 6707
-/** PenaltyBeforeOtherClaims: the slash must be at most the amount paid while the agent has other open disputes */
+/** PenaltyBeforeOtherClaims: a slash above the amount paid must leave the amounts of the agent's other open disputes */
 export const AGENT_MARKETPLACE_ERROR__PENALTY_BEFORE_OTHER_CLAIMS = 0x1a34; // 6708
 /** PenaltyByLaterResolver: the slash must be at most the amount paid if the dispute is older than the resolver's term */
 export const AGENT_MARKETPLACE_ERROR__PENALTY_BY_LATER_RESOLVER = 0x1a35; // 6709
 /** DisputeStillDecidable: the resolver has 2592000 seconds (30 days) to decide */
 export const AGENT_MARKETPLACE_ERROR__DISPUTE_STILL_DECIDABLE = 0x1a36; // 6710
+/** SettledByCaller: the caller settled the execution */
+export const AGENT_MARKETPLACE_ERROR__SETTLED_BY_CALLER = 0x1a37; // 6711
+/** AnswerPeriodRunning: the creator has 86400 seconds (24 hours) to answer before the dispute can be upheld */
+export const AGENT_MARKETPLACE_ERROR__ANSWER_PERIOD_RUNNING = 0x1a38; // 6712
+/** DisputeAnswered: the dispute is answered */
+export const AGENT_MARKETPLACE_ERROR__DISPUTE_ANSWERED = 0x1a39; // 6713
+/** PenaltyAboveLimit: the slash must be at most the amount paid and the execution's limit of penalties */
+export const AGENT_MARKETPLACE_ERROR__PENALTY_ABOVE_LIMIT = 0x1a3a; // 6714
 
 export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__AGENT_DELISTED
@@ -218,12 +246,18 @@ export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__AGENT_NOT_DELISTED
   | typeof AGENT_MARKETPLACE_ERROR__ALREADY_EXISTS
   | typeof AGENT_MARKETPLACE_ERROR__AMOUNT_ZERO
+  | typeof AGENT_MARKETPLACE_ERROR__ANNOUNCEMENT_LAPSED
+  | typeof AGENT_MARKETPLACE_ERROR__ANNOUNCEMENT_NOT_DUE
+  | typeof AGENT_MARKETPLACE_ERROR__ANSWER_PERIOD_RUNNING
   | typeof AGENT_MARKETPLACE_ERROR__CALLED_BY_PROGRAM
+  | typeof AGENT_MARKETPLACE_ERROR__CALLER_IS_CREATOR
   | typeof AGENT_MARKETPLACE_ERROR__COLLATERAL_REMAINS
   | typeof AGENT_MARKETPLACE_ERROR__COLLATERAL_TOO_LOW
   | typeof AGENT_MARKETPLACE_ERROR__DEADLINE_NOT_PASSED
   | typeof AGENT_MARKETPLACE_ERROR__DEADLINE_PASSED
   | typeof AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_INVALID
+  | typeof AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_MISMATCH
+  | typeof AGENT_MARKETPLACE_ERROR__DISPUTE_ANSWERED
   | typeof AGENT_MARKETPLACE_ERROR__DISPUTE_NOT_OPEN
   | typeof AGENT_MARKETPLACE_ERROR__DISPUTES_OPEN
   | typeof AGENT_MARKETPLACE_ERROR__DISPUTE_STILL_DECIDABLE
@@ -249,24 +283,26 @@ export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__EVIDENCE_URI_INVALID
   | typeof AGENT_MARKETPLACE_ERROR__EXECUTION_NOT_OPEN
   | typeof AGENT_MARKETPLACE_ERROR__EXECUTIONS_OPEN
-  | typeof AGENT_MARKETPLACE_ERROR__EXECUTION_TIME_IMPLAUSIBLE
   | typeof AGENT_MARKETPLACE_ERROR__FAILURE_REASON_RESERVED
   | typeof AGENT_MARKETPLACE_ERROR__FEE_TOO_HIGH
   | typeof AGENT_MARKETPLACE_ERROR__GRANT_CAP_ZERO
   | typeof AGENT_MARKETPLACE_ERROR__GRANT_EXPIRED
   | typeof AGENT_MARKETPLACE_ERROR__GRANT_EXPIRY_PAST
   | typeof AGENT_MARKETPLACE_ERROR__GRANT_REVOKED
+  | typeof AGENT_MARKETPLACE_ERROR__INDEX_USED
+  | typeof AGENT_MARKETPLACE_ERROR__INSURANCE_NOT_INDEPENDENT
   | typeof AGENT_MARKETPLACE_ERROR__LISTED_THIS_SECOND
   | typeof AGENT_MARKETPLACE_ERROR__METADATA_URI_INVALID
+  | typeof AGENT_MARKETPLACE_ERROR__MIN_PRICE_OUT_OF_RANGE
   | typeof AGENT_MARKETPLACE_ERROR__MINT_UNSUITABLE
   | typeof AGENT_MARKETPLACE_ERROR__NO_COLLATERAL
-  | typeof AGENT_MARKETPLACE_ERROR__NO_ROLES_ANNOUNCED
   | typeof AGENT_MARKETPLACE_ERROR__NOT_ADMIN
   | typeof AGENT_MARKETPLACE_ERROR__NOT_CALLER
   | typeof AGENT_MARKETPLACE_ERROR__NOT_CREATOR
   | typeof AGENT_MARKETPLACE_ERROR__NOT_DISPUTABLE
   | typeof AGENT_MARKETPLACE_ERROR__NOT_FAILURE_REPORTER
   | typeof AGENT_MARKETPLACE_ERROR__NOT_GRANT_WALLET
+  | typeof AGENT_MARKETPLACE_ERROR__NOTHING_ANNOUNCED
   | typeof AGENT_MARKETPLACE_ERROR__NOTHING_TO_CHANGE
   | typeof AGENT_MARKETPLACE_ERROR__NOT_NOMINEE
   | typeof AGENT_MARKETPLACE_ERROR__NOT_RESOLVER
@@ -276,26 +312,31 @@ export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__NOT_UPGRADE_AUTHORITY
   | typeof AGENT_MARKETPLACE_ERROR__OUT_OF_RANGE
   | typeof AGENT_MARKETPLACE_ERROR__PAUSED
+  | typeof AGENT_MARKETPLACE_ERROR__PENALTY_ABOVE_LIMIT
   | typeof AGENT_MARKETPLACE_ERROR__PENALTY_BEFORE_OTHER_CLAIMS
   | typeof AGENT_MARKETPLACE_ERROR__PENALTY_BY_LATER_RESOLVER
+  | typeof AGENT_MARKETPLACE_ERROR__PENALTY_MULTIPLE_OUT_OF_RANGE
   | typeof AGENT_MARKETPLACE_ERROR__PER_CALL_CAP_EXCEEDED
   | typeof AGENT_MARKETPLACE_ERROR__PRICE_ABOVE_MAXIMUM
-  | typeof AGENT_MARKETPLACE_ERROR__PRICE_ZERO
+  | typeof AGENT_MARKETPLACE_ERROR__PRICE_OUT_OF_RANGE
   | typeof AGENT_MARKETPLACE_ERROR__RECORD_STILL_NEEDED
+  | typeof AGENT_MARKETPLACE_ERROR__REFUND_ELSEWHERE
   | typeof AGENT_MARKETPLACE_ERROR__RESOLUTION_MISSING
   | typeof AGENT_MARKETPLACE_ERROR__RESULT_KEY_MISSING
   | typeof AGENT_MARKETPLACE_ERROR__ROLE_MISSING
-  | typeof AGENT_MARKETPLACE_ERROR__ROLES_NOT_DUE
   | typeof AGENT_MARKETPLACE_ERROR__SESSION_KEY_INVALID
+  | typeof AGENT_MARKETPLACE_ERROR__SETTLED_BY_CALLER
   | typeof AGENT_MARKETPLACE_ERROR__SLASH_ABOVE_COLLATERAL
   | typeof AGENT_MARKETPLACE_ERROR__SLASH_WITHOUT_CAUSE
   | typeof AGENT_MARKETPLACE_ERROR__STATUS_NOT_SETTABLE
   | typeof AGENT_MARKETPLACE_ERROR__SYSVAR_UNREADABLE
+  | typeof AGENT_MARKETPLACE_ERROR__TERMS_CHANGED
   | typeof AGENT_MARKETPLACE_ERROR__TIERS_NOT_ASCENDING
   | typeof AGENT_MARKETPLACE_ERROR__TIMEOUT_OUT_OF_RANGE
   | typeof AGENT_MARKETPLACE_ERROR__TOKEN_ACCOUNT_UNUSABLE
   | typeof AGENT_MARKETPLACE_ERROR__TOKEN_MINT_MISMATCH
   | typeof AGENT_MARKETPLACE_ERROR__TOKEN_OWNER_MISMATCH
+  | typeof AGENT_MARKETPLACE_ERROR__TOKENS_IMPLAUSIBLE
   | typeof AGENT_MARKETPLACE_ERROR__TOO_MANY_ALLOWED_AGENTS
   | typeof AGENT_MARKETPLACE_ERROR__TOTAL_CAP_EXCEEDED
   | typeof AGENT_MARKETPLACE_ERROR__WRONG_ADDRESS
@@ -303,6 +344,7 @@ export type AgentMarketplaceError =
   | typeof AGENT_MARKETPLACE_ERROR__WRONG_COLLATERAL_VAULT
   | typeof AGENT_MARKETPLACE_ERROR__WRONG_DISPUTE
   | typeof AGENT_MARKETPLACE_ERROR__WRONG_ESCROW
+  | typeof AGENT_MARKETPLACE_ERROR__WRONG_GRANT
   | typeof AGENT_MARKETPLACE_ERROR__WRONG_GRANT_WALLET
   | typeof AGENT_MARKETPLACE_ERROR__WRONG_INSTRUCTIONS_SYSVAR
   | typeof AGENT_MARKETPLACE_ERROR__WRONG_MINT
@@ -321,55 +363,63 @@ if (process.env["NODE_ENV"] !== "production") {
     [AGENT_MARKETPLACE_ERROR__AGENT_NOT_DELISTED]: `the agent is not delisted`,
     [AGENT_MARKETPLACE_ERROR__ALREADY_EXISTS]: `the account exists already`,
     [AGENT_MARKETPLACE_ERROR__AMOUNT_ZERO]: `the amount must be 1 to 18446744073709551615 base units`,
+    [AGENT_MARKETPLACE_ERROR__ANNOUNCEMENT_LAPSED]: `the announcement lapsed 604800 seconds (7 days) after it was due`,
+    [AGENT_MARKETPLACE_ERROR__ANNOUNCEMENT_NOT_DUE]: `roles apply 1382400 seconds (16 days), parameters 604800 seconds (7 days) after their announcement`,
+    [AGENT_MARKETPLACE_ERROR__ANSWER_PERIOD_RUNNING]: `the creator has 86400 seconds (24 hours) to answer before the dispute can be upheld`,
     [AGENT_MARKETPLACE_ERROR__CALLED_BY_PROGRAM]: `the settlement was called by another program`,
+    [AGENT_MARKETPLACE_ERROR__CALLER_IS_CREATOR]: `the caller must not be the agent's creator`,
     [AGENT_MARKETPLACE_ERROR__COLLATERAL_REMAINS]: `the agent's collateral must be withdrawn first`,
-    [AGENT_MARKETPLACE_ERROR__COLLATERAL_TOO_LOW]: `the collateral must be at least the tier of the price`,
+    [AGENT_MARKETPLACE_ERROR__COLLATERAL_TOO_LOW]: `the collateral must be at least the tier of the price, and at least the price`,
     [AGENT_MARKETPLACE_ERROR__DEADLINE_NOT_PASSED]: `the execution's deadline has not passed`,
     [AGENT_MARKETPLACE_ERROR__DEADLINE_PASSED]: `the execution's deadline has passed`,
-    [AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_INVALID]: `the display name must be 1 to 32 bytes of UTF-8 without control characters or outer white space`,
+    [AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_INVALID]: `the display name must be 1 to 32 bytes of UTF-8: visible characters and inner spaces`,
+    [AGENT_MARKETPLACE_ERROR__DISPLAY_NAME_MISMATCH]: `the profile has another display name than the verified one`,
+    [AGENT_MARKETPLACE_ERROR__DISPUTE_ANSWERED]: `the dispute is answered`,
     [AGENT_MARKETPLACE_ERROR__DISPUTE_NOT_OPEN]: `the dispute is not open`,
     [AGENT_MARKETPLACE_ERROR__DISPUTES_OPEN]: `the agent has open disputes`,
     [AGENT_MARKETPLACE_ERROR__DISPUTE_STILL_DECIDABLE]: `the resolver has 2592000 seconds (30 days) to decide`,
     [AGENT_MARKETPLACE_ERROR__DISPUTE_WINDOW_OVER]: `the dispute window is over`,
     [AGENT_MARKETPLACE_ERROR__DISPUTE_WINDOW_RUNNING]: `the agent's last dispute window is not over`,
-    [AGENT_MARKETPLACE_ERROR__DURATION_OUT_OF_RANGE]: `the dispute window must be 1 to 1209600 seconds, the settlement grace 0 to 86400 seconds`,
+    [AGENT_MARKETPLACE_ERROR__DURATION_OUT_OF_RANGE]: `the dispute window must be 259200 to 1209600 seconds, the settlement grace 0 to 86400 seconds`,
     [AGENT_MARKETPLACE_ERROR__ED25519_HAS_ACCOUNTS]: `the Ed25519 instruction must have 0 accounts`,
     [AGENT_MARKETPLACE_ERROR__ED25519_MISSING]: `no instruction precedes the settlement`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_COUNT]: `the Ed25519 instruction must hold 1 signature`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY]: `the public key is not the execution's result key`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY_INDEX]: `the public key must be in the Ed25519 instruction itself (65535)`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_KEY_OFFSET]: `the public key must be at offset 16`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_LENGTH]: `the Ed25519 instruction must be 183 bytes long`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE]: `the signed message is not the text of the result hash`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_LENGTH]: `the Ed25519 instruction must be 183 bytes long, for a call-bound signature 229`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE]: `the signed message is not the text of the result hash, or of another call`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_INDEX]: `the message must be in the Ed25519 instruction itself (65535)`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_OFFSET]: `the message must be at offset 112`,
-    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_SIZE]: `the message must be 71 bytes long`,
+    [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_MESSAGE_SIZE]: `the message must be 71 bytes long, for a call-bound signature 117`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_PADDING]: `the padding of the Ed25519 instruction must be 0`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_PROGRAM]: `the instruction before the settlement is not one of the Ed25519 program`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_SIGNATURE_INDEX]: `the signature must be in the Ed25519 instruction itself (65535)`,
     [AGENT_MARKETPLACE_ERROR__ED25519_WRONG_SIGNATURE_OFFSET]: `the signature must be at offset 48`,
     [AGENT_MARKETPLACE_ERROR__EVIDENCE_MISSING]: `the hash of the evidence must not be zero`,
-    [AGENT_MARKETPLACE_ERROR__EVIDENCE_URI_INVALID]: `the evidence URI must be 0 to 128 bytes of visible ASCII`,
+    [AGENT_MARKETPLACE_ERROR__EVIDENCE_URI_INVALID]: `the evidence URI must be 1 to 128 bytes of visible ASCII`,
     [AGENT_MARKETPLACE_ERROR__EXECUTION_NOT_OPEN]: `the execution is not open`,
     [AGENT_MARKETPLACE_ERROR__EXECUTIONS_OPEN]: `the agent has open executions`,
-    [AGENT_MARKETPLACE_ERROR__EXECUTION_TIME_IMPLAUSIBLE]: `the execution time must be at most the time from opening to deadline`,
-    [AGENT_MARKETPLACE_ERROR__FAILURE_REASON_RESERVED]: `the failure reason must be creator failed, time-out or invalid response`,
-    [AGENT_MARKETPLACE_ERROR__FEE_TOO_HIGH]: `the fee must be 0 to 1000 basis points`,
+    [AGENT_MARKETPLACE_ERROR__FAILURE_REASON_RESERVED]: `the failure reason must be creator failed, time-out or invalid response, or interrupted by the gateway`,
+    [AGENT_MARKETPLACE_ERROR__FEE_TOO_HIGH]: `the fee must be 0 to 500 basis points`,
     [AGENT_MARKETPLACE_ERROR__GRANT_CAP_ZERO]: `the grant's caps must be 1 to 18446744073709551615 base units`,
     [AGENT_MARKETPLACE_ERROR__GRANT_EXPIRED]: `the grant has expired`,
     [AGENT_MARKETPLACE_ERROR__GRANT_EXPIRY_PAST]: `the grant's expiry must be later than now`,
     [AGENT_MARKETPLACE_ERROR__GRANT_REVOKED]: `the grant is revoked`,
+    [AGENT_MARKETPLACE_ERROR__INDEX_USED]: `the index must be higher than the ones that the creator used before`,
+    [AGENT_MARKETPLACE_ERROR__INSURANCE_NOT_INDEPENDENT]: `the insurance owner must not be the treasury owner or the resolver`,
     [AGENT_MARKETPLACE_ERROR__LISTED_THIS_SECOND]: `the agent was listed in this second and closes from the next one on`,
     [AGENT_MARKETPLACE_ERROR__METADATA_URI_INVALID]: `the metadata URI must be 1 to 128 bytes of visible ASCII`,
+    [AGENT_MARKETPLACE_ERROR__MIN_PRICE_OUT_OF_RANGE]: `the minimum price must be 1 to 1000000000000 base units, and its fee at least 1 unless there is no fee`,
     [AGENT_MARKETPLACE_ERROR__MINT_UNSUITABLE]: `the mint is not an initialized classic SPL Token mint with 6 decimals`,
     [AGENT_MARKETPLACE_ERROR__NO_COLLATERAL]: `the agent has no collateral`,
-    [AGENT_MARKETPLACE_ERROR__NO_ROLES_ANNOUNCED]: `no roles are announced`,
     [AGENT_MARKETPLACE_ERROR__NOT_ADMIN]: `the signer is not the admin`,
     [AGENT_MARKETPLACE_ERROR__NOT_CALLER]: `the signer is not the execution's caller`,
     [AGENT_MARKETPLACE_ERROR__NOT_CREATOR]: `the signer is not the agent's creator`,
     [AGENT_MARKETPLACE_ERROR__NOT_DISPUTABLE]: `the execution is not completed or was disputed before`,
     [AGENT_MARKETPLACE_ERROR__NOT_FAILURE_REPORTER]: `the signer is not the execution's creator or the gateway`,
     [AGENT_MARKETPLACE_ERROR__NOT_GRANT_WALLET]: `the signer is not the grant's wallet`,
+    [AGENT_MARKETPLACE_ERROR__NOTHING_ANNOUNCED]: `nothing is announced`,
     [AGENT_MARKETPLACE_ERROR__NOTHING_TO_CHANGE]: `the instruction changes nothing`,
     [AGENT_MARKETPLACE_ERROR__NOT_NOMINEE]: `the signer is not the nominated admin`,
     [AGENT_MARKETPLACE_ERROR__NOT_RESOLVER]: `the signer is not the resolver`,
@@ -379,26 +429,31 @@ if (process.env["NODE_ENV"] !== "production") {
     [AGENT_MARKETPLACE_ERROR__NOT_UPGRADE_AUTHORITY]: `the signer is not the program's upgrade authority`,
     [AGENT_MARKETPLACE_ERROR__OUT_OF_RANGE]: `an amount, a counter or a time is outside the range of its field`,
     [AGENT_MARKETPLACE_ERROR__PAUSED]: `new listings and openings are paused`,
-    [AGENT_MARKETPLACE_ERROR__PENALTY_BEFORE_OTHER_CLAIMS]: `the slash must be at most the amount paid while the agent has other open disputes`,
+    [AGENT_MARKETPLACE_ERROR__PENALTY_ABOVE_LIMIT]: `the slash must be at most the amount paid and the execution's limit of penalties`,
+    [AGENT_MARKETPLACE_ERROR__PENALTY_BEFORE_OTHER_CLAIMS]: `a slash above the amount paid must leave the amounts of the agent's other open disputes`,
     [AGENT_MARKETPLACE_ERROR__PENALTY_BY_LATER_RESOLVER]: `the slash must be at most the amount paid if the dispute is older than the resolver's term`,
+    [AGENT_MARKETPLACE_ERROR__PENALTY_MULTIPLE_OUT_OF_RANGE]: `the penalty must be limited to 1 to 100 times the amount paid`,
     [AGENT_MARKETPLACE_ERROR__PER_CALL_CAP_EXCEEDED]: `the price must be at most the grant's cap per call`,
     [AGENT_MARKETPLACE_ERROR__PRICE_ABOVE_MAXIMUM]: `the price must be at most the caller's maximum`,
-    [AGENT_MARKETPLACE_ERROR__PRICE_ZERO]: `the price must be 1 to 18446744073709551615 base units`,
+    [AGENT_MARKETPLACE_ERROR__PRICE_OUT_OF_RANGE]: `the price must be the configured minimum to 1000000000000 base units`,
     [AGENT_MARKETPLACE_ERROR__RECORD_STILL_NEEDED]: `the record is open, disputed or within its dispute window`,
+    [AGENT_MARKETPLACE_ERROR__REFUND_ELSEWHERE]: `the refund must go to the wallet's associated token account or to the account that paid`,
     [AGENT_MARKETPLACE_ERROR__RESOLUTION_MISSING]: `the hash of the resolution must not be zero`,
     [AGENT_MARKETPLACE_ERROR__RESULT_KEY_MISSING]: `the result key must not be the zero address`,
     [AGENT_MARKETPLACE_ERROR__ROLE_MISSING]: `a role must not be the zero address`,
-    [AGENT_MARKETPLACE_ERROR__ROLES_NOT_DUE]: `announced roles apply 1382400 seconds (16 days) after their announcement`,
     [AGENT_MARKETPLACE_ERROR__SESSION_KEY_INVALID]: `the session key must not be the zero address or the wallet`,
+    [AGENT_MARKETPLACE_ERROR__SETTLED_BY_CALLER]: `the caller settled the execution`,
     [AGENT_MARKETPLACE_ERROR__SLASH_ABOVE_COLLATERAL]: `the slash must be at most the agent's collateral`,
     [AGENT_MARKETPLACE_ERROR__SLASH_WITHOUT_CAUSE]: `the slash of a rejected dispute must be 0`,
     [AGENT_MARKETPLACE_ERROR__STATUS_NOT_SETTABLE]: `the status must be active or paused`,
     [AGENT_MARKETPLACE_ERROR__SYSVAR_UNREADABLE]: `the instructions sysvar cannot be read`,
+    [AGENT_MARKETPLACE_ERROR__TERMS_CHANGED]: `the agent's terms are not the ones that the caller agreed to`,
     [AGENT_MARKETPLACE_ERROR__TIERS_NOT_ASCENDING]: `the prices of the collateral tiers must rise and their collateral must not fall`,
     [AGENT_MARKETPLACE_ERROR__TIMEOUT_OUT_OF_RANGE]: `the time-out must be 1 to 900 seconds`,
     [AGENT_MARKETPLACE_ERROR__TOKEN_ACCOUNT_UNUSABLE]: `the token account is frozen or not initialized`,
     [AGENT_MARKETPLACE_ERROR__TOKEN_MINT_MISMATCH]: `the token account has another mint`,
     [AGENT_MARKETPLACE_ERROR__TOKEN_OWNER_MISMATCH]: `the token account has another owner`,
+    [AGENT_MARKETPLACE_ERROR__TOKENS_IMPLAUSIBLE]: `the tokens used must be at most 1000000000`,
     [AGENT_MARKETPLACE_ERROR__TOO_MANY_ALLOWED_AGENTS]: `the grant must name 0 to 8 agents`,
     [AGENT_MARKETPLACE_ERROR__TOTAL_CAP_EXCEEDED]: `the price must be at most what the grant's total cap leaves`,
     [AGENT_MARKETPLACE_ERROR__WRONG_ADDRESS]: `the account is not at its program-derived address`,
@@ -406,6 +461,7 @@ if (process.env["NODE_ENV"] !== "production") {
     [AGENT_MARKETPLACE_ERROR__WRONG_COLLATERAL_VAULT]: `the account is not the agent's collateral account`,
     [AGENT_MARKETPLACE_ERROR__WRONG_DISPUTE]: `the dispute belongs to another execution`,
     [AGENT_MARKETPLACE_ERROR__WRONG_ESCROW]: `the account is not the agent's escrow account`,
+    [AGENT_MARKETPLACE_ERROR__WRONG_GRANT]: `the account is not the execution's grant`,
     [AGENT_MARKETPLACE_ERROR__WRONG_GRANT_WALLET]: `the grant belongs to another wallet`,
     [AGENT_MARKETPLACE_ERROR__WRONG_INSTRUCTIONS_SYSVAR]: `the account is not the instructions sysvar`,
     [AGENT_MARKETPLACE_ERROR__WRONG_MINT]: `the account is not the configured USDC mint`,

@@ -78,11 +78,13 @@ export type AnnounceRolesInstructionData = {
   discriminator: ReadonlyUint8Array;
   resolver: Option<Address>;
   treasuryOwner: Option<Address>;
+  insuranceOwner: Option<Address>;
 };
 
 export type AnnounceRolesInstructionDataArgs = {
   resolver: OptionOrNullable<Address>;
   treasuryOwner: OptionOrNullable<Address>;
+  insuranceOwner: OptionOrNullable<Address>;
 };
 
 export function getAnnounceRolesInstructionDataEncoder(): Encoder<AnnounceRolesInstructionDataArgs> {
@@ -91,6 +93,7 @@ export function getAnnounceRolesInstructionDataEncoder(): Encoder<AnnounceRolesI
       ["discriminator", fixEncoderSize(getBytesEncoder(), 8)],
       ["resolver", getOptionEncoder(getAddressEncoder())],
       ["treasuryOwner", getOptionEncoder(getAddressEncoder())],
+      ["insuranceOwner", getOptionEncoder(getAddressEncoder())],
     ]),
     (value) => ({ ...value, discriminator: ANNOUNCE_ROLES_DISCRIMINATOR }),
   );
@@ -101,6 +104,7 @@ export function getAnnounceRolesInstructionDataDecoder(): Decoder<AnnounceRolesI
     ["discriminator", fixDecoderSize(getBytesDecoder(), 8)],
     ["resolver", getOptionDecoder(getAddressDecoder())],
     ["treasuryOwner", getOptionDecoder(getAddressDecoder())],
+    ["insuranceOwner", getOptionDecoder(getAddressDecoder())],
   ]);
 }
 
@@ -122,6 +126,7 @@ export type AnnounceRolesAsyncInput<
   config?: Address<TAccountConfig>;
   resolver: AnnounceRolesInstructionDataArgs["resolver"];
   treasuryOwner: AnnounceRolesInstructionDataArgs["treasuryOwner"];
+  insuranceOwner: AnnounceRolesInstructionDataArgs["insuranceOwner"];
 };
 
 export async function getAnnounceRolesInstructionAsync<
@@ -181,6 +186,7 @@ export type AnnounceRolesInput<
   config: Address<TAccountConfig>;
   resolver: AnnounceRolesInstructionDataArgs["resolver"];
   treasuryOwner: AnnounceRolesInstructionDataArgs["treasuryOwner"];
+  insuranceOwner: AnnounceRolesInstructionDataArgs["insuranceOwner"];
 };
 
 export function getAnnounceRolesInstruction<

@@ -40,6 +40,7 @@ import {
 import {
   findCollateralVaultPda,
   findConfigPda,
+  findCreatorProfilePda,
   findEscrowPda,
   findEventAuthorityPda,
 } from "../pdas";
@@ -57,6 +58,7 @@ export type CloseAgentInstruction<
   TProgram extends string = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
   TAccountCreator extends string | AccountMeta<string> = string,
   TAccountConfig extends string | AccountMeta<string> = string,
+  TAccountProfile extends string | AccountMeta<string> = string,
   TAccountAgent extends string | AccountMeta<string> = string,
   TAccountEscrow extends string | AccountMeta<string> = string,
   TAccountCollateralVault extends string | AccountMeta<string> = string,
@@ -79,6 +81,9 @@ export type CloseAgentInstruction<
       TAccountConfig extends string
         ? ReadonlyAccount<TAccountConfig>
         : TAccountConfig,
+      TAccountProfile extends string
+        ? WritableAccount<TAccountProfile>
+        : TAccountProfile,
       TAccountAgent extends string
         ? WritableAccount<TAccountAgent>
         : TAccountAgent,
@@ -137,6 +142,7 @@ export function getCloseAgentInstructionDataCodec(): FixedSizeCodec<
 export type CloseAgentAsyncInput<
   TAccountCreator extends string = string,
   TAccountConfig extends string = string,
+  TAccountProfile extends string = string,
   TAccountAgent extends string = string,
   TAccountEscrow extends string = string,
   TAccountCollateralVault extends string = string,
@@ -149,6 +155,7 @@ export type CloseAgentAsyncInput<
   /** Receives all rent. */
   creator: TransactionSigner<TAccountCreator>;
   config?: Address<TAccountConfig>;
+  profile?: Address<TAccountProfile>;
   agent: Address<TAccountAgent>;
   escrow?: Address<TAccountEscrow>;
   collateralVault?: Address<TAccountCollateralVault>;
@@ -162,6 +169,7 @@ export type CloseAgentAsyncInput<
 export async function getCloseAgentInstructionAsync<
   TAccountCreator extends string,
   TAccountConfig extends string,
+  TAccountProfile extends string,
   TAccountAgent extends string,
   TAccountEscrow extends string,
   TAccountCollateralVault extends string,
@@ -175,6 +183,7 @@ export async function getCloseAgentInstructionAsync<
   input: CloseAgentAsyncInput<
     TAccountCreator,
     TAccountConfig,
+    TAccountProfile,
     TAccountAgent,
     TAccountEscrow,
     TAccountCollateralVault,
@@ -190,6 +199,7 @@ export async function getCloseAgentInstructionAsync<
     TProgramAddress,
     TAccountCreator,
     TAccountConfig,
+    TAccountProfile,
     TAccountAgent,
     TAccountEscrow,
     TAccountCollateralVault,
@@ -208,6 +218,7 @@ export async function getCloseAgentInstructionAsync<
   const originalAccounts = {
     creator: { value: input.creator ?? null, isWritable: true },
     config: { value: input.config ?? null, isWritable: false },
+    profile: { value: input.profile ?? null, isWritable: true },
     agent: { value: input.agent ?? null, isWritable: true },
     escrow: { value: input.escrow ?? null, isWritable: true },
     collateralVault: { value: input.collateralVault ?? null, isWritable: true },
@@ -225,6 +236,14 @@ export async function getCloseAgentInstructionAsync<
   // Resolve default values.
   if (!accounts.config.value) {
     accounts.config.value = await findConfigPda();
+  }
+  if (!accounts.profile.value) {
+    accounts.profile.value = await findCreatorProfilePda({
+      wallet: getAddressFromResolvedInstructionAccount(
+        "creator",
+        accounts.creator.value,
+      ),
+    });
   }
   if (!accounts.escrow.value) {
     accounts.escrow.value = await findEscrowPda({
@@ -259,6 +278,7 @@ export async function getCloseAgentInstructionAsync<
     accounts: [
       getAccountMeta("creator", accounts.creator),
       getAccountMeta("config", accounts.config),
+      getAccountMeta("profile", accounts.profile),
       getAccountMeta("agent", accounts.agent),
       getAccountMeta("escrow", accounts.escrow),
       getAccountMeta("collateralVault", accounts.collateralVault),
@@ -274,6 +294,7 @@ export async function getCloseAgentInstructionAsync<
     TProgramAddress,
     TAccountCreator,
     TAccountConfig,
+    TAccountProfile,
     TAccountAgent,
     TAccountEscrow,
     TAccountCollateralVault,
@@ -288,6 +309,7 @@ export async function getCloseAgentInstructionAsync<
 export type CloseAgentInput<
   TAccountCreator extends string = string,
   TAccountConfig extends string = string,
+  TAccountProfile extends string = string,
   TAccountAgent extends string = string,
   TAccountEscrow extends string = string,
   TAccountCollateralVault extends string = string,
@@ -300,6 +322,7 @@ export type CloseAgentInput<
   /** Receives all rent. */
   creator: TransactionSigner<TAccountCreator>;
   config: Address<TAccountConfig>;
+  profile: Address<TAccountProfile>;
   agent: Address<TAccountAgent>;
   escrow: Address<TAccountEscrow>;
   collateralVault: Address<TAccountCollateralVault>;
@@ -313,6 +336,7 @@ export type CloseAgentInput<
 export function getCloseAgentInstruction<
   TAccountCreator extends string,
   TAccountConfig extends string,
+  TAccountProfile extends string,
   TAccountAgent extends string,
   TAccountEscrow extends string,
   TAccountCollateralVault extends string,
@@ -326,6 +350,7 @@ export function getCloseAgentInstruction<
   input: CloseAgentInput<
     TAccountCreator,
     TAccountConfig,
+    TAccountProfile,
     TAccountAgent,
     TAccountEscrow,
     TAccountCollateralVault,
@@ -340,6 +365,7 @@ export function getCloseAgentInstruction<
   TProgramAddress,
   TAccountCreator,
   TAccountConfig,
+  TAccountProfile,
   TAccountAgent,
   TAccountEscrow,
   TAccountCollateralVault,
@@ -357,6 +383,7 @@ export function getCloseAgentInstruction<
   const originalAccounts = {
     creator: { value: input.creator ?? null, isWritable: true },
     config: { value: input.config ?? null, isWritable: false },
+    profile: { value: input.profile ?? null, isWritable: true },
     agent: { value: input.agent ?? null, isWritable: true },
     escrow: { value: input.escrow ?? null, isWritable: true },
     collateralVault: { value: input.collateralVault ?? null, isWritable: true },
@@ -386,6 +413,7 @@ export function getCloseAgentInstruction<
     accounts: [
       getAccountMeta("creator", accounts.creator),
       getAccountMeta("config", accounts.config),
+      getAccountMeta("profile", accounts.profile),
       getAccountMeta("agent", accounts.agent),
       getAccountMeta("escrow", accounts.escrow),
       getAccountMeta("collateralVault", accounts.collateralVault),
@@ -401,6 +429,7 @@ export function getCloseAgentInstruction<
     TProgramAddress,
     TAccountCreator,
     TAccountConfig,
+    TAccountProfile,
     TAccountAgent,
     TAccountEscrow,
     TAccountCollateralVault,
@@ -421,14 +450,15 @@ export type ParsedCloseAgentInstruction<
     /** Receives all rent. */
     creator: TAccountMetas[0];
     config: TAccountMetas[1];
-    agent: TAccountMetas[2];
-    escrow: TAccountMetas[3];
-    collateralVault: TAccountMetas[4];
-    creatorToken: TAccountMetas[5];
-    usdcMint: TAccountMetas[6];
-    tokenProgram: TAccountMetas[7];
-    eventAuthority: TAccountMetas[8];
-    program: TAccountMetas[9];
+    profile: TAccountMetas[2];
+    agent: TAccountMetas[3];
+    escrow: TAccountMetas[4];
+    collateralVault: TAccountMetas[5];
+    creatorToken: TAccountMetas[6];
+    usdcMint: TAccountMetas[7];
+    tokenProgram: TAccountMetas[8];
+    eventAuthority: TAccountMetas[9];
+    program: TAccountMetas[10];
   };
   data: CloseAgentInstructionData;
 };
@@ -441,12 +471,12 @@ export function parseCloseAgentInstruction<
     InstructionWithAccounts<TAccountMetas> &
     InstructionWithData<ReadonlyUint8Array>,
 ): ParsedCloseAgentInstruction<TProgram, TAccountMetas> {
-  if (instruction.accounts.length < 10) {
+  if (instruction.accounts.length < 11) {
     throw new SolanaError(
       SOLANA_ERROR__PROGRAM_CLIENTS__INSUFFICIENT_ACCOUNT_METAS,
       {
         actualAccountMetas: instruction.accounts.length,
-        expectedAccountMetas: 10,
+        expectedAccountMetas: 11,
       },
     );
   }
@@ -461,6 +491,7 @@ export function parseCloseAgentInstruction<
     accounts: {
       creator: getNextAccount(),
       config: getNextAccount(),
+      profile: getNextAccount(),
       agent: getNextAccount(),
       escrow: getNextAccount(),
       collateralVault: getNextAccount(),

@@ -61,6 +61,7 @@ export type CompleteExecutionInstruction<
   TAccountConfig extends string | AccountMeta<string> = string,
   TAccountAgent extends string | AccountMeta<string> = string,
   TAccountRecord extends string | AccountMeta<string> = string,
+  TAccountRentPayer extends string | AccountMeta<string> = string,
   TAccountEscrow extends string | AccountMeta<string> = string,
   TAccountCreatorToken extends string | AccountMeta<string> = string,
   TAccountTreasuryToken extends string | AccountMeta<string> = string,
@@ -87,6 +88,9 @@ export type CompleteExecutionInstruction<
       TAccountRecord extends string
         ? WritableAccount<TAccountRecord>
         : TAccountRecord,
+      TAccountRentPayer extends string
+        ? WritableAccount<TAccountRentPayer>
+        : TAccountRentPayer,
       TAccountEscrow extends string
         ? WritableAccount<TAccountEscrow>
         : TAccountEscrow,
@@ -113,18 +117,18 @@ export type CompleteExecutionInstructionData = {
   discriminator: ReadonlyUint8Array;
   /** SHA-256 of the result; its text form is what the creator signed. */
   resultHash: ReadonlyUint8Array;
-  /** Wall-clock time from dispatch to result delivery. */
+  /** Wall-clock time from dispatch to result delivery. At most what passed on chain since the opening is stored. */
   executionTimeMs: bigint;
-  /** `None` if the creator's service did not report them. */
+  /** At most 1 000 000 000; `None` if the creator's service did not report them. */
   tokensUsed: Option<bigint>;
 };
 
 export type CompleteExecutionInstructionDataArgs = {
   /** SHA-256 of the result; its text form is what the creator signed. */
   resultHash: ReadonlyUint8Array;
-  /** Wall-clock time from dispatch to result delivery. */
+  /** Wall-clock time from dispatch to result delivery. At most what passed on chain since the opening is stored. */
   executionTimeMs: number | bigint;
-  /** `None` if the creator's service did not report them. */
+  /** At most 1 000 000 000; `None` if the creator's service did not report them. */
   tokensUsed: OptionOrNullable<number | bigint>;
 };
 
@@ -164,6 +168,7 @@ export type CompleteExecutionAsyncInput<
   TAccountConfig extends string = string,
   TAccountAgent extends string = string,
   TAccountRecord extends string = string,
+  TAccountRentPayer extends string = string,
   TAccountEscrow extends string = string,
   TAccountCreatorToken extends string = string,
   TAccountTreasuryToken extends string = string,
@@ -176,6 +181,7 @@ export type CompleteExecutionAsyncInput<
   config?: Address<TAccountConfig>;
   agent: Address<TAccountAgent>;
   record: Address<TAccountRecord>;
+  rentPayer: Address<TAccountRentPayer>;
   escrow?: Address<TAccountEscrow>;
   creatorToken: Address<TAccountCreatorToken>;
   treasuryToken: Address<TAccountTreasuryToken>;
@@ -192,6 +198,7 @@ export async function getCompleteExecutionInstructionAsync<
   TAccountConfig extends string,
   TAccountAgent extends string,
   TAccountRecord extends string,
+  TAccountRentPayer extends string,
   TAccountEscrow extends string,
   TAccountCreatorToken extends string,
   TAccountTreasuryToken extends string,
@@ -205,6 +212,7 @@ export async function getCompleteExecutionInstructionAsync<
     TAccountConfig,
     TAccountAgent,
     TAccountRecord,
+    TAccountRentPayer,
     TAccountEscrow,
     TAccountCreatorToken,
     TAccountTreasuryToken,
@@ -220,6 +228,7 @@ export async function getCompleteExecutionInstructionAsync<
     TAccountConfig,
     TAccountAgent,
     TAccountRecord,
+    TAccountRentPayer,
     TAccountEscrow,
     TAccountCreatorToken,
     TAccountTreasuryToken,
@@ -238,6 +247,7 @@ export async function getCompleteExecutionInstructionAsync<
     config: { value: input.config ?? null, isWritable: false },
     agent: { value: input.agent ?? null, isWritable: true },
     record: { value: input.record ?? null, isWritable: true },
+    rentPayer: { value: input.rentPayer ?? null, isWritable: true },
     escrow: { value: input.escrow ?? null, isWritable: true },
     creatorToken: { value: input.creatorToken ?? null, isWritable: true },
     treasuryToken: { value: input.treasuryToken ?? null, isWritable: true },
@@ -284,6 +294,7 @@ export async function getCompleteExecutionInstructionAsync<
       getAccountMeta("config", accounts.config),
       getAccountMeta("agent", accounts.agent),
       getAccountMeta("record", accounts.record),
+      getAccountMeta("rentPayer", accounts.rentPayer),
       getAccountMeta("escrow", accounts.escrow),
       getAccountMeta("creatorToken", accounts.creatorToken),
       getAccountMeta("treasuryToken", accounts.treasuryToken),
@@ -301,6 +312,7 @@ export async function getCompleteExecutionInstructionAsync<
     TAccountConfig,
     TAccountAgent,
     TAccountRecord,
+    TAccountRentPayer,
     TAccountEscrow,
     TAccountCreatorToken,
     TAccountTreasuryToken,
@@ -315,6 +327,7 @@ export type CompleteExecutionInput<
   TAccountConfig extends string = string,
   TAccountAgent extends string = string,
   TAccountRecord extends string = string,
+  TAccountRentPayer extends string = string,
   TAccountEscrow extends string = string,
   TAccountCreatorToken extends string = string,
   TAccountTreasuryToken extends string = string,
@@ -327,6 +340,7 @@ export type CompleteExecutionInput<
   config: Address<TAccountConfig>;
   agent: Address<TAccountAgent>;
   record: Address<TAccountRecord>;
+  rentPayer: Address<TAccountRentPayer>;
   escrow: Address<TAccountEscrow>;
   creatorToken: Address<TAccountCreatorToken>;
   treasuryToken: Address<TAccountTreasuryToken>;
@@ -343,6 +357,7 @@ export function getCompleteExecutionInstruction<
   TAccountConfig extends string,
   TAccountAgent extends string,
   TAccountRecord extends string,
+  TAccountRentPayer extends string,
   TAccountEscrow extends string,
   TAccountCreatorToken extends string,
   TAccountTreasuryToken extends string,
@@ -356,6 +371,7 @@ export function getCompleteExecutionInstruction<
     TAccountConfig,
     TAccountAgent,
     TAccountRecord,
+    TAccountRentPayer,
     TAccountEscrow,
     TAccountCreatorToken,
     TAccountTreasuryToken,
@@ -370,6 +386,7 @@ export function getCompleteExecutionInstruction<
   TAccountConfig,
   TAccountAgent,
   TAccountRecord,
+  TAccountRentPayer,
   TAccountEscrow,
   TAccountCreatorToken,
   TAccountTreasuryToken,
@@ -387,6 +404,7 @@ export function getCompleteExecutionInstruction<
     config: { value: input.config ?? null, isWritable: false },
     agent: { value: input.agent ?? null, isWritable: true },
     record: { value: input.record ?? null, isWritable: true },
+    rentPayer: { value: input.rentPayer ?? null, isWritable: true },
     escrow: { value: input.escrow ?? null, isWritable: true },
     creatorToken: { value: input.creatorToken ?? null, isWritable: true },
     treasuryToken: { value: input.treasuryToken ?? null, isWritable: true },
@@ -422,6 +440,7 @@ export function getCompleteExecutionInstruction<
       getAccountMeta("config", accounts.config),
       getAccountMeta("agent", accounts.agent),
       getAccountMeta("record", accounts.record),
+      getAccountMeta("rentPayer", accounts.rentPayer),
       getAccountMeta("escrow", accounts.escrow),
       getAccountMeta("creatorToken", accounts.creatorToken),
       getAccountMeta("treasuryToken", accounts.treasuryToken),
@@ -439,6 +458,7 @@ export function getCompleteExecutionInstruction<
     TAccountConfig,
     TAccountAgent,
     TAccountRecord,
+    TAccountRentPayer,
     TAccountEscrow,
     TAccountCreatorToken,
     TAccountTreasuryToken,
@@ -459,12 +479,13 @@ export type ParsedCompleteExecutionInstruction<
     config: TAccountMetas[1];
     agent: TAccountMetas[2];
     record: TAccountMetas[3];
-    escrow: TAccountMetas[4];
-    creatorToken: TAccountMetas[5];
-    treasuryToken: TAccountMetas[6];
-    usdcMint: TAccountMetas[7];
-    instructionsSysvar: TAccountMetas[8];
-    tokenProgram: TAccountMetas[9];
+    rentPayer: TAccountMetas[4];
+    escrow: TAccountMetas[5];
+    creatorToken: TAccountMetas[6];
+    treasuryToken: TAccountMetas[7];
+    usdcMint: TAccountMetas[8];
+    instructionsSysvar: TAccountMetas[9];
+    tokenProgram: TAccountMetas[10];
   };
   data: CompleteExecutionInstructionData;
 };
@@ -477,12 +498,12 @@ export function parseCompleteExecutionInstruction<
     InstructionWithAccounts<TAccountMetas> &
     InstructionWithData<ReadonlyUint8Array>,
 ): ParsedCompleteExecutionInstruction<TProgram, TAccountMetas> {
-  if (instruction.accounts.length < 10) {
+  if (instruction.accounts.length < 11) {
     throw new SolanaError(
       SOLANA_ERROR__PROGRAM_CLIENTS__INSUFFICIENT_ACCOUNT_METAS,
       {
         actualAccountMetas: instruction.accounts.length,
-        expectedAccountMetas: 10,
+        expectedAccountMetas: 11,
       },
     );
   }
@@ -499,6 +520,7 @@ export function parseCompleteExecutionInstruction<
       config: getNextAccount(),
       agent: getNextAccount(),
       record: getNextAccount(),
+      rentPayer: getNextAccount(),
       escrow: getNextAccount(),
       creatorToken: getNextAccount(),
       treasuryToken: getNextAccount(),

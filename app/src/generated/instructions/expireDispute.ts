@@ -30,8 +30,10 @@ import {
 } from "@solana/kit";
 import {
   getAccountMetaFactory,
+  getAddressFromResolvedInstructionAccount,
   type ResolvedInstructionAccount,
 } from "@solana/kit/program-client-core";
+import { findDisputePda } from "../pdas";
 import { AGENT_MARKETPLACE_PROGRAM_ADDRESS } from "../programs";
 
 export const EXPIRE_DISPUTE_DISCRIMINATOR: ReadonlyUint8Array = new Uint8Array([
@@ -94,6 +96,78 @@ export function getExpireDisputeInstructionDataCodec(): FixedSizeCodec<
     getExpireDisputeInstructionDataEncoder(),
     getExpireDisputeInstructionDataDecoder(),
   );
+}
+
+export type ExpireDisputeAsyncInput<
+  TAccountAgent extends string = string,
+  TAccountRecord extends string = string,
+  TAccountDispute extends string = string,
+> = {
+  agent: Address<TAccountAgent>;
+  record: Address<TAccountRecord>;
+  dispute?: Address<TAccountDispute>;
+};
+
+export async function getExpireDisputeInstructionAsync<
+  TAccountAgent extends string,
+  TAccountRecord extends string,
+  TAccountDispute extends string,
+  TProgramAddress extends Address = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
+>(
+  input: ExpireDisputeAsyncInput<
+    TAccountAgent,
+    TAccountRecord,
+    TAccountDispute
+  >,
+  config?: { programAddress?: TProgramAddress },
+): Promise<
+  ExpireDisputeInstruction<
+    TProgramAddress,
+    TAccountAgent,
+    TAccountRecord,
+    TAccountDispute
+  >
+> {
+  // Program address.
+  const programAddress =
+    config?.programAddress ?? AGENT_MARKETPLACE_PROGRAM_ADDRESS;
+
+  // Original accounts.
+  const originalAccounts = {
+    agent: { value: input.agent ?? null, isWritable: true },
+    record: { value: input.record ?? null, isWritable: true },
+    dispute: { value: input.dispute ?? null, isWritable: true },
+  };
+  const accounts = originalAccounts as Record<
+    keyof typeof originalAccounts,
+    ResolvedInstructionAccount
+  >;
+
+  // Resolve default values.
+  if (!accounts.dispute.value) {
+    accounts.dispute.value = await findDisputePda({
+      execution: getAddressFromResolvedInstructionAccount(
+        "record",
+        accounts.record.value,
+      ),
+    });
+  }
+
+  const getAccountMeta = getAccountMetaFactory(programAddress, "programId");
+  return Object.freeze({
+    accounts: [
+      getAccountMeta("agent", accounts.agent),
+      getAccountMeta("record", accounts.record),
+      getAccountMeta("dispute", accounts.dispute),
+    ],
+    data: getExpireDisputeInstructionDataEncoder().encode({}),
+    programAddress,
+  } as ExpireDisputeInstruction<
+    TProgramAddress,
+    TAccountAgent,
+    TAccountRecord,
+    TAccountDispute
+  >);
 }
 
 export type ExpireDisputeInput<

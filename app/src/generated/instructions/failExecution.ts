@@ -62,8 +62,10 @@ export type FailExecutionInstruction<
   TAccountConfig extends string | AccountMeta<string> = string,
   TAccountAgent extends string | AccountMeta<string> = string,
   TAccountRecord extends string | AccountMeta<string> = string,
+  TAccountRentPayer extends string | AccountMeta<string> = string,
   TAccountEscrow extends string | AccountMeta<string> = string,
   TAccountRefundToken extends string | AccountMeta<string> = string,
+  TAccountGrant extends string | AccountMeta<string> = string,
   TAccountUsdcMint extends string | AccountMeta<string> = string,
   TAccountTokenProgram extends string | AccountMeta<string> =
     "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA",
@@ -85,12 +87,18 @@ export type FailExecutionInstruction<
       TAccountRecord extends string
         ? WritableAccount<TAccountRecord>
         : TAccountRecord,
+      TAccountRentPayer extends string
+        ? WritableAccount<TAccountRentPayer>
+        : TAccountRentPayer,
       TAccountEscrow extends string
         ? WritableAccount<TAccountEscrow>
         : TAccountEscrow,
       TAccountRefundToken extends string
         ? WritableAccount<TAccountRefundToken>
         : TAccountRefundToken,
+      TAccountGrant extends string
+        ? WritableAccount<TAccountGrant>
+        : TAccountGrant,
       TAccountUsdcMint extends string
         ? ReadonlyAccount<TAccountUsdcMint>
         : TAccountUsdcMint,
@@ -103,12 +111,18 @@ export type FailExecutionInstruction<
 
 export type FailExecutionInstructionData = {
   discriminator: ReadonlyUint8Array;
-  /** Any reason except `Expired`, which only the clock decides. */
+  /**
+   * Any reason except `Expired`, which only the clock decides. `Interrupted`, which does not count as a failure of
+   * the agent, is for the gateway only.
+   */
   reason: FailureReason;
 };
 
 export type FailExecutionInstructionDataArgs = {
-  /** Any reason except `Expired`, which only the clock decides. */
+  /**
+   * Any reason except `Expired`, which only the clock decides. `Interrupted`, which does not count as a failure of
+   * the agent, is for the gateway only.
+   */
   reason: FailureReasonArgs;
 };
 
@@ -144,8 +158,10 @@ export type FailExecutionAsyncInput<
   TAccountConfig extends string = string,
   TAccountAgent extends string = string,
   TAccountRecord extends string = string,
+  TAccountRentPayer extends string = string,
   TAccountEscrow extends string = string,
   TAccountRefundToken extends string = string,
+  TAccountGrant extends string = string,
   TAccountUsdcMint extends string = string,
   TAccountTokenProgram extends string = string,
 > = {
@@ -154,8 +170,11 @@ export type FailExecutionAsyncInput<
   config?: Address<TAccountConfig>;
   agent: Address<TAccountAgent>;
   record: Address<TAccountRecord>;
+  rentPayer: Address<TAccountRentPayer>;
   escrow?: Address<TAccountEscrow>;
   refundToken: Address<TAccountRefundToken>;
+  /** The grant that the execution was opened with, if it was: it gets back what it had spent. */
+  grant?: Address<TAccountGrant>;
   usdcMint: Address<TAccountUsdcMint>;
   tokenProgram?: Address<TAccountTokenProgram>;
   reason: FailExecutionInstructionDataArgs["reason"];
@@ -166,8 +185,10 @@ export async function getFailExecutionInstructionAsync<
   TAccountConfig extends string,
   TAccountAgent extends string,
   TAccountRecord extends string,
+  TAccountRentPayer extends string,
   TAccountEscrow extends string,
   TAccountRefundToken extends string,
+  TAccountGrant extends string,
   TAccountUsdcMint extends string,
   TAccountTokenProgram extends string,
   TProgramAddress extends Address = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
@@ -177,8 +198,10 @@ export async function getFailExecutionInstructionAsync<
     TAccountConfig,
     TAccountAgent,
     TAccountRecord,
+    TAccountRentPayer,
     TAccountEscrow,
     TAccountRefundToken,
+    TAccountGrant,
     TAccountUsdcMint,
     TAccountTokenProgram
   >,
@@ -190,8 +213,10 @@ export async function getFailExecutionInstructionAsync<
     TAccountConfig,
     TAccountAgent,
     TAccountRecord,
+    TAccountRentPayer,
     TAccountEscrow,
     TAccountRefundToken,
+    TAccountGrant,
     TAccountUsdcMint,
     TAccountTokenProgram
   >
@@ -206,8 +231,10 @@ export async function getFailExecutionInstructionAsync<
     config: { value: input.config ?? null, isWritable: false },
     agent: { value: input.agent ?? null, isWritable: true },
     record: { value: input.record ?? null, isWritable: true },
+    rentPayer: { value: input.rentPayer ?? null, isWritable: true },
     escrow: { value: input.escrow ?? null, isWritable: true },
     refundToken: { value: input.refundToken ?? null, isWritable: true },
+    grant: { value: input.grant ?? null, isWritable: true },
     usdcMint: { value: input.usdcMint ?? null, isWritable: false },
     tokenProgram: { value: input.tokenProgram ?? null, isWritable: false },
   };
@@ -243,8 +270,10 @@ export async function getFailExecutionInstructionAsync<
       getAccountMeta("config", accounts.config),
       getAccountMeta("agent", accounts.agent),
       getAccountMeta("record", accounts.record),
+      getAccountMeta("rentPayer", accounts.rentPayer),
       getAccountMeta("escrow", accounts.escrow),
       getAccountMeta("refundToken", accounts.refundToken),
+      getAccountMeta("grant", accounts.grant),
       getAccountMeta("usdcMint", accounts.usdcMint),
       getAccountMeta("tokenProgram", accounts.tokenProgram),
     ],
@@ -258,8 +287,10 @@ export async function getFailExecutionInstructionAsync<
     TAccountConfig,
     TAccountAgent,
     TAccountRecord,
+    TAccountRentPayer,
     TAccountEscrow,
     TAccountRefundToken,
+    TAccountGrant,
     TAccountUsdcMint,
     TAccountTokenProgram
   >);
@@ -270,8 +301,10 @@ export type FailExecutionInput<
   TAccountConfig extends string = string,
   TAccountAgent extends string = string,
   TAccountRecord extends string = string,
+  TAccountRentPayer extends string = string,
   TAccountEscrow extends string = string,
   TAccountRefundToken extends string = string,
+  TAccountGrant extends string = string,
   TAccountUsdcMint extends string = string,
   TAccountTokenProgram extends string = string,
 > = {
@@ -280,8 +313,11 @@ export type FailExecutionInput<
   config: Address<TAccountConfig>;
   agent: Address<TAccountAgent>;
   record: Address<TAccountRecord>;
+  rentPayer: Address<TAccountRentPayer>;
   escrow: Address<TAccountEscrow>;
   refundToken: Address<TAccountRefundToken>;
+  /** The grant that the execution was opened with, if it was: it gets back what it had spent. */
+  grant?: Address<TAccountGrant>;
   usdcMint: Address<TAccountUsdcMint>;
   tokenProgram?: Address<TAccountTokenProgram>;
   reason: FailExecutionInstructionDataArgs["reason"];
@@ -292,8 +328,10 @@ export function getFailExecutionInstruction<
   TAccountConfig extends string,
   TAccountAgent extends string,
   TAccountRecord extends string,
+  TAccountRentPayer extends string,
   TAccountEscrow extends string,
   TAccountRefundToken extends string,
+  TAccountGrant extends string,
   TAccountUsdcMint extends string,
   TAccountTokenProgram extends string,
   TProgramAddress extends Address = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
@@ -303,8 +341,10 @@ export function getFailExecutionInstruction<
     TAccountConfig,
     TAccountAgent,
     TAccountRecord,
+    TAccountRentPayer,
     TAccountEscrow,
     TAccountRefundToken,
+    TAccountGrant,
     TAccountUsdcMint,
     TAccountTokenProgram
   >,
@@ -315,8 +355,10 @@ export function getFailExecutionInstruction<
   TAccountConfig,
   TAccountAgent,
   TAccountRecord,
+  TAccountRentPayer,
   TAccountEscrow,
   TAccountRefundToken,
+  TAccountGrant,
   TAccountUsdcMint,
   TAccountTokenProgram
 > {
@@ -330,8 +372,10 @@ export function getFailExecutionInstruction<
     config: { value: input.config ?? null, isWritable: false },
     agent: { value: input.agent ?? null, isWritable: true },
     record: { value: input.record ?? null, isWritable: true },
+    rentPayer: { value: input.rentPayer ?? null, isWritable: true },
     escrow: { value: input.escrow ?? null, isWritable: true },
     refundToken: { value: input.refundToken ?? null, isWritable: true },
+    grant: { value: input.grant ?? null, isWritable: true },
     usdcMint: { value: input.usdcMint ?? null, isWritable: false },
     tokenProgram: { value: input.tokenProgram ?? null, isWritable: false },
   };
@@ -356,8 +400,10 @@ export function getFailExecutionInstruction<
       getAccountMeta("config", accounts.config),
       getAccountMeta("agent", accounts.agent),
       getAccountMeta("record", accounts.record),
+      getAccountMeta("rentPayer", accounts.rentPayer),
       getAccountMeta("escrow", accounts.escrow),
       getAccountMeta("refundToken", accounts.refundToken),
+      getAccountMeta("grant", accounts.grant),
       getAccountMeta("usdcMint", accounts.usdcMint),
       getAccountMeta("tokenProgram", accounts.tokenProgram),
     ],
@@ -371,8 +417,10 @@ export function getFailExecutionInstruction<
     TAccountConfig,
     TAccountAgent,
     TAccountRecord,
+    TAccountRentPayer,
     TAccountEscrow,
     TAccountRefundToken,
+    TAccountGrant,
     TAccountUsdcMint,
     TAccountTokenProgram
   >);
@@ -389,10 +437,13 @@ export type ParsedFailExecutionInstruction<
     config: TAccountMetas[1];
     agent: TAccountMetas[2];
     record: TAccountMetas[3];
-    escrow: TAccountMetas[4];
-    refundToken: TAccountMetas[5];
-    usdcMint: TAccountMetas[6];
-    tokenProgram: TAccountMetas[7];
+    rentPayer: TAccountMetas[4];
+    escrow: TAccountMetas[5];
+    refundToken: TAccountMetas[6];
+    /** The grant that the execution was opened with, if it was: it gets back what it had spent. */
+    grant?: TAccountMetas[7] | undefined;
+    usdcMint: TAccountMetas[8];
+    tokenProgram: TAccountMetas[9];
   };
   data: FailExecutionInstructionData;
 };
@@ -405,12 +456,12 @@ export function parseFailExecutionInstruction<
     InstructionWithAccounts<TAccountMetas> &
     InstructionWithData<ReadonlyUint8Array>,
 ): ParsedFailExecutionInstruction<TProgram, TAccountMetas> {
-  if (instruction.accounts.length < 8) {
+  if (instruction.accounts.length < 10) {
     throw new SolanaError(
       SOLANA_ERROR__PROGRAM_CLIENTS__INSUFFICIENT_ACCOUNT_METAS,
       {
         actualAccountMetas: instruction.accounts.length,
-        expectedAccountMetas: 8,
+        expectedAccountMetas: 10,
       },
     );
   }
@@ -420,6 +471,12 @@ export function parseFailExecutionInstruction<
     accountIndex += 1;
     return accountMeta;
   };
+  const getNextOptionalAccount = () => {
+    const accountMeta = getNextAccount();
+    return accountMeta.address === AGENT_MARKETPLACE_PROGRAM_ADDRESS
+      ? undefined
+      : accountMeta;
+  };
   return {
     programAddress: instruction.programAddress,
     accounts: {
@@ -427,8 +484,10 @@ export function parseFailExecutionInstruction<
       config: getNextAccount(),
       agent: getNextAccount(),
       record: getNextAccount(),
+      rentPayer: getNextAccount(),
       escrow: getNextAccount(),
       refundToken: getNextAccount(),
+      grant: getNextOptionalAccount(),
       usdcMint: getNextAccount(),
       tokenProgram: getNextAccount(),
     },

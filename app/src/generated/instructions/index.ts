@@ -7,7 +7,10 @@
  */
 
 export * from "./acceptAdmin";
+export * from "./announceParameters";
 export * from "./announceRoles";
+export * from "./answerDispute";
+export * from "./applyParameters";
 export * from "./applyRoles";
 export * from "./closeAgent";
 export * from "./closeExecution";

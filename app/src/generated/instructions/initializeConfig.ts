@@ -12,16 +12,10 @@ import {
   fixEncoderSize,
   getAddressDecoder,
   getAddressEncoder,
-  getArrayDecoder,
-  getArrayEncoder,
   getBytesDecoder,
   getBytesEncoder,
-  getI64Decoder,
-  getI64Encoder,
   getStructDecoder,
   getStructEncoder,
-  getU16Decoder,
-  getU16Encoder,
   SOLANA_ERROR__PROGRAM_CLIENTS__INSUFFICIENT_ACCOUNT_METAS,
   SolanaError,
   transformEncoder,
@@ -47,10 +41,10 @@ import {
 import { findConfigPda } from "../pdas";
 import { AGENT_MARKETPLACE_PROGRAM_ADDRESS } from "../programs";
 import {
-  getCollateralTierDecoder,
-  getCollateralTierEncoder,
-  type CollateralTier,
-  type CollateralTierArgs,
+  getMarketParametersDecoder,
+  getMarketParametersEncoder,
+  type MarketParameters,
+  type MarketParametersArgs,
 } from "../types";
 
 export const INITIALIZE_CONFIG_DISCRIMINATOR: ReadonlyUint8Array =
@@ -106,10 +100,9 @@ export type InitializeConfigInstructionData = {
   resolver: Address;
   gatewayAuthority: Address;
   treasuryOwner: Address;
-  feeBps: number;
-  disputeWindowS: bigint;
-  settleGraceS: bigint;
-  collateralTiers: Array<CollateralTier>;
+  /** Neither the treasury's owner nor the resolver. */
+  insuranceOwner: Address;
+  parameters: MarketParameters;
 };
 
 export type InitializeConfigInstructionDataArgs = {
@@ -117,10 +110,9 @@ export type InitializeConfigInstructionDataArgs = {
   resolver: Address;
   gatewayAuthority: Address;
   treasuryOwner: Address;
-  feeBps: number;
-  disputeWindowS: number | bigint;
-  settleGraceS: number | bigint;
-  collateralTiers: Array<CollateralTierArgs>;
+  /** Neither the treasury's owner nor the resolver. */
+  insuranceOwner: Address;
+  parameters: MarketParametersArgs;
 };
 
 export function getInitializeConfigInstructionDataEncoder(): FixedSizeEncoder<InitializeConfigInstructionDataArgs> {
@@ -131,13 +123,8 @@ export function getInitializeConfigInstructionDataEncoder(): FixedSizeEncoder<In
       ["resolver", getAddressEncoder()],
       ["gatewayAuthority", getAddressEncoder()],
       ["treasuryOwner", getAddressEncoder()],
-      ["feeBps", getU16Encoder()],
-      ["disputeWindowS", getI64Encoder()],
-      ["settleGraceS", getI64Encoder()],
-      [
-        "collateralTiers",
-        getArrayEncoder(getCollateralTierEncoder(), { size: 4 }),
-      ],
+      ["insuranceOwner", getAddressEncoder()],
+      ["parameters", getMarketParametersEncoder()],
     ]),
     (value) => ({ ...value, discriminator: INITIALIZE_CONFIG_DISCRIMINATOR }),
   );
@@ -150,13 +137,8 @@ export function getInitializeConfigInstructionDataDecoder(): FixedSizeDecoder<In
     ["resolver", getAddressDecoder()],
     ["gatewayAuthority", getAddressDecoder()],
     ["treasuryOwner", getAddressDecoder()],
-    ["feeBps", getU16Decoder()],
-    ["disputeWindowS", getI64Decoder()],
-    ["settleGraceS", getI64Decoder()],
-    [
-      "collateralTiers",
-      getArrayDecoder(getCollateralTierDecoder(), { size: 4 }),
-    ],
+    ["insuranceOwner", getAddressDecoder()],
+    ["parameters", getMarketParametersDecoder()],
   ]);
 }
 
@@ -189,10 +171,8 @@ export type InitializeConfigAsyncInput<
   resolver: InitializeConfigInstructionDataArgs["resolver"];
   gatewayAuthority: InitializeConfigInstructionDataArgs["gatewayAuthority"];
   treasuryOwner: InitializeConfigInstructionDataArgs["treasuryOwner"];
-  feeBps: InitializeConfigInstructionDataArgs["feeBps"];
-  disputeWindowS: InitializeConfigInstructionDataArgs["disputeWindowS"];
-  settleGraceS: InitializeConfigInstructionDataArgs["settleGraceS"];
-  collateralTiers: InitializeConfigInstructionDataArgs["collateralTiers"];
+  insuranceOwner: InitializeConfigInstructionDataArgs["insuranceOwner"];
+  parameters: InitializeConfigInstructionDataArgs["parameters"];
 };
 
 export async function getInitializeConfigInstructionAsync<
@@ -302,10 +282,8 @@ export type InitializeConfigInput<
   resolver: InitializeConfigInstructionDataArgs["resolver"];
   gatewayAuthority: InitializeConfigInstructionDataArgs["gatewayAuthority"];
   treasuryOwner: InitializeConfigInstructionDataArgs["treasuryOwner"];
-  feeBps: InitializeConfigInstructionDataArgs["feeBps"];
-  disputeWindowS: InitializeConfigInstructionDataArgs["disputeWindowS"];
-  settleGraceS: InitializeConfigInstructionDataArgs["settleGraceS"];
-  collateralTiers: InitializeConfigInstructionDataArgs["collateralTiers"];
+  insuranceOwner: InitializeConfigInstructionDataArgs["insuranceOwner"];
+  parameters: InitializeConfigInstructionDataArgs["parameters"];
 };
 
 export function getInitializeConfigInstruction<

@@ -14,6 +14,8 @@ import {
   fixEncoderSize,
   getAddressDecoder,
   getAddressEncoder,
+  getBooleanDecoder,
+  getBooleanEncoder,
   getBytesDecoder,
   getBytesEncoder,
   getStructDecoder,
@@ -49,9 +51,10 @@ import {
   type ResolvedInstructionAccount,
 } from "@solana/kit/program-client-core";
 import {
-  findAgentListingPda,
+  findAgentListedPda,
   findCollateralVaultPda,
   findConfigPda,
+  findCreatorProfilePda,
   findEscrowPda,
   findEventAuthorityPda,
 } from "../pdas";
@@ -69,6 +72,7 @@ export type ListAgentInstruction<
   TProgram extends string = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
   TAccountCreator extends string | AccountMeta<string> = string,
   TAccountConfig extends string | AccountMeta<string> = string,
+  TAccountProfile extends string | AccountMeta<string> = string,
   TAccountAgent extends string | AccountMeta<string> = string,
   TAccountEscrow extends string | AccountMeta<string> = string,
   TAccountCollateralVault extends string | AccountMeta<string> = string,
@@ -93,6 +97,9 @@ export type ListAgentInstruction<
       TAccountConfig extends string
         ? ReadonlyAccount<TAccountConfig>
         : TAccountConfig,
+      TAccountProfile extends string
+        ? WritableAccount<TAccountProfile>
+        : TAccountProfile,
       TAccountAgent extends string
         ? WritableAccount<TAccountAgent>
         : TAccountAgent,
@@ -126,7 +133,7 @@ export type ListAgentInstruction<
 
 export type ListAgentInstructionData = {
   discriminator: ReadonlyUint8Array;
-  /** Distinguishes the agents of one creator. */
+  /** Tells the creator's agents apart. Higher than every index that the creator used before. */
   index: number;
   /** Ed25519 public key that will sign results. */
   resultKey: Address;
@@ -134,7 +141,9 @@ export type ListAgentInstructionData = {
   price: bigint;
   /** 1 to 900; 0 means 60. */
   timeoutSeconds: number;
-  /** USDC base units to lock; at least the tier of the price. */
+  /** Whether the creator's service signs each result for its call. */
+  binding: boolean;
+  /** USDC base units to lock; at least the tier of the price, and at least the price. */
   collateral: bigint;
   /** SHA-256 of the metadata document. */
   metadataHash: ReadonlyUint8Array;
@@ -142,7 +151,7 @@ export type ListAgentInstructionData = {
 };
 
 export type ListAgentInstructionDataArgs = {
-  /** Distinguishes the agents of one creator. */
+  /** Tells the creator's agents apart. Higher than every index that the creator used before. */
   index: number;
   /** Ed25519 public key that will sign results. */
   resultKey: Address;
@@ -150,7 +159,9 @@ export type ListAgentInstructionDataArgs = {
   price: number | bigint;
   /** 1 to 900; 0 means 60. */
   timeoutSeconds: number;
-  /** USDC base units to lock; at least the tier of the price. */
+  /** Whether the creator's service signs each result for its call. */
+  binding: boolean;
+  /** USDC base units to lock; at least the tier of the price, and at least the price. */
   collateral: number | bigint;
   /** SHA-256 of the metadata document. */
   metadataHash: ReadonlyUint8Array;
@@ -165,6 +176,7 @@ export function getListAgentInstructionDataEncoder(): Encoder<ListAgentInstructi
       ["resultKey", getAddressEncoder()],
       ["price", getU64Encoder()],
       ["timeoutSeconds", getU32Encoder()],
+      ["binding", getBooleanEncoder()],
       ["collateral", getU64Encoder()],
       ["metadataHash", fixEncoderSize(getBytesEncoder(), 32)],
       ["metadataUri", addEncoderSizePrefix(getUtf8Encoder(), getU32Encoder())],
@@ -180,6 +192,7 @@ export function getListAgentInstructionDataDecoder(): Decoder<ListAgentInstructi
     ["resultKey", getAddressDecoder()],
     ["price", getU64Decoder()],
     ["timeoutSeconds", getU32Decoder()],
+    ["binding", getBooleanDecoder()],
     ["collateral", getU64Decoder()],
     ["metadataHash", fixDecoderSize(getBytesDecoder(), 32)],
     ["metadataUri", addDecoderSizePrefix(getUtf8Decoder(), getU32Decoder())],
@@ -199,6 +212,7 @@ export function getListAgentInstructionDataCodec(): Codec<
 export type ListAgentAsyncInput<
   TAccountCreator extends string = string,
   TAccountConfig extends string = string,
+  TAccountProfile extends string = string,
   TAccountAgent extends string = string,
   TAccountEscrow extends string = string,
   TAccountCollateralVault extends string = string,
@@ -212,6 +226,7 @@ export type ListAgentAsyncInput<
   /** Pays collateral and rent. */
   creator: TransactionSigner<TAccountCreator>;
   config?: Address<TAccountConfig>;
+  profile?: Address<TAccountProfile>;
   agent?: Address<TAccountAgent>;
   escrow?: Address<TAccountEscrow>;
   collateralVault?: Address<TAccountCollateralVault>;
@@ -225,6 +240,7 @@ export type ListAgentAsyncInput<
   resultKey: ListAgentInstructionDataArgs["resultKey"];
   price: ListAgentInstructionDataArgs["price"];
   timeoutSeconds: ListAgentInstructionDataArgs["timeoutSeconds"];
+  binding: ListAgentInstructionDataArgs["binding"];
   collateral: ListAgentInstructionDataArgs["collateral"];
   metadataHash: ListAgentInstructionDataArgs["metadataHash"];
   metadataUri: ListAgentInstructionDataArgs["metadataUri"];
@@ -233,6 +249,7 @@ export type ListAgentAsyncInput<
 export async function getListAgentInstructionAsync<
   TAccountCreator extends string,
   TAccountConfig extends string,
+  TAccountProfile extends string,
   TAccountAgent extends string,
   TAccountEscrow extends string,
   TAccountCollateralVault extends string,
@@ -247,6 +264,7 @@ export async function getListAgentInstructionAsync<
   input: ListAgentAsyncInput<
     TAccountCreator,
     TAccountConfig,
+    TAccountProfile,
     TAccountAgent,
     TAccountEscrow,
     TAccountCollateralVault,
@@ -263,6 +281,7 @@ export async function getListAgentInstructionAsync<
     TProgramAddress,
     TAccountCreator,
     TAccountConfig,
+    TAccountProfile,
     TAccountAgent,
     TAccountEscrow,
     TAccountCollateralVault,
@@ -282,6 +301,7 @@ export async function getListAgentInstructionAsync<
   const originalAccounts = {
     creator: { value: input.creator ?? null, isWritable: true },
     config: { value: input.config ?? null, isWritable: false },
+    profile: { value: input.profile ?? null, isWritable: true },
     agent: { value: input.agent ?? null, isWritable: true },
     escrow: { value: input.escrow ?? null, isWritable: true },
     collateralVault: { value: input.collateralVault ?? null, isWritable: true },
@@ -304,8 +324,16 @@ export async function getListAgentInstructionAsync<
   if (!accounts.config.value) {
     accounts.config.value = await findConfigPda();
   }
+  if (!accounts.profile.value) {
+    accounts.profile.value = await findCreatorProfilePda({
+      wallet: getAddressFromResolvedInstructionAccount(
+        "creator",
+        accounts.creator.value,
+      ),
+    });
+  }
   if (!accounts.agent.value) {
-    accounts.agent.value = await findAgentListingPda({
+    accounts.agent.value = await findAgentListedPda({
       creator: getAddressFromResolvedInstructionAccount(
         "creator",
         accounts.creator.value,
@@ -350,6 +378,7 @@ export async function getListAgentInstructionAsync<
     accounts: [
       getAccountMeta("creator", accounts.creator),
       getAccountMeta("config", accounts.config),
+      getAccountMeta("profile", accounts.profile),
       getAccountMeta("agent", accounts.agent),
       getAccountMeta("escrow", accounts.escrow),
       getAccountMeta("collateralVault", accounts.collateralVault),
@@ -368,6 +397,7 @@ export async function getListAgentInstructionAsync<
     TProgramAddress,
     TAccountCreator,
     TAccountConfig,
+    TAccountProfile,
     TAccountAgent,
     TAccountEscrow,
     TAccountCollateralVault,
@@ -383,6 +413,7 @@ export async function getListAgentInstructionAsync<
 export type ListAgentInput<
   TAccountCreator extends string = string,
   TAccountConfig extends string = string,
+  TAccountProfile extends string = string,
   TAccountAgent extends string = string,
   TAccountEscrow extends string = string,
   TAccountCollateralVault extends string = string,
@@ -396,6 +427,7 @@ export type ListAgentInput<
   /** Pays collateral and rent. */
   creator: TransactionSigner<TAccountCreator>;
   config: Address<TAccountConfig>;
+  profile: Address<TAccountProfile>;
   agent: Address<TAccountAgent>;
   escrow: Address<TAccountEscrow>;
   collateralVault: Address<TAccountCollateralVault>;
@@ -409,6 +441,7 @@ export type ListAgentInput<
   resultKey: ListAgentInstructionDataArgs["resultKey"];
   price: ListAgentInstructionDataArgs["price"];
   timeoutSeconds: ListAgentInstructionDataArgs["timeoutSeconds"];
+  binding: ListAgentInstructionDataArgs["binding"];
   collateral: ListAgentInstructionDataArgs["collateral"];
   metadataHash: ListAgentInstructionDataArgs["metadataHash"];
   metadataUri: ListAgentInstructionDataArgs["metadataUri"];
@@ -417,6 +450,7 @@ export type ListAgentInput<
 export function getListAgentInstruction<
   TAccountCreator extends string,
   TAccountConfig extends string,
+  TAccountProfile extends string,
   TAccountAgent extends string,
   TAccountEscrow extends string,
   TAccountCollateralVault extends string,
@@ -431,6 +465,7 @@ export function getListAgentInstruction<
   input: ListAgentInput<
     TAccountCreator,
     TAccountConfig,
+    TAccountProfile,
     TAccountAgent,
     TAccountEscrow,
     TAccountCollateralVault,
@@ -446,6 +481,7 @@ export function getListAgentInstruction<
   TProgramAddress,
   TAccountCreator,
   TAccountConfig,
+  TAccountProfile,
   TAccountAgent,
   TAccountEscrow,
   TAccountCollateralVault,
@@ -464,6 +500,7 @@ export function getListAgentInstruction<
   const originalAccounts = {
     creator: { value: input.creator ?? null, isWritable: true },
     config: { value: input.config ?? null, isWritable: false },
+    profile: { value: input.profile ?? null, isWritable: true },
     agent: { value: input.agent ?? null, isWritable: true },
     escrow: { value: input.escrow ?? null, isWritable: true },
     collateralVault: { value: input.collateralVault ?? null, isWritable: true },
@@ -501,6 +538,7 @@ export function getListAgentInstruction<
     accounts: [
       getAccountMeta("creator", accounts.creator),
       getAccountMeta("config", accounts.config),
+      getAccountMeta("profile", accounts.profile),
       getAccountMeta("agent", accounts.agent),
       getAccountMeta("escrow", accounts.escrow),
       getAccountMeta("collateralVault", accounts.collateralVault),
@@ -519,6 +557,7 @@ export function getListAgentInstruction<
     TProgramAddress,
     TAccountCreator,
     TAccountConfig,
+    TAccountProfile,
     TAccountAgent,
     TAccountEscrow,
     TAccountCollateralVault,
@@ -540,15 +579,16 @@ export type ParsedListAgentInstruction<
     /** Pays collateral and rent. */
     creator: TAccountMetas[0];
     config: TAccountMetas[1];
-    agent: TAccountMetas[2];
-    escrow: TAccountMetas[3];
-    collateralVault: TAccountMetas[4];
-    creatorToken: TAccountMetas[5];
-    usdcMint: TAccountMetas[6];
-    tokenProgram: TAccountMetas[7];
-    systemProgram: TAccountMetas[8];
-    eventAuthority: TAccountMetas[9];
-    program: TAccountMetas[10];
+    profile: TAccountMetas[2];
+    agent: TAccountMetas[3];
+    escrow: TAccountMetas[4];
+    collateralVault: TAccountMetas[5];
+    creatorToken: TAccountMetas[6];
+    usdcMint: TAccountMetas[7];
+    tokenProgram: TAccountMetas[8];
+    systemProgram: TAccountMetas[9];
+    eventAuthority: TAccountMetas[10];
+    program: TAccountMetas[11];
   };
   data: ListAgentInstructionData;
 };
@@ -561,12 +601,12 @@ export function parseListAgentInstruction<
     InstructionWithAccounts<TAccountMetas> &
     InstructionWithData<ReadonlyUint8Array>,
 ): ParsedListAgentInstruction<TProgram, TAccountMetas> {
-  if (instruction.accounts.length < 11) {
+  if (instruction.accounts.length < 12) {
     throw new SolanaError(
       SOLANA_ERROR__PROGRAM_CLIENTS__INSUFFICIENT_ACCOUNT_METAS,
       {
         actualAccountMetas: instruction.accounts.length,
-        expectedAccountMetas: 11,
+        expectedAccountMetas: 12,
       },
     );
   }
@@ -581,6 +621,7 @@ export function parseListAgentInstruction<
     accounts: {
       creator: getNextAccount(),
       config: getNextAccount(),
+      profile: getNextAccount(),
       agent: getNextAccount(),
       escrow: getNextAccount(),
       collateralVault: getNextAccount(),

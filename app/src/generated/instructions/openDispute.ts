@@ -99,14 +99,14 @@ export type OpenDisputeInstructionData = {
   discriminator: ReadonlyUint8Array;
   /** SHA-256 of the evidence document. */
   evidenceHash: ReadonlyUint8Array;
-  /** Where the document is; may be empty. */
+  /** Where the document is. */
   evidenceUri: string;
 };
 
 export type OpenDisputeInstructionDataArgs = {
   /** SHA-256 of the evidence document. */
   evidenceHash: ReadonlyUint8Array;
-  /** Where the document is; may be empty. */
+  /** Where the document is. */
   evidenceUri: string;
 };
 

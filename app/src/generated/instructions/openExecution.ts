@@ -12,6 +12,8 @@ import {
   fixEncoderSize,
   getBytesDecoder,
   getBytesEncoder,
+  getOptionDecoder,
+  getOptionEncoder,
   getStructDecoder,
   getStructEncoder,
   getU64Decoder,
@@ -22,12 +24,14 @@ import {
   type AccountMeta,
   type AccountSignerMeta,
   type Address,
-  type FixedSizeCodec,
-  type FixedSizeDecoder,
-  type FixedSizeEncoder,
+  type Codec,
+  type Decoder,
+  type Encoder,
   type Instruction,
   type InstructionWithAccounts,
   type InstructionWithData,
+  type Option,
+  type OptionOrNullable,
   type ReadonlyAccount,
   type ReadonlySignerAccount,
   type ReadonlyUint8Array,
@@ -117,6 +121,11 @@ export type OpenExecutionInstructionData = {
   requestHash: ReadonlyUint8Array;
   /** Most that the caller agrees to pay, in USDC base units. Protects the caller from a price change. */
   maxAmount: bigint;
+  /**
+   * SHA-256 of the listing's terms that the caller agrees to (docs/specification.md, "Terms hash"). Protects the
+   * caller from every change of them.
+   */
+  termsHash: Option<ReadonlyUint8Array>;
 };
 
 export type OpenExecutionInstructionDataArgs = {
@@ -126,30 +135,37 @@ export type OpenExecutionInstructionDataArgs = {
   requestHash: ReadonlyUint8Array;
   /** Most that the caller agrees to pay, in USDC base units. Protects the caller from a price change. */
   maxAmount: number | bigint;
+  /**
+   * SHA-256 of the listing's terms that the caller agrees to (docs/specification.md, "Terms hash"). Protects the
+   * caller from every change of them.
+   */
+  termsHash: OptionOrNullable<ReadonlyUint8Array>;
 };
 
-export function getOpenExecutionInstructionDataEncoder(): FixedSizeEncoder<OpenExecutionInstructionDataArgs> {
+export function getOpenExecutionInstructionDataEncoder(): Encoder<OpenExecutionInstructionDataArgs> {
   return transformEncoder(
     getStructEncoder([
       ["discriminator", fixEncoderSize(getBytesEncoder(), 8)],
       ["executionId", fixEncoderSize(getBytesEncoder(), 16)],
       ["requestHash", fixEncoderSize(getBytesEncoder(), 32)],
       ["maxAmount", getU64Encoder()],
+      ["termsHash", getOptionEncoder(fixEncoderSize(getBytesEncoder(), 32))],
     ]),
     (value) => ({ ...value, discriminator: OPEN_EXECUTION_DISCRIMINATOR }),
   );
 }
 
-export function getOpenExecutionInstructionDataDecoder(): FixedSizeDecoder<OpenExecutionInstructionData> {
+export function getOpenExecutionInstructionDataDecoder(): Decoder<OpenExecutionInstructionData> {
   return getStructDecoder([
     ["discriminator", fixDecoderSize(getBytesDecoder(), 8)],
     ["executionId", fixDecoderSize(getBytesDecoder(), 16)],
     ["requestHash", fixDecoderSize(getBytesDecoder(), 32)],
     ["maxAmount", getU64Decoder()],
+    ["termsHash", getOptionDecoder(fixDecoderSize(getBytesDecoder(), 32))],
   ]);
 }
 
-export function getOpenExecutionInstructionDataCodec(): FixedSizeCodec<
+export function getOpenExecutionInstructionDataCodec(): Codec<
   OpenExecutionInstructionDataArgs,
   OpenExecutionInstructionData
 > {
@@ -185,6 +201,7 @@ export type OpenExecutionAsyncInput<
   executionId: OpenExecutionInstructionDataArgs["executionId"];
   requestHash: OpenExecutionInstructionDataArgs["requestHash"];
   maxAmount: OpenExecutionInstructionDataArgs["maxAmount"];
+  termsHash: OpenExecutionInstructionDataArgs["termsHash"];
 };
 
 export async function getOpenExecutionInstructionAsync<
@@ -345,6 +362,7 @@ export type OpenExecutionInput<
   executionId: OpenExecutionInstructionDataArgs["executionId"];
   requestHash: OpenExecutionInstructionDataArgs["requestHash"];
   maxAmount: OpenExecutionInstructionDataArgs["maxAmount"];
+  termsHash: OpenExecutionInstructionDataArgs["termsHash"];
 };
 
 export function getOpenExecutionInstruction<

@@ -12,6 +12,8 @@ import {
   fixEncoderSize,
   getBytesDecoder,
   getBytesEncoder,
+  getOptionDecoder,
+  getOptionEncoder,
   getStructDecoder,
   getStructEncoder,
   getU64Decoder,
@@ -22,12 +24,14 @@ import {
   type AccountMeta,
   type AccountSignerMeta,
   type Address,
-  type FixedSizeCodec,
-  type FixedSizeDecoder,
-  type FixedSizeEncoder,
+  type Codec,
+  type Decoder,
+  type Encoder,
   type Instruction,
   type InstructionWithAccounts,
   type InstructionWithData,
+  type Option,
+  type OptionOrNullable,
   type ReadonlyAccount,
   type ReadonlySignerAccount,
   type ReadonlyUint8Array,
@@ -134,6 +138,11 @@ export type OpenExecutionWithGrantInstructionData = {
   requestHash: ReadonlyUint8Array;
   /** Most that the caller agrees to pay, in USDC base units. Protects the caller from a price change. */
   maxAmount: bigint;
+  /**
+   * SHA-256 of the listing's terms that the caller agrees to (docs/specification.md, "Terms hash"). Protects the
+   * caller from every change of them.
+   */
+  termsHash: Option<ReadonlyUint8Array>;
 };
 
 export type OpenExecutionWithGrantInstructionDataArgs = {
@@ -143,15 +152,21 @@ export type OpenExecutionWithGrantInstructionDataArgs = {
   requestHash: ReadonlyUint8Array;
   /** Most that the caller agrees to pay, in USDC base units. Protects the caller from a price change. */
   maxAmount: number | bigint;
+  /**
+   * SHA-256 of the listing's terms that the caller agrees to (docs/specification.md, "Terms hash"). Protects the
+   * caller from every change of them.
+   */
+  termsHash: OptionOrNullable<ReadonlyUint8Array>;
 };
 
-export function getOpenExecutionWithGrantInstructionDataEncoder(): FixedSizeEncoder<OpenExecutionWithGrantInstructionDataArgs> {
+export function getOpenExecutionWithGrantInstructionDataEncoder(): Encoder<OpenExecutionWithGrantInstructionDataArgs> {
   return transformEncoder(
     getStructEncoder([
       ["discriminator", fixEncoderSize(getBytesEncoder(), 8)],
       ["executionId", fixEncoderSize(getBytesEncoder(), 16)],
       ["requestHash", fixEncoderSize(getBytesEncoder(), 32)],
       ["maxAmount", getU64Encoder()],
+      ["termsHash", getOptionEncoder(fixEncoderSize(getBytesEncoder(), 32))],
     ]),
     (value) => ({
       ...value,
@@ -160,16 +175,17 @@ export function getOpenExecutionWithGrantInstructionDataEncoder(): FixedSizeEnco
   );
 }
 
-export function getOpenExecutionWithGrantInstructionDataDecoder(): FixedSizeDecoder<OpenExecutionWithGrantInstructionData> {
+export function getOpenExecutionWithGrantInstructionDataDecoder(): Decoder<OpenExecutionWithGrantInstructionData> {
   return getStructDecoder([
     ["discriminator", fixDecoderSize(getBytesDecoder(), 8)],
     ["executionId", fixDecoderSize(getBytesDecoder(), 16)],
     ["requestHash", fixDecoderSize(getBytesDecoder(), 32)],
     ["maxAmount", getU64Decoder()],
+    ["termsHash", getOptionDecoder(fixDecoderSize(getBytesDecoder(), 32))],
   ]);
 }
 
-export function getOpenExecutionWithGrantInstructionDataCodec(): FixedSizeCodec<
+export function getOpenExecutionWithGrantInstructionDataCodec(): Codec<
   OpenExecutionWithGrantInstructionDataArgs,
   OpenExecutionWithGrantInstructionData
 > {
@@ -211,6 +227,7 @@ export type OpenExecutionWithGrantAsyncInput<
   executionId: OpenExecutionWithGrantInstructionDataArgs["executionId"];
   requestHash: OpenExecutionWithGrantInstructionDataArgs["requestHash"];
   maxAmount: OpenExecutionWithGrantInstructionDataArgs["maxAmount"];
+  termsHash: OpenExecutionWithGrantInstructionDataArgs["termsHash"];
 };
 
 export async function getOpenExecutionWithGrantInstructionAsync<
@@ -415,6 +432,7 @@ export type OpenExecutionWithGrantInput<
   executionId: OpenExecutionWithGrantInstructionDataArgs["executionId"];
   requestHash: OpenExecutionWithGrantInstructionDataArgs["requestHash"];
   maxAmount: OpenExecutionWithGrantInstructionDataArgs["maxAmount"];
+  termsHash: OpenExecutionWithGrantInstructionDataArgs["termsHash"];
 };
 
 export function getOpenExecutionWithGrantInstruction<

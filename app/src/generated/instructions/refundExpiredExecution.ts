@@ -18,6 +18,7 @@ import {
   SolanaError,
   transformEncoder,
   type AccountMeta,
+  type AccountSignerMeta,
   type Address,
   type FixedSizeCodec,
   type FixedSizeDecoder,
@@ -26,7 +27,9 @@ import {
   type InstructionWithAccounts,
   type InstructionWithData,
   type ReadonlyAccount,
+  type ReadonlySignerAccount,
   type ReadonlyUint8Array,
+  type TransactionSigner,
   type WritableAccount,
 } from "@solana/kit";
 import {
@@ -50,8 +53,11 @@ export type RefundExpiredExecutionInstruction<
   TProgram extends string = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
   TAccountAgent extends string | AccountMeta<string> = string,
   TAccountRecord extends string | AccountMeta<string> = string,
+  TAccountRentPayer extends string | AccountMeta<string> = string,
   TAccountEscrow extends string | AccountMeta<string> = string,
   TAccountRefundToken extends string | AccountMeta<string> = string,
+  TAccountGrant extends string | AccountMeta<string> = string,
+  TAccountWallet extends string | AccountMeta<string> = string,
   TAccountConfig extends string | AccountMeta<string> = string,
   TAccountUsdcMint extends string | AccountMeta<string> = string,
   TAccountTokenProgram extends string | AccountMeta<string> =
@@ -67,12 +73,22 @@ export type RefundExpiredExecutionInstruction<
       TAccountRecord extends string
         ? WritableAccount<TAccountRecord>
         : TAccountRecord,
+      TAccountRentPayer extends string
+        ? WritableAccount<TAccountRentPayer>
+        : TAccountRentPayer,
       TAccountEscrow extends string
         ? WritableAccount<TAccountEscrow>
         : TAccountEscrow,
       TAccountRefundToken extends string
         ? WritableAccount<TAccountRefundToken>
         : TAccountRefundToken,
+      TAccountGrant extends string
+        ? WritableAccount<TAccountGrant>
+        : TAccountGrant,
+      TAccountWallet extends string
+        ? ReadonlySignerAccount<TAccountWallet> &
+            AccountSignerMeta<TAccountWallet>
+        : TAccountWallet,
       TAccountConfig extends string
         ? ReadonlyAccount<TAccountConfig>
         : TAccountConfig,
@@ -121,16 +137,25 @@ export function getRefundExpiredExecutionInstructionDataCodec(): FixedSizeCodec<
 export type RefundExpiredExecutionAsyncInput<
   TAccountAgent extends string = string,
   TAccountRecord extends string = string,
+  TAccountRentPayer extends string = string,
   TAccountEscrow extends string = string,
   TAccountRefundToken extends string = string,
+  TAccountGrant extends string = string,
+  TAccountWallet extends string = string,
   TAccountConfig extends string = string,
   TAccountUsdcMint extends string = string,
   TAccountTokenProgram extends string = string,
 > = {
   agent: Address<TAccountAgent>;
   record: Address<TAccountRecord>;
+  rentPayer: Address<TAccountRentPayer>;
   escrow?: Address<TAccountEscrow>;
+  /** any USDC account of the wallet if it signs. */
   refundToken: Address<TAccountRefundToken>;
+  /** The grant that the execution was opened with, if it was: it gets back what it had spent. */
+  grant?: Address<TAccountGrant>;
+  /** The wallet that paid. It need not sign; if it does, it may name any USDC account of its own. */
+  wallet?: TransactionSigner<TAccountWallet>;
   config?: Address<TAccountConfig>;
   usdcMint: Address<TAccountUsdcMint>;
   tokenProgram?: Address<TAccountTokenProgram>;
@@ -139,8 +164,11 @@ export type RefundExpiredExecutionAsyncInput<
 export async function getRefundExpiredExecutionInstructionAsync<
   TAccountAgent extends string,
   TAccountRecord extends string,
+  TAccountRentPayer extends string,
   TAccountEscrow extends string,
   TAccountRefundToken extends string,
+  TAccountGrant extends string,
+  TAccountWallet extends string,
   TAccountConfig extends string,
   TAccountUsdcMint extends string,
   TAccountTokenProgram extends string,
@@ -149,8 +177,11 @@ export async function getRefundExpiredExecutionInstructionAsync<
   input: RefundExpiredExecutionAsyncInput<
     TAccountAgent,
     TAccountRecord,
+    TAccountRentPayer,
     TAccountEscrow,
     TAccountRefundToken,
+    TAccountGrant,
+    TAccountWallet,
     TAccountConfig,
     TAccountUsdcMint,
     TAccountTokenProgram
@@ -161,8 +192,11 @@ export async function getRefundExpiredExecutionInstructionAsync<
     TProgramAddress,
     TAccountAgent,
     TAccountRecord,
+    TAccountRentPayer,
     TAccountEscrow,
     TAccountRefundToken,
+    TAccountGrant,
+    TAccountWallet,
     TAccountConfig,
     TAccountUsdcMint,
     TAccountTokenProgram
@@ -176,8 +210,11 @@ export async function getRefundExpiredExecutionInstructionAsync<
   const originalAccounts = {
     agent: { value: input.agent ?? null, isWritable: true },
     record: { value: input.record ?? null, isWritable: true },
+    rentPayer: { value: input.rentPayer ?? null, isWritable: true },
     escrow: { value: input.escrow ?? null, isWritable: true },
     refundToken: { value: input.refundToken ?? null, isWritable: true },
+    grant: { value: input.grant ?? null, isWritable: true },
+    wallet: { value: input.wallet ?? null, isWritable: false },
     config: { value: input.config ?? null, isWritable: false },
     usdcMint: { value: input.usdcMint ?? null, isWritable: false },
     tokenProgram: { value: input.tokenProgram ?? null, isWritable: false },
@@ -209,8 +246,11 @@ export async function getRefundExpiredExecutionInstructionAsync<
     accounts: [
       getAccountMeta("agent", accounts.agent),
       getAccountMeta("record", accounts.record),
+      getAccountMeta("rentPayer", accounts.rentPayer),
       getAccountMeta("escrow", accounts.escrow),
       getAccountMeta("refundToken", accounts.refundToken),
+      getAccountMeta("grant", accounts.grant),
+      getAccountMeta("wallet", accounts.wallet),
       getAccountMeta("config", accounts.config),
       getAccountMeta("usdcMint", accounts.usdcMint),
       getAccountMeta("tokenProgram", accounts.tokenProgram),
@@ -221,8 +261,11 @@ export async function getRefundExpiredExecutionInstructionAsync<
     TProgramAddress,
     TAccountAgent,
     TAccountRecord,
+    TAccountRentPayer,
     TAccountEscrow,
     TAccountRefundToken,
+    TAccountGrant,
+    TAccountWallet,
     TAccountConfig,
     TAccountUsdcMint,
     TAccountTokenProgram
@@ -232,16 +275,25 @@ export async function getRefundExpiredExecutionInstructionAsync<
 export type RefundExpiredExecutionInput<
   TAccountAgent extends string = string,
   TAccountRecord extends string = string,
+  TAccountRentPayer extends string = string,
   TAccountEscrow extends string = string,
   TAccountRefundToken extends string = string,
+  TAccountGrant extends string = string,
+  TAccountWallet extends string = string,
   TAccountConfig extends string = string,
   TAccountUsdcMint extends string = string,
   TAccountTokenProgram extends string = string,
 > = {
   agent: Address<TAccountAgent>;
   record: Address<TAccountRecord>;
+  rentPayer: Address<TAccountRentPayer>;
   escrow: Address<TAccountEscrow>;
+  /** any USDC account of the wallet if it signs. */
   refundToken: Address<TAccountRefundToken>;
+  /** The grant that the execution was opened with, if it was: it gets back what it had spent. */
+  grant?: Address<TAccountGrant>;
+  /** The wallet that paid. It need not sign; if it does, it may name any USDC account of its own. */
+  wallet?: TransactionSigner<TAccountWallet>;
   config: Address<TAccountConfig>;
   usdcMint: Address<TAccountUsdcMint>;
   tokenProgram?: Address<TAccountTokenProgram>;
@@ -250,8 +302,11 @@ export type RefundExpiredExecutionInput<
 export function getRefundExpiredExecutionInstruction<
   TAccountAgent extends string,
   TAccountRecord extends string,
+  TAccountRentPayer extends string,
   TAccountEscrow extends string,
   TAccountRefundToken extends string,
+  TAccountGrant extends string,
+  TAccountWallet extends string,
   TAccountConfig extends string,
   TAccountUsdcMint extends string,
   TAccountTokenProgram extends string,
@@ -260,8 +315,11 @@ export function getRefundExpiredExecutionInstruction<
   input: RefundExpiredExecutionInput<
     TAccountAgent,
     TAccountRecord,
+    TAccountRentPayer,
     TAccountEscrow,
     TAccountRefundToken,
+    TAccountGrant,
+    TAccountWallet,
     TAccountConfig,
     TAccountUsdcMint,
     TAccountTokenProgram
@@ -271,8 +329,11 @@ export function getRefundExpiredExecutionInstruction<
   TProgramAddress,
   TAccountAgent,
   TAccountRecord,
+  TAccountRentPayer,
   TAccountEscrow,
   TAccountRefundToken,
+  TAccountGrant,
+  TAccountWallet,
   TAccountConfig,
   TAccountUsdcMint,
   TAccountTokenProgram
@@ -285,8 +346,11 @@ export function getRefundExpiredExecutionInstruction<
   const originalAccounts = {
     agent: { value: input.agent ?? null, isWritable: true },
     record: { value: input.record ?? null, isWritable: true },
+    rentPayer: { value: input.rentPayer ?? null, isWritable: true },
     escrow: { value: input.escrow ?? null, isWritable: true },
     refundToken: { value: input.refundToken ?? null, isWritable: true },
+    grant: { value: input.grant ?? null, isWritable: true },
+    wallet: { value: input.wallet ?? null, isWritable: false },
     config: { value: input.config ?? null, isWritable: false },
     usdcMint: { value: input.usdcMint ?? null, isWritable: false },
     tokenProgram: { value: input.tokenProgram ?? null, isWritable: false },
@@ -307,8 +371,11 @@ export function getRefundExpiredExecutionInstruction<
     accounts: [
       getAccountMeta("agent", accounts.agent),
       getAccountMeta("record", accounts.record),
+      getAccountMeta("rentPayer", accounts.rentPayer),
       getAccountMeta("escrow", accounts.escrow),
       getAccountMeta("refundToken", accounts.refundToken),
+      getAccountMeta("grant", accounts.grant),
+      getAccountMeta("wallet", accounts.wallet),
       getAccountMeta("config", accounts.config),
       getAccountMeta("usdcMint", accounts.usdcMint),
       getAccountMeta("tokenProgram", accounts.tokenProgram),
@@ -319,8 +386,11 @@ export function getRefundExpiredExecutionInstruction<
     TProgramAddress,
     TAccountAgent,
     TAccountRecord,
+    TAccountRentPayer,
     TAccountEscrow,
     TAccountRefundToken,
+    TAccountGrant,
+    TAccountWallet,
     TAccountConfig,
     TAccountUsdcMint,
     TAccountTokenProgram
@@ -335,11 +405,17 @@ export type ParsedRefundExpiredExecutionInstruction<
   accounts: {
     agent: TAccountMetas[0];
     record: TAccountMetas[1];
-    escrow: TAccountMetas[2];
-    refundToken: TAccountMetas[3];
-    config: TAccountMetas[4];
-    usdcMint: TAccountMetas[5];
-    tokenProgram: TAccountMetas[6];
+    rentPayer: TAccountMetas[2];
+    escrow: TAccountMetas[3];
+    /** any USDC account of the wallet if it signs. */
+    refundToken: TAccountMetas[4];
+    /** The grant that the execution was opened with, if it was: it gets back what it had spent. */
+    grant?: TAccountMetas[5] | undefined;
+    /** The wallet that paid. It need not sign; if it does, it may name any USDC account of its own. */
+    wallet?: TAccountMetas[6] | undefined;
+    config: TAccountMetas[7];
+    usdcMint: TAccountMetas[8];
+    tokenProgram: TAccountMetas[9];
   };
   data: RefundExpiredExecutionInstructionData;
 };
@@ -352,12 +428,12 @@ export function parseRefundExpiredExecutionInstruction<
     InstructionWithAccounts<TAccountMetas> &
     InstructionWithData<ReadonlyUint8Array>,
 ): ParsedRefundExpiredExecutionInstruction<TProgram, TAccountMetas> {
-  if (instruction.accounts.length < 7) {
+  if (instruction.accounts.length < 10) {
     throw new SolanaError(
       SOLANA_ERROR__PROGRAM_CLIENTS__INSUFFICIENT_ACCOUNT_METAS,
       {
         actualAccountMetas: instruction.accounts.length,
-        expectedAccountMetas: 7,
+        expectedAccountMetas: 10,
       },
     );
   }
@@ -367,13 +443,22 @@ export function parseRefundExpiredExecutionInstruction<
     accountIndex += 1;
     return accountMeta;
   };
+  const getNextOptionalAccount = () => {
+    const accountMeta = getNextAccount();
+    return accountMeta.address === AGENT_MARKETPLACE_PROGRAM_ADDRESS
+      ? undefined
+      : accountMeta;
+  };
   return {
     programAddress: instruction.programAddress,
     accounts: {
       agent: getNextAccount(),
       record: getNextAccount(),
+      rentPayer: getNextAccount(),
       escrow: getNextAccount(),
       refundToken: getNextAccount(),
+      grant: getNextOptionalAccount(),
+      wallet: getNextOptionalAccount(),
       config: getNextAccount(),
       usdcMint: getNextAccount(),
       tokenProgram: getNextAccount(),

@@ -63,7 +63,7 @@ export type ResolveDisputeInstruction<
   TAccountDispute extends string | AccountMeta<string> = string,
   TAccountCollateralVault extends string | AccountMeta<string> = string,
   TAccountCallerToken extends string | AccountMeta<string> = string,
-  TAccountTreasuryToken extends string | AccountMeta<string> = string,
+  TAccountInsuranceToken extends string | AccountMeta<string> = string,
   TAccountUsdcMint extends string | AccountMeta<string> = string,
   TAccountTokenProgram extends string | AccountMeta<string> =
     "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA",
@@ -94,9 +94,9 @@ export type ResolveDisputeInstruction<
       TAccountCallerToken extends string
         ? WritableAccount<TAccountCallerToken>
         : TAccountCallerToken,
-      TAccountTreasuryToken extends string
-        ? WritableAccount<TAccountTreasuryToken>
-        : TAccountTreasuryToken,
+      TAccountInsuranceToken extends string
+        ? WritableAccount<TAccountInsuranceToken>
+        : TAccountInsuranceToken,
       TAccountUsdcMint extends string
         ? ReadonlyAccount<TAccountUsdcMint>
         : TAccountUsdcMint,
@@ -165,7 +165,7 @@ export type ResolveDisputeAsyncInput<
   TAccountDispute extends string = string,
   TAccountCollateralVault extends string = string,
   TAccountCallerToken extends string = string,
-  TAccountTreasuryToken extends string = string,
+  TAccountInsuranceToken extends string = string,
   TAccountUsdcMint extends string = string,
   TAccountTokenProgram extends string = string,
 > = {
@@ -176,7 +176,7 @@ export type ResolveDisputeAsyncInput<
   dispute?: Address<TAccountDispute>;
   collateralVault?: Address<TAccountCollateralVault>;
   callerToken: Address<TAccountCallerToken>;
-  treasuryToken: Address<TAccountTreasuryToken>;
+  insuranceToken: Address<TAccountInsuranceToken>;
   usdcMint: Address<TAccountUsdcMint>;
   tokenProgram?: Address<TAccountTokenProgram>;
   upheld: ResolveDisputeInstructionDataArgs["upheld"];
@@ -192,7 +192,7 @@ export async function getResolveDisputeInstructionAsync<
   TAccountDispute extends string,
   TAccountCollateralVault extends string,
   TAccountCallerToken extends string,
-  TAccountTreasuryToken extends string,
+  TAccountInsuranceToken extends string,
   TAccountUsdcMint extends string,
   TAccountTokenProgram extends string,
   TProgramAddress extends Address = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
@@ -205,7 +205,7 @@ export async function getResolveDisputeInstructionAsync<
     TAccountDispute,
     TAccountCollateralVault,
     TAccountCallerToken,
-    TAccountTreasuryToken,
+    TAccountInsuranceToken,
     TAccountUsdcMint,
     TAccountTokenProgram
   >,
@@ -220,7 +220,7 @@ export async function getResolveDisputeInstructionAsync<
     TAccountDispute,
     TAccountCollateralVault,
     TAccountCallerToken,
-    TAccountTreasuryToken,
+    TAccountInsuranceToken,
     TAccountUsdcMint,
     TAccountTokenProgram
   >
@@ -238,7 +238,7 @@ export async function getResolveDisputeInstructionAsync<
     dispute: { value: input.dispute ?? null, isWritable: true },
     collateralVault: { value: input.collateralVault ?? null, isWritable: true },
     callerToken: { value: input.callerToken ?? null, isWritable: true },
-    treasuryToken: { value: input.treasuryToken ?? null, isWritable: true },
+    insuranceToken: { value: input.insuranceToken ?? null, isWritable: true },
     usdcMint: { value: input.usdcMint ?? null, isWritable: false },
     tokenProgram: { value: input.tokenProgram ?? null, isWritable: false },
   };
@@ -285,7 +285,7 @@ export async function getResolveDisputeInstructionAsync<
       getAccountMeta("dispute", accounts.dispute),
       getAccountMeta("collateralVault", accounts.collateralVault),
       getAccountMeta("callerToken", accounts.callerToken),
-      getAccountMeta("treasuryToken", accounts.treasuryToken),
+      getAccountMeta("insuranceToken", accounts.insuranceToken),
       getAccountMeta("usdcMint", accounts.usdcMint),
       getAccountMeta("tokenProgram", accounts.tokenProgram),
     ],
@@ -302,7 +302,7 @@ export async function getResolveDisputeInstructionAsync<
     TAccountDispute,
     TAccountCollateralVault,
     TAccountCallerToken,
-    TAccountTreasuryToken,
+    TAccountInsuranceToken,
     TAccountUsdcMint,
     TAccountTokenProgram
   >);
@@ -316,7 +316,7 @@ export type ResolveDisputeInput<
   TAccountDispute extends string = string,
   TAccountCollateralVault extends string = string,
   TAccountCallerToken extends string = string,
-  TAccountTreasuryToken extends string = string,
+  TAccountInsuranceToken extends string = string,
   TAccountUsdcMint extends string = string,
   TAccountTokenProgram extends string = string,
 > = {
@@ -327,7 +327,7 @@ export type ResolveDisputeInput<
   dispute: Address<TAccountDispute>;
   collateralVault: Address<TAccountCollateralVault>;
   callerToken: Address<TAccountCallerToken>;
-  treasuryToken: Address<TAccountTreasuryToken>;
+  insuranceToken: Address<TAccountInsuranceToken>;
   usdcMint: Address<TAccountUsdcMint>;
   tokenProgram?: Address<TAccountTokenProgram>;
   upheld: ResolveDisputeInstructionDataArgs["upheld"];
@@ -343,7 +343,7 @@ export function getResolveDisputeInstruction<
   TAccountDispute extends string,
   TAccountCollateralVault extends string,
   TAccountCallerToken extends string,
-  TAccountTreasuryToken extends string,
+  TAccountInsuranceToken extends string,
   TAccountUsdcMint extends string,
   TAccountTokenProgram extends string,
   TProgramAddress extends Address = typeof AGENT_MARKETPLACE_PROGRAM_ADDRESS,
@@ -356,7 +356,7 @@ export function getResolveDisputeInstruction<
     TAccountDispute,
     TAccountCollateralVault,
     TAccountCallerToken,
-    TAccountTreasuryToken,
+    TAccountInsuranceToken,
     TAccountUsdcMint,
     TAccountTokenProgram
   >,
@@ -370,7 +370,7 @@ export function getResolveDisputeInstruction<
   TAccountDispute,
   TAccountCollateralVault,
   TAccountCallerToken,
-  TAccountTreasuryToken,
+  TAccountInsuranceToken,
   TAccountUsdcMint,
   TAccountTokenProgram
 > {
@@ -387,7 +387,7 @@ export function getResolveDisputeInstruction<
     dispute: { value: input.dispute ?? null, isWritable: true },
     collateralVault: { value: input.collateralVault ?? null, isWritable: true },
     callerToken: { value: input.callerToken ?? null, isWritable: true },
-    treasuryToken: { value: input.treasuryToken ?? null, isWritable: true },
+    insuranceToken: { value: input.insuranceToken ?? null, isWritable: true },
     usdcMint: { value: input.usdcMint ?? null, isWritable: false },
     tokenProgram: { value: input.tokenProgram ?? null, isWritable: false },
   };
@@ -415,7 +415,7 @@ export function getResolveDisputeInstruction<
       getAccountMeta("dispute", accounts.dispute),
       getAccountMeta("collateralVault", accounts.collateralVault),
       getAccountMeta("callerToken", accounts.callerToken),
-      getAccountMeta("treasuryToken", accounts.treasuryToken),
+      getAccountMeta("insuranceToken", accounts.insuranceToken),
       getAccountMeta("usdcMint", accounts.usdcMint),
       getAccountMeta("tokenProgram", accounts.tokenProgram),
     ],
@@ -432,7 +432,7 @@ export function getResolveDisputeInstruction<
     TAccountDispute,
     TAccountCollateralVault,
     TAccountCallerToken,
-    TAccountTreasuryToken,
+    TAccountInsuranceToken,
     TAccountUsdcMint,
     TAccountTokenProgram
   >);
@@ -451,7 +451,7 @@ export type ParsedResolveDisputeInstruction<
     dispute: TAccountMetas[4];
     collateralVault: TAccountMetas[5];
     callerToken: TAccountMetas[6];
-    treasuryToken: TAccountMetas[7];
+    insuranceToken: TAccountMetas[7];
     usdcMint: TAccountMetas[8];
     tokenProgram: TAccountMetas[9];
   };
@@ -491,7 +491,7 @@ export function parseResolveDisputeInstruction<
       dispute: getNextAccount(),
       collateralVault: getNextAccount(),
       callerToken: getNextAccount(),
-      treasuryToken: getNextAccount(),
+      insuranceToken: getNextAccount(),
       usdcMint: getNextAccount(),
       tokenProgram: getNextAccount(),
     },

@@ -12,32 +12,22 @@ import {
   fixEncoderSize,
   getAddressDecoder,
   getAddressEncoder,
-  getArrayDecoder,
-  getArrayEncoder,
   getBytesDecoder,
   getBytesEncoder,
-  getI64Decoder,
-  getI64Encoder,
-  getOptionDecoder,
-  getOptionEncoder,
   getStructDecoder,
   getStructEncoder,
-  getU16Decoder,
-  getU16Encoder,
   SOLANA_ERROR__PROGRAM_CLIENTS__INSUFFICIENT_ACCOUNT_METAS,
   SolanaError,
   transformEncoder,
   type AccountMeta,
   type AccountSignerMeta,
   type Address,
-  type Codec,
-  type Decoder,
-  type Encoder,
+  type FixedSizeCodec,
+  type FixedSizeDecoder,
+  type FixedSizeEncoder,
   type Instruction,
   type InstructionWithAccounts,
   type InstructionWithData,
-  type Option,
-  type OptionOrNullable,
   type ReadonlySignerAccount,
   type ReadonlyUint8Array,
   type TransactionSigner,
@@ -49,12 +39,6 @@ import {
 } from "@solana/kit/program-client-core";
 import { findConfigPda } from "../pdas";
 import { AGENT_MARKETPLACE_PROGRAM_ADDRESS } from "../programs";
-import {
-  getCollateralTierDecoder,
-  getCollateralTierEncoder,
-  type CollateralTier,
-  type CollateralTierArgs,
-} from "../types";
 
 export const UPDATE_CONFIG_DISCRIMINATOR: ReadonlyUint8Array = new Uint8Array([
   29, 158, 252, 191, 10, 83, 219, 99,
@@ -88,57 +72,29 @@ export type UpdateConfigInstruction<
 
 export type UpdateConfigInstructionData = {
   discriminator: ReadonlyUint8Array;
-  gatewayAuthority: Option<Address>;
-  feeBps: Option<number>;
-  disputeWindowS: Option<bigint>;
-  settleGraceS: Option<bigint>;
-  collateralTiers: Option<Array<CollateralTier>>;
+  gatewayAuthority: Address;
 };
 
-export type UpdateConfigInstructionDataArgs = {
-  gatewayAuthority: OptionOrNullable<Address>;
-  feeBps: OptionOrNullable<number>;
-  disputeWindowS: OptionOrNullable<number | bigint>;
-  settleGraceS: OptionOrNullable<number | bigint>;
-  collateralTiers: OptionOrNullable<Array<CollateralTierArgs>>;
-};
+export type UpdateConfigInstructionDataArgs = { gatewayAuthority: Address };
 
-export function getUpdateConfigInstructionDataEncoder(): Encoder<UpdateConfigInstructionDataArgs> {
+export function getUpdateConfigInstructionDataEncoder(): FixedSizeEncoder<UpdateConfigInstructionDataArgs> {
   return transformEncoder(
     getStructEncoder([
       ["discriminator", fixEncoderSize(getBytesEncoder(), 8)],
-      ["gatewayAuthority", getOptionEncoder(getAddressEncoder())],
-      ["feeBps", getOptionEncoder(getU16Encoder())],
-      ["disputeWindowS", getOptionEncoder(getI64Encoder())],
-      ["settleGraceS", getOptionEncoder(getI64Encoder())],
-      [
-        "collateralTiers",
-        getOptionEncoder(
-          getArrayEncoder(getCollateralTierEncoder(), { size: 4 }),
-        ),
-      ],
+      ["gatewayAuthority", getAddressEncoder()],
     ]),
     (value) => ({ ...value, discriminator: UPDATE_CONFIG_DISCRIMINATOR }),
   );
 }
 
-export function getUpdateConfigInstructionDataDecoder(): Decoder<UpdateConfigInstructionData> {
+export function getUpdateConfigInstructionDataDecoder(): FixedSizeDecoder<UpdateConfigInstructionData> {
   return getStructDecoder([
     ["discriminator", fixDecoderSize(getBytesDecoder(), 8)],
-    ["gatewayAuthority", getOptionDecoder(getAddressDecoder())],
-    ["feeBps", getOptionDecoder(getU16Decoder())],
-    ["disputeWindowS", getOptionDecoder(getI64Decoder())],
-    ["settleGraceS", getOptionDecoder(getI64Decoder())],
-    [
-      "collateralTiers",
-      getOptionDecoder(
-        getArrayDecoder(getCollateralTierDecoder(), { size: 4 }),
-      ),
-    ],
+    ["gatewayAuthority", getAddressDecoder()],
   ]);
 }
 
-export function getUpdateConfigInstructionDataCodec(): Codec<
+export function getUpdateConfigInstructionDataCodec(): FixedSizeCodec<
   UpdateConfigInstructionDataArgs,
   UpdateConfigInstructionData
 > {
@@ -155,10 +111,6 @@ export type UpdateConfigAsyncInput<
   admin: TransactionSigner<TAccountAdmin>;
   config?: Address<TAccountConfig>;
   gatewayAuthority: UpdateConfigInstructionDataArgs["gatewayAuthority"];
-  feeBps: UpdateConfigInstructionDataArgs["feeBps"];
-  disputeWindowS: UpdateConfigInstructionDataArgs["disputeWindowS"];
-  settleGraceS: UpdateConfigInstructionDataArgs["settleGraceS"];
-  collateralTiers: UpdateConfigInstructionDataArgs["collateralTiers"];
 };
 
 export async function getUpdateConfigInstructionAsync<
@@ -213,10 +165,6 @@ export type UpdateConfigInput<
   admin: TransactionSigner<TAccountAdmin>;
   config: Address<TAccountConfig>;
   gatewayAuthority: UpdateConfigInstructionDataArgs["gatewayAuthority"];
-  feeBps: UpdateConfigInstructionDataArgs["feeBps"];
-  disputeWindowS: UpdateConfigInstructionDataArgs["disputeWindowS"];
-  settleGraceS: UpdateConfigInstructionDataArgs["settleGraceS"];
-  collateralTiers: UpdateConfigInstructionDataArgs["collateralTiers"];
 };
 
 export function getUpdateConfigInstruction<

@@ -12,6 +12,8 @@ import {
   fixEncoderSize,
   getAddressDecoder,
   getAddressEncoder,
+  getBooleanDecoder,
+  getBooleanEncoder,
   getBytesDecoder,
   getBytesEncoder,
   getOptionDecoder,
@@ -95,6 +97,8 @@ export type UpdateListingInstructionData = {
   price: Option<bigint>;
   timeoutSeconds: Option<number>;
   resultKey: Option<Address>;
+  /** Whether the creator's service signs each result for its call. */
+  binding: Option<boolean>;
   metadata: Option<MetadataRef>;
 };
 
@@ -103,6 +107,8 @@ export type UpdateListingInstructionDataArgs = {
   price: OptionOrNullable<number | bigint>;
   timeoutSeconds: OptionOrNullable<number>;
   resultKey: OptionOrNullable<Address>;
+  /** Whether the creator's service signs each result for its call. */
+  binding: OptionOrNullable<boolean>;
   metadata: OptionOrNullable<MetadataRefArgs>;
 };
 
@@ -113,6 +119,7 @@ export function getUpdateListingInstructionDataEncoder(): Encoder<UpdateListingI
       ["price", getOptionEncoder(getU64Encoder())],
       ["timeoutSeconds", getOptionEncoder(getU32Encoder())],
       ["resultKey", getOptionEncoder(getAddressEncoder())],
+      ["binding", getOptionEncoder(getBooleanEncoder())],
       ["metadata", getOptionEncoder(getMetadataRefEncoder())],
     ]),
     (value) => ({ ...value, discriminator: UPDATE_LISTING_DISCRIMINATOR }),
@@ -125,6 +132,7 @@ export function getUpdateListingInstructionDataDecoder(): Decoder<UpdateListingI
     ["price", getOptionDecoder(getU64Decoder())],
     ["timeoutSeconds", getOptionDecoder(getU32Decoder())],
     ["resultKey", getOptionDecoder(getAddressDecoder())],
+    ["binding", getOptionDecoder(getBooleanDecoder())],
     ["metadata", getOptionDecoder(getMetadataRefDecoder())],
   ]);
 }
@@ -150,6 +158,7 @@ export type UpdateListingAsyncInput<
   price: UpdateListingInstructionDataArgs["price"];
   timeoutSeconds: UpdateListingInstructionDataArgs["timeoutSeconds"];
   resultKey: UpdateListingInstructionDataArgs["resultKey"];
+  binding: UpdateListingInstructionDataArgs["binding"];
   metadata: UpdateListingInstructionDataArgs["metadata"];
 };
 
@@ -226,6 +235,7 @@ export type UpdateListingInput<
   price: UpdateListingInstructionDataArgs["price"];
   timeoutSeconds: UpdateListingInstructionDataArgs["timeoutSeconds"];
   resultKey: UpdateListingInstructionDataArgs["resultKey"];
+  binding: UpdateListingInstructionDataArgs["binding"];
   metadata: UpdateListingInstructionDataArgs["metadata"];
 };
 

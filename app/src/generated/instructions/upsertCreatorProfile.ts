@@ -82,12 +82,12 @@ export type UpsertCreatorProfileInstruction<
 
 export type UpsertCreatorProfileInstructionData = {
   discriminator: ReadonlyUint8Array;
-  /** 1 to 32 bytes of UTF-8 without control characters or outer white space. */
+  /** 1 to 32 bytes of UTF-8: visible characters and inner spaces. */
   displayName: string;
 };
 
 export type UpsertCreatorProfileInstructionDataArgs = {
-  /** 1 to 32 bytes of UTF-8 without control characters or outer white space. */
+  /** 1 to 32 bytes of UTF-8: visible characters and inner spaces. */
   displayName: string;
 };
 

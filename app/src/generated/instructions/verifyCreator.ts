@@ -7,27 +7,35 @@
  */
 
 import {
+  addDecoderSizePrefix,
+  addEncoderSizePrefix,
   combineCodec,
   fixDecoderSize,
   fixEncoderSize,
-  getBooleanDecoder,
-  getBooleanEncoder,
   getBytesDecoder,
   getBytesEncoder,
+  getOptionDecoder,
+  getOptionEncoder,
   getStructDecoder,
   getStructEncoder,
+  getU32Decoder,
+  getU32Encoder,
+  getUtf8Decoder,
+  getUtf8Encoder,
   SOLANA_ERROR__PROGRAM_CLIENTS__INSUFFICIENT_ACCOUNT_METAS,
   SolanaError,
   transformEncoder,
   type AccountMeta,
   type AccountSignerMeta,
   type Address,
-  type FixedSizeCodec,
-  type FixedSizeDecoder,
-  type FixedSizeEncoder,
+  type Codec,
+  type Decoder,
+  type Encoder,
   type Instruction,
   type InstructionWithAccounts,
   type InstructionWithData,
+  type Option,
+  type OptionOrNullable,
   type ReadonlyAccount,
   type ReadonlySignerAccount,
   type ReadonlyUint8Array,
@@ -77,33 +85,41 @@ export type VerifyCreatorInstruction<
 
 export type VerifyCreatorInstructionData = {
   discriminator: ReadonlyUint8Array;
-  /** `false` removes the badge. */
-  verified: boolean;
+  /** The display name that was verified; `None` removes the badge. */
+  verifiedName: Option<string>;
 };
 
 export type VerifyCreatorInstructionDataArgs = {
-  /** `false` removes the badge. */
-  verified: boolean;
+  /** The display name that was verified; `None` removes the badge. */
+  verifiedName: OptionOrNullable<string>;
 };
 
-export function getVerifyCreatorInstructionDataEncoder(): FixedSizeEncoder<VerifyCreatorInstructionDataArgs> {
+export function getVerifyCreatorInstructionDataEncoder(): Encoder<VerifyCreatorInstructionDataArgs> {
   return transformEncoder(
     getStructEncoder([
       ["discriminator", fixEncoderSize(getBytesEncoder(), 8)],
-      ["verified", getBooleanEncoder()],
+      [
+        "verifiedName",
+        getOptionEncoder(
+          addEncoderSizePrefix(getUtf8Encoder(), getU32Encoder()),
+        ),
+      ],
     ]),
     (value) => ({ ...value, discriminator: VERIFY_CREATOR_DISCRIMINATOR }),
   );
 }
 
-export function getVerifyCreatorInstructionDataDecoder(): FixedSizeDecoder<VerifyCreatorInstructionData> {
+export function getVerifyCreatorInstructionDataDecoder(): Decoder<VerifyCreatorInstructionData> {
   return getStructDecoder([
     ["discriminator", fixDecoderSize(getBytesDecoder(), 8)],
-    ["verified", getBooleanDecoder()],
+    [
+      "verifiedName",
+      getOptionDecoder(addDecoderSizePrefix(getUtf8Decoder(), getU32Decoder())),
+    ],
   ]);
 }
 
-export function getVerifyCreatorInstructionDataCodec(): FixedSizeCodec<
+export function getVerifyCreatorInstructionDataCodec(): Codec<
   VerifyCreatorInstructionDataArgs,
   VerifyCreatorInstructionData
 > {
@@ -121,7 +137,7 @@ export type VerifyCreatorAsyncInput<
   admin: TransactionSigner<TAccountAdmin>;
   config?: Address<TAccountConfig>;
   profile: Address<TAccountProfile>;
-  verified: VerifyCreatorInstructionDataArgs["verified"];
+  verifiedName: VerifyCreatorInstructionDataArgs["verifiedName"];
 };
 
 export async function getVerifyCreatorInstructionAsync<
@@ -194,7 +210,7 @@ export type VerifyCreatorInput<
   admin: TransactionSigner<TAccountAdmin>;
   config: Address<TAccountConfig>;
   profile: Address<TAccountProfile>;
-  verified: VerifyCreatorInstructionDataArgs["verified"];
+  verifiedName: VerifyCreatorInstructionDataArgs["verifiedName"];
 };
 
 export function getVerifyCreatorInstruction<

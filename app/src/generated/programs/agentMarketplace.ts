@@ -34,14 +34,14 @@ import {
   type SelfPlanAndSendFunctions,
 } from "@solana/kit/program-client-core";
 import {
-  getAgentListingCodec,
+  getAgentListedCodec,
   getConfigCodec,
   getCreatorProfileCodec,
   getDisputeCodec,
   getExecutionRecordCodec,
   getSpendingGrantCodec,
-  type AgentListing,
-  type AgentListingArgs,
+  type AgentListed,
+  type AgentListedArgs,
   type Config,
   type ConfigArgs,
   type CreatorProfile,
@@ -55,14 +55,17 @@ import {
 } from "../accounts";
 import {
   getAcceptAdminInstructionAsync,
+  getAnnounceParametersInstructionAsync,
   getAnnounceRolesInstructionAsync,
+  getAnswerDisputeInstructionAsync,
+  getApplyParametersInstructionAsync,
   getApplyRolesInstructionAsync,
   getCloseAgentInstructionAsync,
   getCloseExecutionInstructionAsync,
   getCompleteExecutionInstructionAsync,
   getDelistAgentInstruction,
   getDepositCollateralInstructionAsync,
-  getExpireDisputeInstruction,
+  getExpireDisputeInstructionAsync,
   getFailExecutionInstructionAsync,
   getGrantSpendingInstructionAsync,
   getInitializeConfigInstructionAsync,
@@ -83,7 +86,10 @@ import {
   getVerifyCreatorInstructionAsync,
   getWithdrawCollateralInstructionAsync,
   parseAcceptAdminInstruction,
+  parseAnnounceParametersInstruction,
   parseAnnounceRolesInstruction,
+  parseAnswerDisputeInstruction,
+  parseApplyParametersInstruction,
   parseApplyRolesInstruction,
   parseCloseAgentInstruction,
   parseCloseExecutionInstruction,
@@ -111,14 +117,17 @@ import {
   parseVerifyCreatorInstruction,
   parseWithdrawCollateralInstruction,
   type AcceptAdminAsyncInput,
+  type AnnounceParametersAsyncInput,
   type AnnounceRolesAsyncInput,
+  type AnswerDisputeAsyncInput,
+  type ApplyParametersAsyncInput,
   type ApplyRolesAsyncInput,
   type CloseAgentAsyncInput,
   type CloseExecutionAsyncInput,
   type CompleteExecutionAsyncInput,
   type DelistAgentInput,
   type DepositCollateralAsyncInput,
-  type ExpireDisputeInput,
+  type ExpireDisputeAsyncInput,
   type FailExecutionAsyncInput,
   type GrantSpendingAsyncInput,
   type InitializeConfigAsyncInput,
@@ -128,7 +137,10 @@ import {
   type OpenExecutionAsyncInput,
   type OpenExecutionWithGrantAsyncInput,
   type ParsedAcceptAdminInstruction,
+  type ParsedAnnounceParametersInstruction,
   type ParsedAnnounceRolesInstruction,
+  type ParsedAnswerDisputeInstruction,
+  type ParsedApplyParametersInstruction,
   type ParsedApplyRolesInstruction,
   type ParsedCloseAgentInstruction,
   type ParsedCloseExecutionInstruction,
@@ -168,7 +180,7 @@ import {
   type WithdrawCollateralAsyncInput,
 } from "../instructions";
 import {
-  findAgentListingPda,
+  findAgentListedPda,
   findCollateralVaultPda,
   findConfigPda,
   findCreatorProfilePda,
@@ -184,7 +196,7 @@ export const AGENT_MARKETPLACE_PROGRAM_ADDRESS =
   "9d5194GTeZmmrAj3gXzNGxh86PNTCPK4cmDfTKhFViGK" as Address<"9d5194GTeZmmrAj3gXzNGxh86PNTCPK4cmDfTKhFViGK">;
 
 export enum AgentMarketplaceAccount {
-  AgentListing,
+  AgentListed,
   Config,
   CreatorProfile,
   Dispute,
@@ -200,12 +212,12 @@ export function identifyAgentMarketplaceAccount(
     containsBytes(
       data,
       fixEncoderSize(getBytesEncoder(), 8).encode(
-        new Uint8Array([224, 156, 61, 213, 111, 100, 43, 56]),
+        new Uint8Array([6, 47, 86, 222, 253, 101, 162, 76]),
       ),
       0,
     )
   ) {
-    return AgentMarketplaceAccount.AgentListing;
+    return AgentMarketplaceAccount.AgentListed;
   }
   if (
     containsBytes(
@@ -270,7 +282,10 @@ export function identifyAgentMarketplaceAccount(
 
 export enum AgentMarketplaceInstruction {
   AcceptAdmin,
+  AnnounceParameters,
   AnnounceRoles,
+  AnswerDispute,
+  ApplyParameters,
   ApplyRoles,
   CloseAgent,
   CloseExecution,
@@ -318,12 +333,45 @@ export function identifyAgentMarketplaceInstruction(
     containsBytes(
       data,
       fixEncoderSize(getBytesEncoder(), 8).encode(
+        new Uint8Array([196, 215, 195, 135, 169, 174, 193, 199]),
+      ),
+      0,
+    )
+  ) {
+    return AgentMarketplaceInstruction.AnnounceParameters;
+  }
+  if (
+    containsBytes(
+      data,
+      fixEncoderSize(getBytesEncoder(), 8).encode(
         new Uint8Array([221, 242, 175, 118, 54, 73, 38, 201]),
       ),
       0,
     )
   ) {
     return AgentMarketplaceInstruction.AnnounceRoles;
+  }
+  if (
+    containsBytes(
+      data,
+      fixEncoderSize(getBytesEncoder(), 8).encode(
+        new Uint8Array([120, 22, 21, 195, 60, 57, 40, 204]),
+      ),
+      0,
+    )
+  ) {
+    return AgentMarketplaceInstruction.AnswerDispute;
+  }
+  if (
+    containsBytes(
+      data,
+      fixEncoderSize(getBytesEncoder(), 8).encode(
+        new Uint8Array([164, 190, 251, 147, 98, 103, 216, 25]),
+      ),
+      0,
+    )
+  ) {
+    return AgentMarketplaceInstruction.ApplyParameters;
   }
   if (
     containsBytes(
@@ -624,8 +672,17 @@ export type ParsedAgentMarketplaceInstruction<
       instructionType: AgentMarketplaceInstruction.AcceptAdmin;
     } & ParsedAcceptAdminInstruction<TProgram>)
   | ({
+      instructionType: AgentMarketplaceInstruction.AnnounceParameters;
+    } & ParsedAnnounceParametersInstruction<TProgram>)
+  | ({
       instructionType: AgentMarketplaceInstruction.AnnounceRoles;
     } & ParsedAnnounceRolesInstruction<TProgram>)
+  | ({
+      instructionType: AgentMarketplaceInstruction.AnswerDispute;
+    } & ParsedAnswerDisputeInstruction<TProgram>)
+  | ({
+      instructionType: AgentMarketplaceInstruction.ApplyParameters;
+    } & ParsedApplyParametersInstruction<TProgram>)
   | ({
       instructionType: AgentMarketplaceInstruction.ApplyRoles;
     } & ParsedApplyRolesInstruction<TProgram>)
@@ -717,11 +774,32 @@ export function parseAgentMarketplaceInstruction<TProgram extends string>(
         ...parseAcceptAdminInstruction(instruction),
       };
     }
+    case AgentMarketplaceInstruction.AnnounceParameters: {
+      assertIsInstructionWithAccounts(instruction);
+      return {
+        instructionType: AgentMarketplaceInstruction.AnnounceParameters,
+        ...parseAnnounceParametersInstruction(instruction),
+      };
+    }
     case AgentMarketplaceInstruction.AnnounceRoles: {
       assertIsInstructionWithAccounts(instruction);
       return {
         instructionType: AgentMarketplaceInstruction.AnnounceRoles,
         ...parseAnnounceRolesInstruction(instruction),
+      };
+    }
+    case AgentMarketplaceInstruction.AnswerDispute: {
+      assertIsInstructionWithAccounts(instruction);
+      return {
+        instructionType: AgentMarketplaceInstruction.AnswerDispute,
+        ...parseAnswerDisputeInstruction(instruction),
+      };
+    }
+    case AgentMarketplaceInstruction.ApplyParameters: {
+      assertIsInstructionWithAccounts(instruction);
+      return {
+        instructionType: AgentMarketplaceInstruction.ApplyParameters,
+        ...parseApplyParametersInstruction(instruction),
       };
     }
     case AgentMarketplaceInstruction.ApplyRoles: {
@@ -924,8 +1002,8 @@ export type AgentMarketplacePlugin = {
 };
 
 export type AgentMarketplacePluginAccounts = {
-  agentListing: ReturnType<typeof getAgentListingCodec> &
-    SelfFetchFunctions<AgentListingArgs, AgentListing>;
+  agentListed: ReturnType<typeof getAgentListedCodec> &
+    SelfFetchFunctions<AgentListedArgs, AgentListed>;
   config: ReturnType<typeof getConfigCodec> &
     SelfFetchFunctions<ConfigArgs, Config>;
   creatorProfile: ReturnType<typeof getCreatorProfileCodec> &
@@ -943,9 +1021,21 @@ export type AgentMarketplacePluginInstructions = {
     input: AcceptAdminAsyncInput,
   ) => ReturnType<typeof getAcceptAdminInstructionAsync> &
     SelfPlanAndSendFunctions;
+  announceParameters: (
+    input: AnnounceParametersAsyncInput,
+  ) => ReturnType<typeof getAnnounceParametersInstructionAsync> &
+    SelfPlanAndSendFunctions;
   announceRoles: (
     input: AnnounceRolesAsyncInput,
   ) => ReturnType<typeof getAnnounceRolesInstructionAsync> &
+    SelfPlanAndSendFunctions;
+  answerDispute: (
+    input: AnswerDisputeAsyncInput,
+  ) => ReturnType<typeof getAnswerDisputeInstructionAsync> &
+    SelfPlanAndSendFunctions;
+  applyParameters: (
+    input: ApplyParametersAsyncInput,
+  ) => ReturnType<typeof getApplyParametersInstructionAsync> &
     SelfPlanAndSendFunctions;
   applyRoles: (
     input: ApplyRolesAsyncInput,
@@ -971,8 +1061,8 @@ export type AgentMarketplacePluginInstructions = {
   ) => ReturnType<typeof getDepositCollateralInstructionAsync> &
     SelfPlanAndSendFunctions;
   expireDispute: (
-    input: ExpireDisputeInput,
-  ) => ReturnType<typeof getExpireDisputeInstruction> &
+    input: ExpireDisputeAsyncInput,
+  ) => ReturnType<typeof getExpireDisputeInstructionAsync> &
     SelfPlanAndSendFunctions;
   failExecution: (
     input: FailExecutionAsyncInput,
@@ -1055,7 +1145,7 @@ export type AgentMarketplacePluginInstructions = {
 export type AgentMarketplacePluginPdas = {
   config: typeof findConfigPda;
   creatorProfile: typeof findCreatorProfilePda;
-  agentListing: typeof findAgentListingPda;
+  agentListed: typeof findAgentListedPda;
   escrow: typeof findEscrowPda;
   collateralVault: typeof findCollateralVaultPda;
   executionRecord: typeof findExecutionRecordPda;
@@ -1079,7 +1169,7 @@ export function agentMarketplaceProgram() {
     return extendClient(client, {
       agentMarketplace: <AgentMarketplacePlugin>{
         accounts: {
-          agentListing: addSelfFetchFunctions(client, getAgentListingCodec()),
+          agentListed: addSelfFetchFunctions(client, getAgentListedCodec()),
           config: addSelfFetchFunctions(client, getConfigCodec()),
           creatorProfile: addSelfFetchFunctions(
             client,
@@ -1098,10 +1188,25 @@ export function agentMarketplaceProgram() {
               client,
               getAcceptAdminInstructionAsync(input),
             ),
+          announceParameters: (input) =>
+            addSelfPlanAndSendFunctions(
+              client,
+              getAnnounceParametersInstructionAsync(input),
+            ),
           announceRoles: (input) =>
             addSelfPlanAndSendFunctions(
               client,
               getAnnounceRolesInstructionAsync(input),
+            ),
+          answerDispute: (input) =>
+            addSelfPlanAndSendFunctions(
+              client,
+              getAnswerDisputeInstructionAsync(input),
+            ),
+          applyParameters: (input) =>
+            addSelfPlanAndSendFunctions(
+              client,
+              getApplyParametersInstructionAsync(input),
             ),
           applyRoles: (input) =>
             addSelfPlanAndSendFunctions(
@@ -1136,7 +1241,7 @@ export function agentMarketplaceProgram() {
           expireDispute: (input) =>
             addSelfPlanAndSendFunctions(
               client,
-              getExpireDisputeInstruction(input),
+              getExpireDisputeInstructionAsync(input),
             ),
           failExecution: (input) =>
             addSelfPlanAndSendFunctions(
@@ -1246,7 +1351,7 @@ export function agentMarketplaceProgram() {
         pdas: {
           config: findConfigPda,
           creatorProfile: findCreatorProfilePda,
-          agentListing: findAgentListingPda,
+          agentListed: findAgentListedPda,
           escrow: findEscrowPda,
           collateralVault: findCollateralVaultPda,
           executionRecord: findExecutionRecordPda,

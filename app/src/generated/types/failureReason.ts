@@ -21,6 +21,7 @@ export enum FailureReason {
   Timeout,
   InvalidResponse,
   Expired,
+  Interrupted,
 }
 
 export type FailureReasonArgs = FailureReason;

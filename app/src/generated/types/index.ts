@@ -7,9 +7,12 @@
  */
 
 export * from "./agentClosed";
-export * from "./agentListed";
 export * from "./agentStatus";
+export * from "./closedAgents";
 export * from "./collateralTier";
 export * from "./executionClosed";
 export * from "./failureReason";
+export * from "./listingCreated";
+export * from "./marketParameters";
 export * from "./metadataRef";
+export * from "./openTerms";

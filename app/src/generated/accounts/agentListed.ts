@@ -42,25 +42,27 @@ import {
   type MaybeEncodedAccount,
   type ReadonlyUint8Array,
 } from "@solana/kit";
-import { AgentListingSeeds, findAgentListingPda } from "../pdas";
+import { AgentListedSeeds, findAgentListedPda } from "../pdas";
 
-export const AGENT_LISTING_DISCRIMINATOR: ReadonlyUint8Array = new Uint8Array([
-  224, 156, 61, 213, 111, 100, 43, 56,
+export const AGENT_LISTED_DISCRIMINATOR: ReadonlyUint8Array = new Uint8Array([
+  6, 47, 86, 222, 253, 101, 162, 76,
 ]);
 
-export function getAgentListingDiscriminatorBytes(): ReadonlyUint8Array {
+export function getAgentListedDiscriminatorBytes(): ReadonlyUint8Array {
   return fixEncoderSize(getBytesEncoder(), 8).encode(
-    AGENT_LISTING_DISCRIMINATOR,
+    AGENT_LISTED_DISCRIMINATOR,
   );
 }
 
-export type AgentListing = {
+export type AgentListed = {
   discriminator: ReadonlyUint8Array;
   creator: Address;
   /** Ed25519 public key that signs this agent's results. */
   resultKey: Address;
   /** SHA-256 of the metadata document. */
   metadataHash: ReadonlyUint8Array;
+  /** SHA-256 of the terms that a caller agrees to: see [`AgentListed::terms`]. */
+  termsHash: ReadonlyUint8Array;
   revision: bigint;
   /** Price of one call. */
   price: bigint;
@@ -69,17 +71,24 @@ export type AgentListing = {
   slashedTotal: bigint;
   /** Sum of the amounts of all open executions. */
   openAmount: bigint;
-  /** Finished executions: completed and failed. */
+  /** Sum of the amounts of all executions with an open dispute: claims that a slash leaves covered. */
+  disputedAmount: bigint;
+  /** Completed and failed executions. */
   totalExecutions: bigint;
   /** Completed executions without an upheld dispute. */
   successfulExecutions: bigint;
+  /** Executions that creator or gateway reported as failed by the agent. */
   failedExecutions: bigint;
+  /** Refunded executions that are no failure of the agent: expired, or given up by the gateway. */
+  expiredExecutions: bigint;
   /** Disputes ever raised. */
   disputedExecutions: bigint;
   /** Sum of `execution_time_ms` over completed executions. */
   executionTimeMsTotal: bigint;
   /** Completed executions, disputed or not; the mean execution time is the sum divided by this number. */
   completedExecutions: bigint;
+  /** What the platform received of completed executions. */
+  platformFeesTotal: bigint;
   createdAtUnixS: bigint;
   updatedAtUnixS: bigint;
   /** When the last open dispute window ends: collateral stays locked until then. 0 before the first completion. */
@@ -90,6 +99,8 @@ export type AgentListing = {
   openDisputes: number;
   /** [`AgentStatus`]. */
   status: number;
+  /** 1: results are signed for the call. */
+  binding: number;
   version: number;
   bump: number;
   escrowBump: number;
@@ -101,12 +112,14 @@ export type AgentListing = {
   escrow: Address;
 };
 
-export type AgentListingArgs = {
+export type AgentListedArgs = {
   creator: Address;
   /** Ed25519 public key that signs this agent's results. */
   resultKey: Address;
   /** SHA-256 of the metadata document. */
   metadataHash: ReadonlyUint8Array;
+  /** SHA-256 of the terms that a caller agrees to: see [`AgentListed::terms`]. */
+  termsHash: ReadonlyUint8Array;
   revision: number | bigint;
   /** Price of one call. */
   price: number | bigint;
@@ -115,17 +128,24 @@ export type AgentListingArgs = {
   slashedTotal: number | bigint;
   /** Sum of the amounts of all open executions. */
   openAmount: number | bigint;
-  /** Finished executions: completed and failed. */
+  /** Sum of the amounts of all executions with an open dispute: claims that a slash leaves covered. */
+  disputedAmount: number | bigint;
+  /** Completed and failed executions. */
   totalExecutions: number | bigint;
   /** Completed executions without an upheld dispute. */
   successfulExecutions: number | bigint;
+  /** Executions that creator or gateway reported as failed by the agent. */
   failedExecutions: number | bigint;
+  /** Refunded executions that are no failure of the agent: expired, or given up by the gateway. */
+  expiredExecutions: number | bigint;
   /** Disputes ever raised. */
   disputedExecutions: number | bigint;
   /** Sum of `execution_time_ms` over completed executions. */
   executionTimeMsTotal: number | bigint;
   /** Completed executions, disputed or not; the mean execution time is the sum divided by this number. */
   completedExecutions: number | bigint;
+  /** What the platform received of completed executions. */
+  platformFeesTotal: number | bigint;
   createdAtUnixS: number | bigint;
   updatedAtUnixS: number | bigint;
   /** When the last open dispute window ends: collateral stays locked until then. 0 before the first completion. */
@@ -136,6 +156,8 @@ export type AgentListingArgs = {
   openDisputes: number;
   /** [`AgentStatus`]. */
   status: number;
+  /** 1: results are signed for the call. */
+  binding: number;
   version: number;
   bump: number;
   escrowBump: number;
@@ -147,25 +169,29 @@ export type AgentListingArgs = {
   escrow: Address;
 };
 
-/** Gets the encoder for {@link AgentListingArgs} account data. */
-export function getAgentListingEncoder(): FixedSizeEncoder<AgentListingArgs> {
+/** Gets the encoder for {@link AgentListedArgs} account data. */
+export function getAgentListedEncoder(): FixedSizeEncoder<AgentListedArgs> {
   return transformEncoder(
     getStructEncoder([
       ["discriminator", fixEncoderSize(getBytesEncoder(), 8)],
       ["creator", getAddressEncoder()],
       ["resultKey", getAddressEncoder()],
       ["metadataHash", fixEncoderSize(getBytesEncoder(), 32)],
+      ["termsHash", fixEncoderSize(getBytesEncoder(), 32)],
       ["revision", getU64Encoder()],
       ["price", getU64Encoder()],
       ["collateral", getU64Encoder()],
       ["slashedTotal", getU64Encoder()],
       ["openAmount", getU64Encoder()],
+      ["disputedAmount", getU64Encoder()],
       ["totalExecutions", getU64Encoder()],
       ["successfulExecutions", getU64Encoder()],
       ["failedExecutions", getU64Encoder()],
+      ["expiredExecutions", getU64Encoder()],
       ["disputedExecutions", getU64Encoder()],
       ["executionTimeMsTotal", getU64Encoder()],
       ["completedExecutions", getU64Encoder()],
+      ["platformFeesTotal", getU64Encoder()],
       ["createdAtUnixS", getI64Encoder()],
       ["updatedAtUnixS", getI64Encoder()],
       ["lastDisputeDeadlineUnixS", getI64Encoder()],
@@ -174,37 +200,42 @@ export function getAgentListingEncoder(): FixedSizeEncoder<AgentListingArgs> {
       ["openExecutions", getU32Encoder()],
       ["openDisputes", getU32Encoder()],
       ["status", getU8Encoder()],
+      ["binding", getU8Encoder()],
       ["version", getU8Encoder()],
       ["bump", getU8Encoder()],
       ["escrowBump", getU8Encoder()],
       ["collateralBump", getU8Encoder()],
       ["metadataUriLen", getU8Encoder()],
-      ["reserved", fixEncoderSize(getBytesEncoder(), 2)],
+      ["reserved", fixEncoderSize(getBytesEncoder(), 1)],
       ["metadataUri", fixEncoderSize(getBytesEncoder(), 128)],
       ["escrow", getAddressEncoder()],
     ]),
-    (value) => ({ ...value, discriminator: AGENT_LISTING_DISCRIMINATOR }),
+    (value) => ({ ...value, discriminator: AGENT_LISTED_DISCRIMINATOR }),
   );
 }
 
-/** Gets the decoder for {@link AgentListing} account data. */
-export function getAgentListingDecoder(): FixedSizeDecoder<AgentListing> {
+/** Gets the decoder for {@link AgentListed} account data. */
+export function getAgentListedDecoder(): FixedSizeDecoder<AgentListed> {
   return getStructDecoder([
     ["discriminator", fixDecoderSize(getBytesDecoder(), 8)],
     ["creator", getAddressDecoder()],
     ["resultKey", getAddressDecoder()],
     ["metadataHash", fixDecoderSize(getBytesDecoder(), 32)],
+    ["termsHash", fixDecoderSize(getBytesDecoder(), 32)],
     ["revision", getU64Decoder()],
     ["price", getU64Decoder()],
     ["collateral", getU64Decoder()],
     ["slashedTotal", getU64Decoder()],
     ["openAmount", getU64Decoder()],
+    ["disputedAmount", getU64Decoder()],
     ["totalExecutions", getU64Decoder()],
     ["successfulExecutions", getU64Decoder()],
     ["failedExecutions", getU64Decoder()],
+    ["expiredExecutions", getU64Decoder()],
     ["disputedExecutions", getU64Decoder()],
     ["executionTimeMsTotal", getU64Decoder()],
     ["completedExecutions", getU64Decoder()],
+    ["platformFeesTotal", getU64Decoder()],
     ["createdAtUnixS", getI64Decoder()],
     ["updatedAtUnixS", getI64Decoder()],
     ["lastDisputeDeadlineUnixS", getI64Decoder()],
@@ -213,102 +244,99 @@ export function getAgentListingDecoder(): FixedSizeDecoder<AgentListing> {
     ["openExecutions", getU32Decoder()],
     ["openDisputes", getU32Decoder()],
     ["status", getU8Decoder()],
+    ["binding", getU8Decoder()],
     ["version", getU8Decoder()],
     ["bump", getU8Decoder()],
     ["escrowBump", getU8Decoder()],
     ["collateralBump", getU8Decoder()],
     ["metadataUriLen", getU8Decoder()],
-    ["reserved", fixDecoderSize(getBytesDecoder(), 2)],
+    ["reserved", fixDecoderSize(getBytesDecoder(), 1)],
     ["metadataUri", fixDecoderSize(getBytesDecoder(), 128)],
     ["escrow", getAddressDecoder()],
   ]);
 }
 
-/** Gets the codec for {@link AgentListing} account data. */
-export function getAgentListingCodec(): FixedSizeCodec<
-  AgentListingArgs,
-  AgentListing
+/** Gets the codec for {@link AgentListed} account data. */
+export function getAgentListedCodec(): FixedSizeCodec<
+  AgentListedArgs,
+  AgentListed
 > {
-  return combineCodec(getAgentListingEncoder(), getAgentListingDecoder());
+  return combineCodec(getAgentListedEncoder(), getAgentListedDecoder());
 }
 
-export function decodeAgentListing<TAddress extends string = string>(
+export function decodeAgentListed<TAddress extends string = string>(
   encodedAccount: EncodedAccount<TAddress>,
-): Account<AgentListing, TAddress>;
-export function decodeAgentListing<TAddress extends string = string>(
+): Account<AgentListed, TAddress>;
+export function decodeAgentListed<TAddress extends string = string>(
   encodedAccount: MaybeEncodedAccount<TAddress>,
-): MaybeAccount<AgentListing, TAddress>;
-export function decodeAgentListing<TAddress extends string = string>(
+): MaybeAccount<AgentListed, TAddress>;
+export function decodeAgentListed<TAddress extends string = string>(
   encodedAccount: EncodedAccount<TAddress> | MaybeEncodedAccount<TAddress>,
-): Account<AgentListing, TAddress> | MaybeAccount<AgentListing, TAddress> {
+): Account<AgentListed, TAddress> | MaybeAccount<AgentListed, TAddress> {
   return decodeAccount(
     encodedAccount as MaybeEncodedAccount<TAddress>,
-    getAgentListingDecoder(),
+    getAgentListedDecoder(),
   );
 }
 
-export async function fetchAgentListing<TAddress extends string = string>(
+export async function fetchAgentListed<TAddress extends string = string>(
   rpc: Parameters<typeof fetchEncodedAccount>[0],
   address: Address<TAddress>,
   config?: FetchAccountConfig,
-): Promise<Account<AgentListing, TAddress>> {
-  const maybeAccount = await fetchMaybeAgentListing(rpc, address, config);
+): Promise<Account<AgentListed, TAddress>> {
+  const maybeAccount = await fetchMaybeAgentListed(rpc, address, config);
   assertAccountExists(maybeAccount);
   return maybeAccount;
 }
 
-export async function fetchMaybeAgentListing<TAddress extends string = string>(
+export async function fetchMaybeAgentListed<TAddress extends string = string>(
   rpc: Parameters<typeof fetchEncodedAccount>[0],
   address: Address<TAddress>,
   config?: FetchAccountConfig,
-): Promise<MaybeAccount<AgentListing, TAddress>> {
+): Promise<MaybeAccount<AgentListed, TAddress>> {
   const maybeAccount = await fetchEncodedAccount(rpc, address, config);
-  return decodeAgentListing(maybeAccount);
+  return decodeAgentListed(maybeAccount);
 }
 
-export async function fetchAllAgentListing(
+export async function fetchAllAgentListed(
   rpc: Parameters<typeof fetchEncodedAccounts>[0],
   addresses: Array<Address>,
   config?: FetchAccountsConfig,
-): Promise<Account<AgentListing>[]> {
-  const maybeAccounts = await fetchAllMaybeAgentListing(rpc, addresses, config);
+): Promise<Account<AgentListed>[]> {
+  const maybeAccounts = await fetchAllMaybeAgentListed(rpc, addresses, config);
   assertAccountsExist(maybeAccounts);
   return maybeAccounts;
 }
 
-export async function fetchAllMaybeAgentListing(
+export async function fetchAllMaybeAgentListed(
   rpc: Parameters<typeof fetchEncodedAccounts>[0],
   addresses: Array<Address>,
   config?: FetchAccountsConfig,
-): Promise<MaybeAccount<AgentListing>[]> {
+): Promise<MaybeAccount<AgentListed>[]> {
   const maybeAccounts = await fetchEncodedAccounts(rpc, addresses, config);
-  return maybeAccounts.map((maybeAccount) => decodeAgentListing(maybeAccount));
+  return maybeAccounts.map((maybeAccount) => decodeAgentListed(maybeAccount));
 }
 
-export function getAgentListingSize(): number {
-  return 400;
+export function getAgentListedSize(): number {
+  return 456;
 }
 
-export async function fetchAgentListingFromSeeds(
+export async function fetchAgentListedFromSeeds(
   rpc: Parameters<typeof fetchEncodedAccount>[0],
-  seeds: AgentListingSeeds,
+  seeds: AgentListedSeeds,
   config: FetchAccountConfig & { programAddress?: Address } = {},
-): Promise<Account<AgentListing>> {
-  const maybeAccount = await fetchMaybeAgentListingFromSeeds(
-    rpc,
-    seeds,
-    config,
-  );
+): Promise<Account<AgentListed>> {
+  const maybeAccount = await fetchMaybeAgentListedFromSeeds(rpc, seeds, config);
   assertAccountExists(maybeAccount);
   return maybeAccount;
 }
 
-export async function fetchMaybeAgentListingFromSeeds(
+export async function fetchMaybeAgentListedFromSeeds(
   rpc: Parameters<typeof fetchEncodedAccount>[0],
-  seeds: AgentListingSeeds,
+  seeds: AgentListedSeeds,
   config: FetchAccountConfig & { programAddress?: Address } = {},
-): Promise<MaybeAccount<AgentListing>> {
+): Promise<MaybeAccount<AgentListed>> {
   const { programAddress, ...fetchConfig } = config;
-  const [address] = await findAgentListingPda(seeds, { programAddress });
-  return await fetchMaybeAgentListing(rpc, address, fetchConfig);
+  const [address] = await findAgentListedPda(seeds, { programAddress });
+  return await fetchMaybeAgentListed(rpc, address, fetchConfig);
 }

@@ -15,14 +15,14 @@ import {
   type ProgramDerivedAddress,
 } from "@solana/kit";
 
-export type AgentListingSeeds = {
+export type AgentListedSeeds = {
   creator: Address;
   /** Tells the creator's agents apart. */
   index: number;
 };
 
-export async function findAgentListingPda(
-  seeds: AgentListingSeeds,
+export async function findAgentListedPda(
+  seeds: AgentListedSeeds,
   config: { programAddress?: Address | undefined } = {},
 ): Promise<ProgramDerivedAddress> {
   const {

@@ -14,6 +14,8 @@ import {
   fixEncoderSize,
   getAddressDecoder,
   getAddressEncoder,
+  getBooleanDecoder,
+  getBooleanEncoder,
   getBytesDecoder,
   getBytesEncoder,
   getI64Decoder,
@@ -33,7 +35,7 @@ import {
   type ReadonlyUint8Array,
 } from "@solana/kit";
 
-export type AgentListed = {
+export type ListingCreated = {
   agent: Address;
   creator: Address;
   index: number;
@@ -41,6 +43,8 @@ export type AgentListed = {
   /** USDC base units per call. */
   price: bigint;
   timeoutSeconds: number;
+  /** Whether results are signed for the call. */
+  binding: boolean;
   /** USDC base units locked. */
   collateral: bigint;
   metadataHash: ReadonlyUint8Array;
@@ -48,7 +52,7 @@ export type AgentListed = {
   listedAtUnixS: bigint;
 };
 
-export type AgentListedArgs = {
+export type ListingCreatedArgs = {
   agent: Address;
   creator: Address;
   index: number;
@@ -56,6 +60,8 @@ export type AgentListedArgs = {
   /** USDC base units per call. */
   price: number | bigint;
   timeoutSeconds: number;
+  /** Whether results are signed for the call. */
+  binding: boolean;
   /** USDC base units locked. */
   collateral: number | bigint;
   metadataHash: ReadonlyUint8Array;
@@ -63,7 +69,7 @@ export type AgentListedArgs = {
   listedAtUnixS: number | bigint;
 };
 
-export function getAgentListedEncoder(): Encoder<AgentListedArgs> {
+export function getListingCreatedEncoder(): Encoder<ListingCreatedArgs> {
   return getStructEncoder([
     ["agent", getAddressEncoder()],
     ["creator", getAddressEncoder()],
@@ -71,6 +77,7 @@ export function getAgentListedEncoder(): Encoder<AgentListedArgs> {
     ["resultKey", getAddressEncoder()],
     ["price", getU64Encoder()],
     ["timeoutSeconds", getU32Encoder()],
+    ["binding", getBooleanEncoder()],
     ["collateral", getU64Encoder()],
     ["metadataHash", fixEncoderSize(getBytesEncoder(), 32)],
     ["metadataUri", addEncoderSizePrefix(getUtf8Encoder(), getU32Encoder())],
@@ -78,7 +85,7 @@ export function getAgentListedEncoder(): Encoder<AgentListedArgs> {
   ]);
 }
 
-export function getAgentListedDecoder(): Decoder<AgentListed> {
+export function getListingCreatedDecoder(): Decoder<ListingCreated> {
   return getStructDecoder([
     ["agent", getAddressDecoder()],
     ["creator", getAddressDecoder()],
@@ -86,6 +93,7 @@ export function getAgentListedDecoder(): Decoder<AgentListed> {
     ["resultKey", getAddressDecoder()],
     ["price", getU64Decoder()],
     ["timeoutSeconds", getU32Decoder()],
+    ["binding", getBooleanDecoder()],
     ["collateral", getU64Decoder()],
     ["metadataHash", fixDecoderSize(getBytesDecoder(), 32)],
     ["metadataUri", addDecoderSizePrefix(getUtf8Decoder(), getU32Decoder())],
@@ -93,6 +101,9 @@ export function getAgentListedDecoder(): Decoder<AgentListed> {
   ]);
 }
 
-export function getAgentListedCodec(): Codec<AgentListedArgs, AgentListed> {
-  return combineCodec(getAgentListedEncoder(), getAgentListedDecoder());
+export function getListingCreatedCodec(): Codec<
+  ListingCreatedArgs,
+  ListingCreated
+> {
+  return combineCodec(getListingCreatedEncoder(), getListingCreatedDecoder());
 }
