@@ -68,9 +68,9 @@ fn row(name: &'static str, mut units: Vec<u64>) -> CuRow {
 
 fn gate(name: &str) -> Option<u64> {
     match name {
-        "open_execution" | "complete_execution" => Some(13_000),
-        "open_execution_with_grant" => Some(16_000),
-        "refund_expired_execution" => Some(9_000),
+        "open_execution" | "complete_execution" | "complete_execution_bound" => Some(9_500),
+        "open_execution_with_grant" => Some(12_500),
+        "refund_expired_execution" => Some(6_000),
         _ => None,
     }
 }
@@ -102,7 +102,15 @@ impl Meter {
         self.note("complete_execution", completed);
         let failed = self.world.fail(&by_key);
         self.note("fail_execution", failed);
-        let execution = self.world.opened();
+        let agent = self.world.agent.clone();
+        self.world.bind(&agent, true);
+        let bound = self.world.opened();
+        let completed = self.world.complete(&bound);
+        self.note("complete_execution_bound", completed);
+        self.world.bind(&agent, false);
+        // With a grant, which gets back what it had spent.
+        let execution = self.world.new_execution();
+        assert_ok(self.world.open_with_grant(&execution));
         self.world.expire(&execution);
         let refunded = self.world.refund(&execution);
         self.note("refund_expired_execution", refunded);
@@ -117,10 +125,12 @@ impl Meter {
         let execution = self.world.completed();
         let dispute = self.world.open_dispute(&execution);
         self.send("open_dispute", dispute, &execution.caller.keypair);
+        let answer = self.world.answer_dispute(&execution);
+        self.send("answer_dispute", answer, &execution.agent.creator.keypair);
         let resolve = self.world.resolve_dispute(&execution, true, USDC);
         let resolver = self.world.resolver.keypair.insecure_clone();
         self.send("resolve_dispute", resolve, &resolver);
-        self.world.set_time(self.world.record(&execution).dispute_deadline_unix_s + 1);
+        self.world.set_time(self.world.dispute_deadline(&execution) + 1);
         let close = self.world.close_execution(&execution);
         let closed = self.world.send(&[close], &[]);
         self.note("close_execution", closed);
@@ -133,7 +143,7 @@ impl Meter {
         self.send("upsert_creator_profile", name, &creator);
         let list = self.world.list_agent(&agent, self.world.list_args(&agent));
         self.send("list_agent", list, &creator);
-        let edit = ix::UpdateListingArgs { price: Some(1), timeout_seconds: Some(9), ..Default::default() };
+        let edit = ix::UpdateListingArgs { price: Some(40_000), timeout_seconds: Some(9), ..Default::default() };
         let edit = self.world.update_listing(&agent, edit);
         self.send("update_listing", edit, &creator);
         let pause = self.world.set_agent_status(&agent, AgentStatus::Paused);
@@ -148,7 +158,7 @@ impl Meter {
         let close = self.world.close_agent(&agent);
         self.send("close_agent", close, &creator);
         let admin = self.world.admin.keypair.insecure_clone();
-        let verify = self.world.verify_creator(&creator.pubkey(), true);
+        let verify = self.world.verify_creator(&creator.pubkey(), Some("Ada Lovelace"));
         self.send("verify_creator", verify, &admin);
     }
 
@@ -169,7 +179,7 @@ impl Meter {
     fn governance(&mut self) {
         let (admin, nominee) =
             (self.world.admin.keypair.insecure_clone(), self.world.stranger.keypair.insecure_clone());
-        let update = self.world.update_config(ix::UpdateConfigArgs { fee_bps: Some(99), ..Default::default() });
+        let update = self.world.update_config(&nominee.pubkey());
         self.send("update_config", update, &admin);
         let pause = self.world.set_paused(true);
         self.send("set_paused", pause, &admin);
@@ -181,6 +191,13 @@ impl Meter {
         let apply = self.world.apply_roles();
         let applied = self.world.send(&[apply], &[]);
         self.note("apply_roles", applied);
+        let parameters = MarketParameters { fee_bps: 99, ..MarketParameters::DEFAULT };
+        let announce = self.world.announce_parameters(Some(parameters));
+        self.send("announce_parameters", announce, &admin);
+        self.world.set_time(self.world.config().parameters_apply_from_unix_s);
+        let apply = self.world.apply_parameters();
+        let applied = self.world.send(&[apply], &[]);
+        self.note("apply_parameters", applied);
         let nominate = self.world.nominate_admin(&nominee.pubkey());
         self.send("nominate_admin", nominate, &admin);
         let accept = self.world.accept_admin(&nominee.pubkey());
@@ -217,11 +234,12 @@ pub fn measure_costs() -> Vec<CostRow> {
     let settle = [world.proof(&execution).instruction(), world.complete_execution(&execution)];
     let settle_bytes = transaction_bytes(&world, &settle, &world.gateway.keypair.insecure_clone());
     assert_ok(world.send(&settle, &[&world.gateway.keypair.insecure_clone()]));
-    let fees = start - world.lamports(&payer) - locked;
-    world.set_time(world.record(&execution).dispute_deadline_unix_s + 1);
+    let through_window = world.lamports(&execution.record);
+    let fees = start - world.lamports(&payer) - through_window;
+    world.set_time(world.dispute_deadline(&execution) + 1);
     let close = world.close_execution(&execution);
     let close_fee = world.must(&[close], &[]).fee;
-    let returned = world.lamports(&payer) + fees + locked + close_fee - start;
+    let not_returned = start - fees - close_fee - world.lamports(&payer);
 
     let elf_bytes = elf().len() as u64;
     // The loader's program account, and the ELF's account with the loader's header.
@@ -235,7 +253,8 @@ pub fn measure_costs() -> Vec<CostRow> {
         cost("complete_transaction", settle_bytes, "bytes", Some(MAX_TRANSACTION_BYTES)),
         cost("execution_base_fee", fees, "lamports", Some(20_000)),
         cost("execution_rent_locked", locked, "lamports", None),
-        cost("execution_rent_not_returned", locked - returned, "lamports", Some(0)),
+        cost("execution_rent_locked_through_window", through_window, "lamports", None),
+        cost("execution_rent_not_returned", not_returned, "lamports", Some(0)),
     ]
 }
 

@@ -2,14 +2,14 @@
 
 use agent_marketplace::{
     instructions as args,
-    state::{AgentStatus, Config, FailureReason},
+    state::{AgentStatus, ExecutionRecord, FailureReason, MarketParameters},
 };
 use anchor_lang::prelude::Pubkey;
 use crtx_chain::{
-    instructions::{Opening, Settlement},
+    instructions::{Opening, Refund, Settlement},
     token,
 };
-use crtx_protocol::{result_hash::ResultHash, result_text};
+use crtx_protocol::result_hash::ResultHash;
 use ed25519_dalek::Signer as _;
 use solana_instruction::Instruction;
 use solana_signer::Signer;
@@ -32,10 +32,8 @@ impl World {
             resolver: self.resolver.key(),
             gateway_authority: self.gateway.key(),
             treasury_owner: self.treasury.key(),
-            fee_bps: crtx_protocol::fee::DEFAULT_FEE_BPS,
-            dispute_window_s: Config::DEFAULT_DISPUTE_WINDOW_S,
-            settle_grace_s: Config::DEFAULT_SETTLE_GRACE_S,
-            collateral_tiers: Config::DEFAULT_COLLATERAL_TIERS,
+            insurance_owner: self.insurance.key(),
+            parameters: MarketParameters::DEFAULT,
         }
     }
 
@@ -43,8 +41,16 @@ impl World {
         self.instructions().initialize_config(&self.upgrade_authority.key(), self.config_args())
     }
 
-    pub fn update_config(&self, args: args::UpdateConfigArgs) -> Instruction {
-        self.instructions().update_config(&self.admin.key(), args)
+    pub fn update_config(&self, gateway_authority: &Pubkey) -> Instruction {
+        self.instructions().update_config(&self.admin.key(), gateway_authority)
+    }
+
+    pub fn announce_parameters(&self, parameters: Option<MarketParameters>) -> Instruction {
+        self.instructions().announce_parameters(&self.admin.key(), parameters)
+    }
+
+    pub fn apply_parameters(&self) -> Instruction {
+        self.instructions().apply_parameters()
     }
 
     pub fn nominate_admin(&self, nominee: &Pubkey) -> Instruction {
@@ -56,7 +62,11 @@ impl World {
     }
 
     pub fn announce_roles(&self, resolver: Option<Pubkey>, treasury_owner: Option<Pubkey>) -> Instruction {
-        self.instructions().announce_roles(&self.admin.key(), args::AnnounceRolesArgs { resolver, treasury_owner })
+        self.announce_roles_with(args::AnnounceRolesArgs { resolver, treasury_owner, insurance_owner: None })
+    }
+
+    pub fn announce_roles_with(&self, args: args::AnnounceRolesArgs) -> Instruction {
+        self.instructions().announce_roles(&self.admin.key(), args)
     }
 
     pub fn apply_roles(&self) -> Instruction {
@@ -71,8 +81,8 @@ impl World {
         self.instructions().set_paused(&self.admin.key(), paused)
     }
 
-    pub fn verify_creator(&self, wallet: &Pubkey, verified: bool) -> Instruction {
-        self.instructions().verify_creator(&self.admin.key(), wallet, verified)
+    pub fn verify_creator(&self, wallet: &Pubkey, verified_name: Option<&str>) -> Instruction {
+        self.instructions().verify_creator(&self.admin.key(), wallet, verified_name)
     }
 
     // Profiles, listings, collateral.
@@ -87,6 +97,7 @@ impl World {
             result_key: Pubkey::new_from_array(agent.result_key.verifying_key().to_bytes()),
             price: PRICE,
             timeout_seconds: TIMEOUT_S,
+            binding: false,
             collateral: COLLATERAL,
             metadata_hash: [0x11; 32],
             metadata_uri: "ipfs://bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e".to_owned(),
@@ -145,6 +156,7 @@ impl World {
             execution_id: execution.id,
             request_hash: [0x22; 32],
             max_amount: u64::MAX,
+            terms_hash: None,
         }
     }
 
@@ -165,22 +177,49 @@ impl World {
         self.instructions().open_execution_with_grant(&wallet, &session_key, &self.payer.key(), opening)
     }
 
+    /// Whether the execution's results are signed for the call.
+    pub fn is_bound(&self, execution: &Execution) -> bool {
+        self.try_state::<ExecutionRecord>(&execution.record).is_some_and(|record| record.binding == 1)
+    }
+
+    /// The canonical proof, in the shape that the execution asks for.
     pub fn proof(&self, execution: &Execution) -> Proof {
-        Proof::of(&execution.agent.result_key, &RESULT_HASH)
+        let result_key = &execution.agent.result_key;
+        if self.is_bound(execution) {
+            Proof::bound(result_key, &execution.record, &RESULT_HASH)
+        } else {
+            Proof::of(result_key, &RESULT_HASH)
+        }
     }
 
     pub fn settlement(&self, execution: &Execution) -> Settlement {
         let result_key = &execution.agent.result_key;
-        Settlement {
+        let settlement = Settlement {
             agent: execution.agent.address,
             record: execution.record,
+            rent_payer: self.payer.key(),
             creator: execution.agent.creator.key(),
             treasury_owner: self.treasury.key(),
             result_key: Pubkey::new_from_array(result_key.verifying_key().to_bytes()),
             result_hash: ResultHash(RESULT_HASH),
-            signature: result_key.sign(&result_text::of(&RESULT_HASH)).to_bytes(),
+            binding: self.is_bound(execution),
+            signature: [0; 64],
             execution_time_ms: 1_234,
             tokens_used: Some(567),
+        };
+        let signature = result_key.sign(&settlement.signed_message()).to_bytes();
+        Settlement { signature, ..settlement }
+    }
+
+    /// A refund to the wallet's associated token account.
+    pub fn refund_of(&self, execution: &Execution) -> Refund {
+        let grant = self.try_terms(execution).map(|terms| terms.grant).filter(|grant| *grant != Pubkey::default());
+        Refund {
+            agent: execution.agent.address,
+            record: execution.record,
+            rent_payer: self.payer.key(),
+            grant,
+            refund_token: execution.caller.token,
         }
     }
 
@@ -195,13 +234,17 @@ impl World {
     }
 
     pub fn fail_execution(&self, execution: &Execution, reason: FailureReason) -> Instruction {
-        let Execution { record, caller, agent, .. } = execution;
-        self.instructions().fail_execution(&self.gateway.key(), &agent.address, record, &caller.token, reason)
+        self.instructions().fail_execution(&self.gateway.key(), &self.refund_of(execution), reason)
     }
 
     pub fn refund_expired_execution(&self, execution: &Execution) -> Instruction {
-        let Execution { record, caller, agent, .. } = execution;
-        self.instructions().refund_expired_execution(&agent.address, record, &caller.token)
+        self.instructions().refund_expired_execution(None, &self.refund_of(execution))
+    }
+
+    /// The refund that the execution's wallet signs.
+    pub fn refund_signed_by_wallet(&self, execution: &Execution) -> Instruction {
+        let wallet = execution.caller.key();
+        self.instructions().refund_expired_execution(Some(&wallet), &self.refund_of(execution))
     }
 
     // Disputes and the end of a record.
@@ -219,14 +262,27 @@ impl World {
         self.instructions().open_dispute(&caller.key(), &self.payer.key(), &agent.address, record, args)
     }
 
+    pub fn answer_args(&self) -> args::AnswerDisputeArgs {
+        args::AnswerDisputeArgs { answer_hash: [0x66; 32], answer_uri: "https://example.com/answer".to_owned() }
+    }
+
+    pub fn answer_dispute(&self, execution: &Execution) -> Instruction {
+        self.answer_dispute_with(execution, self.answer_args())
+    }
+
+    pub fn answer_dispute_with(&self, execution: &Execution, args: args::AnswerDisputeArgs) -> Instruction {
+        let Execution { record, agent, .. } = execution;
+        self.instructions().answer_dispute(&agent.creator.key(), &agent.address, record, args)
+    }
+
     pub fn resolve_dispute(&self, execution: &Execution, upheld: bool, slash: u64) -> Instruction {
         self.resolve_with(execution, args::ResolveDisputeArgs { upheld, slash, resolution_hash: [0x55; 32] })
     }
 
     pub fn resolve_with(&self, execution: &Execution, args: args::ResolveDisputeArgs) -> Instruction {
         let Execution { record, caller, agent, .. } = execution;
-        let (resolver, treasury) = (self.resolver.key(), self.treasury.key());
-        self.instructions().resolve_dispute(&resolver, &agent.address, record, &caller.key(), &treasury, args)
+        let (resolver, insurance) = (self.resolver.key(), self.insurance.key());
+        self.instructions().resolve_dispute(&resolver, &agent.address, record, &caller.key(), &insurance, args)
     }
 
     pub fn expire_dispute(&self, execution: &Execution) -> Instruction {

@@ -17,8 +17,10 @@ use crate::{
 struct Accounts {
     configs: Vec<(Pubkey, Config)>,
     profiles: Vec<(Pubkey, CreatorProfile)>,
-    listings: Vec<(Pubkey, AgentListing)>,
+    listings: Vec<(Pubkey, AgentListed)>,
     records: Vec<(Pubkey, ExecutionRecord)>,
+    /// The terms that follow behind the open records.
+    terms: BTreeMap<Pubkey, OpenTerms>,
     disputes: Vec<(Pubkey, Dispute)>,
     grants: Vec<(Pubkey, SpendingGrant)>,
 }
@@ -31,7 +33,10 @@ pub fn assert_invariants(svm: &LiteSVM, addresses: &Addresses, mint: &Pubkey, su
     addresses_are_canonical(addresses, &accounts);
     for (address, listing) in &accounts.listings {
         listing_agrees(svm, &addresses.collateral(address), address, listing, &accounts);
+        totals_cover_the_records(address, listing, &accounts);
     }
+    indexes_are_used_once(addresses, &accounts);
+    grants_cover_their_executions(&accounts);
     let total: u64 = token_balances(svm, mint).iter().map(|(_, balance)| balance).sum();
     assert_eq!(total, supply, "INV-09: USDC was made or lost");
 }
@@ -46,7 +51,7 @@ fn read(svm: &LiteSVM) -> Accounts {
         let known = decode(address, data, &mut all.configs)
             || decode(address, data, &mut all.profiles)
             || decode(address, data, &mut all.listings)
-            || decode(address, data, &mut all.records)
+            || decode_execution(address, data, &mut all)
             || decode(address, data, &mut all.disputes)
             || decode(address, data, &mut all.grants);
         assert!(known, "INV-01: {address} is of no known kind");
@@ -64,6 +69,22 @@ fn decode<T: ZeroCopy + Discriminator>(address: Pubkey, data: &[u8], into: &mut 
     true
 }
 
+/// The account of an execution has two sizes: the larger one while it is open.
+fn decode_execution(address: Pubkey, data: &[u8], all: &mut Accounts) -> bool {
+    let Some((head, terms)) = data.split_at_checked(ExecutionRecord::SPACE) else { return false };
+    if !decode(address, head, &mut all.records) {
+        return false;
+    }
+    let open = all.records.last().is_some_and(|(_, record)| record.status() == Some(ExecutionStatus::Open));
+    if !open {
+        assert!(terms.is_empty(), "INV-01: {address} ended and keeps {} bytes of terms", terms.len());
+        return true;
+    }
+    assert_eq!(terms.len(), OpenTerms::LEN, "INV-01: {address} is open and has no terms");
+    all.terms.insert(address, bytemuck::pod_read_unaligned(terms));
+    true
+}
+
 #[track_caller]
 fn each_account_by_itself(accounts: &Accounts) {
     let hold = |what: Result<(), Violation>, address: &Pubkey| {
@@ -72,7 +93,10 @@ fn each_account_by_itself(accounts: &Accounts) {
     accounts.configs.iter().for_each(|(address, account)| hold(account.invariant(), address));
     accounts.profiles.iter().for_each(|(address, account)| hold(account.invariant(), address));
     accounts.listings.iter().for_each(|(address, account)| hold(account.invariant(), address));
-    accounts.records.iter().for_each(|(address, account)| hold(account.invariant(), address));
+    for (address, record) in &accounts.records {
+        hold(record.invariant(), address);
+        accounts.terms.get(address).into_iter().for_each(|terms| hold(terms.invariant(record), address));
+    }
     accounts.disputes.iter().for_each(|(address, account)| hold(account.invariant(), address));
     accounts.grants.iter().for_each(|(address, account)| hold(account.invariant(), address));
 }
@@ -92,15 +116,18 @@ fn addresses_are_canonical(addresses: &Addresses, accounts: &Accounts) {
 
 /// The listing's own numbers against the accounts that they describe.
 #[track_caller]
-fn listing_agrees(svm: &LiteSVM, vault: &Pubkey, address: &Pubkey, listing: &AgentListing, accounts: &Accounts) {
+fn listing_agrees(svm: &LiteSVM, vault: &Pubkey, address: &Pubkey, listing: &AgentListed, accounts: &Accounts) {
     let of_agent = || accounts.records.iter().filter(|(_, record)| record.agent == *address);
     let with = |status: ExecutionStatus| of_agent().filter(move |(_, record)| record.status() == Some(status));
-    let open_amount: u64 = with(ExecutionStatus::Open).map(|(_, record)| record.amount).sum();
+    let amount_with = |status| with(status).map(|(_, record)| record.amount).sum::<u64>();
+    let open_amount = amount_with(ExecutionStatus::Open);
     assert_eq!(listing.open_amount, open_amount, "INV-05: {address}: open amount");
     assert_eq!(listing.open_executions as usize, with(ExecutionStatus::Open).count(), "INV-05: {address}: open count");
     assert!(balance(svm, &listing.escrow) >= listing.open_amount, "INV-06: {address}: escrow is short");
     assert!(balance(svm, vault) >= listing.collateral, "INV-07: {address}: collateral is short");
     assert_eq!(listing.open_disputes as usize, with(ExecutionStatus::Disputed).count(), "INV-08: {address}");
+    let disputed_amount = amount_with(ExecutionStatus::Disputed);
+    assert_eq!(listing.disputed_amount, disputed_amount, "INV-08: {address}: disputed amount");
     let disputes: BTreeMap<_, _> = accounts.disputes.iter().map(|(_, dispute)| (dispute.execution, dispute)).collect();
     for (record_address, record) in of_agent().filter(|(_, record)| record.dispute_count > 0) {
         let outcome = disputes.get(record_address).and_then(|dispute| dispute.outcome());
@@ -110,5 +137,56 @@ fn listing_agrees(svm: &LiteSVM, vault: &Pubkey, address: &Pubkey, listing: &Age
             _ => matches!(outcome, Some(DisputeOutcome::Rejected | DisputeOutcome::Expired)),
         };
         assert!(agrees, "INV-08: {record_address}: {outcome:?}");
+    }
+}
+
+/// A record may be closed, and what it counted stays. So the totals are at least what the present records show.
+#[track_caller]
+fn totals_cover_the_records(address: &Pubkey, listing: &AgentListed, accounts: &Accounts) {
+    let of_agent = || accounts.records.iter().map(|(_, record)| record).filter(|record| record.agent == *address);
+    let count = |counts: &dyn Fn(&ExecutionRecord) -> bool| of_agent().filter(|record| counts(record)).count() as u64;
+    let settled = |record: &ExecutionRecord| record.settled_by().is_some();
+    let blameless = |record: &ExecutionRecord| {
+        matches!(record.failure_reason(), Some(FailureReason::Expired | FailureReason::Interrupted))
+    };
+    let fees: u64 = of_agent().filter(|record| settled(record)).filter_map(|r| r.split()).map(|s| s.platform).sum();
+    for (what, total, shown) in [
+        ("completed", listing.completed_executions, count(&settled)),
+        ("expired", listing.expired_executions, count(&blameless)),
+        ("failed", listing.failed_executions, count(&|record| record.failure_reason != 0 && !blameless(record))),
+        ("disputed", listing.disputed_executions, count(&|record| record.dispute_count > 0)),
+        ("fees", listing.platform_fees_total, fees),
+    ] {
+        assert!(total >= shown, "INV-32: {address}: {what} is {total}, its records show {shown}");
+    }
+}
+
+/// No listing has an index that its creator's profile does not count as used.
+#[track_caller]
+fn indexes_are_used_once(addresses: &Addresses, accounts: &Accounts) {
+    let profiles: BTreeMap<_, _> = accounts.profiles.iter().map(|(address, profile)| (*address, profile)).collect();
+    for (address, listing) in &accounts.listings {
+        let profile = profiles.get(&addresses.creator_profile(&listing.creator));
+        let used = profile.is_some_and(|profile| listing.index < profile.next_agent_index);
+        assert!(used, "INV-33: {address}: index {} is not used", listing.index);
+    }
+}
+
+/// A grant has spent at least what its open executions hold.
+#[track_caller]
+fn grants_cover_their_executions(accounts: &Accounts) {
+    let grants: BTreeMap<_, _> = accounts.grants.iter().map(|(address, grant)| (*address, grant)).collect();
+    let mut open: BTreeMap<Pubkey, u64> = BTreeMap::new();
+    for (address, record) in &accounts.records {
+        let Some(terms) = accounts.terms.get(address).filter(|terms| terms.grant != Pubkey::default()) else {
+            continue;
+        };
+        let wallet = grants.get(&terms.grant).map(|grant| grant.wallet);
+        assert_eq!(wallet, Some(record.caller), "INV-34: {address}: the grant of another wallet");
+        *open.entry(terms.grant).or_default() += record.amount;
+    }
+    for (address, amount) in open {
+        let spent = grants.get(&address).map_or(0, |grant| grant.spent);
+        assert!(spent >= amount, "INV-34: {address}: spent {spent}, its open executions hold {amount}");
     }
 }

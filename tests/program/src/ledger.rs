@@ -1,6 +1,9 @@
 //! Reading accounts out of LiteSVM.
 
-use agent_marketplace::token::{TOKEN_ACCOUNT_LEN, TOKEN_PROGRAM_ID};
+use agent_marketplace::{
+    state::{ExecutionRecord, OpenTerms},
+    token::{TOKEN_ACCOUNT_LEN, TOKEN_PROGRAM_ID},
+};
 use anchor_lang::{Discriminator, ZeroCopy, prelude::Pubkey};
 use litesvm::LiteSVM;
 use solana_account::Account;
@@ -12,12 +15,18 @@ pub fn account(svm: &LiteSVM, address: &Pubkey) -> Option<Account> {
     svm.get_account(address).filter(|account| account.lamports > 0)
 }
 
-/// One of the program's accounts. Panics if the account is of another kind.
+/// One of the program's accounts, without what may follow behind it. Panics if the account is of another kind.
 #[track_caller]
 pub fn state<T: ZeroCopy + Discriminator>(svm: &LiteSVM, address: &Pubkey) -> Option<T> {
     let account = account(svm, address).filter(|account| account.owner == PROGRAM_ID)?;
     assert_eq!(&account.data[..8], T::DISCRIMINATOR, "another kind of account");
-    Some(bytemuck::pod_read_unaligned(&account.data[8..]))
+    Some(bytemuck::pod_read_unaligned(&account.data[8..8 + size_of::<T>()]))
+}
+
+/// What follows behind the record of an open execution.
+pub fn open_terms(svm: &LiteSVM, record: &Pubkey) -> Option<OpenTerms> {
+    let account = account(svm, record).filter(|account| account.owner == PROGRAM_ID)?;
+    account.data.get(ExecutionRecord::SPACE..ExecutionRecord::OPEN_SPACE).map(bytemuck::pod_read_unaligned)
 }
 
 /// Base units in a token account; 0 if it does not exist.

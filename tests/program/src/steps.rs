@@ -2,7 +2,7 @@
 
 use agent_marketplace::{
     instructions as args,
-    state::{ExecutionStatus, FailureReason},
+    state::{Config, ExecutionStatus, FailureReason, MarketParameters},
 };
 use ed25519_dalek::SigningKey;
 use litesvm::types::TransactionResult;
@@ -121,7 +121,7 @@ impl World {
 
     /// Moves time past the execution's deadline.
     pub fn expire(&mut self, execution: &Execution) {
-        self.set_time(self.record(execution).deadline_unix_s + 1);
+        self.set_time(self.terms(execution).deadline_unix_s + 1);
     }
 
     /// A completed execution that its caller disputes.
@@ -134,10 +134,66 @@ impl World {
         execution
     }
 
+    /// A disputed execution whose creator answered, so that the resolver may decide at once.
+    #[track_caller]
+    pub fn answered(&mut self) -> Execution {
+        let execution = self.disputed();
+        self.answer(&execution);
+        execution
+    }
+
+    /// The creator answers the dispute.
+    #[track_caller]
+    pub fn answer(&mut self, execution: &Execution) {
+        let answer = self.answer_dispute(execution);
+        self.must(&[answer], &[&execution.agent.creator.keypair]);
+    }
+
+    /// The creator answers, and the resolver upholds the dispute.
+    #[track_caller]
+    pub fn uphold(&mut self, execution: &Execution, slash: u64) -> TransactionResult {
+        self.answer(execution);
+        self.resolve(execution, true, slash)
+    }
+
     /// The resolver decides.
     pub fn resolve(&mut self, execution: &Execution, upheld: bool, slash: u64) -> TransactionResult {
         let resolve = self.resolve_dispute(execution, upheld, slash);
         self.send(&[resolve], &[&self.resolver.keypair.insecure_clone()])
+    }
+}
+
+impl World {
+    /// The admin announces changed parameters. Moves time to the second in which they can be applied.
+    #[track_caller]
+    pub fn announced_parameters(&mut self, change: impl FnOnce(&mut MarketParameters)) {
+        let mut parameters = self.config().parameters;
+        change(&mut parameters);
+        let announce = self.announce_parameters(Some(parameters));
+        self.must(&[announce], &[&self.admin.keypair.insecure_clone()]);
+        self.set_time(self.now() + Config::PARAMETERS_DELAY_S);
+    }
+
+    /// Announced parameters take effect.
+    #[track_caller]
+    pub fn applied_parameters(&mut self) {
+        let apply = self.apply_parameters();
+        self.must(&[apply], &[]);
+    }
+
+    /// The admin changes parameters, which takes seven days.
+    #[track_caller]
+    pub fn changed_parameters(&mut self, change: impl FnOnce(&mut MarketParameters)) {
+        self.announced_parameters(change);
+        self.applied_parameters();
+    }
+
+    /// The agent's creator changes whether results are signed for the call.
+    #[track_caller]
+    pub fn bind(&mut self, agent: &Agent, binding: bool) {
+        let edit = args::UpdateListingArgs { binding: Some(binding), ..Default::default() };
+        let edit = self.update_listing(agent, edit);
+        self.must(&[edit], &[&agent.creator.keypair]);
     }
 }
 

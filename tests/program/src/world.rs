@@ -5,7 +5,8 @@ use std::{cell::RefCell, sync::OnceLock};
 
 use agent_marketplace::{
     state::{
-        AgentListing, Config, CreatorProfile, Dispute, DisputeOutcome, ExecutionRecord, ExecutionStatus, SpendingGrant,
+        AgentListed, Config, CreatorProfile, Dispute, DisputeOutcome, ExecutionRecord, ExecutionStatus, OpenTerms,
+        SpendingGrant,
     },
     token::TOKEN_PROGRAM_ID,
 };
@@ -51,6 +52,8 @@ pub struct World {
     /// The gateway's settlement key.
     pub gateway: Actor,
     pub treasury: Actor,
+    /// Receives penalties.
+    pub insurance: Actor,
     /// Pays fees and rent; the gateway's other key.
     pub payer: Actor,
     pub caller: Actor,
@@ -105,7 +108,7 @@ impl World {
             counter += 1;
             seeded_key(seed, counter)
         };
-        let mut keys: Vec<Keypair> = (0..9).map(|_| next()).collect();
+        let mut keys: Vec<Keypair> = (0..10).map(|_| next()).collect();
         let session = next();
         let mint = next().pubkey();
         let result_key = SigningKey::from_bytes(next().secret_bytes());
@@ -124,6 +127,7 @@ impl World {
                 payer: actor(),
                 caller: actor(),
                 stranger: actor(),
+                insurance: actor(),
                 session,
                 mint,
                 agent: Agent { address: addresses.agent(&creator.key(), 0), creator, index: 0, result_key },
@@ -140,7 +144,7 @@ impl World {
     fn populate(&mut self) {
         self.set_time(START_UNIX_S);
         self.put_mint(self.mint, 0);
-        for index in 0..9 {
+        for index in 0..10 {
             let wallet = self.actor_mut(index).key();
             self.actor_mut(index).token = self.fund(&wallet);
         }
@@ -157,6 +161,7 @@ impl World {
             5 => &mut self.payer,
             6 => &mut self.caller,
             7 => &mut self.stranger,
+            8 => &mut self.insurance,
             _ => &mut self.agent.creator,
         }
     }
@@ -227,7 +232,7 @@ impl World {
     /// Changes one of the program's accounts without the program. Invariants are not checked any more.
     pub fn tamper_state<T: ZeroCopy + Discriminator>(&mut self, address: &Pubkey, change: impl FnOnce(&mut T)) {
         self.tampered = true;
-        self.tamper(address, |account| change(bytemuck::from_bytes_mut(&mut account.data[8..])));
+        self.tamper(address, |account| change(bytemuck::from_bytes_mut(&mut account.data[8..8 + size_of::<T>()])));
     }
 
     /// One of the program's accounts.
@@ -245,12 +250,29 @@ impl World {
         self.state(&self.addresses.config())
     }
 
-    pub fn listing(&self, agent: &Agent) -> AgentListing {
+    pub fn listing(&self, agent: &Agent) -> AgentListed {
         self.state(&agent.address)
     }
 
     pub fn record(&self, execution: &Execution) -> ExecutionRecord {
         self.state(&execution.record)
+    }
+
+    /// The terms of an open execution; `None` if it is not open.
+    pub fn try_terms(&self, execution: &Execution) -> Option<OpenTerms> {
+        ledger::open_terms(&self.svm, &execution.record)
+    }
+
+    /// The terms of an open execution.
+    #[track_caller]
+    pub fn terms(&self, execution: &Execution) -> OpenTerms {
+        self.try_terms(execution).expect("the execution is open")
+    }
+
+    /// Last second in which a completed execution can be disputed.
+    #[track_caller]
+    pub fn dispute_deadline(&self, execution: &Execution) -> i64 {
+        self.record(execution).dispute_deadline_unix_s().expect("the execution was completed")
     }
 
     pub fn status(&self, execution: &Execution) -> ExecutionStatus {

@@ -12,7 +12,7 @@ fn a_record_closes_when_nothing_can_happen_to_it_any_more() {
     assert_ok(world.fail(&failed));
     let open = world.opened();
     let disputed = world.disputed();
-    let end = START_UNIX_S + Config::DEFAULT_DISPUTE_WINDOW_S;
+    let end = START_UNIX_S + MarketParameters::DEFAULT.dispute_window_s;
     for execution in [&completed, &failed] {
         let close = world.close_execution(execution);
         for time in [START_UNIX_S, end - 1, end] {
@@ -33,10 +33,10 @@ fn a_record_closes_when_nothing_can_happen_to_it_any_more() {
 fn closing_returns_the_rent_to_who_paid_it_and_emits_everything() {
     let mut world = World::new();
     let execution = world.disputed();
-    assert_ok(world.resolve(&execution, true, 5));
+    assert_ok(world.uphold(&execution, 5));
     let dispute = world.addresses.dispute(&execution.record);
     let accounts = [execution.record, dispute].map(|address| world.account(&address).expect("there"));
-    world.set_time(world.record(&execution).dispute_deadline_unix_s + 1);
+    world.set_time(world.dispute_deadline(&execution) + 1);
     let before = world.lamports(&world.payer.key());
     let close = world.close_execution(&execution);
     let meta = world.must(&[close], &[]);
@@ -54,7 +54,7 @@ fn rent_goes_to_nobody_else() {
     let mut world = World::new();
     let execution = world.disputed();
     assert_ok(world.resolve(&execution, false, 0));
-    world.set_time(world.record(&execution).dispute_deadline_unix_s + 1);
+    world.set_time(world.dispute_deadline(&execution) + 1);
     let stranger = world.stranger.key();
     let elsewhere = world.addresses.dispute(&stranger);
     let close = world.close_execution(&execution);
@@ -77,8 +77,10 @@ fn a_whole_call_costs_no_rent_in_the_end() {
     let locked = world.lamports(&execution.record);
     assert_eq!(world.lamports(&payer), before - fees - locked);
     fees += assert_ok(world.complete(&execution)).fee;
+    let kept = world.lamports(&execution.record);
+    assert_eq!(world.lamports(&payer), before - fees - kept, "the rent of the terms is back at once");
     assert!(fees <= 25_000, "base fees of {fees} lamports");
-    world.set_time(world.record(&execution).dispute_deadline_unix_s + 1);
+    world.set_time(world.dispute_deadline(&execution) + 1);
     let close = world.close_execution(&execution);
     fees += world.must(&[close], &[]).fee;
     assert_eq!(world.lamports(&payer), before - fees);

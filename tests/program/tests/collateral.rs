@@ -65,7 +65,7 @@ fn a_delisted_agent_is_off_the_market_for_good() {
     for instruction in [
         world.delist_agent(&agent),
         world.set_agent_status(&agent, AgentStatus::Active),
-        world.update_listing(&agent, ix::UpdateListingArgs { price: Some(1), ..Default::default() }),
+        world.update_listing(&agent, ix::UpdateListingArgs { price: Some(1_000), ..Default::default() }),
         world.deposit_collateral(&agent, 1),
     ] {
         refused(&mut world, instruction, &[&creator], E::AgentDelisted);
@@ -110,7 +110,7 @@ fn collateral_leaves_only_when_nobody_can_claim_it() {
     refused(&mut world, withdraw.clone(), &[&creator], E::DisputesOpen);
     refused(&mut world, close.clone(), &[&creator], E::DisputesOpen);
 
-    assert_ok(world.resolve(&disputed, true, 3 * USDC));
+    assert_ok(world.uphold(&disputed, USDC));
     for (time, error) in [(window_end - 1, E::DisputeWindowRunning), (window_end, E::DisputeWindowRunning)] {
         world.set_time(time);
         refused(&mut world, withdraw.clone(), &[&creator], error);
@@ -120,7 +120,7 @@ fn collateral_leaves_only_when_nobody_can_claim_it() {
     refused(&mut world, close.clone(), &[&creator], E::CollateralRemains);
     let before = world.balance(&agent.creator.token);
     world.must(std::slice::from_ref(&withdraw), &[&creator]);
-    assert_eq!(world.balance(&agent.creator.token), before + 7 * USDC, "minus the slash");
+    assert_eq!(world.balance(&agent.creator.token), before + 9 * USDC, "minus the slash");
     refused(&mut world, withdraw, &[&creator], E::NoCollateral);
     world.must(&[close], &[&creator]);
 }
@@ -197,15 +197,17 @@ fn an_agent_closes_with_its_own_accounts_alone() {
 }
 
 #[test]
-fn an_agent_listed_again_continues_above_its_earlier_revisions() {
+fn an_agent_listed_again_is_another_agent_with_higher_revisions() {
     let (mut world, agent) = delisted();
     let withdraw = world.withdraw_collateral(&agent);
     world.must(&[withdraw], &[&agent.creator.keypair]);
     let last = world.listing(&agent).revision;
     let close = world.close_agent(&agent);
     world.must(&[close], &[&agent.creator.keypair]);
-    world.list(&agent, world.list_args(&agent));
-    assert!(world.listing(&agent).revision > last);
+    let (address, index) = (world.addresses.agent(&agent.creator.key(), 1), 1);
+    let next = Agent { address, index, ..agent };
+    world.list(&next, world.list_args(&next));
+    assert!(world.listing(&next).revision > last);
 }
 
 #[test]

@@ -33,6 +33,7 @@ fn disputes_by_strangers_without_evidence_or_with_wrong_accounts_are_refused() {
     let uri = |uri: &str| ix::OpenDisputeArgs { evidence_uri: uri.to_owned(), ..good.clone() };
     for (args, error) in [
         (ix::OpenDisputeArgs { evidence_hash: [0; 32], ..good.clone() }, E::EvidenceMissing),
+        (uri(""), E::EvidenceUriInvalid),
         (uri(&"x".repeat(129)), E::EvidenceUriInvalid),
         (uri("a b"), E::EvidenceUriInvalid),
     ] {
@@ -47,8 +48,7 @@ fn disputes_by_strangers_without_evidence_or_with_wrong_accounts_are_refused() {
         ("system_program", PROGRAM_ID, E::WrongSystemProgram),
     ];
     refused_with(&mut world, &dispute, &[&caller], &cases);
-    // An empty URI is allowed; only the hash is required.
-    let dispute = world.open_dispute_with(&execution, uri(""));
+    let dispute = world.open_dispute_with(&execution, uri(&"x".repeat(128)));
     world.must(&[dispute], &[&caller]);
 }
 
@@ -61,7 +61,7 @@ fn only_a_completed_execution_is_disputed_and_only_once() {
     assert_ok(world.fail(&failed));
     let (disputed, rejected, upheld) = (world.disputed(), world.disputed(), world.disputed());
     assert_ok(world.resolve(&rejected, false, 0));
-    assert_ok(world.resolve(&upheld, true, 0));
+    assert_ok(world.uphold(&upheld, 0));
     for execution in [open, failed, disputed, rejected, upheld] {
         let dispute = world.open_dispute(&execution);
         refused(&mut world, dispute, &[&caller], E::NotDisputable);
@@ -73,7 +73,7 @@ fn a_dispute_is_raised_until_the_last_second_of_the_window() {
     for (offset, raised) in [(-1, true), (0, true), (1, false)] {
         let mut world = World::new();
         let execution = world.completed();
-        world.set_time(world.record(&execution).dispute_deadline_unix_s + offset);
+        world.set_time(world.dispute_deadline(&execution) + offset);
         let dispute = world.open_dispute(&execution);
         let caller = execution.caller.keypair.insecure_clone();
         if raised {
@@ -109,14 +109,15 @@ fn a_rejected_dispute_leaves_the_execution_completed_and_moves_nothing() {
 }
 
 #[test]
-fn an_upheld_dispute_compensates_the_caller_first_and_the_treasury_after() {
-    for (slash, compensation) in [(PRICE - 1, PRICE - 1), (PRICE, PRICE), (PRICE + 7, PRICE), (COLLATERAL, PRICE)] {
+fn an_upheld_dispute_compensates_the_caller_first_and_the_insurance_after() {
+    for (slash, compensation) in [(PRICE - 1, PRICE - 1), (PRICE, PRICE), (PRICE + 7, PRICE), (21 * PRICE, PRICE)] {
         let mut world = World::new();
         let execution = world.disputed();
         let (caller, treasury) = (world.balance(&world.caller.token), world.balance(&world.treasury.token));
-        assert_ok(world.resolve(&execution, true, slash));
+        assert_ok(world.uphold(&execution, slash));
         assert_eq!(world.balance(&world.caller.token), caller + compensation);
-        assert_eq!(world.balance(&world.treasury.token), treasury + slash - compensation);
+        assert_eq!(world.balance(&world.insurance.token), PURSE + slash - compensation);
+        assert_eq!(world.balance(&world.treasury.token), treasury, "the treasury earns nothing from a penalty");
         assert_eq!(world.status(&execution), ExecutionStatus::Overturned);
         let dispute = world.dispute(&execution);
         assert_eq!((dispute.slash_amount, dispute.compensation), (slash, compensation));
@@ -135,7 +136,7 @@ fn an_agent_that_keeps_its_tier_stays_active() {
     let deposit = world.deposit_collateral(&agent, PRICE);
     world.must(&[deposit], &[&agent.creator.keypair]);
     let execution = world.disputed();
-    assert_ok(world.resolve(&execution, true, PRICE));
+    assert_ok(world.uphold(&execution, PRICE));
     assert_eq!(world.listing(&agent).status(), Some(AgentStatus::Active));
 }
 
@@ -144,7 +145,7 @@ fn a_slashed_agent_comes_back_after_topping_up() {
     let mut world = World::new();
     let agent = world.agent.clone();
     let execution = world.disputed();
-    assert_ok(world.resolve(&execution, true, 1));
+    assert_ok(world.uphold(&execution, 1));
     let activate = world.set_agent_status(&agent, AgentStatus::Active);
     refused(&mut world, activate.clone(), &[&agent.creator.keypair], E::CollateralTooLow);
     let deposit = world.deposit_collateral(&agent, 1);
@@ -159,18 +160,20 @@ fn a_slash_on_a_delisted_agent_leaves_it_delisted() {
     let execution = world.disputed();
     let delist = world.delist_agent(&agent);
     world.must(&[delist], &[&agent.creator.keypair]);
-    assert_ok(world.resolve(&execution, true, COLLATERAL));
+    assert_ok(world.uphold(&execution, 21 * PRICE));
     let listing = world.listing(&agent);
-    assert_eq!((listing.status(), listing.collateral), (Some(AgentStatus::Delisted), 0));
+    assert_eq!((listing.status(), listing.collateral), (Some(AgentStatus::Delisted), COLLATERAL - 21 * PRICE));
 }
 
 #[test]
 fn decisions_beyond_their_limits_are_refused() {
     let mut world = World::new();
-    let execution = world.disputed();
+    let execution = world.answered();
     let resolver = world.resolver.keypair.insecure_clone();
     let above = world.resolve_dispute(&execution, true, COLLATERAL + 1);
     refused(&mut world, above, &[&resolver], E::SlashAboveCollateral);
+    let above_limit = world.resolve_dispute(&execution, true, 21 * PRICE + 1);
+    refused(&mut world, above_limit, &[&resolver], E::PenaltyAboveLimit);
     let without_cause = world.resolve_dispute(&execution, false, 1);
     refused(&mut world, without_cause, &[&resolver], E::SlashWithoutCause);
     let args = ix::ResolveDisputeArgs { upheld: true, slash: 1, resolution_hash: [0; 32] };
@@ -188,7 +191,7 @@ fn decisions_beyond_their_limits_are_refused() {
 #[test]
 fn a_decision_with_wrong_accounts_is_refused() {
     let mut world = World::new();
-    let execution = world.disputed();
+    let execution = world.answered();
     let second = world.disputed();
     let other = world.listed();
     let other_mint = world.new_key().pubkey();
@@ -196,14 +199,14 @@ fn a_decision_with_wrong_accounts_is_refused() {
     let (other_vault, escrow) =
         (world.addresses.collateral(&other.address), world.addresses.escrow(&world.agent.address));
     let second_dispute = world.addresses.dispute(&second.record);
-    // Decided, so that it does not block a slash above the amount paid.
-    assert_ok(world.resolve(&second, false, 0));
     let (stranger_token, caller) = (world.stranger.token, world.caller.key());
     let frozen = world.new_token_account(&caller, 0);
     world.freeze(&frozen);
-    let treasury = world.treasury.key();
-    let frozen_treasury = world.new_token_account(&treasury, 0);
-    world.freeze(&frozen_treasury);
+    let insurance = world.insurance.key();
+    let frozen_insurance = world.new_token_account(&insurance, 0);
+    world.freeze(&frozen_insurance);
+    let not_looked_at = world.new_token_account(&caller, 0);
+    let treasury_token = world.treasury.token;
     let cases = [
         ("dispute", second_dispute, E::WrongDispute),
         ("agent", other.address, E::WrongAgent),
@@ -212,8 +215,10 @@ fn a_decision_with_wrong_accounts_is_refused() {
         ("usdc_mint", other_mint, E::WrongMint),
         ("caller_token", stranger_token, E::TokenOwnerMismatch),
         ("caller_token", frozen, E::TokenAccountUnusable),
-        ("treasury_token", stranger_token, E::TokenOwnerMismatch),
-        ("treasury_token", frozen_treasury, E::TokenAccountUnusable),
+        ("caller_token", not_looked_at, E::RefundElsewhere),
+        ("insurance_token", stranger_token, E::TokenOwnerMismatch),
+        ("insurance_token", treasury_token, E::TokenOwnerMismatch),
+        ("insurance_token", frozen_insurance, E::TokenAccountUnusable),
         ("token_program", PROGRAM_ID, E::WrongTokenProgram),
     ];
     let resolver = world.resolver.keypair.insecure_clone();
@@ -225,32 +230,179 @@ fn a_decision_with_wrong_accounts_is_refused() {
 fn an_account_that_receives_nothing_does_not_block_a_decision() {
     let mut world = World::new();
     let (rejected, upheld) = (world.disputed(), world.disputed());
-    let (caller, treasury) = (world.caller.token, world.treasury.token);
-    world.freeze(&caller);
-    world.freeze(&treasury);
+    for token in [world.caller.token, world.insurance.token, world.treasury.token] {
+        world.freeze(&token);
+    }
     assert_ok(world.resolve(&rejected, false, 0));
-    assert_ok(world.resolve(&upheld, true, 0));
+    assert_ok(world.uphold(&upheld, 0));
+}
+
+/// A world whose agent's calls cost the highest price of its tier, so that one limit of penalties is above the whole
+/// collateral: 101 × 0.10 USDC of 10 USDC.
+fn with_penalties_up_to_the_collateral() -> World {
+    let mut world = World::new();
+    let agent = world.agent.clone();
+    let price = world.update_listing(&agent, ix::UpdateListingArgs { price: Some(100_000), ..Default::default() });
+    world.must(&[price], &[&agent.creator.keypair]);
+    world.changed_parameters(|parameters| parameters.max_penalty_multiple = 100);
+    world
 }
 
 #[test]
-fn a_slash_above_the_amount_paid_waits_for_the_agents_other_disputes() {
-    let mut world = World::new();
-    let (first, second) = (world.disputed(), world.disputed());
+fn a_slash_above_the_amount_paid_leaves_what_the_agents_other_disputes_claim() {
+    let mut world = with_penalties_up_to_the_collateral();
+    let price = 100_000;
+    let (first, second, third) = (world.answered(), world.answered(), world.answered());
+    assert_eq!(world.listing(&world.agent).disputed_amount, 3 * price);
     let resolver = world.resolver.keypair.insecure_clone();
-    let penalty = world.resolve_dispute(&first, true, PRICE + 1);
-    refused(&mut world, penalty, &[&resolver], E::PenaltyBeforeOtherClaims);
+    let beyond = world.resolve_dispute(&first, true, COLLATERAL - 2 * price + 1);
+    refused(&mut world, beyond, &[&resolver], E::PenaltyBeforeOtherClaims);
     let caller = world.balance(&world.caller.token);
-    assert_ok(world.resolve(&first, true, PRICE));
-    assert_ok(world.resolve(&second, true, COLLATERAL - PRICE));
-    assert_eq!(world.balance(&world.caller.token), caller + 2 * PRICE, "both callers were compensated");
-    assert_eq!(world.listing(&world.agent).collateral, 0);
+    assert_ok(world.resolve(&first, true, COLLATERAL - 2 * price));
+    // Compensations need no cover: they are what is claimed.
+    assert_ok(world.resolve(&second, true, price));
+    assert_ok(world.resolve(&third, true, price));
+    assert_eq!(world.balance(&world.caller.token), caller + 3 * price, "every caller was compensated");
+    assert_eq!(world.balance(&world.insurance.token), PURSE + COLLATERAL - 3 * price);
+    let listing = world.listing(&world.agent);
+    assert_eq!((listing.collateral, listing.disputed_amount, listing.open_disputes), (0, 0, 0));
+}
+
+#[test]
+fn a_dispute_that_ends_leaves_the_sum_of_claims() {
+    let mut world = World::new();
+    let (rejected, expired, upheld) = (world.disputed(), world.disputed(), world.disputed());
+    assert_eq!(world.listing(&world.agent).disputed_amount, 3 * PRICE);
+    assert_ok(world.resolve(&rejected, false, 0));
+    assert_eq!(world.listing(&world.agent).disputed_amount, 2 * PRICE);
+    assert_ok(world.uphold(&upheld, PRICE));
+    assert_eq!(world.listing(&world.agent).disputed_amount, PRICE);
+    world.set_time(START_UNIX_S + Dispute::LIMIT_S + 1);
+    let expire = world.expire_dispute(&expired);
+    world.must(&[expire], &[]);
+    assert_eq!(world.listing(&world.agent).disputed_amount, 0);
+}
+
+#[test]
+fn the_limit_of_penalties_is_the_one_of_the_opening() {
+    let mut world = World::new();
+    world.announced_parameters(|parameters| parameters.max_penalty_multiple = 1);
+    let before = world.opened();
+    world.applied_parameters();
+    let after = world.opened();
+    let resolver = world.resolver.keypair.insecure_clone();
+    for (execution, highest) in [(before, 21 * PRICE), (after, 2 * PRICE)] {
+        assert_ok(world.complete(&execution));
+        let dispute = world.open_dispute(&execution);
+        world.must(&[dispute], &[&execution.caller.keypair]);
+        world.answer(&execution);
+        let above = world.resolve_dispute(&execution, true, highest + 1);
+        refused(&mut world, above, &[&resolver], E::PenaltyAboveLimit);
+        assert_ok(world.resolve(&execution, true, highest));
+    }
+}
+
+// The creator's answer.
+
+#[test]
+fn a_creator_answers_with_evidence_and_the_dispute_stays_open() {
+    let mut world = World::new();
+    let execution = world.disputed();
+    world.set_time(START_UNIX_S + 5);
+    let before = world.dispute(&execution);
+    world.answer(&execution);
+    let dispute = world.dispute(&execution);
+    assert_eq!((dispute.answer_hash, dispute.answer_uri()), ([0x66; 32], Some("https://example.com/answer")));
+    assert_eq!((dispute.answered_at_unix_s, dispute.outcome()), (START_UNIX_S + 5, Some(DisputeOutcome::Open)));
+    assert_eq!((dispute.revision, dispute.evidence_hash), (before.revision + 1, before.evidence_hash));
+    assert_eq!(world.status(&execution), ExecutionStatus::Disputed);
+}
+
+#[test]
+fn answers_by_others_without_evidence_or_with_wrong_accounts_are_refused() {
+    let mut world = World::new();
+    let (execution, second) = (world.disputed(), world.disputed());
+    let other = world.listed();
+    let creator = world.agent.creator.clone();
+    let answer = world.answer_dispute(&execution);
+    for who in [world.stranger.clone(), world.caller.clone(), world.resolver.clone(), other.creator.clone()] {
+        refused(&mut world, signed_by(answer.clone(), &who), &[&who.keypair], E::NotCreator);
+    }
+    // The creator of another agent, with that agent.
+    let by_other = signed_by(forged(answer.clone(), &[("agent", other.address)]), &other.creator);
+    refused(&mut world, by_other, &[&other.creator.keypair], E::WrongAgent);
+    let of_second = forged(answer, &[("dispute", world.addresses.dispute(&second.record))]);
+    refused(&mut world, of_second, &[&creator.keypair], E::WrongDispute);
+    let good = world.answer_args();
+    let uri = |uri: &str| ix::AnswerDisputeArgs { answer_uri: uri.to_owned(), ..good.clone() };
+    for (args, error) in [
+        (ix::AnswerDisputeArgs { answer_hash: [0; 32], ..good.clone() }, E::EvidenceMissing),
+        (uri(""), E::EvidenceUriInvalid),
+        (uri(&"x".repeat(129)), E::EvidenceUriInvalid),
+        (uri("a b"), E::EvidenceUriInvalid),
+    ] {
+        let answer = world.answer_dispute_with(&execution, args);
+        refused(&mut world, answer, &[&creator.keypair], error);
+    }
+    let longest = world.answer_dispute_with(&execution, uri(&"x".repeat(128)));
+    world.must(&[longest], &[&creator.keypair]);
+}
+
+#[test]
+fn a_dispute_is_answered_once_and_only_while_it_is_open() {
+    let mut world = World::new();
+    let (answered, rejected, never) = (world.answered(), world.disputed(), world.completed());
+    let creator = world.agent.creator.keypair.insecure_clone();
+    let again = world.answer_dispute(&answered);
+    refused(&mut world, again, &[&creator], E::DisputeAnswered);
+    assert_ok(world.resolve(&rejected, false, 0));
+    let late = world.answer_dispute(&rejected);
+    refused(&mut world, late, &[&creator], E::DisputeNotOpen);
+    const NOT_OWNED_BY_THE_PROGRAM: u32 = 3_007;
+    let without_dispute = world.answer_dispute(&never);
+    assert_custom_at(world.send(&[without_dispute], &[&creator]), 0, NOT_OWNED_BY_THE_PROGRAM);
+}
+
+#[test]
+fn a_dispute_is_upheld_after_the_answer_or_after_a_day() {
+    for (offset, upholds) in [(-1, false), (0, true), (1, true)] {
+        let mut world = World::new();
+        let execution = world.disputed();
+        world.set_time(START_UNIX_S + 86_400 + offset);
+        let resolve = world.resolve_dispute(&execution, true, PRICE);
+        let resolver = world.resolver.keypair.insecure_clone();
+        if upholds {
+            world.must(&[resolve], &[&resolver]);
+        } else {
+            refused(&mut world, resolve.clone(), &[&resolver], E::AnswerPeriodRunning);
+            world.answer(&execution);
+            world.must(&[resolve], &[&resolver]);
+        }
+    }
+}
+
+#[test]
+fn a_dispute_is_rejected_without_waiting_for_an_answer() {
+    let mut world = World::new();
+    let execution = world.disputed();
+    assert_ok(world.resolve(&execution, false, 0));
+    assert_eq!(world.outcome(&execution), DisputeOutcome::Rejected);
+}
+
+#[test]
+fn an_answer_after_a_day_still_counts_while_nobody_decided() {
+    let mut world = World::new();
+    let execution = world.disputed();
+    world.set_time(START_UNIX_S + 2 * 86_400);
+    world.answer(&execution);
+    assert_eq!(world.dispute(&execution).answered_at_unix_s, START_UNIX_S + 2 * 86_400);
 }
 
 #[test]
 fn a_slash_above_the_amount_paid_takes_a_resolver_who_was_in_office_when_the_dispute_was_raised() {
     let mut world = World::new();
     let successor = world.stranger.clone();
-    let earlier = world.disputed();
+    let earlier = world.answered();
     let announce = world.announce_roles(Some(successor.key()), None);
     world.must(&[announce], &[&world.admin.keypair.insecure_clone()]);
     world.set_time(world.config().roles_apply_from_unix_s);
@@ -265,7 +417,7 @@ fn a_slash_above_the_amount_paid_takes_a_resolver_who_was_in_office_when_the_dis
     let top_up = [world.deposit_collateral(&agent, PRICE), world.set_agent_status(&agent, AgentStatus::Active)];
     world.must(&top_up, &[&agent.creator.keypair]);
     let later = world.disputed();
-    assert_ok(world.resolve(&later, true, COLLATERAL));
+    assert_ok(world.uphold(&later, 21 * PRICE));
 }
 
 #[test]

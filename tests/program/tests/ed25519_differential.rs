@@ -9,7 +9,7 @@
 )]
 
 use crtx_program_tests::*;
-use crtx_protocol::result_text;
+use crtx_protocol::{call_text, result_text};
 use curve25519_dalek::{
     constants::{ED25519_BASEPOINT_POINT, EIGHT_TORSION},
     edwards::EdwardsPoint,
@@ -114,17 +114,19 @@ fn rfc_8032() -> Vec<Vector> {
         .collect()
 }
 
-/// Ordinary signatures over result texts, and the same with one bit turned.
+/// Ordinary signatures over the texts of results and of calls, and the same with one bit turned.
 fn ordinary() -> Vec<Vector> {
     let mut vectors = Vec::new();
-    for seed in 0..12u8 {
+    for seed in 0..24u8 {
         let key = SigningKey::from_bytes(&[seed; 32]);
-        let message = result_text::of(&[seed ^ 0x5a; 32]);
+        let hash = [seed ^ 0x5a; 32];
+        let message =
+            if seed < 12 { result_text::of(&hash).to_vec() } else { call_text::of(&[seed; 32], &hash).to_vec() };
         let good = Vector {
             what: format!("ordinary {seed}"),
             key: key.verifying_key().to_bytes(),
             signature: key.sign(&message).to_bytes(),
-            message: message.to_vec(),
+            message,
         };
         for (part, at) in [("key", 3), ("R", 7), ("S", 40), ("S's top", 63), ("message", 9)] {
             let (mut key, mut signature, mut message) = (good.key, good.signature, good.message.clone());
@@ -156,7 +158,13 @@ fn malleated() -> Vec<Vector> {
 
 /// Keys and nonces of small order, in every encoding that decodes: they "sign" anything.
 fn small_order() -> Vec<Vector> {
-    let message = result_text::of(&[1; 32]).to_vec();
+    [result_text::of(&[1; 32]).to_vec(), call_text::of(&[3; 32], &[1; 32]).to_vec()]
+        .iter()
+        .flat_map(|message| small_order_over(message))
+        .collect()
+}
+
+fn small_order_over(message: &[u8]) -> Vec<Vector> {
     let mut points: Vec<[u8; 32]> = EIGHT_TORSION.iter().map(encode).collect();
     // The encodings of y and y + p with both signs: canonical or not, decoders differ in what they take.
     for y in [0u8, 1] {
@@ -173,7 +181,7 @@ fn small_order() -> Vec<Vector> {
     let mut vectors = Vec::new();
     for (index, point) in points.iter().enumerate() {
         // The point as R, S made to fit; the point as key, S fitting where the cofactor is multiplied in.
-        let s = challenge(point, &key, &message) * a;
+        let s = challenge(point, &key, message) * a;
         let r = scalar(2);
         for (what, key, signature) in [
             ("R", key, join(point, s.as_bytes())),
@@ -184,7 +192,7 @@ fn small_order() -> Vec<Vector> {
                 what: format!("small order {index} as {what}"),
                 key,
                 signature,
-                message: message.clone(),
+                message: message.to_vec(),
             });
         }
     }
@@ -196,8 +204,12 @@ fn mixed_order() -> Vec<Vector> {
     let a = scalar(3);
     let mut vectors = Vec::new();
     for (index, torsion) in EIGHT_TORSION.iter().enumerate() {
-        for round in 0..4u8 {
-            let message = result_text::of(&[round; 32]).to_vec();
+        for round in 0..8u8 {
+            let message = if round < 4 {
+                result_text::of(&[round; 32]).to_vec()
+            } else {
+                call_text::of(&[round; 32], &[round; 32]).to_vec()
+            };
             let r = scalar(100 + u64::from(round));
             let plain = (encode(&(a * ED25519_BASEPOINT_POINT)), encode(&(r * ED25519_BASEPOINT_POINT)));
             let mixed_key = encode(&(a * ED25519_BASEPOINT_POINT + torsion));

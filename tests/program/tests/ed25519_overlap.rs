@@ -1,23 +1,23 @@
 //! Proofs that bend one header field alone and still satisfy the chain's Ed25519 program, because what they
 //! point at overlaps with what the canonical shape has there. Such proofs have to be searched for.
+#![expect(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "a test: a panic is a failure")]
 
-use agent_marketplace::state::ExecutionStatus;
+use agent_marketplace::{instructions::ListAgentArgs, state::ExecutionStatus};
 use crtx_program_tests::*;
-use crtx_protocol::result_text;
+use crtx_protocol::{call_text, result_text};
 use ed25519_dalek::{Signer as _, SigningKey};
 
-/// A key whose signature over `[last] + text[..70]` ends with `last`, and the proof's payload: shifted by one
+/// A key whose signature over `[last] + text[..length - 1]` ends with `last`, and the proof's payload: shifted by one
 /// byte, the signed message begins inside the signature, and the canonical text, unsigned, stands where it belongs.
-fn key_with_overlap() -> (SigningKey, Vec<u8>) {
-    let text = result_text::of(&RESULT_HASH);
+fn key_with_overlap(text: &[u8]) -> (SigningKey, Vec<u8>) {
     for seed in 1..=u8::MAX {
         let key = SigningKey::from_bytes(&[seed; 32]);
         // The last byte of S is at most 16: the group's order has 253 bits.
         for last in 0..=16 {
-            let message: Vec<u8> = std::iter::once(last).chain(text[..70].iter().copied()).collect();
+            let message: Vec<u8> = std::iter::once(last).chain(text[..text.len() - 1].iter().copied()).collect();
             let signature = key.sign(&message).to_bytes();
             if signature[63] == last {
-                let payload = [key.verifying_key().as_bytes().as_slice(), &signature, &text].concat();
+                let payload = [key.verifying_key().as_bytes().as_slice(), &signature, text].concat();
                 return (key, payload);
             }
         }
@@ -27,22 +27,31 @@ fn key_with_overlap() -> (SigningKey, Vec<u8>) {
 
 #[test]
 fn a_message_that_begins_inside_the_signature_is_refused() {
-    let (key, payload) = key_with_overlap();
-    let mut world = World::new();
-    let agent = Agent { result_key: key, ..world.new_agent() };
-    world.list(&agent, world.list_args(&agent));
-    let execution = Execution { agent, ..world.new_execution() };
-    assert_ok(world.open(&execution));
+    for binding in [false, true] {
+        let mut world = World::new();
+        let unlisted = world.new_agent();
+        let execution = Execution { agent: unlisted.clone(), ..world.new_execution() };
+        let text = if binding {
+            call_text::of(execution.record.as_array(), &RESULT_HASH).to_vec()
+        } else {
+            result_text::of(&RESULT_HASH).to_vec()
+        };
+        let (result_key, payload) = key_with_overlap(&text);
+        let agent = Agent { result_key, ..unlisted };
+        world.list(&agent, ListAgentArgs { binding, ..world.list_args(&agent) });
+        let execution = Execution { agent, ..execution };
+        assert_ok(world.open(&execution));
 
-    let canonical = world.proof(&execution);
-    let shifted = canonical.clone().with(|proof| {
-        proof.message_offset = 111;
-        proof.payload = payload;
-    });
-    let result = world.complete_after(&[shifted.instruction()], &execution);
-    assert_error_at(result, 1, MarketplaceError::Ed25519WrongMessageOffset);
-    assert_eq!(world.status(&execution), ExecutionStatus::Open);
+        let canonical = world.proof(&execution);
+        let shifted = canonical.clone().with(|proof| {
+            proof.message_offset = 111;
+            proof.payload = payload;
+        });
+        let result = world.complete_after(&[shifted.instruction()], &execution);
+        assert_error_at(result, 1, MarketplaceError::Ed25519WrongMessageOffset);
+        assert_eq!(world.status(&execution), ExecutionStatus::Open);
 
-    assert_ok(world.complete_after(&[canonical.instruction()], &execution));
-    assert_eq!(world.status(&execution), ExecutionStatus::Completed);
+        assert_ok(world.complete_after(&[canonical.instruction()], &execution));
+        assert_eq!(world.status(&execution), ExecutionStatus::Completed);
+    }
 }

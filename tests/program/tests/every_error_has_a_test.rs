@@ -4,6 +4,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use crtx_program_tests::{MarketplaceError as E, state::*};
+use crtx_protocol::{call_text, result_text};
 
 /// Errors that no transaction can end in, because the chain's own programs refuse first. The unit tests of the
 /// gate prove them.
@@ -84,23 +85,34 @@ fn no_number_is_used_twice_and_the_idl_knows_them_all() {
 
 #[test]
 fn a_text_names_the_bounds_that_the_program_applies() {
-    let bounds: [(E, &[i128]); 13] = [
-        (E::FeeTooHigh, &[0, i128::from(Config::MAX_FEE_BPS)]),
+    let bounds: [(E, &[i128]); 19] = [
+        (E::FeeTooHigh, &[0, i128::from(MarketParameters::MAX_FEE_BPS)]),
         (
             E::DurationOutOfRange,
-            &[1, i128::from(Config::MAX_DISPUTE_WINDOW_S), 0, i128::from(Config::MAX_SETTLE_GRACE_S)],
+            &[
+                i128::from(MarketParameters::MIN_DISPUTE_WINDOW_S),
+                i128::from(MarketParameters::MAX_DISPUTE_WINDOW_S),
+                0,
+                i128::from(MarketParameters::MAX_SETTLE_GRACE_S),
+            ],
         ),
-        (E::RolesNotDue, &[i128::from(Config::ROLE_DELAY_S)]),
+        (E::AnnouncementNotDue, &[i128::from(Config::ROLE_DELAY_S), 16, i128::from(Config::PARAMETERS_DELAY_S), 7]),
+        (E::AnnouncementLapsed, &[i128::from(Config::ANNOUNCEMENT_LIFE_S), 7]),
+        (E::MinPriceOutOfRange, &[1, i128::from(MAX_PRICE)]),
+        (E::PenaltyMultipleOutOfRange, &[1, i128::from(MarketParameters::MAX_PENALTY_MULTIPLE)]),
         (E::DisplayNameInvalid, &[1, MAX_DISPLAY_NAME_BYTES as i128]),
-        (E::PriceZero, &[1, i128::from(u64::MAX)]),
+        (E::PriceOutOfRange, &[i128::from(MAX_PRICE)]),
+        (E::TokensImplausible, &[i128::from(MAX_TOKENS_USED)]),
         (E::TimeoutOutOfRange, &[i128::from(MIN_TIMEOUT_S), i128::from(MAX_TIMEOUT_S)]),
         (E::MetadataUriInvalid, &[1, MAX_METADATA_URI_BYTES as i128]),
         (E::AmountZero, &[1, i128::from(u64::MAX)]),
-        (E::Ed25519WrongLength, &[agent_marketplace::ed25519_gate::DATA_LEN as i128]),
+        (E::Ed25519WrongLength, &[112 + result_text::LEN as i128, 112 + call_text::LEN as i128]),
+        (E::Ed25519WrongMessageSize, &[result_text::LEN as i128, call_text::LEN as i128]),
         (E::TooManyAllowedAgents, &[0, MAX_ALLOWED_AGENTS as i128]),
         (E::GrantCapZero, &[1, i128::from(u64::MAX)]),
-        (E::EvidenceUriInvalid, &[0, MAX_EVIDENCE_URI_BYTES as i128]),
+        (E::EvidenceUriInvalid, &[1, MAX_EVIDENCE_URI_BYTES as i128]),
         (E::DisputeStillDecidable, &[i128::from(Dispute::LIMIT_S)]),
+        (E::AnswerPeriodRunning, &[i128::from(Dispute::ANSWER_PERIOD_S), 24]),
     ];
     for (error, bounds) in bounds {
         let text = error.to_string();

@@ -12,8 +12,20 @@ use crtx_program_tests::idl;
 /// What a handler may do before `validate`.
 const BEFORE: [&str; 2] = ["let accounts", "let now = account::now_unix_s()?"];
 /// What writes, creates, pays or closes.
-const EFFECTS: [&str; 8] =
-    ["load_mut", "borrow_mut", "::create(", "::write(", "::transfer(", "::close", ".pay(", "emit_cpi!"];
+const EFFECTS: [&str; 12] = [
+    "load_mut",
+    "borrow_mut",
+    "::create(",
+    "::write(",
+    "::write_with(",
+    "::store(",
+    "::shrink(",
+    "drop_open_terms",
+    "::transfer(",
+    "::close",
+    ".pay(",
+    "emit_cpi!",
+];
 
 /// Name and source of every file in `instructions/`.
 fn sources() -> BTreeMap<String, String> {

@@ -1,6 +1,6 @@
 //! The purpose of the program: every instruction of the paid call, used correctly, exact to the base unit.
 
-use agent_marketplace::{event::AgentListed, instructions as ix, state::*};
+use agent_marketplace::{event::ListingCreated, instructions as ix, state::*};
 use crtx_program_tests::*;
 
 #[test]
@@ -12,9 +12,12 @@ fn the_configuration_holds_what_it_was_given() {
     assert_eq!(config.gateway_authority, world.gateway.key());
     assert_eq!(config.treasury_owner, world.treasury.key());
     assert_eq!(config.usdc_mint, world.mint);
-    assert_eq!((config.fee_bps, config.paused, config.revision, config.version), (100, 0, 1, LAYOUT_VERSION));
-    assert_eq!(config.collateral_tiers, Config::DEFAULT_COLLATERAL_TIERS);
-    assert_eq!((config.dispute_window_s, config.settle_grace_s), (259_200, 120));
+    assert_eq!(config.insurance_owner, world.insurance.key());
+    assert_eq!((config.paused, config.revision, config.version), (0, 1, LAYOUT_VERSION));
+    let parameters = config.parameters;
+    assert_eq!((parameters.fee_bps, parameters.min_price, parameters.max_penalty_multiple), (100, 1_000, 20));
+    assert_eq!((parameters.dispute_window_s, parameters.settle_grace_s), (259_200, 120));
+    assert_eq!(parameters, MarketParameters::DEFAULT);
 }
 
 #[test]
@@ -24,14 +27,15 @@ fn a_creator_names_and_renames_the_own_profile() {
     let first = world.upsert_creator_profile(&creator.key(), "Ada");
     world.must(&[first], &[&creator.keypair]);
     assert_eq!(world.profile(&creator.key()).display_name(), Some("Ada"));
-    assert_eq!(world.profile(&creator.key()).revision, 1);
+    // The first listing made the profile.
+    assert_eq!(world.profile(&creator.key()).revision, 2);
 
     world.set_time(START_UNIX_S + 5);
     let second = world.upsert_creator_profile(&creator.key(), "Ångström & Söhne");
     world.must(&[second], &[&creator.keypair]);
     let profile = world.profile(&creator.key());
     assert_eq!(profile.display_name(), Some("Ångström & Söhne"));
-    assert_eq!((profile.revision, profile.verified), (2, 0));
+    assert_eq!((profile.revision, profile.verified), (3, 0));
     assert_eq!((profile.created_at_unix_s, profile.updated_at_unix_s), (START_UNIX_S, START_UNIX_S + 5));
 }
 
@@ -57,7 +61,7 @@ fn listing_emits_agent_listed_by_cpi() {
     let args = world.list_args(&agent);
     let list = world.list_agent(&agent, args.clone());
     let meta = world.must(&[list], &[&agent.creator.keypair]);
-    let event: AgentListed = emitted(&meta);
+    let event: ListingCreated = emitted(&meta);
     assert_eq!(event.agent, agent.address);
     assert_eq!(event.creator, agent.creator.key());
     assert_eq!((event.price, event.collateral, event.timeout_seconds), (PRICE, COLLATERAL, TIMEOUT_S));
@@ -106,6 +110,7 @@ fn a_creator_edits_a_listing_and_open_executions_keep_their_terms() {
         price: Some(99_999),
         timeout_seconds: Some(900),
         result_key: Some(other_key),
+        binding: Some(true),
         metadata: Some(ix::MetadataRef { hash: [0x33; 32], uri: "https://example.com/m.json".to_owned() }),
     };
     let update = world.update_listing(&agent, edit);
@@ -113,7 +118,8 @@ fn a_creator_edits_a_listing_and_open_executions_keep_their_terms() {
     let listing = world.listing(&agent);
     assert_eq!((listing.price, listing.timeout_seconds, listing.result_key), (99_999, 900, other_key));
     assert_eq!(listing.metadata_uri(), Some("https://example.com/m.json"));
-    assert_eq!(listing.metadata_hash, [0x33; 32]);
+    assert_eq!((listing.metadata_hash, listing.binding), ([0x33; 32], 1));
+    assert_eq!(listing.terms_hash, listing.hash_of_terms());
     assert_eq!(bytemuck::bytes_of(&world.record(&execution)), bytemuck::bytes_of(&before));
     // The key of the opening still settles.
     assert_ok(world.complete(&execution));
@@ -154,13 +160,15 @@ fn opening_moves_the_price_into_escrow_and_writes_the_terms() {
     let record = world.record(&execution);
     assert_eq!(record.status(), Some(ExecutionStatus::Open));
     assert_eq!((record.agent, record.caller), (world.agent.address, world.caller.key()));
-    assert_eq!((record.refund_owner, record.rent_payer), (world.caller.key(), world.payer.key()));
-    assert_eq!(record.grant, Default::default());
-    assert_eq!((record.execution_id, record.request_hash), (execution.id, [0x22; 32]));
-    assert_eq!((record.amount, record.creator_amount, record.platform_amount), (PRICE, 49_500, 500));
-    assert_eq!(record.opened_at_unix_s, START_UNIX_S);
-    assert_eq!(record.deadline_unix_s, START_UNIX_S + i64::from(TIMEOUT_S) + 120);
-    assert_eq!(record.result_key.to_bytes(), world.agent.result_key.verifying_key().to_bytes());
+    assert_eq!((record.rent_payer, record.execution_id), (world.payer.key(), execution.id));
+    assert_eq!((record.amount, record.fee_bps, record.max_penalty_multiple), (PRICE, 100, 20));
+    assert_eq!(record.split().map(|split| (split.creator, split.platform)), Some((49_500, 500)));
+    assert_eq!((record.opened_at_unix_s, record.dispute_window_s, record.binding), (START_UNIX_S, 259_200, 0));
+    let terms = world.terms(&execution);
+    assert_eq!((terms.grant, terms.paid_from), (Default::default(), world.caller.token));
+    assert_eq!((terms.request_hash, terms.timeout_seconds), ([0x22; 32], TIMEOUT_S));
+    assert_eq!(terms.deadline_unix_s, START_UNIX_S + i64::from(TIMEOUT_S) + 120);
+    assert_eq!(terms.result_key.to_bytes(), world.agent.result_key.verifying_key().to_bytes());
     let listing = world.listing(&world.agent);
     assert_eq!((listing.open_amount, listing.open_executions), (PRICE, 1));
     assert_eq!(world.balance(&listing.escrow), PRICE);
@@ -174,7 +182,7 @@ fn an_api_key_opens_alone_and_the_grant_counts_what_it_spends() {
     assert_ok(world.open_with_grant(&execution));
     let record = world.record(&execution);
     assert_eq!(record.caller, world.caller.key());
-    assert_eq!(record.grant, world.addresses.grant(&world.caller.key(), &world.session.pubkey()));
+    assert_eq!(world.terms(&execution).grant, world.addresses.grant(&world.caller.key(), &world.session.pubkey()));
     let grant = world.grant();
     assert_eq!((grant.spent, grant.executions, grant.revision), (PRICE, 1, 2));
     assert_eq!(world.balance(&world.caller.token), PURSE - PRICE);
@@ -196,23 +204,26 @@ fn a_signed_result_pays_creator_ninety_nine_and_treasury_one_percent() {
     assert_eq!((record.result_hash, record.execution_time_ms), (RESULT_HASH, 1_234));
     assert_eq!(record.reported_tokens(), Some(567));
     assert_eq!(record.finished_at_unix_s, START_UNIX_S + 3);
-    assert_eq!(record.dispute_deadline_unix_s, START_UNIX_S + 3 + 259_200);
+    assert_eq!(record.dispute_deadline_unix_s(), Some(START_UNIX_S + 3 + 259_200));
+    assert_eq!(record.settled_by(), Some(Settler::Gateway));
     let listing = world.listing(&world.agent);
     assert_eq!((listing.open_amount, listing.open_executions), (0, 0));
     assert_eq!((listing.total_executions, listing.successful_executions, listing.completed_executions), (1, 1, 1));
     assert_eq!((listing.failed_executions, listing.execution_time_ms_total), (0, 1_234));
-    assert_eq!(listing.last_dispute_deadline_unix_s, record.dispute_deadline_unix_s);
+    assert_eq!((listing.expired_executions, listing.platform_fees_total), (0, 500));
+    assert_eq!(Some(listing.last_dispute_deadline_unix_s), record.dispute_deadline_unix_s());
 }
 
 #[test]
 fn creator_and_caller_settle_without_any_gateway() {
     let mut world = World::new();
-    for who in [world.agent.creator.clone(), world.caller.clone()] {
+    for (who, settler) in [(world.agent.creator.clone(), Settler::Creator), (world.caller.clone(), Settler::Caller)] {
         let execution = world.opened();
         let settle = forged(world.complete_execution(&execution), &[("authority", who.key())]);
         let proof = world.proof(&execution).instruction();
         world.must(&[proof, settle], &[&who.keypair]);
         assert_eq!(world.status(&execution), ExecutionStatus::Completed);
+        assert_eq!(world.record(&execution).settled_by(), Some(settler));
     }
 }
 
@@ -227,15 +238,34 @@ fn tokens_that_were_not_reported_stay_unreported() {
 }
 
 #[test]
-fn a_price_whose_fee_is_below_a_base_unit_goes_to_the_creator_whole() {
+fn the_part_of_a_base_unit_in_a_fee_goes_to_the_creator() {
+    for (price, fee) in [(1_000, 10), (1_099, 10), (1_100, 11)] {
+        let mut world = World::new();
+        let agent = world.agent.clone();
+        let cheap = world.update_listing(&agent, ix::UpdateListingArgs { price: Some(price), ..Default::default() });
+        world.must(&[cheap], &[&agent.creator.keypair]);
+        let execution = world.opened();
+        assert_ok(world.complete(&execution));
+        assert_eq!(world.balance(&agent.creator.token), PURSE - COLLATERAL + price - fee);
+        assert_eq!(world.balance(&world.treasury.token), PURSE + fee);
+    }
+}
+
+#[test]
+fn a_bound_agents_result_is_signed_for_the_call() {
     let mut world = World::new();
     let agent = world.agent.clone();
-    let cheap = world.update_listing(&agent, ix::UpdateListingArgs { price: Some(99), ..Default::default() });
-    world.must(&[cheap], &[&agent.creator.keypair]);
-    let execution = world.opened();
-    assert_ok(world.complete(&execution));
-    assert_eq!(world.balance(&agent.creator.token), PURSE - COLLATERAL + 99);
-    assert_eq!(world.balance(&world.treasury.token), PURSE);
+    let unbound = world.opened();
+    world.bind(&agent, true);
+    let bound = world.opened();
+    assert_eq!((world.record(&unbound).binding, world.record(&bound).binding), (0, 1));
+    // Each settles with the shape that it was opened with.
+    world.bind(&agent, false);
+    for execution in [&unbound, &bound] {
+        assert_ok(world.complete(execution));
+        assert_eq!(world.record(execution).result_hash, RESULT_HASH);
+    }
+    assert_eq!(world.balance(&world.treasury.token), PURSE + 2 * PRICE / 100);
 }
 
 #[test]
@@ -266,18 +296,15 @@ fn anybody_refunds_after_the_deadline() {
     assert_eq!(world.status(&execution), ExecutionStatus::Expired);
     assert_eq!(world.record(&execution).failure_reason(), Some(FailureReason::Expired));
     assert_eq!(world.balance(&world.caller.token), PURSE);
-    assert_eq!(world.grant().spent, PRICE, "a refund does not renew the cap");
+    assert_eq!((world.grant().spent, world.grant().executions), (0, 1), "the refund gives the cap back");
+    let listing = world.listing(&world.agent);
+    assert_eq!((listing.expired_executions, listing.failed_executions, listing.total_executions), (1, 0, 0));
 }
 
 /// The state machine found this: in whole seconds, a short call seemed shorter than it was.
 #[test]
-fn a_call_that_took_until_the_end_of_its_last_second_settles() {
+fn a_call_that_took_until_the_end_of_its_last_second_is_recorded_whole() {
     let mut world = World::new();
-    let agent = world.agent.clone();
-    let short = world.update_listing(&agent, ix::UpdateListingArgs { timeout_seconds: Some(1), ..Default::default() });
-    let without_grace = world.update_config(ix::UpdateConfigArgs { settle_grace_s: Some(0), ..Default::default() });
-    let admin = world.admin.keypair.insecure_clone();
-    world.must(&[short, without_grace], &[&agent.creator.keypair, &admin]);
     let execution = world.opened();
     world.set_time(START_UNIX_S + 1);
     let settle = world.complete_with(&Settlement { execution_time_ms: 1_999, ..world.settlement(&execution) });

@@ -76,27 +76,19 @@ fn a_mint_of_another_kind_is_refused() {
 }
 
 #[test]
-fn configurations_beyond_the_limits_are_refused() {
+fn configurations_without_a_role_or_an_independent_insurance_are_refused() {
     let mut world = World::bare(0);
     let authority = world.upgrade_authority.keypair.insecure_clone();
     let good = world.config_args();
-    let mut falling = good.collateral_tiers;
-    falling[3].collateral = 1;
-    let mut unordered = good.collateral_tiers;
-    unordered[1].max_price = unordered[0].max_price;
+    let (resolver, treasury) = (good.resolver, good.treasury_owner);
     for (args, error) in [
-        (ix::InitializeConfigArgs { fee_bps: 1_001, ..good.clone() }, E::FeeTooHigh),
-        (ix::InitializeConfigArgs { dispute_window_s: 0, ..good.clone() }, E::DurationOutOfRange),
-        (ix::InitializeConfigArgs { dispute_window_s: -1, ..good.clone() }, E::DurationOutOfRange),
-        (ix::InitializeConfigArgs { dispute_window_s: 14 * 86_400 + 1, ..good.clone() }, E::DurationOutOfRange),
-        (ix::InitializeConfigArgs { settle_grace_s: -1, ..good.clone() }, E::DurationOutOfRange),
-        (ix::InitializeConfigArgs { settle_grace_s: 86_401, ..good.clone() }, E::DurationOutOfRange),
-        (ix::InitializeConfigArgs { collateral_tiers: falling, ..good.clone() }, E::TiersNotAscending),
-        (ix::InitializeConfigArgs { collateral_tiers: unordered, ..good.clone() }, E::TiersNotAscending),
         (ix::InitializeConfigArgs { admin: Default::default(), ..good.clone() }, E::RoleMissing),
         (ix::InitializeConfigArgs { resolver: Default::default(), ..good.clone() }, E::RoleMissing),
         (ix::InitializeConfigArgs { gateway_authority: Default::default(), ..good.clone() }, E::RoleMissing),
         (ix::InitializeConfigArgs { treasury_owner: Default::default(), ..good.clone() }, E::RoleMissing),
+        (ix::InitializeConfigArgs { insurance_owner: Default::default(), ..good.clone() }, E::RoleMissing),
+        (ix::InitializeConfigArgs { insurance_owner: resolver, ..good.clone() }, E::InsuranceNotIndependent),
+        (ix::InitializeConfigArgs { insurance_owner: treasury, ..good.clone() }, E::InsuranceNotIndependent),
     ] {
         let initialize = world.instructions().initialize_config(&authority.pubkey(), args);
         refused(&mut world, initialize, &[&authority], error);

@@ -64,24 +64,8 @@ fn a_settlement_with_wrong_accounts_is_refused() {
     settle_refused(&mut world, &execution, E::WrongEscrow, &[("escrow", other_escrow)]);
     settle_refused(&mut world, &execution, E::WrongAgent, &[("agent", other.address), ("escrow", other_escrow)]);
     settle_refused(&mut world, &execution, E::WrongTokenProgram, &[("token_program", PROGRAM_ID)]);
-}
-
-#[test]
-fn a_time_longer_than_the_execution_had_is_refused() {
-    let mut world = World::new();
-    let execution = world.opened();
-    let had_ms = (u64::from(TIMEOUT_S) + 120 + 1) * 1_000;
-    let gateway = world.gateway.keypair.insecure_clone();
-    let proof = world.proof(&execution).instruction();
-    for (execution_time_ms, settles) in [(u64::MAX, false), (had_ms + 1, false), (had_ms, true)] {
-        let settle = world.complete_with(&Settlement { execution_time_ms, ..world.settlement(&execution) });
-        let result = world.send(&[proof.clone(), settle], &[&gateway]);
-        if settles {
-            assert_ok(result);
-        } else {
-            assert_error_at(result, 1, E::ExecutionTimeImplausible);
-        }
-    }
+    let stranger = world.stranger.key();
+    settle_refused(&mut world, &execution, E::WrongRentPayer, &[("rent_payer", stranger)]);
 }
 
 // fail_execution
@@ -109,6 +93,56 @@ fn nobody_reports_an_expiry_before_its_time() {
 }
 
 #[test]
+fn a_creator_does_not_excuse_a_failure_as_an_interruption_of_the_gateway() {
+    let mut world = World::new();
+    let execution = world.opened();
+    let creator = world.agent.creator.clone();
+    let fail = world.fail_execution(&execution, FailureReason::Interrupted);
+    let by_creator = forged(fail.clone(), &[("authority", creator.key())]);
+    refused(&mut world, by_creator, &[&creator.keypair], E::FailureReasonReserved);
+    world.must(&[fail], &[&world.gateway.keypair.insecure_clone()]);
+    assert_eq!(world.record(&execution).failure_reason(), Some(FailureReason::Interrupted));
+}
+
+/// Who may open with a grant gets its amount back, and nobody else's grant changes.
+#[test]
+fn a_refund_without_the_executions_own_grant_is_refused() {
+    let mut world = World::new();
+    let execution = world.new_execution();
+    assert_ok(world.open_with_grant(&execution));
+    let (gateway, caller) = (world.gateway.keypair.insecure_clone(), world.caller.keypair.insecure_clone());
+    let other_key = world.new_key().pubkey();
+    let other = world.grant_spending(ix::GrantSpendingArgs { session_key: other_key, ..grant_args(&world) });
+    world.must(&[other], &[&caller]);
+    let other = world.addresses.grant(&caller.pubkey(), &other_key);
+    let fail = world.fail_execution(&execution, FailureReason::Timeout);
+    world.expire(&execution);
+    let refund = world.refund_expired_execution(&execution);
+    // An account that is left out is the program's own address.
+    for grant in [other, PROGRAM_ID] {
+        refused_with(&mut world, &fail, &[&gateway], &[("grant", grant, E::WrongGrant)]);
+        refused_with(&mut world, &refund, &[], &[("grant", grant, E::WrongGrant)]);
+    }
+    world.must(&[refund], &[]);
+    assert_eq!(world.grant().spent, 0);
+}
+
+/// A grant that the execution does not have is ignored, so it loses nothing.
+#[test]
+fn a_refund_of_a_wallets_own_opening_gives_no_grant_anything() {
+    let mut world = World::new();
+    let (by_wallet, by_key) = (world.opened(), world.new_execution());
+    assert_ok(world.open_with_grant(&by_key));
+    let grant = world.addresses.grant(&world.caller.key(), &world.session.pubkey());
+    let before = world.grant();
+    let refund = Refund { grant: Some(grant), ..world.refund_of(&by_wallet) };
+    let gateway = world.gateway.clone();
+    let fail = world.instructions().fail_execution(&gateway.key(), &refund, FailureReason::Timeout);
+    world.must(&[fail], &[&gateway.keypair]);
+    assert_eq!(bytemuck::bytes_of(&world.grant()), bytemuck::bytes_of(&before));
+}
+
+#[test]
 fn a_refund_goes_to_the_recorded_wallet_alone() {
     let mut world = World::new();
     let execution = world.opened();
@@ -131,6 +165,7 @@ fn a_refund_goes_to_the_recorded_wallet_alone() {
         (uninitialized, E::TokenAccountUnusable),
         (short, E::NotTokenAccount),
         (world.caller.key(), E::NotTokenAccount),
+        (world.new_token_account(&caller, 0), E::RefundElsewhere),
     ]
     .map(|(token, error)| ("refund_token", token, error));
     let fail = world.fail_execution(&execution, FailureReason::Timeout);
@@ -154,6 +189,7 @@ fn a_refund_with_wrong_accounts_is_refused() {
         ("usdc_mint", other_mint, E::WrongMint),
         ("escrow", vault, E::WrongEscrow),
         ("escrow", other_escrow, E::WrongEscrow),
+        ("rent_payer", world.stranger.key(), E::WrongRentPayer),
         ("token_program", PROGRAM_ID, E::WrongTokenProgram),
     ];
     refused_with(&mut world, &refund, &[], &cases);
@@ -168,7 +204,7 @@ fn a_refund_waits_until_the_deadline_has_passed() {
     for (offset, refunds) in [(-1, false), (0, false), (1, true)] {
         let mut world = World::new();
         let execution = world.opened();
-        world.set_time(world.record(&execution).deadline_unix_s + offset);
+        world.set_time(world.terms(&execution).deadline_unix_s + offset);
         let refund = world.refund_expired_execution(&execution);
         if refunds {
             world.must(&[refund], &[]);
@@ -185,7 +221,7 @@ fn a_record_leaves_open_exactly_once() {
     for (first, late) in finishes {
         let mut world = World::new();
         let execution = world.opened();
-        let deadline = world.record(&execution).deadline_unix_s;
+        let deadline = world.terms(&execution).deadline_unix_s;
         if late {
             world.set_time(deadline + 1);
         }
@@ -209,7 +245,7 @@ fn counters_at_their_end_refuse_instead_of_wrapping() {
     let mut world = World::new();
     let execution = world.opened();
     let agent = world.agent.address;
-    let changes: [fn(&mut AgentListing); 4] = [
+    let changes: [fn(&mut AgentListed); 4] = [
         |listing| listing.open_amount = u64::MAX,
         |listing| listing.open_executions = u32::MAX,
         |listing| listing.revision = u64::MAX,
@@ -219,7 +255,7 @@ fn counters_at_their_end_refuse_instead_of_wrapping() {
     let genuine = world.account(&agent).expect("listed");
     for (index, change) in changes.into_iter().enumerate() {
         world.put_account(agent, genuine.clone());
-        world.tamper_state::<AgentListing>(&agent, change);
+        world.tamper_state::<AgentListed>(&agent, change);
         let next = world.new_execution();
         let open = world.open_execution(&next);
         if index < 3 {
@@ -229,6 +265,6 @@ fn counters_at_their_end_refuse_instead_of_wrapping() {
         }
     }
     // The listing counts less than the record says, so the program does not settle.
-    world.tamper_state::<AgentListing>(&agent, |listing| listing.open_amount = 0);
+    world.tamper_state::<AgentListed>(&agent, |listing| listing.open_amount = 0);
     assert_error_at(world.complete(&execution), 1, E::OutOfRange);
 }

@@ -10,7 +10,7 @@ fn an_agent_that_is_not_active_takes_no_calls() {
     let execution = world.new_execution();
     for status in [AgentStatus::Paused, AgentStatus::Delisted] {
         let agent = world.agent.address;
-        world.tamper_state::<AgentListing>(&agent, |listing| listing.status = status as u8);
+        world.tamper_state::<AgentListed>(&agent, |listing| listing.status = status as u8);
         let caller = world.caller.keypair.insecure_clone();
         let open = world.open_execution(&execution);
         refused(&mut world, open, &[&caller], E::AgentNotActive);
@@ -52,6 +52,62 @@ fn a_price_above_the_callers_maximum_is_refused() {
             None => drop(world.must(&[open], &[&caller])),
         }
     }
+}
+
+#[test]
+fn a_price_below_the_minimum_is_refused_until_it_is_raised() {
+    let mut world = World::new();
+    let agent = world.agent.clone();
+    world.changed_parameters(|parameters| parameters.min_price = PRICE + 1);
+    let (caller, session) = (world.caller.keypair.insecure_clone(), world.session.insecure_clone());
+    let execution = world.new_execution();
+    let by_key = world.open_execution_with_grant(&execution);
+    let open = world.open_execution(&execution);
+    refused(&mut world, open.clone(), &[&caller], E::PriceOutOfRange);
+    refused(&mut world, by_key, &[&session], E::PriceOutOfRange);
+    let raise = world.update_listing(&agent, ix::UpdateListingArgs { price: Some(PRICE + 1), ..Default::default() });
+    world.must(&[raise], &[&agent.creator.keypair]);
+    world.must(&[open], &[&caller]);
+}
+
+#[test]
+fn other_terms_than_the_agreed_ones_are_refused() {
+    let mut world = World::new();
+    let execution = world.new_execution();
+    let (caller, session) = (world.caller.keypair.insecure_clone(), world.session.insecure_clone());
+    let agreed = world.listing(&world.agent).terms_hash;
+    let mut other = agreed;
+    other[31] ^= 1;
+    for terms_hash in [other, [0; 32]] {
+        let opening = Opening { terms_hash: Some(terms_hash), ..world.opening(&execution) };
+        let (open, by_key) = (world.open_with(&execution, &opening), world.open_by_key_with(&execution, &opening));
+        refused(&mut world, open, &[&caller], E::TermsChanged);
+        refused(&mut world, by_key, &[&session], E::TermsChanged);
+    }
+    let open = world.open_with(&execution, &Opening { terms_hash: Some(agreed), ..world.opening(&execution) });
+    world.must(&[open], &[&caller]);
+}
+
+#[test]
+fn a_creator_is_no_caller_of_the_own_agent() {
+    let mut world = World::new();
+    let creator = world.agent.creator.clone();
+    let mut execution = world.new_execution();
+    execution.caller = creator.clone();
+    execution.record = world.addresses.execution(&creator.key(), &execution.id);
+    let open = world.open_execution(&execution);
+    refused(&mut world, open, &[&creator.keypair], E::CallerIsCreator);
+    // Neither with a session key.
+    let session_key = world.session.pubkey();
+    let args = ix::GrantSpendingArgs { session_key, ..grant_args(&world) };
+    let grant = world.instructions().grant_spending(&creator.key(), args);
+    world.must(&[grant], &[&creator.keypair]);
+    let by_key = world.open_execution_with_grant(&execution);
+    let session = world.session.insecure_clone();
+    refused(&mut world, by_key, &[&session], E::CallerIsCreator);
+    // Another agent's calls are open to a creator.
+    execution.agent = world.listed();
+    assert_ok(world.open(&execution));
 }
 
 #[test]
@@ -183,14 +239,18 @@ fn the_caps_of_a_grant_hold_to_the_base_unit() {
     let second = world.new_execution();
     let open = world.open_execution_with_grant(&second);
     refused(&mut world, open.clone(), &[&session], E::TotalCapExceeded);
-    // A refund does not give the cap back.
+    // A refund gives the cap back.
     assert_ok(world.fail(&execution));
+    assert_eq!(world.grant().spent, 0);
+    world.must(&[open], &[&session]);
+    let third = world.new_execution();
+    let open = world.open_execution_with_grant(&third);
     refused(&mut world, open.clone(), &[&session], E::TotalCapExceeded);
 
     let grant = world.grant_spending(tight(PRICE, 2 * PRICE));
     world.must(&[grant], &[&caller]);
     world.must(&[open], &[&session]);
-    assert_eq!(world.grant().spent, 2 * PRICE);
+    assert_eq!((world.grant().spent, world.grant().executions), (2 * PRICE, 3));
 }
 
 #[test]

@@ -38,7 +38,9 @@ fn listings_beyond_the_limits_are_refused() {
     let agent = world.new_agent();
     let good = world.list_args(&agent);
     for (args, error) in [
-        (ix::ListAgentArgs { price: 0, ..good.clone() }, E::PriceZero),
+        (ix::ListAgentArgs { price: 0, ..good.clone() }, E::PriceOutOfRange),
+        (ix::ListAgentArgs { price: 999, ..good.clone() }, E::PriceOutOfRange),
+        (ix::ListAgentArgs { price: MAX_PRICE + 1, collateral: u64::MAX, ..good.clone() }, E::PriceOutOfRange),
         (ix::ListAgentArgs { timeout_seconds: 901, ..good.clone() }, E::TimeoutOutOfRange),
         (ix::ListAgentArgs { result_key: Default::default(), ..good.clone() }, E::ResultKeyMissing),
         (ix::ListAgentArgs { metadata_uri: String::new(), ..good.clone() }, E::MetadataUriInvalid),
@@ -46,7 +48,7 @@ fn listings_beyond_the_limits_are_refused() {
         (ix::ListAgentArgs { metadata_uri: "x".repeat(129), ..good.clone() }, E::MetadataUriInvalid),
         (ix::ListAgentArgs { collateral: COLLATERAL - 1, ..good.clone() }, E::CollateralTooLow),
         (ix::ListAgentArgs { price: 100_001, ..good.clone() }, E::CollateralTooLow),
-        (ix::ListAgentArgs { price: u64::MAX, collateral: 999 * USDC, ..good.clone() }, E::CollateralTooLow),
+        (ix::ListAgentArgs { price: MAX_PRICE, collateral: MAX_PRICE - 1, ..good.clone() }, E::CollateralTooLow),
     ] {
         let list = world.list_agent(&agent, args);
         refused(&mut world, list, &[&agent.creator.keypair], error);
@@ -56,14 +58,16 @@ fn listings_beyond_the_limits_are_refused() {
 #[test]
 fn each_price_tier_takes_its_collateral() {
     for (price, tier) in [
-        (1, 10),
+        (1_000, 10),
         (100_000, 10),
         (100_001, 50),
         (1_000_000, 50),
         (1_000_001, 200),
         (10_000_000, 200),
         (10_000_001, 1_000),
-        (u64::MAX, 1_000),
+        (1_000_000_000, 1_000),
+        // Never less than one call costs.
+        (2_000_000_000, 2_000),
     ] {
         let mut world = World::new();
         let agent = world.new_agent();
@@ -89,6 +93,7 @@ fn a_listing_with_wrong_accounts_is_refused() {
     let other_address = world.addresses.escrow(&world.agent.address);
     let list = world.list_agent(&agent, args);
     let cases = [
+        ("profile", world.addresses.creator_profile(&world.stranger.key()), E::WrongAddress),
         ("agent", account_of(&list, "collateral_vault"), E::WrongAddress),
         ("escrow", other_address, E::WrongAddress),
         ("collateral_vault", account_of(&list, "escrow"), E::WrongAddress),
@@ -112,6 +117,29 @@ fn the_same_index_is_listed_once() {
 }
 
 #[test]
+fn an_index_below_a_used_one_is_refused() {
+    let mut world = World::new();
+    let at = |world: &World, index| {
+        let creator = world.agent.creator.clone();
+        Agent { address: world.addresses.agent(&creator.key(), index), index, ..world.agent.clone() }
+    };
+    let seventh = at(&world, 7);
+    world.list(&seventh, world.list_args(&seventh));
+    assert_eq!(world.profile(&seventh.creator.key()).next_agent_index, 8);
+    for index in [1, 6] {
+        let skipped = at(&world, index);
+        let list = world.list_agent(&skipped, world.list_args(&skipped));
+        refused(&mut world, list, &[&skipped.creator.keypair], E::IndexUsed);
+    }
+    // The highest index has none behind it, so it cannot be used.
+    let last = at(&world, u32::MAX);
+    let list = world.list_agent(&last, world.list_args(&last));
+    refused(&mut world, list, &[&last.creator.keypair], E::OutOfRange);
+    let eighth = at(&world, 8);
+    world.list(&eighth, world.list_args(&eighth));
+}
+
+#[test]
 fn an_agent_cannot_be_listed_in_anothers_name() {
     let mut world = World::new();
     let agent = world.new_agent();
@@ -131,7 +159,7 @@ fn collateral_that_is_not_there_cannot_be_locked() {
     let list = world.list_agent(&agent, args);
     let result = world.send(&[list], &[&agent.creator.keypair]);
     assert_custom_at(result, 0, TOKEN_INSUFFICIENT_FUNDS);
-    assert!(world.try_state::<AgentListing>(&agent.address).is_none());
+    assert!(world.try_state::<AgentListed>(&agent.address).is_none());
 }
 
 // set_agent_status, update_listing
@@ -148,7 +176,7 @@ fn status_changes_that_change_nothing_or_are_not_allowed_are_refused() {
     let stranger = world.stranger.clone();
     let set = signed_by(world.set_agent_status(&agent, AgentStatus::Paused), &stranger);
     refused(&mut world, set, &[&stranger.keypair], E::NotCreator);
-    world.tamper_state::<AgentListing>(&agent.address, |listing| listing.status = AgentStatus::Delisted as u8);
+    world.tamper_state::<AgentListed>(&agent.address, |listing| listing.status = AgentStatus::Delisted as u8);
     let set = world.set_agent_status(&agent, AgentStatus::Paused);
     refused(&mut world, set, &[&creator], E::AgentDelisted);
 }
@@ -157,7 +185,7 @@ fn status_changes_that_change_nothing_or_are_not_allowed_are_refused() {
 fn an_agent_below_its_tier_cannot_be_reactivated() {
     let mut world = World::new();
     let agent = world.agent.clone();
-    world.tamper_state::<AgentListing>(&agent.address, |listing| {
+    world.tamper_state::<AgentListed>(&agent.address, |listing| {
         listing.status = AgentStatus::Paused as u8;
         listing.collateral = COLLATERAL - 1;
     });
@@ -173,7 +201,8 @@ fn edits_beyond_the_limits_are_refused() {
     let metadata = |uri: &str| Some(ix::MetadataRef { hash: [1; 32], uri: uri.to_owned() });
     for (args, error) in [
         (none.clone(), E::NothingToChange),
-        (ix::UpdateListingArgs { price: Some(0), ..none.clone() }, E::PriceZero),
+        (ix::UpdateListingArgs { price: Some(999), ..none.clone() }, E::PriceOutOfRange),
+        (ix::UpdateListingArgs { price: Some(MAX_PRICE + 1), ..none.clone() }, E::PriceOutOfRange),
         (ix::UpdateListingArgs { price: Some(100_001), ..none.clone() }, E::CollateralTooLow),
         (ix::UpdateListingArgs { timeout_seconds: Some(0), ..none.clone() }, E::TimeoutOutOfRange),
         (ix::UpdateListingArgs { timeout_seconds: Some(901), ..none.clone() }, E::TimeoutOutOfRange),
@@ -185,10 +214,47 @@ fn edits_beyond_the_limits_are_refused() {
         refused(&mut world, update, &[&agent.creator.keypair], error);
     }
     let stranger = world.stranger.clone();
-    let edit = ix::UpdateListingArgs { price: Some(1), ..none };
+    let edit = ix::UpdateListingArgs { price: Some(1_000), ..none };
     let update = signed_by(world.update_listing(&agent, edit.clone()), &stranger);
     refused(&mut world, update, &[&stranger.keypair], E::NotCreator);
-    world.tamper_state::<AgentListing>(&agent.address, |listing| listing.status = AgentStatus::Delisted as u8);
+    world.tamper_state::<AgentListed>(&agent.address, |listing| listing.status = AgentStatus::Delisted as u8);
     let update = world.update_listing(&agent, edit);
     refused(&mut world, update, &[&agent.creator.keypair], E::AgentDelisted);
+}
+
+// Texts in arguments.
+
+/// The framework reserves memory for the length that a text claims. The program has little, and would end without an
+/// error.
+#[test]
+fn a_text_that_claims_more_bytes_than_it_has_is_refused_before_memory_is_reserved() {
+    const DID_NOT_DESERIALIZE: u32 = 102;
+    let mut world = World::new();
+    let (agent, disputed, completed) = (world.agent.clone(), world.disputed(), world.completed());
+    let unlisted = world.new_agent();
+    let metadata = ix::MetadataRef { hash: [1; 32], uri: "u".to_owned() };
+    let evidence = ix::OpenDisputeArgs { evidence_uri: "u".to_owned(), ..world.dispute_args() };
+    let answer = ix::AnswerDisputeArgs { answer_uri: "u".to_owned(), ..world.answer_args() };
+    let list = ix::ListAgentArgs { metadata_uri: "u".to_owned(), ..world.list_args(&unlisted) };
+    let creator = agent.creator.keypair.insecure_clone();
+    // In each of them a text of one byte is the last argument.
+    let cases = [
+        (world.upsert_creator_profile(&creator.pubkey(), "u"), &creator),
+        (world.verify_creator(&creator.pubkey(), Some("u")), &world.admin.keypair.insecure_clone()),
+        (world.list_agent(&unlisted, list), &unlisted.creator.keypair),
+        (
+            world.update_listing(&agent, ix::UpdateListingArgs { metadata: Some(metadata), ..Default::default() }),
+            &creator,
+        ),
+        (world.open_dispute_with(&completed, evidence), &completed.caller.keypair),
+        (world.answer_dispute_with(&disputed, answer), &creator),
+    ];
+    for (instruction, signer) in cases {
+        for claimed in [2, 1_025, 1_048_576, u32::MAX] {
+            let mut claiming = instruction.clone();
+            let at = claiming.data.len() - 5;
+            claiming.data[at..at + 4].copy_from_slice(&claimed.to_le_bytes());
+            assert_custom_at(world.send(&[claiming], &[signer]), 0, DID_NOT_DESERIALIZE);
+        }
+    }
 }

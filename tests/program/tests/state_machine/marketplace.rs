@@ -2,19 +2,26 @@
 
 use agent_marketplace::{instructions as ix, state::*};
 use crtx_program_tests::*;
+use crtx_protocol::terms::Terms;
 use ed25519_dalek::SigningKey;
 use proptest_state_machine::StateMachineTest;
+use sha2::{Digest, Sha256};
 
 use crate::{
-    model::{AGENTS, Holdings, Model},
-    steps::{How, Step, Who},
+    governance::Parameters,
+    model::{AGENTS, CALLERS, Holdings, Model, ModelExecution, Totals},
+    steps::{Agreed, How, Payee, Payer, Step, To, Who},
 };
 
 /// A world in LiteSVM and what a scenario created in it.
 pub struct Marketplace {
     world: World,
     agents: Vec<Agent>,
+    /// Hash of the terms with which each agent was listed.
+    listed_with: Vec<[u8; 32]>,
     callers: Vec<Actor>,
+    /// A second USDC account of each caller.
+    elsewhere: Vec<solana_address::Address>,
     executions: Vec<Execution>,
 }
 
@@ -24,7 +31,23 @@ impl Marketplace {
         let second = world.listed();
         let agents = vec![world.agent.clone(), second];
         let callers = vec![world.caller.clone(), world.new_actor()];
-        Self { world, agents, callers, executions: vec![] }
+        let elsewhere = callers.iter().map(|caller| world.new_token_account(&caller.key(), PURSE)).collect();
+        let mut this = Self { world, agents, listed_with: vec![], callers, elsewhere, executions: vec![] };
+        this.listed_with = this.agents.iter().map(|agent| this.present_terms(agent)).collect();
+        this
+    }
+
+    /// Hash of the agent's terms, made from the listing's fields as any client makes it.
+    fn present_terms(&self, agent: &Agent) -> [u8; 32] {
+        let Some(listing) = self.world.try_state::<AgentListed>(&agent.address) else { return [0; 32] };
+        let terms = Terms {
+            price: listing.price,
+            timeout_seconds: listing.timeout_seconds,
+            binding: listing.binding == 1,
+            result_key: listing.result_key.to_bytes(),
+            metadata_hash: listing.metadata_hash,
+        };
+        Sha256::digest(terms.bytes()).into()
     }
 
     /// The actor of a step that is not about a certain agent or execution.
@@ -41,6 +64,7 @@ impl Marketplace {
             Who::Admin => self.world.admin.clone(),
             Who::Resolver => self.world.resolver.clone(),
             Who::Treasury => self.world.treasury.clone(),
+            Who::Insurance => self.world.insurance.clone(),
         }
     }
 
@@ -56,31 +80,40 @@ impl Marketplace {
                 self.world.set_time(self.world.now() + seconds);
                 true
             }
-            Step::Open { agent, caller, key, max_amount } => self.open(*agent, *caller, *key, *max_amount),
+            Step::Open { agent, payer, max_amount, agreed } => self.open(*agent, *payer, *max_amount, *agreed),
             Step::Complete { execution, who, how } => {
                 self.with(*execution, |this, execution| this.complete(execution, *who, *how))
             }
-            Step::Fail { execution, who } => self.with(*execution, |this, execution| {
-                let fail = this.world.fail_execution(execution, FailureReason::InvalidResponse);
+            Step::Fail { execution, who, interrupted, payee } => self.with(*execution, |this, execution| {
+                let refund = this.refund(execution, *payee);
+                let reason = if *interrupted { FailureReason::Interrupted } else { FailureReason::InvalidResponse };
+                let fail = this.world.instructions().fail_execution(&this.world.gateway.key(), &refund, reason);
                 let signer = this.actor(*who, &execution.agent, &execution.caller);
                 this.send_as(&[], fail, &signer)
             }),
-            Step::Refund { execution, to_stranger } => self.with(*execution, |this, execution| {
-                let mut refund = this.world.refund_expired_execution(execution);
-                if *to_stranger {
-                    refund = forged(refund, &[("refund_token", this.world.stranger.token)]);
-                }
-                this.world.send(&[refund], &[]).is_ok()
+            Step::Refund { execution, wallet_signs, payee } => self.with(*execution, |this, execution| {
+                let refund = this.refund(execution, *payee);
+                let wallet = wallet_signs.then(|| execution.caller.key());
+                let refund = this.world.instructions().refund_expired_execution(wallet.as_ref(), &refund);
+                let signers: &[&Keypair] = if *wallet_signs { &[&execution.caller.keypair] } else { &[] };
+                this.world.send(&[refund], signers).is_ok()
             }),
             Step::OpenDispute { execution, who } => self.with(*execution, |this, execution| {
                 let dispute = this.world.open_dispute(execution);
                 let signer = this.actor(*who, &execution.agent, &execution.caller);
                 this.send_as(&[], dispute, &signer)
             }),
-            Step::Resolve { execution, who, upheld, slash } => self.with(*execution, |this, execution| {
-                let treasury_token = this.world.instructions().usdc_of(&this.world.config().treasury_owner);
+            Step::Answer { execution, who } => self.with(*execution, |this, execution| {
+                let answer = this.world.answer_dispute(execution);
+                let signer = this.actor(*who, &execution.agent, &execution.caller);
+                this.send_as(&[], answer, &signer)
+            }),
+            Step::Resolve { execution, who, upheld, slash, insured } => self.with(*execution, |this, execution| {
+                let config = this.world.config();
+                let payee = if *insured { config.insurance_owner } else { config.treasury_owner };
                 let resolve = this.world.resolve_dispute(execution, *upheld, *slash);
-                let resolve = forged(resolve, &[("treasury_token", treasury_token)]);
+                let insurance_token = this.world.instructions().usdc_of(&payee);
+                let resolve = forged(resolve, &[("insurance_token", insurance_token)]);
                 let signer = this.actor(*who, &execution.agent, &execution.caller);
                 this.send_as(&[], resolve, &signer)
             }),
@@ -92,7 +125,12 @@ impl Marketplace {
                 let apply = self.world.apply_roles();
                 self.world.send(&[apply], &[]).is_ok()
             }
+            Step::ApplyParameters => {
+                let apply = self.world.apply_parameters();
+                self.world.send(&[apply], &[]).is_ok()
+            }
             Step::SetKey { agent, who } => self.set_key(*agent, *who),
+            Step::List { agent, again } => self.list(*agent, *again),
             Step::CloseExecution { execution } => self.with(*execution, |this, execution| {
                 let close = this.world.close_execution(execution);
                 this.world.send(&[close], &[]).is_ok()
@@ -144,9 +182,17 @@ impl Marketplace {
                 let edit = ix::UpdateListingArgs { timeout_seconds: Some(*seconds), ..Default::default() };
                 (world.update_listing(&self.agents[*agent], edit), self.agents[*agent].creator.clone())
             }
-            Step::List { agent } => {
+            Step::SetBinding { agent, who, binding } => {
+                let edit = ix::UpdateListingArgs { binding: Some(*binding), ..Default::default() };
                 let agent = &self.agents[*agent];
-                (world.list_agent(agent, world.list_args(agent)), agent.creator.clone())
+                (world.update_listing(agent, edit), self.actor(*who, agent, &caller))
+            }
+            Step::SetMetadata { agent, who, version } => {
+                // The first version is the one of `World::list_args`.
+                let metadata = ix::MetadataRef { hash: [0x11 + version; 32], uri: format!("https://m/{version}") };
+                let edit = ix::UpdateListingArgs { metadata: Some(metadata), ..Default::default() };
+                let agent = &self.agents[*agent];
+                (world.update_listing(agent, edit), self.actor(*who, agent, &caller))
             }
             Step::Name { agent, name } => {
                 let creator = self.agents[*agent].creator.clone();
@@ -161,38 +207,43 @@ impl Marketplace {
     fn governed(&self, step: &Step) -> (Instruction, Actor) {
         let world = &self.world;
         let key = |who: Option<Who>| who.map(|who| self.governor(who).key());
-        let none = ix::UpdateConfigArgs::default();
+        let present = parameters_of(&world.config().parameters);
+        if let Some((next, who)) = present.changed(step) {
+            return (world.announce_parameters(Some(market_parameters(&next))), self.governor(who));
+        }
         let (instruction, who) = match step {
             Step::SetPaused { who, paused } => (world.set_paused(*paused), who),
-            Step::SetFee { who, bps } => {
-                (world.update_config(ix::UpdateConfigArgs { fee_bps: Some(*bps), ..none }), who)
-            }
-            Step::SetWindow { who, seconds } => {
-                (world.update_config(ix::UpdateConfigArgs { dispute_window_s: Some(*seconds), ..none }), who)
-            }
-            Step::SetGrace { who, seconds } => {
-                (world.update_config(ix::UpdateConfigArgs { settle_grace_s: Some(*seconds), ..none }), who)
-            }
-            Step::SetTiers { who, factor } => {
-                let mut tiers = Config::DEFAULT_COLLATERAL_TIERS;
-                tiers.iter_mut().for_each(|tier| tier.collateral *= factor);
-                (world.update_config(ix::UpdateConfigArgs { collateral_tiers: Some(tiers), ..none }), who)
-            }
-            Step::SetGateway { who, gateway } => {
-                let args = ix::UpdateConfigArgs { gateway_authority: key(Some(*gateway)), ..none };
-                (world.update_config(args), who)
-            }
-            Step::Verify { who, agent, verified } => {
-                (world.verify_creator(&self.agents[*agent].creator.key(), *verified), who)
-            }
+            Step::WithdrawParameters { who } => (world.announce_parameters(None), who),
+            Step::SetGateway { who, gateway } => (world.update_config(&self.governor(*gateway).key()), who),
+            Step::Verify { who, agent, name } => (world.verify_creator(&self.agents[*agent].creator.key(), *name), who),
             Step::Nominate { who, nominee } => (world.nominate_admin(&key(*nominee).unwrap_or_default()), who),
             Step::AcceptAdmin { who } => (world.accept_admin(&self.governor(*who).key()), who),
-            Step::Announce { who, resolver, treasury } => (world.announce_roles(key(*resolver), key(*treasury)), who),
+            Step::Announce { who, resolver, treasury, insurance } => {
+                let (resolver, treasury_owner, insurance_owner) = (key(*resolver), key(*treasury), key(*insurance));
+                let args = ix::AnnounceRolesArgs { resolver, treasury_owner, insurance_owner };
+                (world.announce_roles_with(args), who)
+            }
             Step::RemoveResolver { who } => (world.remove_resolver(), who),
             Step::Initialize => return (world.initialize_config(), world.upgrade_authority.clone()),
             other => unreachable!("{other:?} does not change the configuration"),
         };
         (instruction, self.governor(*who))
+    }
+
+    /// Lists the agent, with the next index if it is not listed.
+    fn list(&mut self, agent: usize, again: bool) -> bool {
+        let present = &self.agents[agent];
+        let there = self.world.account(&present.address).is_some();
+        let index = if again || there { present.index } else { present.index + 1 };
+        let address = self.world.addresses.agent(&present.creator.key(), index);
+        let next = Agent { index, address, ..present.clone() };
+        let list = self.world.list_agent(&next, self.world.list_args(&next));
+        let lists = self.send_as(&[], list, &next.creator);
+        if lists {
+            self.listed_with[agent] = self.present_terms(&next);
+            self.agents[agent] = next;
+        }
+        lists
     }
 
     fn set_key(&mut self, agent: usize, who: Who) -> bool {
@@ -216,16 +267,29 @@ impl Marketplace {
         }
     }
 
-    fn open(&mut self, agent: usize, caller: usize, key: bool, max_amount: u64) -> bool {
+    fn open(&mut self, agent: usize, payer: Payer, max_amount: u64, agreed: Agreed) -> bool {
         let mut execution = self.world.new_execution();
         execution.agent = self.agents[agent].clone();
-        execution.caller = self.callers[if key { 0 } else { caller }].clone();
+        execution.caller = match payer {
+            Payer::Caller(caller) | Payer::CallerElsewhere(caller) => self.callers[caller].clone(),
+            Payer::Key => self.callers[0].clone(),
+            Payer::Creator(creator) => self.agents[creator].creator.clone(),
+        };
         execution.record = self.world.addresses.execution(&execution.caller.key(), &execution.id);
-        let opening = Opening { max_amount, ..self.world.opening(&execution) };
-        let (open, signer) = if key {
+        let terms_hash = match agreed {
+            Agreed::Any => None,
+            Agreed::Present => Some(self.present_terms(&execution.agent)),
+            Agreed::AtListing => Some(self.listed_with[agent]),
+        };
+        let opening = Opening { max_amount, terms_hash, ..self.world.opening(&execution) };
+        let (open, signer) = if payer.is_key() {
             (self.world.open_by_key_with(&execution, &opening), self.world.session.insecure_clone())
         } else {
             (self.world.open_with(&execution, &opening), execution.caller.keypair.insecure_clone())
+        };
+        let open = match payer {
+            Payer::CallerElsewhere(caller) => forged(open, &[("caller_token", self.elsewhere[caller])]),
+            _ => open,
         };
         let opened = self.world.send(&[open], &[&signer]).is_ok();
         if opened {
@@ -234,24 +298,49 @@ impl Marketplace {
         opened
     }
 
+    fn refund(&self, execution: &Execution, payee: Payee) -> Refund {
+        let world = &self.world;
+        let caller = self.callers.iter().position(|caller| caller.key() == execution.caller.key());
+        let refund_token = match (payee.to, caller) {
+            (To::Associated, _) => execution.caller.token,
+            (To::Elsewhere, Some(caller)) => self.elsewhere[caller],
+            (To::Elsewhere | To::Stranger, _) => world.stranger.token,
+        };
+        let grant = payee.grant.then(|| world.addresses.grant(&self.callers[0].key(), &world.session.pubkey()));
+        Refund { grant, refund_token, ..world.refund_of(execution) }
+    }
+
     fn complete(&mut self, execution: &Execution, who: Who, how: How) -> bool {
         let treasury_owner = self.world.config().treasury_owner;
-        let settlement = Settlement { treasury_owner, ..self.world.settlement(execution) };
+        let mut settlement = Settlement { treasury_owner, ..self.world.settlement(execution) };
+        if how == How::TooManyTokens {
+            settlement.tokens_used = Some(MAX_TOKENS_USED + 1);
+        }
         let mut settle = self.world.complete_with(&settlement);
         match how {
             How::CreatorUnpaid => settle = forged(settle, &[("creator_token", self.world.stranger.token)]),
             How::TreasuryUnpaid => settle = forged(settle, &[("treasury_token", execution.agent.creator.token)]),
+            How::RentToAnother => settle = forged(settle, &[("rent_payer", self.world.stranger.key())]),
             _ => {}
         }
+        let bound = self.world.is_bound(execution);
+        let signed_by = |key: &SigningKey, bound: bool, hash: &[u8; 32]| {
+            if bound { Proof::bound(key, &execution.record, hash) } else { Proof::of(key, hash) }
+        };
         let attacker = SigningKey::from_bytes(&[0x66; 32]);
         let proof = match how {
             How::WithoutProof => None,
-            How::AnotherKey => Some(Proof::of(&attacker, &RESULT_HASH)),
+            How::AnotherKey => Some(signed_by(&attacker, bound, &RESULT_HASH)),
             How::ListingsKey => {
                 let listed = self.agents.iter().find(|agent| agent.address == execution.agent.address);
-                listed.map(|agent| Proof::of(&agent.result_key, &RESULT_HASH))
+                listed.map(|agent| signed_by(&agent.result_key, bound, &RESULT_HASH))
             }
-            How::AnotherHash => Some(Proof::of(&execution.agent.result_key, &[0xcd; 32])),
+            How::AnotherHash => Some(signed_by(&execution.agent.result_key, bound, &[0xcd; 32])),
+            How::OtherShape => Some(signed_by(&execution.agent.result_key, !bound, &RESULT_HASH)),
+            How::AnotherCall => {
+                let other = self.world.addresses.execution(&execution.caller.key(), &[0xee; 16]);
+                Some(Proof::bound(&execution.agent.result_key, &other, &RESULT_HASH))
+            }
             _ => Some(self.world.proof(execution)),
         };
         let before: Vec<Instruction> = proof.iter().map(Proof::instruction).collect();
@@ -280,7 +369,9 @@ impl Marketplace {
             creators: by_agent(&|agent| agent.creator.token),
             escrows: by_agent(&|agent| world.addresses.escrow(&agent.address)),
             vaults: by_agent(&|agent| world.addresses.collateral(&agent.address)),
+            elsewhere: std::array::from_fn::<_, CALLERS, _>(|index| world.balance(&self.elsewhere[index])),
             treasury: world.balance(&world.treasury.token),
+            insurance: world.balance(&world.insurance.token),
             stranger: world.balance(&world.stranger.token),
         }
     }
@@ -303,8 +394,95 @@ impl StateMachineTest for Marketplace {
         assert_eq!(state.holdings(), model.holdings);
         state.world.assert_invariants();
         for (execution, expected) in state.executions.iter().zip(&model.executions) {
-            let record: Option<ExecutionRecord> = state.world.try_state(&execution.record);
-            assert_eq!(record.and_then(|record| record.status()), expected.status);
+            state.check_execution(execution, expected);
         }
+        for index in 0..AGENTS {
+            state.check_totals(index, model);
+        }
+        assert_eq!(state.world.grant().spent, model.grant.spent);
+        assert_eq!(parameters_of(&state.world.config().parameters), model.config.parameters);
+    }
+}
+
+impl Marketplace {
+    fn check_execution(&self, execution: &Execution, expected: &ModelExecution) {
+        let record: Option<ExecutionRecord> = self.world.try_state(&execution.record);
+        assert_eq!(record.and_then(|record| record.status()), expected.status);
+        // The rent of the terms is back as soon as the execution ends, and all of it when the record is closed.
+        let bytes = match expected.status {
+            Some(ExecutionStatus::Open) => Some(ExecutionRecord::OPEN_SPACE),
+            Some(_) => Some(ExecutionRecord::SPACE),
+            None => None,
+        };
+        let rent = bytes.map_or(0, |bytes| self.world.svm.minimum_balance_for_rent_exemption(bytes));
+        assert_eq!(self.world.lamports(&execution.record), rent);
+        let Some(record) = record else { return };
+        let settler = expected.settled_by.map(|who| match who {
+            Who::Caller => Settler::Caller,
+            Who::Creator => Settler::Creator,
+            _ => Settler::Gateway,
+        });
+        assert_eq!(record.settled_by(), settler);
+        assert_eq!((record.binding == 1, i64::from(record.execution_time_ms)), (expected.binding, expected.time_ms));
+    }
+
+    /// What the listing and the profile count, and what the profile says.
+    fn check_totals(&self, index: usize, model: &Model) {
+        let (agent, expected) = (&self.agents[index], &model.agents[index]);
+        let listing: Option<AgentListed> = self.world.try_state(&agent.address);
+        assert_eq!(listing.is_some(), expected.exists);
+        if let Some(listing) = listing {
+            let totals = Totals {
+                completed: listing.completed_executions,
+                successful: listing.successful_executions,
+                failed: listing.failed_executions,
+                expired: listing.expired_executions,
+                disputed: listing.disputed_executions,
+                slashed: listing.slashed_total,
+                fees: listing.platform_fees_total,
+            };
+            assert_eq!(totals, expected.totals);
+            assert_eq!(listing.total_executions, totals.completed + totals.failed);
+            assert_eq!(listing.disputed_amount, expected.claimed);
+        }
+        let (profile, expected) = (self.world.profile(&agent.creator.key()), &model.profiles[index]);
+        let closed = Totals {
+            completed: profile.closed.completed_executions,
+            successful: profile.closed.successful_executions,
+            failed: profile.closed.failed_executions,
+            expired: profile.closed.expired_executions,
+            disputed: profile.closed.disputed_executions,
+            slashed: profile.closed.slashed_total,
+            fees: profile.closed.platform_fees_total,
+        };
+        assert_eq!((profile.closed.agents, closed), (expected.closed_agents, expected.closed));
+        assert_eq!(profile.next_agent_index, model.agents[index].index + 1);
+        assert_eq!((profile.display_name(), profile.verified == 1), (Some(expected.name), expected.verified));
+    }
+}
+
+/// The parameters as the model writes them.
+fn parameters_of(parameters: &MarketParameters) -> Parameters {
+    let lowest_tier = MarketParameters::DEFAULT.collateral_tiers[0].collateral;
+    Parameters {
+        fee_bps: parameters.fee_bps,
+        window: parameters.dispute_window_s,
+        grace: parameters.settle_grace_s,
+        tiers_factor: parameters.collateral_tiers[0].collateral / lowest_tier,
+        min_price: parameters.min_price,
+        penalty_limit: parameters.max_penalty_multiple,
+    }
+}
+
+fn market_parameters(parameters: &Parameters) -> MarketParameters {
+    let mut collateral_tiers = MarketParameters::DEFAULT.collateral_tiers;
+    collateral_tiers.iter_mut().for_each(|tier| tier.collateral *= parameters.tiers_factor);
+    MarketParameters {
+        min_price: parameters.min_price,
+        dispute_window_s: parameters.window,
+        settle_grace_s: parameters.grace,
+        collateral_tiers,
+        fee_bps: parameters.fee_bps,
+        max_penalty_multiple: parameters.penalty_limit,
     }
 }

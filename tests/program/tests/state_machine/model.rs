@@ -1,42 +1,89 @@
 //! The marketplace as docs/specification.md describes it: which steps succeed, and what everybody then holds.
 //! It uses none of the program's rules.
 
-use agent_marketplace::state::{AgentStatus, Config, Dispute, ExecutionStatus};
+use agent_marketplace::state::{AgentStatus, ExecutionStatus};
 use crtx_program_tests::{COLLATERAL, PRICE, PURSE, START_UNIX_S, TIMEOUT_S, USDC};
 
-use crate::steps::{How, Step, Who};
+use crate::{
+    governance::{HIGHEST_PRICE, ModelConfig},
+    steps::{Agreed, How, Payee, Payer, Step, To, Who},
+};
 
 pub const AGENTS: usize = 2;
 pub const CALLERS: usize = 2;
-pub const WINDOW_S: i64 = Config::DEFAULT_DISPUTE_WINDOW_S;
-pub const GRACE_S: i64 = Config::DEFAULT_SETTLE_GRACE_S;
-pub const ROLE_DELAY_S: i64 = Config::ROLE_DELAY_S;
+/// How long the resolver may take, and how long a creator may take to answer.
+pub const DISPUTE_LIMIT_S: i64 = 30 * 86_400;
+pub const ANSWER_PERIOD_S: i64 = 86_400;
+/// What every settlement reports.
+pub const REPORTED_MS: i64 = 1_234;
+
+/// What a caller agrees to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModelTerms {
+    pub price: u64,
+    pub timeout: i64,
+    /// Counts the result keys that the listing had.
+    pub key: u32,
+    pub binding: bool,
+    pub metadata: u8,
+}
+
+/// What an agent's listing counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub completed: u64,
+    pub successful: u64,
+    pub failed: u64,
+    pub expired: u64,
+    pub disputed: u64,
+    pub slashed: u64,
+    pub fees: u64,
+}
 
 #[derive(Clone, Debug)]
 pub struct ModelAgent {
     pub exists: bool,
+    pub index: u32,
     pub status: AgentStatus,
-    pub price: u64,
+    pub terms: ModelTerms,
+    /// The terms with which it was listed.
+    pub listed_with: ModelTerms,
     pub collateral: u64,
     pub open: u64,
     pub disputes: u64,
+    /// What callers claim in the open disputes.
+    pub claimed: u64,
     pub window_end: i64,
-    pub timeout: i64,
-    /// Counts the result keys that the listing had.
-    pub key: u32,
     pub listed: i64,
+    pub totals: Totals,
+}
+
+#[derive(Clone, Debug)]
+pub struct ModelProfile {
+    pub name: &'static str,
+    pub verified: bool,
+    pub closed_agents: u64,
+    /// Totals of the closed agents.
+    pub closed: Totals,
 }
 
 #[derive(Clone, Debug)]
 pub struct ModelExecution {
     pub agent: usize,
-    pub caller: usize,
+    pub payer: Payer,
     pub amount: u64,
     pub platform: u64,
+    pub opened: i64,
     pub deadline: i64,
     pub window: i64,
+    pub penalty_limit: u64,
     pub key: u32,
+    pub binding: bool,
+    /// Who settled it.
+    pub settled_by: Option<Who>,
+    pub time_ms: i64,
     pub raised: i64,
+    pub answered: bool,
     /// `None` once closed.
     pub status: Option<ExecutionStatus>,
     pub finished: i64,
@@ -50,42 +97,21 @@ pub struct ModelGrant {
     pub spent: u64,
     pub expires: i64,
     pub revoked: bool,
-    pub only_second: bool,
-}
-
-/// Roles that take effect later.
-#[derive(Clone, Copy, Debug)]
-pub struct Announcement {
-    pub resolver: Option<Who>,
-    pub treasury: Option<Who>,
-    pub apply_from: i64,
-}
-
-/// The configuration, roles by who has them.
-#[derive(Clone, Debug)]
-pub struct ModelConfig {
-    pub paused: bool,
-    pub fee_bps: u16,
-    pub window: i64,
-    pub grace: i64,
-    pub tiers_factor: u64,
-    pub admin: Who,
-    pub nominee: Option<Who>,
-    pub gateway: Who,
-    pub treasury: Who,
-    pub resolver: Option<Who>,
-    pub resolver_since: i64,
-    pub announced: Option<Announcement>,
+    /// The only agent that is allowed: the second creator's with this index.
+    pub only_second: Option<u32>,
 }
 
 /// Who holds how much.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holdings {
     pub callers: [u64; CALLERS],
+    /// In the callers' other USDC accounts.
+    pub elsewhere: [u64; CALLERS],
     pub creators: [u64; AGENTS],
     pub escrows: [u64; AGENTS],
     pub vaults: [u64; AGENTS],
     pub treasury: u64,
+    pub insurance: u64,
     pub stranger: u64,
 }
 
@@ -94,8 +120,8 @@ pub struct Model {
     pub now: i64,
     pub config: ModelConfig,
     pub agents: Vec<ModelAgent>,
-    /// Of each creator: `None` without a profile, else whether it is verified.
-    pub profiles: Vec<Option<bool>>,
+    /// Of each creator.
+    pub profiles: Vec<ModelProfile>,
     pub executions: Vec<ModelExecution>,
     pub grant: ModelGrant,
     pub holdings: Holdings,
@@ -103,47 +129,58 @@ pub struct Model {
     pub succeeds: bool,
 }
 
-fn tier(price: u64, factor: u64) -> u64 {
+fn required_collateral(price: u64, factor: u64) -> u64 {
     let tiers = [(100_000, 10), (1_000_000, 50), (10_000_000, 200)];
-    tiers.iter().find(|(max, _)| price <= *max).map_or(1_000, |(_, usdc)| *usdc) * USDC * factor
+    let tier = tiers.iter().find(|(max, _)| price <= *max).map_or(1_000, |(_, usdc)| *usdc) * USDC * factor;
+    tier.max(price)
 }
 
 /// A listing as `World::list_args` makes it.
-fn listed(now: i64, key: u32) -> ModelAgent {
+fn listed(now: i64, index: u32, key: u32) -> ModelAgent {
+    let terms = ModelTerms { price: PRICE, timeout: i64::from(TIMEOUT_S), key, binding: false, metadata: 0 };
     ModelAgent {
         exists: true,
+        index,
         status: AgentStatus::Active,
-        price: PRICE,
+        terms,
+        listed_with: terms,
         collateral: COLLATERAL,
         open: 0,
         disputes: 0,
+        claimed: 0,
         window_end: 0,
-        timeout: i64::from(TIMEOUT_S),
-        key,
         listed: now,
+        totals: Totals::default(),
+    }
+}
+
+impl Totals {
+    fn add(&mut self, more: &Self) {
+        self.completed += more.completed;
+        self.successful += more.successful;
+        self.failed += more.failed;
+        self.expired += more.expired;
+        self.disputed += more.disputed;
+        self.slashed += more.slashed;
+        self.fees += more.fees;
+    }
+}
+
+impl Payer {
+    /// Whether a grant paid.
+    pub fn is_key(self) -> bool {
+        self == Self::Key
     }
 }
 
 impl Model {
     pub fn start() -> Self {
+        let profile = ModelProfile { name: "", verified: false, closed_agents: 0, closed: Totals::default() };
         Self {
             now: START_UNIX_S,
-            config: ModelConfig {
-                paused: false,
-                fee_bps: 100,
-                window: WINDOW_S,
-                grace: GRACE_S,
-                tiers_factor: 1,
-                admin: Who::Admin,
-                nominee: None,
-                gateway: Who::Gateway,
-                treasury: Who::Treasury,
-                resolver: Some(Who::Resolver),
-                resolver_since: START_UNIX_S,
-                announced: None,
-            },
-            agents: vec![listed(START_UNIX_S, 0); AGENTS],
-            profiles: vec![None; AGENTS],
+            config: ModelConfig::start(START_UNIX_S),
+            agents: vec![listed(START_UNIX_S, 0, 0); AGENTS],
+            profiles: vec![profile; AGENTS],
             executions: vec![],
             grant: ModelGrant {
                 per_call_cap: USDC,
@@ -151,14 +188,16 @@ impl Model {
                 spent: 0,
                 expires: START_UNIX_S + 30 * 86_400,
                 revoked: false,
-                only_second: false,
+                only_second: None,
             },
             holdings: Holdings {
                 callers: [PURSE; CALLERS],
+                elsewhere: [PURSE; CALLERS],
                 creators: [PURSE - COLLATERAL; AGENTS],
                 escrows: [0; AGENTS],
                 vaults: [COLLATERAL; AGENTS],
                 treasury: PURSE,
+                insurance: PURSE,
                 stranger: PURSE,
             },
             succeeds: true,
@@ -172,40 +211,37 @@ impl Model {
                 self.now += seconds;
                 true
             }
-            Step::Open { agent, caller, key, max_amount } => self.open(*agent, *caller, *key, *max_amount),
+            Step::Open { agent, payer, max_amount, agreed } => self.open(*agent, *payer, *max_amount, *agreed),
             Step::Complete { execution, who, how } => self.complete(*execution, *who, *how),
-            Step::Fail { execution, who } => {
-                (*who == self.config.gateway || *who == Who::Creator)
-                    && self.refund(*execution, ExecutionStatus::Failed)
+            Step::Fail { execution, who, interrupted, payee } => {
+                let by_gateway = *who == self.config.gateway;
+                let reports = by_gateway || (*who == Who::Creator && !interrupted);
+                reports && self.refund(*execution, ExecutionStatus::Failed, *interrupted, *payee, false)
             }
-            Step::Refund { execution, to_stranger } => {
+            Step::Refund { execution, wallet_signs, payee } => {
                 let late = self.executions.get(*execution).is_some_and(|e| self.now > e.deadline);
-                late && !to_stranger && self.refund(*execution, ExecutionStatus::Expired)
+                late && self.refund(*execution, ExecutionStatus::Expired, true, *payee, *wallet_signs)
             }
             Step::OpenDispute { execution, who } => *who == Who::Caller && self.open_dispute(*execution),
-            Step::Resolve { execution, who, upheld, slash } => {
-                self.config.resolver == Some(*who) && self.resolve(*execution, *upheld, *slash)
+            Step::Answer { execution, who } => *who == Who::Creator && self.answer(*execution),
+            Step::Resolve { execution, who, upheld, slash, insured } => {
+                self.config.resolver == Some(*who) && self.resolve(*execution, *upheld, *slash, *insured)
             }
             Step::ExpireDispute { execution } => self.expire_dispute(*execution),
             Step::CloseExecution { execution } => self.close_execution(*execution),
             Step::SetStatus { agent, who, active } => *who == Who::Creator && self.set_status(*agent, *active),
             Step::SetPrice { agent, price } => self.set_price(*agent, *price),
             Step::SetTimeout { agent, seconds } => {
-                let changes = self.is_listed(*agent) && (1..=900).contains(seconds);
-                self.agents[*agent].timeout = if changes { i64::from(*seconds) } else { self.agents[*agent].timeout };
-                changes
+                let fits = (1..=900).contains(seconds);
+                self.edit(*agent, Who::Creator, fits, |terms| terms.timeout = i64::from(*seconds))
             }
-            Step::SetKey { agent, who } => {
-                let changes = *who == Who::Creator && self.is_listed(*agent);
-                self.agents[*agent].key += u32::from(changes);
-                changes
+            Step::SetKey { agent, who } => self.edit(*agent, *who, true, |terms| terms.key += 1),
+            Step::SetBinding { agent, who, binding } => self.edit(*agent, *who, true, |terms| terms.binding = *binding),
+            Step::SetMetadata { agent, who, version } => {
+                self.edit(*agent, *who, true, |terms| terms.metadata = *version)
             }
-            Step::List { agent } => self.list(*agent),
-            Step::Name { agent, name } => {
-                let fits = (1..=32).contains(&name.len());
-                self.profiles[*agent] = self.profiles[*agent].or(fits.then_some(false));
-                fits
-            }
+            Step::List { agent, again } => self.list(*agent, *again),
+            Step::Name { agent, name } => self.name(*agent, name),
             Step::Deposit { agent, amount } => self.deposit(*agent, *amount),
             Step::Delist { agent, who } => {
                 let delists = *who == Who::Creator && self.is_listed(*agent);
@@ -222,16 +258,12 @@ impl Model {
                     self.grant.per_call_cap = *per_call_cap;
                     self.grant.total_cap = *total_cap;
                     self.grant.expires = self.now + seconds;
-                    self.grant.only_second = *only_second;
+                    self.grant.only_second = only_second.then_some(self.agents[1].index);
                 }
                 granted
             }
             Step::Revoke => !std::mem::replace(&mut self.grant.revoked, true),
-            Step::Verify { who, agent, verified } => {
-                let changes = *who == self.config.admin && self.profiles[*agent] == Some(!verified);
-                self.profiles[*agent] = if changes { Some(*verified) } else { self.profiles[*agent] };
-                changes
-            }
+            Step::Verify { who, agent, name } => *who == self.config.admin && self.verify(*agent, *name),
             Step::Initialize => false,
             Step::Dust { agent, escrow, amount } => {
                 let exists = self.agents[*agent].exists;
@@ -249,36 +281,53 @@ impl Model {
         self.agents[agent].exists && self.agents[agent].status != AgentStatus::Delisted
     }
 
-    fn open(&mut self, agent: usize, caller: usize, key: bool, max_amount: u64) -> bool {
-        let (price, caller) = (self.agents[agent].price, if key { 0 } else { caller });
-        let grant = &self.grant;
+    fn edit(&mut self, agent: usize, who: Who, fits: bool, change: impl FnOnce(&mut ModelTerms)) -> bool {
+        let changes = who == Who::Creator && fits && self.is_listed(agent);
+        if changes {
+            change(&mut self.agents[agent].terms);
+        }
+        changes
+    }
+
+    fn open(&mut self, agent: usize, payer: Payer, max_amount: u64, agreed: Agreed) -> bool {
+        let this = &self.agents[agent];
+        let (price, parameters, grant) = (this.terms.price, &self.config.parameters, &self.grant);
         let granted = !grant.revoked
             && self.now <= grant.expires
             && price <= grant.per_call_cap
             && grant.spent + price <= grant.total_cap
-            && (!grant.only_second || agent == 1);
-        let opens = self.agents[agent].exists
+            && grant.only_second.is_none_or(|index| agent == 1 && index == this.index);
+        let agrees = agreed != Agreed::AtListing || this.terms == this.listed_with;
+        let opens = this.exists
             && !self.config.paused
-            && self.agents[agent].status == AgentStatus::Active
+            && this.status == AgentStatus::Active
             && price <= max_amount
-            && self.holdings.callers[caller] >= price
-            && (!key || granted);
+            && price >= parameters.min_price
+            && agrees
+            && payer != Payer::Creator(agent)
+            && *self.holdings.of_payer(payer) >= price
+            && (!payer.is_key() || granted);
         if opens {
-            self.grant.spent += if key { price } else { 0 };
-            let config = &self.config;
-            let agent_now = &mut self.agents[agent];
-            agent_now.open += 1;
-            self.holdings.callers[caller] -= price;
+            let this = &mut self.agents[agent];
+            this.open += 1;
+            self.grant.spent += if payer.is_key() { price } else { 0 };
+            *self.holdings.of_payer(payer) -= price;
             self.holdings.escrows[agent] += price;
             self.executions.push(ModelExecution {
                 agent,
-                caller,
+                payer,
                 amount: price,
-                platform: price * u64::from(config.fee_bps) / 10_000,
-                deadline: self.now + agent_now.timeout + config.grace,
-                window: config.window,
-                key: agent_now.key,
+                platform: price * u64::from(parameters.fee_bps) / 10_000,
+                opened: self.now,
+                deadline: self.now + this.terms.timeout + parameters.grace,
+                window: parameters.window,
+                penalty_limit: price * u64::from(parameters.penalty_limit),
+                key: this.terms.key,
+                binding: this.terms.binding,
+                settled_by: None,
+                time_ms: 0,
                 raised: 0,
+                answered: false,
                 status: Some(ExecutionStatus::Open),
                 finished: 0,
                 disputed: false,
@@ -292,7 +341,7 @@ impl Model {
         let Some(e) = self.executions.get_mut(execution) else { return false };
         let proved = match how {
             How::Honest => true,
-            How::ListingsKey => self.agents[e.agent].key == e.key,
+            How::ListingsKey => self.agents[e.agent].terms.key == e.key,
             // An account that receives nothing is not checked.
             How::TreasuryUnpaid => e.platform == 0,
             _ => false,
@@ -303,56 +352,103 @@ impl Model {
             && (who == self.config.gateway || matches!(who, Who::Creator | Who::Caller));
         if settles {
             (e.status, e.finished) = (Some(ExecutionStatus::Completed), now);
+            e.settled_by = Some(if matches!(who, Who::Creator | Who::Caller) { who } else { Who::Gateway });
+            // The chain's clock counts whole seconds, and the present one counts.
+            e.time_ms = REPORTED_MS.min((now - e.opened + 1) * 1_000);
             let agent = &mut self.agents[e.agent];
             agent.open -= 1;
+            agent.totals.completed += 1;
+            agent.totals.successful += 1;
+            agent.totals.fees += e.platform;
             agent.window_end = agent.window_end.max(now + e.window);
             self.holdings.escrows[e.agent] -= e.amount;
             self.holdings.creators[e.agent] += e.amount - e.platform;
-            *self.holdings.of_treasury(self.config.treasury) += e.platform;
+            *self.holdings.of_role(self.config.treasury) += e.platform;
         }
         settles
     }
 
-    fn refund(&mut self, execution: usize, status: ExecutionStatus) -> bool {
+    /// `blameless`: not a failure of the agent.
+    fn refund(
+        &mut self,
+        execution: usize,
+        status: ExecutionStatus,
+        blameless: bool,
+        payee: Payee,
+        wallet_signs: bool,
+    ) -> bool {
         let Some(e) = self.executions.get_mut(execution) else { return false };
-        let open = e.status == Some(ExecutionStatus::Open);
-        if open {
-            (e.status, e.finished) = (Some(status), self.now);
-            self.agents[e.agent].open -= 1;
-            self.holdings.escrows[e.agent] -= e.amount;
-            self.holdings.callers[e.caller] += e.amount;
-        }
-        open
+        // A refund that is overdue by a dispute window may go to any account of the wallet.
+        let anywhere = wallet_signs || self.now > e.deadline + e.window;
+        let to = match (payee.to, e.payer) {
+            (To::Associated, Payer::CallerElsewhere(caller)) => Some(Payer::Caller(caller)),
+            (To::Associated, payer) => Some(payer),
+            (To::Elsewhere, Payer::CallerElsewhere(caller)) => Some(Payer::CallerElsewhere(caller)),
+            // Only the wallet itself may have the money in an account that did not pay.
+            (To::Elsewhere, Payer::Caller(caller)) => anywhere.then_some(Payer::CallerElsewhere(caller)),
+            (To::Elsewhere, Payer::Key) => anywhere.then_some(Payer::CallerElsewhere(0)),
+            (To::Elsewhere, Payer::Creator(_)) | (To::Stranger, _) => None,
+        };
+        let refunds = e.status == Some(ExecutionStatus::Open) && (payee.grant || !e.payer.is_key());
+        let Some(to) = to.filter(|_| refunds) else { return false };
+        (e.status, e.finished) = (Some(status), self.now);
+        let agent = &mut self.agents[e.agent];
+        agent.open -= 1;
+        *(if blameless { &mut agent.totals.expired } else { &mut agent.totals.failed }) += 1;
+        self.grant.spent -= if e.payer.is_key() { e.amount } else { 0 };
+        self.holdings.escrows[e.agent] -= e.amount;
+        *self.holdings.of_payer(to) += e.amount;
+        true
     }
 
     fn open_dispute(&mut self, execution: usize) -> bool {
         let Some(e) = self.executions.get_mut(execution) else { return false };
-        let disputable =
-            e.status == Some(ExecutionStatus::Completed) && !e.disputed && self.now <= e.finished + e.window;
+        let disputable = e.status == Some(ExecutionStatus::Completed)
+            && e.settled_by != Some(Who::Caller)
+            && !e.disputed
+            && self.now <= e.finished + e.window;
         if disputable {
             (e.status, e.disputed, e.raised) = (Some(ExecutionStatus::Disputed), true, self.now);
-            self.agents[e.agent].disputes += 1;
+            let agent = &mut self.agents[e.agent];
+            agent.disputes += 1;
+            agent.claimed += e.amount;
+            agent.totals.disputed += 1;
         }
         disputable
     }
 
-    fn resolve(&mut self, execution: usize, upheld: bool, slash: u64) -> bool {
+    fn answer(&mut self, execution: usize) -> bool {
+        let Some(e) = self.executions.get_mut(execution) else { return false };
+        e.status == Some(ExecutionStatus::Disputed) && !std::mem::replace(&mut e.answered, true)
+    }
+
+    fn resolve(&mut self, execution: usize, upheld: bool, slash: u64, insured: bool) -> bool {
         let Some(e) = self.executions.get_mut(execution) else { return false };
         let agent = &mut self.agents[e.agent];
-        let penalty = slash > e.amount;
+        let penalty = slash.saturating_sub(e.amount);
+        let heard = e.answered || self.now >= e.raised + ANSWER_PERIOD_S;
+        let punishes = penalty <= e.penalty_limit
+            && insured
+            && e.raised >= self.config.resolver_since
+            && agent.collateral.saturating_sub(slash) >= agent.claimed.saturating_sub(e.amount);
         let decides = e.status == Some(ExecutionStatus::Disputed)
             && slash <= agent.collateral
+            && (!upheld || heard)
             && (upheld || slash == 0)
-            && (!penalty || (agent.disputes == 1 && e.raised >= self.config.resolver_since));
+            && (penalty == 0 || punishes);
         if decides {
             agent.disputes -= 1;
+            agent.claimed -= e.amount;
+            agent.totals.successful -= u64::from(upheld);
+            agent.totals.slashed += slash;
             e.status = Some(if upheld { ExecutionStatus::Overturned } else { ExecutionStatus::Completed });
-            let compensation = slash.min(e.amount);
             agent.collateral -= slash;
             self.holdings.vaults[e.agent] -= slash;
-            self.holdings.callers[e.caller] += compensation;
-            *self.holdings.of_treasury(self.config.treasury) += slash - compensation;
-            let required = tier(agent.price, self.config.tiers_factor);
+            // A compensation goes to the associated account, whatever account paid.
+            let wallet = if let Payer::CallerElsewhere(caller) = e.payer { Payer::Caller(caller) } else { e.payer };
+            *self.holdings.of_payer(wallet) += slash - penalty;
+            *self.holdings.of_role(self.config.insurance) += penalty;
+            let required = required_collateral(agent.terms.price, self.config.parameters.tiers_factor);
             if upheld && agent.status == AgentStatus::Active && agent.collateral < required {
                 agent.status = AgentStatus::Paused;
             }
@@ -362,10 +458,11 @@ impl Model {
 
     fn expire_dispute(&mut self, execution: usize) -> bool {
         let Some(e) = self.executions.get_mut(execution) else { return false };
-        let expires = e.status == Some(ExecutionStatus::Disputed) && self.now > e.raised + Dispute::LIMIT_S;
+        let expires = e.status == Some(ExecutionStatus::Disputed) && self.now > e.raised + DISPUTE_LIMIT_S;
         if expires {
             e.status = Some(ExecutionStatus::Completed);
             self.agents[e.agent].disputes -= 1;
+            self.agents[e.agent].claimed -= e.amount;
         }
         expires
     }
@@ -381,35 +478,60 @@ impl Model {
         closes
     }
 
-    fn list(&mut self, agent: usize) -> bool {
-        let enough = COLLATERAL >= tier(PRICE, self.config.tiers_factor);
-        let lists =
-            !self.agents[agent].exists && !self.config.paused && enough && self.holdings.creators[agent] >= COLLATERAL;
+    fn list(&mut self, agent: usize, again: bool) -> bool {
+        let parameters = &self.config.parameters;
+        let allowed = COLLATERAL >= required_collateral(PRICE, parameters.tiers_factor)
+            && PRICE >= parameters.min_price
+            && !self.config.paused;
+        // An agent that is listed again is another agent: an index is used once.
+        let lists = !self.agents[agent].exists && !again && allowed && self.holdings.creators[agent] >= COLLATERAL;
         if lists {
-            self.agents[agent] = listed(self.now, self.agents[agent].key);
+            let before = &self.agents[agent];
+            self.agents[agent] = listed(self.now, before.index + 1, before.terms.key);
             self.holdings.creators[agent] -= COLLATERAL;
             self.holdings.vaults[agent] += COLLATERAL;
         }
         lists
     }
 
+    fn name(&mut self, agent: usize, name: &'static str) -> bool {
+        let fits = (1..=32).contains(&name.len()) && !name.contains('\u{200b}');
+        let profile = &mut self.profiles[agent];
+        if fits {
+            profile.verified &= profile.name == name;
+            profile.name = name;
+        }
+        fits
+    }
+
+    fn verify(&mut self, agent: usize, name: Option<&str>) -> bool {
+        let profile = &mut self.profiles[agent];
+        let changes = match name {
+            Some(name) => !profile.verified && !name.is_empty() && name == profile.name,
+            None => profile.verified,
+        };
+        profile.verified ^= changes;
+        changes
+    }
+
     fn set_status(&mut self, agent: usize, active: bool) -> bool {
         let listed = self.is_listed(agent);
-        let factor = self.config.tiers_factor;
+        let factor = self.config.parameters.tiers_factor;
         let agent = &mut self.agents[agent];
         let status = if active { AgentStatus::Active } else { AgentStatus::Paused };
-        let changes = listed && agent.status != status && (!active || agent.collateral >= tier(agent.price, factor));
+        let enough = agent.collateral >= required_collateral(agent.terms.price, factor);
+        let changes = listed && agent.status != status && (!active || enough);
         agent.status = if changes { status } else { agent.status };
         changes
     }
 
     fn set_price(&mut self, agent: usize, price: u64) -> bool {
-        let listed = self.is_listed(agent);
-        let required = tier(price, self.config.tiers_factor);
-        let agent = &mut self.agents[agent];
-        let changes = listed && price > 0 && (price <= agent.price || agent.collateral >= required);
-        agent.price = if changes { price } else { agent.price };
-        changes
+        let parameters = &self.config.parameters;
+        let this = &self.agents[agent];
+        let fits = (parameters.min_price..=HIGHEST_PRICE).contains(&price);
+        let covered = this.collateral >= required_collateral(price, parameters.tiers_factor);
+        let fits = fits && (price <= this.terms.price || covered);
+        self.edit(agent, Who::Creator, fits, |terms| terms.price = price)
     }
 
     fn deposit(&mut self, agent: usize, amount: u64) -> bool {
@@ -446,6 +568,8 @@ impl Model {
         let this = &self.agents[agent];
         let closes = self.unclaimed(agent) && this.collateral == 0 && self.now > this.listed;
         if closes {
+            self.profiles[agent].closed_agents += 1;
+            self.profiles[agent].closed.add(&this.totals);
             self.agents[agent].exists = false;
             let holdings = &mut self.holdings;
             holdings.creators[agent] += std::mem::take(&mut holdings.escrows[agent]);
@@ -455,62 +579,22 @@ impl Model {
     }
 }
 
-impl ModelConfig {
-    /// The admin's steps, and the two that anybody else takes after them.
-    fn take(&mut self, step: &Step, now: i64) -> bool {
-        let admin = self.admin;
-        let allowed = match step {
-            Step::SetPaused { who, paused } => *who == admin && self.paused != *paused,
-            Step::SetFee { who, bps } => *who == admin && *bps <= 1_000,
-            Step::SetWindow { who, seconds } => *who == admin && (1..=14 * 86_400).contains(seconds),
-            Step::SetGrace { who, seconds } => *who == admin && (0..=86_400).contains(seconds),
-            Step::SetTiers { who, .. }
-            | Step::SetGateway { who, .. }
-            | Step::Nominate { who, .. }
-            | Step::Announce { who, .. } => *who == admin,
-            Step::AcceptAdmin { who } => self.nominee == Some(*who),
-            Step::ApplyRoles => self.announced.is_some_and(|announced| now >= announced.apply_from),
-            Step::RemoveResolver { who } => *who == admin && self.resolver.is_some(),
-            other => unreachable!("{other:?} does not change the configuration"),
-        };
-        if allowed {
-            self.change(step, now);
-        }
-        allowed
-    }
-
-    fn change(&mut self, step: &Step, now: i64) {
-        match step {
-            Step::SetPaused { paused, .. } => self.paused = *paused,
-            Step::SetFee { bps, .. } => self.fee_bps = *bps,
-            Step::SetWindow { seconds, .. } => self.window = *seconds,
-            Step::SetGrace { seconds, .. } => self.grace = *seconds,
-            Step::SetTiers { factor, .. } => self.tiers_factor = *factor,
-            Step::SetGateway { gateway, .. } => self.gateway = *gateway,
-            Step::Nominate { nominee, .. } => self.nominee = *nominee,
-            Step::AcceptAdmin { who } => (self.admin, self.nominee) = (*who, None),
-            Step::Announce { resolver, treasury, .. } => {
-                let announcement =
-                    Announcement { resolver: *resolver, treasury: *treasury, apply_from: now + ROLE_DELAY_S };
-                self.announced = (resolver.is_some() || treasury.is_some()).then_some(announcement);
-            }
-            Step::RemoveResolver { .. } => self.resolver = None,
-            _ => {
-                let Some(announced) = self.announced.take() else { return };
-                if announced.resolver.is_some() {
-                    (self.resolver, self.resolver_since) = (announced.resolver, now);
-                }
-                self.treasury = announced.treasury.unwrap_or(self.treasury);
-            }
-        }
-    }
-}
-
 impl Holdings {
-    /// The holdings of the present treasury.
-    fn of_treasury(&mut self, treasury: Who) -> &mut u64 {
-        match treasury {
+    /// The account that pays an opening.
+    fn of_payer(&mut self, payer: Payer) -> &mut u64 {
+        match payer {
+            Payer::Caller(caller) => &mut self.callers[caller],
+            Payer::CallerElsewhere(caller) => &mut self.elsewhere[caller],
+            Payer::Key => &mut self.callers[0],
+            Payer::Creator(creator) => &mut self.creators[creator],
+        }
+    }
+
+    /// The account of who owns the treasury or the insurance.
+    fn of_role(&mut self, who: Who) -> &mut u64 {
+        match who {
             Who::Stranger => &mut self.stranger,
+            Who::Insurance => &mut self.insurance,
             _ => &mut self.treasury,
         }
     }

@@ -1,13 +1,14 @@
 //! How scenarios are generated: mostly from steps that fit the present state, and always from some that do not.
 
-use agent_marketplace::state::{AgentStatus, Dispute, ExecutionStatus};
+use agent_marketplace::state::{AgentStatus, ExecutionStatus};
 use crtx_program_tests::{COLLATERAL, PRICE, USDC};
 use proptest::prelude::*;
 use proptest_state_machine::ReferenceStateMachine;
 
 use crate::{
-    model::{AGENTS, CALLERS, GRACE_S, Model, ModelExecution, ROLE_DELAY_S, WINDOW_S},
-    steps::{How, Step, Who},
+    governance::{ANNOUNCEMENT_LIFE_S, GRACE_S, HIGHEST_PRICE, PARAMETERS_DELAY_S, ROLE_DELAY_S, WINDOW_S},
+    model::{AGENTS, ANSWER_PERIOD_S, CALLERS, DISPUTE_LIMIT_S, Model, ModelExecution},
+    steps::{Agreed, How, Payee, Payer, Step, To, Who},
 };
 
 impl ReferenceStateMachine for Model {
@@ -20,14 +21,16 @@ impl ReferenceStateMachine for Model {
 
     fn transitions(state: &Self) -> BoxedStrategy<Step> {
         let settled = state.executions.iter().any(|e| e.status.is_some_and(|status| status != ExecutionStatus::Open));
+        let ending = (0..AGENTS).any(|agent| state.unclaimed(agent) || !state.agents[agent].exists);
         prop_oneof![
             5 => wait(state),
             34 => calls(state),
             4 + 14 * u32::from(settled) => disputes(state),
-            10 => listings(state),
-            4 => terms(state),
+            10 + 14 * u32::from(ending) => listings(state),
+            5 => terms(state),
             3 => grants(),
-            8 => governance(state),
+            7 => roles(state),
+            6 => parameters(state),
         ]
         .boxed()
     }
@@ -41,12 +44,16 @@ impl ReferenceStateMachine for Model {
 /// Mostly a short time; if something waits for a certain time, often until that time.
 fn wait(state: &Model) -> BoxedStrategy<Step> {
     let disputed = u32::from(state.agents.iter().any(|agent| agent.disputes > 0));
-    let announced = u32::from(state.config.announced.is_some());
+    let roles = u32::from(state.config.roles.is_some());
+    let parameters = u32::from(state.config.next_parameters.is_some());
+    let lapse = |delay: i64| prop_oneof![Just(delay - 1), Just(delay), Just(delay + ANNOUNCEMENT_LIFE_S + 1)];
     prop_oneof![
         8 => 1..200i64,
         2 => prop_oneof![Just(WINDOW_S), Just(WINDOW_S + 1)],
-        4 * disputed => prop_oneof![Just(Dispute::LIMIT_S), Just(Dispute::LIMIT_S + 1)],
-        4 * announced => prop_oneof![Just(ROLE_DELAY_S - 1), Just(ROLE_DELAY_S)],
+        4 * disputed => prop_oneof![Just(ANSWER_PERIOD_S - 1), Just(ANSWER_PERIOD_S)],
+        3 * disputed => prop_oneof![Just(DISPUTE_LIMIT_S), Just(DISPUTE_LIMIT_S + 1)],
+        4 * roles => lapse(ROLE_DELAY_S),
+        4 * parameters => lapse(PARAMETERS_DELAY_S),
     ]
     .prop_map(Step::Wait)
     .boxed()
@@ -65,34 +72,55 @@ fn calls(state: &Model) -> BoxedStrategy<Step> {
     let [open, expired, closable] = [&live as &dyn Fn(&ModelExecution) -> bool, &late, &over]
         .map(|fits| u32::from(state.executions.iter().any(fits)));
     let active = agent(state, |index| state.agents[index].exists && state.agents[index].status == AgentStatus::Active);
+    let max_amount = prop_oneof![9 => Just(u64::MAX), 1 => Just(PRICE - 1)];
+    let agreed = prop_oneof![2 => Just(Agreed::Any), 3 => Just(Agreed::Present), 1 => Just(Agreed::AtListing)];
     prop_oneof![
-        14 => (active, 0..CALLERS, any::<bool>(), prop_oneof![9 => Just(u64::MAX), 1 => Just(PRICE - 1)])
-            .prop_map(|(agent, caller, key, max_amount)| Step::Open { agent, caller, key, max_amount }),
+        14 => (active, payer(), max_amount, agreed)
+            .prop_map(|(agent, payer, max_amount, agreed)| Step::Open { agent, payer, max_amount, agreed }),
         4 + 12 * open => (execution(state, live), settler(), how())
             .prop_map(|(execution, who, how)| Step::Complete { execution, who, how }),
-        1 + 3 * open => (execution(state, |e| e.status == Some(Open)), settler())
-            .prop_map(|(execution, who)| Step::Fail { execution, who }),
-        1 + 5 * expired => (execution(state, late), prop_oneof![3 => Just(false), 1 => Just(true)])
-            .prop_map(|(execution, to_stranger)| Step::Refund { execution, to_stranger }),
+        2 + 4 * open => (execution(state, |e| e.status == Some(Open)), settler(), any::<bool>(), payee())
+            .prop_map(|(execution, who, interrupted, payee)| Step::Fail { execution, who, interrupted, payee }),
+        2 + 8 * expired => (execution(state, late), any::<bool>(), payee())
+            .prop_map(|(execution, wallet_signs, payee)| Step::Refund { execution, wallet_signs, payee }),
         1 + 5 * closable => execution(state, over).prop_map(|execution| Step::CloseExecution { execution }),
     ]
     .boxed()
+}
+
+fn payer() -> impl Strategy<Value = Payer> {
+    prop_oneof![
+        4 => (0..CALLERS).prop_map(Payer::Caller),
+        2 => (0..CALLERS).prop_map(Payer::CallerElsewhere),
+        4 => Just(Payer::Key),
+        1 => (0..AGENTS).prop_map(Payer::Creator),
+    ]
+}
+
+fn payee() -> impl Strategy<Value = Payee> {
+    let to = prop_oneof![6 => Just(To::Associated), 3 => Just(To::Elsewhere), 1 => Just(To::Stranger)];
+    (to, prop_oneof![5 => Just(true), 1 => Just(false)]).prop_map(|(to, grant)| Payee { to, grant })
 }
 
 fn disputes(state: &Model) -> BoxedStrategy<Step> {
     let disputable = |e: &ModelExecution| {
         e.status == Some(ExecutionStatus::Completed) && !e.disputed && state.now <= e.finished + e.window
     };
+    let unanswered = |e: &ModelExecution| e.status == Some(ExecutionStatus::Disputed) && !e.answered;
     let disputed = |e: &ModelExecution| e.status == Some(ExecutionStatus::Disputed);
-    let undecided = |e: &ModelExecution| disputed(e) && state.now > e.raised + Dispute::LIMIT_S;
+    let undecided = |e: &ModelExecution| disputed(e) && state.now > e.raised + DISPUTE_LIMIT_S;
     let [completed, open, expired] = [&disputable as &dyn Fn(&ModelExecution) -> bool, &disputed, &undecided]
         .map(|fits| u32::from(state.executions.iter().any(fits)));
     let resolver = prop_oneof![4 => Just(state.config.resolver.unwrap_or(Who::Resolver)), 1 => who()];
+    let insured = prop_oneof![5 => Just(true), 1 => Just(false)];
     prop_oneof![
         2 + 6 * completed => (execution(state, disputable), prop_oneof![4 => Just(Who::Caller), 1 => who()])
             .prop_map(|(execution, who)| Step::OpenDispute { execution, who }),
-        1 + 6 * open => (execution(state, disputed), resolver, any::<bool>(), slash())
-            .prop_map(|(execution, who, upheld, slash)| Step::Resolve { execution, who, upheld, slash }),
+        1 + 4 * open => (execution(state, unanswered), prop_oneof![3 => Just(Who::Creator), 1 => who()])
+            .prop_map(|(execution, who)| Step::Answer { execution, who }),
+        1 + 6 * open => (execution(state, disputed), resolver, any::<bool>(), slash(), insured).prop_map(
+            |(execution, who, upheld, slash, insured)| Step::Resolve { execution, who, upheld, slash, insured }
+        ),
         1 + 20 * expired => execution(state, undecided).prop_map(|execution| Step::ExpireDispute { execution }),
     ]
     .boxed()
@@ -111,9 +139,10 @@ fn listings(state: &Model) -> BoxedStrategy<Step> {
             .prop_map(|(agent, who, active)| Step::SetStatus { agent, who, active }),
         3 => (there(), prop_oneof![Just(0), 1..100 * USDC]).prop_map(|(agent, amount)| Step::Deposit { agent, amount }),
         2 => (there(), who()).prop_map(|(agent, who)| Step::Delist { agent, who }),
-        1 + 8 * withdrawable => agent(state, free).prop_map(|agent| Step::Withdraw { agent }),
-        1 + 12 * closable => agent(state, empty).prop_map(|agent| Step::CloseAgent { agent }),
-        1 + 12 * unlisted => agent(state, gone).prop_map(|agent| Step::List { agent }),
+        1 + 24 * withdrawable => agent(state, free).prop_map(|agent| Step::Withdraw { agent }),
+        1 + 24 * closable => agent(state, empty).prop_map(|agent| Step::CloseAgent { agent }),
+        1 + 24 * unlisted => (agent(state, gone), prop_oneof![2 => Just(false), 1 => Just(true)])
+            .prop_map(|(agent, again)| Step::List { agent, again }),
         2 => (0..AGENTS, any::<bool>(), 1..1_000u64)
             .prop_map(|(agent, escrow, amount)| Step::Dust { agent, escrow, amount }),
     ]
@@ -124,15 +153,30 @@ fn listings(state: &Model) -> BoxedStrategy<Step> {
 fn terms(state: &Model) -> BoxedStrategy<Step> {
     let there = || agent(state, |index| state.is_listed(index));
     prop_oneof![
-        2 => (there(), prop_oneof![Just(0), 1..200_000u64]).prop_map(|(agent, price)| Step::SetPrice { agent, price }),
+        2 => (there(), prop_oneof![Just(999), 1_000..200_000u64, Just(HIGHEST_PRICE + 1)])
+            .prop_map(|(agent, price)| Step::SetPrice { agent, price }),
         1 => (there(), prop_oneof![Just(0), Just(1), Just(900), Just(901)])
             .prop_map(|(agent, seconds)| Step::SetTimeout { agent, seconds }),
         1 => (there(), prop_oneof![4 => Just(Who::Creator), 1 => who()])
             .prop_map(|(agent, who)| Step::SetKey { agent, who }),
-        1 => (0..AGENTS, prop_oneof![Just(""), Just("Ada"), Just("Ada Lovelace, of all the creators")])
-            .prop_map(|(agent, name)| Step::Name { agent, name }),
+        2 => (there(), prop_oneof![4 => Just(Who::Creator), 1 => who()], any::<bool>())
+            .prop_map(|(agent, who, binding)| Step::SetBinding { agent, who, binding }),
+        1 => (there(), prop_oneof![4 => Just(Who::Creator), 1 => who()], 0..3u8)
+            .prop_map(|(agent, who, version)| Step::SetMetadata { agent, who, version }),
+        2 => (0..AGENTS, name()).prop_map(|(agent, name)| Step::Name { agent, name }),
     ]
     .boxed()
+}
+
+/// Names that a profile may have, and others.
+fn name() -> impl Strategy<Value = &'static str> {
+    prop_oneof![
+        2 => Just("Ada"),
+        2 => Just("Ada Lovelace"),
+        1 => Just(""),
+        1 => Just("A\u{200b}da"),
+        1 => Just("Ada Lovelace, of all the creators"),
+    ]
 }
 
 fn grants() -> BoxedStrategy<Step> {
@@ -145,19 +189,28 @@ fn grants() -> BoxedStrategy<Step> {
     .boxed()
 }
 
-/// The admin's steps and those that follow from them, mostly by the admin.
-fn governance(state: &Model) -> BoxedStrategy<Step> {
+/// The admin's steps about roles, badges and the pause, and those that follow from them, mostly by the admin.
+fn roles(state: &Model) -> BoxedStrategy<Step> {
     let config = &state.config;
     let admin = config.admin;
     let admin = || prop_oneof![6 => Just(admin), 1 => who()];
     let nominee = prop_oneof![3 => Just(config.nominee.unwrap_or(Who::Admin)), 1 => who()];
     let successor =
         || prop_oneof![Just(None), Just(Some(Who::Resolver)), Just(Some(Who::Stranger)), Just(Some(Who::Admin))];
-    let treasury = prop_oneof![Just(None), Just(Some(Who::Treasury)), Just(Some(Who::Stranger))];
-    let named = agent(state, |index| state.profiles[index].is_some());
+    let treasury = prop_oneof![2 => Just(None), 1 => Just(Some(Who::Treasury)), 1 => Just(Some(Who::Stranger))];
+    let insurance = prop_oneof![
+        3 => Just(None),
+        1 => Just(Some(Who::Insurance)),
+        1 => Just(Some(Who::Stranger)),
+        1 => Just(Some(Who::Treasury)),
+        1 => Just(Some(Who::Resolver)),
+    ];
+    let named = agent(state, |index| !state.profiles[index].name.is_empty());
+    let present = state.profiles.iter().map(|profile| profile.name).find(|name| !name.is_empty()).unwrap_or("Ada");
+    let verified = prop_oneof![4 => Just(Some(present)), 1 => name().prop_map(Some), 2 => Just(None)];
     let nominated = u32::from(config.nominee.is_some());
-    let due = u32::from(config.announced.is_some_and(|announced| state.now >= announced.apply_from));
-    let profiles = u32::from(state.profiles.iter().any(Option::is_some));
+    let due = u32::from(config.roles.is_some_and(|announced| announced.is_due(state.now)));
+    let profiles = u32::from(state.profiles.iter().any(|profile| !profile.name.is_empty()));
     // Few steps succeed while the program is paused, so it is mostly resumed soon.
     let paused = if config.paused {
         prop_oneof![1 => Just(true), 6 => Just(false)]
@@ -166,23 +219,41 @@ fn governance(state: &Model) -> BoxedStrategy<Step> {
     };
     prop_oneof![
         1 + 4 * u32::from(config.paused) => (admin(), paused).prop_map(|(who, paused)| Step::SetPaused { who, paused }),
-        2 => (admin(), 0..1_100u16).prop_map(|(who, bps)| Step::SetFee { who, bps }),
-        1 => (admin(), prop_oneof![Just(0), Just(1), Just(WINDOW_S), Just(14 * 86_400), Just(14 * 86_400 + 1)])
+        1 => (admin(), prop_oneof![2 => Just(Who::Gateway), 1 => Just(Who::Stranger)])
+            .prop_map(|(who, gateway)| Step::SetGateway { who, gateway }),
+        1 + 3 * profiles => (admin(), named, verified)
+            .prop_map(|(who, agent, name)| Step::Verify { who, agent, name }),
+        1 => (admin(), successor()).prop_map(|(who, nominee)| Step::Nominate { who, nominee }),
+        1 + 6 * nominated => nominee.prop_map(|who| Step::AcceptAdmin { who }),
+        2 => (admin(), successor(), treasury, insurance).prop_map(
+            |(who, resolver, treasury, insurance)| Step::Announce { who, resolver, treasury, insurance }
+        ),
+        1 + 30 * due => Just(Step::ApplyRoles),
+        1 => admin().prop_map(|who| Step::RemoveResolver { who }),
+        1 => Just(Step::Initialize),
+    ]
+    .boxed()
+}
+
+/// Announcements of parameters within their limits and beyond, mostly by the admin.
+fn parameters(state: &Model) -> BoxedStrategy<Step> {
+    let admin = state.config.admin;
+    let admin = || prop_oneof![6 => Just(admin), 1 => who()];
+    let due = u32::from(state.config.next_parameters.is_some_and(|announced| announced.is_due(state.now)));
+    prop_oneof![
+        2 => (admin(), prop_oneof![4 => 0..=500u32, 1 => 501..600u32])
+            .prop_map(|(who, bps)| Step::SetFee { who, bps }),
+        1 => (admin(), prop_oneof![Just(WINDOW_S - 1), Just(WINDOW_S), Just(14 * 86_400), Just(14 * 86_400 + 1)])
             .prop_map(|(who, seconds)| Step::SetWindow { who, seconds }),
         1 => (admin(), prop_oneof![Just(-1), Just(0), Just(GRACE_S), Just(86_400), Just(86_401)])
             .prop_map(|(who, seconds)| Step::SetGrace { who, seconds }),
         1 => (admin(), 1..3u64).prop_map(|(who, factor)| Step::SetTiers { who, factor }),
-        1 => (admin(), prop_oneof![2 => Just(Who::Gateway), 1 => Just(Who::Stranger)])
-            .prop_map(|(who, gateway)| Step::SetGateway { who, gateway }),
-        1 + 3 * profiles => (admin(), named, prop_oneof![2 => Just(true), 1 => Just(false)])
-            .prop_map(|(who, agent, verified)| Step::Verify { who, agent, verified }),
-        1 => (admin(), successor()).prop_map(|(who, nominee)| Step::Nominate { who, nominee }),
-        1 + 6 * nominated => nominee.prop_map(|who| Step::AcceptAdmin { who }),
-        2 => (admin(), successor(), treasury)
-            .prop_map(|(who, resolver, treasury)| Step::Announce { who, resolver, treasury }),
-        1 + 12 * due => Just(Step::ApplyRoles),
-        1 => admin().prop_map(|who| Step::RemoveResolver { who }),
-        1 => Just(Step::Initialize),
+        1 => (admin(), prop_oneof![Just(0), Just(99), Just(1_000), Just(PRICE), Just(PRICE + 1)])
+            .prop_map(|(who, price)| Step::SetMinPrice { who, price }),
+        1 => (admin(), prop_oneof![Just(0), Just(1), Just(20), Just(100), Just(101)])
+            .prop_map(|(who, multiple)| Step::SetPenaltyLimit { who, multiple }),
+        1 => admin().prop_map(|who| Step::WithdrawParameters { who }),
+        1 + 20 * due => Just(Step::ApplyParameters),
     ]
     .boxed()
 }
@@ -221,16 +292,26 @@ fn who() -> impl Strategy<Value = Who> {
 
 fn how() -> impl Strategy<Value = How> {
     prop_oneof![
-        6 => Just(How::Honest),
+        10 => Just(How::Honest),
         1 => Just(How::WithoutProof),
         1 => Just(How::AnotherKey),
         1 => Just(How::ListingsKey),
         1 => Just(How::AnotherHash),
+        1 => Just(How::OtherShape),
+        1 => Just(How::AnotherCall),
         1 => Just(How::CreatorUnpaid),
         1 => Just(How::TreasuryUnpaid),
+        1 => Just(How::RentToAnother),
+        1 => Just(How::TooManyTokens),
     ]
 }
 
 fn slash() -> impl Strategy<Value = u64> {
-    prop_oneof![2 => Just(0), 2 => 1..2 * PRICE, 1 => Just(COLLATERAL), 1 => Just(COLLATERAL + 1)]
+    prop_oneof![
+        2 => Just(0),
+        3 => 1..2 * PRICE,
+        2 => prop_oneof![Just(21 * PRICE), Just(21 * PRICE + 1), Just(COLLATERAL - PRICE)],
+        1 => Just(COLLATERAL),
+        1 => Just(COLLATERAL + 1),
+    ]
 }

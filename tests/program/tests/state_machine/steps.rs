@@ -9,6 +9,7 @@ pub enum Who {
     Admin,
     Resolver,
     Treasury,
+    Insurance,
 }
 
 /// How a settlement is proved, and to whom it pays.
@@ -20,45 +21,221 @@ pub enum How {
     /// The present key of the listing, which may differ from the one at opening.
     ListingsKey,
     AnotherHash,
+    /// The signature over the result alone if it must be for the call, or the reverse.
+    OtherShape,
+    /// A signature for another call.
+    AnotherCall,
     CreatorUnpaid,
     TreasuryUnpaid,
+    RentToAnother,
+    TooManyTokens,
+}
+
+/// Whose money an opening takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payer {
+    Caller(usize),
+    /// The same, from a USDC account that is not the associated one.
+    CallerElsewhere(usize),
+    /// The API key of the first caller.
+    Key,
+    /// The creator of this agent.
+    Creator(usize),
+}
+
+/// Which terms an opening agrees to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agreed {
+    Any,
+    Present,
+    /// The terms with which the agent was listed.
+    AtListing,
+}
+
+/// Where a refund goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    Associated,
+    /// The caller's other USDC account.
+    Elsewhere,
+    Stranger,
+}
+
+/// The accounts of a refund.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Payee {
+    pub to: To,
+    /// The first caller's grant is named, whether the execution has it or not.
+    pub grant: bool,
 }
 
 #[derive(Clone, Debug)]
 pub enum Step {
     Wait(i64),
-    Open { agent: usize, caller: usize, key: bool, max_amount: u64 },
-    Complete { execution: usize, who: Who, how: How },
-    Fail { execution: usize, who: Who },
-    Refund { execution: usize, to_stranger: bool },
-    OpenDispute { execution: usize, who: Who },
-    Resolve { execution: usize, who: Who, upheld: bool, slash: u64 },
-    CloseExecution { execution: usize },
-    SetStatus { agent: usize, who: Who, active: bool },
-    SetPrice { agent: usize, price: u64 },
-    SetTimeout { agent: usize, seconds: u32 },
-    SetKey { agent: usize, who: Who },
-    List { agent: usize },
-    Name { agent: usize, name: &'static str },
-    Deposit { agent: usize, amount: u64 },
-    Delist { agent: usize, who: Who },
-    Withdraw { agent: usize },
-    CloseAgent { agent: usize },
-    Grant { per_call_cap: u64, total_cap: u64, seconds: i64, only_second: bool },
+    Open {
+        agent: usize,
+        payer: Payer,
+        max_amount: u64,
+        agreed: Agreed,
+    },
+    Complete {
+        execution: usize,
+        who: Who,
+        how: How,
+    },
+    Fail {
+        execution: usize,
+        who: Who,
+        interrupted: bool,
+        payee: Payee,
+    },
+    Refund {
+        execution: usize,
+        wallet_signs: bool,
+        payee: Payee,
+    },
+    OpenDispute {
+        execution: usize,
+        who: Who,
+    },
+    Answer {
+        execution: usize,
+        who: Who,
+    },
+    /// `insured`: a penalty goes to the insurance, else to the treasury.
+    Resolve {
+        execution: usize,
+        who: Who,
+        upheld: bool,
+        slash: u64,
+        insured: bool,
+    },
+    CloseExecution {
+        execution: usize,
+    },
+    SetStatus {
+        agent: usize,
+        who: Who,
+        active: bool,
+    },
+    SetPrice {
+        agent: usize,
+        price: u64,
+    },
+    SetTimeout {
+        agent: usize,
+        seconds: u32,
+    },
+    SetKey {
+        agent: usize,
+        who: Who,
+    },
+    SetBinding {
+        agent: usize,
+        who: Who,
+        binding: bool,
+    },
+    SetMetadata {
+        agent: usize,
+        who: Who,
+        version: u8,
+    },
+    /// `again`: with the index that the agent had.
+    List {
+        agent: usize,
+        again: bool,
+    },
+    Name {
+        agent: usize,
+        name: &'static str,
+    },
+    Deposit {
+        agent: usize,
+        amount: u64,
+    },
+    Delist {
+        agent: usize,
+        who: Who,
+    },
+    Withdraw {
+        agent: usize,
+    },
+    CloseAgent {
+        agent: usize,
+    },
+    Grant {
+        per_call_cap: u64,
+        total_cap: u64,
+        seconds: i64,
+        only_second: bool,
+    },
     Revoke,
-    SetPaused { who: Who, paused: bool },
-    SetFee { who: Who, bps: u16 },
-    SetWindow { who: Who, seconds: i64 },
-    SetGrace { who: Who, seconds: i64 },
-    SetTiers { who: Who, factor: u64 },
-    SetGateway { who: Who, gateway: Who },
-    Verify { who: Who, agent: usize, verified: bool },
-    Nominate { who: Who, nominee: Option<Who> },
-    AcceptAdmin { who: Who },
-    Announce { who: Who, resolver: Option<Who>, treasury: Option<Who> },
+    SetPaused {
+        who: Who,
+        paused: bool,
+    },
+    /// This and the next ones announce the present parameters with one of them changed.
+    SetFee {
+        who: Who,
+        bps: u32,
+    },
+    SetWindow {
+        who: Who,
+        seconds: i64,
+    },
+    SetGrace {
+        who: Who,
+        seconds: i64,
+    },
+    SetTiers {
+        who: Who,
+        factor: u64,
+    },
+    SetMinPrice {
+        who: Who,
+        price: u64,
+    },
+    SetPenaltyLimit {
+        who: Who,
+        multiple: u32,
+    },
+    WithdrawParameters {
+        who: Who,
+    },
+    ApplyParameters,
+    SetGateway {
+        who: Who,
+        gateway: Who,
+    },
+    Verify {
+        who: Who,
+        agent: usize,
+        name: Option<&'static str>,
+    },
+    Nominate {
+        who: Who,
+        nominee: Option<Who>,
+    },
+    AcceptAdmin {
+        who: Who,
+    },
+    Announce {
+        who: Who,
+        resolver: Option<Who>,
+        treasury: Option<Who>,
+        insurance: Option<Who>,
+    },
     ApplyRoles,
-    RemoveResolver { who: Who },
-    ExpireDispute { execution: usize },
+    RemoveResolver {
+        who: Who,
+    },
+    ExpireDispute {
+        execution: usize,
+    },
     Initialize,
-    Dust { agent: usize, escrow: bool, amount: u64 },
+    Dust {
+        agent: usize,
+        escrow: bool,
+        amount: u64,
+    },
 }

@@ -1,0 +1,170 @@
+//! The configuration as the model sees it: roles by who has them, and parameters, both changed by announcement.
+//! It uses none of the program's rules.
+
+use crate::steps::{Step, Who};
+
+pub const WINDOW_S: i64 = 72 * 3_600;
+pub const GRACE_S: i64 = 120;
+pub const ROLE_DELAY_S: i64 = 16 * 86_400;
+pub const PARAMETERS_DELAY_S: i64 = 7 * 86_400;
+/// Seconds in which something announced can be applied.
+pub const ANNOUNCEMENT_LIFE_S: i64 = 7 * 86_400;
+pub const HIGHEST_PRICE: u64 = 1_000_000_000_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    pub fee_bps: u32,
+    pub window: i64,
+    pub grace: i64,
+    /// The collateral of each tier, in multiples of the default.
+    pub tiers_factor: u64,
+    pub min_price: u64,
+    pub penalty_limit: u32,
+}
+
+impl Parameters {
+    const START: Self =
+        Self { fee_bps: 100, window: WINDOW_S, grace: GRACE_S, tiers_factor: 1, min_price: 1_000, penalty_limit: 20 };
+
+    fn are_allowed(&self) -> bool {
+        self.fee_bps <= 500
+            && (3 * 86_400..=14 * 86_400).contains(&self.window)
+            && (0..=86_400).contains(&self.grace)
+            && (1..=HIGHEST_PRICE).contains(&self.min_price)
+            && (self.fee_bps == 0 || self.min_price * u64::from(self.fee_bps) >= 10_000)
+            && (1..=100).contains(&self.penalty_limit)
+    }
+
+    /// The parameters that a step announces.
+    pub fn changed(self, step: &Step) -> Option<(Self, Who)> {
+        Some(match step {
+            Step::SetFee { who, bps } => (Self { fee_bps: *bps, ..self }, *who),
+            Step::SetWindow { who, seconds } => (Self { window: *seconds, ..self }, *who),
+            Step::SetGrace { who, seconds } => (Self { grace: *seconds, ..self }, *who),
+            Step::SetTiers { who, factor } => (Self { tiers_factor: *factor, ..self }, *who),
+            Step::SetMinPrice { who, price } => (Self { min_price: *price, ..self }, *who),
+            Step::SetPenaltyLimit { who, multiple } => (Self { penalty_limit: *multiple, ..self }, *who),
+            _ => return None,
+        })
+    }
+}
+
+/// Roles that take effect later.
+#[derive(Clone, Copy, Debug)]
+pub struct Successors {
+    pub resolver: Option<Who>,
+    pub treasury: Option<Who>,
+    pub insurance: Option<Who>,
+}
+
+/// Something that can be applied from a second on, for seven days.
+#[derive(Clone, Copy, Debug)]
+pub struct Announced<T> {
+    pub what: T,
+    pub from: i64,
+}
+
+impl<T> Announced<T> {
+    pub fn is_due(&self, now: i64) -> bool {
+        (self.from..=self.from + ANNOUNCEMENT_LIFE_S).contains(&now)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct ModelConfig {
+    pub paused: bool,
+    pub parameters: Parameters,
+    pub admin: Who,
+    pub nominee: Option<Who>,
+    pub gateway: Who,
+    pub treasury: Who,
+    pub insurance: Who,
+    pub resolver: Option<Who>,
+    pub resolver_since: i64,
+    pub roles: Option<Announced<Successors>>,
+    pub next_parameters: Option<Announced<Parameters>>,
+}
+
+impl ModelConfig {
+    pub fn start(now: i64) -> Self {
+        Self {
+            paused: false,
+            parameters: Parameters::START,
+            admin: Who::Admin,
+            nominee: None,
+            gateway: Who::Gateway,
+            treasury: Who::Treasury,
+            insurance: Who::Insurance,
+            resolver: Some(Who::Resolver),
+            resolver_since: now,
+            roles: None,
+            next_parameters: None,
+        }
+    }
+
+    /// Who receives penalties is neither the treasury nor the resolver.
+    fn is_independent(&self, next: &Successors) -> bool {
+        let insurance = next.insurance.unwrap_or(self.insurance);
+        insurance != next.treasury.unwrap_or(self.treasury) && Some(insurance) != next.resolver.or(self.resolver)
+    }
+
+    /// The admin's steps, and those that anybody else takes after them.
+    pub fn take(&mut self, step: &Step, now: i64) -> bool {
+        let admin = self.admin;
+        if let Some((what, who)) = self.parameters.changed(step) {
+            let allowed = who == admin && what.are_allowed();
+            if allowed {
+                self.next_parameters = Some(Announced { what, from: now + PARAMETERS_DELAY_S });
+            }
+            return allowed;
+        }
+        let allowed = match step {
+            Step::SetPaused { who, paused } => *who == admin && self.paused != *paused,
+            Step::SetGateway { who, .. } | Step::Nominate { who, .. } | Step::WithdrawParameters { who } => {
+                *who == admin
+            }
+            Step::Announce { who, resolver, treasury, insurance } => {
+                let next = Successors { resolver: *resolver, treasury: *treasury, insurance: *insurance };
+                *who == admin && self.is_independent(&next)
+            }
+            Step::AcceptAdmin { who } => self.nominee == Some(*who),
+            Step::ApplyRoles => self.roles.is_some_and(|announced| announced.is_due(now)),
+            Step::ApplyParameters => self.next_parameters.is_some_and(|announced| announced.is_due(now)),
+            Step::RemoveResolver { who } => *who == admin && self.resolver.is_some(),
+            other => unreachable!("{other:?} does not change the configuration"),
+        };
+        if allowed {
+            self.change(step, now);
+        }
+        allowed
+    }
+
+    fn change(&mut self, step: &Step, now: i64) {
+        match step {
+            Step::SetPaused { paused, .. } => self.paused = *paused,
+            Step::SetGateway { gateway, .. } => self.gateway = *gateway,
+            Step::Nominate { nominee, .. } => self.nominee = *nominee,
+            Step::AcceptAdmin { who } => (self.admin, self.nominee) = (*who, None),
+            Step::Announce { resolver, treasury, insurance, .. } => {
+                let what = Successors { resolver: *resolver, treasury: *treasury, insurance: *insurance };
+                let somebody = resolver.is_some() || treasury.is_some() || insurance.is_some();
+                self.roles = somebody.then_some(Announced { what, from: now + ROLE_DELAY_S });
+            }
+            Step::RemoveResolver { .. } => self.resolver = None,
+            Step::WithdrawParameters { .. } => self.next_parameters = None,
+            Step::ApplyParameters => {
+                let Some(announced) = self.next_parameters.take() else { return };
+                self.parameters = announced.what;
+            }
+            _ => {
+                let Some(announced) = self.roles.take() else { return };
+                let next = announced.what;
+                if next.resolver.is_some() {
+                    (self.resolver, self.resolver_since) = (next.resolver, now);
+                }
+                self.treasury = next.treasury.unwrap_or(self.treasury);
+                self.insurance = next.insurance.unwrap_or(self.insurance);
+            }
+        }
+    }
+}
