@@ -11,6 +11,7 @@ mod database;
 pub mod error;
 pub mod executions;
 pub mod fee_payers;
+pub mod housekeeping;
 pub mod indexer_status;
 pub mod local_network;
 pub mod metadata;

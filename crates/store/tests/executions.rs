@@ -49,6 +49,7 @@ fn delivered() -> Delivered {
         result: "a \u{0} result".to_owned(),
         hash: [5; 32],
         signature: [6; 64],
+        call_signature: Some([9; 64]),
         tokens_used: Some(7),
         execution_time_ms: 8,
         steps: Some(json!([{"thought": "hm"}])),
@@ -229,7 +230,7 @@ async fn the_database_refuses_a_row_that_contradicts_itself() {
         "charged_amount = 1",
         "charged_creator_amount = 1",
         "charged_platform_amount = 1",
-        "failure_reason = 5",
+        "failure_reason = 6",
         "error_status = 399",
         "lease_owner = NULL",
         "finished_at = now()",
@@ -245,6 +246,18 @@ async fn the_database_refuses_a_row_that_contradicts_itself() {
         let error = refused.expect_err(change);
         assert_eq!(error.as_database_error().unwrap().constraint(), Some("executions_are_sound"), "{change}: {error}");
     }
+}
+
+#[tokio::test]
+async fn the_database_refuses_a_call_signature_of_another_length() {
+    let database = TestDatabase::create().await;
+    let executions = Executions::new(database.pool().clone(), LEASE);
+    let lease = reserved(&executions, 1).await;
+    let update = "UPDATE executions SET result_call_signature = '\\x00' WHERE record = $1";
+    let refused = sqlx::query(update).bind(lease.record.to_string()).execute(database.pool()).await;
+    let error = refused.expect_err("one byte");
+    let constraint = error.as_database_error().unwrap().constraint();
+    assert_eq!(constraint, Some("executions_result_call_signature_check"), "{error}");
 }
 
 #[tokio::test]

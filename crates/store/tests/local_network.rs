@@ -43,6 +43,7 @@ async fn completed(executions: &Executions, seed: u8) {
         result: "r".to_owned(),
         hash: [5; 32],
         signature: [6; 64],
+        call_signature: None,
         tokens_used: None,
         execution_time_ms: 8,
         steps: None,

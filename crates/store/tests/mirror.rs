@@ -7,7 +7,7 @@
     reason = "tests"
 )]
 
-use agent_marketplace::state::{AgentStatus, DisputeOutcome, ExecutionStatus};
+use agent_marketplace::state::{AgentStatus, DisputeOutcome, ExecutionStatus, MarketParameters, Settler};
 use crtx_store::{
     mirror::{self, Batch, SnapshotMode},
     reads,
@@ -67,8 +67,11 @@ async fn every_kind_of_account_comes_back_as_it_went_in() {
     let mut batch = Batch::default();
     let mut config = <agent_marketplace::state::Config as bytemuck::Zeroable>::zeroed();
     config.revision = 1;
-    config.fee_bps = 100;
-    config.collateral_tiers = agent_marketplace::state::Config::DEFAULT_COLLATERAL_TIERS;
+    config.parameters = MarketParameters::DEFAULT;
+    config.announced_parameters = MarketParameters { min_price: 2_000, fee_bps: 200, ..MarketParameters::DEFAULT };
+    config.parameters_apply_from_unix_s = NOON;
+    config.insurance_owner = wallet(44);
+    config.announced_insurance_owner = wallet(45);
     config.pending_admin = wallet(40);
     config.resolver = wallet(41);
     config.announced_resolver = wallet(42);
@@ -76,24 +79,38 @@ async fn every_kind_of_account_comes_back_as_it_went_in() {
     config.roles_apply_from_unix_s = NOON;
     let mut listing = listing(wallet(1), 0);
     listing.last_dispute_deadline_unix_s = NOON;
-    let mut failed = refunded(record(wallet(2), agent, Uuid::from_u128(2)), 3);
-    failed.grant = wallet(33);
-    failed.tokens_reported = 1;
-    failed.tokens_used = 7;
+    listing.binding = 1;
+    listing.disputed_amount = 50_000;
+    listing.expired_executions = 3;
+    listing.platform_fees_total = 500;
+    let mut creator = profile(wallet(1), "Ada", true);
+    creator.next_agent_index = 2;
+    creator.closed.agents = 1;
+    creator.closed.platform_fees_total = 700;
+    let mut failed = refunded(record(wallet(2), agent, Uuid::from_u128(2)), 5);
+    failed.record.tokens_reported = 1;
+    failed.record.tokens_used = 7;
+    failed.record.binding = 1;
+    let mut granted = record(wallet(2), agent, Uuid::from_u128(3));
+    granted.terms.as_mut().expect("open").grant = wallet(33);
     let mut dispute = dispute(record_address, agent, wallet(2), DisputeOutcome::Upheld);
     dispute.resolution_hash = [8; 32];
     dispute.resolved_at_unix_s = NOON;
+    dispute.answer_hash = [7; 32];
+    dispute.answered_at_unix_s = NOON;
+    dispute.set_answer_uri("https://a.example/answer").expect("fits");
     batch.push(&wallet(30), 7, &config).expect("config");
-    batch.push(&wallet(31), 7, &profile(wallet(1), "Ada", true)).expect("profile");
+    batch.push(&wallet(31), 7, &creator).expect("profile");
     batch.push(&agent, 7, &listing).expect("listing");
     batch.push(&record_address, 7, &completed(record(wallet(2), agent, id), "r")).expect("record");
     batch.push(&wallet(34), 7, &failed).expect("record");
+    batch.push(&wallet(35), 7, &granted).expect("record");
     batch.push(&wallet(32), 7, &dispute).expect("dispute");
     batch.push(&wallet(33), 7, &grant(wallet(2), wallet(3))).expect("grant");
     mirror::resync(database.pool(), &batch, 7, Some("genesis"), SnapshotMode::Forward).await.expect("applied");
 
     let found = mirror::compare(database.pool(), &batch).await.expect("compared");
-    assert_eq!((found.equal, found.differences), (7, vec![]));
+    assert_eq!((found.equal, found.differences), (8, vec![]));
     let checkpoint = mirror::checkpoint(database.pool()).await.expect("read").expect("there");
     assert_eq!((checkpoint.slot, checkpoint.genesis_hash.as_deref()), (7, Some("genesis")));
 }
@@ -222,6 +239,168 @@ async fn a_delisted_agent_is_not_shown() {
     assert_eq!(reads::agent(database.pool(), &agent).await.expect("read"), None);
 }
 
+/// The open terms that the row of an execution has: request hash, result key, grant, token account, deadline, time-out.
+type Terms = (Option<Vec<u8>>, Option<String>, Option<String>, Option<String>, Option<i64>, Option<i64>);
+
+async fn stored_terms(database: &TestDatabase, record: &Pubkey) -> Terms {
+    sqlx::query_as(
+        "SELECT request_hash, result_key, grant_address, paid_from, extract(epoch FROM deadline_at)::bigint,
+                timeout_seconds
+         FROM mirror_executions WHERE address = $1",
+    )
+    .bind(record.to_string())
+    .fetch_one(database.pool())
+    .await
+    .expect("a row")
+}
+
+const NO_TERMS: Terms = (None, None, None, None, None, None);
+
+/// An open execution that was paid with a grant, and its terms as they are stored.
+fn granted(id: Uuid) -> (mirror::ExecutionAccount, Terms) {
+    let mut execution = record(wallet(2), wallet(20), id);
+    execution.terms.as_mut().expect("open").grant = wallet(33);
+    let text = |number| Some(wallet(number).to_string());
+    (execution, (Some(vec![5; 32]), text(77), text(33), text(76), Some(NOON + 180), Some(60)))
+}
+
+#[tokio::test]
+async fn the_terms_of_an_open_execution_are_kept_when_it_ends() {
+    let database = TestDatabase::create().await;
+    let pool = database.pool();
+    let id = Uuid::from_u128(1);
+    let address = addresses().execution(&wallet(2), id.as_bytes());
+    let (open, terms) = granted(id);
+    put(pool, &address, 7, &open).await;
+    let mut ended = completed(open, "r");
+    for status in [ExecutionStatus::Completed, ExecutionStatus::Disputed, ExecutionStatus::Overturned] {
+        ended.record.status = status as u8;
+        ended.record.revision += 1;
+        assert!(put(pool, &address, 8, &ended).await, "{status:?}");
+        assert_eq!(stored_terms(&database, &address).await, terms, "{status:?}");
+    }
+    let mut batch = Batch::default();
+    batch.push(&address, 9, &ended).expect("a row");
+    let found = mirror::compare(pool, &batch).await.expect("compared");
+    assert_eq!((found.equal, found.differences), (1, vec![]), "what the account dropped is no difference");
+}
+
+#[tokio::test]
+async fn the_terms_are_kept_if_opening_and_end_come_in_one_batch_in_any_order() {
+    let database = TestDatabase::create().await;
+    for (number, opening_first) in [(1, true), (2, false)] {
+        let id = Uuid::from_u128(number);
+        let address = addresses().execution(&wallet(2), id.as_bytes());
+        let (open, terms) = granted(id);
+        let mut states = [open, completed(open, "r")];
+        if !opening_first {
+            states.reverse();
+        }
+        let mut batch = Batch::default();
+        for state in states {
+            batch.push(&address, 7, &state).expect("a row");
+        }
+        mirror::apply_changes(database.pool(), &batch, 7).await.expect("applied");
+        assert_eq!(stored_terms(&database, &address).await, terms);
+        let execution = reads::execution(database.pool(), &wallet(2), &id).await.expect("read").expect("there");
+        assert_eq!(execution.summary.status, reads::ShownStatus::Completed);
+    }
+}
+
+#[tokio::test]
+async fn a_mirror_that_never_saw_an_execution_open_has_no_terms_of_it() {
+    let database = TestDatabase::create().await;
+    let pool = database.pool();
+    let id = Uuid::from_u128(1);
+    let address = addresses().execution(&wallet(2), id.as_bytes());
+    let (open, _) = granted(id);
+    let mut snapshot = Batch::default();
+    snapshot.push(&address, 7, &completed(open, "r")).expect("a row");
+    mirror::resync(pool, &snapshot, 7, Some("chain"), SnapshotMode::Replace).await.expect("applied");
+    assert_eq!(stored_terms(&database, &address).await, NO_TERMS);
+    assert_eq!(mirror::compare(pool, &snapshot).await.expect("compared").equal, 1);
+    let execution = reads::execution(pool, &wallet(2), &id).await.expect("read").expect("there");
+    assert_eq!((execution.summary.cost.0, execution.platform_amount.0), (50_000, 500));
+    assert_eq!(execution.settled_by, Some(Settler::Gateway));
+}
+
+#[tokio::test]
+async fn an_execution_that_was_opened_again_does_not_inherit_terms() {
+    let database = TestDatabase::create().await;
+    let id = Uuid::from_u128(1);
+    let address = addresses().execution(&wallet(2), id.as_bytes());
+    let (open, _) = granted(id);
+    put(database.pool(), &address, 7, &open).await;
+    mirror::mark_closed(database.pool(), &[address], 8).await.expect("marked");
+    let mut again = completed(open, "r");
+    again.record.opened_at_unix_s += 600_000;
+    again.record.finished_at_unix_s += 600_000;
+    assert!(put(database.pool(), &address, 9, &again).await);
+    assert_eq!(stored_terms(&database, &address).await, NO_TERMS);
+}
+
+#[tokio::test]
+async fn the_audit_names_terms_of_an_open_execution_that_differ() {
+    let database = TestDatabase::create().await;
+    let id = Uuid::from_u128(1);
+    let address = addresses().execution(&wallet(2), id.as_bytes());
+    let (mut open, _) = granted(id);
+    put(database.pool(), &address, 7, &open).await;
+    open.terms.as_mut().expect("open").grant = Pubkey::default();
+    let mut batch = Batch::default();
+    batch.push(&address, 8, &open).expect("a row");
+    let found = mirror::compare(database.pool(), &batch).await.expect("compared");
+    assert_eq!(found.differences[0].columns, ["grant_address"]);
+}
+
+#[test]
+fn an_execution_whose_terms_do_not_fit_its_status_is_refused() {
+    let open = record(wallet(2), wallet(20), Uuid::from_u128(1));
+    let ended = completed(open, "r");
+    for wrong in
+        [mirror::ExecutionAccount { terms: None, ..open }, mirror::ExecutionAccount { terms: open.terms, ..ended }]
+    {
+        let error = Batch::default().push(&wallet(20), 1, &wrong).expect_err("refused").to_string();
+        assert!(error.contains("open terms"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_empty_display_name_is_no_name() {
+    let database = TestDatabase::create().await;
+    put(database.pool(), &wallet(31), 1, &profile(wallet(1), "", false)).await;
+    let agent = show(database.pool(), listing(wallet(1), 0), "agent", &["data"]).await;
+    let detail = reads::agent(database.pool(), &agent).await.expect("read").expect("shown");
+    assert_eq!(detail.creator_display_name, None);
+}
+
+#[tokio::test]
+async fn trust_is_the_part_of_the_fees_that_was_paid_for_results_that_stand() {
+    let database = TestDatabase::create().await;
+    for (index, (fees, successful, total, trust)) in [
+        (0, 0, 0, 0),
+        (500, 0, 1, 0),
+        (1_000, 2, 3, 666),
+        (5_000, 10, 10, 5_000),
+        // Their product is more than a bigint holds.
+        (9_000_000_000_000_000_000, 3_000_000_000, 4_000_000_000, 6_750_000_000_000_000_000),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut listing = listing(wallet(1), index as u32);
+        listing.platform_fees_total = fees;
+        listing.successful_executions = successful;
+        listing.total_executions = total;
+        // Neither success nor failure.
+        listing.expired_executions = 50;
+        let agent = show(database.pool(), listing, "agent", &["data"]).await;
+        let detail = reads::agent(database.pool(), &agent).await.expect("read").expect("shown");
+        assert_eq!(detail.summary.trust.0, trust, "{fees} {successful} {total}");
+        assert_eq!((detail.summary.total_executions, detail.expired_executions), (total, 50));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
@@ -235,11 +414,11 @@ proptest! {
             for revisions in [&order[..split], &order[split..]] {
                 let mut batch = Batch::default();
                 for revision in revisions {
-                    let mut record = record(caller, wallet(20), id);
-                    record.revision = *revision;
-                    record.amount = 1_000 * revision;
-                    record.status = if *revision == 6 { ExecutionStatus::Completed } else { ExecutionStatus::Open } as u8;
-                    batch.push(&address, 1, &record).expect("a row");
+                    let open = record(caller, wallet(20), id);
+                    let mut execution = if *revision == 6 { completed(open, "r") } else { open };
+                    execution.record.revision = *revision;
+                    execution.record.amount = 1_000 * revision;
+                    batch.push(&address, 1, &execution).expect("a row");
                 }
                 mirror::apply_changes(database.pool(), &batch, 1).await.expect("applied");
             }

@@ -23,7 +23,8 @@ impl Executions {
             StoredExecution,
             r#"SELECT record, execution_id, caller, agent, session_key, state, idempotency_key, body_hash, is_async,
                       request AS "request: Json<Request>", request_hash, amount, timeout_seconds, endpoint,
-                      result, result_hash, result_signature, tokens_used, execution_time_ms, steps,
+                      result, result_hash, result_signature, result_call_signature, tokens_used,
+                      execution_time_ms, steps,
                       charged_amount, charged_creator_amount, charged_platform_amount, settled_elsewhere,
                       failure_reason, error_status, error_code, error_message,
                       created_at, opened_at, dispatched_at, finished_at
@@ -56,6 +57,7 @@ struct StoredExecution {
     result: Option<Vec<u8>>,
     result_hash: Option<Vec<u8>>,
     result_signature: Option<Vec<u8>>,
+    result_call_signature: Option<Vec<u8>>,
     tokens_used: Option<i64>,
     execution_time_ms: Option<i64>,
     steps: Option<Value>,
@@ -124,6 +126,11 @@ impl StoredExecution {
             result: result.to_owned(),
             hash: fixed_bytes("result hash", hash)?,
             signature: fixed_bytes("result signature", signature)?,
+            call_signature: self
+                .result_call_signature
+                .as_deref()
+                .map(|signature| fixed_bytes("call signature", signature))
+                .transpose()?,
             tokens_used: optional_amount_from_db("tokens used", self.tokens_used)?,
             execution_time_ms: amount_from_db("execution time", time)?,
             steps: self.steps.clone(),

@@ -85,7 +85,7 @@ macro_rules! end_and_count {
 }
 
 /// Stores a result with an `UPDATE executions` from `running`. `before` and `after` are SQL around the columns of the
-/// result; their parameters start at $9.
+/// result; their parameters start at $10.
 macro_rules! store_result {
     (
         $executions:ident, $lease:ident, $delivered:ident,
@@ -96,7 +96,7 @@ macro_rules! store_result {
                 + "UPDATE executions SET updated_at = now(), state = '"
                 + $state
                 + "', result = $3, result_hash = $4, result_signature = $5, tokens_used = $6,
-                     execution_time_ms = $7, steps = $8"
+                     execution_time_ms = $7, steps = $8, result_call_signature = $9"
                 + $after,
             $lease.record.to_string(),
             $lease.token,
@@ -105,7 +105,8 @@ macro_rules! store_result {
             $delivered.signature.as_slice(),
             optional_amount_to_db("tokens used", $delivered.tokens_used)?,
             amount_to_db("execution time", $delivered.execution_time_ms)?,
-            $delivered.steps.as_ref()
+            $delivered.steps.as_ref(),
+            $delivered.call_signature.as_ref().map(<[u8; 64]>::as_slice)
             $(, $argument)*
         )
         .execute($executions.pool())
@@ -245,11 +246,11 @@ impl Executions {
         store_result!(self, lease, delivered,
             before: "WITH moved AS (",
             state: "settling",
-            after: ", lease_process = $9
+            after: ", lease_process = $10
                  WHERE record = $1 AND lease_owner = $2 AND state = 'running'
                  RETURNING record)
              INSERT INTO execution_transactions (signature, record, kind, signed_transaction, last_valid_block_height)
-             SELECT $10, record, $11, $12, $13 FROM moved",
+             SELECT $11, record, $12, $13, $14 FROM moved",
             self.process(),
             transaction.signature,
             TransactionKind::Complete.as_str(),
@@ -310,7 +311,7 @@ impl Executions {
             ending: "WITH ended AS (
                    UPDATE executions
                    SET state = 'completed', settled_elsewhere = true, result = NULL, result_signature = NULL,
-                       steps = NULL, result_hash = $6, tokens_used = $7, execution_time_ms = $8,
+                       result_call_signature = NULL, steps = NULL, result_hash = $6, tokens_used = $7, execution_time_ms = $8,
                        failure_reason = NULL, error_status = NULL, error_code = NULL, error_message = NULL,
                        opened_at = COALESCE(opened_at, now()), finished_at = now(), updated_at = now(),
                        charged_amount = $3, charged_creator_amount = $4, charged_platform_amount = $5,

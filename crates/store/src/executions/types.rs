@@ -111,7 +111,10 @@ pub struct Call {
 pub struct Delivered {
     pub result: String,
     pub hash: [u8; 32],
+    /// Over the text form of the hash.
     pub signature: [u8; 64],
+    /// Over the text of the call. `None` unless the execution demands it; then it is what settles.
+    pub call_signature: Option<[u8; 64]>,
     pub tokens_used: Option<u64>,
     pub execution_time_ms: u64,
     pub steps: Option<Value>,

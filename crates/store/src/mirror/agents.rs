@@ -1,13 +1,13 @@
 //! Listings of agents. `mirror_agents`.
 
-use agent_marketplace::state::AgentListing;
+use agent_marketplace::state::AgentListed;
 use chrono::{DateTime, Utc};
 use crtx_protocol::text::without_nul;
 use serde::{Deserialize, Serialize};
 use solana_pubkey::Pubkey;
 
 use super::{
-    row::{Bytes, Mirrored},
+    row::{Bytes, Mirrored, bit},
     table::mirror_table,
 };
 use crate::{
@@ -25,16 +25,21 @@ pub struct AgentRow {
     pub result_key: String,
     pub metadata_hash: Bytes,
     pub metadata_uri: String,
+    pub terms_hash: Bytes,
+    pub binding: bool,
     pub price: i64,
     pub collateral: i64,
     pub slashed_total: i64,
     pub open_amount: i64,
+    pub disputed_amount: i64,
     pub total_executions: i64,
     pub successful_executions: i64,
     pub failed_executions: i64,
+    pub expired_executions: i64,
     pub disputed_executions: i64,
     pub completed_executions: i64,
     pub execution_time_ms_total: i64,
+    pub platform_fees_total: i64,
     pub timeout_seconds: i64,
     pub open_executions: i64,
     pub open_disputes: i64,
@@ -46,10 +51,11 @@ pub struct AgentRow {
 
 mirror_table! {
     AgentRow, "mirror_agents", columns: [
-        "creator" "agent_index" "result_key" "metadata_hash" "metadata_uri" "price" "collateral" "slashed_total"
-        "open_amount" "total_executions" "successful_executions" "failed_executions" "disputed_executions"
-        "completed_executions" "execution_time_ms_total" "timeout_seconds" "open_executions" "open_disputes"
-        "status" "created_at" "updated_at" "last_dispute_deadline"
+        "creator" "agent_index" "result_key" "metadata_hash" "metadata_uri" "terms_hash" "binding" "price" "collateral"
+        "slashed_total" "open_amount" "disputed_amount" "total_executions" "successful_executions" "failed_executions"
+        "expired_executions" "disputed_executions" "completed_executions" "execution_time_ms_total"
+        "platform_fees_total" "timeout_seconds" "open_executions" "open_disputes" "status" "created_at" "updated_at"
+        "last_dispute_deadline"
     ],
     derived: {
         names: ", name, tagline, tags",
@@ -70,7 +76,7 @@ mirror_table! {
     }
 }
 
-impl Mirrored for AgentListing {
+impl Mirrored for AgentListed {
     type Row = AgentRow;
 
     fn to_row(&self, address: &Pubkey, slot: u64) -> Result<AgentRow, StoreError> {
@@ -86,17 +92,22 @@ impl Mirrored for AgentListing {
             result_key: self.result_key.to_string(),
             metadata_hash: Bytes(self.metadata_hash.to_vec()),
             metadata_uri: without_nul(uri),
+            terms_hash: Bytes(self.terms_hash.to_vec()),
+            binding: bit("binding", self.binding)?,
             price: amount_to_db("price", self.price)?,
             collateral: amount_to_db("collateral", self.collateral)?,
             slashed_total: amount_to_db("slashed total", self.slashed_total)?,
             open_amount: amount_to_db("open amount", self.open_amount)?,
+            disputed_amount: amount_to_db("disputed amount", self.disputed_amount)?,
             total_executions: amount_to_db("total executions", self.total_executions)?,
             successful_executions: amount_to_db("successful executions", self.successful_executions)?,
             failed_executions: amount_to_db("failed executions", self.failed_executions)?,
+            expired_executions: amount_to_db("expired executions", self.expired_executions)?,
             disputed_executions: amount_to_db("disputed executions", self.disputed_executions)?,
             completed_executions: amount_to_db("completed executions", self.completed_executions)?,
             // A sum of what settling parties reported.
             execution_time_ms_total: saturating_to_db(self.execution_time_ms_total),
+            platform_fees_total: amount_to_db("platform fees", self.platform_fees_total)?,
             timeout_seconds: i64::from(self.timeout_seconds),
             open_executions: i64::from(self.open_executions),
             open_disputes: i64::from(self.open_disputes),

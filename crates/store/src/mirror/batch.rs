@@ -10,7 +10,7 @@ use super::{
     config::ConfigRow,
     creators::CreatorRow,
     disputes::DisputeRow,
-    executions::ExecutionRow,
+    executions::{ExecutionAccount, ExecutionRow},
     grants::GrantRow,
     quarantine::QuarantineRow,
     row::{Bytes, MirrorRow, Mirrored},
@@ -72,8 +72,8 @@ pub trait Batched: Mirrored {
 }
 
 macro_rules! batched {
-    ($($account:ident => $field:ident),+ $(,)?) => {
-        $(impl Batched for state::$account {
+    ($($account:ty => $field:ident),+ $(,)?) => {
+        $(impl Batched for $account {
             fn rows(batch: &mut Batch) -> &mut Rows<Self::Row> {
                 &mut batch.$field
             }
@@ -82,18 +82,22 @@ macro_rules! batched {
 }
 
 batched! {
-    Config => configs,
-    CreatorProfile => creators,
-    AgentListing => agents,
-    ExecutionRecord => executions,
-    Dispute => disputes,
-    SpendingGrant => grants,
+    state::Config => configs,
+    state::CreatorProfile => creators,
+    state::AgentListed => agents,
+    ExecutionAccount => executions,
+    state::Dispute => disputes,
+    state::SpendingGrant => grants,
 }
 
-fn keep_newest<R: MirrorRow>(rows: &mut Rows<R>, row: R) {
-    match rows.get(row.address()) {
-        Some(kept) if kept.version() >= row.version() => {}
-        _ => drop(rows.insert(row.address().to_owned(), row)),
+fn keep_newest<R: MirrorRow>(rows: &mut Rows<R>, mut row: R) {
+    match rows.get_mut(row.address()) {
+        Some(kept) if kept.version() >= row.version() => kept.keep_dropped(&row),
+        Some(kept) => {
+            row.keep_dropped(kept);
+            *kept = row;
+        }
+        None => drop(rows.insert(row.address().to_owned(), row)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The marketplace's configuration: one account, one row. `mirror_config`.
 
-use agent_marketplace::state::Config;
+use agent_marketplace::state::{CollateralTier, Config, MarketParameters};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use solana_pubkey::Pubkey;
@@ -25,15 +25,22 @@ pub struct ConfigRow {
     pub resolver: Option<String>,
     pub gateway_authority: String,
     pub treasury_owner: String,
+    pub insurance_owner: String,
     pub usdc_mint: String,
     pub announced_resolver: Option<String>,
     pub announced_treasury_owner: Option<String>,
+    pub announced_insurance_owner: Option<String>,
     pub roles_apply_from: Option<DateTime<Utc>>,
     pub resolver_since: DateTime<Utc>,
+    pub min_price: i64,
     pub dispute_window_s: i64,
     pub settle_grace_s: i64,
     pub collateral_tiers: Vec<TierRow>,
-    pub fee_bps: i32,
+    pub fee_bps: i64,
+    pub max_penalty_multiple: i64,
+    /// `None` if none are announced.
+    pub announced_parameters: Option<ParametersRow>,
+    pub parameters_apply_from: Option<DateTime<Utc>>,
     pub paused: bool,
 }
 
@@ -43,11 +50,42 @@ pub struct TierRow {
     pub collateral: u64,
 }
 
+impl From<CollateralTier> for TierRow {
+    fn from(tier: CollateralTier) -> Self {
+        Self { max_price: tier.max_price, collateral: tier.collateral }
+    }
+}
+
+/// Announced parameters, as one JSON value: nobody selects by them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParametersRow {
+    pub min_price: u64,
+    pub dispute_window_s: i64,
+    pub settle_grace_s: i64,
+    pub collateral_tiers: Vec<TierRow>,
+    pub fee_bps: u32,
+    pub max_penalty_multiple: u32,
+}
+
+impl From<&MarketParameters> for ParametersRow {
+    fn from(parameters: &MarketParameters) -> Self {
+        Self {
+            min_price: parameters.min_price,
+            dispute_window_s: parameters.dispute_window_s,
+            settle_grace_s: parameters.settle_grace_s,
+            collateral_tiers: parameters.collateral_tiers.map(TierRow::from).to_vec(),
+            fee_bps: parameters.fee_bps,
+            max_penalty_multiple: parameters.max_penalty_multiple,
+        }
+    }
+}
+
 mirror_table! {
     ConfigRow, "mirror_config", columns: [
-        "admin" "pending_admin" "resolver" "gateway_authority" "treasury_owner" "usdc_mint" "announced_resolver"
-        "announced_treasury_owner" "roles_apply_from" "resolver_since" "dispute_window_s" "settle_grace_s"
-        "collateral_tiers" "fee_bps" "paused"
+        "admin" "pending_admin" "resolver" "gateway_authority" "treasury_owner" "insurance_owner" "usdc_mint"
+        "announced_resolver" "announced_treasury_owner" "announced_insurance_owner" "roles_apply_from" "resolver_since"
+        "min_price" "dispute_window_s" "settle_grace_s" "collateral_tiers" "fee_bps" "max_penalty_multiple"
+        "announced_parameters" "parameters_apply_from" "paused"
     ]
 }
 
@@ -55,6 +93,7 @@ impl Mirrored for Config {
     type Row = ConfigRow;
 
     fn to_row(&self, address: &Pubkey, slot: u64) -> Result<ConfigRow, StoreError> {
+        let parameters_apply_from = optional_time_to_db("parameters_apply_from", self.parameters_apply_from_unix_s)?;
         Ok(ConfigRow {
             address: address.to_string(),
             slot: amount_to_db("slot", slot)?,
@@ -64,19 +103,21 @@ impl Mirrored for Config {
             resolver: optional_address(&self.resolver),
             gateway_authority: self.gateway_authority.to_string(),
             treasury_owner: self.treasury_owner.to_string(),
+            insurance_owner: self.insurance_owner.to_string(),
             usdc_mint: self.usdc_mint.to_string(),
             announced_resolver: optional_address(&self.announced_resolver),
             announced_treasury_owner: optional_address(&self.announced_treasury_owner),
+            announced_insurance_owner: optional_address(&self.announced_insurance_owner),
             roles_apply_from: optional_time_to_db("roles_apply_from", self.roles_apply_from_unix_s)?,
             resolver_since: time_to_db("resolver_since", self.resolver_since_unix_s)?,
-            dispute_window_s: self.dispute_window_s,
-            settle_grace_s: self.settle_grace_s,
-            collateral_tiers: self
-                .collateral_tiers
-                .iter()
-                .map(|tier| TierRow { max_price: tier.max_price, collateral: tier.collateral })
-                .collect(),
-            fee_bps: i32::from(self.fee_bps),
+            min_price: amount_to_db("minimum price", self.parameters.min_price)?,
+            dispute_window_s: self.parameters.dispute_window_s,
+            settle_grace_s: self.parameters.settle_grace_s,
+            collateral_tiers: self.parameters.collateral_tiers.map(TierRow::from).to_vec(),
+            fee_bps: i64::from(self.parameters.fee_bps),
+            max_penalty_multiple: i64::from(self.parameters.max_penalty_multiple),
+            announced_parameters: parameters_apply_from.map(|_| ParametersRow::from(&self.announced_parameters)),
+            parameters_apply_from,
             paused: bit("paused", self.paused)?,
         })
     }

@@ -27,6 +27,10 @@ pub struct DisputeRow {
     pub evidence_hash: Bytes,
     pub evidence_uri: String,
     pub resolution_hash: Option<Bytes>,
+    pub answer_hash: Option<Bytes>,
+    /// `None` before the creator has answered.
+    pub answer_uri: Option<String>,
+    pub answered_at: Option<DateTime<Utc>>,
     pub raised_at: DateTime<Utc>,
     pub resolved_at: Option<DateTime<Utc>>,
     pub slash_amount: i64,
@@ -36,8 +40,8 @@ pub struct DisputeRow {
 
 mirror_table! {
     DisputeRow, "mirror_disputes", columns: [
-        "execution" "agent" "raised_by" "rent_payer" "evidence_hash" "evidence_uri" "resolution_hash" "raised_at"
-        "resolved_at" "slash_amount" "compensation" "outcome"
+        "execution" "agent" "raised_by" "rent_payer" "evidence_hash" "evidence_uri" "resolution_hash" "answer_hash"
+        "answer_uri" "answered_at" "raised_at" "resolved_at" "slash_amount" "compensation" "outcome"
     ]
 }
 
@@ -48,6 +52,9 @@ impl Mirrored for Dispute {
         let outcome = self.outcome().ok_or_else(|| StoreError::corrupt("dispute outcome", self.outcome))?;
         let uri =
             self.evidence_uri().ok_or_else(|| StoreError::corrupt("evidence URI", hex::encode(self.evidence_uri)))?;
+        let answer_uri =
+            self.answer_uri().ok_or_else(|| StoreError::corrupt("answer URI", hex::encode(self.answer_uri)))?;
+        let answered_at = optional_time_to_db("answered_at", self.answered_at_unix_s)?;
         Ok(DisputeRow {
             address: address.to_string(),
             slot: amount_to_db("slot", slot)?,
@@ -59,6 +66,9 @@ impl Mirrored for Dispute {
             evidence_hash: Bytes(self.evidence_hash.to_vec()),
             evidence_uri: without_nul(uri),
             resolution_hash: optional_hash(&self.resolution_hash),
+            answer_hash: answered_at.map(|_| Bytes(self.answer_hash.to_vec())),
+            answer_uri: answered_at.map(|_| without_nul(answer_uri)),
+            answered_at,
             raised_at: time_to_db("raised_at", self.raised_at_unix_s)?,
             resolved_at: optional_time_to_db("resolved_at", self.resolved_at_unix_s)?,
             slash_amount: amount_to_db("slash amount", self.slash_amount)?,

@@ -5,6 +5,7 @@
 
 mod agents;
 mod batch;
+mod callers;
 mod checkpoint;
 mod closed;
 mod compare;
@@ -24,6 +25,7 @@ pub use batch::{Batch, Batched};
 pub use checkpoint::{Checkpoint, checkpoint};
 pub use closed::{mark_closed, missing_from};
 pub use compare::{Comparison, Difference, compare};
+pub use executions::ExecutionAccount;
 pub use open_amounts::OpenAmountMismatch;
 pub use roll_back::roll_back;
 pub use write::{SnapshotMode, apply, apply_changes, apply_if_free, clear, resync};

@@ -5,6 +5,7 @@ use sqlx::PgConnection;
 
 use super::{
     batch::{Batch, for_each_table},
+    callers,
     table::MirrorTable,
     write::apply,
 };
@@ -21,5 +22,7 @@ pub async fn roll_back(connection: &mut PgConnection, snapshot: &Batch, lost: &[
         deleted = deleted.saturating_add(Row::delete_newer(connection, &lost, &addresses, &revisions).await?);
     });
     apply(connection, snapshot).await?;
+    // The snapshot may have no execution.
+    callers::count(connection).await?;
     Ok(deleted)
 }

@@ -15,9 +15,17 @@ pub trait Mirrored {
 }
 
 pub trait MirrorRow: Serialize {
+    /// Columns whose values the program drops at the end of the account's work, all of them together. The mirror keeps
+    /// what it knows of them.
+    const DROPPED: &'static [&'static str];
+
     fn address(&self) -> &str;
+
     /// Rows are ordered by revision, then by slot.
     fn version(&self) -> (i64, i64);
+
+    /// Takes over from another state of the same account what this state no longer has.
+    fn keep_dropped(&mut self, other: &Self);
 }
 
 /// Bytes in the text form of `bytea`: `\x` and hexadecimal digits.

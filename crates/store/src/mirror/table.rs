@@ -44,25 +44,46 @@ pub trait MirrorTable: MirrorRow + DeserializeOwned {
 }
 
 /// Implements [`MirrorTable`] for a row type. `columns` are the members of the row after `address`, `slot` and
-/// `revision`. `derived` is SQL for columns that are not in the account: their names, their values from the account's
-/// row `r`, a join for these values, and what an update of the stored row `t` does.
+/// `revision`.
+///
+/// `dropped` is about columns that the program drops when the account's work ends: their names, a function that takes
+/// their values over from another row, and SQL that is true if the stored row `t` and the new row `excluded` are of
+/// the same work.
+///
+/// `derived` is SQL for columns that are not in the account: their names, their values from the account's row `r`, a
+/// join for these values, and what an update of the stored row `t` does.
 macro_rules! mirror_table {
     ($row:ident, $table:tt, columns: [$($column:tt)+]) => {
         mirror_table!(
             $row, $table, columns: [$($column)+], derived: { names: "", values: "", join: "", update: "" }
         );
     };
+    ($row:ident, $table:tt, columns: [$($column:tt)+], derived: $derived:tt) => {
+        mirror_table!(
+            $row, $table, columns: [$($column)+],
+            dropped: { columns: [], keep: |_: &mut $row, _: &$row| {}, same: "" },
+            derived: $derived
+        );
+    };
     (
         $row:ident, $table:tt, columns: [$($column:tt)+],
+        dropped: { columns: [$($dropped:tt)*], keep: $keep:expr, same: $same:tt },
         derived: { names: $names:tt, values: $values:tt, join: $join:tt, update: $update:tt }
     ) => {
         impl $crate::mirror::row::MirrorRow for $row {
+            const DROPPED: &'static [&'static str] = &[$($dropped),*];
+
             fn address(&self) -> &str {
                 &self.address
             }
 
             fn version(&self) -> (i64, i64) {
                 (self.revision, self.slot)
+            }
+
+            fn keep_dropped(&mut self, other: &Self) {
+                let keep: fn(&mut Self, &Self) = $keep;
+                keep(self, other);
             }
         }
 
@@ -74,13 +95,16 @@ macro_rules! mirror_table {
                 rows: &serde_json::Value,
             ) -> Result<u64, $crate::error::StoreError> {
                 let done = sqlx::query!(
-                    "INSERT INTO " + $table + " AS t (address, slot, revision" $(+ ", " + $column)+ + $names + ")
-                     SELECT r.address, r.slot, r.revision" $(+ ", r." + $column)+ + $values + "
+                    "INSERT INTO " + $table + " AS t (address, slot, revision" $(+ ", " + $column)+ $(+ ", " + $dropped)*
+                         + $names + ")
+                     SELECT r.address, r.slot, r.revision" $(+ ", r." + $column)+ $(+ ", r." + $dropped)* + $values + "
                      FROM jsonb_populate_recordset(NULL::" + $table + ", $1) r" + $join + "
                      ORDER BY r.address
                      ON CONFLICT (address) DO UPDATE SET
                          slot = excluded.slot, revision = excluded.revision, closed_at_slot = NULL,
-                         observed_at = now()" $(+ ", " + $column + " = excluded." + $column)+ + $update + "
+                         observed_at = now()" $(+ ", " + $column + " = excluded." + $column)+
+                        $(+ ", " + $dropped + " = CASE WHEN " + $same + " THEN COALESCE(excluded." + $dropped + ", t."
+                            + $dropped + ") ELSE excluded." + $dropped + " END")* + $update + "
                      WHERE (excluded.revision, excluded.slot) > (t.revision, t.slot)
                          OR excluded.slot > t.closed_at_slot",
                     rows,

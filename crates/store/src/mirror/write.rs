@@ -4,7 +4,7 @@ use sqlx::{PgConnection, PgExecutor, PgPool};
 
 use super::{
     batch::{Batch, for_each_kind},
-    checkpoint, quarantine, table,
+    callers, checkpoint, quarantine, table,
 };
 use crate::{error::StoreError, transaction};
 
@@ -12,6 +12,9 @@ use crate::{error::StoreError, transaction};
 pub async fn apply(connection: &mut PgConnection, batch: &Batch) -> Result<u64, StoreError> {
     let mut changed: u64 = 0;
     for_each_kind!(batch, rows => changed = changed.saturating_add(table::write(&mut *connection, rows).await?));
+    if !batch.executions.is_empty() {
+        callers::count(&mut *connection).await?;
+    }
     quarantine::write(connection, &batch.quarantine, &batch.readable()).await?;
     Ok(changed)
 }
@@ -71,7 +74,8 @@ pub async fn resync(
 pub async fn clear(executor: impl PgExecutor<'_>) -> Result<(), StoreError> {
     sqlx::query!(
         "TRUNCATE mirror_config, mirror_creators, mirror_agents, mirror_executions, mirror_disputes, mirror_grants,
-                  mirror_quarantine, mirror_checkpoint"
+                  mirror_quarantine, mirror_checkpoint, mirror_caller_changes, mirror_agent_callers,
+                  mirror_agent_totals"
     )
     .execute(executor)
     .await?;

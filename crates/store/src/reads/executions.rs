@@ -1,6 +1,6 @@
 //! Executions as their caller sees them: the views `shown_executions…`.
 
-use agent_marketplace::state::{DisputeOutcome, FailureReason};
+use agent_marketplace::state::{DisputeOutcome, FailureReason, Settler};
 use chrono::{DateTime, Utc};
 use crtx_protocol::usdc::UsdcBase;
 use serde_json::Value;
@@ -84,6 +84,10 @@ pub struct ExecutionDetails {
     pub result_hash: Option<[u8; 32]>,
     pub tokens_used: Option<u64>,
     pub execution_time_ms: Option<u64>,
+    /// `None` unless a settlement is on chain.
+    pub settled_by: Option<Settler>,
+    /// Whether the result is signed for this call; `None` before the record is on chain.
+    pub binding: Option<bool>,
     pub steps: Option<Value>,
     pub failure: Option<ShownFailure>,
     pub dispute: Option<ShownDispute>,
@@ -107,8 +111,20 @@ pub struct ShownDispute {
     pub resolved_at: Option<DateTime<Utc>>,
     pub evidence_hash: [u8; 32],
     pub evidence_uri: String,
+    /// `None` before the creator has answered.
+    pub answer: Option<ShownAnswer>,
     /// What the caller got back.
     pub compensation: UsdcBase,
+    /// What the insurance received.
+    pub penalty: UsdcBase,
+}
+
+/// The creator's answer to a dispute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownAnswer {
+    pub hash: [u8; 32],
+    pub uri: String,
+    pub answered_at: DateTime<Utc>,
 }
 
 /// A row of a list.
@@ -233,9 +249,11 @@ pub async fn execution(
         r#"SELECT x.execution_id AS "execution_id!", x.record AS "record!", x.agent AS "agent!",
                   x.status AS "status!", x.cost AS "cost!", x.initiated_at AS "initiated_at!", x.completed_at,
                   x.creator_amount AS "creator_amount!", x.platform_amount AS "platform_amount!",
-                  x.result, x.result_hash, x.tokens_used, x.execution_time_ms, x.steps, x.failure_reason,
+                  x.result, x.result_hash, x.tokens_used, x.execution_time_ms, x.settled_by, x.binding, x.steps,
+                  x.failure_reason,
                   x.error_code, x.error_message, x.dispute_outcome, x.dispute_raised_at, x.dispute_resolved_at,
-                  x.dispute_evidence_hash, x.dispute_evidence_uri, x.dispute_compensation,
+                  x.dispute_evidence_hash, x.dispute_evidence_uri, x.dispute_compensation, x.dispute_penalty,
+                  x.dispute_answer_hash, x.dispute_answer_uri, x.dispute_answered_at,
                   (SELECT m.name FROM agent_metadata m LEFT JOIN mirror_agents a ON a.address = m.agent
                    WHERE m.agent = x.agent AND m.error IS NULL
                    ORDER BY (m.sha256 = a.metadata_hash) DESC NULLS LAST, m.fetched_at DESC LIMIT 1)
@@ -268,6 +286,8 @@ pub async fn execution(
         result_hash: row.result_hash.as_deref().map(|hash| fixed_bytes("result hash", hash)).transpose()?,
         tokens_used: optional_amount_from_db("tokens used", row.tokens_used)?,
         execution_time_ms: optional_amount_from_db("execution time", row.execution_time_ms)?,
+        settled_by: row.settled_by.map(settler).transpose()?,
+        binding: row.binding,
         steps: row.steps,
         failure: if failed { failure(row.error_code, row.error_message, row.failure_reason)? } else { None },
         dispute: match (row.dispute_outcome, row.dispute_raised_at, row.dispute_evidence_hash) {
@@ -277,7 +297,14 @@ pub async fn execution(
                 resolved_at: row.dispute_resolved_at,
                 evidence_hash: fixed_bytes("evidence hash", &evidence)?,
                 evidence_uri: row.dispute_evidence_uri.unwrap_or_default(),
+                answer: match (row.dispute_answer_hash, row.dispute_answer_uri, row.dispute_answered_at) {
+                    (Some(hash), Some(uri), Some(answered_at)) => {
+                        Some(ShownAnswer { hash: fixed_bytes("answer hash", &hash)?, uri, answered_at })
+                    }
+                    _ => None,
+                },
                 compensation: UsdcBase(amount_from_db("compensation", row.dispute_compensation.unwrap_or_default())?),
+                penalty: UsdcBase(amount_from_db("penalty", row.dispute_penalty.unwrap_or_default())?),
             }),
             _ => None,
         },
@@ -306,11 +333,18 @@ fn failure(
 }
 
 fn failure_reason(number: i16) -> Result<FailureReason, StoreError> {
-    use FailureReason::{CreatorFailed, Expired, InvalidResponse, Timeout};
-    [CreatorFailed, Timeout, InvalidResponse, Expired]
+    use FailureReason::{CreatorFailed, Expired, Interrupted, InvalidResponse, Timeout};
+    [CreatorFailed, Timeout, InvalidResponse, Expired, Interrupted]
         .into_iter()
         .find(|reason| number == i16::from(*reason as u8))
         .ok_or_else(|| StoreError::corrupt("failure reason", number))
+}
+
+fn settler(number: i16) -> Result<Settler, StoreError> {
+    [Settler::Caller, Settler::Creator, Settler::Gateway]
+        .into_iter()
+        .find(|settler| number == i16::from(*settler as u8))
+        .ok_or_else(|| StoreError::corrupt("settler", number))
 }
 
 fn dispute_outcome(number: i16) -> Result<DisputeOutcome, StoreError> {

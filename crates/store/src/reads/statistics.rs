@@ -1,5 +1,5 @@
-//! Figures that are derived from many rows. What is derived from one row is a generated column: `success_rate` and
-//! `avg_execution_time_ms` of `mirror_agents`.
+//! Figures that are derived from many rows. What is derived from one row is a generated column: `success_rate`, `trust`
+//! and `avg_execution_time_ms` of `mirror_agents`.
 
 use sqlx::PgExecutor;
 

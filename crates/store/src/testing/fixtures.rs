@@ -1,7 +1,8 @@
 //! Accounts, documents and gateway rows for tests. They are valid; a test changes what it needs.
 
 use agent_marketplace::state::{
-    AgentListing, AgentStatus, CreatorProfile, Dispute, DisputeOutcome, ExecutionRecord, ExecutionStatus, SpendingGrant,
+    AgentListed, AgentStatus, CreatorProfile, Dispute, DisputeOutcome, ExecutionRecord, ExecutionStatus, OpenTerms,
+    Settler, SpendingGrant,
 };
 use bytemuck::Zeroable;
 use chrono::{DateTime, Utc};
@@ -15,7 +16,7 @@ use crate::{
     admission::{Bounds, CallLimits, Funds, PerSubject, ReadAt},
     executions::{Call, Request},
     metadata::Wanted,
-    mirror,
+    mirror::{self, ExecutionAccount},
 };
 
 /// Bounds that refuse no call.
@@ -65,8 +66,8 @@ pub fn wallet(number: u8) -> Pubkey {
 }
 
 /// An active agent of `creator` without a single execution.
-pub fn listing(creator: Pubkey, index: u32) -> AgentListing {
-    let mut listing = AgentListing::zeroed();
+pub fn listing(creator: Pubkey, index: u32) -> AgentListed {
+    let mut listing = AgentListed::zeroed();
     listing.creator = creator;
     listing.index = index;
     listing.result_key = wallet(77);
@@ -81,10 +82,11 @@ pub fn listing(creator: Pubkey, index: u32) -> AgentListing {
     let document = document("agent", &["data"]);
     listing.metadata_hash = ResultHash::of(&document).0;
     set_uri(&mut listing, "https://a.example/metadata.json");
+    listing.terms_hash = listing.hash_of_terms();
     listing
 }
 
-pub fn set_uri(listing: &mut AgentListing, uri: &str) {
+pub fn set_uri(listing: &mut AgentListed, uri: &str) {
     listing.metadata_uri = [0; 128];
     listing.metadata_uri[..uri.len()].copy_from_slice(uri.as_bytes());
     listing.metadata_uri_len = uri.len() as u8;
@@ -114,45 +116,49 @@ pub fn profile(creator: Pubkey, name: &str, verified: bool) -> CreatorProfile {
 }
 
 /// An open execution of 0.05 USDC.
-pub fn record(caller: Pubkey, agent: Pubkey, id: Uuid) -> ExecutionRecord {
+pub fn record(caller: Pubkey, agent: Pubkey, id: Uuid) -> ExecutionAccount {
     let mut record = ExecutionRecord::zeroed();
     record.caller = caller;
-    record.refund_owner = caller;
     record.agent = agent;
     record.execution_id = *id.as_bytes();
-    record.result_key = wallet(77);
     record.rent_payer = wallet(78);
-    record.request_hash = [5; 32];
     record.revision = 1;
     record.amount = 50_000;
-    record.creator_amount = 49_500;
-    record.platform_amount = 500;
+    record.fee_bps = 100;
+    record.max_penalty_multiple = 20;
+    record.dispute_window_s = 259_200;
     record.opened_at_unix_s = NOON;
-    record.deadline_unix_s = NOON + 180;
-    record.timeout_seconds = 60;
     record.status = ExecutionStatus::Open as u8;
     record.version = 1;
-    record
+    let mut terms = OpenTerms::zeroed();
+    terms.request_hash = [5; 32];
+    terms.result_key = wallet(77);
+    terms.paid_from = wallet(76);
+    terms.deadline_unix_s = NOON + 180;
+    terms.timeout_seconds = 60;
+    ExecutionAccount { record, terms: Some(terms) }
 }
 
 /// The same execution, settled with a result.
-pub fn completed(mut record: ExecutionRecord, result: &str) -> ExecutionRecord {
+pub fn completed(open: ExecutionAccount, result: &str) -> ExecutionAccount {
+    let mut record = open.record;
     record.revision += 1;
     record.status = ExecutionStatus::Completed as u8;
     record.result_hash = ResultHash::of(result.as_bytes()).0;
     record.execution_time_ms = 1_200;
     record.finished_at_unix_s = record.opened_at_unix_s + 2;
-    record.dispute_deadline_unix_s = record.finished_at_unix_s + 259_200;
-    record
+    record.settled_by = Settler::Gateway as u8;
+    ExecutionAccount { record, terms: None }
 }
 
 /// The same execution, refunded because of `reason`.
-pub fn refunded(mut record: ExecutionRecord, reason: u8) -> ExecutionRecord {
+pub fn refunded(open: ExecutionAccount, reason: u8) -> ExecutionAccount {
+    let mut record = open.record;
     record.revision += 1;
     record.status = if reason == 4 { ExecutionStatus::Expired } else { ExecutionStatus::Failed } as u8;
     record.failure_reason = reason;
     record.finished_at_unix_s = record.opened_at_unix_s + 2;
-    record
+    ExecutionAccount { record, terms: None }
 }
 
 pub fn dispute(execution: Pubkey, agent: Pubkey, by: Pubkey, outcome: DisputeOutcome) -> Dispute {
@@ -196,7 +202,7 @@ pub async fn put<A: mirror::Batched>(pool: &PgPool, address: &Pubkey, slot: u64,
 }
 
 /// Writes a listing together with its document, so that it is shown. Returns its address.
-pub async fn show(pool: &PgPool, mut listing: AgentListing, name: &str, tags: &[&str]) -> Pubkey {
+pub async fn show(pool: &PgPool, mut listing: AgentListed, name: &str, tags: &[&str]) -> Pubkey {
     let bytes = document(name, tags);
     listing.metadata_hash = ResultHash::of(&bytes).0;
     let address = addresses().agent(&listing.creator, listing.index);

@@ -62,3 +62,26 @@ pub async fn leave_running(pool: &PgPool, record: &Pubkey, execution_id: Uuid, r
     .await
     .expect("a row");
 }
+
+/// Takes the call back to the moment before it was sent to the creator.
+pub async fn undo_dispatch(pool: &PgPool, record: &Pubkey) {
+    sqlx::query("UPDATE executions SET state = 'pending', dispatched_at = NULL WHERE record = $1")
+        .bind(record.to_string())
+        .execute(pool)
+        .await
+        .expect("a row");
+}
+
+/// Leaves the call to its refund, for a reason of the program.
+pub async fn leave_refunding(pool: &PgPool, record: &Pubkey, reason: u8) {
+    sqlx::query(
+        "UPDATE executions SET state = 'refunding', failure_reason = $2, error_status = 408,
+             error_code = 'execution_timeout', error_message = 'a test'
+         WHERE record = $1",
+    )
+    .bind(record.to_string())
+    .bind(i16::from(reason))
+    .execute(pool)
+    .await
+    .expect("a row");
+}

@@ -17,11 +17,13 @@ pub async fn agents(pool: &PgPool, creator: &Pubkey, count: u32) {
         let mut transaction = pool.begin().await.expect("a transaction");
         sqlx::query(
             "INSERT INTO mirror_agents (address, slot, revision, creator, agent_index, result_key, metadata_hash,
-                 metadata_uri, price, collateral, slashed_total, open_amount, total_executions, successful_executions,
-                 failed_executions, disputed_executions, completed_executions, execution_time_ms_total,
-                 timeout_seconds, open_executions, open_disputes, status, created_at, updated_at)
-             SELECT address, 1, 1, $2, $3 + n, $2, decode(repeat('05', 32), 'hex'), 'ipfs://x', 10000 + n % 90000,
-                 10000000, 0, 0, n % 1000, n % 700, n % 300, 0, n % 700, n * 10, 60, 0, 0, 1,
+                 metadata_uri, terms_hash, binding, price, collateral, slashed_total, open_amount, disputed_amount,
+                 total_executions, successful_executions, failed_executions, expired_executions, disputed_executions,
+                 completed_executions, execution_time_ms_total, platform_fees_total, timeout_seconds, open_executions,
+                 open_disputes, status, created_at, updated_at)
+             SELECT address, 1, 1, $2, $3 + n, $2, decode(repeat('05', 32), 'hex'), 'ipfs://x',
+                 decode(repeat('07', 32), 'hex'), n % 2 = 0, 10000 + n % 90000, 10000000, 0, 0, 0, n % 700 + n % 300,
+                 n % 700, n % 300, n % 10, 0, n % 700, n * 10, n % 700 * (100 + n % 900), 60, 0, 0, 1,
                  now() - n * interval '1 second', now()
              FROM unnest($1::text[]) WITH ORDINALITY AS row (address, n)",
         )
@@ -64,13 +66,12 @@ pub async fn agents(pool: &PgPool, creator: &Pubkey, count: u32) {
 pub async fn executions(pool: &PgPool, caller: &Pubkey, agent: &Pubkey, count: u32) {
     for first in (0..count).step_by(BATCH as usize) {
         sqlx::query(
-            "INSERT INTO mirror_executions (address, slot, revision, execution_id, agent, caller, request_hash,
-                 refund_owner, result_key, rent_payer, result_hash, amount, creator_amount, platform_amount,
-                 execution_time_ms, timeout_seconds, opened_at, deadline_at, finished_at, status, dispute_count,
-                 initiated_at, dispute_window_s)
-             SELECT address, 1, 1, gen_random_uuid(), $3, $2, decode(repeat('05', 32), 'hex'), $2, $2, $2,
-                 decode(repeat('06', 32), 'hex'), 10000, 9900, 100, 10, 60, now() - n * interval '1 second', now(),
-                 now(), 2, 0, now() - n * interval '1 second', 259200
+            "INSERT INTO mirror_executions (address, slot, revision, execution_id, agent, caller, rent_payer, result_hash,
+                 amount, creator_amount, platform_amount, execution_time_ms, dispute_window_s, fee_bps,
+                 max_penalty_multiple, binding, settled_by, opened_at, finished_at, status, dispute_count, initiated_at)
+             SELECT address, 1, 1, gen_random_uuid(), $3, $2, $2, decode(repeat('06', 32), 'hex'), 10000, 9900, 100, 10,
+                 259200, 100, 20, false, 3, now() - n * interval '1 second', now(), 2, 0,
+                 now() - n * interval '1 second'
              FROM unnest($1::text[]) WITH ORDINALITY AS row (address, n)",
         )
         .bind(addresses(2, first, count))

@@ -1,0 +1,162 @@
+//! What the worker does for the market beside its own calls: where there is something to do, by the mirror, and what
+//! was done. The chain decides: an address that is found here may be done already, or not be due by the chain's clock.
+
+use chrono::{DateTime, Utc};
+use solana_pubkey::Pubkey;
+use sqlx::PgExecutor;
+
+use crate::{
+    convert::{amount_from_db, pubkey, saturating_to_db},
+    error::StoreError,
+};
+
+/// One kind of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chore {
+    /// Refunds an execution that is past its deadline.
+    Refund,
+    /// Closes a record after its dispute window.
+    Close,
+    /// Ends a dispute that was not decided in time.
+    ExpireDispute,
+    /// Applies announced roles or parameters.
+    ApplyAnnouncement,
+}
+
+impl Chore {
+    pub const ALL: [Self; 4] = [Self::Refund, Self::Close, Self::ExpireDispute, Self::ApplyAnnouncement];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Refund => "refund",
+            Self::Close => "close",
+            Self::ExpireDispute => "expire_dispute",
+            Self::ApplyAnnouncement => "apply_announcement",
+        }
+    }
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    pub actions: u64,
+    /// Fees of the transactions, refused ones among them.
+    pub fees_lamports: u64,
+    /// Rent that returned to those who paid it.
+    pub rent_lamports: u64,
+}
+
+/// Adds to today's work.
+pub async fn count(executor: impl PgExecutor<'_>, chore: Chore, own: bool, done: &Done) -> Result<(), StoreError> {
+    sqlx::query!(
+        "INSERT INTO housekeeping AS h (chore, own, actions, fees_lamports, rent_lamports) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (day, chore, own) DO UPDATE SET
+             actions = h.actions + excluded.actions,
+             fees_lamports = h.fees_lamports + excluded.fees_lamports,
+             rent_lamports = h.rent_lamports + excluded.rent_lamports",
+        chore.as_str(),
+        own,
+        saturating_to_db(done.actions),
+        saturating_to_db(done.fees_lamports),
+        saturating_to_db(done.rent_lamports),
+    )
+    .execute(executor)
+    .await?;
+    Ok(())
+}
+
+/// All work of one kind, on all days.
+pub async fn total(executor: impl PgExecutor<'_>, chore: Chore) -> Result<Done, StoreError> {
+    let row = sqlx::query!(
+        r#"SELECT COALESCE(sum(actions), 0)::bigint AS "actions!", COALESCE(sum(fees_lamports), 0)::bigint AS "fees!",
+                  COALESCE(sum(rent_lamports), 0)::bigint AS "rent!"
+           FROM housekeeping WHERE chore = $1"#,
+        chore.as_str()
+    )
+    .fetch_one(executor)
+    .await?;
+    Ok(Done {
+        actions: amount_from_db("actions", row.actions)?,
+        fees_lamports: amount_from_db("fees", row.fees)?,
+        rent_lamports: amount_from_db("rent", row.rent)?,
+    })
+}
+
+/// Fees that were paid today for work whose rent is not the operator's own.
+pub async fn spent_for_others_today(executor: impl PgExecutor<'_>) -> Result<u64, StoreError> {
+    let spent = sqlx::query_scalar!(
+        r#"SELECT COALESCE(sum(fees_lamports), 0)::bigint AS "spent!"
+           FROM housekeeping WHERE day = current_date AND NOT own"#
+    )
+    .fetch_one(executor)
+    .await?;
+    amount_from_db("fees", spent)
+}
+
+/// Records that ended and whose dispute window is over at `now`, oldest first. `rent_payer`: only those whose rent this
+/// address paid, or only those of all others.
+pub async fn closable(
+    executor: impl PgExecutor<'_>,
+    now: DateTime<Utc>,
+    rent_payer: &Pubkey,
+    own: bool,
+    most: i64,
+) -> Result<Vec<Pubkey>, StoreError> {
+    let found = sqlx::query_scalar!(
+        "SELECT address FROM mirror_executions
+         WHERE closed_at_slot IS NULL AND finished_at IS NOT NULL AND status <> record_status('disputed')
+           AND finished_at < $1 AND finished_at + make_interval(secs => dispute_window_s) < $1
+           AND (rent_payer = $2) = $3
+         ORDER BY finished_at, address LIMIT $4",
+        now,
+        rent_payer.to_string(),
+        own,
+        most,
+    )
+    .fetch_all(executor)
+    .await?;
+    addresses(&found)
+}
+
+/// Open records that are past their deadline at `now` and whose rent another address than `rent_payer` paid, oldest
+/// first.
+pub async fn overdue_of_others(
+    executor: impl PgExecutor<'_>,
+    now: DateTime<Utc>,
+    rent_payer: &Pubkey,
+    most: i64,
+) -> Result<Vec<Pubkey>, StoreError> {
+    let found = sqlx::query_scalar!(
+        "SELECT address FROM mirror_executions
+         WHERE closed_at_slot IS NULL AND status = record_status('open') AND deadline_at < $1 AND rent_payer <> $2
+         ORDER BY deadline_at, address LIMIT $3",
+        now,
+        rent_payer.to_string(),
+        most,
+    )
+    .fetch_all(executor)
+    .await?;
+    addresses(&found)
+}
+
+/// Records whose dispute was raised before `raised_before` and is not decided, oldest first.
+pub async fn undecided(
+    executor: impl PgExecutor<'_>,
+    raised_before: DateTime<Utc>,
+    most: i64,
+) -> Result<Vec<Pubkey>, StoreError> {
+    let found = sqlx::query_scalar!(
+        "SELECT execution FROM mirror_disputes
+         WHERE closed_at_slot IS NULL AND resolved_at IS NULL AND raised_at < $1
+         ORDER BY raised_at, address LIMIT $2",
+        raised_before,
+        most,
+    )
+    .fetch_all(executor)
+    .await?;
+    addresses(&found)
+}
+
+fn addresses(found: &[String]) -> Result<Vec<Pubkey>, StoreError> {
+    found.iter().map(|address| pubkey("record", address)).collect()
+}
