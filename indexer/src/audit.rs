@@ -193,7 +193,7 @@ fn shortfalls_of(
     escrow: Option<&OwnedAccount>,
     collateral: Option<&OwnedAccount>,
 ) -> Vec<Shortfall> {
-    let Ok(listing) = <agent_marketplace::state::AgentListing as Layout>::decode(&listing.data) else {
+    let Ok(listing) = <agent_marketplace::state::AgentListed as Layout>::decode(&listing.data) else {
         return Vec::new();
     };
     [("escrow", listing.open_amount, escrow), ("collateral", listing.collateral, collateral)]

@@ -15,10 +15,10 @@ use std::{
 
 use agent_marketplace::state::DISCRIMINATOR_LEN;
 use chrono::{DateTime, Utc};
-use crtx_chain::ProgramAccount;
+use crtx_chain::{Execution, ProgramAccount};
 use crtx_store::{
     PgPool, StoreError, indexer_status,
-    mirror::{self, Batch, SnapshotMode},
+    mirror::{self, Batch, ExecutionAccount, SnapshotMode},
 };
 use solana_pubkey::Pubkey;
 use tokio::{
@@ -272,8 +272,11 @@ fn push_account(batch: &mut Batch, address: &Pubkey, slot: u64, account: &Progra
     match account {
         ProgramAccount::Config(account) => batch.push(address, slot, account.as_ref()),
         ProgramAccount::CreatorProfile(account) => batch.push(address, slot, account.as_ref()),
-        ProgramAccount::AgentListing(account) => batch.push(address, slot, account.as_ref()),
-        ProgramAccount::ExecutionRecord(account) => batch.push(address, slot, account.as_ref()),
+        ProgramAccount::AgentListed(account) => batch.push(address, slot, account.as_ref()),
+        ProgramAccount::Execution(account) => {
+            let Execution { record, terms } = **account;
+            batch.push(address, slot, &ExecutionAccount { record, terms })
+        }
         ProgramAccount::Dispute(account) => batch.push(address, slot, account.as_ref()),
         ProgramAccount::SpendingGrant(account) => batch.push(address, slot, account.as_ref()),
     }

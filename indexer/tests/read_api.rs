@@ -9,7 +9,7 @@
 
 mod common;
 
-use agent_marketplace::state::{AgentStatus, DisputeOutcome, ExecutionStatus};
+use agent_marketplace::state::{AgentStatus, ClosedAgents, DisputeOutcome, ExecutionStatus, Settler};
 use axum::{body::Body, http::Request};
 use common::Market;
 use crtx_protocol::{
@@ -19,7 +19,7 @@ use crtx_protocol::{
 use crtx_store::{
     api_keys,
     fee_payers::{self, FeePayer, FeePayerState},
-    mirror,
+    mirror, reads,
     testing::fixtures::*,
 };
 use proptest::prelude::*;
@@ -31,12 +31,23 @@ use uuid::Uuid;
 async fn market_of_agents() -> Market {
     let market = Market::open().await;
     let pool = market.database.pool();
-    put(pool, &wallet(101), 1, &profile(wallet(1), "Ada", true)).await;
+    let mut ada = profile(wallet(1), "Ada", true);
+    ada.closed = ClosedAgents {
+        agents: 1,
+        completed_executions: 8,
+        successful_executions: 7,
+        failed_executions: 6,
+        expired_executions: 5,
+        disputed_executions: 4,
+        slashed_total: 3_000_000,
+        platform_fees_total: 2_000,
+    };
+    put(pool, &wallet(101), 1, &ada).await;
     put(pool, &wallet(102), 1, &profile(wallet(2), "Bob", false)).await;
-    for (creator, name, tags, price, total, successful, age) in [
-        (1, "alpha", &["data", "finance"][..], 50_000, 10, 9, 3),
-        (2, "beta", &["data"][..], 10_000, 30, 15, 2),
-        (3, "gamma", &["code", "custom-tag"][..], 2_000_000, 20, 20, 1),
+    for (creator, name, tags, price, total, successful, fees, age) in [
+        (1, "alpha", &["data", "finance"][..], 50_000, 10, 9, 4_501, 3),
+        (2, "beta", &["data"][..], 10_000, 30, 15, 1_500, 2),
+        (3, "gamma", &["code", "custom-tag"][..], 2_000_000, 20, 20, 4_049, 1),
     ] {
         let mut listing = listing(wallet(creator), 0);
         listing.price = price;
@@ -44,6 +55,10 @@ async fn market_of_agents() -> Market {
         listing.successful_executions = successful;
         listing.completed_executions = successful;
         listing.failed_executions = total - successful;
+        listing.expired_executions = 50;
+        listing.platform_fees_total = fees;
+        listing.binding = u8::from(creator == 1);
+        listing.terms_hash = listing.hash_of_terms();
         listing.execution_time_ms_total = successful * 150;
         listing.created_at_unix_s = NOON - age * 60;
         show(pool, listing, name, tags).await;
@@ -71,6 +86,7 @@ async fn agents_are_sorted_by_every_key() {
         ("?sort=price_asc", ["beta", "alpha", "gamma"]),
         ("?sort=price_desc", ["gamma", "alpha", "beta"]),
         ("?sort=created_at", ["gamma", "beta", "alpha"]),
+        ("?sort=trust", ["alpha", "gamma", "beta"]),
     ] {
         assert_eq!(names(&market, query).await, expected, "{query}");
     }
@@ -179,7 +195,8 @@ async fn a_summary_has_exactly_the_specified_fields() {
         answer.body["agents"],
         json!([{
             "agent_id": id, "name": "alpha", "tagline": "alpha in one sentence", "tags": ["data", "finance"],
-            "price_per_call_usdc": 0.05, "total_executions": 10, "success_rate": 0.9, "avg_execution_time_ms": 150,
+            "binding": true, "price_per_call_usdc": 0.05, "total_executions": 10, "trust_usdc": 0.00405,
+            "success_rate": 0.9, "avg_execution_time_ms": 150,
             "creator": {"pubkey": wallet(1).to_string(), "verified": true}, "status": "active"
         }])
     );
@@ -188,16 +205,32 @@ async fn a_summary_has_exactly_the_specified_fields() {
 #[tokio::test]
 async fn a_full_listing_has_exactly_the_specified_fields() {
     let market = market_of_agents().await;
-    let id = addresses().agent(&wallet(1), 0).to_string();
+    let pool = market.database.pool();
+    let agent = addresses().agent(&wallet(1), 0);
+    for (caller, number) in [(7, 1), (7, 2), (8, 3)] {
+        let (caller, id) = (wallet(caller), Uuid::from_u128(number));
+        put(pool, &addresses().execution(&caller, id.as_bytes()), 5, &completed(record(caller, agent, id), "r")).await;
+    }
+    let terms = reads::agent(pool, &agent).await.expect("read").expect("shown").terms_hash;
+    let id = agent.to_string();
     let answer = market.get(&format!("/v1/agents/{id}")).await;
     assert_eq!(
         answer.body,
         json!({
             "agent_id": id, "name": "alpha", "tagline": "alpha in one sentence", "tags": ["data", "finance"],
-            "price_per_call_usdc": 0.05, "total_executions": 10, "success_rate": 0.9, "avg_execution_time_ms": 150,
-            "creator": {"pubkey": wallet(1).to_string(), "verified": true, "display_name": "Ada"},
+            "binding": true, "price_per_call_usdc": 0.05, "terms_hash": ResultHash(terms).to_string(),
+            "timeout_seconds": 60, "total_executions": 10, "trust_usdc": 0.00405, "success_rate": 0.9,
+            "avg_execution_time_ms": 150,
+            "creator": {
+                "pubkey": wallet(1).to_string(), "verified": true, "display_name": "Ada",
+                "closed_agents": {
+                    "agents": 1, "completed_executions": 8, "successful_executions": 7, "failed_executions": 6,
+                    "expired_executions": 5, "dispute_count": 4, "slashed_usdc": 3, "platform_fees_usdc": 0.002
+                }
+            },
             "status": "active", "description": "alpha at length", "input_schema": {"type": "object"},
-            "output_schema": {"type": "string"}, "successful_executions": 9, "dispute_count": 0,
+            "output_schema": {"type": "string"}, "successful_executions": 9, "failed_executions": 1,
+            "expired_executions": 50, "dispute_count": 0, "platform_fees_usdc": 0.004501, "unique_callers": 2,
             "on_chain_listing": format!("https://explorer.solana.com/address/{id}?cluster=custom&customUrl=http%3A%2F%2Fnode.example"),
             "created_at": "2026-11-21T09:57:00Z"
         })
@@ -312,8 +345,9 @@ async fn a_completed_execution_has_every_specified_field() {
     row.steps = Some(json!([{"thought": "hm"}]));
     let address = row.insert(pool).await;
     let mut settled = completed(record(caller, agent, id), "the result");
-    settled.tokens_reported = 1;
-    settled.tokens_used = 321;
+    settled.record.tokens_reported = 1;
+    settled.record.tokens_used = 321;
+    settled.record.binding = 1;
     put(pool, &address, 5, &settled).await;
     let key = market.key_of(caller).await;
     let hash = ResultHash::of(b"the result");
@@ -325,7 +359,7 @@ async fn a_completed_execution_has_every_specified_field() {
             "execution_id": id, "agent_id": agent.to_string(), "agent_name": "alpha", "status": "completed",
             "result": "the result", "result_hash": hash.to_string(), "cost_usdc": 0.05,
             "creator_amount_usdc": 0.0495, "platform_amount_usdc": 0.0005, "tokens_used": 321,
-            "execution_time_ms": 1200, "initiated_at": "2026-11-21T10:00:00.500Z",
+            "execution_time_ms": 1200, "settled_by": "gateway", "binding": true, "initiated_at": "2026-11-21T10:00:00.500Z",
             "completed_at": "2026-11-21T10:00:00.590Z", "on_chain_record": link,
             "ipfs_url": format!("http://market.example/ipfs/{}", crtx_protocol::content::cid_of(&hash)),
             "steps": [{"thought": "hm"}]
@@ -408,11 +442,12 @@ async fn status_and_cost_follow_the_chain_first_and_the_gateway_second() {
                 ExecutionStatus::Expired => refunded(open, 4),
                 _ => completed(open, "the result"),
             };
-            account.status = on_chain as u8;
+            account.record.status = on_chain as u8;
             put(pool, &address, 5, &account).await;
         }
         if on_chain == Some(ExecutionStatus::Overturned) {
             let mut upheld = dispute(address, agent, caller, DisputeOutcome::Upheld);
+            upheld.slash_amount = 30_000;
             upheld.compensation = 30_000;
             upheld.resolved_at_unix_s = NOON + 120;
             put(pool, &wallet(150), 5, &upheld).await;
@@ -460,9 +495,13 @@ async fn a_failed_execution_says_why() {
     let pool = market.database.pool();
     let (caller, agent) = (wallet(2), wallet(20));
     let key = market.key_of(caller).await;
-    for (reason, code) in
-        [(1, "execution_failed"), (2, "execution_timeout"), (3, "execution_failed"), (4, "execution_timeout")]
-    {
+    for (reason, code) in [
+        (1, "execution_failed"),
+        (2, "execution_timeout"),
+        (3, "execution_failed"),
+        (4, "execution_timeout"),
+        (5, "interrupted"),
+    ] {
         let id = Uuid::from_u128(u128::from(reason));
         let account = refunded(record(caller, agent, id), reason);
         put(pool, &addresses().execution(&caller, id.as_bytes()), 5, &account).await;
@@ -486,7 +525,7 @@ async fn a_dispute_rides_on_the_record() {
     let (caller, agent, id) = (wallet(2), wallet(20), Uuid::from_u128(1));
     let address = addresses().execution(&caller, id.as_bytes());
     let mut disputed = completed(record(caller, agent, id), "r");
-    disputed.status = ExecutionStatus::Disputed as u8;
+    disputed.record.status = ExecutionStatus::Disputed as u8;
     put(pool, &address, 5, &disputed).await;
     put(pool, &wallet(150), 5, &dispute(address, agent, caller, DisputeOutcome::Open)).await;
     let body = market.get_as(&market.key_of(caller).await, &format!("/v1/executions/{id}")).await.body;
@@ -495,9 +534,71 @@ async fn a_dispute_rides_on_the_record() {
         body["dispute"],
         json!({
             "status": "open", "raised_at": "2026-11-21T10:01:00Z", "resolved_at": null,
-            "evidence_hash": ResultHash([6; 32]).to_string(), "evidence_uri": "", "compensation_usdc": 0
+            "evidence_hash": ResultHash([6; 32]).to_string(), "evidence_uri": "", "answer_hash": null,
+            "answer_uri": null, "answered_at": null, "compensation_usdc": 0, "penalty_usdc": 0
         })
     );
+
+    let mut upheld = dispute(address, agent, caller, DisputeOutcome::Upheld);
+    upheld.revision = 2;
+    upheld.set_evidence_uri("https://a.example/evidence").expect("fits");
+    upheld.answer_hash = [7; 32];
+    upheld.answered_at_unix_s = NOON + 70;
+    upheld.set_answer_uri("https://a.example/answer").expect("fits");
+    upheld.resolved_at_unix_s = NOON + 120;
+    upheld.slash_amount = 250_000;
+    upheld.compensation = 50_000;
+    put(pool, &wallet(150), 6, &upheld).await;
+    let body = market.get_as(&market.key_of(caller).await, &format!("/v1/executions/{id}")).await.body;
+    assert_eq!(
+        body["dispute"],
+        json!({
+            "status": "upheld", "raised_at": "2026-11-21T10:01:00Z", "resolved_at": "2026-11-21T10:02:00Z",
+            "evidence_hash": ResultHash([6; 32]).to_string(), "evidence_uri": "https://a.example/evidence",
+            "answer_hash": ResultHash([7; 32]).to_string(), "answer_uri": "https://a.example/answer",
+            "answered_at": "2026-11-21T10:01:10Z", "compensation_usdc": 0.05, "penalty_usdc": 0.2
+        })
+    );
+}
+
+#[tokio::test]
+async fn an_execution_says_who_settled_it() {
+    let market = Market::open().await;
+    let pool = market.database.pool();
+    let (caller, agent) = (wallet(2), wallet(20));
+    let key = market.key_of(caller).await;
+    for (settler, named) in [(Settler::Caller, "caller"), (Settler::Creator, "creator"), (Settler::Gateway, "gateway")]
+    {
+        let id = Uuid::from_u128(settler as u128);
+        let mut settled = completed(record(caller, agent, id), "r");
+        settled.record.settled_by = settler as u8;
+        put(pool, &addresses().execution(&caller, id.as_bytes()), 5, &settled).await;
+        let body = market.get_as(&key, &format!("/v1/executions/{id}")).await.body;
+        assert_eq!((&body["settled_by"], &body["binding"]), (&json!(named), &json!(false)));
+    }
+    // Open, and not on the chain yet.
+    let open = Uuid::from_u128(10);
+    put(pool, &addresses().execution(&caller, open.as_bytes()), 5, &record(caller, agent, open)).await;
+    let reserved = Uuid::from_u128(11);
+    GatewayRow::new(caller, agent, reserved, "reserved").insert(pool).await;
+    for (id, binding) in [(open, json!(false)), (reserved, json!(null))] {
+        let body = market.get_as(&key, &format!("/v1/executions/{id}")).await.body;
+        assert_eq!((&body["settled_by"], &body["binding"]), (&json!(null), &binding), "{body}");
+        assert!(body.as_object().expect("an object").contains_key("settled_by"));
+    }
+}
+
+#[tokio::test]
+async fn a_creator_without_a_name_has_an_empty_one() {
+    let market = Market::open().await;
+    let pool = market.database.pool();
+    put(pool, &wallet(101), 1, &profile(wallet(1), "", false)).await;
+    for creator in [1, 2] {
+        let agent = show(pool, listing(wallet(creator), 0), "agent", &["data"]).await;
+        let body = market.get(&format!("/v1/agents/{agent}")).await.body;
+        assert_eq!(body["creator"]["display_name"], "", "{creator}");
+        assert_eq!(body["creator"]["closed_agents"]["agents"], 0, "{creator}");
+    }
 }
 
 #[tokio::test]
@@ -509,7 +610,7 @@ async fn executions_are_listed_newest_first_and_filtered_by_agent_and_time() {
     for number in 0..6u128 {
         let id = Uuid::from_u128(number);
         let mut record = record(caller, wallet(20 + (number % 2) as u8), id);
-        record.opened_at_unix_s = NOON + 60 * number as i64;
+        record.record.opened_at_unix_s = NOON + 60 * number as i64;
         put(pool, &addresses().execution(&caller, id.as_bytes()), 5, &record).await;
     }
     // One that is not on chain yet, between two that are.

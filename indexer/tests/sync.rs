@@ -14,10 +14,10 @@ use std::{
     time::Duration,
 };
 
-use agent_marketplace::state::{AgentListing, ExecutionRecord};
+use agent_marketplace::state::{AgentListed, ExecutionRecord};
 use anchor_lang::Discriminator;
 use async_trait::async_trait;
-use crtx_chain::token::TokenAccount;
+use crtx_chain::{Execution, token::TokenAccount};
 use crtx_content::{ContentLocation, ContentSources};
 use crtx_http::outbound::OutboundPolicy;
 use crtx_indexer::{
@@ -28,7 +28,9 @@ use crtx_indexer::{
 };
 use crtx_protocol::{content::cid_of, result_hash::ResultHash};
 use crtx_store::{
-    indexer_status, mirror, reads,
+    indexer_status,
+    mirror::{self, ExecutionAccount},
+    reads,
     testing::{TestDatabase, fixtures::*},
 };
 use solana_pubkey::Pubkey;
@@ -193,12 +195,12 @@ impl Running {
 
 const NEVER: Duration = Duration::from_secs(3_600);
 
-fn bytes(listing: &AgentListing) -> Vec<u8> {
-    account_bytes(AgentListing::DISCRIMINATOR, listing)
+fn bytes(listing: &AgentListed) -> Vec<u8> {
+    account_bytes(AgentListed::DISCRIMINATOR, listing)
 }
 
-fn record_bytes(record: &ExecutionRecord) -> Vec<u8> {
-    account_bytes(ExecutionRecord::DISCRIMINATOR, record)
+fn record_bytes(account: &ExecutionAccount) -> Vec<u8> {
+    Execution { record: account.record, terms: account.terms }.encode()
 }
 
 fn priced(index: u32, revision: u64, price: u64) -> (Pubkey, Vec<u8>) {
@@ -356,12 +358,37 @@ async fn bytes_that_nobody_knows_are_quarantined_and_stop_nothing() {
         state.change(wallet(90), vec![7; 40]);
         state.change(wallet(91), [bytes(&listing(wallet(1), 1)), vec![0]].concat());
         state.change(wallet(92), vec![]);
-        state.change(wallet(93), vec![0; 376]);
+        state.change(wallet(93), vec![0; AgentListed::SPACE]);
         state.change(good, data);
     }
     running.until_equal().await;
     let counts = reads::mirror_counts(running.database.pool()).await.expect("counts");
     assert_eq!((counts.agents, counts.quarantined), (1, 2));
+}
+
+#[tokio::test]
+async fn an_execution_is_followed_from_its_opening_to_its_end_although_its_account_shrinks() {
+    let chain = Chain::new();
+    let id = Uuid::from_u128(1);
+    let address = addresses().execution(&wallet(2), id.as_bytes());
+    let open = record(wallet(2), wallet(20), id);
+    let ended = completed(open, "r");
+    let (long, short) = (record_bytes(&open), record_bytes(&ended));
+    assert_eq!((long.len(), short.len()), (ExecutionRecord::OPEN_SPACE, ExecutionRecord::SPACE));
+    let running = Running::start(chain.clone(), NEVER).await;
+    chain.state().change(address, long);
+    running.until_equal().await;
+    // An account of the wrong length says nothing about the execution.
+    chain.state().change(wallet(94), record_bytes(&ExecutionAccount { terms: None, ..open }));
+    chain.state().change(address, short);
+    running
+        .until("the end is mirrored", async || {
+            let shown = reads::execution(running.database.pool(), &wallet(2), &id).await.expect("read");
+            shown.is_some_and(|execution| execution.summary.status == reads::ShownStatus::Completed)
+        })
+        .await;
+    let report = auditor(&running).audit().await.expect("audited");
+    assert_eq!((report.equal, report.different, report.unreadable), (1, 0, 1), "{report:?}");
 }
 
 #[tokio::test]

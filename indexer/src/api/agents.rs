@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use agent_marketplace::state::ClosedAgents;
 use axum::{Extension, Json, extract::State};
 use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, FromQuery, Peer, QueryParams};
-use crtx_protocol::{metadata::is_tag, usdc::UsdcBase};
+use crtx_protocol::{metadata::is_tag, result_hash::ResultHash, usdc::UsdcBase};
 use crtx_store::reads::{self, AgentFilter, AgentSort, ListingStatus, Page};
 use serde::Serialize;
 use serde_json::Value;
@@ -29,11 +30,17 @@ pub struct AgentSummary {
     pub tagline: String,
     /// Capability tags.
     pub tags: Vec<String>,
+    /// Whether each result is signed for its call, so that no signature settles another call.
+    pub binding: bool,
     /// Price of one execution.
     #[schema(value_type = f64)]
     pub price_per_call_usdc: UsdcBase,
-    /// Finished executions: completed and failed.
+    /// Finished executions: completed and failed. Expired ones are not counted.
     pub total_executions: u64,
+    /// `platform_fees_usdc` x `successful_executions` / max(`total_executions`, 1), rounded down to base units: the
+    /// platform fees that were paid for results that stand. Every factor is in the listing account.
+    #[schema(value_type = f64)]
+    pub trust_usdc: UsdcBase,
     /// 0.0 to 1.0: successful of total; 0 before the first.
     pub success_rate: f64,
     /// Mean over completed executions; 0 before the first.
@@ -65,6 +72,40 @@ pub struct CreatorDetails {
     pub verified: bool,
     /// Empty if the creator has set none.
     pub display_name: String,
+    /// What the creator's closed agents counted: who closes an agent keeps its history.
+    pub closed_agents: ClosedAgentsTotals,
+}
+
+/// Totals of agents whose listings are closed. The chain keeps them in the creator's profile.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ClosedAgentsTotals {
+    /// Closed agents.
+    pub agents: u64,
+    pub completed_executions: u64,
+    pub successful_executions: u64,
+    pub failed_executions: u64,
+    pub expired_executions: u64,
+    pub dispute_count: u64,
+    /// Taken from their collateral.
+    #[schema(value_type = f64)]
+    pub slashed_usdc: UsdcBase,
+    #[schema(value_type = f64)]
+    pub platform_fees_usdc: UsdcBase,
+}
+
+impl From<ClosedAgents> for ClosedAgentsTotals {
+    fn from(closed: ClosedAgents) -> Self {
+        Self {
+            agents: closed.agents,
+            completed_executions: closed.completed_executions,
+            successful_executions: closed.successful_executions,
+            failed_executions: closed.failed_executions,
+            expired_executions: closed.expired_executions,
+            dispute_count: closed.disputed_executions,
+            slashed_usdc: UsdcBase(closed.slashed_total),
+            platform_fees_usdc: UsdcBase(closed.platform_fees_total),
+        }
+    }
 }
 
 /// A full listing.
@@ -74,9 +115,20 @@ pub struct AgentResponse {
     pub name: String,
     pub tagline: String,
     pub tags: Vec<String>,
+    /// Whether each result is signed for its call, so that no signature settles another call.
+    pub binding: bool,
     #[schema(value_type = f64)]
     pub price_per_call_usdc: UsdcBase,
+    /// SHA-256 of price, time-out, binding, result key and metadata hash: an opening can name it, and is refused if
+    /// the terms have changed.
+    pub terms_hash: String,
+    /// Seconds that the creator's service has to answer.
+    pub timeout_seconds: u32,
     pub total_executions: u64,
+    /// `platform_fees_usdc` x `successful_executions` / max(`total_executions`, 1), rounded down to base units: the
+    /// platform fees that were paid for results that stand. Every factor is in the listing account.
+    #[schema(value_type = f64)]
+    pub trust_usdc: UsdcBase,
     pub success_rate: f64,
     pub avg_execution_time_ms: u64,
     pub creator: CreatorDetails,
@@ -90,8 +142,17 @@ pub struct AgentResponse {
     pub output_schema: Value,
     /// Completed executions without an upheld dispute.
     pub successful_executions: u64,
+    /// Executions that creator or gateway reported as failed by the agent.
+    pub failed_executions: u64,
+    /// Refunded executions that are no failure of the agent: expired, or given up by the gateway.
+    pub expired_executions: u64,
     /// Disputes ever raised.
     pub dispute_count: u64,
+    /// What the platform received of completed executions.
+    #[schema(value_type = f64)]
+    pub platform_fees_usdc: UsdcBase,
+    /// Wallets that paid a completed execution, as far as this index has seen them.
+    pub unique_callers: u64,
     /// The listing account on the chain explorer.
     pub on_chain_listing: String,
     pub created_at: Timestamp,
@@ -104,8 +165,10 @@ impl From<reads::ListedAgent> for AgentSummary {
             name: agent.name,
             tagline: agent.tagline,
             tags: agent.tags,
+            binding: agent.binding,
             price_per_call_usdc: agent.price,
             total_executions: agent.total_executions,
+            trust_usdc: agent.trust,
             success_rate: agent.success_rate,
             avg_execution_time_ms: agent.avg_execution_time_ms,
             creator: CreatorSummary { pubkey: agent.creator.to_string(), verified: agent.creator_verified },
@@ -147,7 +210,8 @@ pub struct AgentListQuery {
     /// Only agents of verified creators.
     #[param(value_type = Option<bool>, default = false)]
     verified_only: bool,
-    /// `total_executions`, `success_rate`, `price_asc`, `price_desc` or `created_at` (newest first).
+    /// `total_executions`, `success_rate`, `price_asc`, `price_desc`, `created_at` (newest first) or `trust` (highest
+    /// `trust_usdc` first).
     #[param(value_type = Option<String>, default = "total_executions")]
     sort: AgentSort,
 }
@@ -196,9 +260,10 @@ fn sort(params: &mut QueryParams) -> Result<AgentSort, ApiError> {
         Some("price_asc") => Ok(AgentSort::PriceAscending),
         Some("price_desc") => Ok(AgentSort::PriceDescending),
         Some("created_at") => Ok(AgentSort::CreatedAt),
+        Some("trust") => Ok(AgentSort::Trust),
         Some(_) => Err(ApiError::invalid(
             "sort",
-            "must be `total_executions`, `success_rate`, `price_asc`, `price_desc` or `created_at`",
+            "must be `total_executions`, `success_rate`, `price_asc`, `price_desc`, `created_at` or `trust`",
         )),
     }
 }
@@ -314,21 +379,30 @@ fn full(state: &IndexerApiState, agent: reads::AgentDetails) -> AgentResponse {
         name: summary.name,
         tagline: summary.tagline,
         tags: summary.tags,
+        binding: summary.binding,
         price_per_call_usdc: summary.price,
+        terms_hash: ResultHash(agent.terms_hash).to_string(),
+        timeout_seconds: agent.timeout_seconds,
         total_executions: summary.total_executions,
+        trust_usdc: summary.trust,
         success_rate: summary.success_rate,
         avg_execution_time_ms: summary.avg_execution_time_ms,
         creator: CreatorDetails {
             pubkey: summary.creator.to_string(),
             verified: summary.creator_verified,
             display_name: agent.creator_display_name.unwrap_or_default(),
+            closed_agents: agent.closed.into(),
         },
         status: status_text(summary.status),
         description: member("description").as_str().unwrap_or_default().to_owned(),
         input_schema: member("input_schema"),
         output_schema: member("output_schema"),
         successful_executions: agent.successful_executions,
+        failed_executions: agent.failed_executions,
+        expired_executions: agent.expired_executions,
         dispute_count: agent.dispute_count,
+        platform_fees_usdc: agent.platform_fees,
+        unique_callers: agent.unique_callers,
         on_chain_listing: state.links().account(&summary.address),
         created_at: Timestamp(agent.created_at),
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use agent_marketplace::state::{DisputeOutcome, FailureReason};
+use agent_marketplace::state::{DisputeOutcome, FailureReason, Settler};
 use axum::{Json, extract::State};
 use chrono::{DateTime, Utc};
 use crtx_http::{ApiError, ApiPath, ApiQuery, Caller, ErrorBody, FromQuery, QueryParams};
@@ -79,6 +79,12 @@ pub struct ExecutionResponse {
     /// From dispatch to delivery.
     #[schema(required)]
     pub execution_time_ms: Option<u64>,
+    /// `caller`, `creator` or `gateway`: who submitted the settlement. null unless it is on chain.
+    #[schema(required)]
+    pub settled_by: Option<&'static str>,
+    /// Whether the result is signed for this execution. null before the record is on chain.
+    #[schema(required)]
+    pub binding: Option<bool>,
     pub initiated_at: Timestamp,
     #[schema(required)]
     pub completed_at: Option<Timestamp>,
@@ -112,12 +118,22 @@ pub struct ExecutionDispute {
     pub raised_at: Timestamp,
     #[schema(required)]
     pub resolved_at: Option<Timestamp>,
-    /// SHA-256 of the evidence document, hex.
+    /// SHA-256 of the evidence document: `sha256:` and hex.
     pub evidence_hash: String,
     pub evidence_uri: String,
+    /// SHA-256 of the document of the creator's answer. null before there is one, like its URI and time.
+    #[schema(required)]
+    pub answer_hash: Option<String>,
+    #[schema(required)]
+    pub answer_uri: Option<String>,
+    #[schema(required)]
+    pub answered_at: Option<Timestamp>,
     /// What the caller got back.
     #[schema(value_type = f64)]
     pub compensation_usdc: UsdcBase,
+    /// What the collateral paid to the insurance beyond the compensation.
+    #[schema(value_type = f64)]
+    pub penalty_usdc: UsdcBase,
 }
 
 impl ExecutionSummary {
@@ -151,6 +167,8 @@ impl ExecutionResponse {
             platform_amount_usdc: execution.platform_amount,
             tokens_used: execution.tokens_used,
             execution_time_ms: execution.execution_time_ms,
+            settled_by: execution.settled_by.map(settler_text),
+            binding: execution.binding,
             initiated_at: summary.initiated_at,
             completed_at: summary.completed_at,
             on_chain_record: summary.on_chain_record,
@@ -177,13 +195,28 @@ impl From<ShownFailure> for ExecutionFailure {
                 ("execution_failed", "the creator's answer broke the contract; escrow refunded")
             }
             FailureReason::Expired => ("execution_timeout", "no result before the deadline; escrow refunded"),
+            FailureReason::Interrupted => {
+                ("interrupted", "the gateway was interrupted and gave the execution up; escrow refunded")
+            }
         };
         Self { code: code.to_owned(), message: message.to_owned() }
     }
 }
 
+const fn settler_text(settler: Settler) -> &'static str {
+    match settler {
+        Settler::Caller => "caller",
+        Settler::Creator => "creator",
+        Settler::Gateway => "gateway",
+    }
+}
+
 impl From<reads::ShownDispute> for ExecutionDispute {
     fn from(dispute: reads::ShownDispute) -> Self {
+        let (answer_hash, answer_uri, answered_at) = dispute.answer.map_or((None, None, None), |answer| {
+            let hash = ResultHash(answer.hash).to_string();
+            (Some(hash), Some(answer.uri), Some(Timestamp(answer.answered_at)))
+        });
         Self {
             status: match dispute.outcome {
                 DisputeOutcome::Open => "open",
@@ -195,7 +228,11 @@ impl From<reads::ShownDispute> for ExecutionDispute {
             resolved_at: dispute.resolved_at.map(Timestamp),
             evidence_hash: ResultHash(dispute.evidence_hash).to_string(),
             evidence_uri: dispute.evidence_uri,
+            answer_hash,
+            answer_uri,
+            answered_at,
             compensation_usdc: dispute.compensation,
+            penalty_usdc: dispute.penalty,
         }
     }
 }

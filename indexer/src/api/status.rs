@@ -3,13 +3,19 @@
 use axum::{Json, extract::State};
 use chrono::Utc;
 use crtx_http::{ApiError, ApiQuery};
-use crtx_store::{StoreError, fee_payers, indexer_status, mirror, pools::ReadConnection, reads};
+use crtx_store::{
+    StoreError, fee_payers,
+    housekeeping::{self, Chore},
+    indexer_status, mirror,
+    pools::ReadConnection,
+    reads,
+};
 use serde_json::Value;
 
 use super::{
     lanes::{Client, Query},
     state::IndexerApiState,
-    status_response::{FeePayerStatus, MirrorCounts, StatusResponse},
+    status_response::{ChoreStatus, FeePayerStatus, HousekeepingStatus, MirrorCounts, StatusResponse},
     types::Timestamp,
 };
 
@@ -61,6 +67,12 @@ async fn read_with(connection: &mut ReadConnection) -> Result<StatusResponse, St
         calls_left: payer.calls_left,
         at: Timestamp(at),
     });
+    let housekeeping = HousekeepingStatus {
+        refunds: chore(connection, Chore::Refund).await?,
+        closings: chore(connection, Chore::Close).await?,
+        expired_disputes: chore(connection, Chore::ExpireDispute).await?,
+        announcements: chore(connection, Chore::ApplyAnnouncement).await?,
+    };
     let fresh = heartbeat.as_ref().is_some_and(|beat| {
         beat.streaming && Utc::now().signed_duration_since(beat.at).num_seconds() <= HEARTBEAT_MAX_AGE_S
     });
@@ -88,6 +100,16 @@ async fn read_with(connection: &mut ReadConnection) -> Result<StatusResponse, St
         },
         quarantined: counts.quarantined,
         fee_payer,
+        housekeeping,
         last_audit,
+    })
+}
+
+async fn chore(connection: &mut ReadConnection, chore: Chore) -> Result<ChoreStatus, StoreError> {
+    let done = housekeeping::total(&mut **connection, chore).await?;
+    Ok(ChoreStatus {
+        actions: done.actions,
+        fees_lamports: done.fees_lamports,
+        rent_returned_lamports: done.rent_lamports,
     })
 }

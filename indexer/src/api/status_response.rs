@@ -30,6 +30,8 @@ pub struct StatusResponse {
     /// The account that pays for openings and settlements; null before a gateway has read it.
     #[schema(required)]
     pub fee_payer: Option<FeePayerStatus>,
+    /// What the worker did for the market beside its own calls, on all days.
+    pub housekeeping: HousekeepingStatus,
     /// Report of the last audit, with `at`.
     #[schema(required, value_type = Option<Object>)]
     pub last_audit: Option<Value>,
@@ -46,6 +48,28 @@ pub struct FeePayerStatus {
     pub calls_left: u64,
     /// When a gateway read the balance.
     pub at: Timestamp,
+}
+
+/// Records that were closed and so on, with what it cost and what it returned.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct HousekeepingStatus {
+    /// Refunds of expired executions that no worker ended.
+    pub refunds: ChoreStatus,
+    /// Closed records.
+    pub closings: ChoreStatus,
+    /// Disputes that ended because nobody decided them in time.
+    pub expired_disputes: ChoreStatus,
+    /// Announced roles and parameters that were put into effect.
+    pub announcements: ChoreStatus,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct ChoreStatus {
+    pub actions: u64,
+    /// Fees of the transactions.
+    pub fees_lamports: u64,
+    /// Rent that returned to those who paid it.
+    pub rent_returned_lamports: u64,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
