@@ -47,6 +47,10 @@ pub struct Limits {
     pub resume_every: Duration,
     /// How often the chain is searched for open executions of this gateway that are past their deadline.
     pub sweep_every: Duration,
+    /// How often the worker looks for records to close, disputes to end and announcements to apply.
+    pub housekeeping_every: Duration,
+    /// Fees per day that this gateway pays to refund and close executions whose rent others paid, and to end disputes.
+    pub lamports_for_others_per_day: u64,
     /// Longest duration of one read of the chain, including all nodes.
     pub rpc_timeout: Duration,
     /// Price of a compute unit on a busy network, in millionths of a lamport. 0: no priority fee.
@@ -130,6 +134,8 @@ impl Default for Limits {
             lease: Duration::from_secs(30),
             resume_every: Duration::from_secs(1),
             sweep_every: Duration::from_secs(30),
+            housekeeping_every: Duration::from_secs(30),
+            lamports_for_others_per_day: 10_000_000,
             rpc_timeout: Duration::from_secs(10),
             compute_unit_price: 0,
             admission: AdmissionLimits::default(),

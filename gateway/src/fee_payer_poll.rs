@@ -1,7 +1,7 @@
 //! Reads the balance of the fee payer between calls, for `/v1/status` and the log.
 
 use agent_marketplace::state::ExecutionRecord;
-use crtx_chain::{ChainError, Layout};
+use crtx_chain::ChainError;
 use crtx_store::{StoreError, admission, fee_payers};
 use solana_signer::Signer;
 use tokio_util::sync::CancellationToken;
@@ -35,7 +35,7 @@ pub(crate) async fn run(engine: &Engine, shutdown: &CancellationToken) {
 async fn poll(engine: &Engine) -> Result<(), PollError> {
     // Old counts of failures are deleted here, because this task runs periodically.
     admission::forget_old_failures(engine.executions.pool()).await?;
-    let rent = engine.chain.rpc().get_minimum_balance_for_rent_exemption(ExecutionRecord::LEN).await;
+    let rent = engine.chain.rpc().get_minimum_balance_for_rent_exemption(ExecutionRecord::OPEN_SPACE).await;
     let rent = rent.map_err(ChainError::from)?;
     let address = engine.config.keypair.pubkey();
     let account = engine.chain.account(&address).await?.value;

@@ -15,6 +15,7 @@ mod engine;
 mod error;
 mod fee_payer_poll;
 mod gateway;
+mod housekeeping;
 mod mirror;
 mod payer;
 mod presence;

@@ -7,9 +7,12 @@ use std::{
     time::Duration,
 };
 
-use agent_marketplace::state::{AgentListing, ExecutionRecord, SpendingGrant};
-use crtx_chain::{AtSlot, ChainClient, FetchedAccount, Layout, rpc::MAX_ACCOUNTS_PER_READ};
-use crtx_store::{PgPool, StoreError, mirror};
+use agent_marketplace::state::{AgentListed, SpendingGrant};
+use crtx_chain::{AtSlot, ChainClient, Execution, FetchedAccount, Layout, rpc::MAX_ACCOUNTS_PER_READ};
+use crtx_store::{
+    PgPool, StoreError,
+    mirror::{self, ExecutionAccount},
+};
 use solana_pubkey::Pubkey;
 use tokio::{sync::Notify, task::JoinHandle};
 
@@ -116,9 +119,9 @@ impl Source {
         for (address, account) in addresses.iter().zip(&read.value) {
             let Some(account) = account.as_ref().filter(|account| account.owner == self.program) else { continue };
             // The indexer reports bytes that cannot be decoded or that the program never writes.
-            let pushed = if let Ok(record) = ExecutionRecord::decode(&account.data) {
-                batch.push(address, read.slot, &record)
-            } else if let Ok(listing) = AgentListing::decode(&account.data) {
+            let pushed = if let Ok(Execution { record, terms }) = Execution::decode(&account.data) {
+                batch.push(address, read.slot, &ExecutionAccount { record, terms })
+            } else if let Ok(listing) = AgentListed::decode(&account.data) {
                 batch.push(address, read.slot, &listing)
             } else if let Ok(grant) = SpendingGrant::decode(&account.data) {
                 batch.push(address, read.slot, &grant)

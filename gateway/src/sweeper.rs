@@ -1,4 +1,5 @@
-//! The sweep refunds executions that are past their deadline on chain, also if the database does not have them.
+//! The sweep refunds executions that are past their deadline on chain, also if the database does not have them. What the
+//! database does have is reported with its reason: an execution that expires counts as nobody's failure.
 
 use std::{
     collections::HashMap,
@@ -7,14 +8,15 @@ use std::{
 
 use agent_marketplace::state::{ExecutionRecord, ExecutionStatus};
 use anchor_lang::Discriminator;
-use crtx_chain::{CommitmentConfig, Layout, SignedTransaction, filter::AccountFilter};
+use crtx_chain::{CommitmentConfig, Execution, Layout, SignedTransaction, filter::AccountFilter};
 use crtx_protocol::transaction::Outcome;
+use crtx_store::executions::Failure;
 use futures::StreamExt;
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 use tokio_util::sync::CancellationToken;
 
-use crate::engine::{Engine, EngineError, backoff, refunded_elsewhere};
+use crate::engine::{Engine, EngineError, backoff, interrupted, refunded_elsewhere, reported_reason};
 
 /// For this long after the deadline, the sweep leaves the refund to the worker of the execution.
 const AFTER_DEADLINE_S: i64 = 10;
@@ -26,6 +28,9 @@ const MOST_PER_SWEEP: usize = 1_000;
 const MOST_REMEMBERED: usize = 10_000;
 const FIRST_PAUSE: Duration = Duration::from_secs(60);
 const LONGEST_PAUSE: Duration = Duration::from_secs(6 * 3_600);
+/// From so many refusals on, a refund does not report a failure any more. It is the only one that is accepted if the
+/// program's configuration names another gateway by now.
+const UNREPORTED_AFTER: u32 = 2;
 /// How long the sweep waits for a refund.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -93,10 +98,10 @@ impl Sweeper {
 }
 
 /// Open executions whose rent this gateway paid and whose deadline has passed by the chain's clock, oldest first.
-async fn overdue(engine: &Engine) -> Result<Vec<(Pubkey, ExecutionRecord)>, EngineError> {
+async fn overdue(engine: &Engine) -> Result<Vec<(Pubkey, Execution)>, EngineError> {
     let field = |offset: usize| offset.saturating_add(ExecutionRecord::DISCRIMINATOR.len());
     let filters = [
-        AccountFilter::DataSize(u64::try_from(ExecutionRecord::SPACE).unwrap_or(u64::MAX)),
+        AccountFilter::DataSize(u64::try_from(ExecutionRecord::OPEN_SPACE).unwrap_or(u64::MAX)),
         AccountFilter::Bytes { offset: 0, bytes: ExecutionRecord::DISCRIMINATOR.to_vec() },
         AccountFilter::Bytes {
             offset: field(std::mem::offset_of!(ExecutionRecord, rent_payer)),
@@ -113,26 +118,27 @@ async fn overdue(engine: &Engine) -> Result<Vec<(Pubkey, ExecutionRecord)>, Engi
     let mut overdue: Vec<_> = found
         .value
         .into_iter()
-        .filter_map(|(address, account)| Some((address, ExecutionRecord::decode(&account.data).ok()?)))
-        .filter(|(_, record)| record.status() == Some(ExecutionStatus::Open) && record.deadline_unix_s < latest)
+        .filter_map(|(address, account)| {
+            let record = Execution::decode(&account.data).ok()?;
+            Some((record.terms?.deadline_unix_s, address, record))
+        })
+        .filter(|(deadline, ..)| *deadline < latest)
         .collect();
-    overdue.sort_by_key(|(_, record)| record.deadline_unix_s);
-    Ok(overdue)
+    overdue.sort_by_key(|(deadline, ..)| *deadline);
+    Ok(overdue.into_iter().map(|(_, address, record)| (address, record)).collect())
 }
 
 /// Refunds one record. Nothing is stored before the transaction is sent: a refund lands at most once, and the next
 /// sweep reads the record again.
-async fn refund(
-    engine: &Engine,
-    address: &Pubkey,
-    record: &ExecutionRecord,
-    refusals: u32,
-) -> Result<Outcome, EngineError> {
-    let account = engine.refund_account(&record.refund_owner, refusals).await;
+async fn refund(engine: &Engine, address: &Pubkey, record: &Execution, refusals: u32) -> Result<Outcome, EngineError> {
+    let known = if refusals < UNREPORTED_AFTER { known_failure(engine, address).await? } else { None };
+    let (mut instructions, refund) = engine.refund_of(address, record, refusals).await?;
     let gateway = &*engine.config.keypair;
+    instructions.push(match &known {
+        Some(failure) => engine.instructions.fail_execution(&gateway.pubkey(), &refund, reported_reason(failure)),
+        None => engine.instructions.refund_expired_execution(None, &refund),
+    });
     let blockhash = engine.chain.recent_blockhash().await?;
-    let mut instructions = engine.refund_preparation(&record.refund_owner, account);
-    instructions.push(engine.instructions.refund_expired_execution(&record.agent, address, &account.address()));
     let transaction = SignedTransaction::sign(&instructions, &[gateway], blockhash)?;
     if refusals > 0
         && let Some(refusal) = engine.predict_refusal(&transaction).await
@@ -141,8 +147,17 @@ async fn refund(
     }
     let outcome = engine.chain.send_and_confirm(&transaction, PATIENCE).await;
     if matches!(outcome, Outcome::Confirmed { .. }) {
-        engine.executions.follow_refund(address, &refunded_elsewhere()).await?;
-        engine.mirror.changed(&[*address, record.agent, record.grant]);
+        engine.executions.follow_refund(address, &known.unwrap_or_else(refunded_elsewhere)).await?;
+        engine.mirror.changed(&[*address, record.agent]);
+        engine.mirror.changed(record.grant().as_slice());
     }
     Ok(outcome)
+}
+
+/// Why an execution of this database is refunded: for its own reason, or because no worker ended it in time. `None` if
+/// the database does not have it as an execution whose escrow is open.
+async fn known_failure(engine: &Engine, address: &Pubkey) -> Result<Option<Failure>, EngineError> {
+    let row = engine.executions.get(address).await?;
+    let row = row.filter(|row| !row.state.is_finished());
+    Ok(row.map(|row| row.failure.unwrap_or_else(interrupted)))
 }

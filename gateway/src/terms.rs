@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use agent_marketplace::state::{AgentListing, AgentStatus, Config, SpendingGrant};
+use agent_marketplace::state::{AgentListed, AgentStatus, Config, SpendingGrant};
 use crtx_chain::{FetchedAccount, token::TokenAccount};
 use crtx_http::{ApiError, ErrorCode};
 use crtx_protocol::usdc::UsdcBase;
@@ -15,7 +15,7 @@ use crate::{engine::Engine, payer::Payer, wall_clock::now_unix_s};
 /// The agent's terms at the time of the call, and the money that the call may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
-    pub listing: AgentListing,
+    pub listing: AgentListed,
     pub price: UsdcBase,
     pub funds: Spendable,
     /// The time before the chain was read.
@@ -46,7 +46,7 @@ impl Engine {
     pub(crate) async fn terms(&self, payer: &Payer, agent: &Pubkey) -> Result<Terms, ApiError> {
         let read_at = Instant::now();
         let accounts = self.accounts_of(payer, agent).await?;
-        let listing = self.decode::<AgentListing>(accounts.agent.as_ref());
+        let listing = self.decode::<AgentListed>(accounts.agent.as_ref());
         let listing = listing.ok_or_else(|| ApiError::agent_not_found(&agent.to_string()))?;
         let funds = accounts.allow(self, &payer.wallet, agent, &listing)?;
         self.fee_payer.allow(accounts.fee_payer.as_ref().map_or(0, |account| account.lamports))?;
@@ -74,7 +74,7 @@ impl Accounts {
         engine: &Engine,
         wallet: &Pubkey,
         agent: &Pubkey,
-        listing: &AgentListing,
+        listing: &AgentListed,
     ) -> Result<Spendable, ApiError> {
         match listing.status() {
             Some(AgentStatus::Active) => {}
@@ -88,6 +88,7 @@ impl Accounts {
         if config.paused != 0 {
             return Err(ApiError::new(ErrorCode::Unavailable, "the marketplace is paused and accepts no new calls"));
         }
+        allow_by_listing(listing, wallet, config.parameters.min_price)?;
         let grant = engine.decode::<SpendingGrant>(self.grant.as_ref());
         let grant = grant.ok_or_else(|| forbidden("the key's wallet has not granted it any spending on chain"))?;
         allow_by_grant(&grant, agent, listing.price, now_unix_s())?;
@@ -96,6 +97,22 @@ impl Accounts {
         let grant_left = UsdcBase(grant.total_cap.saturating_sub(grant.spent));
         Ok(Spendable { holding, approved, grant_left })
     }
+}
+
+/// Checks who calls, and the price. The minimum may have risen after the agent was listed.
+fn allow_by_listing(listing: &AgentListed, wallet: &Pubkey, min_price: u64) -> Result<(), ApiError> {
+    if listing.creator == *wallet {
+        return Err(forbidden("the key's wallet is the agent's creator, and a creator cannot call its own agent"));
+    }
+    if listing.price < min_price {
+        let (price, minimum) = (UsdcBase(listing.price), UsdcBase(min_price));
+        let message = format!(
+            "the agent cannot be called as it is listed: its price of {price} USDC is below the marketplace's minimum \
+             of {minimum} USDC"
+        );
+        return Err(ApiError::new(ErrorCode::Unavailable, message));
+    }
+    Ok(())
 }
 
 /// Checks the grant that the owner of the key signed on chain.
@@ -179,6 +196,26 @@ mod tests {
     fn usdc(amount: u64, delegate: Option<(Pubkey, u64)>) -> FetchedAccount {
         let account = TokenAccount { mint: Pubkey::default(), owner: WALLET, amount, delegate, frozen: false };
         FetchedAccount { owner: TOKEN_PROGRAM_ID, lamports: 1, data: account.encode() }
+    }
+
+    #[test]
+    fn a_creator_does_not_call_its_own_agent() {
+        let mut listing = AgentListed::zeroed();
+        listing.creator = WALLET;
+        listing.price = 1_000;
+        let error = allow_by_listing(&listing, &WALLET, 1_000).expect_err("refused");
+        assert_eq!(error.code, ErrorCode::Forbidden);
+        assert!(error.message.contains("its own agent"), "{}", error.message);
+        assert_eq!(allow_by_listing(&listing, &AGENT, 1_000), Ok(()));
+    }
+
+    #[test]
+    fn an_agent_below_the_minimum_price_is_not_called() {
+        let mut listing = AgentListed::zeroed();
+        listing.price = 999;
+        let error = allow_by_listing(&listing, &WALLET, 1_000).expect_err("refused");
+        assert_eq!(error.code, ErrorCode::Unavailable);
+        assert!(error.message.contains("0.000999 USDC is below the marketplace's minimum of 0.001 USDC"), "{error:?}");
     }
 
     #[test]

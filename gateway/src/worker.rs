@@ -19,6 +19,7 @@ use crate::{
     engine::Engine,
     fee_payer_poll,
     gateway::Gateway,
+    housekeeping::Housekeeping,
     presence::{self, Leadership},
     sweeper::Sweeper,
 };
@@ -88,7 +89,8 @@ async fn recover(engine: &Arc<Engine>, leadership: Leadership, shutdown: &Cancel
         settlement,
         refund,
         every(CONTENT_EVERY, shutdown, || content_backlog::write(engine)),
-        sweep(engine, leadership, shutdown),
+        sweep(engine, leadership.clone(), shutdown),
+        keep_house(engine, leadership, shutdown),
     );
 }
 
@@ -98,6 +100,16 @@ async fn sweep(engine: &Engine, leadership: Leadership, shutdown: &CancellationT
     while tick(engine.config.limits.sweep_every, shutdown).await {
         if leadership.is_ours() {
             sweeper.sweep(engine, shutdown).await;
+        }
+    }
+}
+
+/// Does the market's housekeeping while this process is the leader.
+async fn keep_house(engine: &Engine, leadership: Leadership, shutdown: &CancellationToken) {
+    let mut housekeeping = Housekeeping::default();
+    while tick(engine.config.limits.housekeeping_every, shutdown).await {
+        if leadership.is_ours() {
+            housekeeping.round(engine, shutdown).await;
         }
     }
 }

@@ -9,13 +9,13 @@
 
 mod support;
 
-use agent_marketplace::state::{AgentStatus, ExecutionStatus, FailureReason};
+use agent_marketplace::state::{AgentListed, AgentStatus, ExecutionStatus, FailureReason};
 use axum::{body::Body, http::Request};
 use crtx_chain::token::TokenAccount;
 use crtx_protocol::{
     api_key::{ApiKey, KeyNetwork},
     content::cid_of,
-    result_hash::ResultHash,
+    result_hash::{CallProof, ResultHash},
 };
 use crtx_store::{
     api_keys,
@@ -135,6 +135,7 @@ async fn every_bad_behaviour_is_refunded_on_chain_before_the_answer() {
         ("wrong_execution_id", 500, "execution_failed", FailureReason::InvalidResponse, "execution_id"),
         ("oversize", 500, "execution_failed", FailureReason::InvalidResponse, "larger"),
         ("not_json", 500, "execution_failed", FailureReason::InvalidResponse, "JSON"),
+        ("too_many_tokens", 500, "execution_failed", FailureReason::InvalidResponse, "0 to 1000000000"),
         ("panic", 500, "execution_failed", FailureReason::InvalidResponse, "connection"),
     ] {
         let market = Market::start().await;
@@ -146,12 +147,77 @@ async fn every_bad_behaviour_is_refunded_on_chain_before_the_answer() {
         let id = answer.execution_id();
         let record = market.record(id).expect("on chain");
         assert_eq!((record.status(), record.failure_reason()), (Some(ExecutionStatus::Failed), Some(reason)));
+        let listing = market.listing();
+        assert_eq!((listing.failed_executions, listing.expired_executions), (1, 0), "{behaviour}");
+        assert_eq!(market.grant().spent, 0, "{behaviour}: the grant gets it back");
         assert_eq!(market.row(id).await.state, State::Failed);
         let shown = reads::execution(market.database.pool(), &market.wallet, &id).await.unwrap().expect("mirrored");
         assert_eq!((shown.summary.status, shown.summary.cost.0), (Shown::Failed, 0));
         let key = api_keys::find(market.database.pool(), &market.session_key()).await.unwrap().unwrap();
         assert_eq!((key.execution_count, key.spent.0), (1, 0));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_that_is_signed_for_its_call_is_settled_with_the_signature_for_the_call() {
+    let market = Market::start().await;
+    market.bind();
+    let answer = market.execute(&task()).await;
+    assert_eq!((answer.status, &answer.body["result"]), (200, &json!("did it")), "{answer:?}");
+    let id = answer.execution_id();
+    let record = market.record(id).expect("on chain");
+    assert_eq!((record.status(), record.binding), (Some(ExecutionStatus::Completed), 1));
+    let delivered = market.row(id).await.delivered.expect("stored");
+    let (key, hash) = (market.listing().result_key.to_bytes(), ResultHash(delivered.hash));
+    let proof = CallProof { signature: delivered.signature, call_signature: delivered.call_signature };
+    assert_eq!(proof.verify(&key, &hash, Some(market.record_address(id).as_array())), Ok(()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bound_call_is_refunded_without_showing_a_result_that_is_not_signed_for_it() {
+    for (behaviour, named) in [
+        ("no_call_signature", "call_signature is missing"),
+        ("old_signature", "call_signature is not one"),
+        ("other_call", "call_signature is not one"),
+        ("bad_signature", "the signature is not one"),
+    ] {
+        let market = Market::start().await;
+        market.bind();
+        let answer = market.behave(behaviour).await;
+        assert_eq!((answer.status, answer.code()), (500, "execution_failed"), "{behaviour}: {answer:?}");
+        assert!(answer.message().contains(named), "{behaviour}: {answer:?}");
+        assert!(!answer.body.to_string().contains("did t"), "{behaviour}: {answer:?}");
+        let id = answer.execution_id();
+        assert_eq!(market.row(id).await.delivered, None, "{behaviour}");
+        assert_eq!(market.record(id).unwrap().failure_reason(), Some(FailureReason::InvalidResponse), "{behaviour}");
+        assert_eq!(market.usdc().amount, HOLDING, "{behaviour}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unbound_call_does_not_need_a_signature_for_the_call_and_does_not_keep_one() {
+    for behaviour in ["ok", "no_call_signature", "old_signature", "other_call"] {
+        let market = Market::start().await;
+        let answer = market.behave(behaviour).await;
+        assert_eq!((answer.status, &answer.body["result"]), (200, &json!("did t")), "{behaviour}: {answer:?}");
+        let delivered = market.row(answer.execution_id()).await.delivered.expect("stored");
+        assert_eq!(delivered.call_signature, None, "{behaviour}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_creator_and_an_agent_below_the_minimum_price_are_refused_before_money_moves() {
+    let market = Market::start().await;
+    let listing = market.listing();
+    market.set_listing(AgentListed { creator: market.wallet, ..listing });
+    let answer = market.execute(&task()).await;
+    assert_eq!((answer.status, answer.code()), (403, "forbidden"), "{answer:?}");
+    assert!(answer.message().contains("its own agent"), "{answer:?}");
+    market.set_listing(AgentListed { price: 999, ..listing });
+    let answer = market.execute(&task()).await;
+    assert_eq!((answer.status, answer.code()), (503, "unavailable"), "{answer:?}");
+    assert!(answer.message().contains("minimum of 0.001 USDC"), "{answer:?}");
+    assert!(market.node.script().sent.is_empty(), "no transaction was sent");
 }
 
 #[tokio::test(flavor = "multi_thread")]

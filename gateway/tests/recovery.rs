@@ -11,9 +11,12 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use agent_marketplace::state::ExecutionStatus;
+use agent_marketplace::{
+    error::MarketplaceError,
+    state::{AgentListed, ExecutionRecord, ExecutionStatus, FailureReason, OpenTerms, Settler},
+};
 use crtx_chain::{
-    FetchedAccount,
+    Execution, FetchedAccount, Layout,
     testing::OnSend,
     token::{TOKEN_PROGRAM_ID, TokenAccount},
 };
@@ -49,20 +52,33 @@ async fn until(market: &Market, id: Uuid, state: State) {
 
 /// Adds an open record of this gateway to the chain, with a deadline `ago` seconds in the past.
 fn overdue_record(market: &Market, id: Uuid, ago: i64) -> Pubkey {
-    let address = market.instructions.addresses.execution(&market.wallet, id.as_bytes());
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs().cast_signed();
-    let mut record: agent_marketplace::state::ExecutionRecord = bytemuck::Zeroable::zeroed();
+    let mut record: ExecutionRecord = bytemuck::Zeroable::zeroed();
     record.agent = market.agent;
     record.caller = market.wallet;
-    record.refund_owner = market.wallet;
     record.rent_payer = market.gateway.authority();
     record.execution_id = id.into_bytes();
     record.amount = PRICE;
     record.revision = 1;
-    record.deadline_unix_s = now - ago;
+    record.fee_bps = 100;
     record.status = ExecutionStatus::Open as u8;
-    market.set(address, &record);
-    address
+    let mut terms: OpenTerms = bytemuck::Zeroable::zeroed();
+    terms.result_key = market.listing().result_key;
+    terms.paid_from = market.instructions.usdc_of(&market.wallet);
+    terms.deadline_unix_s = now - ago;
+    terms.timeout_seconds = market.listing().timeout_seconds;
+    market.set_record(id, Execution { record, terms: Some(terms) });
+    market.record_address(id)
+}
+
+/// Completed, failed and expired executions of the agent, as its listing counts them.
+fn totals(market: &Market) -> (u64, u64, u64) {
+    let listing = market.listing();
+    (listing.completed_executions, listing.failed_executions, listing.expired_executions)
+}
+
+fn now_unix_s() -> i64 {
+    std::time::UNIX_EPOCH.elapsed().unwrap().as_secs().cast_signed()
 }
 
 fn sweeping() -> Limits {
@@ -87,6 +103,77 @@ async fn an_overdue_execution_is_refunded_although_the_database_does_not_know_it
     worker.stop().await;
     assert_eq!(market.record(id).unwrap().status(), Some(ExecutionStatus::Expired));
     assert_eq!(market.usdc().amount, HOLDING + PRICE, "the record was added without a payment");
+}
+
+/// Makes a call that fails with `failure` before its deadline, and whose refund does not land until after it.
+async fn refund_late(market: &Market, behaviour: &str) -> Uuid {
+    only_the_opening_lands(market);
+    let answer = market.execute_once("k", &json!({"task": "it", "parameters": {"behaviour": behaviour}})).await;
+    assert!(answer.message().contains("the refund is under way"), "{answer:?}");
+    let id = market.id_of("k");
+    market.set_deadline(id, now_unix_s() - 60);
+    let mut script = market.node.script();
+    (script.on_send, script.finalized_height, script.last_valid_block_height) = (OnSend::Land, 1_000, 2_000);
+    id
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failure_of_the_agent_counts_although_its_refund_lands_after_the_deadline() {
+    for (behaviour, reason) in [
+        ("slow", FailureReason::Timeout),
+        ("not_json", FailureReason::InvalidResponse),
+        ("fail", FailureReason::CreatorFailed),
+    ] {
+        for limits in [Market::limits(), sweeping()] {
+            let market = Market::start_with(limits).await;
+            let id = refund_late(&market, behaviour).await;
+            assert_eq!(market.resume(id).await.state, State::Failed);
+            let record = market.record(id).unwrap();
+            assert_eq!((record.status(), record.failure_reason()), (Some(ExecutionStatus::Failed), Some(reason)));
+            assert_eq!(totals(&market), (0, 1, 0), "{behaviour}");
+            assert_eq!((market.usdc().amount, market.grant().spent), (HOLDING, 0), "the grant gets it back, too");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sweep_reports_the_stored_reason_of_an_execution_that_no_worker_ended() {
+    // No worker takes the row, because its lease is not over.
+    let limits = Limits { lease: Duration::from_secs(600), ..sweeping() };
+    for (fails, reason, expected) in
+        [(true, FailureReason::Timeout, (0, 1, 0)), (false, FailureReason::Interrupted, (0, 0, 1))]
+    {
+        let market = Market::start_with(limits).await;
+        patient_listing(&market);
+        let body = json!({"task": "it", "parameters": {"behaviour": "slow once"}});
+        market.execute_and_die("k", &body, Duration::from_millis(400)).await;
+        let id = market.id_of("k");
+        assert_eq!(market.row(id).await.state, State::Running);
+        if fails {
+            probes::leave_refunding(market.database.pool(), &market.record_address(id), reason as u8).await;
+        }
+        market.set_deadline(id, now_unix_s() - 60);
+        let worker = market.work();
+        refunded_on_chain(&market, id).await;
+        worker.stop().await;
+        let record = market.record(id).unwrap();
+        assert_eq!((record.status(), record.failure_reason()), (Some(ExecutionStatus::Failed), Some(reason)));
+        assert_eq!(totals(&market), expected);
+        assert_eq!((market.usdc().amount, market.grant().spent), (HOLDING, 0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_whose_gateway_died_before_it_asked_the_agent_does_not_count_as_its_failure() {
+    let market = Market::start().await;
+    leave_running(&market, 1, &json!({})).await;
+    let id = Uuid::from_u128(1_000);
+    probes::undo_dispatch(market.database.pool(), &market.record_address(id)).await;
+    market.set_deadline(id, now_unix_s() + 10);
+    let calls = market.creator_calls();
+    assert_eq!(market.resume(id).await.state, State::Failed);
+    assert_eq!(market.record(id).unwrap().failure_reason(), Some(FailureReason::Interrupted));
+    assert_eq!((market.creator_calls(), totals(&market)), (calls, (1, 0, 1)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -218,9 +305,7 @@ async fn a_result_that_cannot_be_settled_before_the_deadline_is_refunded() {
     let answer = market.execute_once("k", &json!({"task": "it", "parameters": {"delay_ms": 200}})).await;
     assert_eq!(answer.status, 202, "{answer:?}");
     let id = market.id_of("k");
-    let mut record = market.record(id).unwrap();
-    record.deadline_unix_s -= 200;
-    market.set(market.instructions.addresses.execution(&market.wallet, id.as_bytes()), &record);
+    market.set_deadline(id, now_unix_s() - 20);
     {
         let mut script = market.node.script();
         (script.on_send, script.finalized_height, script.last_valid_block_height) = (OnSend::Land, 1_000, 2_000);
@@ -230,6 +315,8 @@ async fn a_result_that_cannot_be_settled_before_the_deadline_is_refunded() {
     assert_eq!(row.state, State::Failed);
     assert!(row.failure.unwrap().message.contains("before the deadline"));
     assert_eq!(market.usdc().amount, HOLDING);
+    assert_eq!(market.record(id).unwrap().failure_reason(), Some(FailureReason::Interrupted), "the result was good");
+    assert_eq!(totals(&market), (0, 0, 1));
 }
 
 /// Adds calls that a dead process abandoned while their creators worked.
@@ -275,7 +362,7 @@ fn patient_listing(market: &Market) {
     let mut listing = market.listing();
     listing.timeout_seconds = 60;
     listing.revision += 1;
-    market.set(market.agent, &listing);
+    market.set_listing(listing);
 }
 
 fn only_the_opening_lands(market: &Market) {
@@ -335,18 +422,50 @@ async fn a_worker_that_loses_its_lease_stops_between_two_steps_and_leaves_no_tra
     assert_eq!(market.usdc().amount, HOLDING - 4 * PRICE, "each was paid once");
 }
 
+/// Settles the open record on chain as its creator does, without this gateway.
+fn settled_by_creator(market: &Market, id: Uuid, result_hash: [u8; 32]) {
+    let mut execution = market.record(id).unwrap();
+    execution.record.status = ExecutionStatus::Completed as u8;
+    execution.record.settled_by = Settler::Creator as u8;
+    execution.record.result_hash = result_hash;
+    execution.record.execution_time_ms = 77;
+    market.set_record(id, execution);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_its_creator_settles_while_it_is_on_its_way_is_delivered() {
+    for binding in [0, 1] {
+        let market = Market::start().await;
+        market.set_listing(AgentListed { binding, ..market.listing() });
+        let body = json!({"task": "it", "parameters": {"delay_ms": 400}});
+        let call = market.execute(&body);
+        let settle = async {
+            while market.node.script().landed.is_empty() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            let id = opened(&market);
+            settled_by_creator(&market, id, ResultHash::of(b"did it").0);
+        };
+        let (answer, ()) = tokio::join!(call, settle);
+        assert_eq!((answer.status, &answer.body["result"]), (200, &json!("did it")), "{answer:?}");
+        assert_eq!(market.record(answer.execution_id()).unwrap().settled_by, Settler::Creator as u8);
+    }
+}
+
+/// The id of the only open record.
+fn opened(market: &Market) -> Uuid {
+    let script = market.node.script();
+    let mut records = script.accounts.values().filter_map(|account| Execution::decode(&account.data).ok());
+    Uuid::from_bytes(records.next().expect("a record").execution_id)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_execution_that_its_creator_settled_with_another_result_is_completed() {
     let market = Market::start().await;
     let body = json!({"task": "it", "parameters": {"behaviour": "slow once"}});
     market.execute_and_die("k", &body, Duration::from_millis(400)).await;
     let id = market.id_of("k");
-    let address = market.instructions.addresses.execution(&market.wallet, id.as_bytes());
-    let mut record = market.record(id).unwrap();
-    record.status = ExecutionStatus::Completed as u8;
-    record.result_hash = [9; 32];
-    record.execution_time_ms = 77;
-    market.set(address, &record);
+    settled_by_creator(&market, id, [9; 32]);
     let row = market.resume(id).await;
     assert_eq!((row.state, row.delivered, row.result_hash), (State::Completed, None, Some([9; 32])));
     assert_eq!(row.charged.unwrap().amount.0, PRICE);
@@ -364,12 +483,7 @@ async fn a_result_that_its_creator_settled_itself_is_answered_with_what_the_reco
     let answer = market.execute_once("k", &body).await;
     assert_eq!(answer.status, 202, "{answer:?}");
     let id = market.id_of("k");
-    let address = market.instructions.addresses.execution(&market.wallet, id.as_bytes());
-    let mut record = market.record(id).unwrap();
-    record.status = ExecutionStatus::Completed as u8;
-    record.result_hash = ResultHash::of(b"did it").0;
-    (record.execution_time_ms, record.tokens_reported) = (77, 0);
-    market.set(address, &record);
+    settled_by_creator(&market, id, ResultHash::of(b"did it").0);
     {
         let mut script = market.node.script();
         (script.on_send, script.finalized_height, script.last_valid_block_height) = (OnSend::Land, 1_000, 2_000);
@@ -388,11 +502,7 @@ async fn an_execution_that_was_settled_before_its_refund_ends_completed() {
     let answer = market.execute_once("k", &body).await;
     assert_eq!(answer.status, 500, "{answer:?}");
     let id = market.id_of("k");
-    let address = market.instructions.addresses.execution(&market.wallet, id.as_bytes());
-    let mut record = market.record(id).unwrap();
-    record.status = ExecutionStatus::Completed as u8;
-    record.result_hash = [9; 32];
-    market.set(address, &record);
+    settled_by_creator(&market, id, [9; 32]);
     {
         let mut script = market.node.script();
         (script.on_send, script.finalized_height, script.last_valid_block_height) = (OnSend::Land, 1_000, 2_000);
@@ -402,27 +512,46 @@ async fn an_execution_that_was_settled_before_its_refund_ends_completed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_shows_a_price_that_fell_before_the_opening() {
+async fn terms_that_change_while_the_opening_is_on_its_way_cost_nothing_and_a_retry_agrees_to_the_new_ones() {
     let market = Market::start().await;
-    let cheaper = PRICE / 2;
-    let node = market.node.clone();
-    let (agent, mut listing) = (market.agent, market.listing());
-    listing.price = cheaper;
-    listing.revision += 1;
-    // The price falls between its read and the opening.
-    let mut effect = std::mem::replace(&mut node.script().effect, Box::new(|_, _| {}));
-    let falls = crtx_chain::testing::program::program_account(&listing);
-    node.script().effect = Box::new(move |bytes, accounts| {
-        accounts.insert(agent, falls.clone());
-        effect(bytes, accounts);
-    });
-    let answer = market.execute_once("k", &task()).await;
-    assert_eq!((answer.status, &answer.body["cost_usdc"]), (200, &json!(0.025)), "{answer:?}");
-    assert_eq!(market.usdc().amount, HOLDING - cheaper);
-    assert_eq!(market.execute_once("k", &task()).await.body, answer.body, "a replay shows the same price");
-    assert_eq!(spent(&market).await, cheaper);
-    let row = market.row(market.id_of("k")).await;
-    assert_eq!(row.charged.unwrap().amount.0, cheaper);
+    let listing = market.listing();
+    for (key, changed) in [
+        ("cheaper", AgentListed { price: PRICE / 2, ..listing }),
+        ("dearer", AgentListed { price: PRICE * 2, ..listing }),
+        ("time-out", AgentListed { timeout_seconds: 2, ..listing }),
+        ("binding", AgentListed { binding: 1, ..listing }),
+        ("result-key", AgentListed { result_key: Pubkey::new_from_array([5; 32]), ..listing }),
+        ("document", AgentListed { metadata_hash: [2; 32], ..listing }),
+    ] {
+        let changed = AgentListed { terms_hash: changed.hash_of_terms(), ..changed };
+        let (agent, account) = (market.agent, crtx_chain::testing::program::program_account(&changed));
+        // The terms change between their read and the opening.
+        market.node.script().refuses = Box::new(move |bytes, accounts| {
+            let mut accounts = accounts.clone();
+            accounts.insert(agent, account.clone());
+            crtx_chain::testing::program::refuses(bytes, &accounts)
+        });
+        let answer = market.execute_once(key, &task()).await;
+        assert_eq!((answer.status, answer.code()), (503, "unavailable"), "{key}: {answer:?}");
+        assert!(answer.message().contains("nothing was charged, try again"), "{key}: {answer:?}");
+        assert_eq!((market.usdc().amount, market.creator_calls()), (HOLDING, 0), "{key}");
+    }
+    market.node.script().refuses = Box::new(crtx_chain::testing::program::refuses);
+    market.set_listing(AgentListed { price: PRICE / 2, ..listing });
+    let again = market.execute_once("cheaper", &task()).await;
+    assert_eq!((again.status, &again.body["cost_usdc"]), (200, &json!(0.025)), "{again:?}");
+    assert_eq!(spent(&market).await, PRICE / 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_simulation_that_finds_other_terms_says_so() {
+    let market = Market::start().await;
+    let code = 6_000 + MarketplaceError::TermsChanged as u32;
+    market.node.script().simulation = Some(json!({"InstructionError": [1, {"Custom": code}]}));
+    let answer = market.execute(&task()).await;
+    assert_eq!((answer.status, answer.code()), (503, "unavailable"), "{answer:?}");
+    assert!(answer.message().contains("the agent's terms changed while the call was prepared"), "{answer:?}");
+    assert!(answer.headers.contains_key("retry-after") && market.node.script().sent.is_empty(), "{answer:?}");
 }
 
 /// Closes the wallet's USDC account after its call is open, and lets the creator fail.
@@ -441,23 +570,62 @@ async fn fail_after_closing_the_account(market: &Market) -> Uuid {
     market.id_of("k")
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_refund_to_a_closed_account_goes_to_another_account_of_the_owner() {
-    let market = Market::start().await;
+/// An empty USDC account of the wallet that is not its associated one.
+fn another_account(market: &Market) -> Pubkey {
     let other = Pubkey::new_from_array([77; 32]);
-    let account = TokenAccount {
-        mint: market.instructions.usdc_mint,
-        owner: market.wallet,
-        amount: 0,
-        delegate: None,
-        frozen: false,
-    };
+    let (mint, owner) = (market.instructions.usdc_mint, market.wallet);
+    let account = TokenAccount { mint, owner, amount: 0, delegate: None, frozen: false };
     let fetched = FetchedAccount { owner: TOKEN_PROGRAM_ID, lamports: 1, data: account.encode() };
     market.node.script().accounts.insert(other, fetched);
+    other
+}
+
+fn holds(market: &Market, account: &Pubkey) -> u64 {
+    TokenAccount::decode(&market.node.script().accounts[account]).unwrap().amount
+}
+
+/// Lets another account than the associated one be the one that paid for the open record.
+fn paid_from(market: &Market, id: Uuid, account: Pubkey) {
+    let mut execution = market.record(id).unwrap();
+    execution.terms.as_mut().unwrap().paid_from = account;
+    market.set_record(id, execution);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_goes_to_the_account_that_paid() {
+    let market = Market::start_with(sweeping()).await;
+    let (id, other) = (Uuid::from_u128(7), another_account(&market));
+    overdue_record(&market, id, 60);
+    paid_from(&market, id, other);
+    let worker = market.work();
+    refunded_on_chain(&market, id).await;
+    worker.stop().await;
+    assert_eq!((holds(&market, &other), market.usdc().amount), (PRICE, HOLDING));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_goes_to_the_associated_account_if_the_one_that_paid_is_closed() {
+    let market = Market::start().await;
+    only_the_opening_lands(&market);
+    let body = json!({"task": "it", "parameters": {"delay_ms": 200, "behaviour": "fail"}});
+    let answer = market.execute_once("k", &body).await;
+    assert!(answer.message().contains("the refund is under way"), "{answer:?}");
+    let id = market.id_of("k");
+    paid_from(&market, id, Pubkey::new_from_array([78; 32]));
+    market.node.script().on_send = OnSend::Land;
+    market.node.script().finalized_height = 1_000;
+    market.node.script().last_valid_block_height = 2_000;
+    assert_eq!(market.resume(id).await.state, State::Failed);
+    assert_eq!(market.usdc().amount, HOLDING);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_never_goes_to_an_account_that_neither_paid_nor_is_the_associated_one() {
+    let market = Market::start().await;
+    let other = another_account(&market);
     let id = fail_after_closing_the_account(&market).await;
     assert_eq!(market.resume(id).await.state, State::Failed);
-    let got = TokenAccount::decode(&market.node.script().accounts[&other]).unwrap();
-    assert_eq!(got.amount, PRICE);
+    assert_eq!((holds(&market, &other), market.usdc().amount), (0, PRICE), "the associated account is created again");
 }
 
 #[tokio::test(flavor = "multi_thread")]

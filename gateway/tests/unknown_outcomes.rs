@@ -120,6 +120,23 @@ async fn a_settlement_beyond_the_bound_is_answered_202_and_settled_later() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_settlement_of_a_bound_call_that_expired_is_signed_again_from_what_is_stored() {
+    let market = Market::start().await;
+    market.bind();
+    only_the_opening_lands(&market, OnSend::Drop);
+    let answer = market.execute(&json!({"task": "it", "parameters": {"delay_ms": 200}})).await;
+    assert_eq!(answer.status, 202, "{answer:?}");
+    // A listing that changes in the meantime does not matter: the record says what is demanded.
+    market.set_listing(agent_marketplace::state::AgentListed { binding: 0, ..market.listing() });
+    {
+        let mut script = market.node.script();
+        (script.on_send, script.finalized_height, script.last_valid_block_height) = (OnSend::Land, 1_000, 2_000);
+    }
+    assert_eq!(market.resume(answer.execution_id()).await.state, State::Completed);
+    assert_eq!((market.usdc().amount, market.creator_calls()), (HOLDING - PRICE, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_settlement_that_expired_is_signed_again_only_after_its_height_has_passed() {
     let market = Market::start().await;
     only_the_opening_lands(&market, OnSend::Drop);
@@ -215,9 +232,9 @@ async fn a_record_that_was_refunded_by_others_ends_failed() {
     let answer = market.execute(&json!({"task": "it", "parameters": {"delay_ms": 200}})).await;
     assert_eq!(answer.status, 202, "{answer:?}");
     let id = answer.execution_id();
-    let mut record = market.record(id).unwrap();
-    record.status = ExecutionStatus::Expired as u8;
-    market.set(market.instructions.addresses.execution(&market.wallet, id.as_bytes()), &record);
+    let mut execution = market.record(id).unwrap();
+    execution.record.status = ExecutionStatus::Expired as u8;
+    market.set_record(id, execution);
     market.node.script().finalized_height = 1_000;
     let row = market.resume(id).await;
     assert_eq!(row.state, State::Failed);
@@ -247,7 +264,7 @@ async fn a_call_whose_gateway_died_while_the_creator_worked_is_sent_again_and_de
     let mut listing = market.listing();
     listing.timeout_seconds = 60;
     listing.revision += 1;
-    market.set(market.agent, &listing);
+    market.set_listing(listing);
     let body = json!({"task": "it", "parameters": {"behaviour": "slow once"}});
     market.execute_and_die("k", &body, Duration::from_millis(400)).await;
     let id = market.id_of("k");
@@ -276,13 +293,13 @@ async fn a_call_that_is_resumed_too_late_is_refunded_as_interrupted_and_not_as_t
     let body = json!({"task": "it", "parameters": {"behaviour": "slow once"}});
     market.execute_and_die("k", &body, Duration::from_millis(400)).await;
     let id = market.id_of("k");
-    let mut record = market.record(id).unwrap();
     // Fourteen seconds are less than the time reserved for the settlement.
-    record.deadline_unix_s = now_unix_s() + 14;
-    market.set(market.instructions.addresses.execution(&market.wallet, id.as_bytes()), &record);
+    market.set_deadline(id, now_unix_s() + 14);
     let row = market.resume(id).await;
     assert_eq!((row.state, row.failure.unwrap().code.as_str()), (State::Failed, "interrupted"));
-    assert_ne!(market.record(id).unwrap().failure_reason, FailureReason::Timeout as u8);
+    assert_eq!(market.record(id).unwrap().failure_reason(), Some(FailureReason::Interrupted));
+    let listing = market.listing();
+    assert_eq!((listing.failed_executions, listing.total_executions, listing.expired_executions), (0, 0, 1));
     assert_eq!((market.creator_calls(), market.usdc().amount), (1, HOLDING));
     let again = market.execute_once("k", &body).await;
     assert_eq!((again.status, again.code()), (500, "interrupted"), "{again:?}");
@@ -294,13 +311,11 @@ async fn a_creator_that_is_asked_again_and_has_less_than_its_time_is_not_blamed_
     let mut listing = market.listing();
     listing.timeout_seconds = 60;
     listing.revision += 1;
-    market.set(market.agent, &listing);
+    market.set_listing(listing);
     let body = json!({"task": "it", "parameters": {"behaviour": "slow"}});
     market.execute_and_die("k", &body, Duration::from_millis(400)).await;
     let id = market.id_of("k");
-    let mut record = market.record(id).unwrap();
-    record.deadline_unix_s = now_unix_s() + 20;
-    market.set(market.instructions.addresses.execution(&market.wallet, id.as_bytes()), &record);
+    market.set_deadline(id, now_unix_s() + 20);
     let row = market.resume(id).await;
     assert_eq!((row.state, row.failure.unwrap().code.as_str()), (State::Failed, "interrupted"));
     assert_eq!((market.creator_calls(), market.usdc().amount), (2, HOLDING));

@@ -28,7 +28,7 @@ pub(crate) struct FeePayerWatch {
     limits: FeePayerLimits,
     /// In millionths of a lamport.
     unit_price: u64,
-    /// Rent of the record of one call until it is closed. 0 until the node was asked.
+    /// Rent of the record of one call while it is open; part of it returns when it ends. 0 until the node was asked.
     record_rent: AtomicU64,
     last: Mutex<Option<FeePayerState>>,
 }

@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use super::answer;
 use crate::{
     admission::{self, Patience, gate::Place},
-    engine::{Ended, PreparingOpening, Stage, TimeSpent},
+    engine::{Ended, Stage, TimeSpent, ToOpen},
     gateway::Gateway,
     request::{self, ExecuteBody, ReceivedCall},
     terms::Terms,
@@ -279,9 +279,10 @@ async fn accept(
     let mut patience = Patience::new(limits.funds_patience);
     let mut bounds = admission::bounds(&terms, ReadAt::Local(terms.read_at), limits.calls);
     // Most calls are admitted at the first attempt, so the opening is prepared at the same time.
-    let mut opening = Some(gateway.engine.prepare_opening(call.clone(), caller.clone()));
+    let prepared = gateway.engine.prepare_opening(call.clone(), caller.clone(), terms.listing.hash_of_terms());
+    let mut opening = ToOpen::Prepared(prepared);
     loop {
-        let shortage = match attempt(gateway, caller, call, bounds, place, opening.take()).await? {
+        let shortage = match attempt(gateway, caller, call, bounds, place, opening).await? {
             Attempt::Accepted(accepted) => return Ok(accepted),
             Attempt::Refused(Refusal::Short(shortage)) => shortage,
             Attempt::Refused(refusal) => return Err(admission::over_limit(&limits.calls, &refusal)),
@@ -296,6 +297,7 @@ async fn accept(
             return Err(ApiError::new(ErrorCode::Unavailable, message).with_retry_after(Duration::from_secs(1)));
         }
         (call.amount, call.timeout_seconds) = (terms.price, terms.listing.timeout_seconds);
+        opening = ToOpen::OnTerms(terms.listing.hash_of_terms());
         bounds = admission::bounds(&terms, ReadAt::Database(shortage.as_of), limits.calls);
     }
 }
@@ -307,7 +309,7 @@ async fn attempt(
     call: &Call,
     bounds: Bounds,
     place: &Arc<Place>,
-    opening: Option<PreparingOpening>,
+    opening: ToOpen,
 ) -> Result<Attempt, ApiError> {
     let (gateway, caller, call, place) = (gateway.clone(), caller.clone(), call.clone(), Arc::clone(place));
     let tasks = gateway.engine.tasks.clone();
@@ -337,7 +339,7 @@ fn start(
     call: Call,
     caller: Caller,
     place: Arc<Place>,
-    opening: Option<PreparingOpening>,
+    opening: ToOpen,
 ) -> watch::Receiver<Stage> {
     let session_key = caller.session_key;
     let stages = gateway.engine.start(lease, call, caller, opening);

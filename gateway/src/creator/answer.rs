@@ -3,8 +3,9 @@
 
 use std::{fmt, time::Duration};
 
+use agent_marketplace::state::MAX_TOKENS_USED;
 use crtx_protocol::{
-    result_hash::{ResultHash, ResultProofError, parse_signature, verify_signature},
+    result_hash::{CallProof, ResultHash, ResultProofError, parse_signature},
     text::{shortened, without_nul},
 };
 use crtx_store::executions::Delivered;
@@ -30,8 +31,6 @@ const MAX_STEPS_MEMORY: usize = 1024 * 1024;
 const MAX_SMALL_BYTES: usize = 1_024;
 /// Longest error text of a creator that callers get.
 const MAX_ERROR_CHARS: usize = 500;
-/// Largest integer that every JSON reader represents exactly.
-const MAX_JSON_INTEGER: u64 = (1 << 53) - 1;
 
 /// An answer that was read but not verified yet.
 #[derive(Clone, Debug)]
@@ -62,8 +61,18 @@ struct Completed {
     result: String,
     hash: ResultHash,
     signature: [u8; 64],
+    /// An error counts only if the call demands the signature.
+    call_signature: Option<Result<[u8; 64], ResultProofError>>,
     tokens_used: Option<u64>,
     steps: Option<Value>,
+}
+
+/// Who has to sign an answer, and for what. It comes from the on-chain record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signatory {
+    pub result_key: Pubkey,
+    /// The address of the record, if the result has to be signed for the call.
+    pub bound_to: Option<Pubkey>,
 }
 
 /// The fields as raw text. Other fields are skipped.
@@ -80,6 +89,8 @@ struct Fields<'a> {
     #[serde(borrow, default)]
     signature: Option<&'a RawValue>,
     #[serde(borrow, default)]
+    call_signature: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     tokens_used: Option<&'a RawValue>,
     #[serde(borrow, default)]
     steps: Option<&'a RawValue>,
@@ -92,9 +103,8 @@ impl Answer {
         Self { read, elapsed }
     }
 
-    /// Returns the result if the answer keeps the contract and `result_key`, the key in the on-chain record, signed
-    /// it.
-    pub fn check(self, id: Uuid, result_key: &Pubkey) -> Result<Delivered, CreatorError> {
+    /// Returns the result if the answer keeps the contract and `signatory` signed it.
+    pub fn check(self, id: Uuid, signatory: &Signatory) -> Result<Delivered, CreatorError> {
         match self.read.execution_id {
             Some(named) if named == id => {}
             _ => return Err(invalid("`execution_id` is not the one of the request")),
@@ -104,11 +114,19 @@ impl Answer {
             Report::Invalid(problem) => return Err(CreatorError::Invalid(problem)),
             Report::Completed(completed) => *completed,
         };
-        verify_signature(&result_key.to_bytes(), &completed.hash, &completed.signature).map_err(proof_error)?;
+        let call_signature = match signatory.bound_to {
+            Some(_) => completed.call_signature.transpose().map_err(proof_error)?,
+            // Whatever an unbound answer has there is not looked at.
+            None => None,
+        };
+        let proof = CallProof { signature: completed.signature, call_signature };
+        let bound_to = signatory.bound_to.map(|record| record.to_bytes());
+        proof.verify(&signatory.result_key.to_bytes(), &completed.hash, bound_to.as_ref()).map_err(proof_error)?;
         Ok(Delivered {
             result: completed.result,
             hash: completed.hash.0,
             signature: completed.signature,
+            call_signature,
             tokens_used: completed.tokens_used,
             execution_time_ms: u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX),
             steps: completed.steps,
@@ -166,6 +184,7 @@ fn report(fields: &Fields<'_>) -> Result<Completed, CreatorError> {
         result,
         hash,
         signature,
+        call_signature: call_signature(fields.call_signature),
         tokens_used: tokens_used(fields.tokens_used)?,
         steps: steps(fields.steps)?,
     })
@@ -202,11 +221,17 @@ fn reported_error(raw: Option<&RawValue>) -> String {
     shortened(text, MAX_ERROR_CHARS).chars().map(printable).collect()
 }
 
+/// The call-bound signature. Anything but a short string in the right form is a [`ResultProofError`].
+fn call_signature(raw: Option<&RawValue>) -> Option<Result<[u8; 64], ResultProofError>> {
+    let read = |raw| parse_signature(&small_text("call_signature", Some(raw)).ok()?).ok();
+    raw.map(|raw| read(raw).ok_or(ResultProofError::CallSignatureForm))
+}
+
 fn tokens_used(raw: Option<&RawValue>) -> Result<Option<u64>, CreatorError> {
     let Some(raw) = raw else { return Ok(None) };
     match serde_json::from_str::<u64>(raw.get()) {
-        Ok(tokens) if tokens <= MAX_JSON_INTEGER => Ok(Some(tokens)),
-        _ => Err(invalid("`tokens_used` is not a whole number from 0 to 2^53 - 1")),
+        Ok(tokens) if tokens <= MAX_TOKENS_USED => Ok(Some(tokens)),
+        _ => Err(invalid(&format!("`tokens_used` is not a whole number from 0 to {MAX_TOKENS_USED}"))),
     }
 }
 
@@ -303,11 +328,13 @@ fn storable(value: Value) -> Value {
 
 #[cfg(test)]
 pub(super) mod testing {
-    use crtx_protocol::result_hash::{ResultHash, format_signature};
-    use ed25519_dalek::{Signer, SigningKey};
+    use crtx_protocol::result_hash::{CallProof, ResultHash, format_signature};
+    use ed25519_dalek::SigningKey;
     use serde_json::{Value, json};
     use solana_pubkey::Pubkey;
     use uuid::Uuid;
+
+    use super::Signatory;
 
     pub const ID: Uuid = Uuid::from_u128(42);
 
@@ -315,13 +342,20 @@ pub(super) mod testing {
         SigningKey::from_bytes(&[7; 32])
     }
 
-    pub fn result_key() -> Pubkey {
-        Pubkey::new_from_array(signing_key().verifying_key().to_bytes())
+    /// Of a call whose results are not signed for the call.
+    pub fn signatory() -> Signatory {
+        let result_key = Pubkey::new_from_array(signing_key().verifying_key().to_bytes());
+        Signatory { result_key, bound_to: None }
+    }
+
+    pub fn call_signature(record: &Pubkey, result: &str) -> String {
+        let proof = CallProof::sign(&signing_key(), record.as_array(), &ResultHash::of(result.as_bytes()));
+        format_signature(&proof.call_signature.expect("signed"))
     }
 
     pub fn good(result: &str) -> Value {
         let hash = ResultHash::of(result.as_bytes());
-        let signature = signing_key().sign(&hash.signed_text()).to_bytes();
+        let signature = CallProof::sign(&signing_key(), &[0; 32], &hash).signature;
         json!({
             "execution_id": ID, "status": "completed", "result": result, "result_hash": hash.to_string(),
             "signature": format_signature(&signature), "tokens_used": 12, "steps": [{"thought": "hm"}],
@@ -332,13 +366,13 @@ pub(super) mod testing {
 #[cfg(test)]
 mod tests {
     use agent_marketplace::state::FailureReason;
-    use crtx_protocol::result_hash::format_signature;
+    use crtx_protocol::result_hash::{format_signature, verify_call_signature};
     use ed25519_dalek::{Signer, SigningKey};
     use proptest::prelude::*;
     use serde_json::json;
 
     use super::{
-        testing::{ID, good, result_key},
+        testing::{ID, call_signature, good, signatory},
         *,
     };
 
@@ -347,7 +381,69 @@ mod tests {
     }
 
     fn check(body: &[u8]) -> Result<Delivered, CreatorError> {
-        Answer::new(read(body)?, Duration::from_millis(5)).check(ID, &result_key())
+        Answer::new(read(body)?, Duration::from_millis(5)).check(ID, &signatory())
+    }
+
+    const RECORD: Pubkey = Pubkey::new_from_array([3; 32]);
+
+    /// Checks the answer of a call whose result has to be signed for the call.
+    fn checked_bound(answer: &Value) -> Result<Delivered, CreatorError> {
+        let answer = Answer::new(read(answer.to_string().as_bytes())?, Duration::from_millis(5));
+        answer.check(ID, &Signatory { bound_to: Some(RECORD), ..signatory() })
+    }
+
+    #[test]
+    fn a_bound_call_is_delivered_with_the_signature_that_settles_it() {
+        let mut answer = good("x");
+        answer["call_signature"] = json!(call_signature(&RECORD, "x"));
+        let delivered = checked_bound(&answer).expect("good");
+        let signature = delivered.call_signature.expect("kept");
+        let hash = ResultHash::of(b"x");
+        let key = signatory().result_key.to_bytes();
+        assert_eq!(verify_call_signature(&key, RECORD.as_array(), &hash, &signature), Ok(()));
+    }
+
+    #[test]
+    fn a_bound_call_refuses_an_old_signature_and_every_signature_of_another_call_result_or_key() {
+        let plain = good("x")["signature"].clone();
+        for (call_signature, named) in [
+            (Value::Null, "call_signature is missing"),
+            (plain, "call_signature is not one"),
+            (json!(call_signature(&Pubkey::new_from_array([4; 32]), "x")), "call_signature is not one"),
+            (json!(call_signature(&RECORD, "y")), "call_signature is not one"),
+            (json!("ed25519:111"), "call_signature must be"),
+            (json!(7), "call_signature must be"),
+            (json!("x".repeat(100_000)), "call_signature must be"),
+        ] {
+            let mut answer = good("x");
+            answer["call_signature"] = call_signature;
+            let error = checked_bound(&answer).expect_err(named);
+            assert!(error.to_string().contains(named), "{error}");
+            assert_eq!(error.reason(), FailureReason::InvalidResponse);
+        }
+        let mut swapped = good("x");
+        swapped["call_signature"] = json!(call_signature(&RECORD, "x"));
+        swapped["signature"] = swapped["call_signature"].clone();
+        assert!(checked_bound(&swapped).is_err(), "a call signature does not replace the other one");
+    }
+
+    #[test]
+    fn an_unbound_call_does_not_look_at_the_call_signature() {
+        for anything in [json!("junk"), json!([1, 2]), json!(call_signature(&RECORD, "y")), Value::Null] {
+            let mut answer = good("x");
+            answer["call_signature"] = anything;
+            assert_eq!(checked(&answer).expect("good").call_signature, None);
+        }
+    }
+
+    #[test]
+    fn tokens_above_what_the_chain_stores_are_refused_with_the_bound() {
+        let mut answer = good("x");
+        answer["tokens_used"] = json!(MAX_TOKENS_USED);
+        assert_eq!(checked(&answer).expect("good").tokens_used, Some(1_000_000_000));
+        answer["tokens_used"] = json!(MAX_TOKENS_USED + 1);
+        let error = checked(&answer).expect_err("too many");
+        assert!(error.to_string().contains("`tokens_used` is not a whole number from 0 to 1000000000"), "{error}");
     }
 
     #[test]

@@ -54,6 +54,8 @@ struct ExecuteRequest<'a> {
     parameters: &'a Map<String, Value>,
     user_pubkey: String,
     timeout_seconds: u32,
+    /// Address of the on-chain record: what a call-bound signature names.
+    execution_record: String,
 }
 
 impl Creators {
@@ -92,6 +94,7 @@ impl Creators {
             parameters: &call.request.parameters,
             user_pubkey: call.caller.to_string(),
             timeout_seconds: call.timeout_seconds,
+            execution_record: call.record.to_string(),
         };
         let sent = self
             .http
@@ -139,7 +142,7 @@ mod tests {
     use super::*;
     use crate::creator::{
         MAX_ANSWER_BYTES,
-        answer::testing::{ID, good, result_key},
+        answer::testing::{ID, good, signatory},
     };
 
     const PATIENCE: Duration = Duration::from_secs(5);
@@ -192,7 +195,7 @@ mod tests {
 
     async fn ask(answer: Option<Vec<u8>>) -> Result<Delivered, CreatorError> {
         let answer = creators(OutboundPolicy::LOCAL).ask(&call(service(answer).await), PATIENCE).await?;
-        answer.check(ID, &result_key())
+        answer.check(ID, &signatory())
     }
 
     #[tokio::test]
@@ -284,7 +287,7 @@ mod tests {
         let call = call(url);
         let answers = futures::future::join_all((0..8).map(|_| creators.ask(&call, Duration::from_secs(60)))).await;
         for answer in answers {
-            assert_eq!(answer.expect("an answer").check(ID, &result_key()).expect("good").result, "long");
+            assert_eq!(answer.expect("an answer").check(ID, &signatory()).expect("good").result, "long");
         }
     }
 
@@ -313,7 +316,7 @@ mod tests {
             creators.ask(&honest, Duration::from_secs(60)).await
         };
         let (slow, honest) = tokio::join!(slow, honest);
-        assert_eq!(honest.expect("an answer").check(ID, &result_key()).expect("good").result, "x");
+        assert_eq!(honest.expect("an answer").check(ID, &signatory()).expect("good").result, "x");
         for answer in slow {
             let error = answer.expect_err("it never ended");
             assert!(matches!(error, CreatorError::Timeout(_)), "{error:?}");

@@ -11,7 +11,7 @@ use crtx_http::{ErrorCode, outbound::OutboundError};
 use crtx_store::executions::Failure;
 
 pub use self::{
-    answer::MAX_RESULT_BYTES,
+    answer::{MAX_RESULT_BYTES, Signatory},
     client::{Creators, CreatorsError},
 };
 
@@ -40,12 +40,16 @@ pub enum CreatorError {
 }
 
 impl CreatorError {
-    /// The reason that the program gets.
+    /// The reason that the program gets. Only what the agent did counts as its failure: a call that was not sent, and
+    /// an answer that this service could not keep, are not.
     pub const fn reason(&self) -> FailureReason {
         match self {
             Self::Timeout(_) => FailureReason::Timeout,
             Self::Reported(_) => FailureReason::CreatorFailed,
-            _ => FailureReason::InvalidResponse,
+            Self::NotCallable(_) | Self::NotKept => FailureReason::Interrupted,
+            Self::Unreachable | Self::Dropped | Self::AnswerTooLarge | Self::Invalid(_) => {
+                FailureReason::InvalidResponse
+            }
         }
     }
 

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use agent_marketplace::state::ExecutionRecord;
 use chrono::{DateTime, Utc};
 use crtx_store::executions::{Delivered, Failure, State};
 use tokio::task::JoinHandle;
@@ -58,8 +57,8 @@ impl Engine {
         Ok(None)
     }
 
-    /// Calls the creator and reads the record at the same time, because the record's result key must have signed the
-    /// answer. `seen`: an earlier read of the record.
+    /// Calls the creator and reads the record at the same time, because the record says who has to sign the answer,
+    /// and for what. `seen`: an earlier read of the record.
     pub(super) async fn ask_and_check(
         &self,
         work: &mut Work,
@@ -77,8 +76,8 @@ impl Engine {
             Ok(answer) => answer.elapsed,
             Err(_) => started.elapsed(),
         });
-        let result_key = view.record()?.result_key;
-        Ok((answer.and_then(|answer| answer.check(work.call.execution_id, &result_key)), view))
+        let signatory = view.signatory(&work.call.record)?;
+        Ok((answer.and_then(|answer| answer.check(work.call.execution_id, &signatory)), view))
     }
 
     /// Reads the record unless `seen` has it. If the price fell before the opening, the charged amount is stored
@@ -89,7 +88,7 @@ impl Engine {
             None => work.hold.unless_lost(self.view_of_open(&work.call)).await??,
         };
         self.mirror.changed(&self.mirrored_accounts(&work.call));
-        if let Some(charged) = view.record.as_ref().map(view::charged)
+        if let Some(charged) = view.record.as_ref().and_then(|record| view::charged(record))
             && charged.amount != work.call.amount
         {
             self.executions.charged(work.lease, &charged).await?;
@@ -106,7 +105,6 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let since_first = u64::try_from(Utc::now().signed_duration_since(sent_at).num_milliseconds()).unwrap_or(0);
         delivered.execution_time_ms = since_first.max(delivered.execution_time_ms);
-        let delivered = bounded_by(call.record()?, delivered);
         let result = delivered.result.clone();
         call.work.delivered = Some(delivered);
         self.executions.result_stored(call.work.lease, call.work.delivered()?).await?;
@@ -154,16 +152,9 @@ impl Engine {
 fn patience_left(call: &ResumedCall<'_>) -> Result<Patience, EngineError> {
     let promised = Duration::from_secs(u64::from(call.work.call.timeout_seconds));
     let view = call.view()?;
-    let left = view.record()?.deadline_unix_s.saturating_sub(view.now_unix_s).saturating_sub(SETTLE_MARGIN_S);
+    let left = view.terms()?.deadline_unix_s.saturating_sub(view.now_unix_s).saturating_sub(SETTLE_MARGIN_S);
     let left = Duration::from_secs(u64::try_from(left).unwrap_or(0));
     Ok(Patience { time: promised.min(left), whole: left >= promised })
-}
-
-/// Limits the execution time, because the program refuses times that are longer than the execution.
-pub(super) fn bounded_by(record: &ExecutionRecord, mut delivered: Delivered) -> Delivered {
-    let longest_ms = record.longest_execution_time_ms().unwrap_or(0);
-    delivered.execution_time_ms = delivered.execution_time_ms.min(longest_ms);
-    delivered
 }
 
 /// The failure of a call when the creator had less than its promised time, or answered a process that died.

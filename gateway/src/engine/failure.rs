@@ -4,17 +4,17 @@ use agent_marketplace::state::FailureReason;
 use crtx_http::ErrorCode;
 use crtx_store::executions::Failure;
 
-/// The result was valid, but could not be settled.
-pub(super) fn failed(problem: &str) -> Failure {
-    failure(ErrorCode::ExecutionFailed, FailureReason::InvalidResponse, problem)
+/// The result was valid, but could not be settled. The agent did its part, so this is not its failure.
+pub(super) fn not_settled(problem: &str) -> Failure {
+    failure(ErrorCode::ExecutionFailed, FailureReason::Interrupted, problem)
 }
 
-/// This service was interrupted while the agent worked. This is not the agent's fault and does not count as its
-/// time-out.
-pub(super) fn interrupted() -> Failure {
+/// This service was interrupted before it asked the agent or while the agent worked. This is not the agent's failure
+/// and does not count as one.
+pub(crate) fn interrupted() -> Failure {
     failure(
         ErrorCode::Interrupted,
-        FailureReason::InvalidResponse,
+        FailureReason::Interrupted,
         "the service was interrupted while the agent worked, and the time that is left is too short to ask again",
     )
 }

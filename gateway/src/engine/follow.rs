@@ -13,6 +13,9 @@ use super::{
     work::{ResumedCall, Work},
 };
 
+/// The chain counts whole seconds and the present one up to its end, so at least this much has passed.
+const NEVER_LIMITED_MS: u64 = 1_000;
+
 impl Engine {
     /// Copies the state of an ended record to the row. Returns false if the record is still open.
     pub(super) async fn follow_record(&self, call: &mut ResumedCall<'_>) -> Result<bool, EngineError> {
@@ -47,7 +50,7 @@ impl Engine {
             (delivered.tokens_used, delivered.execution_time_ms) = (reported.tokens_used, reported.execution_time_ms);
             return self.completed(call.work, None).await;
         }
-        let settled = view::settled_elsewhere(&record);
+        let settled = view::settled_elsewhere(&record)?;
         tracing::warn!(record = %call.work.lease.record, "settled on chain without this gateway");
         self.executions.settled_elsewhere(call.work.lease, &settled).await?;
         self.mirror.changed(&self.mirrored_accounts(&call.work.call));
@@ -55,7 +58,33 @@ impl Engine {
         Ok(())
     }
 
-    /// The settlement is on chain. `landing`: the transaction that settled, if it is not stored yet.
+    /// This gateway's settlement is on chain. `landing`: the transaction that settled, if it is not stored yet.
+    pub(super) async fn settled(&self, work: &mut Work, landing: Option<&Landing>) -> Result<(), EngineError> {
+        self.take_recorded_time(work).await?;
+        self.completed(work, landing).await
+    }
+
+    /// Takes the execution time from the settled record, because the program limits it to what passed on chain. A time
+    /// that is never limited is not read. The settlement does not depend on this: without an answer of the chain the
+    /// measured time stays.
+    async fn take_recorded_time(&self, work: &mut Work) -> Result<(), EngineError> {
+        if work.delivered()?.execution_time_ms <= NEVER_LIMITED_MS {
+            return Ok(());
+        }
+        let record = match work.hold.unless_lost(self.view_of_settled(&work.call)).await? {
+            Ok(record) => record,
+            Err(error) => {
+                tracing::warn!(record = %work.lease.record, %error, "the recorded execution time is not read");
+                return Ok(());
+            }
+        };
+        if let Some(delivered) = &mut work.delivered {
+            delivered.execution_time_ms = view::reported(&record).execution_time_ms;
+        }
+        Ok(())
+    }
+
+    /// The settlement of the stored result is on chain, whoever sent it.
     pub(super) async fn completed(&self, work: &mut Work, landing: Option<&Landing>) -> Result<(), EngineError> {
         if work.charged.is_none() {
             let view = work.hold.unless_lost(self.view_of_open(&work.call)).await??;

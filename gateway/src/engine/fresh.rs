@@ -3,7 +3,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use agent_marketplace::state::ExecutionStatus;
 use chrono::Utc;
 use crtx_chain::SignedTransaction;
 use crtx_http::Caller;
@@ -13,11 +12,11 @@ use tokio::sync::watch;
 use tracing::Instrument;
 
 use super::{
-    Engine, dispatch,
+    Engine,
     ended::{Ended, Stage},
     error::EngineError,
     handover::RESUME_AFTER,
-    opening::{Opened, PreparingOpening},
+    opening::{Opened, PreparingOpening, ToOpen},
     refund, settlement,
     transactions::{landing, stored},
     work::{FreshCall, Work},
@@ -34,21 +33,23 @@ enum Stored {
 }
 
 impl Engine {
-    /// Starts a reserved call in a task of its own, so that it continues if the caller disconnects. `prepare_opening`
-    /// may have started earlier.
+    /// Starts a reserved call in a task of its own, so that it continues if the caller disconnects.
     pub fn start(
         self: &Arc<Self>,
         lease: Lease,
         call: Call,
         caller: Caller,
-        opening: Option<PreparingOpening>,
+        opening: ToOpen,
     ) -> watch::Receiver<Stage> {
         let (stage, watched) = watch::channel(Stage::default());
         let engine = Arc::clone(self);
         let span = tracing::info_span!("call", execution = %call.execution_id, agent = %call.agent);
         let task = async move {
             let mut work = Work::reserved(engine.hold(lease), lease, call);
-            let opening = opening.unwrap_or_else(|| engine.prepare_opening(work.call.clone(), caller.clone()));
+            let opening = match opening {
+                ToOpen::Prepared(opening) => opening,
+                ToOpen::OnTerms(hash) => engine.prepare_opening(work.call.clone(), caller.clone(), hash),
+            };
             let result = engine.open_and_carry_on(&mut work, &caller, opening, &stage).await;
             if let Some(ended) = engine.conclude(lease, result).await {
                 let spent = work.spent;
@@ -95,7 +96,7 @@ impl Engine {
 
     async fn settle_at_once(&self, mut call: FreshCall<'_>, delivered: Delivered) -> Result<Ended, EngineError> {
         let result = delivered.result.clone();
-        call.work.delivered = Some(dispatch::bounded_by(call.view.record()?, delivered));
+        call.work.delivered = Some(delivered);
         let stored = self.store_result(&mut call).await?;
         // The content is written after the row: both use the same disk, and the caller waits for the row.
         call.work.content = Some(self.write_content(result));
@@ -106,7 +107,7 @@ impl Engine {
         call.work.hold.check()?;
         match self.send_unnoted(call.work, &settlement, self.config.limits.settle_patience).await? {
             Outcome::Confirmed { slot } => {
-                self.completed(call.work, Some(&landing(&settlement, slot))).await?;
+                self.settled(call.work, Some(&landing(&settlement, slot))).await?;
                 Ok(Ended::Completed(Box::new(call.work.delivered()?.clone()), call.work.charged()?))
             }
             Outcome::Unknown => self.leave(call.work, RESUME_AFTER, Ended::StillSettling).await,
@@ -134,12 +135,11 @@ impl Engine {
 
     async fn refund_at_once(&self, call: FreshCall<'_>, failure: &Failure) -> Result<Ended, EngineError> {
         self.give_up(call.work, failure).await?;
-        let record = call.view.record()?;
-        if record.status() != Some(ExecutionStatus::Open) {
+        if !call.view.is_open() {
             return self.carry_on(call.resume(State::Refunding)).await;
         }
         call.work.hold.check()?;
-        let transaction = self.sign_refund(call.work, &record.refund_owner, 0).await?;
+        let transaction = self.sign_refund(call.work, &call.view, 0).await?;
         self.executions.refund_signed(call.work.lease, &stored(&transaction)).await?;
         match self.send(call.work, &transaction, self.config.limits.refund_patience).await? {
             Outcome::Confirmed { .. } => {

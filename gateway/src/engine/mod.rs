@@ -34,8 +34,9 @@ use tokio_util::task::TaskTracker;
 pub(crate) use self::{
     ended::{Ended, Stage},
     error::EngineError,
-    failure::refunded_elsewhere,
-    opening::PreparingOpening,
+    failure::{interrupted, refunded_elsewhere},
+    opening::ToOpen,
+    refund::reported_reason,
     time_spent::TimeSpent,
     transactions::backoff,
 };

@@ -35,6 +35,13 @@ struct PreparedOpening {
 /// An opening that is signed and simulated while the call is admitted. Dropping it cancels the work.
 pub(crate) struct PreparingOpening(AbortOnDropHandle<(Result<PreparedOpening, EngineError>, Duration)>);
 
+/// The opening of a call that is admitted.
+pub(crate) enum ToOpen {
+    Prepared(PreparingOpening),
+    /// Nothing is signed yet. The hash is the one of the terms that the call was checked against.
+    OnTerms([u8; 32]),
+}
+
 /// Whether the escrow is open.
 pub(super) enum Opened {
     /// This worker opened it a moment ago.
@@ -45,13 +52,19 @@ pub(super) enum Opened {
 }
 
 impl Engine {
-    /// Starts to sign and simulate the opening of a call.
-    pub(crate) fn prepare_opening(self: &Arc<Self>, call: Call, caller: Caller) -> PreparingOpening {
+    /// Starts to sign and simulate the opening of a call. `terms_hash` is the hash of the listing's terms that the call
+    /// was checked against: the program refuses the opening if the creator has changed one of them.
+    pub(crate) fn prepare_opening(
+        self: &Arc<Self>,
+        call: Call,
+        caller: Caller,
+        terms_hash: [u8; 32],
+    ) -> PreparingOpening {
         let engine = Arc::clone(self);
         PreparingOpening(AbortOnDropHandle::new(tokio::spawn(async move {
             let started = Instant::now();
             let prepared = async {
-                let transaction = engine.sign_opening(&call, &caller).await?;
+                let transaction = engine.sign_opening(&call, &caller, terms_hash).await?;
                 let simulation = engine.chain.simulate(&transaction).await;
                 Ok(PreparedOpening { transaction, simulation })
             };
@@ -90,7 +103,12 @@ impl Engine {
         }
     }
 
-    async fn sign_opening(&self, call: &Call, caller: &Caller) -> Result<SignedTransaction, EngineError> {
+    async fn sign_opening(
+        &self,
+        call: &Call,
+        caller: &Caller,
+        terms_hash: [u8; 32],
+    ) -> Result<SignedTransaction, EngineError> {
         let session = Keypair::new_from_array(caller.key.session_signing_key().to_bytes());
         let gateway = &*self.config.keypair;
         let opening = Opening {
@@ -98,6 +116,7 @@ impl Engine {
             execution_id: call.execution_id.into_bytes(),
             request_hash: call.request_hash,
             max_amount: call.amount.0,
+            terms_hash: Some(terms_hash),
         };
         let open = self.instructions.open_execution_with_grant(
             &caller.wallet,

@@ -6,8 +6,7 @@ use std::time::Duration;
 use agent_marketplace::state::FailureReason;
 use crtx_chain::SignedTransaction;
 use crtx_protocol::transaction::Outcome;
-use crtx_store::executions::{State, TransactionKind};
-use solana_pubkey::Pubkey;
+use crtx_store::executions::{Failure, State, TransactionKind};
 use solana_signer::Signer;
 
 use super::{
@@ -16,6 +15,7 @@ use super::{
     error::EngineError,
     handover::RESUME_AFTER,
     transactions::{backoff, stored},
+    view::ChainView,
     work::{ResumedCall, Work},
 };
 
@@ -36,8 +36,8 @@ impl Engine {
             if self.follow_record(call).await? {
                 return Ok(None);
             }
-            let owner = call.record()?.refund_owner;
-            let transaction = self.sign_refund(call.work, &owner, rejections).await?;
+            let view = call.view.as_ref().ok_or(EngineError::Missing("the record"))?;
+            let transaction = self.sign_refund(call.work, view, rejections).await?;
             self.executions.refund_signed(call.work.lease, &stored(&transaction)).await?;
             if rejections > 0
                 && let Some(refusal) = call.work.hold.unless_lost(self.predict_refusal(&transaction)).await?
@@ -65,34 +65,27 @@ impl Engine {
     pub(super) async fn sign_refund(
         &self,
         work: &mut Work,
-        owner: &Pubkey,
+        view: &ChainView,
         rejections: u32,
     ) -> Result<SignedTransaction, EngineError> {
-        const CREATOR_FAILED: u8 = FailureReason::CreatorFailed as u8;
-        const TIMEOUT: u8 = FailureReason::Timeout as u8;
-        let reason = match work.failure()?.reason {
-            Some(CREATOR_FAILED) => FailureReason::CreatorFailed,
-            Some(TIMEOUT) => FailureReason::Timeout,
-            _ => FailureReason::InvalidResponse,
-        };
-        let account = self.refund_account(owner, rejections).await;
+        let reason = reported_reason(work.failure()?);
+        let (mut instructions, refund) = self.refund_of(&work.lease.record, view.record()?, rejections).await?;
         let gateway = &*self.config.keypair;
+        instructions.push(self.instructions.fail_execution(&gateway.pubkey(), &refund, reason));
         let blockhash = work.spent.on_chain(self.chain.recent_blockhash()).await?;
-        let mut instructions = self.refund_preparation(owner, account);
-        let (record, token) = (&work.lease.record, account.address());
-        instructions.push(self.instructions.fail_execution(
-            &gateway.pubkey(),
-            &work.call.agent,
-            record,
-            &token,
-            reason,
-        ));
         Ok(SignedTransaction::sign(&instructions, &[gateway], blockhash)?)
     }
 
     pub(super) async fn leave_refund(&self, work: &Work, pause: Duration) -> Result<Ended, EngineError> {
         self.leave(work, pause, Ended::RefundPending(work.failure()?.clone())).await
     }
+}
+
+/// The reason that the program gets for a stored failure. Without a reason that names the agent, the agent did not fail.
+pub(crate) fn reported_reason(failure: &Failure) -> FailureReason {
+    use FailureReason::{CreatorFailed, Interrupted, InvalidResponse, Timeout};
+    let agents = [CreatorFailed, Timeout, InvalidResponse];
+    agents.into_iter().find(|reason| failure.reason == Some(*reason as u8)).unwrap_or(Interrupted)
 }
 
 /// Returns the pause after one more refusal than `rejections`.

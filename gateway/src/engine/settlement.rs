@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use agent_marketplace::state::ExecutionStatus;
 use crtx_chain::{SignedTransaction, instructions::Settlement};
 use crtx_protocol::{result_hash::ResultHash, transaction::Outcome};
 use crtx_store::executions::{State, TransactionKind};
@@ -15,10 +14,10 @@ use super::{
     Engine,
     ended::Ended,
     error::EngineError,
-    failure::failed,
+    failure::not_settled,
     handover::RESUME_AFTER,
     transactions::{SETTLE_UNITS, backoff, landing, stored},
-    view::ChainView,
+    view::{self, ChainView},
     work::{ResumedCall, Work},
 };
 
@@ -51,7 +50,7 @@ impl Engine {
             };
             match self.send_unnoted(call.work, &transaction, self.config.limits.settle_patience).await? {
                 Outcome::Confirmed { slot } => {
-                    self.completed(call.work, Some(&landing(&transaction, slot))).await?;
+                    self.settled(call.work, Some(&landing(&transaction, slot))).await?;
                     call.state = State::Completed;
                     return Ok(None);
                 }
@@ -73,7 +72,7 @@ impl Engine {
     async fn next_settlement(&self, call: &mut ResumedCall<'_>, rejections: u32) -> Result<Next, EngineError> {
         match self.resolve(call.work, TransactionKind::Complete).await? {
             Outcome::Confirmed { .. } => {
-                self.completed(call.work, None).await?;
+                self.settled(call.work, None).await?;
                 call.state = State::Completed;
                 return Ok(Next::StateChanged);
             }
@@ -86,7 +85,7 @@ impl Engine {
             return Ok(Next::StateChanged);
         }
         if rejections >= MAX_REJECTIONS {
-            let failure = failed("the result was good, but the chain refused to settle it");
+            let failure = not_settled("the result was good, but the chain refused to settle it");
             return self.give_up_resumed(call, &failure).await.map(|()| Next::StateChanged);
         }
         let view = call.view.as_ref().ok_or(EngineError::Missing("the record"))?;
@@ -112,9 +111,10 @@ impl Engine {
         if self.follow_record(call).await? {
             return Ok(true);
         }
-        let (now, record) = (call.view()?.now_unix_s, call.record()?);
-        if record.status() == Some(ExecutionStatus::Open) && now > record.deadline_unix_s {
-            self.give_up_resumed(call, &failed("the result could not be settled before the deadline")).await?;
+        let view = call.view()?;
+        if view.now_unix_s > view.terms()?.deadline_unix_s {
+            let failure = not_settled("the result was good, but it could not be settled before the deadline");
+            self.give_up_resumed(call, &failure).await?;
             return Ok(true);
         }
         Ok(false)
@@ -125,16 +125,20 @@ impl Engine {
         work: &mut Work,
         view: &ChainView,
     ) -> Result<SignedTransaction, EngineError> {
-        let record = view.record()?;
+        let (record, terms) = (view.record()?, view.terms()?);
         let delivered = work.delivered()?;
+        let binding = view::is_bound(record);
+        let signature = if binding { delivered.call_signature } else { Some(delivered.signature) };
         let settlement = Settlement {
             agent: work.call.agent,
             record: work.lease.record,
+            rent_payer: record.rent_payer,
             creator: view.listing.ok_or(EngineError::Missing("the listing"))?.creator,
             treasury_owner: view.config.ok_or(EngineError::Missing("the configuration"))?.treasury_owner,
-            result_key: record.result_key,
+            result_key: terms.result_key,
             result_hash: ResultHash(delivered.hash),
-            signature: delivered.signature,
+            binding,
+            signature: signature.ok_or(EngineError::Incomplete("its call signature"))?,
             execution_time_ms: delivered.execution_time_ms,
             tokens_used: delivered.tokens_used,
         };

@@ -1,7 +1,7 @@
 //! Calls whose escrow was not opened: the error message and the stored state.
 
-use agent_marketplace::{error::MarketplaceError, state::ExecutionRecord};
-use crtx_chain::simulate::Refused;
+use agent_marketplace::error::MarketplaceError;
+use crtx_chain::{Execution, simulate::Refused};
 use crtx_http::{ApiError, Caller, ErrorCode};
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::executions::{Call, Failure, Lease};
@@ -23,7 +23,7 @@ impl Engine {
         let (lease, call) = (work.lease, &work.call);
         tracing::info!(error = %refused.error(), "the chain would refuse the opening");
         let record = match self.chain.account(&call.record).await {
-            Ok(read) => self.decode::<ExecutionRecord>(read.value.as_ref()),
+            Ok(read) => self.decode::<Execution>(read.value.as_ref()),
             Err(error) => return self.never_opened(lease, ApiError::unavailable(error)).await.map(Opened::No),
         };
         let error = match record {
@@ -74,11 +74,12 @@ fn in_words(refused: &Refused, call: &Call, terms: &Terms) -> ApiError {
         let message = format!("{problem}; nothing was charged, try again");
         ApiError::new(ErrorCode::Unavailable, message).with_retry_after(std::time::Duration::from_secs(1))
     };
-    match refused {
-        Refused::Payer(_) => fee_payer::empty(),
-        _ if refused.program_error() == Some(MarketplaceError::PriceAboveMaximum as u32) => {
-            retry("the agent's price rose while the call was prepared".to_owned())
-        }
-        Refused::Instruction(error) => retry(format!("the chain would refuse to open the escrow ({error})")),
+    const PRICE_ROSE: u32 = MarketplaceError::PriceAboveMaximum as u32;
+    const TERMS_CHANGED: u32 = MarketplaceError::TermsChanged as u32;
+    match (refused, refused.program_error()) {
+        (Refused::Payer(_), _) => fee_payer::empty(),
+        (_, Some(PRICE_ROSE)) => retry("the agent's price rose while the call was prepared".to_owned()),
+        (_, Some(TERMS_CHANGED)) => retry("the agent's terms changed while the call was prepared".to_owned()),
+        (Refused::Instruction(error), _) => retry(format!("the chain would refuse to open the escrow ({error})")),
     }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use agent_marketplace::state::{AgentListing, Config, ExecutionRecord};
-use crtx_chain::clock::unix_timestamp;
+use agent_marketplace::state::{AgentListed, Config, ExecutionRecord, ExecutionStatus, OpenTerms};
+use crtx_chain::{Execution, clock::unix_timestamp};
 use crtx_http::{ApiError, ErrorCode};
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::executions::{Call, Charged, Reported, SettledElsewhere};
@@ -11,7 +11,7 @@ use solana_pubkey::Pubkey;
 use solana_sdk_ids::sysvar;
 
 use super::{Engine, error::EngineError};
-use crate::wall_clock::now_unix_s;
+use crate::{creator::Signatory, wall_clock::now_unix_s};
 
 /// A node behind a load balancer may lag behind the one that confirmed.
 const READS: u32 = 20;
@@ -19,17 +19,44 @@ const BETWEEN_READS: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug)]
 pub(crate) struct ChainView {
-    pub record: Option<ExecutionRecord>,
-    pub listing: Option<AgentListing>,
+    pub record: Option<Execution>,
+    pub listing: Option<AgentListed>,
     pub config: Option<Config>,
     /// The time that the program uses.
     pub now_unix_s: i64,
 }
 
 impl ChainView {
-    pub fn record(&self) -> Result<&ExecutionRecord, EngineError> {
+    pub fn record(&self) -> Result<&Execution, EngineError> {
         self.record.as_ref().ok_or(EngineError::Missing("the record"))
     }
+
+    /// The terms of the record, which is open.
+    pub fn terms(&self) -> Result<&OpenTerms, EngineError> {
+        self.record()?.terms.as_ref().ok_or(EngineError::Missing("the terms of an open record"))
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.record.is_some_and(|record| record.status() == Some(ExecutionStatus::Open))
+    }
+
+    /// Who has to sign the result of the call.
+    ///
+    /// A record that somebody else ended in the meantime does not have the key any more. Then the listing's present
+    /// key is used: nothing is settled with the result, and the chain's result hash decides whether it counts.
+    pub fn signatory(&self, address: &Pubkey) -> Result<Signatory, EngineError> {
+        let record = self.record()?;
+        let result_key = match &record.terms {
+            Some(terms) => terms.result_key,
+            None => self.listing.ok_or(EngineError::Missing("the listing"))?.result_key,
+        };
+        Ok(Signatory { result_key, bound_to: is_bound(record).then_some(*address) })
+    }
+}
+
+/// Whether the result has to be signed for the call.
+pub(super) const fn is_bound(record: &ExecutionRecord) -> bool {
+    record.binding == 1
 }
 
 impl Engine {
@@ -60,6 +87,17 @@ impl Engine {
         Err(EngineError::Missing("the record in its confirmed state"))
     }
 
+    /// Reads the record, whose settlement was confirmed before.
+    pub(super) async fn view_of_settled(&self, call: &Call) -> Result<Execution, EngineError> {
+        for _ in 0..READS {
+            if let Some(record) = self.view(call).await?.record.filter(|record| record.settled_by().is_some()) {
+                return Ok(record);
+            }
+            tokio::time::sleep(BETWEEN_READS).await;
+        }
+        Err(EngineError::Missing("the record in its settled state"))
+    }
+
     /// The time of the chain's clock, in seconds since 1970.
     pub(crate) async fn chain_now_unix_s(&self) -> Result<i64, EngineError> {
         Ok(self.chain.unix_time().await?.unwrap_or_else(now_unix_s))
@@ -71,32 +109,33 @@ impl Engine {
     }
 }
 
-/// 409 `conflict` if the record belongs to another call with the same execution id.
-pub(super) fn check_is_of(record: &ExecutionRecord, call: &Call) -> Result<(), ApiError> {
-    if record.request_hash == call.request_hash && record.agent == call.agent {
+/// 409 `conflict` if the record belongs to another call with the same execution id. Caller and execution id are in the
+/// record's address. A record that ended does not have its request any more, so the agent decides alone.
+pub(super) fn check_is_of(record: &Execution, call: &Call) -> Result<(), ApiError> {
+    let same_request = record.terms.is_none_or(|terms| terms.request_hash == call.request_hash);
+    if same_request && record.agent == call.agent {
         return Ok(());
     }
     Err(ApiError::new(ErrorCode::Conflict, "the chain has another call under this execution id"))
 }
 
-/// The amounts that a record charges.
-pub(crate) fn charged(record: &ExecutionRecord) -> Charged {
-    Charged {
+/// The amounts that a record charges. `None` if it has a fee that the program never writes.
+pub(crate) fn charged(record: &ExecutionRecord) -> Option<Charged> {
+    let split = record.split()?;
+    Some(Charged {
         amount: UsdcBase(record.amount),
-        creator_amount: UsdcBase(record.creator_amount),
-        platform_amount: UsdcBase(record.platform_amount),
-    }
+        creator_amount: UsdcBase(split.creator),
+        platform_amount: UsdcBase(split.platform),
+    })
 }
 
 /// What a completed record reports about the work. The party that settled it chose these values.
 pub(crate) fn reported(record: &ExecutionRecord) -> Reported {
-    Reported {
-        tokens_used: (record.tokens_reported == 1).then_some(record.tokens_used),
-        execution_time_ms: record.execution_time_ms,
-    }
+    Reported { tokens_used: record.reported_tokens(), execution_time_ms: u64::from(record.execution_time_ms) }
 }
 
 /// What a completed record says about a result that this gateway does not have.
-pub(crate) fn settled_elsewhere(record: &ExecutionRecord) -> SettledElsewhere {
-    SettledElsewhere { charged: charged(record), result_hash: record.result_hash, reported: reported(record) }
+pub(crate) fn settled_elsewhere(record: &ExecutionRecord) -> Result<SettledElsewhere, EngineError> {
+    let charged = charged(record).ok_or(EngineError::Missing("the parts of the amount"))?;
+    Ok(SettledElsewhere { charged, result_hash: record.result_hash, reported: reported(record) })
 }

@@ -5,7 +5,6 @@
 //! chain is read before every step, and earlier transactions are resolved before another one is signed. A fresh call
 //! becomes a resumed call after any unexpected outcome.
 
-use agent_marketplace::state::ExecutionRecord;
 use chrono::{DateTime, Utc};
 use crtx_store::executions::{Call, Charged, Delivered, Execution, Failure, Lease, SettledElsewhere, State};
 use tokio::task::JoinHandle;
@@ -93,7 +92,7 @@ impl Work {
 
     /// Keeps the amounts that the record charges.
     pub fn saw(&mut self, view: &ChainView) {
-        self.charged = view.record.as_ref().map(view::charged).or(self.charged);
+        self.charged = view.record.as_ref().and_then(|record| view::charged(record)).or(self.charged);
     }
 }
 
@@ -114,7 +113,7 @@ impl ResumedCall<'_> {
         self.view.as_ref().ok_or(EngineError::Missing("the record"))
     }
 
-    pub fn record(&self) -> Result<&ExecutionRecord, EngineError> {
+    pub fn record(&self) -> Result<&crtx_chain::Execution, EngineError> {
         self.view()?.record()
     }
 }

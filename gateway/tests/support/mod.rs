@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use agent_marketplace::state::{AgentListing, AgentStatus, Config, ExecutionRecord, SpendingGrant};
+use agent_marketplace::state::{AgentListed, AgentStatus, Config, MarketParameters, SpendingGrant};
 use anchor_lang::Discriminator;
 use axum::{
     Json, Router,
@@ -26,10 +26,10 @@ use axum::{
 };
 use bytemuck::{Pod, Zeroable};
 use crtx_chain::{
-    FetchedAccount, Instructions,
+    Execution as OnChain, FetchedAccount, Instructions,
     testing::{
         FakeRpc,
-        program::{self, program_account},
+        program::{self, execution_account, program_account},
     },
     token::{TOKEN_PROGRAM_ID, TokenAccount},
 };
@@ -40,7 +40,7 @@ use crtx_protocol::{
     address::Addresses,
     api_key::{ApiKey, KeyNetwork},
     metadata::Metadata,
-    result_hash::{ResultHash, format_signature},
+    result_hash::{CallProof, ResultHash, format_signature},
 };
 use crtx_store::{
     api_keys::{self, NewApiKey},
@@ -48,7 +48,7 @@ use crtx_store::{
     metadata::{self, Wanted},
     testing::TestDatabase,
 };
-use ed25519_dalek::{Signer as _, SigningKey};
+use ed25519_dalek::SigningKey;
 use serde_json::{Value, json};
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
@@ -187,10 +187,9 @@ impl Market {
         config.gateway_authority = gateway_authority;
         config.treasury_owner = Pubkey::new_from_array([15; 32]);
         config.usdc_mint = self.instructions.usdc_mint;
-        config.settle_grace_s = 120;
-        config.fee_bps = 100;
+        config.parameters = MarketParameters::DEFAULT;
         config.revision = 1;
-        let mut listing = AgentListing::zeroed();
+        let mut listing = AgentListed::zeroed();
         listing.creator = Pubkey::new_from_array([16; 32]);
         listing.result_key = Pubkey::new_from_array(result_signer().verifying_key().to_bytes());
         listing.metadata_hash = [1; 32];
@@ -214,13 +213,13 @@ impl Market {
             frozen: false,
         };
         self.set(addresses.config(), &config);
-        self.set(self.agent, &listing);
+        self.set_listing(listing);
         self.set(addresses.grant(&self.wallet, &self.session_key()), &grant);
         self.set_usdc(usdc);
         self.set_sol(1_000_000_000_000);
         let mut script = self.node.script();
         script.effect = Box::new(program::execute);
-        script.refuses = Box::new(program::pays_a_missing_account);
+        script.refuses = Box::new(program::refuses);
     }
 
     pub fn session_key(&self) -> Pubkey {
@@ -229,6 +228,36 @@ impl Market {
 
     pub fn set<A: Pod + Discriminator>(&self, address: Pubkey, account: &A) {
         self.node.script().accounts.insert(address, program_account(account));
+    }
+
+    /// Sets the listing, with the hash of its terms.
+    pub fn set_listing(&self, mut listing: AgentListed) {
+        listing.terms_hash = listing.hash_of_terms();
+        self.set(self.agent, &listing);
+    }
+
+    /// From now on the agent's results are signed for the call.
+    pub fn bind(&self) {
+        self.set_listing(AgentListed { binding: 1, ..self.listing() });
+    }
+
+    /// Sets the on-chain record of an execution. A record that is not open has no terms.
+    pub fn set_record(&self, id: Uuid, mut execution: OnChain) {
+        if execution.status() != Some(agent_marketplace::state::ExecutionStatus::Open) {
+            execution.terms = None;
+        }
+        self.node.script().accounts.insert(self.record_address(id), execution_account(&execution));
+    }
+
+    /// Sets the deadline of an open record.
+    pub fn set_deadline(&self, id: Uuid, unix_s: i64) {
+        let mut execution = self.record(id).expect("a record");
+        execution.terms.as_mut().expect("an open record").deadline_unix_s = unix_s;
+        self.set_record(id, execution);
+    }
+
+    pub fn record_address(&self, id: Uuid) -> Pubkey {
+        self.instructions.addresses.execution(&self.wallet, id.as_bytes())
     }
 
     pub fn set_usdc(&self, usdc: TokenAccount) {
@@ -248,7 +277,7 @@ impl Market {
         TokenAccount::decode(&script.accounts[&self.instructions.usdc_of(&self.wallet)]).expect("token account")
     }
 
-    pub fn listing(&self) -> AgentListing {
+    pub fn listing(&self) -> AgentListed {
         crtx_chain::Layout::decode(&self.node.script().accounts[&self.agent].data).expect("listing")
     }
 
@@ -262,8 +291,8 @@ impl Market {
     }
 
     /// The on-chain record of an execution.
-    pub fn record(&self, id: Uuid) -> Option<ExecutionRecord> {
-        let address = self.instructions.addresses.execution(&self.wallet, id.as_bytes());
+    pub fn record(&self, id: Uuid) -> Option<OnChain> {
+        let address = self.record_address(id);
         let script = self.node.script();
         script.accounts.get(&address).map(|account| crtx_chain::Layout::decode(&account.data).expect("record"))
     }
@@ -419,10 +448,13 @@ async fn creator(State((calls, first)): State<CreatorState>, Json(request): Json
     tokio::time::sleep(Duration::from_millis(parameters["delay_ms"].as_u64().unwrap_or(0))).await;
     let result = format!("did {}", request["task"].as_str().expect("a task"));
     let hash = ResultHash::of(result.as_bytes());
-    let signature = result_signer().sign(&hash.signed_text()).to_bytes();
+    let record: Pubkey = request["execution_record"].as_str().expect("a record").parse().expect("an address");
+    let proof = CallProof::sign(&result_signer(), record.as_array(), &hash);
+    let call_signature = |proof: CallProof| json!(format_signature(&proof.call_signature.expect("signed")));
     let mut answer = json!({
         "execution_id": request["execution_id"], "status": "completed", "result": result,
-        "result_hash": hash.to_string(), "signature": format_signature(&signature), "tokens_used": 3,
+        "result_hash": hash.to_string(), "signature": format_signature(&proof.signature), "tokens_used": 3,
+        "call_signature": call_signature(proof),
     });
     match parameters["behaviour"].as_str().unwrap_or("ok") {
         "fail" => {
@@ -436,6 +468,10 @@ async fn creator(State((calls, first)): State<CreatorState>, Json(request): Json
             }
         }
         "bad_signature" => answer["signature"] = json!(format_signature(&[1; 64])),
+        "no_call_signature" => answer["call_signature"] = Value::Null,
+        "old_signature" => answer["call_signature"] = answer["signature"].clone(),
+        "other_call" => answer["call_signature"] = call_signature(CallProof::sign(&result_signer(), &[9; 32], &hash)),
+        "too_many_tokens" => answer["tokens_used"] = json!(1_000_000_001),
         "wrong_hash" => answer["result_hash"] = json!(ResultHash::of(b"else").to_string()),
         "wrong_execution_id" => answer["execution_id"] = json!(Uuid::from_u128(1)),
         "oversize" => answer["result"] = json!("x".repeat(2 << 20)),

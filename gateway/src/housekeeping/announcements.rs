@@ -1,0 +1,52 @@
+//! Applies roles and parameters that were announced and are due, so that nobody can choose the moment within the week
+//! in which an announcement can be applied.
+
+use agent_marketplace::state::Config;
+use crtx_protocol::transaction::Outcome;
+use crtx_store::housekeeping::Chore;
+use solana_instruction::Instruction;
+
+use super::{
+    pauses::Pauses,
+    send::{Job, send},
+};
+use crate::engine::{Engine, EngineError};
+
+const UNITS: u32 = 10_000;
+
+/// Reads the configuration and applies what is due by the chain's clock.
+pub(super) async fn apply(engine: &Engine, pauses: &mut Pauses, now_unix_s: i64) -> Result<(), EngineError> {
+    let address = engine.instructions.addresses.config();
+    let account = engine.chain.account(&address).await?.value;
+    let Some(config) = engine.decode::<Config>(account.as_ref()) else { return Ok(()) };
+    for instruction in due(engine, &config, now_unix_s) {
+        if !pauses.allow(&address) {
+            return Ok(());
+        }
+        let job = Job {
+            chore: Chore::ApplyAnnouncement,
+            own: true,
+            preparation: engine.budget(UNITS),
+            instructions: vec![instruction],
+            units: UNITS,
+            actions: 1,
+            rent_lamports: 0,
+        };
+        match send(engine, &job, pauses.refusals(&address) > 0).await? {
+            Outcome::Confirmed { .. } => pauses.done(&address),
+            Outcome::Rejected { error, .. } => {
+                tracing::warn!(%error, "the chain refused to apply an announcement");
+                pauses.refused(address);
+            }
+            Outcome::Expired | Outcome::Unknown => {}
+        }
+    }
+    Ok(())
+}
+
+fn due(engine: &Engine, config: &Config, now_unix_s: i64) -> Vec<Instruction> {
+    let is_due = |apply_from: i64| Config::check_due(apply_from, now_unix_s).is_ok();
+    let roles = is_due(config.roles_apply_from_unix_s).then(|| engine.instructions.apply_roles());
+    let parameters = is_due(config.parameters_apply_from_unix_s).then(|| engine.instructions.apply_parameters());
+    roles.into_iter().chain(parameters).collect()
+}

@@ -1,0 +1,184 @@
+//! Closes records when their dispute window is over, so that the rent returns to who paid it. Several records share a
+//! transaction: a closing then costs a part of one fee.
+
+use agent_marketplace::state::{Dispute, ExecutionStatus};
+use crtx_chain::{Execution, FetchedAccount, Layout};
+use crtx_protocol::transaction::Outcome;
+use crtx_store::housekeeping::Chore;
+use futures::StreamExt;
+use solana_instruction::Instruction;
+use solana_pubkey::Pubkey;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    pauses::Pauses,
+    send::{Job, send},
+};
+use crate::engine::{Engine, EngineError};
+
+/// Records whose closings fit one transaction: own ones share their rent payer, others may have two each.
+const OWN_PER_TRANSACTION: usize = 8;
+const OTHERS_PER_TRANSACTION: usize = 4;
+/// Twice what the benchmark shows for one closing.
+const UNITS_PER_CLOSING: u32 = 30_000;
+const AT_ONCE: usize = 4;
+/// Records whose accounts are read in one request: each has a record and a dispute.
+const PER_READ: usize = crtx_chain::rpc::MAX_ACCOUNTS_PER_READ / 2;
+
+/// A record that can be closed.
+struct Closing {
+    record: Pubkey,
+    instruction: Instruction,
+    /// Lamports of the record and of its dispute.
+    rent_lamports: u64,
+}
+
+/// Closes those of `records` that can be closed by the chain's clock. `own`: this gateway paid their rent.
+pub(super) async fn close(
+    engine: &Engine,
+    pauses: &mut Pauses,
+    records: &[Pubkey],
+    own: bool,
+    now_unix_s: i64,
+    shutdown: &CancellationToken,
+) -> Result<(), EngineError> {
+    let due: Vec<Pubkey> = records.iter().filter(|record| pauses.allow(record)).copied().collect();
+    let mut closings = Vec::new();
+    for records in due.chunks(PER_READ) {
+        closings.extend(read(engine, records, now_unix_s).await?);
+    }
+    // What the chain refused before travels alone, so that it stops no other closing.
+    let (alone, together): (Vec<_>, Vec<_>) =
+        closings.into_iter().partition(|closing| pauses.refusals(&closing.record) > 0);
+    let size = if own { OWN_PER_TRANSACTION } else { OTHERS_PER_TRANSACTION };
+    let groups = groups(together, size).into_iter().chain(groups(alone, 1));
+    let sent = futures::stream::iter(groups)
+        .take_until(shutdown.cancelled())
+        .map(|group| {
+            let refused_before = group.iter().any(|closing| pauses.refusals(&closing.record) > 0);
+            async move { (send(engine, &job(engine.budget(units(&group)), &group, own), refused_before).await, group) }
+        })
+        .buffer_unordered(AT_ONCE)
+        .collect::<Vec<_>>()
+        .await;
+    for (outcome, group) in sent {
+        let records: Vec<Pubkey> = group.iter().map(|closing| closing.record).collect();
+        match outcome {
+            Ok(Outcome::Confirmed { .. }) => records.iter().for_each(|record| pauses.done(record)),
+            Ok(Outcome::Rejected { error, .. }) => {
+                tracing::warn!(?records, %error, "the chain refused to close records");
+                records.into_iter().for_each(|record| pauses.refused(record));
+            }
+            Ok(Outcome::Expired | Outcome::Unknown) => {}
+            Err(error) => tracing::warn!(?records, %error, "records were not closed"),
+        }
+    }
+    Ok(())
+}
+
+fn groups(closings: Vec<Closing>, size: usize) -> Vec<Vec<Closing>> {
+    let mut groups: Vec<Vec<Closing>> = Vec::new();
+    for closing in closings {
+        match groups.last_mut() {
+            Some(group) if group.len() < size => group.push(closing),
+            _ => groups.push(vec![closing]),
+        }
+    }
+    groups
+}
+
+fn units(group: &[Closing]) -> u32 {
+    u32::try_from(group.len()).unwrap_or(u32::MAX).saturating_mul(UNITS_PER_CLOSING)
+}
+
+fn job(preparation: Vec<Instruction>, group: &[Closing], own: bool) -> Job {
+    Job {
+        chore: Chore::Close,
+        own,
+        preparation,
+        instructions: group.iter().map(|closing| closing.instruction.clone()).collect(),
+        units: units(group),
+        actions: u64::try_from(group.len()).unwrap_or(u64::MAX),
+        rent_lamports: group.iter().fold(0, |sum, closing| sum.saturating_add(closing.rent_lamports)),
+    }
+}
+
+/// Reads records and disputes, and keeps what can be closed.
+async fn read(engine: &Engine, records: &[Pubkey], now_unix_s: i64) -> Result<Vec<Closing>, EngineError> {
+    let addresses: Vec<Pubkey> =
+        records.iter().flat_map(|record| [*record, engine.instructions.addresses.dispute(record)]).collect();
+    let accounts = engine.chain.accounts(&addresses).await?.value;
+    let closings = records.iter().zip(accounts.chunks(2)).filter_map(|(record, accounts)| match accounts {
+        [Some(account), dispute] => closing(engine, record, account, dispute.as_ref(), now_unix_s),
+        // Closed already; the indexer has not seen it yet.
+        _ => None,
+    });
+    Ok(closings.collect())
+}
+
+fn closing(
+    engine: &Engine,
+    address: &Pubkey,
+    account: &FetchedAccount,
+    dispute: Option<&FetchedAccount>,
+    now_unix_s: i64,
+) -> Option<Closing> {
+    let record = engine.decode::<Execution>(Some(account))?;
+    let over = record.window_end_unix_s(record.finished_at_unix_s).is_some_and(|end| now_unix_s > end);
+    if matches!(record.status()?, ExecutionStatus::Open | ExecutionStatus::Disputed) || !over {
+        return None;
+    }
+    let mut rent_lamports = account.lamports;
+    let mut dispute_rent_payer = record.rent_payer;
+    if record.dispute_count > 0 {
+        let account = dispute?;
+        dispute_rent_payer = Dispute::decode(&account.data).ok()?.rent_payer;
+        rent_lamports = rent_lamports.saturating_add(account.lamports);
+    }
+    let instruction = engine.instructions.close_execution(address, &record.rent_payer, &dispute_rent_payer);
+    Some(Closing { record: *address, instruction, rent_lamports })
+}
+
+#[cfg(test)]
+mod tests {
+    use crtx_chain::{Instructions, SignedTransaction, transaction::RecentBlockhash};
+    use crtx_protocol::address::Addresses;
+    use solana_hash::Hash;
+    use solana_keypair::Keypair;
+    use solana_signer::Signer;
+
+    use super::*;
+
+    #[test]
+    fn the_closings_of_a_group_fit_one_transaction() {
+        let gateway = Keypair::new();
+        let build = Instructions::new(Addresses::new(agent_marketplace::ID), Pubkey::new_unique());
+        let own = |_| build.close_execution(&Pubkey::new_unique(), &gateway.pubkey(), &gateway.pubkey());
+        let other = |_| build.close_execution(&Pubkey::new_unique(), &Pubkey::new_unique(), &Pubkey::new_unique());
+        let groups: [Vec<Instruction>; 2] =
+            [(0..OWN_PER_TRANSACTION).map(own).collect(), (0..OTHERS_PER_TRANSACTION).map(other).collect()];
+        for group in groups {
+            let budget = [
+                crtx_chain::instructions::compute_unit_limit(240_000),
+                crtx_chain::instructions::compute_unit_price(1),
+            ];
+            let blockhash = RecentBlockhash { hash: Hash::new_from_array([9; 32]), last_valid_block_height: 1 };
+            let signed = SignedTransaction::sign(&[budget.to_vec(), group].concat(), &[&gateway], blockhash);
+            assert!(signed.is_ok(), "{signed:?}");
+        }
+    }
+
+    #[test]
+    fn groups_are_full_except_the_last() {
+        let closing = || Closing {
+            record: Pubkey::new_unique(),
+            instruction: Instruction { program_id: Pubkey::new_unique(), accounts: vec![], data: vec![] },
+            rent_lamports: 2,
+        };
+        let closings: Vec<Closing> = (0..9).map(|_| closing()).collect();
+        let groups = groups(closings, 4);
+        assert_eq!(groups.iter().map(Vec::len).collect::<Vec<_>>(), [4, 4, 1]);
+        let job = job(vec![], &groups[0], true);
+        assert_eq!((job.actions, job.rent_lamports, job.units), (4, 8, 4 * UNITS_PER_CLOSING));
+    }
+}

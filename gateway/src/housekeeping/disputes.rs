@@ -1,0 +1,57 @@
+//! Ends disputes that the resolver did not decide in time, so that no collateral stays locked.
+
+use agent_marketplace::state::{Dispute, DisputeOutcome};
+use crtx_chain::Layout;
+use crtx_protocol::transaction::Outcome;
+use crtx_store::housekeeping::Chore;
+use solana_pubkey::Pubkey;
+
+use super::{
+    pauses::Pauses,
+    send::{Job, send},
+};
+use crate::engine::{Engine, EngineError};
+
+const UNITS: u32 = 10_000;
+
+/// Ends the disputes about those of `records` that are open and past their limit by the chain's clock.
+pub(super) async fn expire(
+    engine: &Engine,
+    pauses: &mut Pauses,
+    records: &[Pubkey],
+    now_unix_s: i64,
+) -> Result<(), EngineError> {
+    for record in records {
+        let address = engine.instructions.addresses.dispute(record);
+        if !pauses.allow(&address) {
+            continue;
+        }
+        let account = engine.chain.account(&address).await?.value;
+        let Some(dispute) = account.and_then(|account| Dispute::decode(&account.data).ok()) else { continue };
+        let over = dispute.decidable_until_unix_s().is_some_and(|until| now_unix_s > until);
+        if dispute.outcome() != Some(DisputeOutcome::Open) || !over {
+            continue;
+        }
+        let job = Job {
+            chore: Chore::ExpireDispute,
+            own: false,
+            preparation: engine.budget(UNITS),
+            instructions: vec![engine.instructions.expire_dispute(&dispute.agent, record)],
+            units: UNITS,
+            actions: 1,
+            rent_lamports: 0,
+        };
+        match send(engine, &job, pauses.refusals(&address) > 0).await? {
+            Outcome::Confirmed { .. } => {
+                pauses.done(&address);
+                engine.mirror.changed(&[*record, dispute.agent]);
+            }
+            Outcome::Rejected { error, .. } => {
+                tracing::warn!(dispute = %address, %error, "the chain refused to end a dispute");
+                pauses.refused(address);
+            }
+            Outcome::Expired | Outcome::Unknown => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! Refunds expired executions whose rent somebody else paid. Those of this gateway are found on chain by the sweep.
+
+use agent_marketplace::state::{ExecutionRecord, OpenTerms};
+use crtx_chain::Execution;
+use crtx_protocol::transaction::Outcome;
+use crtx_store::housekeeping::Chore;
+use solana_pubkey::Pubkey;
+
+use super::{
+    pauses::Pauses,
+    send::{Job, send},
+};
+use crate::engine::{Engine, EngineError};
+
+/// Includes the creation of a token account that the wallet closed.
+const UNITS: u32 = 100_000;
+
+/// Bytes that rent is charged for beside the account's data.
+const ACCOUNT_OVERHEAD: u64 = 128;
+
+/// What a refund returns of an open record's rent, which is proportional to its size.
+fn rent_of_open_terms(lamports: u64) -> u64 {
+    let [dropped, all] = [OpenTerms::LEN, ExecutionRecord::OPEN_SPACE].map(|bytes| u64::try_from(bytes).unwrap_or(0));
+    lamports.saturating_mul(dropped).checked_div(all.saturating_add(ACCOUNT_OVERHEAD)).unwrap_or(0)
+}
+
+/// Refunds those of `records` that are open and past their deadline by the chain's clock.
+pub(super) async fn refund(
+    engine: &Engine,
+    pauses: &mut Pauses,
+    records: &[Pubkey],
+    now_unix_s: i64,
+) -> Result<(), EngineError> {
+    for address in records {
+        if !pauses.allow(address) {
+            continue;
+        }
+        let account = engine.chain.account(address).await?.value;
+        let Some(execution) = engine.decode::<Execution>(account.as_ref()) else { continue };
+        if execution.terms.is_none_or(|terms| now_unix_s <= terms.deadline_unix_s) {
+            continue;
+        }
+        let refusals = pauses.refusals(address);
+        let (preparation, refund) = engine.refund_of(address, &execution, refusals).await?;
+        let job = Job {
+            chore: Chore::Refund,
+            own: false,
+            preparation,
+            instructions: vec![engine.instructions.refund_expired_execution(None, &refund)],
+            units: UNITS,
+            actions: 1,
+            rent_lamports: rent_of_open_terms(account.map_or(0, |account| account.lamports)),
+        };
+        match send(engine, &job, refusals > 0).await? {
+            Outcome::Confirmed { .. } => {
+                pauses.done(address);
+                engine.mirror.changed(&[*address, execution.agent]);
+            }
+            Outcome::Rejected { error, .. } => {
+                tracing::warn!(record = %address, %error, "the chain refused the refund of an expired execution");
+                pauses.refused(*address);
+            }
+            Outcome::Expired | Outcome::Unknown => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refund_returns_the_rent_of_the_dropped_bytes() {
+        let per_byte = 6_960;
+        let open = (ACCOUNT_OVERHEAD + ExecutionRecord::OPEN_SPACE as u64) * per_byte;
+        assert_eq!(rent_of_open_terms(open), OpenTerms::LEN as u64 * per_byte);
+    }
+}
