@@ -31,7 +31,8 @@ pub fn config(marketplace: &Marketplace, base_url: &str) -> anyhow::Result<Servi
         outbound: OutboundPolicy::LOCAL,
         links: links.clone(),
         content: content.clone(),
-        limits: Limits::default(),
+        // Tests and demonstrations travel in time and want to see what is due soon after.
+        limits: Limits { housekeeping_every: Duration::from_secs(5), ..Limits::default() },
     };
     let indexer = IndexerConfig {
         outbound: OutboundPolicy::LOCAL,

@@ -1,17 +1,20 @@
 //! The checks. They are pure and independent: no check uses the result of another.
 
 use agent_marketplace::{
-    ed25519_gate::{DATA_LEN, ED25519_PROGRAM_ID, HEADER},
-    state::{ExecutionRecord, ExecutionStatus, FailureReason},
+    ed25519_gate::{self, ED25519_PROGRAM_ID},
+    state::{ExecutionRecord, ExecutionStatus, FailureReason, MarketParameters},
 };
 use crtx_protocol::{
     address::Addresses,
+    call_text,
     content::parse_cid,
-    fee,
-    result_hash::{ResultHash, verify_signature},
+    fee::Split,
+    result_hash::{ResultHash, verify_call_signature, verify_signature},
+    terms::Terms,
     usdc::UsdcBase,
 };
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 use solana_pubkey::Pubkey;
 
 use super::{
@@ -68,7 +71,7 @@ const RESULT: [(&str, Checker); 16] = [
     ("settlement", settlement_is_there),
     ("gate", proof_has_the_canonical_shape),
     ("message", proof_is_about_the_hash),
-    ("key", proof_is_of_the_records_key),
+    ("key", proof_is_of_the_agreed_key),
     ("signature", signature_verifies),
     ("listing", key_is_the_listings),
     ("split", parts_make_the_whole),
@@ -196,8 +199,30 @@ fn settlement_is_there(evidence: &Evidence) -> Finding {
     Ok(format!("transaction {} {did} the execution", ending.transaction.signature))
 }
 
+/// Where the parts of the Ed25519 instruction begin.
+const KEY_AT: usize = 16;
+const SIGNATURE_AT: usize = 48;
+const MESSAGE_AT: usize = 112;
+
+/// The message that the record demands a signature over: about the result alone, or about the result of this call.
+fn demanded_message(evidence: &Evidence) -> Result<Vec<u8>, String> {
+    let hash = stated_hash(evidence)?;
+    Ok(match is_bound(evidence)? {
+        false => hash.signed_text().to_vec(),
+        true => call_text::of(evidence.record_address.as_array(), &hash.0).to_vec(),
+    })
+}
+
+fn is_bound(evidence: &Evidence) -> Result<bool, String> {
+    match record(evidence)?.binding {
+        0 => Ok(false),
+        1 => Ok(true),
+        other => Err(format!("the record has the unknown binding {other}")),
+    }
+}
+
 /// The data of the Ed25519 instruction directly before the completion.
-fn proof(evidence: &Evidence) -> Result<&[u8; DATA_LEN], String> {
+fn proof(evidence: &Evidence) -> Result<&[u8], String> {
     let ending = ending(evidence)?;
     let before = ending.at.checked_sub(1).and_then(|at| ending.transaction.instructions.get(at));
     let proof = before.ok_or("no instruction is before the completion")?;
@@ -207,9 +232,11 @@ fn proof(evidence: &Evidence) -> Result<&[u8; DATA_LEN], String> {
     if !proof.accounts.is_empty() {
         return Err("the Ed25519 instruction names accounts".to_owned());
     }
-    let length = proof.data.len();
-    let data = proof.data.as_slice().try_into();
-    data.map_err(|_| format!("the Ed25519 instruction has {length} bytes of data instead of {DATA_LEN}"))
+    let (length, due) = (proof.data.len(), MESSAGE_AT.saturating_add(demanded_message(evidence)?.len()));
+    if length != due {
+        return Err(format!("the Ed25519 instruction has {length} bytes of data instead of {due}"));
+    }
+    Ok(&proof.data)
 }
 
 fn part<const N: usize>(data: &[u8], at: usize) -> Result<[u8; N], String> {
@@ -217,39 +244,67 @@ fn part<const N: usize>(data: &[u8], at: usize) -> Result<[u8; N], String> {
     bytes.copied().ok_or_else(|| "the Ed25519 instruction is cut off".to_owned())
 }
 
+/// The key that signed. The record had it until it ended, and the program compared both when it completed the record.
+fn signing_key(evidence: &Evidence) -> Result<Pubkey, String> {
+    Ok(Pubkey::new_from_array(part(proof(evidence)?, KEY_AT)?))
+}
+
 fn proof_has_the_canonical_shape(evidence: &Evidence) -> Finding {
-    if part::<16>(proof(evidence)?, 0)? != HEADER {
+    let size = u8::try_from(demanded_message(evidence)?.len()).map_err(|_| "the message is too long")?;
+    if part(proof(evidence)?, 0)? != ed25519_gate::header(size) {
         return Err("the Ed25519 instruction is not the one canonical shape".to_owned());
     }
     Ok("the chain's Ed25519 program ran directly before the completion, in the one canonical shape".to_owned())
 }
 
 fn proof_is_about_the_hash(evidence: &Evidence) -> Finding {
-    let message: [u8; 71] = part(proof(evidence)?, 112)?;
-    if message != stated_hash(evidence)?.signed_text() {
-        return Err(format!("what was signed is {:?}", String::from_utf8_lossy(&message)));
+    let message = proof(evidence)?.get(MESSAGE_AT..).unwrap_or_default();
+    if message != demanded_message(evidence)? {
+        return Err(format!("what was signed is {:?}", String::from_utf8_lossy(message)));
     }
-    Ok("what was signed is the result hash".to_owned())
+    Ok(match is_bound(evidence)? {
+        true => format!("what was signed is the result hash, for the record {} alone", evidence.record_address),
+        false => "what was signed is the result hash".to_owned(),
+    })
 }
 
-fn proof_is_of_the_records_key(evidence: &Evidence) -> Finding {
-    let key = Pubkey::new_from_array(part(proof(evidence)?, 16)?);
-    let expected = record(evidence)?.result_key;
-    if key != expected {
-        return Err(format!("{key} signed, the record expects {expected}"));
+/// The opening names the terms that the caller agreed to by their hash, and the key is one of them. The hash can be
+/// made again as long as the listing has the same terms.
+fn proof_is_of_the_agreed_key(evidence: &Evidence) -> Finding {
+    let (key, record) = (signing_key(evidence)?, record(evidence)?);
+    let opening = evidence.opening.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
+    let by_program = format!("{key} signed; the program compared it with the key that it copied at the opening");
+    let Some(agreed) = opening.terms_hash else { return Ok(by_program) };
+    let listing = evidence.listing.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
+    let terms = Terms {
+        price: record.amount,
+        timeout_seconds: listing.timeout_seconds,
+        binding: is_bound(evidence)?,
+        result_key: key.to_bytes(),
+        metadata_hash: listing.metadata_hash,
+    };
+    if <[u8; 32]>::from(Sha256::digest(terms.bytes())) == agreed {
+        return Ok(format!("{key} signed, the key in the terms that the caller agreed to"));
     }
-    Ok(format!("{key} signed, as the record expects"))
+    if listing.terms_hash == agreed {
+        return Err(format!("{key} signed, and it is not in the terms that the caller agreed to"));
+    }
+    Ok(by_program)
 }
 
 fn signature_verifies(evidence: &Evidence) -> Finding {
-    let signature = part(proof(evidence)?, 48)?;
-    let key = record(evidence)?.result_key.to_bytes();
-    verify_signature(&key, &stated_hash(evidence)?, &signature).map_err(|error| error.to_string())?;
+    let (signature, key) = (part(proof(evidence)?, SIGNATURE_AT)?, signing_key(evidence)?.to_bytes());
+    let (hash, record) = (stated_hash(evidence)?, evidence.record_address.to_bytes());
+    let verified = match is_bound(evidence)? {
+        true => verify_call_signature(&key, &record, &hash, &signature),
+        false => verify_signature(&key, &hash, &signature),
+    };
+    verified.map_err(|error| error.to_string())?;
     Ok("verifies under Ed25519's strict rules".to_owned())
 }
 
 fn key_is_the_listings(evidence: &Evidence) -> Finding {
-    let recorded = record(evidence)?.result_key;
+    let recorded = signing_key(evidence)?;
     let listing = evidence.listing.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
     if listing.result_key == recorded {
         return Ok("the listing registers this key".to_owned());
@@ -261,21 +316,22 @@ fn key_is_the_listings(evidence: &Evidence) -> Finding {
     Err(format!("the listing registers {}, and did when the execution was opened", listing.result_key))
 }
 
-fn parts_make_the_whole(evidence: &Evidence) -> Finding {
+/// The parts of the amount, at the fee that the record has fixed at the opening.
+fn split(evidence: &Evidence) -> Result<Split, String> {
     let record = record(evidence)?;
-    let (amount, creator, platform) =
-        (UsdcBase(record.amount), UsdcBase(record.creator_amount), UsdcBase(record.platform_amount));
-    if record.creator_amount.checked_add(record.platform_amount) != Some(record.amount) {
-        return Err(format!("{creator} + {platform} are not {amount} USDC"));
+    record.split().ok_or_else(|| format!("{} USDC do not split", UsdcBase(record.amount)))
+}
+
+fn parts_make_the_whole(evidence: &Evidence) -> Finding {
+    let (record, split) = (record(evidence)?, split(evidence)?);
+    let bps = u32::from(record.fee_bps);
+    if bps > MarketParameters::MAX_FEE_BPS {
+        return Err(format!("the record has a fee of {bps} basis points, which the program never takes"));
     }
-    let current = evidence.config.as_ref().ok().and_then(|config| {
-        let parts = fee::split(record.amount, config.fee_bps)?;
-        (parts.creator == record.creator_amount).then_some(config.fee_bps)
-    });
-    Ok(match current {
-        Some(bps) => format!("{amount} = {creator} + {platform} USDC, a fee of {bps} basis points"),
-        None => format!("{amount} = {creator} + {platform} USDC, at a fee that is not the current one"),
-    })
+    let (amount, creator, platform) = (UsdcBase(record.amount), UsdcBase(split.creator), UsdcBase(split.platform));
+    let is_current = evidence.config.as_ref().is_ok_and(|config| config.parameters.fee_bps == bps);
+    let since = if is_current { "" } else { ", which is not the current one" };
+    Ok(format!("{amount} = {creator} + {platform} USDC, a fee of {bps} basis points{since}"))
 }
 
 /// Fails unless exactly these changes of USDC accounts are in the transaction that ended the execution.
@@ -305,14 +361,15 @@ fn out_of_escrow(evidence: &Evidence) -> Result<(Pubkey, i128), String> {
 /// The payees are those that the settling instruction names. The program checked that the second was the treasury at
 /// that time; the treasury can be another one now.
 fn tokens_moved_as_recorded(evidence: &Evidence) -> Finding {
-    let (record, ending) = (record(evidence)?, ending(evidence)?);
+    let ending = ending(evidence)?;
     let config = evidence.config.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
     let listing = evidence.listing.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
     let Payees::Settled { creator, treasury } = ending.payees else {
         return Err(format!("transaction {} refunded the execution", ending.transaction.signature));
     };
-    let platform = i128::from(record.platform_amount);
-    let mut due = vec![out_of_escrow(evidence)?, (creator, i128::from(record.creator_amount))];
+    let split = split(evidence)?;
+    let platform = i128::from(split.platform);
+    let mut due = vec![out_of_escrow(evidence)?, (creator, i128::from(split.creator))];
     match due.iter_mut().find(|(account, _)| *account == treasury) {
         Some((_, amount)) => *amount = amount.saturating_add(platform),
         None => due.push((treasury, platform)),
@@ -329,8 +386,8 @@ fn tokens_moved_as_recorded(evidence: &Evidence) -> Finding {
     Ok(format!(
         "in that transaction {} got {} and {treasury} got {} USDC out of escrow",
         listing.creator,
-        UsdcBase(record.creator_amount),
-        UsdcBase(record.platform_amount)
+        UsdcBase(split.creator),
+        UsdcBase(split.platform)
     ))
 }
 
@@ -340,11 +397,11 @@ fn refund_moved_as_recorded(evidence: &Evidence) -> Finding {
         return Err(format!("transaction {} paid the creator", ending.transaction.signature));
     };
     check_changes(evidence, &[out_of_escrow(evidence)?, (caller, i128::from(record.amount))])?;
-    if usdc_change(evidence, &caller)?.is_some_and(|change| change.owner != record.refund_owner) {
-        return Err(format!("{caller} is not an account of the caller {}", record.refund_owner));
+    if usdc_change(evidence, &caller)?.is_some_and(|change| change.owner != record.caller) {
+        return Err(format!("{caller} is not an account of the caller {}", record.caller));
     }
     let amount = UsdcBase(record.amount);
-    Ok(format!("in that transaction {} got all {amount} USDC back out of escrow", record.refund_owner))
+    Ok(format!("in that transaction {} got all {amount} USDC back out of escrow", record.caller))
 }
 
 fn record_is_refunded(evidence: &Evidence) -> Finding {
@@ -357,6 +414,7 @@ fn record_is_refunded(evidence: &Evidence) -> Finding {
         Some(FailureReason::Timeout) => "no answer within the time-out",
         Some(FailureReason::InvalidResponse) => "the creator's answer broke the contract",
         Some(FailureReason::Expired) => "no result before the deadline",
+        Some(FailureReason::Interrupted) => "the gateway was interrupted and gave the execution up",
         None => return Err(format!("unknown failure reason {}", record.failure_reason)),
     };
     Ok(format!("refunded: {reason}"))
@@ -391,18 +449,18 @@ fn cost(evidence: &Evidence) -> Result<u64, String> {
 }
 
 fn stated_amounts_are_the_chains(evidence: &Evidence) -> Finding {
-    let (record, claims) = (record(evidence)?, &evidence.claims);
+    let (record, split, claims) = (record(evidence)?, split(evidence)?, &evidence.claims);
     for (name, stated, actual) in [
         ("cost_usdc", claims.cost_usdc, cost(evidence)?),
-        ("creator_amount_usdc", claims.creator_amount_usdc, record.creator_amount),
-        ("platform_amount_usdc", claims.platform_amount_usdc, record.platform_amount),
+        ("creator_amount_usdc", claims.creator_amount_usdc, split.creator),
+        ("platform_amount_usdc", claims.platform_amount_usdc, split.platform),
     ] {
         if stated.is_some_and(|stated| stated != UsdcBase(actual)) {
             return Err(format!("{name} differs from the chain's {}", UsdcBase(actual)));
         }
     }
     for (name, stated, actual) in [
-        ("execution_time_ms", claims.execution_time_ms, Some(record.execution_time_ms)),
+        ("execution_time_ms", claims.execution_time_ms, Some(u64::from(record.execution_time_ms))),
         ("tokens_used", claims.tokens_used, record.reported_tokens()),
     ] {
         if stated.is_some() && stated != actual {

@@ -50,12 +50,12 @@ fn payees(instruction: &PlainInstruction, record: &Pubkey) -> Option<Payees> {
     };
     let account = |at: usize| instruction.accounts.get(at).copied();
     if is(CompleteExecution::DISCRIMINATOR, 3) {
-        return Some(Payees::Settled { creator: account(5)?, treasury: account(6)? });
+        return Some(Payees::Settled { creator: account(6)?, treasury: account(7)? });
     }
     if is(FailExecution::DISCRIMINATOR, 3) {
-        return Some(Payees::Refunded { caller: account(5)? });
+        return Some(Payees::Refunded { caller: account(6)? });
     }
-    is(RefundExpiredExecution::DISCRIMINATOR, 1).then(|| account(3)).flatten().map(|caller| Payees::Refunded { caller })
+    is(RefundExpiredExecution::DISCRIMINATOR, 1).then(|| account(4)).flatten().map(|caller| Payees::Refunded { caller })
 }
 
 /// The last bytes of a closed record, dispute or listing, and the transaction that closed it.

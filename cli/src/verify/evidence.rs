@@ -3,15 +3,16 @@
 
 use std::time::Duration;
 
-use agent_marketplace::state::{AgentListing, Config, Dispute, ExecutionRecord};
+use agent_marketplace::state::{AgentListed, Config, Dispute, ExecutionRecord};
 use anyhow::{Context, bail};
-use crtx_chain::{ChainClient, Layout};
+use crtx_chain::{ChainClient, Execution, Layout};
 use crtx_protocol::address::Addresses;
 use solana_pubkey::Pubkey;
 
 use super::{
     claims::Claims,
     ending::{self, Ending},
+    opening::{self, Opening},
 };
 
 /// Larger than every result that a marketplace stores by default, and small enough for memory.
@@ -28,10 +29,11 @@ pub struct Evidence {
     pub record: Result<ExecutionRecord, String>,
     /// The transaction that closed the record, if it is closed.
     pub closed_by: Option<String>,
-    pub listing: Result<AgentListing, String>,
+    pub listing: Result<AgentListed, String>,
     /// `None` if the execution was never disputed.
     pub dispute: Option<Result<Dispute, String>>,
     pub config: Result<Config, String>,
+    pub opening: Result<Opening, String>,
     pub ending: Result<Ending, String>,
 }
 
@@ -63,12 +65,13 @@ pub async fn collect(
     let record_address = claims.record_address()?;
     let content = find_content(&claims, source).await.map_err(|error| format!("{error:#}"));
     let look = Look { chain, program_id };
-    let record = look.account::<ExecutionRecord>(&record_address).await;
+    let record = look.account::<Execution>(&record_address).await;
     let (listing, dispute) = match &record {
         Ok((record, _)) => (look.account(&record.agent).await, look.dispute(&record_address, record).await),
         Err(_) => (Err(anyhow::anyhow!("there is no record that names it")), None),
     };
     let config = look.account::<Config>(&Addresses::new(program_id).config()).await;
+    let opening = opening::find(chain, &program_id, &record_address).await;
     let ending = ending::find(chain, &program_id, &record_address).await;
     let text = |error: anyhow::Error| format!("{error:#}");
     Ok(Evidence {
@@ -77,10 +80,11 @@ pub async fn collect(
         record_address,
         content,
         closed_by: record.as_ref().ok().and_then(|(_, closed_by)| closed_by.clone()),
-        record: record.map(|(record, _)| record).map_err(text),
+        record: record.map(|(execution, _)| execution.record).map_err(text),
         listing: listing.map(|(listing, _)| listing).map_err(text),
         dispute: dispute.map(|dispute| dispute.map_err(text)),
         config: config.map(|(config, _)| config).map_err(text),
+        opening: opening.map_err(text),
         ending: ending.map_err(text),
     })
 }

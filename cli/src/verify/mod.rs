@@ -5,6 +5,7 @@ mod checks;
 mod claims;
 mod ending;
 mod evidence;
+mod opening;
 mod transactions;
 
 use std::{
@@ -15,6 +16,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use crtx_chain::{ChainClient, CommitmentConfig};
+use crtx_protocol::result_hash::ResultHash;
 use serde_json::json;
 use solana_pubkey::Pubkey;
 use url::{Host, Url};
@@ -141,6 +143,8 @@ fn report(evidence: &Evidence, checks: &[Check], verified: bool, rpc_url: &str) 
         "record": evidence.record_address.to_string(),
         "program_id": evidence.program_id.to_string(),
         "rpc_url": rpc_url,
+        "opening_transaction": evidence.opening.as_ref().ok().map(|opening| &opening.signature),
+        "request_hash": evidence.opening.as_ref().ok().map(|opening| ResultHash(opening.request_hash).to_string()),
         "settling_transaction": evidence.ending.as_ref().ok().map(|ending| &ending.transaction.signature),
         "closing_transaction": evidence.closed_by,
         "checks": checks,

@@ -75,7 +75,7 @@ async fn read(client: &ChainClient) -> anyhow::Result<Accounts> {
     let answer = client.program_accounts(&agent_marketplace::ID, CommitmentConfig::confirmed()).await?;
     let mut accounts = Accounts { slot: answer.slot, batch: Batch::default(), addresses: vec![], open: vec![] };
     for (address, account) in answer.value {
-        if let Ok(ProgramAccount::ExecutionRecord(record)) = ProgramAccount::decode(&account.data)
+        if let Ok(ProgramAccount::Execution(record)) = ProgramAccount::decode(&account.data)
             && record.status() == Some(ExecutionStatus::Open)
         {
             accounts.open.push(address);

@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use crtx_protocol::api_key::{ApiKey, KeyNetwork};
 use rand::{TryRngCore, rngs::OsRng};
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,8 @@ pub struct Keys {
     pub admin: Keypair,
     pub gateway_authority: Keypair,
     pub treasury_owner: Keypair,
+    /// Receives penalties.
+    pub insurance_owner: Keypair,
     pub usdc_mint: Keypair,
     /// The demo creator's wallet.
     pub creator: Keypair,
@@ -49,6 +51,9 @@ struct KeyFile {
     admin: String,
     gateway_authority: String,
     treasury_owner: String,
+    /// Missing in files of earlier versions, whose chain this version cannot read.
+    #[serde(default)]
+    insurance_owner: Option<String>,
     usdc_mint: String,
     creator: String,
     result_key: String,
@@ -61,7 +66,7 @@ struct KeyFile {
 impl Keys {
     /// Reads the file, or makes new keys and writes it.
     pub fn load_or_create(path: &Path) -> anyhow::Result<Self> {
-        let file = match fs::read(path) {
+        let file: KeyFile = match fs::read(path) {
             Ok(bytes) => {
                 fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
                 serde_json::from_slice(&bytes).with_context(|| format!("{} is damaged", path.display()))?
@@ -74,6 +79,13 @@ impl Keys {
             }
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };
+        if file.insurance_owner.is_none() {
+            bail!(
+                "{} is of an earlier version of crtx, whose accounts this version cannot read; `crtx up --fresh` starts \
+                 over",
+                path.display()
+            );
+        }
         file.keys().with_context(|| format!("{} is damaged", path.display()))
     }
 }
@@ -89,6 +101,7 @@ impl KeyFile {
             admin: seed()?,
             gateway_authority: seed()?,
             treasury_owner: seed()?,
+            insurance_owner: Some(seed()?),
             usdc_mint: seed()?,
             creator: seed()?,
             result_key: seed()?,
@@ -107,6 +120,7 @@ impl KeyFile {
             admin: keypair(&self.admin)?,
             gateway_authority: keypair(&self.gateway_authority)?,
             treasury_owner: keypair(&self.treasury_owner)?,
+            insurance_owner: keypair(self.insurance_owner.as_deref().context("no key of the insurance")?)?,
             usdc_mint: keypair(&self.usdc_mint)?,
             creator: keypair(&self.creator)?,
             result_key: ed25519_dalek::SigningKey::from_bytes(&seed_of(&self.result_key)?),
@@ -161,6 +175,19 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("chmod");
         Keys::load_or_create(&path).expect("reads");
         assert_eq!(fs::metadata(&path).expect("file").permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_file_of_an_earlier_version_is_refused_with_the_way_out_and_not_replaced() {
+        let dir = tempfile::tempdir().expect("dir");
+        let path = dir.path().join("keys.json");
+        Keys::load_or_create(&path).expect("makes");
+        let mut file: serde_json::Value = serde_json::from_slice(&fs::read(&path).expect("file")).expect("json");
+        file.as_object_mut().expect("an object").remove("insurance_owner");
+        fs::write(&path, file.to_string()).expect("file");
+        let error = Keys::load_or_create(&path).err().expect("refused").to_string();
+        assert!(error.contains("earlier version") && error.contains("--fresh"), "{error}");
+        assert_eq!(fs::read_to_string(&path).expect("file"), file.to_string());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use agent_marketplace::{
     instructions::{GrantSpendingArgs, InitializeConfigArgs, ListAgentArgs, MetadataRef, UpdateListingArgs},
-    state::{AgentListing, Config, SpendingGrant},
+    state::{AgentListed, MarketParameters, SpendingGrant},
 };
 use anyhow::{Context, anyhow, bail};
 use crtx_chain::{
@@ -13,7 +13,7 @@ use crtx_chain::{
     token::{self, TokenAccount},
 };
 use crtx_content::ContentStore;
-use crtx_protocol::{content::ipfs_uri, fee::DEFAULT_FEE_BPS, usdc::BASE_UNITS_PER_USDC};
+use crtx_protocol::{content::ipfs_uri, usdc::BASE_UNITS_PER_USDC};
 use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
@@ -102,7 +102,9 @@ impl Setup<'_> {
             self.chain.rpc().get_minimum_balance_for_rent_exemption(usize::try_from(mint::MINT_LEN)?).await?;
         let mut instructions =
             vec![mint::create_account(&payer, &mint, lamports), mint::initialize_mint(&mint, &payer)];
-        for wallet in [&keys.treasury_owner, &keys.creator, &keys.demo.wallet, &keys.unfunded.wallet] {
+        for wallet in
+            [&keys.treasury_owner, &keys.insurance_owner, &keys.creator, &keys.demo.wallet, &keys.unfunded.wallet]
+        {
             instructions.push(token::create_associated_token_account(&payer, &wallet.pubkey(), &mint));
         }
         for (wallet, amount) in [(&keys.creator, CREATOR_USDC), (&keys.demo.wallet, DEMO_USDC)] {
@@ -126,10 +128,8 @@ impl Setup<'_> {
             resolver: keys.admin.pubkey(),
             gateway_authority: keys.gateway_authority.pubkey(),
             treasury_owner: keys.treasury_owner.pubkey(),
-            fee_bps: DEFAULT_FEE_BPS,
-            dispute_window_s: Config::DEFAULT_DISPUTE_WINDOW_S,
-            settle_grace_s: Config::DEFAULT_SETTLE_GRACE_S,
-            collateral_tiers: Config::DEFAULT_COLLATERAL_TIERS,
+            insurance_owner: keys.insurance_owner.pubkey(),
+            parameters: MarketParameters::DEFAULT,
         };
         let config = self.instructions.initialize_config(&keys.admin.pubkey(), args);
         self.send(&[config], &[&keys.admin]).await
@@ -154,7 +154,7 @@ impl Setup<'_> {
                 self.list(agent, metadata).await?;
                 agent.price
             }
-            Some(ProgramAccount::AgentListing(listing)) => {
+            Some(ProgramAccount::AgentListed(listing)) => {
                 self.refresh(&address, &listing, metadata).await?;
                 listing.price
             }
@@ -172,14 +172,13 @@ impl Setup<'_> {
     }
 
     async fn list(&self, agent: &DemoAgent, metadata: MetadataRef) -> anyhow::Result<()> {
-        let tiers = &Config::DEFAULT_COLLATERAL_TIERS;
-        let tier = tiers.iter().find(|tier| agent.price <= tier.max_price).context("no collateral tier")?;
         let args = ListAgentArgs {
             index: agent.index,
             result_key: self.result_key(),
             price: agent.price,
             timeout_seconds: agent.timeout_seconds,
-            collateral: tier.collateral,
+            binding: true,
+            collateral: MarketParameters::DEFAULT.required_collateral(agent.price),
             metadata_hash: metadata.hash,
             metadata_uri: metadata.uri,
         };
@@ -188,11 +187,17 @@ impl Setup<'_> {
     }
 
     /// The demo creator's port may have changed since the listing was written.
-    async fn refresh(&self, address: &Pubkey, listing: &AgentListing, metadata: MetadataRef) -> anyhow::Result<()> {
+    async fn refresh(&self, address: &Pubkey, listing: &AgentListed, metadata: MetadataRef) -> anyhow::Result<()> {
         if listing.metadata_hash == metadata.hash {
             return Ok(());
         }
-        let args = UpdateListingArgs { price: None, timeout_seconds: None, result_key: None, metadata: Some(metadata) };
+        let args = UpdateListingArgs {
+            price: None,
+            timeout_seconds: None,
+            result_key: None,
+            binding: None,
+            metadata: Some(metadata),
+        };
         let update = self.instructions.update_listing(&self.keys.creator.pubkey(), address, args);
         self.send(&[update], &[&self.keys.creator]).await
     }

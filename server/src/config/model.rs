@@ -85,13 +85,18 @@ impl ContentSettings {
     }
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct GatewaySettings {
     /// Key pair of the program's gateway authority: a JSON array of 64 numbers. Roles `api` and `worker`: required.
     pub keypair: Option<Secret<KeypairText>>,
     /// Price that is offered for each compute unit, in millionths of a lamport.
     pub compute_unit_price: u64,
+    /// Seconds between two rounds of housekeeping: closing records, ending disputes, applying announcements.
+    #[schemars(range(min = 1, max = 86_400))]
+    pub housekeeping_seconds: u64,
+    /// Lamports per day that are spent on fees to refund and close executions whose rent others paid. 0: none.
+    pub lamports_for_others_per_day: u64,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
@@ -172,6 +177,18 @@ impl Default for DatabaseSettings {
 impl Default for ProgramSettings {
     fn default() -> Self {
         Self { id: Address(agent_marketplace::ID), usdc_mint: None }
+    }
+}
+
+impl Default for GatewaySettings {
+    fn default() -> Self {
+        let limits = crtx_gateway::Limits::default();
+        Self {
+            keypair: None,
+            compute_unit_price: limits.compute_unit_price,
+            housekeeping_seconds: limits.housekeeping_every.as_secs(),
+            lamports_for_others_per_day: limits.lamports_for_others_per_day,
+        }
     }
 }
 

@@ -179,5 +179,11 @@ fn limits(settings: &Settings) -> Limits {
     admission.calls.failures_per_hour =
         PerSubject { key: wallet_failures, wallet: wallet_failures, agent: agent_failures };
     (admission.fee_payer.reserve_lamports, admission.fee_payer.low_calls) = (fee_reserve_lamports, fee_low_calls);
-    Limits { compute_unit_price: settings.gateway.compute_unit_price, admission, ..Limits::default() }
+    Limits {
+        compute_unit_price: settings.gateway.compute_unit_price,
+        housekeeping_every: Duration::from_secs(settings.gateway.housekeeping_seconds),
+        lamports_for_others_per_day: settings.gateway.lamports_for_others_per_day,
+        admission,
+        ..Limits::default()
+    }
 }

@@ -1,15 +1,16 @@
 //! Each check fails on its own: one thing is altered at a time, and only the checks that look at it fail.
 
-use agent_marketplace::state::{AgentListing, Config, Dispute};
-use crtx_chain::instructions::ed25519_instruction;
-use crtx_protocol::content::cid_of;
-use ed25519_dalek::{Signer, SigningKey};
+use agent_marketplace::state::{AgentListed, Config, Dispute};
+use crtx_chain::{Instructions, instructions::Settlement};
+use crtx_protocol::{content::cid_of, result_hash::CallProof};
+use ed25519_dalek::SigningKey;
 use uuid::Uuid;
 
 use super::{
     super::{
         claims::Claims,
         evidence::ContentCopy,
+        opening::Opening,
         transactions::{PlainInstruction, PlainTransaction, TokenChange},
     },
     *,
@@ -26,11 +27,55 @@ fn key() -> SigningKey {
     SigningKey::from_bytes(&[5; 32])
 }
 
+fn public(key: &SigningKey) -> Pubkey {
+    Pubkey::new_from_array(key.verifying_key().to_bytes())
+}
+
 fn proof_of(key: &SigningKey, hash: &ResultHash) -> PlainInstruction {
-    let text = hash.signed_text();
-    let public = Pubkey::new_from_array(key.verifying_key().to_bytes());
-    let built = ed25519_instruction(&public, &text, &key.sign(&text).to_bytes());
+    proof_for(key, hash, None)
+}
+
+/// `bound_to`: the record, if the result is signed for the call.
+fn proof_for(key: &SigningKey, hash: &ResultHash, bound_to: Option<Pubkey>) -> PlainInstruction {
+    let record = bound_to.unwrap_or_default();
+    let signed = CallProof::sign(key, record.as_array(), hash);
+    let bound_signature = signed.call_signature.expect("signed");
+    let settlement = Settlement {
+        agent: address(2),
+        record,
+        rent_payer: address(7),
+        creator: address(3),
+        treasury_owner: address(4),
+        result_key: public(key),
+        result_hash: *hash,
+        binding: bound_to.is_some(),
+        signature: if bound_to.is_some() { bound_signature } else { signed.signature },
+        execution_time_ms: 12,
+        tokens_used: None,
+    };
+    let build = Instructions::new(Addresses::new(agent_marketplace::ID), address(6));
+    let [built, _] = build.complete_execution(&address(7), &settlement);
     PlainInstruction { program_id: built.program_id, accounts: vec![], data: built.data }
+}
+
+/// Evidence of an execution whose result was signed for the call, with which nothing is wrong.
+fn bound() -> Evidence {
+    let mut evidence = good();
+    let record = evidence.record_address;
+    record_mut(&mut evidence).binding = 1;
+    *proof_mut(&mut evidence) = proof_for(&key(), &ResultHash::of(RESULT.as_bytes()), Some(record));
+    agree(&mut evidence, |terms| terms.binding = true);
+    evidence
+}
+
+/// Changes the terms that the listing has and the caller agreed to.
+fn agree(evidence: &mut Evidence, change: impl FnOnce(&mut Terms)) {
+    let listing = evidence.listing.as_mut().expect("a listing");
+    let mut terms = listing.terms();
+    change(&mut terms);
+    let hash = Sha256::digest(terms.bytes()).into();
+    listing.terms_hash = hash;
+    evidence.opening.as_mut().expect("an opening").terms_hash = Some(hash);
 }
 
 /// Evidence of an execution with which nothing is wrong.
@@ -40,25 +85,35 @@ fn good() -> Evidence {
     let id = Uuid::from_u128(7);
     let (caller, agent, creator, treasury, mint) = (address(1), address(2), address(3), address(4), address(6));
     let addresses = Addresses::new(program_id);
-    let result_key = Pubkey::new_from_array(key().verifying_key().to_bytes());
+    let result_key = public(&key());
     let record = ExecutionRecord {
         agent,
         caller,
-        result_key,
         result_hash: hash.0,
         execution_id: *id.as_bytes(),
         amount: AMOUNT,
-        creator_amount: 9_900,
-        platform_amount: 100,
+        fee_bps: 100,
         execution_time_ms: 12,
         opened_at_unix_s: 1_000,
         status: ExecutionStatus::Completed as u8,
         ..bytemuck::Zeroable::zeroed()
     };
-    let listing: AgentListing =
-        AgentListing { creator, result_key, updated_at_unix_s: 500, ..bytemuck::Zeroable::zeroed() };
-    let config: Config =
-        Config { treasury_owner: treasury, usdc_mint: mint, fee_bps: 100, ..bytemuck::Zeroable::zeroed() };
+    let mut listing = AgentListed {
+        creator,
+        result_key,
+        price: AMOUNT,
+        timeout_seconds: 60,
+        metadata_hash: [8; 32],
+        updated_at_unix_s: 500,
+        ..bytemuck::Zeroable::zeroed()
+    };
+    listing.terms_hash = listing.hash_of_terms();
+    let config = Config {
+        treasury_owner: treasury,
+        usdc_mint: mint,
+        parameters: MarketParameters::DEFAULT,
+        ..bytemuck::Zeroable::zeroed()
+    };
     let change = |account, owner, change| TokenChange { account, owner, mint, change };
     let complete = PlainInstruction { program_id, accounts: vec![], data: vec![] };
     let url = format!("http://x/ipfs/{}", cid_of(&hash));
@@ -85,6 +140,7 @@ fn good() -> Evidence {
         config: Ok(config),
         closed_by: None,
         dispute: None,
+        opening: Ok(Opening { signature: "o".to_owned(), request_hash: [9; 32], terms_hash: Some(listing.terms_hash) }),
         ending: Ok(Ending {
             transaction: PlainTransaction {
                 signature: "s".to_owned(),
@@ -201,7 +257,7 @@ fn another_hash_on_the_chain_is_noticed() {
 #[test]
 fn a_missing_settlement_is_noticed() {
     let failed = with(|e| e.ending = Err("not found".to_owned()));
-    assert_eq!(failed, ["settlement", "gate", "message", "key", "signature", "payment"]);
+    assert_eq!(failed, ["settlement", "gate", "message", "key", "signature", "listing", "payment"]);
 }
 
 #[test]
@@ -212,13 +268,13 @@ fn a_proof_that_is_not_directly_before_the_completion_is_noticed() {
         ending.transaction.instructions.insert(1, other);
         ending.at = 2;
     });
-    assert_eq!(failed, ["gate", "message", "key", "signature"]);
+    assert_eq!(failed, ["gate", "message", "key", "signature", "listing"]);
     let nothing_before = with(|e| {
         let ending = ending_mut(e);
         ending.transaction.instructions.swap(0, 1);
         ending.at = 0;
     });
-    assert_eq!(nothing_before, ["gate", "message", "key", "signature"]);
+    assert_eq!(nothing_before, ["gate", "message", "key", "signature", "listing"]);
 }
 
 #[test]
@@ -232,7 +288,7 @@ fn a_proof_of_another_shape_is_noticed() {
         |proof| proof.accounts.push(address(1)),
         |proof| proof.program_id = address(1),
     ] {
-        assert_eq!(with(|e| alter(proof_mut(e))), ["gate", "message", "key", "signature"]);
+        assert_eq!(with(|e| alter(proof_mut(e))), ["gate", "message", "key", "signature", "listing"]);
     }
 }
 
@@ -242,8 +298,45 @@ fn a_proof_of_another_message_key_or_signature_is_noticed() {
     assert_eq!(other_message, ["message", "signature"]);
     let stranger = SigningKey::from_bytes(&[6; 32]);
     let other_key = with(|e| *proof_mut(e) = proof_of(&stranger, &ResultHash::of(RESULT.as_bytes())));
-    assert_eq!(other_key, ["key", "signature"]);
+    assert_eq!(other_key, ["key", "listing"]);
     assert_eq!(with(|e| proof_mut(e).data[60] ^= 1), ["signature"]);
+}
+
+#[test]
+fn nothing_is_wrong_with_an_honest_execution_that_was_signed_for_its_call() {
+    assert_eq!(failing(&bound()), Vec::<&str>::new());
+}
+
+#[test]
+fn a_signature_of_another_call_or_of_the_other_shape_is_noticed() {
+    let with_proof = |mut evidence: Evidence, proof: PlainInstruction| {
+        *proof_mut(&mut evidence) = proof;
+        failing(&evidence)
+    };
+    let hash = ResultHash::of(RESULT.as_bytes());
+    let other_call = proof_for(&key(), &hash, Some(address(88)));
+    assert_eq!(with_proof(bound(), other_call), ["message", "signature"]);
+    let unbound = proof_of(&key(), &hash);
+    assert_eq!(with_proof(bound(), unbound), ["gate", "message", "key", "signature", "listing"]);
+    let for_the_call = proof_for(&key(), &hash, Some(good().record_address));
+    assert_eq!(with_proof(good(), for_the_call), ["gate", "message", "key", "signature", "listing"]);
+}
+
+#[test]
+fn a_key_in_other_terms_than_the_caller_agreed_to_is_noticed() {
+    let stranger = public(&SigningKey::from_bytes(&[6; 32]));
+    assert_eq!(with(|e| agree(e, |terms| terms.result_key = stranger.to_bytes())), ["key"]);
+    assert_eq!(with(|e| e.opening = Err("not found".to_owned())), ["key"]);
+    let changed_since = with(|e| e.listing.as_mut().expect("a listing").metadata_hash = [1; 32]);
+    assert_eq!(changed_since, ["key"], "the listing states the same terms hash, and it is not that of its terms");
+    let changed_since = with(|e| {
+        let listing = e.listing.as_mut().expect("a listing");
+        listing.metadata_hash = [1; 32];
+        listing.terms_hash = listing.hash_of_terms();
+    });
+    assert!(changed_since.is_empty(), "terms that have changed since are fine: {changed_since:?}");
+    let named_nothing = with(|e| e.opening.as_mut().expect("an opening").terms_hash = None);
+    assert!(named_nothing.is_empty(), "a wallet need not name the terms: {named_nothing:?}");
 }
 
 #[test]
@@ -259,7 +352,9 @@ fn a_key_that_the_listing_never_registered_is_noticed() {
 
 #[test]
 fn parts_that_do_not_make_the_whole_are_noticed() {
-    assert_eq!(with(|e| record_mut(e).amount += 1), ["split", "payment", "amounts"]);
+    assert_eq!(with(|e| record_mut(e).amount += 1), ["key", "payment", "amounts"]);
+    assert_eq!(with(|e| record_mut(e).fee_bps = 501), ["split", "payment", "amounts"]);
+    assert_eq!(with(|e| record_mut(e).fee_bps = 10_001), ["split", "payment", "amounts"]);
 }
 
 #[test]
@@ -300,8 +395,7 @@ fn a_treasury_that_has_changed_since_does_not_matter() {
 #[test]
 fn a_call_without_a_fee_pays_no_treasury() {
     let failed = with(|e| {
-        let record = record_mut(e);
-        (record.creator_amount, record.platform_amount) = (AMOUNT, 0);
+        record_mut(e).fee_bps = 0;
         let ending = ending_mut(e);
         ending.transaction.token_changes[1].change = 10_000;
         ending.transaction.token_changes.truncate(2);
@@ -326,7 +420,6 @@ fn refunded() -> Evidence {
     record.status = ExecutionStatus::Failed as u8;
     record.failure_reason = FailureReason::CreatorFailed as u8;
     record.result_hash = [0; 32];
-    record.refund_owner = record.caller;
     let (owner, caller) = (record.caller, address(13));
     let ending = ending_mut(&mut evidence);
     ending.payees = Payees::Refunded { caller };

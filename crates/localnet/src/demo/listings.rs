@@ -74,8 +74,8 @@ fn conformance_target(endpoint: &str) -> Metadata {
         name: "conformance-target".to_owned(),
         tagline: "Misbehaves on request, to show what the marketplace does about it.".to_owned(),
         description: "Choose how the creator behaves: `ok` answers as it should; `fail` reports a failure; `slow` \
-                      answers after the time-out; `bad_signature`, `wrong_hash` and `wrong_execution_id` lie; \
-                      `oversize`, `not_json` and `drop` break the connection's contract. Everything but `ok` ends in \
+                      answers after the time-out; `bad_signature`, `wrong_hash`, `wrong_execution_id`, \
+                      `no_call_signature` and `other_call_signature` lie; `oversize`, `not_json` and `drop` break the connection's contract. Everything but `ok` ends in \
                       a full refund."
             .to_owned(),
         tags: ["monitoring", "security"].map(str::to_owned).to_vec(),
@@ -84,7 +84,10 @@ fn conformance_target(endpoint: &str) -> Metadata {
             json!({
                 "behaviour": {
                     "type": "string", "default": "ok",
-                    "enum": ["ok", "fail", "slow", "bad_signature", "wrong_hash", "wrong_execution_id", "oversize", "not_json", "drop"]
+                    "enum": [
+                        "ok", "fail", "slow", "bad_signature", "wrong_hash", "wrong_execution_id", "no_call_signature",
+                        "other_call_signature", "oversize", "not_json", "drop"
+                    ]
                 },
                 "delay_ms": {
                     "type": "integer", "minimum": 0, "maximum": MAX_DELAY_MS, "default": 0,

@@ -16,10 +16,11 @@ use axum::{
     routing::post,
 };
 use crtx_http::ServeLimits;
-use crtx_protocol::result_hash::{ResultHash, format_signature};
-use ed25519_dalek::{Signer, SigningKey};
-use serde::{Deserialize, Serialize};
+use crtx_protocol::result_hash::{CallProof, ResultHash, format_signature};
+use ed25519_dalek::SigningKey;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
+use solana_pubkey::Pubkey;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -43,6 +44,13 @@ struct CreatorRequest {
     #[serde(default)]
     parameters: Map<String, Value>,
     timeout_seconds: u64,
+    /// Base58 address of the record on chain, which the call-bound signature names.
+    #[serde(deserialize_with = "address")]
+    execution_record: Pubkey,
+}
+
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pubkey, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
 }
 
 /// What a creator answers.
@@ -53,6 +61,7 @@ struct CreatorAnswer {
     result: Option<String>,
     result_hash: Option<String>,
     signature: Option<String>,
+    call_signature: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tokens_used: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,7 +137,18 @@ async fn behave(behaviour: &str, key: &SigningKey, request: &CreatorRequest) -> 
         }
         "wrong_hash" => {
             let other = completed(key, request, "something else".to_owned());
-            CreatorAnswer { result_hash: other.result_hash, signature: other.signature, ..good }
+            CreatorAnswer {
+                result_hash: other.result_hash,
+                signature: other.signature,
+                call_signature: other.call_signature,
+                ..good
+            }
+        }
+        "no_call_signature" => CreatorAnswer { call_signature: None, ..good },
+        "other_call_signature" => {
+            let other_call = CreatorRequest { execution_record: Pubkey::new_from_array([1; 32]), ..request.clone() };
+            let other = completed(key, &other_call, good.result.clone().unwrap_or_default());
+            CreatorAnswer { call_signature: other.call_signature, ..good }
         }
         "wrong_execution_id" => CreatorAnswer { execution_id: Uuid::new_v4(), ..good },
         "oversize" => completed(key, request, "x".repeat(OVERSIZE_BYTES)),
@@ -155,12 +175,14 @@ fn read(body: &[u8]) -> Result<CreatorRequest, Box<Response>> {
 
 fn completed(key: &SigningKey, request: &CreatorRequest, result: String) -> CreatorAnswer {
     let hash = ResultHash::of(result.as_bytes());
+    let proof = CallProof::sign(key, request.execution_record.as_array(), &hash);
     CreatorAnswer {
         execution_id: request.execution_id,
         status: "completed",
         result: Some(result),
         result_hash: Some(hash.to_string()),
-        signature: Some(format_signature(&key.sign(&hash.signed_text()).to_bytes())),
+        signature: Some(format_signature(&proof.signature)),
+        call_signature: proof.call_signature.as_ref().map(format_signature),
         tokens_used: None,
         steps: None,
         error: None,
@@ -174,6 +196,7 @@ fn failed(request: &CreatorRequest, error: &str) -> CreatorAnswer {
         result: None,
         result_hash: None,
         signature: None,
+        call_signature: None,
         tokens_used: None,
         steps: None,
         error: Some(error.to_owned()),

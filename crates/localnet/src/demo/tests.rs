@@ -1,8 +1,10 @@
 //! Calls the creator over HTTP, as the gateway does.
 
-use crtx_protocol::result_hash::{parse_signature, verify_signature};
+use crtx_protocol::result_hash::{parse_signature, verify_call_signature, verify_signature};
 
 use super::*;
+
+const RECORD: Pubkey = Pubkey::new_from_array([4; 32]);
 
 fn key() -> SigningKey {
     SigningKey::from_bytes(&[5; 32])
@@ -20,7 +22,8 @@ fn request(parameters: Value) -> (Uuid, Value) {
     let id = Uuid::new_v4();
     let body = json!({
         "execution_id": id, "task": "Some words. More words!", "parameters": parameters,
-        "user_pubkey": "11111111111111111111111111111111", "timeout_seconds": 1
+        "user_pubkey": "11111111111111111111111111111111", "timeout_seconds": 1,
+        "execution_record": RECORD.to_string()
     });
     (id, body)
 }
@@ -37,6 +40,15 @@ async fn answer(path: &str, parameters: Value) -> (Uuid, Value) {
     (id, answer)
 }
 
+/// Whether the call-bound signature of an answer holds for the requested call.
+fn is_bound(answer: &Value) -> bool {
+    let (Some(hash), Some(signature)) = (answer["result_hash"].as_str(), answer["call_signature"].as_str()) else {
+        return false;
+    };
+    let (hash, signature) = (hash.parse().expect("its form"), parse_signature(signature).expect("its form"));
+    verify_call_signature(key().verifying_key().as_bytes(), RECORD.as_array(), &hash, &signature).is_ok()
+}
+
 /// Whether hash and signature of an answer hold.
 fn is_proven(answer: &Value) -> bool {
     let (Some(result), Some(hash), Some(signature)) =
@@ -51,9 +63,9 @@ fn is_proven(answer: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn text_stats_answers_with_a_signed_json_string() {
+async fn text_stats_answers_with_a_json_string_signed_for_the_call() {
     let (id, answer) = answer("/text-stats/execute", json!({"top_words": 1})).await;
-    assert!(is_proven(&answer), "{answer}");
+    assert!(is_proven(&answer) && is_bound(&answer), "{answer}");
     assert_eq!((&answer["status"], &answer["execution_id"]), (&json!("completed"), &json!(id)));
     let stats: Value = serde_json::from_str(answer["result"].as_str().expect("a string")).expect("json");
     assert_eq!((&stats["words"], &stats["sentences"]), (&json!(4), &json!(2)));
@@ -72,14 +84,19 @@ async fn text_stats_reports_parameters_it_cannot_use() {
 #[tokio::test]
 async fn ok_is_proven_and_carries_tokens_and_steps() {
     let (_, answer) = answer("/conformance-target/execute", json!({"behaviour": "ok"})).await;
-    assert!(is_proven(&answer), "{answer}");
+    assert!(is_proven(&answer) && is_bound(&answer), "{answer}");
     assert!(answer["tokens_used"].is_u64() && answer["steps"].is_array());
 }
 
 #[tokio::test]
 async fn each_lie_breaks_exactly_one_thing() {
     let (id, lie) = answer("/conformance-target/execute", json!({"behaviour": "wrong_execution_id"})).await;
-    assert!(is_proven(&lie) && lie["execution_id"] != json!(id));
+    assert!(is_proven(&lie) && is_bound(&lie) && lie["execution_id"] != json!(id));
+
+    for behaviour in ["no_call_signature", "other_call_signature"] {
+        let (id, lie) = answer("/conformance-target/execute", json!({"behaviour": behaviour})).await;
+        assert!(is_proven(&lie) && !is_bound(&lie) && lie["execution_id"] == json!(id), "{behaviour}");
+    }
 
     let (id, lie) = answer("/conformance-target/execute", json!({"behaviour": "bad_signature"})).await;
     let honest_hash = ResultHash::of(lie["result"].as_str().expect("a result").as_bytes()).to_string();
