@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "test support")]
 
 pub mod bench;
+pub mod chain;
 pub mod market;
 pub mod server;
 pub mod slow_disk;

@@ -2,8 +2,13 @@
 
 use std::time::Duration;
 
+use agent_marketplace::state::{AgentListed, Config, SpendingGrant};
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use crtx_chain::Layout;
+use crtx_protocol::{address::Addresses, api_key::ApiKey};
 use reqwest::{Method, StatusCode, header::HeaderMap};
 use serde_json::{Value, json};
+use solana_pubkey::Pubkey;
 
 use crate::Info;
 
@@ -134,17 +139,41 @@ impl Market {
     }
 
     pub async fn treasury_owner(&self) -> String {
-        use crtx_chain::ProgramAccount;
-        let program: solana_pubkey::Pubkey = self.info.program_id.parse().expect("program id");
-        let address = crtx_protocol::address::Addresses::new(program).config().to_string();
-        let account =
-            self.rpc("getAccountInfo", json!([address, {"encoding": "base64", "commitment": "confirmed"}])).await;
-        let data = account["value"]["data"][0].as_str().expect("account data");
-        let bytes = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, data).expect("base64");
-        let ProgramAccount::Config(config) = ProgramAccount::decode(&bytes).expect("an account") else {
-            panic!("the config address holds another account");
-        };
+        let config: Config = self.program_account(&self.addresses().config()).await;
         config.treasury_owner.to_string()
+    }
+
+    /// The listing of a demo agent, as it is on chain.
+    pub async fn listing(&self, name: &str) -> AgentListed {
+        self.program_account(&self.agent(name).parse().expect("an address")).await
+    }
+
+    /// The spending grant of the demo wallet's API key, as it is on chain.
+    pub async fn grant(&self) -> SpendingGrant {
+        let key: ApiKey = self.info.api_key.parse().expect("an API key");
+        let wallet = self.info.wallet.parse().expect("an address");
+        let session_key = Pubkey::new_from_array(key.session_public_key());
+        self.program_account(&self.addresses().grant(&wallet, &session_key)).await
+    }
+
+    fn addresses(&self) -> Addresses {
+        Addresses::new(self.info.program_id.parse().expect("program id"))
+    }
+
+    async fn program_account<A: Layout>(&self, address: &Pubkey) -> A {
+        let params = json!([address.to_string(), {"encoding": "base64", "commitment": "confirmed"}]);
+        let account = self.rpc("getAccountInfo", params).await;
+        let data = account["value"]["data"][0].as_str().expect("account data");
+        A::decode(&BASE64.decode(data).expect("base64")).expect("an account of this kind")
+    }
+
+    /// Sets the chain's clock ahead.
+    pub async fn travel(&self, ahead: Duration) {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
+        let target = u64::try_from((now + ahead).as_millis()).expect("fits");
+        self.rpc("surfnet_timeTravel", json!([{"absoluteTimestamp": target}])).await;
+        // The next block has the new time.
+        tokio::time::sleep(Duration::from_secs(1)).await;
     }
 
     pub async fn balances(&self) -> Balances {

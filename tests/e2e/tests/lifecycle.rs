@@ -246,6 +246,26 @@ async fn a_data_directory_in_use_or_of_somebody_else_is_a_clear_error() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_data_directory_of_an_earlier_version_is_a_clear_error_and_fresh_starts_over() {
+    let folder = open_folder();
+    Up::start(folder.path(), &[]).await.unwrap().stop().await.unwrap();
+    // Earlier versions had no insurance.
+    let keys = folder.path().join("keys.json");
+    let mut file: Value = serde_json::from_slice(&fs::read(&keys).unwrap()).unwrap();
+    file.as_object_mut().unwrap().remove("insurance_owner").unwrap();
+    fs::write(&keys, file.to_string()).unwrap();
+    let port = crtx_e2e::free_port().unwrap().to_string();
+    let output = up(&["--port", &port, "--data-dir", folder.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("earlier version of crtx") && said.contains("crtx up --fresh"), "{said}");
+    assert_eq!(fs::read_to_string(&keys).unwrap(), file.to_string(), "nothing is touched");
+    let mut fresh = Up::start(folder.path(), &["--fresh"]).await.unwrap();
+    pay(&Market::new(fresh.info().clone())).await;
+    fresh.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn fresh_starts_over() {
     let folder = open_folder();
     let mut first = Up::start(folder.path(), &[]).await.unwrap();

@@ -67,6 +67,8 @@ trials! {
     a_bad_signature_is_not_paid,
     a_wrong_hash_is_not_paid,
     a_wrong_execution_id_is_not_paid,
+    a_result_that_is_not_signed_for_its_call_is_not_paid,
+    a_result_that_is_signed_for_another_call_is_not_paid,
     an_oversized_answer_is_not_paid,
     an_answer_that_is_not_json_is_not_paid,
     a_dropped_connection_is_not_paid,
@@ -217,11 +219,19 @@ async fn a_well_behaved_conformance_call_completes(market: &Market) {
     assert_eq!(answer.text("status"), "completed");
 }
 
-/// The call ends in the error, every base unit is back before the answer, and the record says `failed`.
+/// The call ends in the error, every base unit is back before the answer, it counts as a failure of the agent, and the
+/// record says `failed`.
 async fn refunded(market: &Market, behaviour: &str, status: u16, code: &str) {
-    let before = market.balances().await;
+    let (before, listing) = (market.balances().await, market.listing("conformance-target").await);
+    let spent = market.grant().await.spent;
     let answer = market.behave(behaviour).await;
     assert_eq!(market.balances().await, before, "everything is back when the answer arrives");
+    assert_eq!(market.grant().await.spent, spent, "the grant has it back, too");
+    let now = market.listing("conformance-target").await;
+    assert_eq!(
+        (now.failed_executions, now.total_executions, now.expired_executions),
+        (listing.failed_executions + 1, listing.total_executions + 1, listing.expired_executions)
+    );
     assert_eq!(answer.status.as_u16(), status, "{answer:?}");
     assert_eq!(answer.error_code(), code);
     let id =
@@ -250,6 +260,14 @@ async fn a_wrong_hash_is_not_paid(market: &Market) {
 
 async fn a_wrong_execution_id_is_not_paid(market: &Market) {
     refunded(market, "wrong_execution_id", 500, "execution_failed").await;
+}
+
+async fn a_result_that_is_not_signed_for_its_call_is_not_paid(market: &Market) {
+    refunded(market, "no_call_signature", 500, "execution_failed").await;
+}
+
+async fn a_result_that_is_signed_for_another_call_is_not_paid(market: &Market) {
+    refunded(market, "other_call_signature", 500, "execution_failed").await;
 }
 
 async fn an_oversized_answer_is_not_paid(market: &Market) {
@@ -431,11 +449,13 @@ async fn agents_are_listed_in_their_summary_form(market: &Market) {
         "avg_execution_time_ms",
         "creator",
         "status",
+        "binding",
+        "trust_usdc",
     ];
     for agent in answer.body["agents"].as_array().unwrap() {
         let fields: BTreeSet<_> = agent.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(fields, BTreeSet::from(form));
-        assert_eq!(agent["status"], "active");
+        assert_eq!((&agent["status"], &agent["binding"]), (&json!("active"), &json!(true)));
     }
     let by_price = market.get("/v1/agents?sort=price_asc").await;
     let prices: Vec<f64> = by_price.body["agents"]
@@ -466,6 +486,14 @@ async fn one_agent_is_shown_in_its_full_form(market: &Market) {
         "dispute_count",
         "on_chain_listing",
         "created_at",
+        "binding",
+        "terms_hash",
+        "timeout_seconds",
+        "failed_executions",
+        "expired_executions",
+        "platform_fees_usdc",
+        "unique_callers",
+        "trust_usdc",
     ] {
         assert!(!answer.body[field].is_null(), "{field}: {answer:?}");
     }

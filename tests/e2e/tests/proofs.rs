@@ -1,78 +1,14 @@
 //! What `crtx verify` can still prove when an execution did not end as hoped, or is long over.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
-use agent_marketplace::{instructions as ix, state::Dispute};
-use crtx_chain::{ChainClient, Instructions, Layout, Outcome, SignedTransaction};
-use crtx_e2e::{Up, market::Market};
-use crtx_protocol::{address::Addresses, fee};
+use agent_marketplace::{instructions as ix, state::MarketParameters};
+use crtx_e2e::{Up, chain::Chain, market::Market};
+use crtx_protocol::{fee, result_hash::ResultHash};
 use serde_json::{Value, json};
-use solana_instruction::Instruction;
-use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
-
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// The chain of a local network, and the keys that lie in its data directory.
-struct Chain {
-    client: ChainClient,
-    build: Instructions,
-    admin: Keypair,
-    wallet: Keypair,
-}
-
-impl Chain {
-    fn of(market: &Market, data_dir: &Path) -> Self {
-        let keys: Value = serde_json::from_slice(&std::fs::read(data_dir.join("keys.json")).unwrap()).unwrap();
-        let key = |name: &str| {
-            let seed = bs58::decode(keys[name].as_str().unwrap()).into_vec().unwrap();
-            Keypair::new_from_array(seed.try_into().unwrap())
-        };
-        let info = &market.info;
-        let addresses = Addresses::new(info.program_id.parse().unwrap());
-        Self {
-            client: ChainClient::new(&info.rpc_url, PATIENCE),
-            build: Instructions::new(addresses, info.usdc_mint.parse().unwrap()),
-            admin: key("admin"),
-            wallet: key("wallet"),
-        }
-    }
-
-    /// Sent with the admin as fee payer.
-    async fn send(&self, instruction: Instruction, signers: &[&Keypair]) {
-        let blockhash = self.client.recent_blockhash().await.unwrap();
-        let all = [&[&self.admin], signers].concat();
-        let transaction = SignedTransaction::sign(&[instruction], &all, blockhash).unwrap();
-        let outcome = self.client.send_and_confirm(&transaction, PATIENCE).await;
-        assert!(matches!(outcome, Outcome::Confirmed { .. }), "{outcome:?}");
-    }
-
-    fn record(&self, execution_id: &str) -> Pubkey {
-        let id: [u8; 16] = uuid_bytes(execution_id);
-        self.build.addresses.execution(&self.wallet.pubkey(), &id)
-    }
-
-    async fn close(&self, execution_id: &str) {
-        let record = self.record(execution_id);
-        let gateway = self.rent_payer(&record).await;
-        let disputed = self.client.account(&self.build.addresses.dispute(&record)).await.unwrap().value;
-        let dispute_payer = disputed.map_or(gateway, |account| Dispute::decode(&account.data).unwrap().rent_payer);
-        self.send(self.build.close_execution(&record, &gateway, &dispute_payer), &[]).await;
-        assert!(self.client.account(&record).await.unwrap().value.is_none(), "the record is gone");
-    }
-
-    async fn rent_payer(&self, record: &Pubkey) -> Pubkey {
-        let account = self.client.account(record).await.unwrap().value.unwrap();
-        agent_marketplace::state::ExecutionRecord::decode(&account.data).unwrap().rent_payer
-    }
-}
-
-fn uuid_bytes(text: &str) -> [u8; 16] {
-    let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
-    u128::from_str_radix(&digits, 16).unwrap().to_be_bytes()
-}
 
 /// Exit status, report and the sentence at the end.
 fn verify(market: &Market, execution_id: &str) -> (Option<i32>, Value, String) {
@@ -113,6 +49,49 @@ async fn record_that(market: &Market, execution_id: &str, holds: impl Fn(&Value)
     panic!("the API never answered it: {:?}", market.get_as_owner(&format!("/v1/executions/{execution_id}")).await);
 }
 
+/// The detail of one check of a report.
+fn detail<'a>(report: &'a Value, name: &str) -> &'a str {
+    let checks = report["checks"].as_array().unwrap();
+    checks.iter().find(|check| check["name"] == name).unwrap()["detail"].as_str().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_that_are_signed_for_their_call_and_others_are_proved_from_the_chain() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut up = Up::start(folder.path(), &[]).await.unwrap();
+    let market = Market::new(up.info().clone());
+    let chain = Chain::of(&market, folder.path());
+
+    let bound = paid(&market).await;
+    record_that(&market, &bound, |record| record["status"] == "completed").await;
+    let report = assert_verified(&market, &bound, "paid");
+    let for_the_call = format!("for the record {} alone", chain.record(&bound));
+    assert!(detail(&report, "message").contains(&for_the_call), "{report:#}");
+    assert!(detail(&report, "key").contains("the caller agreed to"), "{report:#}");
+    let parameters = serde_json::Map::new();
+    let asked = ResultHash(crtx_protocol::request_hash::of("One. Two.", &parameters).unwrap()).to_string();
+    assert_eq!(report["request_hash"], asked.as_str(), "{report:#}");
+    assert!(report["opening_transaction"].is_string(), "{report:#}");
+
+    // The creator ends its promise: from now on results are signed without their call.
+    let agent: Pubkey = market.agent("text-stats").parse().unwrap();
+    let change = ix::UpdateListingArgs {
+        price: None,
+        timeout_seconds: None,
+        result_key: None,
+        binding: Some(false),
+        metadata: None,
+    };
+    chain.send(chain.build.update_listing(&chain.creator.pubkey(), &agent, change), &[&chain.creator]).await;
+    let unbound = paid(&market).await;
+    record_that(&market, &unbound, |record| record["status"] == "completed").await;
+    let report = assert_verified(&market, &unbound, "paid");
+    assert_eq!(detail(&report, "message"), "what was signed is the result hash");
+    assert_verified(&market, &bound, "paid");
+    up.stop().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refund_an_upheld_dispute_and_a_closed_record_are_proved_from_the_chain() {
     let folder = tempfile::tempdir().unwrap();
@@ -129,31 +108,32 @@ async fn a_refund_an_upheld_dispute_and_a_closed_record_are_proved_from_the_chai
     let disputed = paid(&market).await;
     let (agent, record) = (market.agent("text-stats").parse().unwrap(), chain.record(&disputed));
     let wallet = chain.wallet.pubkey();
-    let evidence = ix::OpenDisputeArgs { evidence_hash: [1; 32], evidence_uri: String::new() };
+    let evidence = ix::OpenDisputeArgs { evidence_hash: [1; 32], evidence_uri: "ipfs://evidence".to_owned() };
     chain.send(chain.build.open_dispute(&wallet, &wallet, &agent, &record, evidence), &[&chain.wallet]).await;
     record_that(&market, &disputed, |record| record["status"] == "disputed").await;
     assert_verified(&market, &disputed, "paid");
+    let answer = ix::AnswerDisputeArgs { answer_hash: [3; 32], answer_uri: "ipfs://answer".to_owned() };
+    let creator = &chain.creator;
+    chain.send(chain.build.answer_dispute(&creator.pubkey(), &agent, &record, answer), &[creator]).await;
     let price = market.price("text-stats");
     let part = fee::split(price, 2_500).unwrap().creator;
     let decision = ix::ResolveDisputeArgs { upheld: true, slash: part, resolution_hash: [2; 32] };
-    let treasury = market.treasury_owner().await.parse().unwrap();
+    let insurance = chain.insurance_owner.pubkey();
     let resolver = chain.admin.pubkey();
-    let resolve = chain.build.resolve_dispute(&resolver, &agent, &record, &wallet, &treasury, decision);
+    let resolve = chain.build.resolve_dispute(&resolver, &agent, &record, &wallet, &insurance, decision);
     let before = market.balances().await;
     chain.send(resolve, &[]).await;
     assert_eq!(market.balances().await.caller, before.caller + part, "the caller is compensated");
     record_that(&market, &disputed, |record| record["dispute"]["status"] == "upheld").await;
     assert_verified(&market, &disputed, "overturned");
 
-    // With a window of a second, everything that is opened from now on may be closed soon.
-    let short = ix::UpdateConfigArgs { dispute_window_s: Some(1), ..Default::default() };
-    chain.send(chain.build.update_config(&chain.admin.pubkey(), short), &[]).await;
     // The slash paused the agent; the conformance target serves.
     let answer = market.behave("ok").await;
     let closed = [answer.text("execution_id").to_owned(), failed(&market).await];
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    // When their window is over, the worker closes them.
+    market.travel(Duration::from_secs(MarketParameters::DEFAULT.dispute_window_s.unsigned_abs() + 3)).await;
     for (execution, outcome) in closed.iter().zip(["paid", "refunded"]) {
-        chain.close(execution).await;
+        chain.closed(execution).await;
         let report = assert_verified(&market, execution, outcome);
         assert!(report["closing_transaction"].is_string(), "{report:#}");
     }

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     callers,
     cast::{CHANGING, CHANGING_PRICES, Cast},
-    check::{Checker, Tally, Violation},
+    check::{Checker, Openings, Tally, Violation},
     client::{Client, Execute},
     creator::Behaviour,
     inject,
@@ -83,6 +83,7 @@ struct Campaign {
     market: Arc<callers::Market>,
     client: Client,
     verified: HashSet<Pubkey>,
+    openings: Openings,
 }
 
 /// What the rounds brought.
@@ -111,6 +112,7 @@ impl Campaign {
             market: Arc::new(market),
             client: Client::new()?,
             verified: HashSet::new(),
+            openings: Openings::default(),
         })
     }
 
@@ -130,6 +132,7 @@ impl Campaign {
                 cast: &self.cast,
                 notebook: &self.notebook,
                 pool: &self.pool,
+                openings: &self.openings,
                 client: self.client.clone(),
             };
             match checker.run(&mut self.verified).await {

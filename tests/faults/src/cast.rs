@@ -32,9 +32,14 @@ const LIMITED: Caps = Caps { per_call: 1_000_000, total: 350_000 };
 pub const GRACE_S: i64 = 20;
 const LISTED_LIMIT: Duration = Duration::from_secs(30);
 
-/// Agents: name, price in base units, time-out. Odd prices show every rounding.
-const AGENTS: [(&str, u64, u32); 4] =
-    [("steady", 30_000, 3), ("changing", 20_000, 2), ("quick", 10_001, 1), ("odd", 33_333, 2)];
+/// Agents: name, price in base units, time-out, and whether results are signed for the call. Odd prices show every
+/// rounding.
+const AGENTS: [(&str, u64, u32, bool); 4] = [
+    ("steady", 30_000, 3, true),
+    ("changing", 20_000, 2, false),
+    ("quick", 10_001, 1, true),
+    ("odd", 33_333, 2, false),
+];
 /// The agent whose price changes during the campaign, and its prices.
 pub const CHANGING: usize = 1;
 pub const CHANGING_PRICES: [u64; 2] = [20_000, 45_000];
@@ -149,9 +154,9 @@ async fn list_agents(world: &World, chain: &LocalChain, wallet: &Keypair, creato
     chain.fund(&wallet.pubkey(), PLENTY).await?;
     let content: &Path = &world.content_dir();
     let mut agents = Vec::new();
-    for (index, (name, price, timeout_seconds)) in (0u32..).zip(AGENTS) {
+    for (index, (name, price, timeout_seconds, binding)) in (0u32..).zip(AGENTS) {
         let (endpoint, result_key) = (creator.endpoint(name), creator.result_key());
-        let listing = Listing { index, name, endpoint: &endpoint, price, timeout_seconds, result_key };
+        let listing = Listing { index, name, endpoint: &endpoint, price, timeout_seconds, result_key, binding };
         agents.push(chain.list(wallet, content, &listing).await?);
     }
     Ok(agents)

@@ -16,9 +16,9 @@ use axum::{
     response::{IntoResponse, Response},
     routing::post,
 };
-use crtx_chain::{ChainClient, Instructions, Outcome, SignedTransaction, instructions::Settlement};
-use crtx_protocol::result_hash::{ResultHash, format_signature};
-use ed25519_dalek::{Signer as _, SigningKey};
+use crtx_chain::{ChainClient, Execution, Instructions, Outcome, SignedTransaction, instructions::Settlement};
+use crtx_protocol::result_hash::{CallProof, ResultHash, format_signature};
+use ed25519_dalek::SigningKey;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use solana_keypair::Keypair;
@@ -154,6 +154,7 @@ struct Request {
     parameters: Value,
     user_pubkey: String,
     timeout_seconds: u64,
+    execution_record: String,
 }
 
 impl Creator {
@@ -224,7 +225,7 @@ async fn behave(
     result: String,
     asked: Instant,
 ) -> Response {
-    let mut answer = shared.signed(request.execution_id, &result);
+    let mut answer = shared.signed(request, &result);
     match behaviour {
         Behaviour::Honest | Behaviour::AnotherEachTime => {
             shared.delivered(request.execution_id, result, asked);
@@ -269,12 +270,14 @@ impl Shared {
         self.note(execution, |notes| notes.delivered.push((result, asked.elapsed())));
     }
 
-    fn signed(&self, execution: Uuid, result: &str) -> Value {
+    fn signed(&self, request: &Request, result: &str) -> Value {
         let hash = ResultHash::of(result.as_bytes());
-        let signature = self.key.sign(&hash.signed_text()).to_bytes();
+        let record: Pubkey = request.execution_record.parse().unwrap_or_default();
+        let proof = CallProof::sign(&self.key, record.as_array(), &hash);
         json!({
-            "execution_id": execution, "status": "completed", "result": result, "tokens_used": 7,
-            "result_hash": hash.to_string(), "signature": format_signature(&signature),
+            "execution_id": request.execution_id, "status": "completed", "result": result, "tokens_used": 7,
+            "result_hash": hash.to_string(), "signature": format_signature(&proof.signature),
+            "call_signature": proof.call_signature.as_ref().map(format_signature),
         })
     }
 
@@ -295,16 +298,21 @@ impl Settler {
         let record = self.build.addresses.execution(caller, execution.as_bytes());
         let account = self.chain.account(&record).await?.value;
         let account = account.context("no record to settle")?;
-        let opened: agent_marketplace::state::ExecutionRecord = crtx_chain::Layout::decode(&account.data)?;
+        let opened: Execution = crtx_chain::Layout::decode(&account.data)?;
         let hash = ResultHash::of(result.as_bytes());
+        let proof = CallProof::sign(key, record.as_array(), &hash);
+        let binding = opened.binding == 1;
+        let signature = if binding { proof.call_signature } else { Some(proof.signature) };
         let settlement = Settlement {
             agent: opened.agent,
             record,
+            rent_payer: opened.rent_payer,
             creator: self.wallet.pubkey(),
             treasury_owner: self.treasury_owner,
             result_key: Pubkey::new_from_array(key.verifying_key().to_bytes()),
             result_hash: hash,
-            signature: key.sign(&hash.signed_text()).to_bytes(),
+            binding,
+            signature: signature.context("a signature for the call")?,
             execution_time_ms: 1,
             tokens_used: None,
         };

@@ -1,11 +1,14 @@
 //! Wallets, API keys, creators and agents of a test, made on the local network through real transactions and
 //! with the keys that lie in its data directory.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use agent_marketplace::{
-    instructions::{GrantSpendingArgs, ListAgentArgs, MetadataRef, UpdateConfigArgs, UpdateListingArgs},
-    state::Config,
+    instructions::{GrantSpendingArgs, ListAgentArgs, MetadataRef, UpdateListingArgs},
+    state::{Config, MarketParameters},
 };
 use anyhow::{Context, Result, bail};
 use crtx_chain::{
@@ -28,6 +31,7 @@ use serde_json::{Value, json};
 use solana_instruction::{AccountMeta, Instruction};
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
+use solana_rpc_client_api::request::RpcRequest;
 use solana_sdk_ids::system_program;
 use solana_signer::Signer;
 
@@ -82,6 +86,8 @@ pub struct Listing<'a> {
     pub price: u64,
     pub timeout_seconds: u32,
     pub result_key: Pubkey,
+    /// Whether results are signed for the call.
+    pub binding: bool,
 }
 
 impl LocalChain {
@@ -114,10 +120,29 @@ impl LocalChain {
         }
     }
 
-    /// Seconds that settlement may take after an agent's time-out, for executions opened from now on.
+    /// Seconds that settlement may take after an agent's time-out, for executions opened from now on. Parameters apply
+    /// a week after their announcement, so the chain's clock is set ahead by a week.
     pub async fn set_grace(&self, seconds: i64) -> Result<()> {
-        let args = UpdateConfigArgs { settle_grace_s: Some(seconds), ..UpdateConfigArgs::default() };
-        self.send(&[self.build.update_config(&self.admin.pubkey(), args)], &[]).await
+        let parameters = MarketParameters { settle_grace_s: seconds, ..MarketParameters::DEFAULT };
+        self.send(&[self.build.announce_parameters(&self.admin.pubkey(), Some(parameters))], &[]).await?;
+        self.travel(Duration::from_secs(Config::PARAMETERS_DELAY_S.unsigned_abs() + 2)).await?;
+        self.send(&[self.build.apply_parameters()], &[]).await
+    }
+
+    /// Sets the chain's clock ahead of what it is.
+    async fn travel(&self, ahead: Duration) -> Result<()> {
+        let now = self.client.unix_time().await?.context("the chain has no clock")?;
+        let then_ms = u64::try_from(now)?.saturating_add(ahead.as_secs()).saturating_mul(1_000);
+        let method = RpcRequest::Custom { method: "surfnet_timeTravel" };
+        let _: Value = self.client.rpc().send(method, json!([{"absoluteTimestamp": then_ms}])).await?;
+        let started = Instant::now();
+        while self.client.unix_time().await?.is_none_or(|seen| seen < now.saturating_add_unsigned(ahead.as_secs())) {
+            if started.elapsed() > PATIENCE {
+                bail!("the chain's clock does not follow");
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        Ok(())
     }
 
     /// Gives a wallet SOL, a USDC account and `usdc` base units.
@@ -164,14 +189,13 @@ impl LocalChain {
 
     /// Lists an agent. Its document is put into the content folder, from where the indexer fetches it.
     pub async fn list(&self, creator: &Keypair, content_dir: &Path, listing: &Listing<'_>) -> Result<Agent> {
-        let tiers = &Config::DEFAULT_COLLATERAL_TIERS;
-        let tier = tiers.iter().find(|tier| listing.price <= tier.max_price).context("no collateral tier")?;
         let args = ListAgentArgs {
             index: listing.index,
             result_key: listing.result_key,
             price: listing.price,
             timeout_seconds: listing.timeout_seconds,
-            collateral: tier.collateral,
+            binding: listing.binding,
+            collateral: MarketParameters::DEFAULT.required_collateral(listing.price),
             metadata_hash: [0; 32],
             metadata_uri: String::new(),
         };
@@ -189,7 +213,13 @@ impl LocalChain {
     }
 
     pub async fn set_price(&self, creator: &Keypair, agent: &Pubkey, price: u64) -> Result<()> {
-        let args = UpdateListingArgs { price: Some(price), timeout_seconds: None, result_key: None, metadata: None };
+        let args = UpdateListingArgs {
+            price: Some(price),
+            timeout_seconds: None,
+            result_key: None,
+            binding: None,
+            metadata: None,
+        };
         self.send(&[self.build.update_listing(&creator.pubkey(), agent, args)], &[creator]).await
     }
 

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use agent_marketplace::state::{ExecutionRecord, ExecutionStatus, FailureReason};
+use agent_marketplace::state::{ExecutionStatus, FailureReason};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
 use futures::StreamExt;
 use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
-use super::{Checker, Facts, Violation};
+use super::{Checker, Facts, Violation, facts::OpenedRecord};
 use crate::notes::{Claim, NotedCall};
 
 const CONTENT_LIMIT: Duration = Duration::from_secs(10);
@@ -17,7 +17,7 @@ const AT_ONCE: usize = 4;
 /// An answer that came this long before the time-out came in time.
 const IN_TIME_BY: Duration = Duration::from_millis(400);
 
-type Found<'a> = Vec<(&'a Pubkey, &'a ExecutionRecord)>;
+type Found<'a> = Vec<(&'a Pubkey, &'a OpenedRecord)>;
 
 impl Checker<'_> {
     pub async fn check_answers(&self, facts: &Facts) -> Vec<Violation> {
@@ -89,7 +89,7 @@ impl Checker<'_> {
     }
 
     /// What holds for each record by itself.
-    fn record_makes_sense(&self, facts: &Facts, record: &ExecutionRecord) -> Option<Violation> {
+    fn record_makes_sense(&self, facts: &Facts, record: &OpenedRecord) -> Option<Violation> {
         let violation = |rule, what: &str| {
             let details = format!("{what}\n{}", self.report_of(record));
             Some(Violation { rule, details })
@@ -100,7 +100,16 @@ impl Checker<'_> {
         let notes = self.cast.creator.notes(Uuid::from_bytes(record.execution_id));
         let limit = Duration::from_secs(u64::from(record.timeout_seconds)).saturating_sub(IN_TIME_BY);
         let in_time = notes.delivered.iter().any(|(_, took)| *took < limit);
-        let blamed = record.failure_reason() == Some(FailureReason::Timeout);
+        let reason = record.failure_reason();
+        if notes.asked.is_empty() && is_the_agents(reason) {
+            let rule = "an agent that was never asked did not fail";
+            return violation(rule, "booked as a failure of the agent");
+        }
+        if !notes.asked.is_empty() && record.status() == Some(ExecutionStatus::Expired) {
+            let rule = "what the agent was asked does not expire";
+            return violation(rule, "the gateways let it expire instead of reporting how it ended");
+        }
+        let blamed = reason == Some(FailureReason::Timeout);
         if blamed && (in_time || notes.asked.is_empty()) && !noted.call.behaviour.times_out() {
             let rule = "an interruption is not booked as the creator's time-out";
             return violation(rule, "booked as a time-out; the creator answered in time, or was never asked");
@@ -134,8 +143,14 @@ impl Checker<'_> {
     }
 }
 
+/// Whether a refund for this reason counts as a failure of the agent.
+pub const fn is_the_agents(reason: Option<FailureReason>) -> bool {
+    use FailureReason::{CreatorFailed, InvalidResponse, Timeout};
+    matches!(reason, Some(CreatorFailed | Timeout | InvalidResponse))
+}
+
 /// How the record contradicts the answer.
-fn contradiction(claim: &Claim, record: &ExecutionRecord) -> Option<&'static str> {
+fn contradiction(claim: &Claim, record: &OpenedRecord) -> Option<&'static str> {
     let completed = record.status() == Some(ExecutionStatus::Completed);
     let refunded = matches!(record.status(), Some(ExecutionStatus::Failed | ExecutionStatus::Expired));
     match claim {

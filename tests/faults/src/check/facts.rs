@@ -2,23 +2,41 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    ops::Deref,
     time::Duration,
 };
 
-use agent_marketplace::state::{ExecutionRecord, ExecutionStatus};
-use anyhow::Result;
-use crtx_chain::{CommitmentConfig, ProgramAccount};
+use agent_marketplace::state::ExecutionStatus;
+use anyhow::{Context, Result};
+use crtx_chain::{CommitmentConfig, Execution, ProgramAccount};
 use crtx_protocol::request_hash;
 use serde_json::{Map, Value, json};
 use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
-use super::{Checker, Tally};
+use super::{Checker, Tally, openings::Opening};
 use crate::{notes::NotedCall, plan::Call};
+
+/// A record with what it had while it was open.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenedRecord {
+    pub execution: Execution,
+    pub opening: Opening,
+    /// The time-out of its agent, which does not change in a campaign.
+    pub timeout_seconds: u32,
+}
+
+impl Deref for OpenedRecord {
+    type Target = Execution;
+
+    fn deref(&self) -> &Execution {
+        &self.execution
+    }
+}
 
 pub struct Facts {
     /// By address.
-    pub records: BTreeMap<Pubkey, ExecutionRecord>,
+    pub records: BTreeMap<Pubkey, OpenedRecord>,
     /// Addresses of the records of one request: wallet and hash of what was asked.
     by_request: HashMap<(Pubkey, [u8; 32]), Vec<Pubkey>>,
     /// The calls, by the same.
@@ -26,19 +44,19 @@ pub struct Facts {
 }
 
 impl Facts {
-    pub fn open(&self) -> impl Iterator<Item = (&Pubkey, &ExecutionRecord)> {
+    pub fn open(&self) -> impl Iterator<Item = (&Pubkey, &OpenedRecord)> {
         self.records.iter().filter(|(_, record)| record.status() == Some(ExecutionStatus::Open))
     }
 
     /// Records that were opened for a call.
-    pub fn of_call(&self, wallet: &Pubkey, call: &Call) -> Vec<(&Pubkey, &ExecutionRecord)> {
+    pub fn of_call(&self, wallet: &Pubkey, call: &Call) -> Vec<(&Pubkey, &OpenedRecord)> {
         let addresses = self.by_request.get(&(*wallet, request_hash_of(call))).map(Vec::as_slice).unwrap_or_default();
         addresses.iter().filter_map(|address| self.records.get_key_value(address)).collect()
     }
 
     /// The call that a record was opened for.
-    pub fn call_of(&self, record: &ExecutionRecord) -> Option<&NotedCall> {
-        self.calls.get(&(record.caller, record.request_hash))
+    pub fn call_of(&self, record: &OpenedRecord) -> Option<&NotedCall> {
+        self.calls.get(&(record.caller, record.opening.request_hash))
     }
 
     pub fn calls(&self) -> impl Iterator<Item = &NotedCall> {
@@ -61,11 +79,14 @@ impl Checker<'_> {
         let mut records = BTreeMap::new();
         let mut by_request: HashMap<_, Vec<Pubkey>> = HashMap::new();
         for (address, account) in accounts {
-            if let ProgramAccount::ExecutionRecord(record) = ProgramAccount::decode(&account.data)?
-                && self.cast.wallet_of(&record.caller).is_some()
+            if let ProgramAccount::Execution(execution) = ProgramAccount::decode(&account.data)?
+                && self.cast.wallet_of(&execution.caller).is_some()
             {
-                by_request.entry((record.caller, record.request_hash)).or_default().push(address);
-                records.insert(address, *record);
+                let opening = self.openings.of(&chain.client, &address, &execution).await?;
+                let agent = self.cast.agents.iter().find(|agent| agent.address == execution.agent);
+                let timeout_seconds = agent.context("a record of an agent of the campaign")?.timeout_seconds;
+                by_request.entry((execution.caller, opening.request_hash)).or_default().push(address);
+                records.insert(address, OpenedRecord { execution: *execution, opening, timeout_seconds });
             }
         }
         let calls = self.notebook.calls().into_iter();
@@ -79,25 +100,25 @@ impl Checker<'_> {
     }
 
     /// What the record and the notes of the call say.
-    pub fn report_of(&self, record: &ExecutionRecord) -> String {
+    pub fn report_of(&self, record: &OpenedRecord) -> String {
         let id = Uuid::from_bytes(record.execution_id);
         let notes = self.cast.creator.notes(id);
         let delivered: Vec<_> = notes.delivered.iter().map(|(result, took)| (result, took.as_millis())).collect();
         let mut text = format!(
-            "  on chain: execution {id}, {:?}, reason {:?}, amount {}, opened {}, deadline {}, finished {}\n  creator: \
+            "  on chain: execution {id}, {:?}, reason {:?}, amount {}, opened {}, terms {:?}, finished {}\n  creator: \
              asked {} times, delivered {delivered:?}, settled {:?}\n",
             record.status(),
             record.failure_reason(),
             record.amount,
             record.opened_at_unix_s,
-            record.deadline_unix_s,
+            record.terms,
             record.finished_at_unix_s,
             notes.asked.len(),
             notes.settled,
         );
         let calls = self.notebook.calls();
         let noted = calls.iter().find(|noted| {
-            self.wallet_of(&noted.call) == record.caller && request_hash_of(&noted.call) == record.request_hash
+            self.wallet_of(&noted.call) == record.caller && request_hash_of(&noted.call) == record.opening.request_hash
         });
         match noted {
             Some(noted) => text += &self.notebook.details(noted),
@@ -109,7 +130,7 @@ impl Checker<'_> {
     pub fn tally(&self, facts: &Facts) -> Tally {
         let is = |wanted: ExecutionStatus| facts.records.values().filter(move |r| r.status() == Some(wanted));
         let refunded = || is(ExecutionStatus::Failed).chain(is(ExecutionStatus::Expired));
-        let delivered = |record: &&ExecutionRecord| {
+        let delivered = |record: &&OpenedRecord| {
             let notes = self.cast.creator.notes(Uuid::from_bytes(record.execution_id));
             let limit = Duration::from_secs(u64::from(record.timeout_seconds));
             notes.delivered.iter().any(|(_, took)| *took < limit)

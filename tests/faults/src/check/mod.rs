@@ -4,8 +4,10 @@
 mod answers;
 mod facts;
 mod money;
+mod openings;
 mod proofs;
 mod rows;
+mod totals;
 
 use std::{
     collections::HashSet,
@@ -17,6 +19,7 @@ use crtx_store::PgPool;
 use solana_pubkey::Pubkey;
 
 pub use facts::Facts;
+pub use openings::Openings;
 
 use crate::{cast::Cast, client::Client, notes::Notebook, world::World};
 
@@ -38,6 +41,8 @@ pub struct Checker<'a> {
     pub cast: &'a Cast,
     pub notebook: &'a Notebook,
     pub pool: &'a PgPool,
+    /// Filled by the comparisons of all rounds.
+    pub openings: &'a Openings,
     pub client: Client,
 }
 
@@ -62,6 +67,7 @@ impl Checker<'_> {
         violations.extend(self.check_answers(&facts).await);
         violations.extend(self.check_rows(&facts).await?);
         violations.extend(self.check_money(&facts).await?);
+        violations.extend(self.check_totals(&facts).await?);
         violations.extend(self.check_audit().await?);
         let (proved, unproved) = self.check_proofs(&facts, verified).await?;
         violations.extend(unproved);
@@ -78,16 +84,21 @@ impl Checker<'_> {
         loop {
             let facts = self.facts().await?;
             let open: Vec<_> = facts.open().collect();
-            let Some(last) = open.iter().map(|(_, record)| record.deadline_unix_s).max() else { return Ok(Vec::new()) };
+            let deadlines = open.iter().filter_map(|(_, record)| record.terms);
+            let Some(last) = deadlines.map(|terms| terms.deadline_unix_s).max() else { return Ok(Vec::new()) };
             let now = chain.client.unix_time().await?.context("the chain has no clock")?;
             let overdue = now.saturating_sub(last) > i64::try_from(SWEEP.as_secs()).unwrap_or(i64::MAX);
             // The chain's clock stands still if its process does not work; then it is not waited for.
             if overdue || started.elapsed() > SWEEP * 3 {
-                let details = |(address, record): &(&Pubkey, &agent_marketplace::state::ExecutionRecord)| {
-                    let late = now.saturating_sub(record.deadline_unix_s);
-                    format!("record {address} is open {late} s after its deadline\n{}", self.report_of(record))
-                };
-                return Ok(open.iter().map(|open| Violation { rule, details: details(open) }).collect());
+                let late = open.iter().map(|(address, record)| {
+                    let late = record.terms.map_or(0, |terms| now.saturating_sub(terms.deadline_unix_s));
+                    let report = self.report_of(record);
+                    Violation {
+                        rule,
+                        details: format!("record {address} is open {late} s after its deadline\n{report}"),
+                    }
+                });
+                return Ok(late.collect());
             }
             tokio::time::sleep(Duration::from_millis(500)).await;
         }

@@ -23,7 +23,7 @@ impl Checker<'_> {
         }
         for record in facts.records.values() {
             let split = fee::split(record.amount, fee::DEFAULT_FEE_BPS).context("the fee")?;
-            if (split.creator, split.platform) != (record.creator_amount, record.platform_amount) {
+            if Some(split) != record.split() {
                 let details = format!("the parts are not those of the fee\n{}", self.report_of(record));
                 violations.push(Violation { rule: RULE, details });
             }
@@ -47,8 +47,9 @@ impl Checker<'_> {
                 }
                 _ => {
                     expected.wallets[wallet] -= record.amount;
-                    expected.creator += record.creator_amount;
-                    expected.treasury += record.platform_amount;
+                    let split = record.split().unwrap_or(fee::Split { creator: 0, platform: 0 });
+                    expected.creator += split.creator;
+                    expected.treasury += split.platform;
                 }
             }
         }
@@ -62,8 +63,10 @@ impl Checker<'_> {
         let address = chain.build.addresses.grant(&owner, session_key);
         let grant = chain.read::<SpendingGrant>(&address).await?.context("the key has no grant")?;
         let row = api_keys::find(self.pool, session_key).await?.context("the key has no row")?;
-        let records = || facts.records.values().filter(|record| record.grant == address);
-        let opened: u64 = records().map(|record| record.amount).sum();
+        let records = || facts.records.values().filter(|record| record.opening.grant == address);
+        // A refund gives the grant back what it had spent.
+        let is_refunded = |status| matches!(status, Some(ExecutionStatus::Failed | ExecutionStatus::Expired));
+        let opened: u64 = records().filter(|record| !is_refunded(record.status())).map(|record| record.amount).sum();
         let ended = records().filter(|record| record.status() != Some(ExecutionStatus::Open)).count();
         let paid: u64 = records()
             .filter(|record| record.status() == Some(ExecutionStatus::Completed))

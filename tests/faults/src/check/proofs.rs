@@ -2,7 +2,6 @@
 
 use std::{collections::HashSet, path::PathBuf, process::Stdio, sync::Arc, time::Duration};
 
-use agent_marketplace::state::ExecutionRecord;
 use anyhow::Result;
 use crtx_chain::ChainClient;
 use crtx_e2e::crtx_binary;
@@ -13,7 +12,7 @@ use solana_pubkey::Pubkey;
 use tokio::process::Command;
 use uuid::Uuid;
 
-use super::{Checker, Facts, Violation};
+use super::{Checker, Facts, Violation, facts::OpenedRecord};
 
 const RPC_TIMEOUT: Duration = Duration::from_secs(30);
 /// Records that are verified at a time.
@@ -49,7 +48,7 @@ impl Checker<'_> {
         base_url: &str,
         rpc_url: &str,
         address: Pubkey,
-        record: &ExecutionRecord,
+        record: &OpenedRecord,
     ) -> (Pubkey, Option<String>) {
         let id = Uuid::from_bytes(record.execution_id);
         let wallet = self.cast.wallet_of(&record.caller).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent_marketplace::state::{ExecutionRecord, ExecutionStatus};
+use agent_marketplace::state::ExecutionStatus;
 use anyhow::{Context, Result, bail};
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::executions::{Executions, State};
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
-use super::{Checker, Facts, Violation};
+use super::{Checker, Facts, Violation, facts::OpenedRecord};
 use crate::client::Reply;
 
 const ENDS: &str = "each call ends once, and everybody is shown the same end";
@@ -87,7 +87,7 @@ impl Checker<'_> {
         }
     }
 
-    fn listed_as_on_chain(&self, line: &Listed, record: Option<&ExecutionRecord>) -> Option<Violation> {
+    fn listed_as_on_chain(&self, line: &Listed, record: Option<&OpenedRecord>) -> Option<Violation> {
         let (status, cost) = match record.map(|record| (record.status(), record.amount)) {
             Some((Some(ExecutionStatus::Completed), amount)) => ("completed", amount),
             Some((Some(ExecutionStatus::Open), amount)) => ("running", amount),
@@ -114,10 +114,10 @@ impl Checker<'_> {
         &self,
         executions: &Executions,
         address: &Pubkey,
-        record: Option<&ExecutionRecord>,
+        record: Option<&OpenedRecord>,
     ) -> Result<Option<Violation>> {
         let Some(row) = executions.get(address).await? else { return Ok(None) };
-        let expected = match record.map(ExecutionRecord::status) {
+        let expected = match record.map(|record| record.status()) {
             Some(Some(ExecutionStatus::Completed)) => State::Completed,
             _ => State::Failed,
         };

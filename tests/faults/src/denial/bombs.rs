@@ -4,9 +4,9 @@ use std::{path::Path, time::Duration};
 
 use agent_marketplace::{
     instructions::{ListAgentArgs, MetadataRef},
-    state::Config,
+    state::MarketParameters,
 };
-use anyhow::{Context, Result};
+use anyhow::Result;
 use axum::{
     Router,
     body::{Body, Bytes},
@@ -137,8 +137,6 @@ pub async fn list(
     index: u32,
     document: &[u8],
 ) -> Result<Pubkey> {
-    let tiers = &Config::DEFAULT_COLLATERAL_TIERS;
-    let tier = tiers.iter().find(|tier| PRICE <= tier.max_price).context("no collateral tier")?;
     let hash = ResultHash::of(document);
     std::fs::write(content_dir.join(cid_of(&hash)), document)?;
     let metadata = MetadataRef { hash: hash.0, uri: format!("ipfs://{}", cid_of(&hash)) };
@@ -147,7 +145,8 @@ pub async fn list(
         result_key: creator.pubkey(),
         price: PRICE,
         timeout_seconds: TIMEOUT_SECONDS,
-        collateral: tier.collateral,
+        binding: false,
+        collateral: MarketParameters::DEFAULT.required_collateral(PRICE),
         metadata_hash: metadata.hash,
         metadata_uri: metadata.uri,
     };

@@ -6,7 +6,7 @@ use std::{collections::HashMap, time::Duration};
 use agent_marketplace::state::ExecutionStatus;
 use anyhow::{Context, Result, bail, ensure};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
-use crtx_chain::{Layout, ProgramAccount};
+use crtx_chain::ProgramAccount;
 use crtx_e2e::market::{Balances, Market};
 use serde_json::json;
 use uuid::Uuid;
@@ -72,13 +72,13 @@ impl Ledger {
 }
 
 async fn statuses(market: &Market) -> Result<HashMap<Uuid, ExecutionStatus>> {
-    let size = <agent_marketplace::state::ExecutionRecord as Layout>::LEN;
-    let config = json!({"encoding": "base64", "commitment": "confirmed", "filters": [{"dataSize": size}]});
+    // Records have two sizes, and the program has few other accounts, so all of them are read.
+    let config = json!({"encoding": "base64", "commitment": "confirmed"});
     let accounts = market.rpc("getProgramAccounts", json!([market.info.program_id, config])).await;
     let mut statuses = HashMap::new();
     for account in accounts.as_array().context("a list of accounts")? {
         let data = account["account"]["data"][0].as_str().context("account data")?;
-        let ProgramAccount::ExecutionRecord(record) = ProgramAccount::decode(&BASE64.decode(data)?)? else { continue };
+        let ProgramAccount::Execution(record) = ProgramAccount::decode(&BASE64.decode(data)?)? else { continue };
         let status = record.status().context("a record's status")?;
         statuses.insert(Uuid::from_bytes(record.execution_id), status);
     }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use axum::{Json, Router, extract::State, routing::post};
-use crtx_protocol::result_hash::{ResultHash, format_signature};
-use ed25519_dalek::{Signer, SigningKey};
+use crtx_protocol::result_hash::{CallProof, ResultHash, format_signature};
+use ed25519_dalek::SigningKey;
 use serde_json::{Value, json};
+use solana_pubkey::Pubkey;
 use tokio::net::TcpListener;
 
 /// Serves on a free port until its runtime ends; returns the endpoint to list.
@@ -21,12 +22,15 @@ pub async fn start(key: SigningKey) -> Result<String> {
 async fn answer(State(key): State<Arc<SigningKey>>, Json(request): Json<Value>) -> Json<Value> {
     let result = format!("did {}", request["task"].as_str().unwrap_or_default());
     let hash = ResultHash::of(result.as_bytes());
+    let record: Pubkey = request["execution_record"].as_str().unwrap_or_default().parse().unwrap_or_default();
+    let proof = CallProof::sign(&key, record.as_array(), &hash);
     Json(json!({
         "execution_id": request["execution_id"],
         "status": "completed",
         "result": result,
         "result_hash": hash.to_string(),
-        "signature": format_signature(&key.sign(&hash.signed_text()).to_bytes()),
+        "signature": format_signature(&proof.signature),
+        "call_signature": proof.call_signature.as_ref().map(format_signature),
         "tokens_used": 3,
     }))
 }

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent_marketplace::state::{AgentListing, AgentStatus, Config, SpendingGrant};
+use agent_marketplace::state::{AgentListed, AgentStatus, Config, MarketParameters, SpendingGrant};
 use anyhow::{Context, Result, bail, ensure};
 use bytemuck::Zeroable;
 use crtx_chain::{
@@ -264,20 +264,21 @@ fn fill(accounts: &mut Accounts, authority: &Pubkey, result_key: &SigningKey) {
     config.gateway_authority = *authority;
     config.treasury_owner = Pubkey::new_from_array([15; 32]);
     config.usdc_mint = instructions.usdc_mint;
-    config.settle_grace_s = 120;
-    config.fee_bps = 100;
+    config.parameters = MarketParameters::DEFAULT;
     config.revision = 1;
     accounts.insert(instructions.addresses.config(), program_account(&config));
     let system = FetchedAccount { owner: Pubkey::default(), lamports: 10_000_000_000_000, data: Vec::new() };
     accounts.insert(*authority, system);
     for agent in agents() {
-        let mut listing = AgentListing::zeroed();
+        let mut listing = AgentListed::zeroed();
         listing.creator = Pubkey::new_from_array([16; 32]);
         listing.result_key = Pubkey::new_from_array(result_key.verifying_key().to_bytes());
         listing.metadata_hash = [1; 32];
         listing.price = PRICE;
         listing.timeout_seconds = 60;
         listing.status = AgentStatus::Active as u8;
+        listing.binding = 1;
+        listing.terms_hash = listing.hash_of_terms();
         listing.revision = 1;
         accounts.insert(agent, program_account(&listing));
     }
