@@ -6,7 +6,10 @@ use std::collections::HashMap;
 use agent_marketplace::{
     instruction,
     instructions::{CompleteExecutionArgs, FailExecutionArgs, OpenExecutionArgs},
-    state::{AgentListed, Config, ExecutionRecord, ExecutionStatus, FailureReason, OpenTerms, Settler, SpendingGrant},
+    state::{
+        AgentListed, Config, ExecutionRecord, ExecutionStatus, FailureReason, MarketParameters, OpenTerms, Settler,
+        SpendingGrant,
+    },
 };
 use anchor_lang::{AnchorDeserialize, Discriminator};
 use bytemuck::{Pod, Zeroable};
@@ -223,6 +226,8 @@ impl Program<'_> {
         record.amount = listing.price;
         record.fee_bps = 100;
         record.max_penalty_multiple = 20;
+        // Longer than any test or benchmark runs: nobody closes its records.
+        record.dispute_window_s = u32::try_from(MarketParameters::DEFAULT.dispute_window_s).expect("14 days at most");
         record.binding = listing.binding;
         record.opened_at_unix_s = now;
         record.status = ExecutionStatus::Open as u8;
