@@ -17,6 +17,7 @@ mod fee_payer_poll;
 mod gateway;
 mod housekeeping;
 mod mirror;
+mod pauses;
 mod payer;
 mod presence;
 mod request;

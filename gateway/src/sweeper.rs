@@ -1,10 +1,7 @@
 //! The sweep refunds executions that are past their deadline on chain, also if the database does not have them. What the
 //! database does have is reported with its reason: an execution that expires counts as nobody's failure.
 
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
-};
+use std::time::Duration;
 
 use agent_marketplace::state::{ExecutionRecord, ExecutionStatus};
 use anchor_lang::Discriminator;
@@ -16,7 +13,10 @@ use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 use tokio_util::sync::CancellationToken;
 
-use crate::engine::{Engine, EngineError, backoff, interrupted, refunded_elsewhere, reported_reason};
+use crate::{
+    engine::{Engine, EngineError, interrupted, refunded_elsewhere, reported_reason},
+    pauses::Pauses,
+};
 
 /// For this long after the deadline, the sweep leaves the refund to the worker of the execution.
 const AFTER_DEADLINE_S: i64 = 10;
@@ -24,10 +24,6 @@ const AFTER_DEADLINE_S: i64 = 10;
 const AT_ONCE: usize = 8;
 /// Refunds of one sweep. Further ones wait for the next sweep.
 const MOST_PER_SWEEP: usize = 1_000;
-/// Number of executions whose refused refunds are remembered.
-const MOST_REMEMBERED: usize = 10_000;
-const FIRST_PAUSE: Duration = Duration::from_secs(60);
-const LONGEST_PAUSE: Duration = Duration::from_secs(6 * 3_600);
 /// From so many refusals on, a refund does not report a failure any more. It is the only one that is accepted if the
 /// program's configuration names another gateway by now.
 const UNREPORTED_AFTER: u32 = 2;
@@ -37,12 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Finds and refunds overdue executions, and remembers which refunds the chain refused.
 #[derive(Default)]
 pub(crate) struct Sweeper {
-    refused: HashMap<Pubkey, Refused>,
-}
-
-struct Refused {
-    times: u32,
-    not_before: Instant,
+    pauses: Pauses,
 }
 
 impl Sweeper {
@@ -55,45 +46,33 @@ impl Sweeper {
                 return;
             }
         };
-        let now = Instant::now();
-        self.refused.retain(|address, _| overdue.iter().any(|(overdue, _)| overdue == address));
+        self.pauses.retain(|address| overdue.iter().any(|(overdue, _)| overdue == address));
         let due: Vec<_> = overdue
             .into_iter()
-            .filter(|(address, _)| self.refused.get(address).is_none_or(|refused| refused.not_before <= now))
-            .map(|(address, record)| (address, record, self.refused.get(&address).map_or(0, |refused| refused.times)))
+            .filter(|(address, _)| self.pauses.allow(address))
+            .map(|(address, record)| (address, record, self.pauses.refusals(&address)))
             .take(MOST_PER_SWEEP)
             .collect();
         if due.is_empty() {
             return;
         }
         tracing::info!(executions = due.len(), "refunding executions that are past their deadline");
-        let refunds = futures::stream::iter(due)
-            .take_until(shutdown.cancelled())
-            .map(|(address, record, refusals)| async move {
-                (address, refusals, refund(engine, &address, &record, refusals).await)
-            })
-            .buffer_unordered(AT_ONCE);
+        let refunds =
+            futures::stream::iter(due)
+                .take_until(shutdown.cancelled())
+                .map(|(address, record, refusals)| async move {
+                    (address, refund(engine, &address, &record, refusals).await)
+                })
+                .buffer_unordered(AT_ONCE);
         let mut refunds = std::pin::pin!(refunds);
-        while let Some((address, refusals, refunded)) = refunds.next().await {
+        while let Some((address, refunded)) = refunds.next().await {
             match refunded {
-                Ok(Outcome::Confirmed { .. }) => drop(self.refused.remove(&address)),
-                Ok(Outcome::Rejected { error, .. }) => {
-                    tracing::warn!(record = %address, %error, "the chain refused the refund of an overdue execution");
-                    self.remember(address, refusals);
+                Ok(outcome) => {
+                    self.pauses.note(&[address], &outcome, "refund an overdue execution");
                 }
-                Ok(Outcome::Expired | Outcome::Unknown) => {}
                 Err(error) => tracing::warn!(record = %address, %error, "an overdue execution was not refunded"),
             }
         }
-    }
-
-    fn remember(&mut self, address: Pubkey, refusals: u32) {
-        if self.refused.len() >= MOST_REMEMBERED && !self.refused.contains_key(&address) {
-            return;
-        }
-        let pause = backoff(refusals, FIRST_PAUSE, LONGEST_PAUSE);
-        let not_before = Instant::now().checked_add(pause).unwrap_or_else(Instant::now);
-        self.refused.insert(address, Refused { times: refusals.saturating_add(1), not_before });
     }
 }
 

@@ -84,7 +84,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The settlement of the stored result is on chain, whoever sent it.
+    /// The settlement of the stored result is on chain. Anybody may have sent it.
     pub(super) async fn completed(&self, work: &mut Work, landing: Option<&Landing>) -> Result<(), EngineError> {
         if work.charged.is_none() {
             let view = work.hold.unless_lost(self.view_of_open(&work.call)).await??;

@@ -2,15 +2,14 @@
 //! in which an announcement can be applied.
 
 use agent_marketplace::state::Config;
-use crtx_protocol::transaction::Outcome;
 use crtx_store::housekeeping::Chore;
 use solana_instruction::Instruction;
 
-use super::{
+use super::send::{Job, send};
+use crate::{
+    engine::{Engine, EngineError},
     pauses::Pauses,
-    send::{Job, send},
 };
-use crate::engine::{Engine, EngineError};
 
 const UNITS: u32 = 10_000;
 
@@ -32,14 +31,8 @@ pub(super) async fn apply(engine: &Engine, pauses: &mut Pauses, now_unix_s: i64)
             actions: 1,
             rent_lamports: 0,
         };
-        match send(engine, &job, pauses.refusals(&address) > 0).await? {
-            Outcome::Confirmed { .. } => pauses.done(&address),
-            Outcome::Rejected { error, .. } => {
-                tracing::warn!(%error, "the chain refused to apply an announcement");
-                pauses.refused(address);
-            }
-            Outcome::Expired | Outcome::Unknown => {}
-        }
+        let outcome = send(engine, &job, pauses.refusals(&address) > 0).await?;
+        pauses.note(&[address], &outcome, "apply an announcement");
     }
     Ok(())
 }

@@ -3,18 +3,17 @@
 
 use agent_marketplace::state::{Dispute, ExecutionStatus};
 use crtx_chain::{Execution, FetchedAccount, Layout};
-use crtx_protocol::transaction::Outcome;
 use crtx_store::housekeeping::Chore;
 use futures::StreamExt;
 use solana_instruction::Instruction;
 use solana_pubkey::Pubkey;
 use tokio_util::sync::CancellationToken;
 
-use super::{
+use super::send::{Job, send};
+use crate::{
+    engine::{Engine, EngineError},
     pauses::Pauses,
-    send::{Job, send},
 };
-use crate::engine::{Engine, EngineError};
 
 /// Records whose closings fit one transaction: own ones share their rent payer, others may have two each.
 const OWN_PER_TRANSACTION: usize = 8;
@@ -64,12 +63,9 @@ pub(super) async fn close(
     for (outcome, group) in sent {
         let records: Vec<Pubkey> = group.iter().map(|closing| closing.record).collect();
         match outcome {
-            Ok(Outcome::Confirmed { .. }) => records.iter().for_each(|record| pauses.done(record)),
-            Ok(Outcome::Rejected { error, .. }) => {
-                tracing::warn!(?records, %error, "the chain refused to close records");
-                records.into_iter().for_each(|record| pauses.refused(record));
+            Ok(outcome) => {
+                pauses.note(&records, &outcome, "close records");
             }
-            Ok(Outcome::Expired | Outcome::Unknown) => {}
             Err(error) => tracing::warn!(?records, %error, "records were not closed"),
         }
     }

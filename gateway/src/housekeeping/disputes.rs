@@ -2,15 +2,14 @@
 
 use agent_marketplace::state::{Dispute, DisputeOutcome};
 use crtx_chain::Layout;
-use crtx_protocol::transaction::Outcome;
 use crtx_store::housekeeping::Chore;
 use solana_pubkey::Pubkey;
 
-use super::{
+use super::send::{Job, send};
+use crate::{
+    engine::{Engine, EngineError},
     pauses::Pauses,
-    send::{Job, send},
 };
-use crate::engine::{Engine, EngineError};
 
 const UNITS: u32 = 10_000;
 
@@ -41,16 +40,9 @@ pub(super) async fn expire(
             actions: 1,
             rent_lamports: 0,
         };
-        match send(engine, &job, pauses.refusals(&address) > 0).await? {
-            Outcome::Confirmed { .. } => {
-                pauses.done(&address);
-                engine.mirror.changed(&[*record, dispute.agent]);
-            }
-            Outcome::Rejected { error, .. } => {
-                tracing::warn!(dispute = %address, %error, "the chain refused to end a dispute");
-                pauses.refused(address);
-            }
-            Outcome::Expired | Outcome::Unknown => {}
+        let outcome = send(engine, &job, pauses.refusals(&address) > 0).await?;
+        if pauses.note(&[address], &outcome, "end a dispute") {
+            engine.mirror.changed(&[*record, dispute.agent]);
         }
     }
     Ok(())

@@ -8,7 +8,6 @@
 mod announcements;
 mod closings;
 mod disputes;
-mod pauses;
 mod refunds;
 mod send;
 
@@ -18,8 +17,10 @@ use crtx_store::housekeeping as store;
 use solana_signer::Signer;
 use tokio_util::sync::CancellationToken;
 
-use self::pauses::Pauses;
-use crate::engine::{Engine, EngineError};
+use crate::{
+    engine::{Engine, EngineError},
+    pauses::Pauses,
+};
 
 /// Own records that are closed in one round.
 const OWN_PER_ROUND: i64 = 1_000;

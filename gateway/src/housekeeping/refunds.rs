@@ -2,20 +2,19 @@
 
 use agent_marketplace::state::{ExecutionRecord, OpenTerms};
 use crtx_chain::Execution;
-use crtx_protocol::transaction::Outcome;
 use crtx_store::housekeeping::Chore;
 use solana_pubkey::Pubkey;
 
-use super::{
+use super::send::{Job, send};
+use crate::{
+    engine::{Engine, EngineError},
     pauses::Pauses,
-    send::{Job, send},
 };
-use crate::engine::{Engine, EngineError};
 
 /// Includes the creation of a token account that the wallet closed.
 const UNITS: u32 = 100_000;
 
-/// Bytes that rent is charged for beside the account's data.
+/// Bytes that rent is charged for in addition to the account's data.
 const ACCOUNT_OVERHEAD: u64 = 128;
 
 /// What a refund returns of an open record's rent, which is proportional to its size.
@@ -51,16 +50,9 @@ pub(super) async fn refund(
             actions: 1,
             rent_lamports: rent_of_open_terms(account.map_or(0, |account| account.lamports)),
         };
-        match send(engine, &job, refusals > 0).await? {
-            Outcome::Confirmed { .. } => {
-                pauses.done(address);
-                engine.mirror.changed(&[*address, execution.agent]);
-            }
-            Outcome::Rejected { error, .. } => {
-                tracing::warn!(record = %address, %error, "the chain refused the refund of an expired execution");
-                pauses.refused(*address);
-            }
-            Outcome::Expired | Outcome::Unknown => {}
+        let outcome = send(engine, &job, refusals > 0).await?;
+        if pauses.note(&[*address], &outcome, "refund an expired execution") {
+            engine.mirror.changed(&[*address, execution.agent]);
         }
     }
     Ok(())

@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crtx_protocol::transaction::Outcome;
 use solana_pubkey::Pubkey;
 
 use crate::engine::backoff;
@@ -17,7 +18,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(6 * 3_600);
 
 /// Refusals by address.
 #[derive(Debug, Default)]
-pub(super) struct Pauses {
+pub(crate) struct Pauses {
     refused: HashMap<Pubkey, Refused>,
 }
 
@@ -38,7 +39,31 @@ impl Pauses {
         self.refused.get(address).map_or(0, |refused| refused.times)
     }
 
-    pub fn refused(&mut self, address: Pubkey) {
+    /// Notes the outcome of one transaction for the addresses that it worked on. `work` says in a log line what the
+    /// chain refused. Returns whether the transaction landed. An unknown outcome is neither: the next round reads the
+    /// chain.
+    pub fn note(&mut self, addresses: &[Pubkey], outcome: &Outcome, work: &str) -> bool {
+        match outcome {
+            Outcome::Confirmed { .. } => {
+                for address in addresses {
+                    self.refused.remove(address);
+                }
+            }
+            Outcome::Rejected { error, .. } => {
+                tracing::warn!(?addresses, %error, "the chain refused to {work}");
+                addresses.iter().for_each(|address| self.refuse(*address));
+            }
+            Outcome::Expired | Outcome::Unknown => {}
+        }
+        matches!(outcome, Outcome::Confirmed { .. })
+    }
+
+    /// Forgets the addresses that need no work any more.
+    pub fn retain(&mut self, needs_work: impl Fn(&Pubkey) -> bool) {
+        self.refused.retain(|address, _| needs_work(address));
+    }
+
+    fn refuse(&mut self, address: Pubkey) {
         if self.refused.len() >= MOST_REMEMBERED && !self.refused.contains_key(&address) {
             // What is due again is tried again in any case.
             let now = Instant::now();
@@ -52,10 +77,6 @@ impl Pauses {
         let not_before = Instant::now().checked_add(pause).unwrap_or_else(Instant::now);
         self.refused.insert(address, Refused { times: times.saturating_add(1), not_before });
     }
-
-    pub fn done(&mut self, address: &Pubkey) {
-        self.refused.remove(address);
-    }
 }
 
 #[cfg(test)]
@@ -65,12 +86,13 @@ mod tests {
     #[test]
     fn a_refused_address_waits_until_it_is_done_and_others_do_not() {
         let (refused, other) = (Pubkey::new_unique(), Pubkey::new_unique());
+        let refusal = Outcome::Rejected { slot: 1, error: "no".to_owned() };
         let mut pauses = Pauses::default();
-        pauses.refused(refused);
-        pauses.refused(refused);
+        assert!(!pauses.note(&[refused], &refusal, "work") && !pauses.note(&[refused], &refusal, "work"));
+        assert!(!pauses.note(&[refused, other], &Outcome::Unknown, "work"));
         assert!(!pauses.allow(&refused) && pauses.allow(&other));
         assert_eq!((pauses.refusals(&refused), pauses.refusals(&other)), (2, 0));
-        pauses.done(&refused);
+        assert!(pauses.note(&[refused], &Outcome::Confirmed { slot: 2 }, "work"));
         assert!(pauses.allow(&refused));
     }
 
@@ -78,7 +100,7 @@ mod tests {
     fn memory_for_refusals_is_limited() {
         let mut pauses = Pauses::default();
         for _ in 0..MOST_REMEMBERED + 100 {
-            pauses.refused(Pubkey::new_unique());
+            pauses.refuse(Pubkey::new_unique());
         }
         assert_eq!(pauses.refused.len(), MOST_REMEMBERED);
     }
