@@ -107,6 +107,13 @@ impl Market {
         self.request(Method::POST, &path, Some(&self.info.api_key), Some(body)).await
     }
 
+    /// Pays `text-stats` for a result; returns the execution's id.
+    pub async fn paid(&self) -> String {
+        let answer = self.execute(&self.agent("text-stats"), &json!({"task": "One. Two."})).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.text("execution_id").to_owned()
+    }
+
     /// Calls `conformance-target` with one behaviour.
     pub async fn behave(&self, behaviour: &str) -> Answer {
         let body = json!({"task": "conform", "parameters": {"behaviour": behaviour}});

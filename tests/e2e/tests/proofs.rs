@@ -25,12 +25,6 @@ fn assert_verified(market: &Market, execution_id: &str, outcome: &str) -> Value 
     report
 }
 
-async fn paid(market: &Market) -> String {
-    let answer = market.execute(&market.agent("text-stats"), &json!({"task": "One. Two."})).await;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    answer.text("execution_id").to_owned()
-}
-
 async fn failed(market: &Market) -> String {
     let answer = market.behave("fail").await;
     assert_eq!(answer.error_code(), "execution_failed");
@@ -63,7 +57,7 @@ async fn results_that_are_signed_for_their_call_and_others_are_proved_from_the_c
     let market = Market::new(up.info().clone());
     let chain = Chain::of(&market, folder.path());
 
-    let bound = paid(&market).await;
+    let bound = market.paid().await;
     record_that(&market, &bound, |record| record["status"] == "completed").await;
     let report = assert_verified(&market, &bound, "paid");
     let for_the_call = format!("for the record {} alone", chain.record(&bound));
@@ -84,7 +78,7 @@ async fn results_that_are_signed_for_their_call_and_others_are_proved_from_the_c
         metadata: None,
     };
     chain.send(chain.build.update_listing(&chain.creator.pubkey(), &agent, change), &[&chain.creator]).await;
-    let unbound = paid(&market).await;
+    let unbound = market.paid().await;
     record_that(&market, &unbound, |record| record["status"] == "completed").await;
     let report = assert_verified(&market, &unbound, "paid");
     assert_eq!(detail(&report, "message"), "what was signed is the result hash");
@@ -105,7 +99,7 @@ async fn a_refund_an_upheld_dispute_and_a_closed_record_are_proved_from_the_chai
     let report = assert_verified(&market, &refunded, "refunded");
     assert!(report["settling_transaction"].is_string() && report["closing_transaction"].is_null(), "{report:#}");
 
-    let disputed = paid(&market).await;
+    let disputed = market.paid().await;
     let (agent, record) = (market.agent("text-stats").parse().unwrap(), chain.record(&disputed));
     let wallet = chain.wallet.pubkey();
     let evidence = ix::OpenDisputeArgs { evidence_hash: [1; 32], evidence_uri: "ipfs://evidence".to_owned() };

@@ -19,12 +19,6 @@ const DAYS: u32 = 7;
 /// How long the worker may take for what is due. It looks every five seconds.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-async fn paid(market: &Market) -> String {
-    let answer = market.execute(&market.agent("text-stats"), &json!({"task": "One. Two."})).await;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    answer.text("execution_id").to_owned()
-}
-
 /// The wallet opens an execution by itself, pays its rent, and nobody works on it.
 async fn abandoned(market: &Market, chain: &Chain) -> Pubkey {
     let wallet = chain.wallet.pubkey();
@@ -126,14 +120,14 @@ async fn after_seven_busy_days_every_record_is_closed_all_rent_is_returned_and_n
             decide(&market, &chain, &execution_id, upheld).await;
         }
         for _ in 0..3 {
-            paid(&market).await;
+            market.paid().await;
         }
         let answer = market.behave("fail").await;
         assert_eq!(answer.error_code(), "execution_failed");
         abandonments.push(abandoned(&market, &chain).await);
         records += 5;
         if day < DAYS - 1 {
-            let execution_id = paid(&market).await;
+            let execution_id = market.paid().await;
             dispute(&market, &chain, &execution_id).await;
             waiting = Some((execution_id, day % 2 == 0));
             (records, disputes) = (records + 1, disputes + 1);
@@ -180,7 +174,7 @@ async fn after_seven_busy_days_every_record_is_closed_all_rent_is_returned_and_n
     assert_eq!(agents, 2);
 
     // A dispute that nobody decides ends after thirty days, and its record is closed.
-    let execution_id = paid(&market).await;
+    let execution_id = market.paid().await;
     dispute(&market, &chain, &execution_id).await;
     market.travel(DAY * (DAYS + 36)).await;
     assert_eq!(until(|| left(&chain), Vec::is_empty).await, []);
