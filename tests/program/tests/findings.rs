@@ -588,7 +588,7 @@ fn opened_with_rent_of(world: &mut World, rent_payer: &Actor) -> Execution {
     execution
 }
 
-/// The rent of the terms returns in the settlement, so whoever paid it must not be able to stop the settlement.
+/// The rent of the terms returns in the settlement. Its payer must not be able to stop the settlement.
 #[test]
 fn a_rent_payer_whose_account_is_empty_or_a_program_blocks_no_settlement_and_no_refund() {
     let changes: [fn(&mut World, &solana_address::Address); 2] = [
