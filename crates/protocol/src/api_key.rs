@@ -8,8 +8,15 @@ use hkdf::Hkdf;
 use rand::{TryRngCore, rngs::OsRng};
 use sha2::Sha256;
 
+use crate::plain_text;
+
 /// HKDF label of the session key pair. Changing it changes every key.
 const SESSION_LABEL: &[u8] = b"crtx session key v1";
+
+/// Longest name of a key.
+pub const MAX_NAME_CHARS: usize = 64;
+/// Digits of the end of a key's text that are shown.
+const LAST_FOUR_LEN: usize = 4;
 
 /// Which chain a key works on; part of the key's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,6 +72,12 @@ impl ApiKey {
         format!("{}{}", self.network.prefix(), bs58::encode(self.secret).into_string())
     }
 
+    /// The end of the key's text, by which its owner tells it from others.
+    pub fn last_four(&self) -> String {
+        let text = self.reveal();
+        text.get(text.len().saturating_sub(LAST_FOUR_LEN)..).unwrap_or_default().to_owned()
+    }
+
     /// The key pair that signs `open_execution_with_grant`.
     pub fn session_signing_key(&self) -> SigningKey {
         let mut seed = [0u8; 32];
@@ -79,6 +92,17 @@ impl ApiKey {
     pub fn session_public_key(&self) -> [u8; 32] {
         self.session_signing_key().verifying_key().to_bytes()
     }
+}
+
+/// Whether a text can be the end of a key's text.
+pub fn is_last_four(text: &str) -> bool {
+    text.len() == LAST_FOUR_LEN && bs58::decode(text).into_vec().is_ok()
+}
+
+/// Whether a text can be the name of a key: up to 64 visible characters without space around them.
+pub fn is_name(text: &str) -> bool {
+    let length = text.chars().count();
+    (1..=MAX_NAME_CHARS).contains(&length) && text.trim() == text && text.chars().all(plain_text::is_plain)
 }
 
 impl fmt::Debug for ApiKey {
@@ -137,6 +161,26 @@ mod tests {
             &format!("crtx_live_{}", "1".repeat(99)),
         ] {
             assert_eq!(bad.parse::<ApiKey>(), Err(ApiKeyError::Secret), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_key_is_shown_and_read() {
+        let key = ApiKey::from_secret(KeyNetwork::Live, [9; 32]);
+        assert!(key.reveal().ends_with(&key.last_four()));
+        assert!(is_last_four(&key.last_four()));
+        for bad in ["", "abc", "abcde", "ab0d", "äb"] {
+            assert!(!is_last_four(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_visible_text_of_bounded_length() {
+        for good in ["a", "my laptop (2)", "Schlüssel 字", &"x".repeat(64)] {
+            assert!(is_name(good), "{good}");
+        }
+        for bad in ["", " ", " a", "a ", "a\nb", "a\u{202e}b", &"x".repeat(65)] {
+            assert!(!is_name(bad), "{bad:?}");
         }
     }
 

@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use crate::strict_json;
 
+/// The standard tags of listings. Creators may use others.
+pub const STANDARD_TAGS: [&str; 10] =
+    ["research", "code", "legal", "finance", "data", "social", "security", "writing", "sql", "monitoring"];
 /// Tags per listing.
 pub const MAX_TAGS: usize = 5;
 /// Largest document that is fetched, in bytes.
@@ -16,11 +19,11 @@ pub const MAX_BYTES: usize = 256 * 1024;
 pub const MAX_VALUES: usize = 30_000;
 pub const MAX_DEPTH: usize = 100;
 
-const MAX_NAME_CHARS: usize = 80;
-const MAX_TAGLINE_CHARS: usize = 200;
-const MAX_DESCRIPTION_CHARS: usize = 20_000;
-const MAX_TAG_CHARS: usize = 32;
-const MAX_ENDPOINT_CHARS: usize = 2_048;
+pub const MAX_NAME_CHARS: usize = 80;
+pub const MAX_TAGLINE_CHARS: usize = 200;
+pub const MAX_DESCRIPTION_CHARS: usize = 20_000;
+pub const MAX_TAG_CHARS: usize = 32;
+pub const MAX_ENDPOINT_CHARS: usize = 2_048;
 
 /// The document of a listing ("Metadata document" in `docs/specification.md`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,49 +66,130 @@ impl Metadata {
 
     /// Reads and checks a document that is JSON already.
     pub fn from_value(document: &Value) -> Result<Self, MetadataError> {
-        if !document.is_object() {
-            return Err(MetadataError::Form("it is not an object".to_owned()));
-        }
-        check_values(document)?;
-        let metadata = Self::deserialize(document).map_err(|error| MetadataError::Form(error.to_string()))?;
+        let metadata = Self::read(document)?;
         metadata.validate()?;
         Ok(metadata)
     }
 
-    pub fn validate(&self) -> Result<(), MetadataError> {
-        text("name", &self.name, MAX_NAME_CHARS)?;
-        text("tagline", &self.tagline, MAX_TAGLINE_CHARS)?;
-        text("description", &self.description, MAX_DESCRIPTION_CHARS)?;
-        text("endpoint", &self.endpoint, MAX_ENDPOINT_CHARS)?;
-        if !self.endpoint.starts_with("https://") && !self.endpoint.starts_with("http://") {
-            return Err(problem("endpoint", "must be an http or https URL"));
+    /// Reads and checks a document, and finds every problem of its fields.
+    pub fn examine(bytes: &[u8]) -> Result<Self, Vec<MetadataError>> {
+        if bytes.len() > MAX_BYTES {
+            return Err(vec![MetadataError::TooLarge(bytes.len())]);
         }
-        if self.tags.is_empty() || self.tags.len() > MAX_TAGS {
-            return Err(problem("tags", format!("must hold 1 to {MAX_TAGS} tags, not {}", self.tags.len())));
+        let document = strict_json::parse(bytes).map_err(|error| vec![MetadataError::Form(error.to_string())])?;
+        let mut problems = missing_or_of_another_kind(&document);
+        if !problems.is_empty() {
+            problems.extend(known_problems(&document));
+            return Err(problems);
         }
-        for tag in &self.tags {
-            text("tags", tag, MAX_TAG_CHARS)?;
-            if !is_tag(tag) {
-                return Err(problem(
-                    "tags",
-                    format!("must be lower-case letters, digits, `-` and `_`; `{tag}` is not"),
-                ));
-            }
-        }
-        let mut unique = self.tags.clone();
-        unique.sort();
-        unique.dedup();
-        if unique.len() != self.tags.len() {
-            return Err(problem("tags", "must not repeat a tag"));
-        }
-        if !self.input_schema.is_object() {
-            return Err(problem("input_schema", "must be a JSON Schema object"));
-        }
-        if !self.output_schema.is_object() {
-            return Err(problem("output_schema", "must be a JSON Schema object"));
-        }
-        Ok(())
+        let metadata = Self::read(&document).map_err(|error| vec![error])?;
+        let problems = metadata.problems();
+        if problems.is_empty() { Ok(metadata) } else { Err(problems) }
     }
+
+    fn read(document: &Value) -> Result<Self, MetadataError> {
+        if !document.is_object() {
+            return Err(MetadataError::Form("it is not an object".to_owned()));
+        }
+        check_values(document)?;
+        Self::deserialize(document).map_err(|error| MetadataError::Form(error.to_string()))
+    }
+
+    pub fn validate(&self) -> Result<(), MetadataError> {
+        self.problems().into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Every problem of the fields, in their order.
+    pub fn problems(&self) -> Vec<MetadataError> {
+        let texts = [
+            text("name", &self.name, MAX_NAME_CHARS),
+            text("tagline", &self.tagline, MAX_TAGLINE_CHARS),
+            text("description", &self.description, MAX_DESCRIPTION_CHARS),
+            text("endpoint", &self.endpoint, MAX_ENDPOINT_CHARS).and_then(|()| check_scheme(&self.endpoint)),
+        ];
+        let schemas = [schema("input_schema", &self.input_schema), schema("output_schema", &self.output_schema)];
+        texts.into_iter().chain([check_tags(&self.tags)]).chain(schemas).filter_map(Result::err).collect()
+    }
+}
+
+/// The fields of a document, and whether a value is of their kind.
+type Kind = (&'static str, fn(&Value) -> bool, &'static str);
+const FIELDS: [Kind; 7] = [
+    ("name", Value::is_string, "must be a string"),
+    ("tagline", Value::is_string, "must be a string"),
+    ("description", Value::is_string, "must be a string"),
+    ("tags", is_list_of_texts, "must be a list of strings"),
+    ("endpoint", Value::is_string, "must be a string"),
+    ("input_schema", Value::is_object, "must be a JSON Schema object"),
+    ("output_schema", Value::is_object, "must be a JSON Schema object"),
+];
+
+fn is_list_of_texts(value: &Value) -> bool {
+    value.as_array().is_some_and(|items| items.iter().all(Value::is_string))
+}
+
+fn missing_or_of_another_kind(document: &Value) -> Vec<MetadataError> {
+    let Some(members) = document.as_object() else {
+        return vec![MetadataError::Form("it is not an object".to_owned())];
+    };
+    let wrong = |(field, is_kind, expected): &Kind| match members.get(*field) {
+        None => Some(problem(field, "is missing")),
+        Some(value) if !is_kind(value) => Some(problem(field, *expected)),
+        Some(_) => None,
+    };
+    FIELDS.iter().filter_map(wrong).collect()
+}
+
+/// The problems of those fields that are of the right kind, in a document that lacks others.
+fn known_problems(document: &Value) -> Vec<MetadataError> {
+    let of = |field: &str, max_chars, name| match document.get(field) {
+        Some(Value::String(value)) => text(name, value, max_chars).err(),
+        _ => None,
+    };
+    let endpoint = match document.get("endpoint") {
+        Some(Value::String(value)) => {
+            text("endpoint", value, MAX_ENDPOINT_CHARS).and_then(|()| check_scheme(value)).err()
+        }
+        _ => None,
+    };
+    let tags = document.get("tags").and_then(|tags| Vec::<String>::deserialize(tags).ok());
+    [
+        of("name", MAX_NAME_CHARS, "name"),
+        of("tagline", MAX_TAGLINE_CHARS, "tagline"),
+        of("description", MAX_DESCRIPTION_CHARS, "description"),
+        endpoint,
+        tags.and_then(|tags| check_tags(&tags).err()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn check_scheme(endpoint: &str) -> Result<(), MetadataError> {
+    if endpoint.starts_with("https://") || endpoint.starts_with("http://") {
+        return Ok(());
+    }
+    Err(problem("endpoint", "must be an http or https URL"))
+}
+
+fn check_tags(tags: &[String]) -> Result<(), MetadataError> {
+    if tags.is_empty() || tags.len() > MAX_TAGS {
+        return Err(problem("tags", format!("must hold 1 to {MAX_TAGS} tags, not {}", tags.len())));
+    }
+    for tag in tags {
+        text("tags", tag, MAX_TAG_CHARS)?;
+        if !is_tag(tag) {
+            return Err(problem("tags", format!("must be lower-case letters, digits, `-` and `_`; `{tag}` is not")));
+        }
+    }
+    let mut unique = tags.to_vec();
+    unique.sort();
+    unique.dedup();
+    if unique.len() == tags.len() { Ok(()) } else { Err(problem("tags", "must not repeat a tag")) }
+}
+
+fn schema(field: &'static str, value: &Value) -> Result<(), MetadataError> {
+    if value.is_object() { Ok(()) } else { Err(problem(field, "must be a JSON Schema object")) }
 }
 
 /// Whether a text can be a tag of a listing.
@@ -187,6 +271,33 @@ mod tests {
             document[field] = bad;
             let error = Metadata::parse(&serde_json::to_vec(&document).expect("json")).expect_err(field);
             assert!(matches!(&error, MetadataError::Field { field: named, .. } if *named == field), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_problem_of_a_document_is_found_at_once() {
+        let bad = json!({
+            "name": "", "tagline": "x".repeat(201), "description": 5, "tags": ["Upper"], "endpoint": "ftp://x",
+            "input_schema": [],
+        });
+        let problems = Metadata::examine(&serde_json::to_vec(&bad).expect("json")).expect_err("bad");
+        let mut named: Vec<_> = problems
+            .iter()
+            .map(|problem| match problem {
+                MetadataError::Field { field, .. } => *field,
+                other => panic!("{other}"),
+            })
+            .collect();
+        named.sort_unstable();
+        let all = ["description", "endpoint", "input_schema", "name", "output_schema", "tagline", "tags"];
+        assert_eq!(named, all);
+        let mut two = valid();
+        (two["name"], two["tags"]) = (json!(" "), json!([]));
+        let problems = Metadata::examine(&serde_json::to_vec(&two).expect("json")).expect_err("bad");
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(Metadata::examine(&serde_json::to_vec(&valid()).expect("json")).is_ok());
+        for bytes in [&b"[]"[..], b"{", &vec![b' '; MAX_BYTES + 1]] {
+            assert_eq!(Metadata::examine(bytes).expect_err("bad").len(), 1);
         }
     }
 
