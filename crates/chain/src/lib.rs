@@ -11,6 +11,7 @@ pub mod execution;
 mod fetched;
 pub mod filter;
 mod health;
+pub mod history;
 pub mod instructions;
 mod layout;
 mod node;

@@ -24,7 +24,12 @@ use axum::{
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use serde_json::{Value, json};
+use solana_hash::Hash;
+use solana_instruction::Instruction;
+use solana_message::{Message, VersionedMessage};
 use solana_pubkey::Pubkey;
+use solana_signature::Signature;
+use solana_transaction::versioned::VersionedTransaction;
 use tokio::net::TcpListener;
 
 use crate::{FetchedAccount, token::TokenAccount};
@@ -95,6 +100,8 @@ pub struct Script {
     pub only: Option<Vec<&'static str>>,
     /// The last slot that a lagging node has.
     pub lags_at: Option<u64>,
+    /// Past transactions, oldest first: signature, time of the block, whether it failed, and the bytes.
+    pub history: Vec<(String, i64, bool, Vec<u8>)>,
 }
 
 #[derive(Clone)]
@@ -143,6 +150,7 @@ impl FakeRpc {
             fault: None,
             only: None,
             lags_at: None,
+            history: Vec::new(),
         }));
         let url = serve(vec![Arc::clone(&script)]).await;
         Self { script, url }
@@ -160,6 +168,13 @@ impl FakeRpc {
     pub fn script(&self) -> MutexGuard<'_, Script> {
         self.script.lock().expect("no test panicked holding it")
     }
+}
+
+/// The bytes of a transaction without valid signatures.
+pub fn unsigned(instructions: &[Instruction]) -> Vec<u8> {
+    let message = Message::new_with_blockhash(instructions, Some(&Pubkey::new_unique()), &Hash::default());
+    let signatures = vec![Signature::default(); usize::from(message.header.num_required_signatures)];
+    wincode::serialize(&VersionedTransaction { signatures, message: VersionedMessage::Legacy(message) }).unwrap()
 }
 
 async fn serve(scripts: Vec<Arc<Mutex<Script>>>) -> String {
@@ -268,10 +283,33 @@ impl Script {
                 let error = self.simulation.clone().unwrap_or(Value::Null);
                 Ok(json!({"context": {"slot": self.slot}, "value": {"err": error, "logs": []}}))
             }
+            "getSignaturesForAddress" => Ok(self.mentions(&params[0], &params[1])),
+            "getTransaction" => {
+                let found = self.history.iter().find(|(signature, ..)| Some(signature.as_str()) == params[0].as_str());
+                Ok(found
+                    .map_or(Value::Null, |(_, _, _, bytes)| json!({"transaction": [BASE64.encode(bytes), "base64"]})))
+            }
             "getMinimumBalanceForRentExemption" => Ok(json!(self.rent)),
             "sendTransaction" => self.send(&BASE64.decode(params[0].as_str().unwrap()).unwrap()),
             other => Err(format!("{other} is not scripted")),
         }
+    }
+
+    fn mentions(&self, address: &Value, config: &Value) -> Value {
+        let address: Pubkey = address.as_str().unwrap().parse().unwrap();
+        let newest_first = self.history.iter().rev().filter(|(_, _, _, bytes)| {
+            let transaction: VersionedTransaction = wincode::deserialize(bytes).unwrap();
+            transaction.message.static_account_keys().contains(&address)
+        });
+        let page = newest_first
+            .skip_while(|(signature, ..)| config["before"].as_str().is_some_and(|before| before != signature))
+            .skip(usize::from(config["before"].is_string()))
+            .take(usize::try_from(config["limit"].as_u64().unwrap()).unwrap());
+        let line = |(signature, time, failed, _): &(String, i64, bool, Vec<u8>)| {
+            let error = if *failed { json!({"InstructionError": [0, {"Custom": 1}]}) } else { Value::Null };
+            json!({"signature": signature, "slot": 1, "err": error, "memo": null, "blockTime": time})
+        };
+        page.map(line).collect()
     }
 
     fn status(&self, signature: &str) -> Value {

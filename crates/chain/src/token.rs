@@ -119,6 +119,19 @@ pub fn approve(account: &Pubkey, mint: &Pubkey, delegate: &Pubkey, owner: &Pubke
     }
 }
 
+/// `MintToChecked`: only on networks whose mint authority is ours.
+pub fn mint_to(mint: &Pubkey, account: &Pubkey, authority: &Pubkey, amount: u64) -> Instruction {
+    let mut data = vec![14];
+    data.extend_from_slice(&amount.to_le_bytes());
+    data.push(USDC_DECIMALS);
+    let accounts = vec![
+        AccountMeta::new(*mint, false),
+        AccountMeta::new(*account, false),
+        AccountMeta::new_readonly(*authority, true),
+    ];
+    Instruction { program_id: TOKEN_PROGRAM_ID, accounts, data }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -51,6 +51,20 @@ impl SignedTransaction {
         let message = Message::new_with_blockhash(instructions, Some(&payer), &blockhash.hash);
         let transaction = VersionedTransaction::try_new(VersionedMessage::Legacy(message), signers)
             .map_err(|error| SignError::Signers(error.to_string()))?;
+        Self::encoded(transaction, blockhash)
+    }
+
+    /// The transaction before anybody signs it, with zeros as signatures: for [`ChainClient::simulate`] and for showing
+    /// what it costs.
+    ///
+    /// [`ChainClient::simulate`]: crate::ChainClient::simulate
+    pub fn draft(instructions: &[Instruction], payer: &Pubkey, blockhash: RecentBlockhash) -> Result<Self, SignError> {
+        let message = Message::new_with_blockhash(instructions, Some(payer), &blockhash.hash);
+        let signatures = vec![Signature::default(); usize::from(message.header.num_required_signatures)];
+        Self::encoded(VersionedTransaction { signatures, message: VersionedMessage::Legacy(message) }, blockhash)
+    }
+
+    fn encoded(transaction: VersionedTransaction, blockhash: RecentBlockhash) -> Result<Self, SignError> {
         let signature = transaction
             .signatures
             .first()
@@ -66,10 +80,19 @@ impl SignedTransaction {
     /// The same transaction with zeros as signatures: a node can simulate it, but cannot send it.
     pub fn without_signatures(&self) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
-        // A count below 128 takes one byte, and no valid transaction has more signatures.
-        let count = bytes.first().copied().map_or(0, usize::from);
-        bytes.iter_mut().skip(1).take(count.saturating_mul(SIGNATURE_BYTES)).for_each(|byte| *byte = 0);
+        let signatures = self.length_of_signatures();
+        bytes.iter_mut().skip(1).take(signatures).for_each(|byte| *byte = 0);
         bytes
+    }
+
+    /// The part that is signed.
+    pub fn message(&self) -> &[u8] {
+        self.bytes.get(self.length_of_signatures().saturating_add(1)..).unwrap_or_default()
+    }
+
+    fn length_of_signatures(&self) -> usize {
+        // A count below 128 takes one byte, and no valid transaction has more signatures.
+        self.bytes.first().copied().map_or(0, usize::from).saturating_mul(SIGNATURE_BYTES)
     }
 }
 
@@ -99,8 +122,10 @@ mod tests {
         let (key, other) = (Keypair::new_from_array([1; 32]), Keypair::new_from_array([2; 32]));
         let mut instruction = transfer(&key, 4);
         instruction.accounts.push(solana_instruction::AccountMeta::new(other.pubkey(), true));
-        let signed = SignedTransaction::sign(&[instruction], &[&key, &other], BLOCKHASH).expect("signs");
+        let signed = SignedTransaction::sign(&[instruction.clone()], &[&key, &other], BLOCKHASH).expect("signs");
         let bare = signed.without_signatures();
+        let draft = SignedTransaction::draft(&[instruction], &key.pubkey(), BLOCKHASH).expect("encodes");
+        assert_eq!((&draft.bytes, draft.message()), (&bare, signed.message()));
         assert_eq!((bare.len(), bare[0]), (signed.bytes.len(), 2));
         assert!(bare[1..129].iter().all(|byte| *byte == 0));
         assert_eq!(bare[129..], signed.bytes[129..]);
