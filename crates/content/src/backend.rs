@@ -1,4 +1,4 @@
-//! What every kind of store can do: keep bytes under a CID.
+//! What every kind of store can do: keep bytes under a key, which ends with a CID.
 
 use std::fmt::Debug;
 
@@ -18,8 +18,11 @@ pub enum ContentError {
 #[async_trait]
 pub(crate) trait Backend: Debug + Send + Sync {
     /// Stores bytes durably. Readers see all of them or none; bytes that are stored already are replaced.
-    async fn put(&self, cid: &str, content: Bytes) -> Result<(), ContentError>;
+    async fn put(&self, key: &str, content: Bytes) -> Result<(), ContentError>;
 
-    /// The bytes under a CID, as they are stored. Nothing longer than `max_bytes` is read.
-    async fn get(&self, cid: &str, max_bytes: usize) -> Result<Option<Bytes>, ContentError>;
+    /// The bytes under a key, as they are stored. Nothing longer than `max_bytes` is read.
+    async fn get(&self, key: &str, max_bytes: usize) -> Result<Option<Bytes>, ContentError>;
+
+    /// Deletes the bytes under a key, if there are any.
+    async fn delete(&self, key: &str) -> Result<(), ContentError>;
 }

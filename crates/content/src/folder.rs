@@ -1,4 +1,4 @@
-//! Content in a folder of this machine: one file for each CID.
+//! Content in a folder of this machine: one file for each key.
 
 use std::{
     fs,
@@ -43,21 +43,28 @@ impl Folder {
 
 #[async_trait]
 impl Backend for Folder {
-    async fn put(&self, cid: &str, content: Bytes) -> Result<(), ContentError> {
-        self.files()?.put(&Key::from(cid), PutPayload::from_bytes(content)).await?;
+    async fn put(&self, key: &str, content: Bytes) -> Result<(), ContentError> {
+        self.files()?.put(&Key::from(key), PutPayload::from_bytes(content)).await?;
         Ok(())
     }
 
-    async fn get(&self, cid: &str, max_bytes: usize) -> Result<Option<Bytes>, ContentError> {
+    async fn get(&self, key: &str, max_bytes: usize) -> Result<Option<Bytes>, ContentError> {
         if !tokio::fs::try_exists(&self.path).await? {
             return Ok(None);
         }
-        match self.files()?.get(&Key::from(cid)).await {
+        match self.files()?.get(&Key::from(key)).await {
             Ok(object) if usize::try_from(object.meta.size).is_ok_and(|bytes| bytes <= max_bytes) => {
                 Ok(Some(object.bytes().await?))
             }
             Ok(_) => Err(ContentError::TooLarge { max_bytes }),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn delete(&self, key: &str) -> Result<(), ContentError> {
+        match self.files()?.delete(&Key::from(key)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }

@@ -1,5 +1,9 @@
 //! The content store: bytes under the CID of their hash. What is read is checked against its name, so a
 //! damaged disk can lose content but never change it.
+//!
+//! What is stored is kept, without an end. Content that clients hand in before anything refers to it is held in a
+//! place of its own until it is kept or released: releasing it never takes away what somebody else stored. Readers
+//! see both.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -18,6 +22,9 @@ use crate::{
 const PUT_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a store that did not answer in time is left alone.
 const PAUSE_AFTER_TIME_OUT: Duration = Duration::from_secs(5);
+
+/// Content that is held, below the kept content.
+const HELD: &str = "held/";
 
 /// Cheap to clone.
 #[derive(Clone, Debug)]
@@ -79,13 +86,52 @@ impl ContentStore {
 
     /// The same, if it is not longer than `max_bytes`.
     pub async fn get_up_to(&self, hash: &ResultHash, max_bytes: usize) -> Result<Option<Bytes>, ContentError> {
-        let Some(content) = self.backend.get(&cid_of(hash), max_bytes).await? else { return Ok(None) };
+        match self.read(&cid_of(hash), hash, max_bytes).await? {
+            Some(content) => Ok(Some(content)),
+            None => self.read(&held(hash), hash, max_bytes).await,
+        }
+    }
+
+    /// Whether the content is kept, intact.
+    pub async fn is_kept(&self, hash: &ResultHash) -> Result<bool, ContentError> {
+        Ok(self.read(&cid_of(hash), hash, usize::MAX).await?.is_some())
+    }
+
+    /// Holds bytes until [`Self::keep`] or [`Self::release`], and returns the hash that names them.
+    pub async fn hold(&self, content: impl Into<Bytes>) -> Result<ResultHash, ContentError> {
+        let content = content.into();
+        let hash = ResultHash::of(&content);
+        self.backend.put(&held(&hash), content).await?;
+        Ok(hash)
+    }
+
+    /// Keeps content that is held. False if neither is there.
+    pub async fn keep(&self, hash: &ResultHash) -> Result<bool, ContentError> {
+        if self.is_kept(hash).await? {
+            return Ok(true);
+        }
+        let Some(content) = self.read(&held(hash), hash, usize::MAX).await? else { return Ok(false) };
+        self.put(content).await?;
+        Ok(true)
+    }
+
+    /// Deletes what is held under that hash. What is kept stays.
+    pub async fn release(&self, hash: &ResultHash) -> Result<(), ContentError> {
+        self.backend.delete(&held(hash)).await
+    }
+
+    async fn read(&self, key: &str, hash: &ResultHash, max_bytes: usize) -> Result<Option<Bytes>, ContentError> {
+        let Some(content) = self.backend.get(key, max_bytes).await? else { return Ok(None) };
         if ResultHash::of(&content) != *hash {
             tracing::error!(%hash, "stored content does not match its name");
             return Ok(None);
         }
         Ok(Some(content))
     }
+}
+
+fn held(hash: &ResultHash) -> String {
+    format!("{HELD}{}", cid_of(hash))
 }
 
 #[cfg(test)]
@@ -132,6 +178,33 @@ mod tests {
         std::fs::create_dir(&path).expect("mended");
         assert!(store.try_put("hello").await);
         assert_eq!(store.get(&ResultHash::of(b"hello")).await.expect("get").expect("there"), "hello");
+    }
+
+    #[tokio::test]
+    async fn held_content_is_read_like_kept_content_and_is_gone_after_its_release() {
+        let folder = tempfile::tempdir().expect("folder");
+        let store = ContentStore::create(&location(folder.path())).expect("store");
+        let hash = store.hold("hello").await.expect("held");
+        assert_eq!(store.get(&hash).await.expect("get").expect("there"), "hello");
+        assert!(!store.is_kept(&hash).await.expect("read"));
+        store.release(&hash).await.expect("released");
+        assert_eq!(store.get(&hash).await.expect("get"), None);
+        store.release(&hash).await.expect("nothing to release");
+        assert!(!store.keep(&hash).await.expect("nothing to keep"));
+    }
+
+    #[tokio::test]
+    async fn a_release_never_takes_away_what_is_kept() {
+        let folder = tempfile::tempdir().expect("folder");
+        let store = ContentStore::create(&location(folder.path())).expect("store");
+        let hash = store.hold("hello").await.expect("held");
+        store.put("hello").await.expect("somebody else stores the same");
+        store.release(&hash).await.expect("released");
+        assert_eq!(store.get(&hash).await.expect("get").expect("there"), "hello");
+        let other = store.hold("other").await.expect("held");
+        assert!(store.keep(&other).await.expect("kept"));
+        store.release(&other).await.expect("released");
+        assert!(store.is_kept(&other).await.expect("read"));
     }
 
     #[tokio::test]
