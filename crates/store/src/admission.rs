@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use crtx_protocol::usdc::UsdcBase;
+use solana_pubkey::Pubkey;
 use sqlx::PgPool;
 use uuid::Uuid;
 
@@ -118,7 +119,7 @@ pub enum Refusal {
 #[derive(Debug)]
 pub enum Reservation {
     New(Lease),
-    /// The record is reserved already, by an earlier call with the same idempotency key.
+    /// The record is known already: from an earlier call with the same idempotency key, or handed over before.
     Existing(Box<Execution>),
     /// Nothing was written.
     Refused(Refusal),
@@ -187,10 +188,13 @@ impl From<&Funds> for FundsArguments {
 }
 
 /// Writes a call's row if `admit_call` accepts it. `write` is the SQL that writes it, from the table `verdict` and with
-/// the condition `refusal IS NULL`, up to its `RETURNING`; the parameters of `arguments` start at $22. The commit does
-/// not wait for the disk.
+/// the condition `refusal IS NULL`, up to its `RETURNING`; the parameters of `arguments` start at $22. `commit` is SQL:
+/// the commit waits for the disk unless it is 'off'.
 macro_rules! admit {
-    ($executions:ident, $call:ident, $bounds:ident, $token:ident, write: $write:tt $(, $argument:expr)* $(,)?) => {{
+    (
+        $executions:ident, $call:ident, $bounds:ident, $token:ident,
+        commit: $commit:tt, write: $write:tt $(, $argument:expr)* $(,)?
+    ) => {{
         let mut connection = $executions.pool().acquire().await?;
         // Only now: the wait for the connection is a part of the age.
         let funds = FundsArguments::from(&$bounds.funds);
@@ -199,14 +203,14 @@ macro_rules! admit {
             Verdict,
             "WITH verdict AS MATERIALIZED (
                    SELECT a.refusal, a.reserved, a.retry_after_s, a.as_of
-                   FROM set_config('synchronous_commit', 'off', true) AS relaxed,
+                   FROM set_config('synchronous_commit', " + $commit + ", true) AS durability,
                         admit_call($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) AS a),
                written AS (" + $write + " RETURNING record)
                SELECT EXISTS (SELECT FROM written) AS \"taken!\", refusal, reserved, retry_after_s, as_of AS \"as_of!\"
                FROM verdict",
             $call.record.to_string(),
             $call.caller.to_string(),
-            $call.session_key.to_string(),
+            $call.session_key.as_ref().map(Pubkey::to_string),
             $call.agent.to_string(),
             amount_to_db("amount", $call.amount.0)?,
             funds.wallet,
@@ -240,16 +244,46 @@ impl Executions {
     /// transaction, and that commit also flushes this one. A crash in between loses a call for which nothing was
     /// signed; its worker finds no row, as if it had lost its lease.
     pub async fn reserve(&self, call: &Call, bounds: &Bounds) -> Result<Reservation, StoreError> {
+        self.insert(call, bounds, None).await
+    }
+
+    /// Accepts an execution that its wallet opened itself at `opened_at`, by the chain's clock: it is `pending`. Its
+    /// money is in the escrow already, so only the limits can refuse it. Nothing is changed if its record is known
+    /// already.
+    ///
+    /// The commit waits for the disk: no later one of this service stands before the creator is asked.
+    pub async fn take_over(
+        &self,
+        call: &Call,
+        opened_at: DateTime<Utc>,
+        limits: CallLimits,
+    ) -> Result<Reservation, StoreError> {
+        let enough = UsdcBase(u64::MAX);
+        let funds = Funds { wallet: enough, key: enough, read_at: ReadAt::Local(Instant::now()) };
+        self.insert(call, &Bounds { funds, limits }, Some(opened_at)).await
+    }
+
+    /// `opened_at`: the escrow is open already. The chain's clock can be ahead of the database's; then it counts as
+    /// opened now.
+    async fn insert(
+        &self,
+        call: &Call,
+        bounds: &Bounds,
+        opened_at: Option<DateTime<Utc>>,
+    ) -> Result<Reservation, StoreError> {
         let token = Uuid::new_v4();
         // As text: sent as jsonb, a U+0000 that a caller wrote would be refused.
         let request_text = serde_json::to_string(&call.request).map_err(|e| StoreError::corrupt("request", e))?;
         let verdict = admit!(self, call, bounds, token,
+            commit: "CASE WHEN $27::timestamptz IS NULL THEN 'off' ELSE current_setting('synchronous_commit') END",
             write: "
                    INSERT INTO executions (record, execution_id, caller, agent, session_key, state, idempotency_key,
                        body_hash, is_async, request, request_hash, amount, timeout_seconds, endpoint,
-                       lease_owner, lease_until, lease_process)
-                   SELECT $1, $22, $2, $4, $3, 'reserved', $23, $18, $24, $25::text::json, $26, $5, $16, $17,
-                       $19, clock_timestamp() + make_interval(secs => $20), $21
+                       lease_owner, lease_until, lease_process, created_at, opened_at)
+                   SELECT $1, $22, $2, $4, $3, CASE WHEN $27 IS NULL THEN 'reserved' ELSE 'pending' END, $23, $18,
+                       $24, $25::text::json, $26, $5, $16, $17,
+                       $19, clock_timestamp() + make_interval(secs => $20), $21,
+                       LEAST($27, now()), CASE WHEN $27 IS NULL THEN NULL ELSE LEAST($27, now()) END
                    FROM verdict WHERE refusal IS NULL
                    ON CONFLICT DO NOTHING",
             call.execution_id,
@@ -257,6 +291,7 @@ impl Executions {
             call.is_async,
             request_text,
             call.request_hash.as_slice(),
+            opened_at,
         );
         if verdict.taken {
             return Ok(Reservation::New(Lease { record: call.record, token }));
@@ -275,6 +310,7 @@ impl Executions {
     pub async fn retry(&self, call: &Call, bounds: &Bounds) -> Result<Retry, StoreError> {
         let token = Uuid::new_v4();
         let verdict = admit!(self, call, bounds, token,
+            commit: "'off'",
             write: "
                    UPDATE executions
                    SET state = 'reserved', session_key = $3, amount = $5, timeout_seconds = $16, endpoint = $17,

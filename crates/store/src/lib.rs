@@ -1,5 +1,5 @@
 //! The only crate with SQL. It owns the schema (`migrations/`), the mirror of the program's accounts, the
-//! queries behind the read API, API keys, and the gateway's durable executions.
+//! queries behind the read API, API keys, sessions, and the gateway's durable executions.
 //!
 //! The compiler checks every query against the schema, with the data in `.sqlx/`.
 #![forbid(unsafe_code)]
@@ -11,6 +11,7 @@ mod database;
 pub mod error;
 pub mod executions;
 pub mod fee_payers;
+pub mod held_content;
 pub mod housekeeping;
 pub mod indexer_status;
 pub mod local_network;
@@ -19,6 +20,7 @@ pub mod mirror;
 pub mod pools;
 pub mod processes;
 pub mod reads;
+pub mod sessions;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod transaction;

@@ -70,7 +70,7 @@ pub async fn realign(pool: &PgPool, chain: &ChainNow<'_>) -> Result<Realigned, S
     mirror::roll_back(&mut transaction, chain.snapshot, chain.lost).await?;
     let lost = sqlx::query_scalar!(
         r#"WITH gone AS (
-               SELECT record, session_key,
+               SELECT record, session_key, caller,
                       CASE WHEN state = 'completed' THEN COALESCE(charged_amount, 0) ELSE 0 END AS paid
                FROM executions
                WHERE opened_at IS NOT NULL AND record = ANY ($1)
@@ -85,8 +85,8 @@ pub async fn realign(pool: &PgPool, chain: &ChainNow<'_>) -> Result<Realigned, S
                WHERE record IN (SELECT record FROM gone)),
            unspent AS (
                UPDATE api_keys k SET spent = GREATEST(0, k.spent - of_key.paid)
-               FROM (SELECT session_key, sum(paid)::bigint AS paid FROM gone GROUP BY session_key) of_key
-               WHERE k.session_public_key = of_key.session_key)
+               FROM (SELECT session_key, caller, sum(paid)::bigint AS paid FROM gone GROUP BY session_key, caller) of_key
+               WHERE k.session_public_key = of_key.session_key AND k.wallet = of_key.caller)
            SELECT count(*) AS "rows!" FROM gone"#,
         &lost,
     )
@@ -95,7 +95,7 @@ pub async fn realign(pool: &PgPool, chain: &ChainNow<'_>) -> Result<Realigned, S
     // Open again: their API keys count them again when they finish again.
     let reopened = sqlx::query_scalar!(
         r#"WITH open AS (
-               SELECT record, session_key, result IS NOT NULL AND state <> 'failed' AS settles,
+               SELECT record, session_key, caller, result IS NOT NULL AND state <> 'failed' AS settles,
                       state = 'completed' OR state = 'failed' AND opened_at IS NOT NULL AS counted,
                       CASE WHEN state = 'completed' THEN COALESCE(charged_amount, 0) ELSE 0 END AS paid
                FROM executions
@@ -118,9 +118,9 @@ pub async fn realign(pool: &PgPool, chain: &ChainNow<'_>) -> Result<Realigned, S
                UPDATE api_keys k
                SET execution_count = GREATEST(0, k.execution_count - of_key.counted),
                    spent = GREATEST(0, k.spent - of_key.paid)
-               FROM (SELECT session_key, count(*) FILTER (WHERE counted) AS counted, sum(paid)::bigint AS paid
-                     FROM open GROUP BY session_key) of_key
-               WHERE k.session_public_key = of_key.session_key)
+               FROM (SELECT session_key, caller, count(*) FILTER (WHERE counted) AS counted, sum(paid)::bigint AS paid
+                     FROM open GROUP BY session_key, caller) of_key
+               WHERE k.session_public_key = of_key.session_key AND k.wallet = of_key.caller)
            SELECT count(*) AS "rows!" FROM open"#,
         &open,
         chain.read_after,

@@ -15,7 +15,7 @@ use crtx_store::{
     admission::{
         Bounds, CallLimits, Funds, Money, PerSubject, ReadAt, Refusal, Reservation, Retry, Subject, forget_old_failures,
     },
-    executions::{Call, Executions, ExecutionsError, Failure, Lease, StoredTransaction},
+    executions::{Call, Executions, ExecutionsError, Failure, Lease, State, StoredTransaction},
     testing::{
         TestDatabase,
         fixtures::{call, unbounded, wallet},
@@ -104,7 +104,7 @@ async fn of_many_reservations_at_once_only_as_many_succeed_as_there_is_money_for
 async fn a_wallet_is_counted_over_its_keys_and_a_key_by_itself() {
     let (_database, executions) = start().await;
     reserved(&executions, &call(1)).await;
-    let other_key = Call { session_key: wallet(203), ..call(2) };
+    let other_key = Call { session_key: Some(wallet(203)), ..call(2) };
     let Refusal::Short(short) = refusal(&executions, &other_key, &money(2 * PRICE - 1, PRICE)).await else {
         panic!("short")
     };
@@ -115,7 +115,7 @@ async fn a_wallet_is_counted_over_its_keys_and_a_key_by_itself() {
     assert_eq!((short.of, short.reserved), (Money::Key, UsdcBase(PRICE)));
     let taken = executions.reserve(&other_key, &money(2 * PRICE, PRICE)).await.unwrap();
     assert!(matches!(taken, Reservation::New(_)), "{taken:?}");
-    let other_wallet = Call { caller: wallet(210), session_key: wallet(211), ..call(3) };
+    let other_wallet = Call { caller: wallet(210), session_key: Some(wallet(211)), ..call(3) };
     let taken = executions.reserve(&other_wallet, &money(PRICE, PRICE)).await.unwrap();
     assert!(matches!(taken, Reservation::New(_)), "{taken:?}");
 }
@@ -180,7 +180,7 @@ async fn an_agents_limit_is_exact_however_many_wallets_call_at_once() {
     let bounds = limited(PerSubject { agent: 5, ..MANY }, MANY);
     let calls = (1..=32).map(|seed| {
         let executions = executions.clone();
-        let call = Call { caller: wallet(100 + seed), session_key: wallet(seed), ..call(seed) };
+        let call = Call { caller: wallet(100 + seed), session_key: Some(wallet(seed)), ..call(seed) };
         tokio::spawn(async move { executions.reserve(&call, &bounds).await.unwrap() })
     });
     let outcomes = join_all(calls).await;
@@ -241,4 +241,55 @@ async fn nothing_that_was_opened_can_be_forgotten() {
     executions.found_open(found).await.unwrap();
     assert!(!executions.forget(found).await.unwrap());
     assert!(matches!(executions.found_open(found).await, Err(ExecutionsError::LeaseLost)));
+}
+
+fn handed_over(seed: u8) -> Call {
+    Call { session_key: None, ..call(seed) }
+}
+
+async fn take_over(executions: &Executions, call: &Call, limits: CallLimits) -> Reservation {
+    executions.take_over(call, chrono::Utc::now(), limits).await.unwrap()
+}
+
+#[tokio::test]
+async fn an_execution_that_its_wallet_opened_is_taken_over_once_and_is_pending() {
+    let (database, executions) = start().await;
+    let limits = CallLimits { under_way: MANY, failures_per_hour: MANY };
+    let other = Executions::new(database.pool().clone(), Duration::from_secs(60));
+    let call = handed_over(1);
+    let taken =
+        join_all((0..10).map(|n| take_over(if n % 2 == 0 { &executions } else { &other }, &call, limits))).await;
+    assert_eq!(taken.iter().filter(|taken| matches!(taken, Reservation::New(_))).count(), 1);
+    assert!(taken.iter().all(|taken| !matches!(taken, Reservation::Refused(_))));
+    let row = executions.get(&call.record).await.unwrap().expect("a row");
+    assert_eq!((row.state, row.call), (State::Pending, call));
+    assert!(row.opened_at.is_some_and(|at| at <= row.created_at));
+}
+
+#[tokio::test]
+async fn limits_of_wallet_and_agent_hold_for_executions_that_are_handed_over() {
+    let (_database, executions) = start().await;
+    // One call of a key, and there is no key.
+    let limits = |wallet, agent| CallLimits {
+        under_way: PerSubject { key: 1, wallet, agent },
+        failures_per_hour: PerSubject { key: 1, ..MANY },
+    };
+    for seed in [1, 2] {
+        assert!(matches!(take_over(&executions, &handed_over(seed), limits(9, 9)).await, Reservation::New(_)));
+    }
+    let refused = async |limits| match take_over(&executions, &handed_over(3), limits).await {
+        Reservation::Refused(refusal) => refusal,
+        other => panic!("not refused: {other:?}"),
+    };
+    assert_eq!(refused(limits(2, 9)).await, Refusal::TooManyUnderWay(Subject::Wallet));
+    assert_eq!(refused(limits(9, 2)).await, Refusal::TooManyUnderWay(Subject::Agent));
+}
+
+#[tokio::test]
+async fn an_execution_that_is_handed_over_takes_no_money_of_later_calls() {
+    let (_database, executions) = start().await;
+    let limits = CallLimits { under_way: MANY, failures_per_hour: MANY };
+    let opened_at = chrono::Utc::now() - chrono::TimeDelta::seconds(30);
+    assert!(matches!(executions.take_over(&handed_over(1), opened_at, limits).await.unwrap(), Reservation::New(_)));
+    assert!(matches!(executions.reserve(&call(2), &money(PRICE, PRICE)).await.unwrap(), Reservation::New(_)));
 }

@@ -63,9 +63,38 @@ async fn assert_exact(pool: &PgPool) {
     .fetch_one(pool)
     .await
     .expect("the totals");
-    let noted: i64 =
-        sqlx::query_scalar("SELECT count(*) FROM mirror_caller_changes").fetch_one(pool).await.expect("the notes");
+    let noted: i64 = sqlx::query_scalar(
+        "SELECT (SELECT count(*) FROM mirror_caller_changes) + (SELECT count(*) FROM mirror_wallet_changes)",
+    )
+    .fetch_one(pool)
+    .await
+    .expect("the notes");
     assert_eq!((wrong, noted), (0, 0));
+    assert_exact_amounts(pool).await;
+}
+
+/// What wallets paid and agents received is the sum over all executions.
+async fn assert_exact_amounts(pool: &PgPool) {
+    let wrong: Vec<(Option<String>, Option<String>)> = sqlx::query_as(
+        "SELECT c.wallet, t.wallet FROM
+             (SELECT caller AS wallet, count(*) FILTER (WHERE status IN (2, 5, 6)) AS completed,
+                     count(*) FILTER (WHERE status IN (3, 4)) AS failed,
+                     COALESCE(sum(amount) FILTER (WHERE status IN (2, 5, 6)), 0) AS spent
+              FROM mirror_executions GROUP BY caller) c
+             FULL JOIN mirror_wallet_totals t USING (wallet)
+         WHERE (COALESCE(c.completed, 0), COALESCE(c.failed, 0), COALESCE(c.spent, 0))
+            <> (COALESCE(t.completed, 0), COALESCE(t.failed, 0), COALESCE(t.spent, 0))
+         UNION ALL
+         SELECT c.agent, t.agent FROM
+             (SELECT agent, sum(creator_amount) AS earned FROM mirror_executions WHERE status IN (2, 5, 6)
+              GROUP BY agent) c
+             FULL JOIN mirror_agent_earnings t USING (agent)
+         WHERE COALESCE(c.earned, 0) <> COALESCE(t.earned, 0)",
+    )
+    .fetch_all(pool)
+    .await
+    .expect("the amounts");
+    assert!(wrong.is_empty(), "{wrong:?}");
 }
 
 #[tokio::test]

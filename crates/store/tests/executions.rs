@@ -377,7 +377,7 @@ async fn a_refund_is_counted_for_the_api_key_once_by_every_path() {
     let database = TestDatabase::create().await;
     let executions = Executions::new(database.pool().clone(), LEASE);
     let key = NewApiKey {
-        session_public_key: call(1).session_key,
+        session_public_key: call(1).session_key.unwrap(),
         wallet: call(1).caller,
         grant: Pubkey::new_from_array([203; 32]),
         name: "test",
@@ -385,7 +385,7 @@ async fn a_refund_is_counted_for_the_api_key_once_by_every_path() {
     };
     api_keys::insert(database.pool(), &key).await.unwrap();
     let counted = async || {
-        let key = api_keys::find(database.pool(), &call(1).session_key).await.unwrap().unwrap();
+        let key = api_keys::find(database.pool(), &call(1).session_key.unwrap()).await.unwrap().unwrap();
         (key.execution_count, key.spent)
     };
     for seed in 1..=2 {

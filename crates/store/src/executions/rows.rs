@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::{
     leases::Executions,
-    types::{Call, Charged, Delivered, Execution, Failure, Request, State},
+    types::{Call, Charged, Delivered, Execution, Failure, Reported, Request, State},
 };
 use crate::{
     convert::{amount_from_db, fixed_bytes, optional_amount_from_db, pubkey},
@@ -44,7 +44,7 @@ struct StoredExecution {
     execution_id: Uuid,
     caller: String,
     agent: String,
-    session_key: String,
+    session_key: Option<String>,
     state: String,
     idempotency_key: Option<String>,
     body_hash: Vec<u8>,
@@ -85,6 +85,7 @@ impl TryFrom<StoredExecution> for Execution {
             failure: row.failure()?,
             charged: row.charged()?,
             settled_elsewhere: row.settled_elsewhere,
+            reported: row.reported()?,
             result_hash: row.result_hash.as_deref().map(|hash| fixed_bytes("result hash", hash)).transpose()?,
             created_at: row.created_at,
             opened_at: row.opened_at,
@@ -102,7 +103,7 @@ impl StoredExecution {
             execution_id: self.execution_id,
             caller: pubkey("caller", &self.caller)?,
             agent: pubkey("agent", &self.agent)?,
-            session_key: pubkey("session key", &self.session_key)?,
+            session_key: self.session_key.as_deref().map(|key| pubkey("session key", key)).transpose()?,
             idempotency_key: self.idempotency_key,
             body_hash: fixed_bytes("body hash", &self.body_hash)?,
             is_async: self.is_async,
@@ -135,6 +136,13 @@ impl StoredExecution {
             execution_time_ms: amount_from_db("execution time", time)?,
             steps: self.steps.clone(),
         }))
+    }
+
+    fn reported(&self) -> Result<Option<Reported>, StoreError> {
+        let Some(execution_time_ms) = optional_amount_from_db("execution time", self.execution_time_ms)? else {
+            return Ok(None);
+        };
+        Ok(Some(Reported { tokens_used: optional_amount_from_db("tokens used", self.tokens_used)?, execution_time_ms }))
     }
 
     fn charged(&self) -> Result<Option<Charged>, StoreError> {

@@ -68,13 +68,13 @@ macro_rules! end_and_count {
     ($executions:ident, ending: $ending:tt, spent: $spent:tt, $($argument:expr),+ $(,)?) => {
         sqlx::query_scalar!(
             $ending
-                + " RETURNING session_key),
+                + " RETURNING session_key, caller),
                counted AS (
                    UPDATE api_keys
                    SET execution_count = execution_count + 1, spent = spent + "
                 + $spent
                 + ", last_used_at = now()
-                   WHERE session_public_key = (SELECT session_key FROM ended))
+                   WHERE (session_public_key, wallet) = (SELECT session_key, caller FROM ended))
                SELECT count(*) AS \"rows!\" FROM ended",
             $($argument),+
         )

@@ -94,7 +94,8 @@ pub struct Call {
     pub execution_id: Uuid,
     pub caller: Pubkey,
     pub agent: Pubkey,
-    pub session_key: Pubkey,
+    /// `None`: the wallet opened the escrow itself and handed the execution over.
+    pub session_key: Option<Pubkey>,
     pub idempotency_key: Option<String>,
     /// The idempotency key is bound to this hash.
     pub body_hash: [u8; 32],
@@ -169,6 +170,8 @@ pub struct Execution {
     pub settled_elsewhere: bool,
     /// Known even if the result is not.
     pub result_hash: Option<[u8; 32]>,
+    /// `None` before there is a result.
+    pub reported: Option<Reported>,
     pub created_at: DateTime<Utc>,
     /// When the escrow was confirmed. None: nothing was ever paid.
     pub opened_at: Option<DateTime<Utc>>,

@@ -19,12 +19,14 @@ mod quarantine;
 mod roll_back;
 mod row;
 mod table;
+mod wallets;
 mod write;
 
 pub use batch::{Batch, Batched};
 pub use checkpoint::{Checkpoint, checkpoint};
 pub use closed::{mark_closed, missing_from};
 pub use compare::{Comparison, Difference, compare};
+pub use config::{ConfigRow, ParametersRow, TierRow};
 pub use executions::ExecutionAccount;
 pub use open_amounts::OpenAmountMismatch;
 pub use roll_back::roll_back;

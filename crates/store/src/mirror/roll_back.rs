@@ -7,6 +7,7 @@ use super::{
     batch::{Batch, for_each_table},
     callers,
     table::MirrorTable,
+    wallets,
     write::apply,
 };
 use crate::error::StoreError;
@@ -24,5 +25,6 @@ pub async fn roll_back(connection: &mut PgConnection, snapshot: &Batch, lost: &[
     apply(connection, snapshot).await?;
     // The snapshot may have no execution.
     callers::count(connection).await?;
+    wallets::count(connection).await?;
     Ok(deleted)
 }

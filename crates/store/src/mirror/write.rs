@@ -4,7 +4,7 @@ use sqlx::{PgConnection, PgExecutor, PgPool};
 
 use super::{
     batch::{Batch, for_each_kind},
-    callers, checkpoint, quarantine, table,
+    callers, checkpoint, quarantine, table, wallets,
 };
 use crate::{error::StoreError, transaction};
 
@@ -14,6 +14,7 @@ pub async fn apply(connection: &mut PgConnection, batch: &Batch) -> Result<u64, 
     for_each_kind!(batch, rows => changed = changed.saturating_add(table::write(&mut *connection, rows).await?));
     if !batch.executions.is_empty() {
         callers::count(&mut *connection).await?;
+        wallets::count(&mut *connection).await?;
     }
     quarantine::write(connection, &batch.quarantine, &batch.readable()).await?;
     Ok(changed)
@@ -75,7 +76,7 @@ pub async fn clear(executor: impl PgExecutor<'_>) -> Result<(), StoreError> {
     sqlx::query!(
         "TRUNCATE mirror_config, mirror_creators, mirror_agents, mirror_executions, mirror_disputes, mirror_grants,
                   mirror_quarantine, mirror_checkpoint, mirror_caller_changes, mirror_agent_callers,
-                  mirror_agent_totals"
+                  mirror_agent_totals, mirror_wallet_changes, mirror_wallet_totals, mirror_agent_earnings"
     )
     .execute(executor)
     .await?;

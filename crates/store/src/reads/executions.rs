@@ -8,7 +8,10 @@ use solana_pubkey::Pubkey;
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
-use super::page::Page;
+use super::{
+    numbers::{dispute_outcome, failure_reason, settler},
+    page::Page,
+};
 use crate::{
     convert::{amount_from_db, fixed_bytes, optional_amount_from_db, pubkey},
     error::StoreError,
@@ -330,27 +333,4 @@ fn failure(
         (_, _, Some(reason)) => Some(ShownFailure::OnChain(failure_reason(reason)?)),
         _ => None,
     })
-}
-
-fn failure_reason(number: i16) -> Result<FailureReason, StoreError> {
-    use FailureReason::{CreatorFailed, Expired, Interrupted, InvalidResponse, Timeout};
-    [CreatorFailed, Timeout, InvalidResponse, Expired, Interrupted]
-        .into_iter()
-        .find(|reason| number == i16::from(*reason as u8))
-        .ok_or_else(|| StoreError::corrupt("failure reason", number))
-}
-
-fn settler(number: i16) -> Result<Settler, StoreError> {
-    [Settler::Caller, Settler::Creator, Settler::Gateway]
-        .into_iter()
-        .find(|settler| number == i16::from(*settler as u8))
-        .ok_or_else(|| StoreError::corrupt("settler", number))
-}
-
-fn dispute_outcome(number: i16) -> Result<DisputeOutcome, StoreError> {
-    use DisputeOutcome::{Expired, Open, Rejected, Upheld};
-    [Open, Upheld, Rejected, Expired]
-        .into_iter()
-        .find(|outcome| number == i16::from(*outcome as u8))
-        .ok_or_else(|| StoreError::corrupt("dispute outcome", number))
 }

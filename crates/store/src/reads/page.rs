@@ -11,7 +11,7 @@ pub struct Page {
 
 impl Page {
     /// `LIMIT` and `OFFSET`.
-    pub(super) fn to_db(self) -> Result<(i64, i64), StoreError> {
+    pub(crate) fn to_db(self) -> Result<(i64, i64), StoreError> {
         Ok((i64::from(self.limit), amount_to_db("offset", self.offset)?))
     }
 }

@@ -1,8 +1,8 @@
 //! Accounts, documents and gateway rows for tests. They are valid; a test changes what it needs.
 
 use agent_marketplace::state::{
-    AgentListed, AgentStatus, CreatorProfile, Dispute, DisputeOutcome, ExecutionRecord, ExecutionStatus, OpenTerms,
-    Settler, SpendingGrant,
+    AgentListed, AgentStatus, Config, CreatorProfile, Dispute, DisputeOutcome, ExecutionRecord, ExecutionStatus,
+    MarketParameters, OpenTerms, Settler, SpendingGrant,
 };
 use bytemuck::Zeroable;
 use chrono::{DateTime, Utc};
@@ -37,7 +37,7 @@ pub fn call(seed: u8) -> Call {
         execution_id: Uuid::from_u128(seed.into()),
         caller: wallet(200),
         agent: wallet(201),
-        session_key: wallet(202),
+        session_key: Some(wallet(202)),
         idempotency_key: None,
         body_hash: [seed; 32],
         is_async: false,
@@ -63,6 +63,22 @@ pub fn addresses() -> Addresses {
 /// The wallet with that number.
 pub fn wallet(number: u8) -> Pubkey {
     Pubkey::new_from_array([number; 32])
+}
+
+/// The marketplace's configuration. The roles are the wallets 90 to 94, the mint is 95.
+pub fn configuration() -> Config {
+    let mut config = Config::zeroed();
+    config.revision = 1;
+    config.admin = wallet(90);
+    config.resolver = wallet(91);
+    config.gateway_authority = wallet(92);
+    config.treasury_owner = wallet(93);
+    config.insurance_owner = wallet(94);
+    config.usdc_mint = wallet(95);
+    config.resolver_since_unix_s = NOON;
+    config.parameters = MarketParameters::DEFAULT;
+    config.version = 1;
+    config
 }
 
 /// An active agent of `creator` without a single execution.
@@ -173,6 +189,14 @@ pub fn dispute(execution: Pubkey, agent: Pubkey, by: Pubkey, outcome: DisputeOut
     dispute
 }
 
+/// A configuration with that resolver.
+pub fn config(resolver: Pubkey) -> Config {
+    let mut config = Config::zeroed();
+    config.resolver = resolver;
+    config.revision = 1;
+    config
+}
+
 pub fn grant(owner: Pubkey, session_key: Pubkey) -> SpendingGrant {
     let mut grant = SpendingGrant::zeroed();
     grant.wallet = owner;
@@ -209,6 +233,18 @@ pub async fn show(pool: &PgPool, mut listing: AgentListed, name: &str, tags: &[&
     put(pool, &address, 10, &listing).await;
     store_document(pool, &address, &bytes).await;
     address
+}
+
+/// Makes every held piece of content older.
+///
+/// # Panics
+/// When the database refuses.
+pub async fn age_held_content(pool: &PgPool, by: std::time::Duration) {
+    sqlx::query("UPDATE held_content SET held_at = held_at - make_interval(secs => $1)")
+        .bind(by.as_secs_f64())
+        .execute(pool)
+        .await
+        .expect("held content is changed");
 }
 
 /// Keeps a document for an agent, under its own hash.
@@ -291,4 +327,23 @@ impl GatewayRow {
         .expect("the gateway's row is written");
         record
     }
+}
+
+/// Keeps everybody from handing content in until the value is dropped.
+pub async fn lock_held_content(pool: &PgPool) -> sqlx::Transaction<'static, sqlx::Postgres> {
+    let mut transaction = pool.begin().await.expect("a transaction");
+    let lock = "SELECT pg_advisory_xact_lock(1668445306)";
+    sqlx::query(lock).execute(&mut *transaction).await.expect("the lock");
+    transaction
+}
+
+/// How many connections to this database wait for an advisory lock.
+pub async fn waiting_for_advisory_locks(pool: &PgPool) -> i64 {
+    sqlx::query_scalar(
+        "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+         WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted",
+    )
+    .fetch_one(pool)
+    .await
+    .expect("the locks")
 }

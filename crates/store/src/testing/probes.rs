@@ -1,10 +1,13 @@
 //! Queries and changes that tests of other crates need and that the services do not have.
 #![allow(missing_docs, reason = "the names say it")]
 
+use chrono::{TimeDelta, Utc};
 use serde_json::Value;
 use solana_pubkey::Pubkey;
 use sqlx::{PgPool, Postgres, Transaction};
 use uuid::Uuid;
+
+use crate::sessions::{self, NewSession, SessionKind, UsedChallenge};
 
 async fn count(pool: &PgPool, query: &'static str) -> i64 {
     sqlx::query_scalar(query).fetch_one(pool).await.expect("a count")
@@ -84,4 +87,25 @@ pub async fn leave_refunding(pool: &PgPool, record: &Pubkey, reason: u8) {
     .execute(pool)
     .await
     .expect("a row");
+}
+
+/// Sets the end of a session to a moment ago.
+pub async fn expire_session(pool: &PgPool, session_id: Uuid) {
+    let query = "UPDATE sessions SET expires_at = now() - interval '1 second' WHERE session_id = $1";
+    let done = sqlx::query(query).bind(session_id).execute(pool).await.expect("an update");
+    assert_eq!(done.rows_affected(), 1, "no session {session_id}");
+}
+
+/// Pieces of content that are held for a wallet.
+pub async fn held_pieces(pool: &PgPool, wallet: &Pubkey) -> i64 {
+    let query = "SELECT count(*) FROM held_content WHERE wallet = $1";
+    sqlx::query_scalar(query).bind(wallet.to_string()).fetch_one(pool).await.expect("a count")
+}
+
+/// Opens a session for an hour, without a sign-in.
+pub async fn open_session(pool: &PgPool, wallet: Pubkey, token_hash: [u8; 32], kind: SessionKind) {
+    let new = NewSession { token_hash, wallet, kind, lifetime: TimeDelta::hours(1) };
+    let challenge = UsedChallenge { nonce: Uuid::new_v4().into_bytes(), keep_until: Utc::now() };
+    let opened = sessions::open(pool, &new, &challenge).await.expect("a session");
+    assert!(opened.is_some(), "the challenge is new");
 }

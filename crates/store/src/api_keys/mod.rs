@@ -1,0 +1,11 @@
+//! API keys: the wallet that each one acts for, its use, and what its owner sees of it.
+
+mod ownership;
+mod rows;
+mod shown;
+
+pub use ownership::{
+    Adopted, FirstUse, MOST_PER_WALLET, Registered, Registration, adopt, register, rename, revoke_pair,
+};
+pub use rows::{ApiKeyRow, NewApiKey, find, insert, list, revoke, touch};
+pub use shown::{GrantLimits, ShownKey, count, needed, page, shown};

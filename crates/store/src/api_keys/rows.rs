@@ -1,0 +1,181 @@
+//! The stored API keys.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use crtx_protocol::{api_key::KeyNetwork, usdc::UsdcBase};
+use solana_pubkey::Pubkey;
+use sqlx::{PgExecutor, PgPool};
+
+use crate::{
+    convert::{amount_from_db, pubkey},
+    error::StoreError,
+};
+
+/// A key to be stored. It has no secret part.
+#[derive(Clone, Debug)]
+pub struct NewApiKey<'a> {
+    pub session_public_key: Pubkey,
+    pub wallet: Pubkey,
+    /// The on-chain `SpendingGrant` of wallet and session key.
+    pub grant: Pubkey,
+    pub name: &'a str,
+    pub network: KeyNetwork,
+}
+
+/// A stored key as its owner may see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiKeyRow {
+    pub session_public_key: Pubkey,
+    pub wallet: Pubkey,
+    pub grant: Pubkey,
+    /// `None`: nobody named it.
+    pub name: Option<String>,
+    pub network: KeyNetwork,
+    /// The end of the key's text, once it is known.
+    pub last_four: Option<String>,
+    /// Whether the key acts for this wallet.
+    pub proven: bool,
+    pub created_at: DateTime<Utc>,
+    pub last_used_at: Option<DateTime<Utc>>,
+    pub revoked_at: Option<DateTime<Utc>>,
+    pub execution_count: u64,
+    pub spent: UsdcBase,
+}
+
+impl ApiKeyRow {
+    /// The precision of `last_used_at`.
+    const USE_RESOLUTION: TimeDelta = TimeDelta::seconds(10);
+
+    /// Whether a use is worth a write: the stored last use is old, or the end of the key's text is not stored.
+    pub fn is_use_due(&self) -> bool {
+        self.last_four.is_none()
+            || self.last_used_at.is_none_or(|last| Utc::now().signed_duration_since(last) >= Self::USE_RESOLUTION)
+    }
+}
+
+/// A row as it is selected.
+struct StoredKey {
+    session_public_key: String,
+    wallet: String,
+    grant_address: String,
+    name: Option<String>,
+    network: String,
+    last_four: Option<String>,
+    proven: bool,
+    created_at: DateTime<Utc>,
+    last_used_at: Option<DateTime<Utc>>,
+    revoked_at: Option<DateTime<Utc>>,
+    execution_count: i64,
+    spent: i64,
+}
+
+impl TryFrom<StoredKey> for ApiKeyRow {
+    type Error = StoreError;
+
+    fn try_from(row: StoredKey) -> Result<Self, StoreError> {
+        Ok(Self {
+            session_public_key: pubkey("session public key", &row.session_public_key)?,
+            wallet: pubkey("wallet", &row.wallet)?,
+            grant: pubkey("grant", &row.grant_address)?,
+            name: row.name,
+            network: network_from_db(&row.network)?,
+            last_four: row.last_four,
+            proven: row.proven,
+            created_at: row.created_at,
+            last_used_at: row.last_used_at,
+            revoked_at: row.revoked_at,
+            execution_count: amount_from_db("execution count", row.execution_count)?,
+            spent: UsdcBase(amount_from_db("amount spent", row.spent)?),
+        })
+    }
+}
+
+pub(super) fn network_to_db(network: KeyNetwork) -> &'static str {
+    match network {
+        KeyNetwork::Live => "live",
+        KeyNetwork::Test => "test",
+    }
+}
+
+fn network_from_db(text: &str) -> Result<KeyNetwork, StoreError> {
+    match text {
+        "live" => Ok(KeyNetwork::Live),
+        "test" => Ok(KeyNetwork::Test),
+        other => Err(StoreError::corrupt("key network", other)),
+    }
+}
+
+/// Stores a key whose wallet is known to hold its secret. A second such key with the same session public key is a
+/// unique violation.
+pub async fn insert(executor: impl PgExecutor<'_>, key: &NewApiKey<'_>) -> Result<(), StoreError> {
+    sqlx::query!(
+        "INSERT INTO api_keys (session_public_key, wallet, grant_address, name, network, registered_at)
+         VALUES ($1, $2, $3, $4, $5, now())",
+        key.session_public_key.to_string(),
+        key.wallet.to_string(),
+        key.grant.to_string(),
+        key.name,
+        network_to_db(key.network),
+    )
+    .execute(executor)
+    .await?;
+    Ok(())
+}
+
+/// Selects keys. A key is also revoked once its wallet has ended the grant on chain, from when the mirror shows it: the
+/// program never renews a grant.
+macro_rules! select_keys {
+    ($condition:tt, $argument:expr) => {
+        sqlx::query_as!(
+            StoredKey,
+            r#"SELECT k.session_public_key, k.wallet, k.grant_address, k.name, k.network, k.last_four, k.proven,
+                k.created_at, k.last_used_at,
+                COALESCE(k.revoked_at, CASE WHEN g.revoked THEN g.observed_at END) AS "revoked_at?",
+                k.execution_count, k.spent
+               FROM api_keys k LEFT JOIN mirror_grants g ON g.address = k.grant_address WHERE "#
+                + $condition,
+            $argument,
+        )
+    };
+}
+
+/// The key with that session public key, of the wallet that it acts for, revoked or not.
+pub async fn find(executor: impl PgExecutor<'_>, session_public_key: &Pubkey) -> Result<Option<ApiKeyRow>, StoreError> {
+    let row = select_keys!("k.session_public_key = $1 AND k.proven", session_public_key.to_string());
+    row.fetch_optional(executor).await?.map(ApiKeyRow::try_from).transpose()
+}
+
+/// All stored keys of a wallet, oldest first.
+pub async fn list(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<Vec<ApiKeyRow>, StoreError> {
+    let rows = select_keys!("k.wallet = $1 ORDER BY k.created_at, k.session_public_key", wallet.to_string());
+    rows.fetch_all(executor).await?.into_iter().map(ApiKeyRow::try_from).collect()
+}
+
+/// Revokes a key of that wallet permanently. False if the wallet has no such key, or it is revoked already.
+pub async fn revoke(
+    executor: impl PgExecutor<'_>,
+    wallet: &Pubkey,
+    session_public_key: &Pubkey,
+) -> Result<bool, StoreError> {
+    let done = sqlx::query!(
+        "UPDATE api_keys SET revoked_at = now()
+         WHERE session_public_key = $1 AND wallet = $2 AND revoked_at IS NULL",
+        session_public_key.to_string(),
+        wallet.to_string(),
+    )
+    .execute(executor)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Notes that a key was used, and the end of its text.
+pub async fn touch(pool: &PgPool, key: &ApiKeyRow, last_four: &str) -> Result<(), StoreError> {
+    sqlx::query!(
+        "UPDATE api_keys SET last_used_at = now(), last_four = $3 WHERE session_public_key = $1 AND wallet = $2",
+        key.session_public_key.to_string(),
+        key.wallet.to_string(),
+        last_four,
+    )
+    .execute(pool)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! What a wallet sees of its keys: the stored ones, and grants on chain that nobody registered.
+
+use chrono::{DateTime, Utc};
+use crtx_protocol::usdc::UsdcBase;
+use solana_pubkey::Pubkey;
+use sqlx::PgExecutor;
+
+use crate::{
+    convert::{amount_from_db, pubkey},
+    error::StoreError,
+    reads::Page,
+};
+
+/// The limits of a key, by its grant on chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrantLimits {
+    /// `None`: no limit.
+    pub per_call_cap: Option<UsdcBase>,
+    /// `None`: no limit.
+    pub total_cap: Option<UsdcBase>,
+    /// What counts against the total cap.
+    pub spent: UsdcBase,
+    pub expires_at_unix_s: i64,
+    /// None: any agent.
+    pub allowed_agents: Vec<Pubkey>,
+    pub revoked: bool,
+}
+
+/// A key as its wallet sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownKey {
+    pub session_public_key: Pubkey,
+    pub grant: Pubkey,
+    pub name: Option<String>,
+    pub last_four: Option<String>,
+    pub created_at: DateTime<Utc>,
+    pub last_used_at: Option<DateTime<Utc>>,
+    /// Executions that were opened and have ended.
+    pub execution_count: u64,
+    /// What its completed executions cost.
+    pub spent: UsdcBase,
+    /// Whether the key acts for this wallet: it was registered or used.
+    pub proven: bool,
+    /// Whether this service refuses it.
+    pub revoked: bool,
+    /// `None` until the mirror shows the grant.
+    pub limits: Option<GrantLimits>,
+}
+
+/// A row as it is selected.
+struct Selected {
+    session_public_key: String,
+    grant_address: String,
+    name: Option<String>,
+    last_four: Option<String>,
+    created_at: DateTime<Utc>,
+    last_used_at: Option<DateTime<Utc>>,
+    execution_count: i64,
+    key_spent: i64,
+    proven: bool,
+    revoked: bool,
+    has_grant: bool,
+    per_call_cap: i64,
+    total_cap: i64,
+    grant_spent: i64,
+    expires_at_unix_s: i64,
+    allowed_agents: Vec<String>,
+    grant_revoked: bool,
+}
+
+impl TryFrom<Selected> for ShownKey {
+    type Error = StoreError;
+
+    fn try_from(row: Selected) -> Result<Self, StoreError> {
+        let limits = row.has_grant.then(|| {
+            let allowed: Result<_, StoreError> =
+                row.allowed_agents.iter().map(|agent| pubkey("allowed agent", agent)).collect();
+            Ok::<_, StoreError>(GrantLimits {
+                per_call_cap: limited(amount_from_db("cap per call", row.per_call_cap)?),
+                total_cap: limited(amount_from_db("total cap", row.total_cap)?),
+                spent: UsdcBase(amount_from_db("amount spent", row.grant_spent)?),
+                expires_at_unix_s: row.expires_at_unix_s,
+                allowed_agents: allowed?,
+                revoked: row.grant_revoked,
+            })
+        });
+        Ok(Self {
+            session_public_key: pubkey("session public key", &row.session_public_key)?,
+            grant: pubkey("grant", &row.grant_address)?,
+            name: row.name,
+            last_four: row.last_four,
+            created_at: row.created_at,
+            last_used_at: row.last_used_at,
+            execution_count: amount_from_db("execution count", row.execution_count)?,
+            spent: UsdcBase(amount_from_db("amount spent", row.key_spent)?),
+            proven: row.proven,
+            revoked: row.revoked,
+            limits: limits.transpose()?,
+        })
+    }
+}
+
+/// A cap as the chain or the mirror has it. One that is larger than all money says "no limit".
+fn limited(cap: u64) -> Option<UsdcBase> {
+    (cap < i64::MAX.unsigned_abs()).then_some(UsdcBase(cap))
+}
+
+impl GrantLimits {
+    /// What the key may still spend in all. `None`: no limit.
+    pub fn left(&self) -> Option<UsdcBase> {
+        self.total_cap.map(|cap| UsdcBase(cap.0.saturating_sub(self.spent.0)))
+    }
+}
+
+impl From<&agent_marketplace::state::SpendingGrant> for GrantLimits {
+    fn from(grant: &agent_marketplace::state::SpendingGrant) -> Self {
+        Self {
+            per_call_cap: limited(grant.per_call_cap),
+            total_cap: limited(grant.total_cap),
+            spent: UsdcBase(grant.spent),
+            expires_at_unix_s: grant.expires_at_unix_s,
+            allowed_agents: grant.allowed_agents().to_vec(),
+            revoked: grant.revoked != 0,
+        }
+    }
+}
+
+/// Selects keys of a wallet, newest first; null as $2: all of them.
+macro_rules! select_shown {
+    ($wallet:expr, $session:expr, $limit:expr, $offset:expr) => {
+        sqlx::query_as!(
+            Selected,
+            r#"SELECT ids.session_key AS "session_public_key!", COALESCE(k.grant_address, g.address) AS "grant_address!",
+                   k.name AS "name?", k.last_four AS "last_four?", COALESCE(k.created_at, g.created_at) AS "created_at!",
+                   k.last_used_at AS "last_used_at?", COALESCE(k.execution_count, 0) AS "execution_count!",
+                   COALESCE(k.spent, 0) AS "key_spent!", COALESCE(k.proven, false) AS "proven!",
+                   k.revoked_at IS NOT NULL AS "revoked!", g.address IS NOT NULL AS "has_grant!",
+                   COALESCE(g.per_call_cap, 0) AS "per_call_cap!", COALESCE(g.total_cap, 0) AS "total_cap!",
+                   COALESCE(g.spent, 0) AS "grant_spent!", COALESCE(g.expires_at_unix_s, 0) AS "expires_at_unix_s!",
+                   COALESCE(g.allowed_agents, '{}') AS "allowed_agents!", COALESCE(g.revoked, false) AS "grant_revoked!"
+               FROM (SELECT session_public_key AS session_key FROM api_keys
+                         WHERE wallet = $1 AND ($2::text IS NULL OR session_public_key = $2)
+                     UNION
+                     SELECT session_key FROM mirror_grants
+                         WHERE wallet = $1 AND ($2::text IS NULL OR session_key = $2)) ids
+               LEFT JOIN api_keys k ON k.session_public_key = ids.session_key AND k.wallet = $1
+               LEFT JOIN mirror_grants g ON g.session_key = ids.session_key AND g.wallet = $1
+               ORDER BY COALESCE(k.created_at, g.created_at) DESC, ids.session_key LIMIT $3 OFFSET $4"#,
+            $wallet.to_string(),
+            $session,
+            $limit,
+            $offset,
+        )
+    };
+}
+
+/// Keys of a wallet, newest first.
+pub async fn page(executor: impl PgExecutor<'_>, wallet: &Pubkey, page: Page) -> Result<Vec<ShownKey>, StoreError> {
+    let (limit, offset) = page.to_db()?;
+    let rows = select_shown!(wallet, None::<String>, limit, offset).fetch_all(executor).await?;
+    rows.into_iter().map(ShownKey::try_from).collect()
+}
+
+/// One key of a wallet.
+pub async fn shown(
+    executor: impl PgExecutor<'_>,
+    wallet: &Pubkey,
+    session_public_key: &Pubkey,
+) -> Result<Option<ShownKey>, StoreError> {
+    let row = select_shown!(wallet, Some(session_public_key.to_string()), 1, 0).fetch_optional(executor).await?;
+    row.map(ShownKey::try_from).transpose()
+}
+
+/// How many keys a wallet has.
+pub async fn count(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<u64, StoreError> {
+    let keys = sqlx::query_scalar!(
+        r#"SELECT count(*) AS "keys!" FROM (
+               SELECT session_public_key FROM api_keys WHERE wallet = $1
+               UNION SELECT session_key FROM mirror_grants WHERE wallet = $1) ids"#,
+        wallet.to_string()
+    );
+    amount_from_db("number of keys", keys.fetch_one(executor).await?)
+}
+
+/// What all keys of a wallet that are neither revoked nor expired at `now_unix_s` may still spend together. `None`: one
+/// of them has no limit.
+pub async fn needed(
+    executor: impl PgExecutor<'_>,
+    wallet: &Pubkey,
+    now_unix_s: i64,
+) -> Result<Option<UsdcBase>, StoreError> {
+    let needed = sqlx::query!(
+        r#"SELECT LEAST(COALESCE(sum(GREATEST(g.total_cap - g.spent, 0)), 0), 9223372036854775807)::bigint AS "left!",
+                  COALESCE(bool_or(g.total_cap = 9223372036854775807), false) AS "unlimited!"
+           FROM mirror_grants g
+           LEFT JOIN api_keys k ON k.session_public_key = g.session_key AND k.wallet = g.wallet
+           WHERE g.wallet = $1 AND NOT g.revoked AND k.revoked_at IS NULL AND g.expires_at_unix_s >= $2"#,
+        wallet.to_string(),
+        now_unix_s,
+    )
+    .fetch_one(executor)
+    .await?;
+    if needed.unlimited {
+        Ok(None)
+    } else {
+        amount_from_db("amount left", needed.left).map(|left| Some(UsdcBase(left)))
+    }
+}

@@ -1,0 +1,259 @@
+//! Content that wallets handed in before anything refers to it: what they may hold, what something on chain refers to
+//! by now, and what can be dropped. The bytes are in the content store.
+//!
+//! A piece is held and dropped under one lock, so the limits hold over all processes, and no piece is dropped while it
+//! is handed in again.
+
+use std::time::Duration;
+
+use solana_pubkey::Pubkey;
+use sqlx::{PgConnection, PgExecutor, PgPool, Postgres, Transaction};
+
+use crate::{
+    convert::{amount_from_db, amount_to_db, fixed_bytes},
+    error::StoreError,
+    transaction,
+};
+
+/// Key of the advisory lock.
+const LOCK: i64 = 1_668_445_306;
+
+/// One piece of content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    pub sha256: [u8; 32],
+    pub size: u64,
+}
+
+/// How much is held at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    pub pieces: u64,
+    pub bytes: u64,
+}
+
+/// The limits of held content. Only pieces that nothing refers to count for a wallet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldLimits {
+    pub wallet: Room,
+    /// All wallets that have nothing on chain, together.
+    pub unknown_wallets: Room,
+    /// All other wallets together.
+    pub known_wallets: Room,
+    /// How long a piece is held that nothing refers to.
+    pub keep_for: Duration,
+}
+
+/// Outcome of handing in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// The wallet did not hold one of the pieces before.
+    New,
+    /// The wallet holds all of them already; their time starts again.
+    Again,
+    /// Nothing was changed: the wallet holds too much.
+    WalletFull {
+        /// Until its oldest piece can be dropped.
+        retry_after: Duration,
+    },
+    /// Nothing was changed: all wallets of this kind hold too much.
+    Full,
+}
+
+/// Whether something on chain refers to the content: a record, a listing, a dispute, or an evidence document that a
+/// dispute refers to.
+pub async fn is_referred_to(executor: impl PgExecutor<'_>, sha256: &[u8; 32]) -> Result<bool, StoreError> {
+    let referred = sqlx::query_scalar!(r#"SELECT is_referred_to($1) AS "referred!""#, sha256.as_slice())
+        .fetch_one(executor)
+        .await?;
+    Ok(referred)
+}
+
+/// Notes that the wallet holds these pieces from now on, if the limits allow it: all of them or none. The bytes are
+/// written afterwards. `whole`: the piece that names all others.
+pub async fn hold(
+    pool: &PgPool,
+    wallet: &Pubkey,
+    pieces: &[Piece],
+    whole: Option<[u8; 32]>,
+    limits: &HoldLimits,
+) -> Result<Held, StoreError> {
+    let hashes: Vec<Vec<u8>> = pieces.iter().map(|piece| piece.sha256.to_vec()).collect();
+    let sizes: Vec<i64> = pieces.iter().map(|piece| amount_to_db("size", piece.size)).collect::<Result<_, _>>()?;
+    let mut transaction = locked(pool).await?;
+    let others = other_pieces(&mut transaction, wallet, &hashes, limits.keep_for).await?;
+    let adding = Room {
+        pieces: u64::try_from(pieces.len()).unwrap_or(u64::MAX),
+        bytes: pieces.iter().fold(0, |sum, piece| sum.saturating_add(piece.size)),
+    };
+    if !limits.wallet.takes(others.of_wallet, adding) {
+        return Ok(Held::WalletFull { retry_after: others.until_oldest_is_due });
+    }
+    let room = if others.is_known { limits.known_wallets } else { limits.unknown_wallets };
+    if !room.takes(others.of_kind, adding) {
+        return Ok(Held::Full);
+    }
+    let again = sqlx::query_scalar!(
+        r#"WITH given AS (SELECT * FROM unnest($2::bytea[], $3::bigint[]) AS given (sha256, size)),
+           before AS (SELECT count(*) AS pieces FROM held_content JOIN given USING (sha256) WHERE wallet = $1),
+           written AS (
+               INSERT INTO held_content (wallet, sha256, size, known) SELECT $1, sha256, size, $4 FROM given
+               ON CONFLICT (wallet, sha256) DO UPDATE SET held_at = now(), known = excluded.known)
+           SELECT (SELECT pieces FROM before) = (SELECT count(*) FROM given) AS "again!""#,
+        wallet.to_string(),
+        &hashes,
+        &sizes,
+        others.is_known,
+    )
+    .fetch_one(&mut *transaction)
+    .await?;
+    if let Some(whole) = whole {
+        sqlx::query!(
+            "INSERT INTO content_parts (whole, part) SELECT $1, part FROM unnest($2::bytea[]) AS given (part)
+             WHERE part <> $1 ON CONFLICT DO NOTHING",
+            whole.as_slice(),
+            &hashes,
+        )
+        .execute(&mut *transaction)
+        .await?;
+    }
+    transaction.commit().await?;
+    Ok(if again { Held::Again } else { Held::New })
+}
+
+/// What one look at held pieces found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Search {
+    pub found: Vec<[u8; 32]>,
+    /// Where the next look begins, if there may be more.
+    pub last: Option<[u8; 32]>,
+}
+
+/// Looks at up to `most` pieces that have been held for longer than `held_for`, in the order of their hashes behind
+/// `after`, and finds those that something refers to, or nothing.
+pub async fn search(
+    executor: impl PgExecutor<'_>,
+    held_for: Duration,
+    referred_to: bool,
+    after: Option<[u8; 32]>,
+    most: u32,
+) -> Result<Search, StoreError> {
+    let rows = sqlx::query!(
+        r#"SELECT sha256, is_referred_to(sha256) = $2 AS "found!"
+           FROM (SELECT DISTINCT sha256 FROM held_content
+                 WHERE sha256 > $3 AND held_at < now() - make_interval(secs => $1)
+                 ORDER BY sha256 LIMIT $4) AS old
+           ORDER BY sha256"#,
+        held_for.as_secs_f64(),
+        referred_to,
+        after.as_ref().map_or(&[][..], |after| &after[..]),
+        i64::from(most),
+    )
+    .fetch_all(executor)
+    .await?;
+    let is_full = u32::try_from(rows.len()).is_ok_and(|looked_at| looked_at >= most);
+    let last = rows.last().filter(|_| is_full).map(|row| fixed_bytes("content hash", &row.sha256)).transpose()?;
+    let found = rows.iter().filter(|row| row.found).map(|row| fixed_bytes("content hash", &row.sha256));
+    Ok(Search { found: found.collect::<Result<_, _>>()?, last })
+}
+
+/// A piece that nobody holds any more. Nobody hands it in again before [`Released::commit`] or a drop of this value, so
+/// its bytes are deleted in between.
+pub struct Released(Transaction<'static, Postgres>);
+
+impl Released {
+    pub async fn commit(self) -> Result<(), StoreError> {
+        Ok(self.0.commit().await?)
+    }
+}
+
+/// Forgets those who have held the piece for longer than `held_for`, if something still refers to it, or still nothing
+/// does. `None`: that has changed, or somebody holds it for less time.
+pub async fn release(
+    pool: &PgPool,
+    sha256: &[u8; 32],
+    held_for: Duration,
+    referred_to: bool,
+) -> Result<Option<Released>, StoreError> {
+    let mut transaction = locked(pool).await?;
+    let gone = sqlx::query!(
+        "DELETE FROM held_content
+         WHERE sha256 = $1 AND held_at < now() - make_interval(secs => $2) AND is_referred_to($1) = $3",
+        sha256.as_slice(),
+        held_for.as_secs_f64(),
+        referred_to,
+    )
+    .execute(&mut *transaction)
+    .await?
+    .rows_affected();
+    let held = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM held_content WHERE sha256 = $1) AS "held!""#,
+        sha256.as_slice(),
+    )
+    .fetch_one(&mut *transaction)
+    .await?;
+    if gone == 0 || held {
+        transaction.commit().await?;
+        return Ok(None);
+    }
+    if !referred_to {
+        sqlx::query!("DELETE FROM content_parts WHERE whole = $1", sha256.as_slice())
+            .execute(&mut *transaction)
+            .await?;
+    }
+    Ok(Some(Released(transaction)))
+}
+
+/// What is held apart from the pieces that are handed in.
+struct Others {
+    is_known: bool,
+    of_wallet: Room,
+    of_kind: Room,
+    until_oldest_is_due: Duration,
+}
+
+async fn other_pieces(
+    connection: &mut PgConnection,
+    wallet: &Pubkey,
+    hashes: &[Vec<u8>],
+    keep_for: Duration,
+) -> Result<Others, StoreError> {
+    let row = sqlx::query!(
+        r#"SELECT k.known AS "known!", w.pieces AS "pieces!", w.bytes AS "bytes!", w.seconds AS "seconds!",
+                  t.pieces AS "kind_pieces!", t.bytes AS "kind_bytes!"
+           FROM (SELECT is_known_wallet($1) AS known) AS k,
+                LATERAL (
+                    SELECT count(*) AS pieces, COALESCE(sum(size), 0)::bigint AS bytes,
+                           COALESCE(extract(epoch FROM now() - min(held_at)), 0)::float8 AS seconds
+                    FROM held_content
+                    WHERE wallet = $1 AND sha256 <> ALL ($2) AND NOT is_referred_to(sha256)) AS w,
+                LATERAL (
+                    SELECT count(*) AS pieces, COALESCE(sum(size), 0)::bigint AS bytes
+                    FROM held_content WHERE known = k.known AND (wallet <> $1 OR sha256 <> ALL ($2))) AS t"#,
+        wallet.to_string(),
+        hashes,
+    )
+    .fetch_one(connection)
+    .await?;
+    let room = |pieces, bytes| -> Result<Room, StoreError> {
+        Ok(Room { pieces: amount_from_db("pieces", pieces)?, bytes: amount_from_db("bytes", bytes)? })
+    };
+    Ok(Others {
+        is_known: row.known,
+        of_wallet: room(row.pieces, row.bytes)?,
+        of_kind: room(row.kind_pieces, row.kind_bytes)?,
+        until_oldest_is_due: keep_for.saturating_sub(Duration::try_from_secs_f64(row.seconds).unwrap_or_default()),
+    })
+}
+
+impl Room {
+    fn takes(self, held: Self, more: Self) -> bool {
+        held.pieces.saturating_add(more.pieces) <= self.pieces && held.bytes.saturating_add(more.bytes) <= self.bytes
+    }
+}
+
+async fn locked(pool: &PgPool) -> Result<Transaction<'static, Postgres>, StoreError> {
+    let mut transaction = transaction::begin(pool).await?;
+    sqlx::query!("SELECT pg_advisory_xact_lock($1)", LOCK).execute(&mut *transaction).await?;
+    Ok(transaction)
+}

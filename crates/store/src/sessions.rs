@@ -1,0 +1,222 @@
+//! Sessions of wallets that signed in, and the challenges that were used. Whether a session holds is asked here on every
+//! request, so the end of a session holds at once in every process.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use solana_pubkey::Pubkey;
+use sqlx::{PgExecutor, PgPool};
+use uuid::Uuid;
+
+use crate::{convert::pubkey, error::StoreError, transaction};
+
+/// A wallet that signs in once more ends its oldest session.
+pub const MOST_PER_WALLET: i64 = 20;
+
+/// How the token of a session is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionKind {
+    /// In the header `Authorization`.
+    Bearer,
+    /// In a cookie.
+    Cookie,
+}
+
+impl SessionKind {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bearer => "bearer",
+            Self::Cookie => "cookie",
+        }
+    }
+
+    fn from_db(text: &str) -> Result<Self, StoreError> {
+        [Self::Bearer, Self::Cookie]
+            .into_iter()
+            .find(|kind| kind.as_str() == text)
+            .ok_or_else(|| StoreError::corrupt("session kind", text))
+    }
+}
+
+/// A session to be stored. It has no secret part.
+#[derive(Clone, Copy, Debug)]
+pub struct NewSession {
+    /// SHA-256 of the token.
+    pub token_hash: [u8; 32],
+    pub wallet: Pubkey,
+    pub kind: SessionKind,
+    pub lifetime: TimeDelta,
+}
+
+/// A challenge that a session uses up.
+#[derive(Clone, Copy, Debug)]
+pub struct UsedChallenge {
+    pub nonce: [u8; 16],
+    /// When no clock accepts the challenge any more.
+    pub keep_until: DateTime<Utc>,
+}
+
+/// A stored session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionRow {
+    pub session_id: Uuid,
+    pub wallet: Pubkey,
+    pub kind: SessionKind,
+    pub created_at: DateTime<Utc>,
+    pub last_used_at: Option<DateTime<Utc>>,
+    pub expires_at: DateTime<Utc>,
+    /// Whether it was ended before its time.
+    pub ended: bool,
+    /// Whether its time is over, by the database's clock.
+    pub expired: bool,
+    /// Whether the stored last use is old enough to be worth a write.
+    pub is_use_due: bool,
+}
+
+/// A row as it is selected.
+struct StoredSession {
+    session_id: Uuid,
+    wallet: String,
+    kind: String,
+    created_at: DateTime<Utc>,
+    last_used_at: Option<DateTime<Utc>>,
+    expires_at: DateTime<Utc>,
+    ended: bool,
+    expired: bool,
+    is_use_due: bool,
+}
+
+impl TryFrom<StoredSession> for SessionRow {
+    type Error = StoreError;
+
+    fn try_from(row: StoredSession) -> Result<Self, StoreError> {
+        Ok(Self {
+            session_id: row.session_id,
+            wallet: pubkey("wallet", &row.wallet)?,
+            kind: SessionKind::from_db(&row.kind)?,
+            created_at: row.created_at,
+            last_used_at: row.last_used_at,
+            expires_at: row.expires_at,
+            ended: row.ended,
+            expired: row.expired,
+            is_use_due: row.is_use_due,
+        })
+    }
+}
+
+/// Selects sessions. `last_used_at` is correct to ten seconds.
+macro_rules! select_sessions {
+    ($condition:tt, $argument:expr) => {
+        sqlx::query_as!(
+            StoredSession,
+            r#"SELECT session_id, wallet, kind, created_at, last_used_at, expires_at,
+                ended_at IS NOT NULL AS "ended!", expires_at <= now() AS "expired!",
+                COALESCE(last_used_at < now() - interval '10 seconds', true) AS "is_use_due!"
+               FROM sessions WHERE "#
+                + $condition,
+            $argument,
+        )
+    };
+}
+
+/// Uses the challenge up and stores the session, in one transaction. `None`: the challenge was used before.
+pub async fn open(
+    pool: &PgPool,
+    session: &NewSession,
+    challenge: &UsedChallenge,
+) -> Result<Option<SessionRow>, StoreError> {
+    let mut transaction = transaction::begin(pool).await?;
+    let used = sqlx::query!(
+        "INSERT INTO used_challenges (nonce, keep_until) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+        challenge.nonce.as_slice(),
+        challenge.keep_until,
+    )
+    .execute(&mut *transaction)
+    .await?;
+    if used.rows_affected() == 0 {
+        return Ok(None);
+    }
+    let wallet = session.wallet.to_string();
+    // Sign-ins of one wallet count its sessions one after another.
+    sqlx::query!("SELECT pg_advisory_xact_lock(1668445306, hashtext($1))", &wallet).execute(&mut *transaction).await?;
+    sqlx::query!(
+        "UPDATE sessions SET ended_at = now() WHERE session_id IN (
+             SELECT session_id FROM sessions WHERE wallet = $1 AND ended_at IS NULL AND expires_at > now()
+             ORDER BY created_at DESC, session_id OFFSET $2)",
+        &wallet,
+        MOST_PER_WALLET.saturating_sub(1),
+    )
+    .execute(&mut *transaction)
+    .await?;
+    let row = sqlx::query_as!(
+        StoredSession,
+        r#"INSERT INTO sessions (session_id, token_hash, wallet, kind, created_at, expires_at)
+           VALUES ($1, $2, $3, $4, clock_timestamp(), now() + make_interval(secs => $5))
+           RETURNING session_id, wallet, kind, created_at, last_used_at, expires_at,
+               false AS "ended!", false AS "expired!", true AS "is_use_due!""#,
+        Uuid::new_v4(),
+        session.token_hash.as_slice(),
+        &wallet,
+        session.kind.as_str(),
+        session.lifetime.as_seconds_f64(),
+    )
+    .fetch_one(&mut *transaction)
+    .await?;
+    transaction.commit().await?;
+    Ok(Some(row.try_into()?))
+}
+
+/// The session with that token, over or not.
+pub async fn find(executor: impl PgExecutor<'_>, token_hash: &[u8; 32]) -> Result<Option<SessionRow>, StoreError> {
+    let row = select_sessions!("token_hash = $1", token_hash.as_slice());
+    row.fetch_optional(executor).await?.map(SessionRow::try_from).transpose()
+}
+
+/// The sessions of a wallet that are not over, newest first.
+pub async fn list(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<Vec<SessionRow>, StoreError> {
+    let rows = select_sessions!(
+        "wallet = $1 AND ended_at IS NULL AND expires_at > now() ORDER BY created_at DESC, session_id LIMIT 100",
+        wallet.to_string()
+    );
+    rows.fetch_all(executor).await?.into_iter().map(SessionRow::try_from).collect()
+}
+
+/// Ends a session of that wallet. False if the wallet has no such session, or it is over.
+pub async fn end(executor: impl PgExecutor<'_>, wallet: &Pubkey, session_id: &Uuid) -> Result<bool, StoreError> {
+    let done = sqlx::query!(
+        "UPDATE sessions SET ended_at = now()
+         WHERE session_id = $1 AND wallet = $2 AND ended_at IS NULL AND expires_at > now()",
+        session_id,
+        wallet.to_string(),
+    )
+    .execute(executor)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Notes that a session was used.
+pub async fn touch(executor: impl PgExecutor<'_>, session_id: &Uuid) -> Result<(), StoreError> {
+    sqlx::query!("UPDATE sessions SET last_used_at = now() WHERE session_id = $1", session_id)
+        .execute(executor)
+        .await?;
+    Ok(())
+}
+
+/// Deletes at most so many sessions that were over for an hour, and as many challenges that no clock accepts any more.
+/// Returns the number of rows.
+pub async fn purge(pool: &PgPool, most: i64) -> Result<u64, StoreError> {
+    let sessions = sqlx::query!(
+        "DELETE FROM sessions WHERE session_id IN (
+             SELECT session_id FROM sessions WHERE COALESCE(ended_at, expires_at) < now() - interval '1 hour'
+             ORDER BY COALESCE(ended_at, expires_at) LIMIT $1)",
+        most,
+    )
+    .execute(pool)
+    .await?;
+    let challenges = sqlx::query!(
+        "DELETE FROM used_challenges WHERE nonce IN (
+             SELECT nonce FROM used_challenges WHERE keep_until < now() ORDER BY keep_until LIMIT $1)",
+        most,
+    )
+    .execute(pool)
+    .await?;
+    Ok(sessions.rows_affected().saturating_add(challenges.rows_affected()))
+}

@@ -1,0 +1,143 @@
+//! Lists of disputes on a real PostgreSQL: who sees which, in what order, and by which index.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests"
+)]
+
+use agent_marketplace::state::DisputeOutcome;
+use crtx_store::{
+    PgPool,
+    reads::{self, DisputeFilter, DisputeRole, Page},
+    testing::{TestDatabase, fixtures::*},
+};
+use solana_pubkey::Pubkey;
+use uuid::Uuid;
+
+const ALL: Page = Page { limit: 100, offset: 0 };
+
+/// A dispute of `caller` against an agent of `creator`, raised `age` seconds before noon. Returns its address.
+async fn raise(pool: &PgPool, number: u128, caller: u8, creator: u8, age: i64, outcome: DisputeOutcome) -> Pubkey {
+    let (caller, creator, id) = (wallet(caller), wallet(creator), Uuid::from_u128(number));
+    let agent = show(pool, listing(creator, 0), "named", &["data"]).await;
+    let record_address = addresses().execution(&caller, id.as_bytes());
+    put(pool, &record_address, 10, &completed(record(caller, agent, id), "x")).await;
+    let mut dispute = dispute(record_address, agent, caller, outcome);
+    dispute.raised_at_unix_s = NOON - age;
+    if outcome != DisputeOutcome::Open {
+        dispute.resolved_at_unix_s = NOON;
+    }
+    let address = addresses().dispute(&record_address);
+    put(pool, &address, 10, &dispute).await;
+    address
+}
+
+async fn make_resolver(pool: &PgPool, resolver: Pubkey) {
+    put(pool, &addresses().config(), 10, &config(resolver)).await;
+}
+
+async fn listed(pool: &PgPool, who: u8, filter: DisputeFilter) -> Vec<Pubkey> {
+    let disputes = reads::list_disputes(pool, &wallet(who), filter, ALL).await.unwrap();
+    let total = reads::count_disputes(pool, &wallet(who), filter).await.unwrap();
+    assert_eq!(usize::try_from(total).unwrap(), disputes.len());
+    disputes.iter().map(|dispute| dispute.address).collect()
+}
+
+#[tokio::test]
+async fn a_wallet_sees_the_disputes_in_which_it_is_caller_or_creator_and_no_other() {
+    let database = TestDatabase::create().await;
+    let pool = database.pool();
+    let raised = raise(pool, 1, 1, 2, 100, DisputeOutcome::Open).await;
+    let received = raise(pool, 2, 3, 1, 50, DisputeOutcome::Upheld).await;
+    raise(pool, 3, 3, 2, 10, DisputeOutcome::Open).await;
+    let role = |role| DisputeFilter { role: Some(role), outcome: None };
+    assert_eq!(listed(pool, 1, DisputeFilter::default()).await, [raised, received]);
+    assert_eq!(listed(pool, 1, role(DisputeRole::Caller)).await, [raised]);
+    assert_eq!(listed(pool, 1, role(DisputeRole::Creator)).await, [received]);
+    assert_eq!(listed(pool, 1, role(DisputeRole::Resolver)).await, [], "a party is not the resolver");
+    let open = DisputeFilter { role: None, outcome: Some(DisputeOutcome::Open) };
+    assert_eq!(listed(pool, 1, open).await, [raised]);
+    assert_eq!(listed(pool, 9, DisputeFilter::default()).await, []);
+}
+
+#[tokio::test]
+async fn open_disputes_come_first_by_their_age_and_then_the_others_newest_first() {
+    let database = TestDatabase::create().await;
+    let pool = database.pool();
+    let mut expected = Vec::new();
+    for (number, age, outcome) in [
+        (1, 300, DisputeOutcome::Open),
+        (2, 200, DisputeOutcome::Open),
+        (3, 100, DisputeOutcome::Open),
+        (4, 50, DisputeOutcome::Rejected),
+        (5, 150, DisputeOutcome::Expired),
+        (6, 400, DisputeOutcome::Upheld),
+    ] {
+        expected.push(raise(pool, number, 1, 2, age, outcome).await);
+    }
+    assert_eq!(listed(pool, 1, DisputeFilter::default()).await, expected);
+    let addresses = |disputes: Vec<reads::DisputeDetails>| disputes.iter().map(|d| d.address).collect::<Vec<_>>();
+    assert_eq!(addresses(reads::list_all_disputes(pool, None, ALL).await.unwrap()), expected);
+    for offset in 0..6 {
+        let page = Page { limit: 1, offset };
+        let position = usize::try_from(offset).unwrap();
+        let of_party = reads::list_disputes(pool, &wallet(1), DisputeFilter::default(), page).await.unwrap();
+        let of_all = reads::list_all_disputes(pool, None, page).await.unwrap();
+        assert_eq!(addresses(of_party), expected[position..=position]);
+        assert_eq!(addresses(of_all), expected[position..=position]);
+    }
+    assert_eq!(reads::count_all_disputes(pool, None).await.unwrap(), 6);
+    assert_eq!(reads::count_all_disputes(pool, Some(DisputeOutcome::Open)).await.unwrap(), 3);
+}
+
+#[tokio::test]
+async fn one_dispute_is_found_by_both_addresses_by_its_parties_and_the_resolver_alone() {
+    let database = TestDatabase::create().await;
+    let pool = database.pool();
+    make_resolver(pool, wallet(7)).await;
+    let address = raise(pool, 1, 1, 2, 100, DisputeOutcome::Open).await;
+    let record = addresses().execution(&wallet(1), Uuid::from_u128(1).as_bytes());
+    assert!(reads::is_resolver(pool, &wallet(7)).await.unwrap());
+    assert!(!reads::is_resolver(pool, &wallet(1)).await.unwrap());
+    for who in [1, 2, 7] {
+        for id in [address, record] {
+            let found = reads::dispute(pool, &wallet(who), &id).await.unwrap().expect("seen");
+            assert_eq!((found.address, found.record, found.agent_name.as_str()), (address, record, "named"));
+            assert_eq!((found.caller, found.creator, found.amount.0), (wallet(1), wallet(2), 50_000));
+        }
+    }
+    assert_eq!(reads::dispute(pool, &wallet(3), &address).await.unwrap(), None);
+    assert_eq!(reads::dispute(pool, &wallet(1), &wallet(3)).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn the_indexes_serve_the_searches_of_disputes_and_references() {
+    let database = TestDatabase::create().await;
+    let pool = database.pool();
+    let mut connection = pool.acquire().await.unwrap();
+    sqlx::raw_sql("SET enable_seqscan = off; SET enable_sort = off").execute(&mut *connection).await.unwrap();
+    for (statement, index) in [
+        ("SELECT FROM mirror_disputes WHERE raised_by = 'w'", "mirror_disputes_by_caller"),
+        ("SELECT FROM mirror_disputes WHERE agent = 'a'", "mirror_disputes_by_agent"),
+        (
+            "SELECT FROM mirror_disputes WHERE resolved_at IS NULL ORDER BY raised_at, address LIMIT 5",
+            "mirror_disputes_open",
+        ),
+        (
+            "SELECT FROM mirror_disputes WHERE resolved_at IS NOT NULL ORDER BY raised_at DESC, address LIMIT 5",
+            "mirror_disputes_decided",
+        ),
+        ("SELECT FROM mirror_executions WHERE result_hash = '\\x00'", "mirror_executions_by_result"),
+        ("SELECT FROM mirror_agents WHERE metadata_hash = '\\x00'", "mirror_agents_by_document"),
+        ("SELECT FROM mirror_disputes WHERE evidence_hash = '\\x00'", "mirror_disputes_by_evidence"),
+        ("SELECT FROM mirror_disputes WHERE answer_hash = '\\x00'", "mirror_disputes_by_answer"),
+        ("SELECT FROM mirror_disputes WHERE resolution_hash = '\\x00'", "mirror_disputes_by_resolution"),
+    ] {
+        let explain = sqlx::AssertSqlSafe(format!("EXPLAIN {statement}"));
+        let plan: Vec<String> = sqlx::query_scalar(explain).fetch_all(&mut *connection).await.unwrap();
+        assert!(plan.iter().any(|line| line.contains(index)), "{statement}: {plan:?}");
+    }
+    connection.detach();
+}
