@@ -2,22 +2,24 @@
 
 use axum::{
     extract::FromRequestParts,
-    http::{HeaderMap, header, request::Parts},
+    http::{HeaderMap, request::Parts},
 };
 use crtx_protocol::api_key::{ApiKey, KeyNetwork};
 use crtx_store::{
     PgPool,
-    api_keys::{self, ApiKeyRow},
+    api_keys::{self, Adopted, ApiKeyRow, FirstUse},
 };
 use solana_pubkey::Pubkey;
 
-use crate::error::ApiError;
+use crate::{credentials::bearer, error::ApiError, site::Site};
 
 /// What authentication needs of a service's state.
 pub trait AuthState: Send + Sync {
     fn pool(&self) -> &PgPool;
     /// The network this deployment works on: keys of the other one are refused.
     fn network(&self) -> KeyNetwork;
+    /// Where clients reach this deployment.
+    fn site(&self) -> &Site;
 }
 
 /// The owner of the API key that a request presents. Without a valid key: 401 `unauthorized`.
@@ -66,41 +68,49 @@ impl Presented {
         &self.session_key
     }
 
-    /// Looks the key up.
+    /// Looks the key up. A key that nobody registered acts for the only wallet that ever granted to it.
     pub async fn authenticate(self, pool: &PgPool) -> Result<Caller, ApiError> {
-        let Self { key, session_key } = self;
-        let row = match api_keys::find(pool, &session_key).await? {
-            Some(row) if row.network == key.network() => row,
-            _ => return Err(ApiError::unauthorized("the API key is not known")),
+        let row = match api_keys::find(pool, &self.session_key).await? {
+            Some(row) if row.network == self.key.network() => row,
+            Some(_) => return Err(ApiError::unauthorized("the API key is not known")),
+            None => self.adopt(pool).await?,
         };
         if row.revoked_at.is_some() {
-            return Err(ApiError::unauthorized("the API key has been revoked"));
+            return Err(revoked());
         }
-        note_use(pool, &row).await;
-        Ok(Caller { wallet: row.wallet, session_key, key })
+        note_use(pool, &row, &self.key).await;
+        Ok(Caller { wallet: row.wallet, session_key: self.session_key, key: self.key })
     }
+
+    async fn adopt(&self, pool: &PgPool) -> Result<ApiKeyRow, ApiError> {
+        let last_four = self.key.last_four();
+        let first_use =
+            FirstUse { session_public_key: self.session_key, network: self.key.network(), last_four: &last_four };
+        match api_keys::adopt(pool, &first_use).await? {
+            Adopted::Owned(row) => Ok(row),
+            Adopted::Revoked => Err(revoked()),
+            Adopted::Unknown => Err(ApiError::unauthorized("the API key is not known")),
+            Adopted::Ambiguous => Err(ApiError::unauthorized(
+                "several wallets have granted spending to this API key: its owner must register it with `POST /v1/keys`",
+            )),
+        }
+    }
+}
+
+fn revoked() -> ApiError {
+    ApiError::unauthorized("the API key has been revoked")
 }
 
 fn presented_key(headers: &HeaderMap) -> Result<ApiKey, ApiError> {
-    let mut values = headers.get_all(header::AUTHORIZATION).iter();
-    let value =
-        values.next().ok_or_else(|| ApiError::unauthorized("send the API key as `Authorization: Bearer <API_KEY>`"))?;
-    if values.next().is_some() {
-        return Err(ApiError::unauthorized("send one `Authorization` header"));
-    }
-    let malformed = || ApiError::unauthorized("the `Authorization` header must be `Bearer <API_KEY>`");
-    let text = value.to_str().map_err(|_| malformed())?;
-    let (scheme, key) = text.split_once(' ').ok_or_else(malformed)?;
-    if !scheme.eq_ignore_ascii_case("bearer") {
-        return Err(malformed());
-    }
-    key.trim().parse().map_err(|error| ApiError::unauthorized(format!("the API key is malformed: {error}")))
+    let key = bearer(headers, "API_KEY")?;
+    let key = key.ok_or_else(|| ApiError::unauthorized("send the API key as `Authorization: Bearer <API_KEY>`"))?;
+    key.parse().map_err(|error| ApiError::unauthorized(format!("the API key is malformed: {error}")))
 }
 
 /// Keeps `last_used_at` correct to ten seconds without a write per request. If this fails, the key is accepted anyway.
-async fn note_use(pool: &PgPool, row: &ApiKeyRow) {
+async fn note_use(pool: &PgPool, row: &ApiKeyRow, key: &ApiKey) {
     if row.is_use_due()
-        && let Err(error) = api_keys::touch(pool, &row.session_public_key).await
+        && let Err(error) = api_keys::touch(pool, row, &key.last_four()).await
     {
         tracing::warn!(%error, "the use of an API key could not be noted");
     }
@@ -113,7 +123,7 @@ mod tests {
     fn read(values: &[&str]) -> Result<ApiKey, ApiError> {
         let mut headers = HeaderMap::new();
         for value in values {
-            headers.append(header::AUTHORIZATION, value.parse().expect("header value"));
+            headers.append(axum::http::header::AUTHORIZATION, value.parse().expect("header value"));
         }
         presented_key(&headers)
     }

@@ -1,28 +1,39 @@
 //! What the HTTP services share, so that all endpoints behave alike: the error body ("Error body" in
-//! `docs/specification.md`), extractors that name what is wrong, authentication by API key, request ids, the
+//! `docs/specification.md`), extractors that name what is wrong, authentication by API key or session, request ids, the
 //! server with its limits, and outbound requests that cannot reach the service's own network.
 //!
 //! Routers of the services have no fallback of their own. A process merges the routers that it serves and passes
 //! the result through [`layers::finish`] once.
 #![forbid(unsafe_code)]
 
+pub mod allowance;
 pub mod auth;
 pub mod body;
+pub mod credentials;
 pub mod docs;
 pub mod error;
 pub mod extract;
+pub mod json_body;
 pub mod layers;
 pub mod links;
 pub mod offload;
 pub mod outbound;
 pub mod pace;
 pub mod query;
+pub mod reader;
 pub mod serve;
+pub mod session_token;
+pub mod signed_in;
+pub mod site;
 
 pub use auth::{AuthState, Caller};
 pub use error::{ApiError, ErrorBody, ErrorCode, QuotaUnit, RateLimit};
 pub use extract::{ApiPath, ApiQuery};
+pub use json_body::ApiJson;
 pub use layers::{Peer, RequestId, finish};
 pub use links::Links;
 pub use query::{FromQuery, QueryParams};
+pub use reader::Reader;
 pub use serve::{ServeLimits, serve};
+pub use signed_in::SignedIn;
+pub use site::Site;

@@ -1,8 +1,10 @@
-//! Links in answers: accounts on a chain explorer, content by its hash.
+//! Links in answers: accounts on a chain explorer, content by its hash, and the public URL that they stand under.
 
 use crtx_protocol::{content::content_url, result_hash::ResultHash};
 use solana_pubkey::Pubkey;
 use url::form_urlencoded;
+
+use crate::site::Site;
 
 /// Stands for the address in an explorer's URL.
 const ADDRESS: &str = "{address}";
@@ -10,6 +12,7 @@ const ADDRESS: &str = "{address}";
 /// Where explorer and content are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Links {
+    site: Site,
     explorer: String,
     ipfs_url_base: String,
 }
@@ -19,27 +22,51 @@ pub struct Links {
 pub struct LinksError(String);
 
 impl Links {
-    /// `explorer`: a URL with `{address}` in it. `ipfs_url_base`: what a CID is appended to, such as
-    /// `https://api.example/ipfs`.
-    pub fn new(explorer: &str, ipfs_url_base: &str) -> Result<Self, LinksError> {
+    /// `explorer`: a URL with `{address}` in it. `public_url`: where clients reach the API, such as
+    /// `https://api.example`. Content is linked below it.
+    pub fn new(explorer: &str, public_url: &str) -> Result<Self, LinksError> {
         if !explorer.contains(ADDRESS) {
             return Err(LinksError(explorer.to_owned()));
         }
-        Ok(Self { explorer: explorer.to_owned(), ipfs_url_base: ipfs_url_base.to_owned() })
+        Ok(Self::below(public_url, explorer.to_owned()))
     }
 
     /// Links of a local network: the public explorer, pointed at the local node.
-    pub fn local(base_url: &str, rpc_url: &str) -> Self {
+    pub fn local(public_url: &str, rpc_url: &str) -> Self {
         let node: String = form_urlencoded::byte_serialize(rpc_url.as_bytes()).collect();
-        Self {
-            explorer: format!("https://explorer.solana.com/address/{ADDRESS}?cluster=custom&customUrl={node}"),
-            ipfs_url_base: format!("{}/ipfs", base_url.trim_end_matches('/')),
-        }
+        let explorer = format!("https://explorer.solana.com/address/{ADDRESS}?cluster=custom&customUrl={node}");
+        Self::below(public_url, explorer)
+    }
+
+    fn below(public_url: &str, explorer: String) -> Self {
+        let site = Site::new(public_url);
+        Self { ipfs_url_base: format!("{}/ipfs", site.url()), site, explorer }
+    }
+
+    /// Where clients reach the API.
+    pub const fn site(&self) -> &Site {
+        &self.site
     }
 
     /// An account on the explorer.
     pub fn account(&self, address: &Pubkey) -> String {
         self.explorer.replace(ADDRESS, &address.to_string())
+    }
+
+    /// The explorer's URL of an account, with `{address}` where the address goes.
+    pub fn account_template(&self) -> &str {
+        &self.explorer
+    }
+
+    /// The same for a transaction, with `{signature}`, if the explorer's URLs have the usual form.
+    pub fn transaction_template(&self) -> Option<String> {
+        let usual = format!("/address/{ADDRESS}");
+        self.explorer.contains(&usual).then(|| self.explorer.replace(&usual, "/tx/{signature}"))
+    }
+
+    /// Content is at this URL, `/`, and its CID.
+    pub fn ipfs_url_base(&self) -> &str {
+        &self.ipfs_url_base
     }
 
     /// Content by its hash.
@@ -63,8 +90,16 @@ mod tests {
     }
 
     #[test]
+    fn the_page_of_a_transaction_follows_from_the_usual_page_of_an_account() {
+        let template = |explorer| Links::new(explorer, "https://a.example").expect("good").transaction_template();
+        let found = template("https://explorer.example/address/{address}?cluster=devnet");
+        assert_eq!(found.as_deref(), Some("https://explorer.example/tx/{signature}?cluster=devnet"));
+        assert_eq!(template("https://explorer.example/account?a={address}"), None);
+    }
+
+    #[test]
     fn an_explorer_without_a_place_for_the_address_is_refused() {
-        assert!(Links::new("https://e.example/", "https://a.example/ipfs").is_err());
-        assert!(Links::new("https://e.example/{address}", "https://a.example/ipfs").is_ok());
+        assert!(Links::new("https://e.example/", "https://a.example").is_err());
+        assert!(Links::new("https://e.example/{address}", "https://a.example").is_ok());
     }
 }

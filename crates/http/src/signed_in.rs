@@ -1,0 +1,148 @@
+//! Authentication of a wallet that signed in: `Authorization: Bearer crtx_session_…`, or the session's cookie.
+
+use axum::{
+    extract::FromRequestParts,
+    http::{HeaderMap, HeaderName, Method, header, request::Parts},
+};
+use chrono::{DateTime, Utc};
+use crtx_store::{
+    PgPool,
+    sessions::{self, SessionKind, SessionRow},
+};
+use solana_pubkey::Pubkey;
+use uuid::Uuid;
+
+use crate::{
+    auth::AuthState,
+    credentials::{bearer, session_cookie},
+    error::{ApiError, ErrorCode},
+    session_token::{self, SessionToken},
+    site::Site,
+};
+
+/// Holds the token that an unsafe request with the session's cookie must repeat.
+pub const CSRF_TOKEN: HeaderName = HeaderName::from_static("x-csrf-token");
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// A wallet that signed in. Without a session that holds: 401 `unauthorized`, also for an API key in its place. An unsafe
+/// method with the cookie, without the matching `X-CSRF-Token` or from a foreign page: 403 `forbidden`.
+#[derive(Clone, Debug)]
+pub struct SignedIn {
+    pub wallet: Pubkey,
+    pub session_id: Uuid,
+    pub kind: SessionKind,
+    pub created_at: DateTime<Utc>,
+    pub last_used_at: Option<DateTime<Utc>>,
+    pub expires_at: DateTime<Utc>,
+    /// What `X-CSRF-Token` must repeat. `None` for a session without cookie, which needs none.
+    pub csrf_token: Option<String>,
+}
+
+impl<S: AuthState> FromRequestParts<S> for SignedIn {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        authenticate(&parts.method, &parts.headers, state).await
+    }
+}
+
+/// Checks the session of a request.
+pub async fn authenticate<S: AuthState>(method: &Method, headers: &HeaderMap, state: &S) -> Result<SignedIn, ApiError> {
+    let (token, kind) = presented(headers)?;
+    if kind == SessionKind::Cookie && !method.is_safe() {
+        check_page(headers, state.site())?;
+        let sent = headers.get(CSRF_TOKEN).and_then(|value| value.to_str().ok());
+        if !sent.is_some_and(|sent| token.is_csrf_token(sent)) {
+            let message = "send the session's `csrf_token` in the header `X-CSRF-Token`";
+            return Err(ApiError::new(ErrorCode::Forbidden, message));
+        }
+    }
+    let row = sessions::find(state.pool(), &token.hash()).await?;
+    let row = row.filter(|row| row.kind == kind).ok_or_else(|| ApiError::unauthorized("the session is not known"))?;
+    if row.ended {
+        return Err(ApiError::unauthorized("the session has been ended; sign in again"));
+    }
+    if row.expired {
+        return Err(ApiError::unauthorized("the session has expired; sign in again"));
+    }
+    note_use(state.pool(), &row).await;
+    let SessionRow { session_id, wallet, created_at, last_used_at, expires_at, .. } = row;
+    let csrf_token = (kind == SessionKind::Cookie).then(|| token.csrf_token());
+    Ok(SignedIn { wallet, session_id, kind, created_at, last_used_at, expires_at, csrf_token })
+}
+
+/// Refuses a request that a browser sends for a page of another origin: 403.
+pub fn check_page(headers: &HeaderMap, site: &Site) -> Result<(), ApiError> {
+    let forbidden = |problem: String| Err(ApiError::new(ErrorCode::Forbidden, problem));
+    if headers.get_all(header::ORIGIN).iter().any(|origin| origin.as_bytes() != site.origin().as_bytes()) {
+        return forbidden(format!("this request is accepted from pages of {} alone", site.origin()));
+    }
+    let own = |value: &[u8]| matches!(value, b"same-origin" | b"none");
+    if headers.get_all(FETCH_SITE).iter().any(|value| !own(value.as_bytes())) {
+        return forbidden("this request is not accepted from a page of another site".to_owned());
+    }
+    Ok(())
+}
+
+fn presented(headers: &HeaderMap) -> Result<(SessionToken, SessionKind), ApiError> {
+    let (text, kind) = match bearer(headers, "SESSION_TOKEN")? {
+        Some(text) => (text, SessionKind::Bearer),
+        None => match session_cookie(headers)? {
+            Some(text) => (text, SessionKind::Cookie),
+            None => return Err(ApiError::unauthorized("sign in, and send the session's token")),
+        },
+    };
+    if !text.starts_with(session_token::PREFIX) {
+        return Err(ApiError::unauthorized(
+            "this needs the session of a wallet that signed in; an API key is not enough",
+        ));
+    }
+    let token =
+        text.parse().map_err(|error| ApiError::unauthorized(format!("the session token is malformed: {error}")))?;
+    Ok((token, kind))
+}
+
+/// Keeps `last_used_at` correct to ten seconds. If this fails, the session is accepted anyway.
+async fn note_use(pool: &PgPool, row: &SessionRow) {
+    if row.is_use_due
+        && let Err(error) = sessions::touch(pool, &row.session_id).await
+    {
+        tracing::warn!(%error, "the use of a session could not be noted");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(pairs: &[(&'static str, &str)]) -> Result<(), ApiError> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, value.parse().expect("header value"));
+        }
+        check_page(&headers, &Site::new("https://api.example"))
+    }
+
+    #[test]
+    fn only_pages_of_the_own_origin_may_change_something() {
+        for own in [
+            &[][..],
+            &[("origin", "https://api.example")],
+            &[("sec-fetch-site", "same-origin"), ("origin", "https://api.example")],
+            &[("sec-fetch-site", "none")],
+        ] {
+            assert_eq!(page(own), Ok(()), "{own:?}");
+        }
+        for foreign in [
+            &[("origin", "https://evil.example")][..],
+            &[("origin", "null")],
+            &[("origin", "http://api.example")],
+            &[("origin", "https://api.example:8443")],
+            &[("origin", "https://api.example"), ("origin", "https://evil.example")],
+            &[("sec-fetch-site", "cross-site")],
+            &[("sec-fetch-site", "same-site"), ("origin", "https://api.example")],
+        ] {
+            assert_eq!(page(foreign).expect_err("refused").code, ErrorCode::Forbidden, "{foreign:?}");
+        }
+    }
+}
