@@ -1,0 +1,189 @@
+//! Finds out what a wrong `result_hash` is the hash of.
+
+use std::io;
+
+use crtx_protocol::{creator_answer::fits_in_memory, result_hash::ResultHash};
+use serde::Serialize;
+use serde_json::{
+    Serializer, Value,
+    ser::{CompactFormatter, Formatter, PrettyFormatter},
+};
+
+use crate::limits::MAX_RESULT_MEMORY;
+
+/// A mistake that explains the hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// What the hash is of.
+    pub of: &'static str,
+    pub fix: &'static str,
+}
+
+const DECODED: &str = "Hash the string itself, before it is put into the JSON answer.";
+const UNCHANGED: &str = "Hash exactly the text that you return: do not trim it and do not add a line end.";
+const LINE_ENDS: &str = "Hash and return the same line ends: change them before hashing, or not at all.";
+const UTF8: &str = "Encode the result as UTF-8 before you hash it.";
+const SAME_TEXT: &str = "Serialise the result once, hash this text, and return this same text.";
+
+/// The mistake that leads to `claimed`, if it is a known one. `raw` is the result as it stands in the JSON answer.
+pub fn explain(claimed: &ResultHash, result: &str, raw: &str, task: &str) -> Option<Mistake> {
+    let is = |bytes: &[u8]| ResultHash::of(bytes) == *claimed;
+    let inner = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
+    let found = |of, fix| Some(Mistake { of, fix });
+    if is(raw.as_bytes()) || is(as_json(result, CompactFormatter).as_bytes()) || is(ascii_json(result).as_bytes()) {
+        return found("the JSON-encoded string with its quotation marks", DECODED);
+    }
+    if is(inner.as_bytes()) {
+        return found("the string with JSON's escape sequences", DECODED);
+    }
+    if is(result.trim().as_bytes()) || is(result.trim_end().as_bytes()) {
+        return found("the result without the white space at its ends", UNCHANGED);
+    }
+    if is(format!("{result}\n").as_bytes()) || is(format!("{result}\r\n").as_bytes()) {
+        return found("the result with a line end after it", UNCHANGED);
+    }
+    line_ends(&is, result)
+        .or_else(|| encoding(&is, result))
+        .or_else(|| hashed_twice(&is, result))
+        .or_else(|| serialised_again(&is, result))
+        .or_else(|| is(task.as_bytes()).then_some(Mistake { of: "the task", fix: "Hash the result, not the task." }))
+        .or_else(|| is(b"").then_some(Mistake { of: "nothing at all", fix: "Hash the result after it is complete." }))
+}
+
+fn line_ends(is: &impl Fn(&[u8]) -> bool, result: &str) -> Option<Mistake> {
+    let unix = result.replace("\r\n", "\n");
+    let of = if is(unix.as_bytes()) {
+        "the result with LF line ends in place of CR LF"
+    } else if is(unix.replace('\n', "\r\n").as_bytes()) {
+        "the result with CR LF line ends in place of LF"
+    } else if is(unix.replace('\r', "\n").as_bytes()) {
+        "the result with LF line ends in place of CR"
+    } else {
+        return None;
+    };
+    Some(Mistake { of, fix: LINE_ENDS })
+}
+
+fn encoding(is: &impl Fn(&[u8]) -> bool, result: &str) -> Option<Mistake> {
+    let units = |order: fn(u16) -> [u8; 2]| result.encode_utf16().flat_map(order).collect::<Vec<u8>>();
+    let with_mark = |mark: [u8; 2], bytes: &[u8]| [&mark, bytes].concat();
+    let (little, big) = (units(u16::to_le_bytes), units(u16::to_be_bytes));
+    let latin = || result.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect::<Vec<u8>>();
+    let ascii =
+        |other: &str| result.chars().map(|c| if c.is_ascii() { c.to_string() } else { other.to_owned() }).collect();
+    let (replaced, dropped): (String, String) = (ascii("?"), ascii(""));
+    let of = if is(&little) || is(&with_mark([0xff, 0xfe], &little)) || is(&big) || is(&with_mark([0xfe, 0xff], &big)) {
+        "the result in UTF-16"
+    } else if is(format!("\u{feff}{result}").as_bytes()) {
+        "the result with a byte order mark"
+    } else if is(&latin()) {
+        "the result in Latin-1"
+    } else if is(replaced.as_bytes()) || is(dropped.as_bytes()) {
+        "the result without its characters outside of ASCII"
+    } else {
+        return None;
+    };
+    Some(Mistake { of, fix: UTF8 })
+}
+
+fn hashed_twice(is: &impl Fn(&[u8]) -> bool, result: &str) -> Option<Mistake> {
+    let once = ResultHash::of(result.as_bytes());
+    let fix = "Hash the result once, and write this hash in hexadecimal form.";
+    let twice = is(&once.0) || is(hex::encode(once.0).as_bytes()) || is(&once.signed_text());
+    twice.then_some(Mistake { of: "the hash of the result", fix })
+}
+
+/// A result that is JSON in a string, written in another way.
+fn serialised_again(is: &impl Fn(&[u8]) -> bool, result: &str) -> Option<Mistake> {
+    if !fits_in_memory(result, MAX_RESULT_MEMORY) {
+        return None;
+    }
+    let value: Value = serde_json::from_str(result).ok()?;
+    let python = as_json(&value, Spaced);
+    let found = is(as_json(&value, CompactFormatter).as_bytes())
+        || is(python.as_bytes())
+        || is(without_unicode(&python).as_bytes())
+        || is(without_unicode(&as_json(&value, CompactFormatter)).as_bytes())
+        || is(as_json(&value, PrettyFormatter::new()).as_bytes())
+        || is(as_json(&value, PrettyFormatter::with_indent(b"    ")).as_bytes());
+    found.then_some(Mistake { of: "the same JSON in another spelling", fix: SAME_TEXT })
+}
+
+fn as_json(value: &(impl Serialize + ?Sized), formatter: impl Formatter) -> String {
+    let mut bytes = Vec::new();
+    let written = value.serialize(&mut Serializer::with_formatter(&mut bytes, formatter));
+    written.ok().and_then(|()| String::from_utf8(bytes).ok()).unwrap_or_default()
+}
+
+fn ascii_json(text: &str) -> String {
+    without_unicode(&as_json(text, CompactFormatter))
+}
+
+/// JSON with escape sequences for all characters outside of ASCII, as several libraries write it.
+fn without_unicode(json: &str) -> String {
+    let mut ascii = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c.is_ascii() {
+            ascii.push(c);
+        } else {
+            let mut units = [0; 2];
+            ascii.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        }
+    }
+    ascii
+}
+
+/// A space after each comma and colon, as Python writes JSON.
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn explained(result: &str, hashed: impl AsRef<[u8]>) -> &'static str {
+        let raw = serde_json::to_string(result).expect("json");
+        explain(&ResultHash::of(hashed.as_ref()), result, &raw, "the task").map_or("", |mistake| mistake.of)
+    }
+
+    #[test]
+    fn each_usual_mistake_is_named() {
+        let utf16: Vec<u8> = "zürich".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for (result, hashed, named) in [
+            ("a \"b\"", b"\"a \\\"b\\\"\"".to_vec(), "quotation marks"),
+            ("é", b"\"\\u00e9\"".to_vec(), "quotation marks"),
+            ("a\nb", b"a\\nb".to_vec(), "escape sequences"),
+            (" a ", b"a".to_vec(), "white space"),
+            ("a", b"a\n".to_vec(), "line end after"),
+            ("a\r\nb", b"a\nb".to_vec(), "LF line ends in place of CR LF"),
+            ("a\nb", b"a\r\nb".to_vec(), "CR LF line ends in place of LF"),
+            ("zürich", utf16, "UTF-16"),
+            ("zürich", b"z\xfcrich".to_vec(), "Latin-1"),
+            ("東京 x", b" x".to_vec(), "outside of ASCII"),
+            ("a", b"\xef\xbb\xbfa".to_vec(), "byte order mark"),
+            ("a", ResultHash::of(b"a").to_string().into_bytes(), "hash of the result"),
+            ("a", ResultHash::of(b"a").0.to_vec(), "hash of the result"),
+            (r#"{"a":[1,2]}"#, br#"{"a": [1, 2]}"#.to_vec(), "another spelling"),
+            (r#"{"a": [1, 2]}"#, br#"{"a":[1,2]}"#.to_vec(), "another spelling"),
+            ("a", b"the task".to_vec(), "the task"),
+            ("a", Vec::new(), "nothing"),
+            ("a", b"b".to_vec(), ""),
+        ] {
+            let of = explained(result, hashed);
+            assert!(of.contains(named) && of.is_empty() == named.is_empty(), "{result:?}: `{of}`, not `{named}`");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! One test, from the first request to the report.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Instant,
+};
+
+use crtx_http::{
+    offload::{Offload, OffloadConfig, OffloadError},
+    outbound::Outbound,
+};
+use futures::future::try_join_all;
+
+use crate::{
+    answer::{self, Judged, needs},
+    failure, limits, parallel, probes,
+    report::{Check, CheckName, Report},
+    schemas::{self, OutputSchema},
+    send::{Request, Sender},
+    subject::{Example, Subject},
+};
+
+/// Schemas and answers of strangers are read on a thread of the test, which has the stack that schemas need.
+const READING: OffloadConfig = OffloadConfig {
+    threads: 1,
+    places: limits::PARALLEL_REQUESTS as usize,
+    stack_bytes: crtx_schema::limits::STACK_BYTES,
+};
+
+/// Failures of the example that do not keep the later requests from being useful.
+const HARMLESS: [CheckName; 5] =
+    [CheckName::ContentType, CheckName::TokensUsed, CheckName::Steps, CheckName::OutputSchema, CheckName::ExecutionId];
+
+/// What is sent after the example, in this order.
+const LATER: [CheckName; 7] = [
+    CheckName::Unicode,
+    CheckName::Crlf,
+    CheckName::EmptyResult,
+    CheckName::UnknownFields,
+    CheckName::RepeatedId,
+    CheckName::FailureForm,
+    CheckName::ParallelCalls,
+];
+
+/// How far a test is.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    /// A request for this check is being sent; for [`CheckName::Reachable`], the example.
+    Asks(CheckName),
+    Checked(&'a Check),
+}
+
+/// Why there is no report. It is not the endpoint's fault.
+#[derive(Debug, thiserror::Error)]
+pub enum CannotTest {
+    #[error("no HTTP client: {0}")]
+    Client(#[from] reqwest::Error),
+    #[error("no thread to read answers: {0}")]
+    Thread(#[from] std::io::Error),
+    #[error("an answer could not be read: {0}")]
+    Reading(#[from] OffloadError),
+}
+
+/// Tests an endpoint. Dropping the future ends the test. It takes at most [`limits::duration`] and sends at most
+/// [`limits::MAX_REQUESTS`] requests; `outbound` decides which addresses may be called.
+pub async fn run(
+    subject: &Subject,
+    outbound: &Outbound,
+    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+) -> Result<Report, CannotTest> {
+    let started = Instant::now();
+    let mut test = Test::start(subject, outbound, progress).await?;
+    progress(Progress::Asks(CheckName::Reachable));
+    let output = Arc::clone(&test.output);
+    let first_request = Request::of(subject.example.clone());
+    let first = test.ask(first_request.clone(), Some(output)).await?;
+    for check in &first.checks {
+        test.note(check.clone(), progress);
+    }
+    let blocking = if first.no_time {
+        Some("the test had no more time".to_owned())
+    } else {
+        first.problem(&HARMLESS).map(|problem| needs(problem.name))
+    };
+    match blocking {
+        Some(reason) => {
+            for name in LATER {
+                test.note(Check::skipped(name, reason.clone()), progress);
+            }
+        }
+        None => test.go_on(&first_request, &first, progress).await?,
+    }
+    Ok(test.report(started, &first))
+}
+
+struct Test {
+    subject: Arc<Subject>,
+    output: Arc<OutputSchema>,
+    sender: Sender,
+    reading: Offload,
+    requests: AtomicU32,
+    checks: Vec<Check>,
+}
+
+impl Test {
+    async fn start(
+        subject: &Subject,
+        outbound: &Outbound,
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+    ) -> Result<Self, CannotTest> {
+        let sender = Sender::new(outbound, &subject.endpoint, subject.timeout_seconds)?;
+        let reading = Offload::start("conformance", READING)?;
+        let subject = Arc::new(subject.clone());
+        let read = Arc::clone(&subject);
+        let schemas = move || (schemas::check_input(&read), OutputSchema::compile(&read.output_schema));
+        let (input, output) = reading.run(schemas).await?;
+        let output = Arc::new(output);
+        let mut test = Self { subject, output, sender, reading, requests: AtomicU32::new(0), checks: Vec::new() };
+        test.note(input, progress);
+        Ok(test)
+    }
+
+    fn note(&mut self, check: Check, progress: &mut (dyn FnMut(Progress<'_>) + Send)) {
+        progress(Progress::Checked(&check));
+        self.checks.push(check);
+    }
+
+    async fn ask(&self, request: Request, output: Option<Arc<OutputSchema>>) -> Result<Judged, CannotTest> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let outcome = self.sender.send(&request).await;
+        let subject = Arc::clone(&self.subject);
+        let judge = move || answer::judge(&subject, output.as_deref(), &request, outcome);
+        Ok(self.reading.run(judge).await?)
+    }
+
+    async fn ask_for(&self, example: Example) -> Result<Judged, CannotTest> {
+        self.ask(Request::of(example), None).await
+    }
+
+    /// Sends everything after the example, which was answered well.
+    async fn go_on(
+        &mut self,
+        request: &Request,
+        first: &Judged,
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+    ) -> Result<(), CannotTest> {
+        let example = &request.example;
+        let ignored: Vec<CheckName> =
+            first.checks.iter().filter(|check| check.has_failed()).map(|check| check.name).collect();
+        let mut changeable = false;
+        for name in LATER {
+            progress(Progress::Asks(name));
+            let check = match name {
+                CheckName::Unicode => {
+                    let judged = self.ask_for(probes::unicode(example)).await?;
+                    changeable = judged.result.is_some();
+                    probes::changed_task(name, &judged, &ignored, |result| !result.is_ascii(), UNICODE_UNSEEN)
+                }
+                CheckName::Crlf => {
+                    let judged = self.ask_for(probes::crlf(example)).await?;
+                    probes::changed_task(name, &judged, &ignored, |result| result.contains("\r\n"), CRLF_UNSEEN)
+                }
+                CheckName::EmptyResult => {
+                    let judged = self.ask_for(probes::empty(example)).await?;
+                    probes::changed_task(name, &judged, &ignored, str::is_empty, EMPTY_UNSEEN)
+                }
+                CheckName::UnknownFields => {
+                    let more = Request { unknown_fields: true, ..Request::of(example.clone()) };
+                    probes::unknown_fields(&self.ask(more, None).await?, &ignored)
+                }
+                CheckName::RepeatedId => probes::repeated(first, &self.ask(request.clone(), None).await?, &ignored),
+                CheckName::FailureForm => self.failure().await?,
+                _ => {
+                    let examples = parallel::examples(example, changeable);
+                    let answers = try_join_all(examples.into_iter().map(|example| self.ask_for(example))).await?;
+                    parallel::judge(&answers, &ignored)
+                }
+            };
+            self.note(check, progress);
+        }
+        Ok(())
+    }
+
+    async fn failure(&self) -> Result<Check, CannotTest> {
+        let Some(failing) = self.subject.failing.clone() else {
+            let reason = "no task is named that the agent must answer with `failed`";
+            return Ok(Check::skipped(CheckName::FailureForm, reason));
+        };
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let request = Request::of(failing);
+        let outcome = self.sender.send(&request).await;
+        Ok(self.reading.run(move || failure::judge(&request, &outcome)).await?)
+    }
+
+    fn report(mut self, started: Instant, first: &Judged) -> Report {
+        self.checks.sort_by_key(|check| check.name);
+        Report {
+            passed: !self.checks.iter().any(Check::has_failed),
+            requests: self.requests.load(Ordering::Relaxed),
+            duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            answer_ms: first.answer_ms,
+            checks: self.checks,
+        }
+    }
+}
+
+const UNICODE_UNSEEN: &str =
+    "hash and signature are right, but the result of a task with characters outside of ASCII has none";
+const CRLF_UNSEEN: &str = "hash and signature are right, but the result of a task with CR LF line ends has none";
+const EMPTY_UNSEEN: &str = "hash and signature are right, but the agent answers a blank task with text";
