@@ -11,7 +11,9 @@ mod common;
 
 use agent_marketplace::state::{AgentStatus, ClosedAgents, DisputeOutcome, ExecutionStatus, Settler};
 use axum::{body::Body, http::Request};
+use chrono::TimeDelta;
 use common::Market;
+use crtx_http::session_token::SessionToken;
 use crtx_protocol::{
     api_key::{ApiKey, KeyNetwork},
     result_hash::ResultHash,
@@ -20,6 +22,7 @@ use crtx_store::{
     api_keys,
     fee_payers::{self, FeePayer, FeePayerState},
     mirror, reads,
+    sessions::{self, SessionKind},
     testing::fixtures::*,
 };
 use proptest::prelude::*;
@@ -310,6 +313,36 @@ async fn executions_need_a_key_that_is_known_and_not_revoked() {
     }
     // A malformed parameter does not tell a stranger anything: the key comes first.
     market.get("/v1/executions?limit=0").await.assert_error(401, "unauthorized");
+}
+
+#[tokio::test]
+async fn a_session_reads_the_executions_of_its_wallet_and_one_that_is_over_reads_nothing() {
+    let market = Market::open().await;
+    let pool = market.database.pool();
+    let (alice, bob, agent, id) = (wallet(1), wallet(2), wallet(20), Uuid::from_u128(1));
+    put(pool, &addresses().execution(&alice, id.as_bytes()), 5, &record(alice, agent, id)).await;
+    let hour = TimeDelta::hours(1);
+    let mine = market.session_of(alice, SessionKind::Bearer, hour).await;
+    let theirs = market.session_of(bob, SessionKind::Bearer, hour).await;
+    let over = market.session_of(alice, SessionKind::Bearer, -hour).await;
+    let browser = market.session_of(alice, SessionKind::Cookie, hour).await;
+    let path = format!("/v1/executions/{id}");
+    assert_eq!(market.get_in(&mine, &path).await.body["status"], "running");
+    assert_eq!(market.get_in(&mine, "/v1/executions").await.body["total"], 1);
+    market.get_in(&theirs, &path).await.assert_error(404, "execution_not_found");
+    assert_eq!(market.get_in(&theirs, "/v1/executions").await.body["total"], 0);
+    for session in [&over, &browser, &SessionToken::generate().expect("randomness")] {
+        market.get_in(session, &path).await.assert_error(401, "unauthorized");
+    }
+    let with_cookie = |token: &SessionToken| {
+        let cookie = format!("crtx_session={}", token.reveal());
+        Request::get(&path).header("cookie", cookie).body(Body::empty()).expect("request")
+    };
+    assert_eq!(market.send(with_cookie(&browser)).await.status, 200);
+    market.send(with_cookie(&mine)).await.assert_error(401, "unauthorized");
+    let session_id = sessions::list(pool, &bob).await.expect("read")[0].session_id;
+    assert!(sessions::end(pool, &bob, &session_id).await.expect("done"));
+    market.get_in(&theirs, "/v1/executions").await.assert_error(401, "unauthorized");
 }
 
 #[tokio::test]

@@ -18,9 +18,8 @@ use std::{
 
 use axum::{Router, body::Body, http::Request};
 use common::Market;
-use crtx_http::{Links, Peer};
+use crtx_http::Peer;
 use crtx_indexer::api::{self, IndexerApiState};
-use crtx_protocol::api_key::KeyNetwork;
 use crtx_store::{
     Pools, mirror,
     pools::PoolSizes,
@@ -58,8 +57,7 @@ impl Slow {
         market.database.slow_creators(seconds).await;
         let sizes = PoolSizes { money: 1, points: 4, lists: 4, indexer: 1 };
         let pools = Pools::connect(&market.database.url(), sizes).await.expect("connected");
-        let links = Links::local("http://market.example", "http://node.example");
-        let state = IndexerApiState::new(pools.reads.clone(), KeyNetwork::Test, links);
+        let state = IndexerApiState::new(pools.reads.clone(), common::deployment(market.node.url()));
         Self { router: crtx_http::finish(api::router(state)), pools, market }
     }
 

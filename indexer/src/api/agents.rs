@@ -353,7 +353,9 @@ async fn page(
     params(("agent_id" = String, Path, description = "Address of the listing account")),
     responses(
         (status = 200, description = "The full listing", body = AgentResponse),
-        (status = 404, description = "`agent_not_found`: there is no such agent, or it was removed", body = ErrorBody)
+        (status = 400, description = "`invalid_request`: a query parameter", body = ErrorBody),
+        (status = 404, description = "`agent_not_found`: there is no such agent, or it was removed", body = ErrorBody),
+        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
     )
 )]
 pub async fn get_agent(

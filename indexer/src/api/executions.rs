@@ -1,12 +1,12 @@
-//! `GET /v1/executions` and `GET /v1/executions/{execution_id}`: the executions of the API key's wallet. An execution
+//! `GET /v1/executions` and `GET /v1/executions/{execution_id}`: the executions of the wallet of an API key or a session. An execution
 //! of another wallet is not found.
 
 use std::sync::Arc;
 
-use agent_marketplace::state::{DisputeOutcome, FailureReason, Settler};
+use agent_marketplace::state::{FailureReason, Settler};
 use axum::{Json, extract::State};
 use chrono::{DateTime, Utc};
-use crtx_http::{ApiError, ApiPath, ApiQuery, Caller, ErrorBody, FromQuery, QueryParams};
+use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, FromQuery, QueryParams, Reader};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
 use crtx_store::reads::{self, ExecutionFilter, Page, ShownFailure, ShownStatus};
 use serde::Serialize;
@@ -16,6 +16,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::{
+    disputes::outcome_text,
     lanes::{Client, Query, magnitude},
     state::IndexerApiState,
     types::{self, Timestamp},
@@ -58,8 +59,8 @@ pub struct ExecutionResponse {
     pub agent_name: String,
     /// `pending`, `running`, `completed`, `failed` or `disputed`.
     pub status: &'static str,
-    /// The agent's output. null until it is paid for, and if another gateway made the call: its result is at
-    /// `ipfs_url`.
+    /// The agent's output. null until it is paid for, and while nobody has stored it here: a result that was settled
+    /// without this service appears as soon as its content is put to `ipfs_url`.
     #[schema(required)]
     pub result: Option<String>,
     /// `sha256:` and the hex SHA-256 of the result; committed on chain.
@@ -218,12 +219,7 @@ impl From<reads::ShownDispute> for ExecutionDispute {
             (Some(hash), Some(answer.uri), Some(Timestamp(answer.answered_at)))
         });
         Self {
-            status: match dispute.outcome {
-                DisputeOutcome::Open => "open",
-                DisputeOutcome::Upheld => "upheld",
-                DisputeOutcome::Rejected => "rejected",
-                DisputeOutcome::Expired => "expired",
-            },
+            status: outcome_text(dispute.outcome),
             raised_at: Timestamp(dispute.raised_at),
             resolved_at: dispute.resolved_at.map(Timestamp),
             evidence_hash: ResultHash(dispute.evidence_hash).to_string(),
@@ -290,10 +286,10 @@ fn agent(params: &mut QueryParams) -> Result<Option<Pubkey>, ApiError> {
         .transpose()
 }
 
-/// Executions of the API key's wallet, newest first.
+/// Executions of the wallet of the API key or session, newest first.
 #[utoipa::path(
     get, path = "/v1/executions", tag = "executions", operation_id = "list_executions", params(ExecutionListQuery),
-    security(("api_key" = [])),
+    security(("api_key" = []), ("session" = []), ("session_cookie" = [])),
     responses(
         (status = 200, description = "One page of executions", body = ExecutionListResponse),
         (status = 400, description = "`invalid_request`: a parameter is unknown, repeated or malformed", body = ErrorBody),
@@ -303,22 +299,22 @@ fn agent(params: &mut QueryParams) -> Result<Option<Pubkey>, ApiError> {
 )]
 pub async fn list_executions(
     State(state): State<IndexerApiState>,
-    caller: Caller,
+    reader: Reader,
     ApiQuery(query): ApiQuery<ExecutionListQuery>,
 ) -> Result<Json<ExecutionListResponse>, ApiError> {
     let ExecutionListQuery { limit, offset, status, agent_id, from, to } = query;
     let filter = ExecutionFilter { status, agent: agent_id, from, to };
     let shape = format!(
         "executions of {} {:?} {} {} {}",
-        caller.wallet,
+        reader.wallet,
         filter.status,
         filter.agent.is_some(),
         filter.from.is_some(),
         filter.to.is_some()
     );
-    let total = count(&state, caller.wallet, &shape, &filter).await?;
+    let total = count(&state, reader.wallet, &shape, &filter).await?;
     let executions = if offset < total {
-        page(&state, caller.wallet, &shape, &filter, Page { limit, offset }).await?
+        page(&state, reader.wallet, &shape, &filter, Page { limit, offset }).await?
     } else {
         Arc::default()
     };
@@ -375,27 +371,33 @@ async fn page(
         .await
 }
 
-/// One execution of the API key's wallet.
+/// One execution of the wallet of the API key or session.
 #[utoipa::path(
     get, path = "/v1/executions/{execution_id}", tag = "executions", operation_id = "get_execution",
     params(("execution_id" = Uuid, Path, description = "Id of the execution")),
-    security(("api_key" = [])),
+    security(("api_key" = []), ("session" = []), ("session_cookie" = [])),
     responses(
         (status = 200, description = "The full record", body = ExecutionResponse),
-        (status = 400, description = "`invalid_request`: `execution_id` is not a UUID", body = ErrorBody),
+        (status = 400, description = "`invalid_request`: `execution_id` is not a UUID, or a query parameter", body = ErrorBody),
         (status = 401, description = "`unauthorized`", body = ErrorBody),
-        (status = 404, description = "`execution_not_found`: this wallet has no such execution", body = ErrorBody)
+        (status = 404, description = "`execution_not_found`: this wallet has no such execution", body = ErrorBody),
+        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
     )
 )]
 pub async fn get_execution(
     State(state): State<IndexerApiState>,
-    caller: Caller,
+    reader: Reader,
     ApiPath(execution_id): ApiPath<Uuid>,
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<Json<ExecutionResponse>, ApiError> {
     let mut connection = state.lanes().point().await?;
-    let execution = reads::execution(&mut *connection, &caller.wallet, &execution_id).await?;
+    let execution = reads::execution(&mut *connection, &reader.wallet, &execution_id).await?;
     connection.done();
-    let execution = execution.ok_or_else(|| ApiError::execution_not_found(&execution_id))?;
+    let mut execution = execution.ok_or_else(|| ApiError::execution_not_found(&execution_id))?;
+    if execution.result.is_none()
+        && let Some(hash) = execution.result_hash
+    {
+        execution.result = state.published_result(&ResultHash(hash)).await;
+    }
     Ok(Json(ExecutionResponse::new(&state, execution)))
 }

@@ -1,16 +1,24 @@
-//! The read API: agents, executions, and the status of the mirror.
+//! The read API: agents, executions, wallets, the network, and the status of the mirror.
 
 mod agents;
 mod cache;
+mod deployment;
+mod dispute_transactions;
+mod disputes;
 mod executions;
 mod flights;
+mod holdings;
 mod lanes;
 mod mirror_slot;
+mod network;
+mod network_response;
 mod state;
 mod status;
 mod status_response;
 mod totals;
 mod types;
+mod wallet_response;
+mod wallets;
 
 use std::time::Duration;
 
@@ -25,6 +33,7 @@ use crtx_http::ApiError;
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
+pub use deployment::Deployment;
 pub use state::IndexerApiState;
 
 /// The slot that the mirror has reached, on every answer of the read API.
@@ -46,7 +55,11 @@ fn routes() -> OpenApiRouter<IndexerApiState> {
         .routes(routes!(agents::get_agent))
         .routes(routes!(executions::list_executions))
         .routes(routes!(executions::get_execution))
+        .routes(routes!(disputes::list_disputes))
+        .routes(routes!(disputes::get_dispute))
         .routes(routes!(status::status))
+        .routes(routes!(wallets::get_wallet))
+        .routes(routes!(network::network))
 }
 
 /// The read endpoints. The router has no fallback, so that it can be merged with others; pass the result through

@@ -2,7 +2,7 @@
 
 use axum::{Json, extract::State};
 use chrono::Utc;
-use crtx_http::{ApiError, ApiQuery};
+use crtx_http::{ApiError, ApiQuery, ErrorBody};
 use crtx_store::{
     StoreError, fee_payers,
     housekeeping::{self, Chore},
@@ -25,7 +25,11 @@ const HEARTBEAT_MAX_AGE_S: i64 = 30;
 /// State of the mirror, and the result of its last audit.
 #[utoipa::path(
     get, path = "/v1/status", tag = "service", operation_id = "status",
-    responses((status = 200, description = "State of the mirror", body = StatusResponse))
+    responses(
+        (status = 200, description = "State of the mirror", body = StatusResponse),
+        (status = 400, description = "`invalid_request`: a query parameter", body = ErrorBody),
+        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
+    )
 )]
 pub async fn status(
     State(state): State<IndexerApiState>,

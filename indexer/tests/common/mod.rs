@@ -9,19 +9,27 @@
 )]
 
 use axum::{Router, body::Body, http::Request};
-use crtx_http::Links;
-use crtx_indexer::api::{self, IndexerApiState};
-use crtx_protocol::api_key::{ApiKey, KeyNetwork};
+use chrono::{TimeDelta, Utc};
+use crtx_chain::testing::FakeRpc;
+use crtx_http::{Links, session_token::SessionToken};
+use crtx_indexer::api::{self, Deployment, IndexerApiState};
+use crtx_protocol::{
+    api_key::{ApiKey, KeyNetwork},
+    cluster::Cluster,
+};
 use crtx_store::{
     api_keys::{self, NewApiKey},
+    sessions::{self, NewSession, SessionKind, UsedChallenge},
     testing::{TestDatabase, fixtures::addresses},
 };
 use serde_json::Value;
 use solana_pubkey::Pubkey;
 use tower::ServiceExt;
+use uuid::Uuid;
 
 pub struct Market {
     pub database: TestDatabase,
+    pub node: FakeRpc,
     router: Router,
 }
 
@@ -55,12 +63,29 @@ impl Answer {
     }
 }
 
+/// A local deployment whose balances are read at `rpc_url`.
+pub fn deployment(rpc_url: &str) -> Deployment {
+    Deployment {
+        cluster: Cluster::Localnet,
+        addresses: addresses(),
+        links: Links::local("http://market.example", "http://node.example"),
+        rpc_urls: rpc_url.parse().expect("a URL"),
+        public_rpc_url: Some("http://node.example".to_owned()),
+        outbound_addresses: vec!["192.0.2.0/24".to_owned()],
+    }
+}
+
 impl Market {
     pub async fn open() -> Self {
+        Self::open_with(|state| state).await
+    }
+
+    /// With other parts in front of the database.
+    pub async fn open_with(change: impl FnOnce(IndexerApiState) -> IndexerApiState) -> Self {
         let database = TestDatabase::create().await;
-        let links = Links::local("http://market.example", "http://node.example");
-        let state = IndexerApiState::new(database.pool().clone(), KeyNetwork::Test, links);
-        Self { router: crtx_http::finish(api::router(state)), database }
+        let node = FakeRpc::start().await;
+        let state = change(IndexerApiState::new(database.pool().clone(), deployment(node.url())));
+        Self { router: crtx_http::finish(api::router(state)), node, database }
     }
 
     pub async fn get(&self, path: &str) -> Answer {
@@ -78,6 +103,20 @@ impl Market {
         let headers = response.headers().clone();
         let bytes = axum::body::to_bytes(response.into_body(), 10_000_000).await.expect("body");
         Answer { status, headers, body: serde_json::from_slice(&bytes).expect("every answer is JSON") }
+    }
+
+    pub async fn get_in(&self, session: &SessionToken, path: &str) -> Answer {
+        let request = Request::get(path).header("authorization", format!("Bearer {}", session.reveal()));
+        self.send(request.body(Body::empty()).expect("request")).await
+    }
+
+    /// A session of `wallet`, as if it had signed in.
+    pub async fn session_of(&self, wallet: Pubkey, kind: SessionKind, lifetime: TimeDelta) -> SessionToken {
+        let token = SessionToken::generate().expect("randomness");
+        let new = NewSession { token_hash: token.hash(), wallet, kind, lifetime };
+        let challenge = UsedChallenge { nonce: *Uuid::new_v4().as_bytes(), keep_until: Utc::now() };
+        sessions::open(self.database.pool(), &new, &challenge).await.expect("stored").expect("a new challenge");
+        token
     }
 
     /// Makes an API key of `wallet`.
