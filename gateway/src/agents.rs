@@ -24,6 +24,8 @@ const CACHED_BYTES: u64 = 64 * 1024 * 1024;
 const DOCUMENT_BYTES: u32 = 4 * 1024;
 /// Schemas that are compiled or checked at the same time, and those that wait.
 const SCHEMA_WORK: OffloadConfig = OffloadConfig { threads: 2, places: 64, stack_bytes: limits::STACK_BYTES };
+/// The same for documents that are examined before they are published.
+const EXAMINATION: OffloadConfig = OffloadConfig { threads: 1, places: 16, stack_bytes: limits::STACK_BYTES };
 /// Longest wait for a schema to be compiled or checked. The schema's budget ends the work earlier, unless the machine
 /// is busy.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -46,6 +48,8 @@ pub struct AgentDocuments {
     executions: Executions,
     outbound: Outbound,
     work: Offload,
+    /// For documents that no listing names yet. Wallets cost nothing, so they never wait before calls.
+    examining: Offload,
     cache: Cache<Name, Known>,
 }
 
@@ -56,7 +60,9 @@ impl AgentDocuments {
             u32::try_from(schema).unwrap_or(u32::MAX).saturating_add(DOCUMENT_BYTES)
         };
         let cache = Cache::builder().weigher(weight).max_capacity(CACHED_BYTES).build();
-        Ok(Self { executions, outbound, work: Offload::start("schemas", SCHEMA_WORK)?, cache })
+        let work = Offload::start("schemas", SCHEMA_WORK)?;
+        let examining = Offload::start("documents", EXAMINATION)?;
+        Ok(Self { executions, outbound, work, examining, cache })
     }
 
     /// Returns the document that the listing names, or `agent_not_found` until the document is fetched.
@@ -68,6 +74,25 @@ impl AgentDocuments {
             self.read(value).await
         });
         known.await.map_err(|error| ApiError::clone(&error))?
+    }
+
+    /// Why calls with this document would not be possible, or its schemas not be used: every problem.
+    pub async fn problems(&self, metadata: Metadata) -> Result<Vec<String>, ApiError> {
+        let url = self.outbound.policy().check_url(&metadata.endpoint);
+        let endpoint = url.err().map(|error| format!("`endpoint` cannot be called: {error}"));
+        let read = self.examining.try_run(PATIENCE, move || {
+            let schemas = [("input_schema", &metadata.input_schema), ("output_schema", &metadata.output_schema)];
+            let refused = |(name, schema)| {
+                Schema::compile(schema).err().map(|error| format!("`{name}` is not accepted: {error}"))
+            };
+            schemas.into_iter().filter_map(refused).collect::<Vec<_>>()
+        });
+        let schemas = match read.await {
+            Ok(problems) => problems,
+            Err(OffloadError::Failed) => vec!["a schema cannot be compiled".to_owned()],
+            Err(busy @ (OffloadError::Full | OffloadError::TooSlow)) => return Err(try_again(busy)),
+        };
+        Ok(endpoint.into_iter().chain(schemas).collect())
     }
 
     /// The outer error is temporary. The inner error belongs to the document and is permanent.

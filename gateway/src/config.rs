@@ -5,10 +5,15 @@ use std::{fmt, sync::Arc, time::Duration};
 use crtx_chain::RpcUrls;
 use crtx_content::ContentLocation;
 use crtx_http::{Links, outbound::OutboundPolicy};
-use crtx_protocol::{address::Addresses, api_key::KeyNetwork};
-use crtx_store::admission::{CallLimits, PerSubject};
+use crtx_protocol::{address::Addresses, cluster::Cluster};
+use crtx_store::{
+    admission::{CallLimits, PerSubject},
+    held_content::{HoldLimits, Room},
+};
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
+
+const MIB: u64 = 1024 * 1024;
 
 /// The settings of a gateway, without its database.
 #[derive(Clone)]
@@ -20,8 +25,8 @@ pub struct GatewayConfig {
     /// Pays fees and rent, and settles. It is the `gateway_authority` of the program's configuration. It can only
     /// submit signed results and refunds.
     pub keypair: Arc<Keypair>,
-    /// The network whose API keys are accepted.
-    pub network: KeyNetwork,
+    /// The network. API keys and sign-ins of other ones are refused.
+    pub cluster: Cluster,
     /// Which creators' endpoints may be called.
     pub outbound: OutboundPolicy,
     /// Links in answers. Content is linked under the public address of `GET /ipfs/{cid}`.
@@ -56,6 +61,8 @@ pub struct Limits {
     /// Price of a compute unit on a busy network, in millionths of a lamport. 0: no priority fee.
     pub compute_unit_price: u64,
     pub admission: AdmissionLimits,
+    /// Content that nothing on chain refers to yet.
+    pub held_content: HoldLimits,
 }
 
 /// The limits that a new call is checked against before any money moves. The defaults are far above honest heavy use.
@@ -139,6 +146,12 @@ impl Default for Limits {
             rpc_timeout: Duration::from_secs(10),
             compute_unit_price: 0,
             admission: AdmissionLimits::default(),
+            held_content: HoldLimits {
+                wallet: Room { pieces: 200, bytes: 32 * MIB },
+                unknown_wallets: Room { pieces: 20_000, bytes: 1_024 * MIB },
+                known_wallets: Room { pieces: 100_000, bytes: 8 * 1_024 * MIB },
+                keep_for: Duration::from_secs(24 * 3_600),
+            },
         }
     }
 }
@@ -150,7 +163,7 @@ impl fmt::Debug for GatewayConfig {
             .field("rpc_urls", &self.rpc_urls)
             .field("program_id", &self.addresses.program_id())
             .field("usdc_mint", &self.usdc_mint)
-            .field("network", &self.network)
+            .field("cluster", &self.cluster)
             .field("outbound", &self.outbound)
             .field("content", &self.content)
             .field("limits", &self.limits)

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use agent_marketplace::state::Config;
+use crtx_chain::ChainClient;
 use crtx_content::ContentStore;
-use crtx_http::AuthState;
+use crtx_http::{AuthState, Site};
 use crtx_protocol::api_key::KeyNetwork;
 use crtx_store::PgPool;
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 
-use crate::{config::GatewayConfig, engine::Engine, error::GatewayError};
+use crate::{config::GatewayConfig, engine::Engine, error::GatewayError, held_content};
 
 /// A gateway. Cheap to clone.
 #[derive(Clone)]
@@ -48,6 +49,22 @@ impl Gateway {
         &self.engine.content
     }
 
+    /// Looks once through the content that clients handed in: keeps what something refers to by now, and drops what
+    /// nothing refers to after its time. A worker does this again and again.
+    pub async fn tidy_held_content(&self) {
+        held_content::tidy(&self.engine).await;
+    }
+
+    /// The chain that calls are settled on.
+    pub fn chain(&self) -> &ChainClient {
+        &self.engine.chain
+    }
+
+    /// Address of the program.
+    pub fn program_id(&self) -> Pubkey {
+        self.engine.instructions.addresses.program_id()
+    }
+
     /// The gateway's own address: fee payer and settler.
     pub fn authority(&self) -> Pubkey {
         self.engine.config.keypair.pubkey()
@@ -60,6 +77,10 @@ impl AuthState for Gateway {
     }
 
     fn network(&self) -> KeyNetwork {
-        self.engine.config.network
+        self.engine.config.cluster.key_network()
+    }
+
+    fn site(&self) -> &Site {
+        self.engine.config.links.site()
     }
 }

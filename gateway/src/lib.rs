@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod admission;
+mod agent_tests;
 mod agents;
 pub mod api;
 pub mod config;
@@ -15,20 +16,24 @@ mod engine;
 mod error;
 mod fee_payer_poll;
 mod gateway;
+mod held_content;
 mod housekeeping;
 mod mirror;
 mod pauses;
 mod payer;
 mod presence;
 mod request;
+mod session_purge;
+mod sign_in;
 mod sweeper;
 mod terms;
 mod terms_ahead;
 mod wall_clock;
+mod wallet_opening;
 mod worker;
 
 pub use config::{AdmissionLimits, FeePayerLimits, GatewayConfig, Limits, ProcessLimits, RefusedLimits};
-pub use creator::MAX_RESULT_BYTES;
+pub use crtx_protocol::creator_answer::MAX_RESULT_BYTES;
 pub use error::GatewayError;
 pub use gateway::Gateway;
 pub use worker::{Recovery, run};

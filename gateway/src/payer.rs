@@ -1,4 +1,5 @@
-//! The payer of a call. The wallet of an API key never changes, so the wallets of recently valid keys are cached.
+//! The payer of a call. The wallet of an API key hardly ever changes, so the wallets of recently valid keys are cached.
+//! Only the look-up of the key decides.
 
 use crtx_http::Caller;
 use moka::future::Cache;
@@ -31,7 +32,8 @@ impl Default for KnownPayers {
 
 impl KnownPayers {
     pub async fn remember(&self, caller: &Caller) {
-        if !self.0.contains_key(&caller.session_key) {
+        // A key that was only used may be registered for another wallet.
+        if self.0.get(&caller.session_key).await != Some(caller.wallet) {
             self.0.insert(caller.session_key, caller.wallet).await;
         }
     }

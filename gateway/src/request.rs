@@ -14,7 +14,7 @@ use uuid::Uuid;
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const MAX_IDEMPOTENCY_KEY_BYTES: usize = 255;
 
-/// Body of `POST /v1/agents/{agent_id}/execute`.
+/// Body of `POST /v1/agents/{agent_id}/execute` and `POST /v1/executions/{execution_id}/dispatch`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExecuteBody {
@@ -50,6 +50,21 @@ struct Bound<'a> {
 impl ReceivedCall {
     /// Parses a body. Every error is 400 and names the problem.
     pub fn parse(agent: &Pubkey, bytes: &[u8]) -> Result<Self, ApiError> {
+        ReceivedRequest::parse(bytes)?.to(agent)
+    }
+}
+
+/// A well-formed request to an agent that is not known yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReceivedRequest {
+    pub request: Request,
+    pub is_async: bool,
+    pub request_hash: [u8; 32],
+}
+
+impl ReceivedRequest {
+    /// Parses a body. Every error is 400 and names the problem.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ApiError> {
         // A derived reader would accept an array of the fields in their order.
         let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
         if first.is_some_and(|byte| *byte != b'{') {
@@ -61,9 +76,13 @@ impl ReceivedCall {
         }
         let request = Request { task: body.task, parameters: body.parameters.unwrap_or_default() };
         let is_async = body.is_async.unwrap_or(false);
-        let bad_number =
-            |error| ApiError::invalid("parameters", format!("holds a number that JSON cannot express: {error}"));
         let request_hash = request_hash::of(&request.task, &request.parameters).map_err(bad_number)?;
+        Ok(Self { request, is_async, request_hash })
+    }
+
+    /// The same request as a call of that agent.
+    pub fn to(self, agent: &Pubkey) -> Result<ReceivedCall, ApiError> {
+        let Self { request, is_async, request_hash } = self;
         let bound = Bound {
             agent_id: agent.to_string(),
             r#async: is_async,
@@ -71,8 +90,12 @@ impl ReceivedCall {
             task: &request.task,
         };
         let body_hash = Sha256::digest(serde_json_canonicalizer::to_vec(&bound).map_err(bad_number)?).into();
-        Ok(Self { request, is_async, request_hash, body_hash })
+        Ok(ReceivedCall { request, is_async, request_hash, body_hash })
     }
+}
+
+fn bad_number(error: serde_json::Error) -> ApiError {
+    ApiError::invalid("parameters", format!("holds a number that JSON cannot express: {error}"))
 }
 
 /// Returns the `Idempotency-Key` header, if present: 1 to 255 visible ASCII characters, once.

@@ -1,5 +1,5 @@
-//! Reads the terms of a call while its API key is still looked up. The wallet of a key never changes, so the last
-//! known wallet of the key decides which accounts are read. Only the look-up decides whether the key is valid.
+//! Reads the terms of a call while its API key is still looked up. The wallet of a key hardly ever changes, so the
+//! last known wallet of the key decides which accounts are read. Only the look-up decides whether the key is valid.
 
 use std::{
     sync::Arc,

@@ -19,8 +19,10 @@ use crate::{
     engine::Engine,
     fee_payer_poll,
     gateway::Gateway,
+    held_content,
     housekeeping::Housekeeping,
     presence::{self, Leadership},
+    session_purge,
     sweeper::Sweeper,
 };
 
@@ -30,6 +32,10 @@ const STOP_PATIENCE: Duration = Duration::from_secs(15);
 const AGENT_PAUSE: Duration = Duration::from_secs(2);
 /// How often the database is searched for results that the content store lacks.
 const CONTENT_EVERY: Duration = Duration::from_secs(2);
+/// How often held content is kept or dropped.
+const TIDY_EVERY: Duration = Duration::from_secs(300);
+/// How often sessions that are over are deleted.
+const PURGE_EVERY: Duration = Duration::from_secs(60);
 
 /// One kind of work.
 struct Lane {
@@ -89,6 +95,10 @@ async fn recover(engine: &Arc<Engine>, leadership: Leadership, shutdown: &Cancel
         settlement,
         refund,
         every(CONTENT_EVERY, shutdown, || content_backlog::write(engine)),
+        every(TIDY_EVERY, shutdown, || async {
+            shutdown.run_until_cancelled(held_content::tidy(engine)).await;
+        }),
+        every(PURGE_EVERY, shutdown, || session_purge::purge(engine)),
         sweep(engine, leadership.clone(), shutdown),
         keep_house(engine, leadership, shutdown),
     );

@@ -13,7 +13,7 @@ use solana_pubkey::Pubkey;
 
 use crate::config::RefusedLimits;
 
-/// Keys that are remembered at the same time. Each of them has a grant on chain.
+/// Keys and wallets that are remembered at the same time: those with a refused call moments ago.
 const MAX_KEYS: usize = 10_000;
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -36,7 +36,7 @@ impl RefusedCalls {
             return Ok(());
         }
         let quota = self.limits.per_second;
-        let message = format!("more than {quota} calls of this key per second were refused or failed");
+        let message = format!("more than {quota} calls of this key or wallet per second were refused or failed");
         let limit = RateLimit { policy: "refused-calls-per-key", quota, unit: QuotaUnit::Within(SECOND) };
         Err(ApiError::rate_limited(message, limit, pause.saturating_sub(longest).max(SECOND)))
     }

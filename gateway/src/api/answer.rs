@@ -9,14 +9,14 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use crtx_http::{ApiError, ErrorCode, Links};
-use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
+use crtx_protocol::{creator_answer::MAX_RESULT_BYTES, result_hash::ResultHash, usdc::UsdcBase};
 use crtx_store::executions::{Call, Charged, Delivered, Execution, Failure, REFUNDED, State};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::engine::Ended;
+use crate::engine::{Ended, Engine};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -114,8 +114,42 @@ pub fn ended(call: &Call, ended: &Ended, links: &Links) -> Result<Response, ApiE
     }
 }
 
+/// The answer of a finished execution. `None` if it is not finished. A result that somebody else settled is answered as
+/// soon as its content is there.
+pub async fn recorded(engine: &Engine, execution: &Execution) -> Option<Result<Response, ApiError>> {
+    let links = &engine.config.links;
+    if execution.state == State::Completed
+        && execution.delivered.is_none()
+        && let (Some(hash), Some(charged), Some(reported)) =
+            (execution.result_hash, execution.charged, execution.reported)
+        && let Some(result) = published(engine, &ResultHash(hash)).await
+    {
+        let call = &execution.call;
+        return Some(Ok(Json(ExecuteAnswer {
+            execution_id: call.execution_id,
+            status: ExecuteStatus::Completed,
+            result,
+            result_hash: ResultHash(hash).to_string(),
+            cost_usdc: charged.amount,
+            tokens_used: reported.tokens_used,
+            execution_time_ms: reported.execution_time_ms,
+            on_chain_record: links.account(&call.record),
+            ipfs_url: links.content(&ResultHash(hash)),
+            steps: None,
+        })
+        .into_response()));
+    }
+    stored(execution, links)
+}
+
+/// The text of a result in the content store. Content that is no result counts as missing, like a store that fails.
+async fn published(engine: &Engine, hash: &ResultHash) -> Option<String> {
+    let content = engine.content.get_up_to(hash, MAX_RESULT_BYTES).await.ok().flatten()?;
+    String::from_utf8(content.into()).ok()
+}
+
 /// The stored answer of a finished execution. `None` if it is not finished.
-pub fn stored(execution: &Execution, links: &Links) -> Option<Result<Response, ApiError>> {
+fn stored(execution: &Execution, links: &Links) -> Option<Result<Response, ApiError>> {
     let call = &execution.call;
     match (execution.state, &execution.delivered, &execution.failure) {
         (State::Completed, Some(delivered), _) => {

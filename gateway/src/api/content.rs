@@ -1,18 +1,53 @@
-//! `GET /ipfs/{cid}`: content by its hash.
+//! `GET` and `PUT /ipfs/{cid}`: content by its hash.
+
+use std::time::Duration;
 
 use axum::{
+    Json,
     body::Bytes,
-    extract::State,
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    extract::{FromRequestParts, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
-use crtx_http::{ApiError, ApiPath, ErrorBody, ErrorCode};
+use crtx_http::{
+    ApiError, ApiPath, ErrorBody, ErrorCode, SignedIn,
+    credentials::{bearer, session_cookie},
+};
 use crtx_protocol::{
-    content::{cid_of, parse_cid},
+    content::{cid_of, ipfs_uri, parse_cid},
     result_hash::ResultHash,
 };
+use serde::Serialize;
+use utoipa::ToSchema;
 
-use crate::gateway::Gateway;
+use super::execute::refuse_query;
+use crate::{gateway::Gateway, held_content};
+
+/// Largest piece of content that a client hands in, in bytes.
+pub const MAX_PIECE_BYTES: usize = 1024 * 1024;
+/// By then the mirror has probably reached a record that was confirmed a moment ago.
+const MIRROR_RETRY: Duration = Duration::from_secs(2);
+
+/// A piece of content that is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct StoredContent {
+    /// CIDv1, raw codec, sha2-256.
+    pub cid: String,
+    /// `sha256:` and the hex SHA-256 of the bytes.
+    pub hash: String,
+    /// `ipfs://` and the CID.
+    pub uri: String,
+    /// In bytes.
+    pub size: usize,
+    /// Whether a record, a listing or a dispute refers to it. Otherwise it is dropped after a day.
+    pub referenced: bool,
+}
+
+impl StoredContent {
+    pub fn new(hash: &ResultHash, size: usize, referenced: bool) -> Self {
+        Self { cid: cid_of(hash), hash: hash.to_string(), uri: ipfs_uri(hash), size, referenced }
+    }
+}
 
 /// The content of a CID: a result or a listing's metadata document. Content never changes.
 #[utoipa::path(
@@ -26,6 +61,7 @@ use crate::gateway::Gateway;
         (status = 304, description = "`If-None-Match` names this content, which never changes"),
         (status = 400, description = "`invalid_request`: not a CID of this form", body = ErrorBody),
         (status = 404, description = "`not_found`: not stored here", body = ErrorBody),
+        (status = 503, description = "`unavailable`: the content store does not answer", body = ErrorBody),
     ),
 )]
 pub async fn get(
@@ -42,6 +78,68 @@ pub async fn get(
     }
     let kind = content_type(&content);
     Ok((content_headers(&tag), [(header::CONTENT_TYPE, kind)], content).into_response())
+}
+
+/// Stores content under the CID of its bytes. If the hash stands in a record, a listing or a dispute, anybody may hand
+/// the content in. Otherwise it is held for the wallet that signed in, and dropped after a day if nothing refers to it.
+#[utoipa::path(
+    put,
+    path = "/ipfs/{cid}",
+    operation_id = "put_content",
+    tag = "content",
+    security((), ("session" = []), ("session_cookie" = [])),
+    params(("cid" = String, Path, description = "CIDv1, raw codec, sha2-256")),
+    request_body(content = String, content_type = "application/octet-stream", description = "The bytes; at most 1 MiB"),
+    responses(
+        (status = 200, description = "It was stored before", body = StoredContent),
+        (status = 201, description = "Stored", body = StoredContent),
+        (status = 400, description = "`invalid_request`: not a CID of this form, or other bytes than it names", body = ErrorBody),
+        (status = 401, description = "`unauthorized`: the session does not hold", body = ErrorBody),
+        (status = 403, description = "`forbidden`: the session's cookie without its token", body = ErrorBody),
+        (status = 408, description = "`request_timeout`: the body did not arrive in time", body = ErrorBody),
+        (status = 409, description = "`conflict`: nothing refers to it (yet), and nobody signed in", body = ErrorBody,
+            headers(("Retry-After" = u64, description = "Seconds"))),
+        (status = 413, description = "`payload_too_large`: more than 1 MiB", body = ErrorBody),
+        (status = 429, description = "`rate_limited`: the wallet has stored too much that nothing refers to", body = ErrorBody,
+            headers(("Retry-After" = u64, description = "Seconds"))),
+        (status = 503, description = "`unavailable`", body = ErrorBody),
+    ),
+)]
+pub async fn put(
+    State(gateway): State<Gateway>,
+    ApiPath(cid): ApiPath<String>,
+    request: Request,
+) -> Result<(StatusCode, Json<StoredContent>), ApiError> {
+    let hash = parse_cid(&cid).map_err(|error| ApiError::invalid("cid", format!("is {error}")))?;
+    let (mut head, body) = request.into_parts();
+    refuse_query(&head)?;
+    let engine = &gateway.engine;
+    let referenced = held_content::is_referred_to(engine, &hash).await?;
+    let holder = if referenced { None } else { Some(signed_in(&gateway, &mut head).await?.wallet) };
+    let content = crtx_http::body::read(body, MAX_PIECE_BYTES).await?;
+    let actual = ResultHash::of(&content);
+    if actual != hash {
+        let cid = cid_of(&actual);
+        return Err(ApiError::invalid("cid", format!("does not name these bytes; their CID is {cid}")));
+    }
+    let size = content.len();
+    let new = match holder {
+        None => held_content::keep(engine, &hash, content).await?,
+        Some(wallet) => held_content::hold(engine, &wallet, &[content], None).await?,
+    };
+    let status = if new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Json(StoredContent::new(&hash, size, referenced))))
+}
+
+/// The session of a request about content that nothing refers to. Without any: 409 `conflict`, because the mirror may
+/// only be behind.
+async fn signed_in(gateway: &Gateway, head: &mut Parts) -> Result<SignedIn, ApiError> {
+    if bearer(&head.headers, "SESSION_TOKEN")?.is_none() && session_cookie(&head.headers)?.is_none() {
+        let message = "no record, listing or dispute refers to this content, as far as the index has come: try again, \
+                       or sign in to store it beforehand";
+        return Err(ApiError::new(ErrorCode::Conflict, message).with_retry_after(MIRROR_RETRY));
+    }
+    SignedIn::from_request_parts(head, gateway).await
 }
 
 /// Reads the content store, or the database if the store does not have the content or fails.

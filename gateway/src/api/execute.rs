@@ -8,7 +8,7 @@ use std::{
 use axum::{
     body::Bytes,
     extract::{Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue},
+    http::{HeaderMap, HeaderName, HeaderValue, request::Parts},
     response::{IntoResponse, Response},
 };
 use crtx_http::{
@@ -32,7 +32,7 @@ use crate::{
     terms_ahead::TermsAhead,
 };
 
-const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+pub(super) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
 /// What an earlier use of the idempotency key means for this call.
 enum Known {
@@ -110,10 +110,7 @@ async fn answer_call(
     spent: &mut TimeSpent,
 ) -> Result<Response, ApiError> {
     let (head, body) = request.into_parts();
-    if let Some(query) = head.uri.query().filter(|query| !query.is_empty()) {
-        let query = shortened(query, 64);
-        return Err(ApiError::invalid_request(format!("this endpoint takes no query parameters, not `{query}`")));
-    }
+    refuse_query(&head)?;
     let presented = Presented::read(&head.headers, gateway.network())?;
     gateway.engine.refused.check(presented.session_key())?;
     let agent = agent_id.parse::<Pubkey>();
@@ -125,7 +122,7 @@ async fn answer_call(
     gateway.engine.known_payers.remember(&caller).await;
     let agent = agent.map_err(|_| ApiError::agent_not_found(agent_id));
     let received = receive(gateway, agent, &head.headers, body).await;
-    let (agent, received, idempotency_key) = slow_if_refused(gateway, &caller, received).await?;
+    let (agent, received, idempotency_key) = slow_if_refused(gateway, &caller.session_key, received).await?;
     if let Some(key) = &idempotency_key
         && let Some(Known::Answer(answer)) = known(gateway, &caller, key, &received).await?
     {
@@ -138,7 +135,7 @@ async fn answer_call(
         Ok((terms, call, place))
     };
     let prepared = prepared.await;
-    let (terms, mut call, place) = slow_if_refused(gateway, &caller, prepared).await?;
+    let (terms, mut call, place) = slow_if_refused(gateway, &caller.session_key, prepared).await?;
     let stages = match accept(gateway, &caller, &mut call, terms, &place, spent).await? {
         Accepted::Running(stages) => stages,
         Accepted::Answered(answer) => return answer,
@@ -163,17 +160,32 @@ async fn receive(
     Ok((agent, received, request::idempotency_key(headers)?))
 }
 
-/// Delays the answers of a caller that repeats refused calls.
-async fn slow_if_refused<T>(gateway: &Gateway, caller: &Caller, checked: Result<T, ApiError>) -> Result<T, ApiError> {
+/// Delays the answers of a key, or of a wallet that signed in, that repeats refused calls.
+pub(super) async fn slow_if_refused<T>(
+    gateway: &Gateway,
+    key: &Pubkey,
+    checked: Result<T, ApiError>,
+) -> Result<T, ApiError> {
     if checked.is_err() {
         let refused = &gateway.engine.refused;
-        refused.count(&caller.session_key);
-        tokio::time::sleep(refused.pause(&caller.session_key)).await;
+        refused.count(key);
+        tokio::time::sleep(refused.pause(key)).await;
     }
     checked
 }
 
-async fn read(gateway: &Gateway, body: axum::body::Body) -> Result<Bytes, ApiError> {
+/// What the refused calls of this call's payer are counted under.
+fn payer_of(call: &Call) -> &Pubkey {
+    call.session_key.as_ref().unwrap_or(&call.caller)
+}
+
+pub(super) fn refuse_query(head: &Parts) -> Result<(), ApiError> {
+    let Some(query) = head.uri.query().filter(|query| !query.is_empty()) else { return Ok(()) };
+    let query = shortened(query, 64);
+    Err(ApiError::invalid_request(format!("this endpoint takes no query parameters, not `{query}`")))
+}
+
+pub(super) async fn read(gateway: &Gateway, body: axum::body::Body) -> Result<Bytes, ApiError> {
     crtx_http::body::read(body, gateway.engine.config.limits.max_body_bytes).await
 }
 
@@ -186,11 +198,11 @@ async fn known(
 ) -> Result<Option<Known>, ApiError> {
     let id = request::execution_id(&caller.wallet, Some(key));
     let record = gateway.engine.instructions.addresses.execution(&caller.wallet, id.as_bytes());
-    let execution = gateway.engine.executions.get(&record).await?;
-    Ok(execution.map(|execution| recall(gateway, &execution, &received.body_hash)))
+    let Some(execution) = gateway.engine.executions.get(&record).await? else { return Ok(None) };
+    Ok(Some(recall(gateway, &execution, &received.body_hash).await))
 }
 
-fn recall(gateway: &Gateway, execution: &Execution, body_hash: &[u8; 32]) -> Known {
+async fn recall(gateway: &Gateway, execution: &Execution, body_hash: &[u8; 32]) -> Known {
     let call = &execution.call;
     if call.body_hash != *body_hash {
         let message = "the Idempotency-Key was used with another agent, task, parameters or mode";
@@ -201,9 +213,9 @@ fn recall(gateway: &Gateway, execution: &Execution, body_hash: &[u8; 32]) -> Kno
     match execution.state {
         ExecutionState::Failed | ExecutionState::Reserved if !paid => Known::Retry,
         _ if call.is_async && paid => Known::Answer(Ok(answer::pending(call.execution_id))),
-        _ => Known::Answer(
-            answer::stored(execution, &gateway.engine.config.links).unwrap_or_else(|| Err(in_progress(call))),
-        ),
+        _ => {
+            Known::Answer(answer::recorded(&gateway.engine, execution).await.unwrap_or_else(|| Err(in_progress(call))))
+        }
     }
 }
 
@@ -250,7 +262,7 @@ async fn prepare(
         execution_id,
         caller: caller.wallet,
         agent: *agent,
-        session_key: caller.session_key,
+        session_key: Some(caller.session_key),
         idempotency_key,
         body_hash: received.body_hash,
         is_async: received.is_async,
@@ -318,7 +330,7 @@ async fn attempt(
         let lease = match executions.reserve(&call, &bounds).await? {
             Reservation::New(lease) => lease,
             Reservation::Refused(refusal) => return Ok(Attempt::Refused(refusal)),
-            Reservation::Existing(execution) => match recall(&gateway, &execution, &call.body_hash) {
+            Reservation::Existing(execution) => match recall(&gateway, &execution, &call.body_hash).await {
                 Known::Answer(answer) => return Ok(Attempt::Accepted(Accepted::Answered(answer))),
                 Known::Retry => match executions.retry(&call, &bounds).await? {
                     Retry::Taken(lease) => lease,
@@ -343,18 +355,23 @@ fn start(
 ) -> watch::Receiver<Stage> {
     let session_key = caller.session_key;
     let stages = gateway.engine.start(lease, call, caller, opening);
-    let (gateway, mut watched) = (gateway.clone(), stages.clone());
+    keep_place(gateway, session_key, place, stages.clone());
+    stages
+}
+
+/// Keeps the place of a call until it ends. A call that came to nothing counts as refused for `key`.
+pub(super) fn keep_place(gateway: &Gateway, key: Pubkey, place: Arc<Place>, mut watched: watch::Receiver<Stage>) {
+    let gateway = gateway.clone();
     tokio::spawn(async move {
         // After an error the task has ended, so the place is free.
         let ended = watched.wait_for(|stage| matches!(stage, Stage::Ended(..))).await.map(|stage| stage.clone());
         if let Ok(Stage::Ended(ended, _)) = ended
             && came_to_nothing(&ended)
         {
-            gateway.engine.refused.count(&session_key);
+            gateway.engine.refused.count(&key);
         }
         drop(place);
     });
-    stages
 }
 
 /// Answers an asynchronous call when its escrow is confirmed.
@@ -381,7 +398,7 @@ async fn follow_to_opening(
     }
 }
 
-async fn follow(
+pub(super) async fn follow(
     gateway: &Gateway,
     call: &Call,
     mut stages: watch::Receiver<Stage>,
@@ -392,7 +409,7 @@ async fn follow(
         Ok(Stage::Ended(ended, of_call)) => {
             spent.add(of_call);
             if came_to_nothing(&ended) {
-                tokio::time::sleep(gateway.engine.refused.pause(&call.session_key)).await;
+                tokio::time::sleep(gateway.engine.refused.pause(payer_of(call))).await;
             }
             answer::ended(call, &ended, &gateway.engine.config.links)
         }
@@ -406,7 +423,7 @@ const fn came_to_nothing(ended: &Ended) -> bool {
 }
 
 /// Formats the milliseconds of `gateway`, `creator` and `chain`; their sum is the time of the call.
-fn server_timing(total: Duration, spent: TimeSpent) -> HeaderValue {
+pub(super) fn server_timing(total: Duration, spent: TimeSpent) -> HeaderValue {
     let gateway = total.saturating_sub(spent.chain).saturating_sub(spent.creator);
     let ms = |duration: Duration| duration.as_secs_f64() * 1_000.0;
     let text = format!(

@@ -1,14 +1,24 @@
 //! The gateway's endpoints.
 
+mod agent_tests;
 mod answer;
 mod content;
+mod dispatch;
+mod evidence;
 mod execute;
+mod keys;
+mod metadata;
+mod sessions;
+mod sign_in;
+mod types;
 
 use axum::Router;
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub use answer::{ExecuteAnswer, ExecuteStatus, StatusAnswer};
+pub use content::{MAX_PIECE_BYTES, StoredContent};
+pub use evidence::{EvidenceFile, StoredEvidence};
 
 use crate::gateway::Gateway;
 
@@ -17,7 +27,19 @@ use crate::gateway::Gateway;
 struct Description;
 
 fn routes() -> OpenApiRouter<Gateway> {
-    OpenApiRouter::with_openapi(Description::openapi()).routes(routes!(execute::execute)).routes(routes!(content::get))
+    OpenApiRouter::with_openapi(Description::openapi())
+        .routes(routes!(execute::execute))
+        .routes(routes!(dispatch::dispatch_execution))
+        .routes(routes!(content::get, content::put))
+        .routes(routes!(evidence::create_evidence))
+        .routes(routes!(metadata::create_metadata))
+        .routes(routes!(agent_tests::test_agent))
+        .routes(routes!(sign_in::challenge))
+        .routes(routes!(sign_in::sign_in))
+        .routes(routes!(sessions::list))
+        .routes(routes!(sessions::get, sessions::end))
+        .routes(routes!(keys::register, keys::list))
+        .routes(routes!(keys::rename, keys::revoke))
 }
 
 /// The gateway's endpoints. Has no fallback, so that it can be merged with other routers; pass the result

@@ -9,18 +9,15 @@ use crtx_http::{
     offload::{Offload, OffloadConfig},
     outbound::Outbound,
 };
-use crtx_store::executions::Call;
+use crtx_protocol::{
+    creator_answer::{Answer, Signatory},
+    creator_request::{ACCEPT, ACCEPT_ENCODING, CreatorRequest},
+};
+use crtx_store::executions::{Call, Delivered};
 use reqwest::{Client, Response, StatusCode, header};
-use serde::Serialize;
-use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{
-    CreatorError,
-    answer::{self, Answer},
-    body::Intake,
-    patience::within,
-};
+use super::{CreatorError, body::Intake, patience::within};
 
 /// Answers that are parsed at the same time. Each takes a few times its length in memory.
 const READING: OffloadConfig = OffloadConfig { threads: 2, places: 1_024, stack_bytes: 4 * 1024 * 1024 };
@@ -47,15 +44,28 @@ pub enum CreatorsError {
     Threads(#[from] std::io::Error),
 }
 
-#[derive(Serialize)]
-struct ExecuteRequest<'a> {
-    execution_id: Uuid,
-    task: &'a str,
-    parameters: &'a Map<String, Value>,
-    user_pubkey: String,
-    timeout_seconds: u32,
-    /// Address of the on-chain record: what a call-bound signature names.
-    execution_record: String,
+/// An answer that was read but not verified yet.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    answer: Answer,
+    /// Time from sending the call to the last byte of the answer.
+    pub elapsed: Duration,
+}
+
+impl Answered {
+    /// Returns the result if the answer keeps the contract and `signatory` signed it.
+    pub fn check(self, id: Uuid, signatory: &Signatory) -> Result<Delivered, CreatorError> {
+        let signed = self.answer.check(id, signatory)?;
+        Ok(Delivered {
+            result: signed.result,
+            hash: signed.hash.0,
+            signature: signed.signature,
+            call_signature: signed.call_signature,
+            tokens_used: signed.tokens_used,
+            execution_time_ms: u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX),
+            steps: signed.steps,
+        })
+    }
 }
 
 impl Creators {
@@ -67,7 +77,7 @@ impl Creators {
 
     /// Sends the call and waits for at most `patience` for the whole answer, which is parsed but not verified. Time
     /// in which this process is stopped does not count: an answer that arrived in that time is accepted.
-    pub async fn ask(&self, call: &Call, patience: Duration) -> Result<Answer, CreatorError> {
+    pub async fn ask(&self, call: &Call, patience: Duration) -> Result<Answered, CreatorError> {
         let started = Instant::now();
         let whole = async {
             let response = self.post(call).await?;
@@ -79,16 +89,20 @@ impl Creators {
         let (status, body) =
             within(patience, whole).await.ok_or(CreatorError::Timeout(patience.as_secs().max(1)))??;
         let elapsed = started.elapsed();
-        let read = self.reading.run(move || body.into_bytes().map(|bytes| answer::read(&bytes))).await;
+        let read = self.reading.run(move || body.into_bytes().map(|bytes| Answer::read(&bytes))).await;
         let content = read.map_err(|_| CreatorError::NotKept)?.map_err(|_| CreatorError::NotKept)?;
         // A service may report a failure with an error status. Any other answer needs a success status.
-        let reported = matches!(&content, Ok(read) if read.reports_failure());
-        if status.is_success() || reported { Ok(Answer::new(content?, elapsed)) } else { Err(bad_status(status)) }
+        let reported = matches!(&content, Ok(answer) if answer.reports_failure());
+        if status.is_success() || reported {
+            Ok(Answered { answer: content?, elapsed })
+        } else {
+            Err(bad_status(status))
+        }
     }
 
     async fn post(&self, call: &Call) -> Result<Response, CreatorError> {
         let url = self.outbound.policy().check_url(&call.endpoint)?;
-        let request = ExecuteRequest {
+        let request = CreatorRequest {
             execution_id: call.execution_id,
             task: &call.request.task,
             parameters: &call.request.parameters,
@@ -99,8 +113,8 @@ impl Creators {
         let sent = self
             .http
             .post(url)
-            .header(header::ACCEPT, "application/json")
-            .header(header::ACCEPT_ENCODING, "identity")
+            .header(header::ACCEPT, ACCEPT)
+            .header(header::ACCEPT_ENCODING, ACCEPT_ENCODING)
             .json(&request)
             .send();
         sent.await.map_err(|error| unanswered(&error))
@@ -130,9 +144,13 @@ fn bad_status(status: StatusCode) -> CreatorError {
 mod tests {
     use agent_marketplace::state::FailureReason;
     use crtx_http::outbound::OutboundPolicy;
-    use crtx_protocol::usdc::UsdcBase;
-    use crtx_store::executions::Delivered;
-    use serde_json::json;
+    use crtx_protocol::{
+        creator_answer::MAX_ANSWER_BYTES,
+        result_hash::{CallProof, ResultHash, format_signature},
+        usdc::UsdcBase,
+    };
+    use ed25519_dalek::SigningKey;
+    use serde_json::{Map, Value, json};
     use solana_pubkey::Pubkey;
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt},
@@ -140,12 +158,24 @@ mod tests {
     };
 
     use super::*;
-    use crate::creator::{
-        MAX_ANSWER_BYTES,
-        answer::testing::{ID, good, signatory},
-    };
 
+    const ID: Uuid = Uuid::from_u128(42);
     const PATIENCE: Duration = Duration::from_secs(5);
+
+    fn key() -> SigningKey {
+        SigningKey::from_bytes(&[7; 32])
+    }
+
+    fn signatory() -> Signatory {
+        Signatory { result_key: Pubkey::new_from_array(key().verifying_key().to_bytes()), bound_to: None }
+    }
+
+    fn good(result: &str) -> Value {
+        let hash = ResultHash::of(result.as_bytes());
+        let signature = format_signature(&CallProof::sign(&key(), &[0; 32], &hash).signature);
+        let hash = hash.to_string();
+        json!({"execution_id": ID, "status": "completed", "result": result, "result_hash": hash, "signature": signature})
+    }
 
     fn creators(policy: OutboundPolicy) -> Creators {
         Creators::new(Outbound::new(policy), std::env::temp_dir()).expect("client")
@@ -157,7 +187,7 @@ mod tests {
             execution_id: ID,
             caller: Pubkey::new_from_array([9; 32]),
             agent: Pubkey::default(),
-            session_key: Pubkey::default(),
+            session_key: None,
             idempotency_key: None,
             body_hash: [0; 32],
             is_async: false,

@@ -1,22 +1,19 @@
 //! Calls a creator's service and verifies its answer (`docs/specification.md`, "Creator service protocol"). Each
 //! error says what is wrong with the answer, so that the caller can act on it.
 
-mod answer;
 mod body;
 mod client;
 mod patience;
 
 use agent_marketplace::state::FailureReason;
 use crtx_http::{ErrorCode, outbound::OutboundError};
+use crtx_protocol::creator_answer::{AnswerError, MAX_ANSWER_BYTES};
 use crtx_store::executions::Failure;
 
-pub use self::{
-    answer::{MAX_RESULT_BYTES, Signatory},
-    client::{Creators, CreatorsError},
-};
+pub use self::client::{Creators, CreatorsError};
 
-/// Largest answer: a result of control characters is six times as long in JSON, and there may be steps.
-const MAX_ANSWER_BYTES: usize = 7 * 1024 * 1024;
+/// What a creator may report is what the program stores.
+const _: () = assert!(crtx_protocol::creator_answer::MAX_TOKENS_USED == agent_marketplace::state::MAX_TOKENS_USED);
 
 /// Why a call has no result.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +34,15 @@ pub enum CreatorError {
     NotKept,
     #[error("the agent's answer breaks the contract: {0}")]
     Invalid(String),
+}
+
+impl From<AnswerError> for CreatorError {
+    fn from(error: AnswerError) -> Self {
+        match error {
+            AnswerError::Reported(reason) => Self::Reported(reason),
+            AnswerError::Invalid(problem) => Self::Invalid(problem),
+        }
+    }
 }
 
 impl CreatorError {
@@ -64,6 +70,23 @@ impl CreatorError {
             status: code.status().as_u16(),
             code: code.as_str().to_owned(),
             message: self.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_contract_and_a_reported_failure_end_a_call_with_the_reason_of_each() {
+        for (error, reason) in [
+            (AnswerError::Invalid("x".to_owned()), FailureReason::InvalidResponse),
+            (AnswerError::Reported("x".to_owned()), FailureReason::CreatorFailed),
+        ] {
+            let error = CreatorError::from(error);
+            assert_eq!(error.reason(), reason);
+            assert_eq!((error.failure().status, error.failure().code.as_str()), (500, "execution_failed"));
         }
     }
 }

@@ -16,8 +16,8 @@ use super::{
 };
 use crate::creator::CreatorError;
 
-/// Time reserved for settlement when a call is sent to the creator a second time.
-const SETTLE_MARGIN_S: i64 = 15;
+/// Time reserved for settlement when a call is not sent to the creator right after its opening.
+pub(crate) const SETTLE_MARGIN_S: i64 = 15;
 /// With less time than this, the creator is not called again.
 const SHORTEST_PATIENCE: Duration = Duration::from_secs(1);
 

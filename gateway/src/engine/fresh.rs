@@ -18,6 +18,7 @@ use super::{
     handover::RESUME_AFTER,
     opening::{Opened, PreparingOpening, ToOpen},
     refund, settlement,
+    time_spent::TimeSpent,
     transactions::{landing, stored},
     work::{FreshCall, Work},
 };
@@ -51,14 +52,24 @@ impl Engine {
                 ToOpen::OnTerms(hash) => engine.prepare_opening(work.call.clone(), caller.clone(), hash),
             };
             let result = engine.open_and_carry_on(&mut work, &caller, opening, &stage).await;
-            if let Some(ended) = engine.conclude(lease, result).await {
-                let spent = work.spent;
-                tracing::info!(outcome = ended.name(), creator = ?spent.creator, chain = ?spent.chain, "call ended");
-                stage.send_replace(Stage::Ended(Arc::new(ended), spent));
-            }
+            engine.report(lease, work.spent, result, &stage).await;
         };
         self.tasks.spawn(task.instrument(span));
         watched
+    }
+
+    /// Shows the waiting handler how the call ended.
+    pub(super) async fn report(
+        &self,
+        lease: Lease,
+        spent: TimeSpent,
+        result: Result<Ended, EngineError>,
+        stage: &watch::Sender<Stage>,
+    ) {
+        if let Some(ended) = self.conclude(lease, result).await {
+            tracing::info!(outcome = ended.name(), creator = ?spent.creator, chain = ?spent.chain, "call ended");
+            stage.send_replace(Stage::Ended(Arc::new(ended), spent));
+        }
     }
 
     async fn open_and_carry_on(

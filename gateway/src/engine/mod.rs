@@ -17,21 +17,31 @@ mod refund;
 mod refund_account;
 mod resumed;
 mod settlement;
+mod taken_over;
 mod time_spent;
 mod transactions;
 mod unopened;
 mod view;
 mod work;
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use crtx_chain::{ChainClient, FetchedAccount, Instructions, Layout, Timeouts};
 use crtx_content::{ContentLocation, ContentStore};
-use crtx_http::outbound::Outbound;
+use crtx_http::{
+    allowance::{Allowances, Rate},
+    outbound::Outbound,
+};
 use crtx_store::{PgPool, executions::Executions};
+use solana_pubkey::Pubkey;
+use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use self::{
+    dispatch::SETTLE_MARGIN_S,
     ended::{Ended, Stage},
     error::EngineError,
     failure::{interrupted, refunded_elsewhere},
@@ -41,14 +51,30 @@ pub(crate) use self::{
     transactions::backoff,
 };
 use crate::{
-    admission::{fee_payer::FeePayerWatch, gate::Gate, refused::RefusedCalls},
+    admission::{
+        fee_payer::FeePayerWatch,
+        gate::Gate,
+        refused::RefusedCalls,
+        uploads::{self, Uploads},
+    },
+    agent_tests::AgentTests,
     agents::AgentDocuments,
     config::GatewayConfig,
     creator::Creators,
     error::GatewayError,
     mirror::MirrorRefresh,
     payer::KnownPayers,
+    sign_in::SignIn,
 };
+
+/// Requests of one wallet about its API keys: each of them reads the chain.
+const KEY_REQUESTS: Rate =
+    Rate { policy: "key-requests-per-wallet", burst: 60, quota: 120, window: Duration::from_secs(60) };
+
+/// Token accounts that this process creates for refunds to wallets that have closed theirs. Strangers decide how many
+/// there are, and keep the rent.
+const CREATED_ACCOUNTS: Rate =
+    Rate { policy: "created-accounts", burst: 20, quota: 50, window: Duration::from_secs(86_400) };
 
 /// The parts that calls need. Its methods are in the files of their subjects.
 pub(crate) struct Engine {
@@ -61,9 +87,18 @@ pub(crate) struct Engine {
     pub documents: AgentDocuments,
     pub mirror: MirrorRefresh,
     pub known_payers: KnownPayers,
+    pub sign_in: SignIn,
+    pub agent_tests: AgentTests,
+    /// Requests of each wallet about its API keys.
+    pub key_requests: Allowances<Pubkey>,
+    /// Token accounts that refunds create.
+    pub created_accounts: Allowances<()>,
+    /// Handing content in: one at a time. All of them wait for one lock, each with a connection that calls need.
+    pub holding: Semaphore,
     /// Limits the calls that this process works on.
     pub gate: Gate,
     pub refused: RefusedCalls,
+    pub uploads: Uploads,
     pub fee_payer: FeePayerWatch,
     /// Calls in progress in this process. Shutdown waits for them.
     pub tasks: TaskTracker,
@@ -78,15 +113,21 @@ impl Engine {
         let chain = ChainClient::with_timeouts(&config.rpc_urls, timeouts);
         let outbound = Outbound::new(config.outbound);
         Ok(Self {
+            key_requests: Allowances::new(KEY_REQUESTS),
+            created_accounts: Allowances::new(CREATED_ACCOUNTS),
+            holding: Semaphore::new(1),
             mirror: MirrorRefresh::new(chain.clone(), mirror, config.addresses.program_id()),
             chain,
             instructions: Instructions::new(config.addresses, config.usdc_mint),
             content: ContentStore::create(&config.content)?,
             creators: Creators::new(outbound.clone(), folder_of_long_answers(&config.content))?,
-            documents: AgentDocuments::new(executions.clone(), outbound)?,
+            documents: AgentDocuments::new(executions.clone(), outbound.clone())?,
+            agent_tests: AgentTests::new(outbound),
             known_payers: KnownPayers::default(),
+            sign_in: SignIn::new(&config.keypair, config.links.site().clone(), config.cluster),
             gate: Gate::new(config.limits.admission.process),
             refused: RefusedCalls::new(config.limits.admission.refused),
+            uploads: uploads::allowed(),
             fee_payer: FeePayerWatch::new(config.limits.admission.fee_payer, config.limits.compute_unit_price),
             tasks: TaskTracker::new(),
             executions,

@@ -1,5 +1,6 @@
 //! Chooses the account for a refund: the one that paid, or the wallet's associated token account. The program pays
-//! nowhere else. An associated account that the wallet has closed is created again.
+//! nowhere else. An associated account that the wallet has closed is created again, a few times a day: its rent is this
+//! gateway's, and the wallet gets it when it closes the account once more.
 
 use crtx_chain::{
     Execution,
@@ -57,13 +58,15 @@ impl Engine {
                 return RefundAccount::Existing(*paid_from);
             }
         };
+        let exists = read.get(1).is_some_and(Option::is_some);
         let usable = candidates.into_iter().zip(read).find(|(_, account)| {
             let account = account.as_ref().and_then(|account| TokenAccount::decode(account).ok());
             account.is_some_and(|account| {
                 account.owner == *wallet && account.mint == self.instructions.usdc_mint && !account.frozen
             })
         });
-        usable.map_or(RefundAccount::Recreated(usual), |(address, _)| RefundAccount::Existing(address))
+        let may_create = || !exists && self.created_accounts.take((), "closed token accounts").is_ok();
+        chosen(usable.map(|(address, _)| address), usual, may_create)
     }
 
     fn refund_preparation(&self, wallet: &Pubkey, account: RefundAccount) -> Vec<Instruction> {
@@ -79,10 +82,40 @@ impl Engine {
     }
 }
 
+/// Without an account that can receive money and without a new one, the refund is refused before it costs a fee, and
+/// tried again later: the wallet can have an account again by then.
+fn chosen(usable: Option<Pubkey>, usual: Pubkey, may_create: impl FnOnce() -> bool) -> RefundAccount {
+    match usable {
+        Some(address) => RefundAccount::Existing(address),
+        None if may_create() => RefundAccount::Recreated(usual),
+        None => RefundAccount::Existing(usual),
+    }
+}
+
 impl RefundAccount {
     const fn address(self) -> Pubkey {
         match self {
             Self::Existing(address) | Self::Recreated(address) => address,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crtx_http::allowance::Allowances;
+
+    use super::*;
+    use crate::engine::CREATED_ACCOUNTS;
+
+    #[test]
+    fn wallets_that_close_their_accounts_again_and_again_get_few_new_ones() {
+        let (usual, other) = (Pubkey::new_from_array([1; 32]), Pubkey::new_from_array([2; 32]));
+        let created = Allowances::new(CREATED_ACCOUNTS);
+        let may_create = || created.take((), "accounts").is_ok();
+        assert_eq!(chosen(Some(other), usual, || panic!("there is one")), RefundAccount::Existing(other));
+        let refunds = (0..1_000).map(|_| chosen(None, usual, may_create));
+        let recreated = refunds.filter(|account| *account == RefundAccount::Recreated(usual)).count();
+        assert!((1..=21).contains(&recreated), "{recreated}");
+        assert_eq!(chosen(None, usual, may_create), RefundAccount::Existing(usual));
     }
 }

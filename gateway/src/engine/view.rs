@@ -5,13 +5,13 @@ use std::time::Duration;
 use agent_marketplace::state::{AgentListed, Config, ExecutionRecord, ExecutionStatus, OpenTerms};
 use crtx_chain::{Execution, clock::unix_timestamp};
 use crtx_http::{ApiError, ErrorCode};
-use crtx_protocol::usdc::UsdcBase;
+use crtx_protocol::{creator_answer::Signatory, usdc::UsdcBase};
 use crtx_store::executions::{Call, Charged, Reported, SettledElsewhere};
 use solana_pubkey::Pubkey;
 use solana_sdk_ids::sysvar;
 
 use super::{Engine, error::EngineError};
-use crate::{creator::Signatory, wall_clock::now_unix_s};
+use crate::wall_clock::now_unix_s;
 
 /// A node behind a load balancer may lag behind the one that confirmed.
 const READS: u32 = 20;
@@ -105,7 +105,9 @@ impl Engine {
 
     /// Addresses whose mirror rows change when the execution does.
     pub(crate) fn mirrored_accounts(&self, call: &Call) -> [Pubkey; 3] {
-        [call.record, call.agent, self.instructions.addresses.grant(&call.caller, &call.session_key)]
+        let grant = |key| self.instructions.addresses.grant(&call.caller, key);
+        // A wallet that opened the execution itself has no grant in it.
+        [call.record, call.agent, call.session_key.as_ref().map_or(call.agent, grant)]
     }
 }
 

@@ -25,6 +25,7 @@ use axum::{
     routing::post,
 };
 use bytemuck::{Pod, Zeroable};
+use chrono::{TimeDelta, Utc};
 use crtx_chain::{
     Execution as OnChain, FetchedAccount, Instructions,
     testing::{
@@ -35,10 +36,11 @@ use crtx_chain::{
 };
 use crtx_content::ContentLocation;
 use crtx_gateway::{Gateway, GatewayConfig, Limits};
-use crtx_http::{Links, outbound::OutboundPolicy};
+use crtx_http::{Links, outbound::OutboundPolicy, session_token::SessionToken};
 use crtx_protocol::{
     address::Addresses,
     api_key::{ApiKey, KeyNetwork},
+    cluster::Cluster,
     metadata::Metadata,
     result_hash::{CallProof, ResultHash, format_signature},
 };
@@ -46,6 +48,7 @@ use crtx_store::{
     api_keys::{self, NewApiKey},
     executions::{Execution, Executions},
     metadata::{self, Wanted},
+    sessions::{self, NewSession, SessionKind, UsedChallenge},
     testing::TestDatabase,
 };
 use ed25519_dalek::SigningKey;
@@ -72,6 +75,8 @@ pub struct Market {
     pub wallet: Pubkey,
     pub agent: Pubkey,
     pub instructions: Instructions,
+    /// Where the creator's service answers.
+    pub endpoint: String,
     /// Number of calls that the creator's service received.
     pub calls: Arc<AtomicUsize>,
     _content: tempfile::TempDir,
@@ -100,7 +105,7 @@ impl Answer {
     }
 }
 
-fn result_signer() -> SigningKey {
+pub fn result_signer() -> SigningKey {
     SigningKey::from_bytes(&[7; 32])
 }
 
@@ -135,7 +140,7 @@ impl Market {
             addresses: instructions.addresses,
             usdc_mint: instructions.usdc_mint,
             keypair: Arc::clone(&keypair),
-            network: KeyNetwork::Test,
+            cluster: Cluster::Localnet,
             outbound: OutboundPolicy::LOCAL,
             links: Links::local("http://127.0.0.1:8080", node.url()),
             content: ContentLocation::Folder(content.path().to_owned()),
@@ -153,10 +158,11 @@ impl Market {
             wallet,
             agent,
             instructions,
+            endpoint,
             calls,
             _content: content,
         };
-        market.publish(&endpoint).await;
+        market.publish(&market.endpoint).await;
         market.fill_chain(keypair.pubkey());
         market
     }
@@ -405,6 +411,33 @@ impl Market {
             request = request.header(*name, *value);
         }
         self.send(request.body(Body::from(body)).expect("request")).await
+    }
+
+    /// A bearer session of a wallet, as if it had signed in.
+    pub async fn session_of(&self, wallet: Pubkey) -> SessionToken {
+        self.session_with(wallet, SessionKind::Bearer, TimeDelta::hours(1)).await
+    }
+
+    pub async fn session_with(&self, wallet: Pubkey, kind: SessionKind, lifetime: TimeDelta) -> SessionToken {
+        let token = SessionToken::generate().expect("randomness");
+        let new = NewSession { token_hash: token.hash(), wallet, kind, lifetime };
+        let challenge = UsedChallenge { nonce: *Uuid::new_v4().as_bytes(), keep_until: Utc::now() };
+        sessions::open(self.database.pool(), &new, &challenge).await.expect("database").expect("a new challenge");
+        token
+    }
+
+    /// Sends JSON, or no body, with the given headers.
+    pub async fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Option<&Value>) -> Answer {
+        let request = headers
+            .iter()
+            .fold(Request::builder().method(method).uri(path), |request, (name, value)| request.header(*name, *value));
+        let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
+        self.send(request.body(body).expect("request")).await
+    }
+
+    /// The same with a session.
+    pub async fn ask_as(&self, token: &SessionToken, method: &str, path: &str, body: Option<&Value>) -> Answer {
+        self.ask(method, path, &[("authorization", &format!("Bearer {}", token.reveal()))], body).await
     }
 
     pub async fn send(&self, request: Request<Body>) -> Answer {

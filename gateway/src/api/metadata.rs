@@ -1,0 +1,61 @@
+//! `POST /v1/metadata`: checks the document of a listing, and stores it by content.
+
+use axum::{
+    Json,
+    extract::{Request, State},
+    http::StatusCode,
+};
+use crtx_http::{ApiError, ErrorBody, SignedIn, extract::check_content_type};
+use crtx_protocol::{
+    metadata::{self, Metadata},
+    result_hash::ResultHash,
+};
+
+use super::{content::StoredContent, execute::refuse_query};
+use crate::{gateway::Gateway, held_content};
+
+/// Checks the metadata document of a listing and stores its bytes as they were sent. The answer names what goes into the
+/// listing. What no listing refers to within a day is dropped. If the document is not acceptable, the message lists every
+/// problem.
+#[utoipa::path(
+    post,
+    path = "/v1/metadata",
+    operation_id = "create_metadata",
+    tag = "agents",
+    security(("session" = []), ("session_cookie" = [])),
+    request_body(content = Object, description = "The metadata document; at most 256 KiB"),
+    responses(
+        (status = 201, description = "Stored", body = StoredContent),
+        (status = 400, description = "`invalid_request`: every problem of the document, one a line", body = ErrorBody),
+        (status = 401, description = "`unauthorized`: no session of a wallet that signed in", body = ErrorBody),
+        (status = 403, description = "`forbidden`: the session's cookie without its token", body = ErrorBody),
+        (status = 408, description = "`request_timeout`: the body did not arrive in time", body = ErrorBody),
+        (status = 413, description = "`payload_too_large`: more than 256 KiB", body = ErrorBody),
+        (status = 415, description = "`unsupported_media_type`: the content type is not JSON", body = ErrorBody),
+        (status = 429, description = "`rate_limited`: the wallet has stored too much that nothing refers to", body = ErrorBody,
+            headers(("Retry-After" = u64, description = "Seconds"))),
+        (status = 503, description = "`unavailable`", body = ErrorBody),
+    ),
+)]
+pub async fn create_metadata(
+    State(gateway): State<Gateway>,
+    signed_in: SignedIn,
+    request: Request,
+) -> Result<(StatusCode, Json<StoredContent>), ApiError> {
+    let (head, body) = request.into_parts();
+    refuse_query(&head)?;
+    check_content_type(&head.headers)?;
+    let engine = &gateway.engine;
+    let document = crtx_http::body::read(body, metadata::MAX_BYTES).await?;
+    let problems = match Metadata::examine(&document) {
+        Ok(metadata) => engine.documents.problems(metadata).await?,
+        Err(problems) => problems.iter().map(ToString::to_string).collect(),
+    };
+    if !problems.is_empty() {
+        return Err(ApiError::invalid_request(problems.join("\n")));
+    }
+    let hash = ResultHash::of(&document);
+    let size = document.len();
+    held_content::hold(engine, &signed_in.wallet, &[document], None).await?;
+    Ok((StatusCode::CREATED, Json(StoredContent::new(&hash, size, false))))
+}

@@ -1,0 +1,149 @@
+//! Content that clients hand in. What something on chain refers to is kept. What may be referred to soon is held for
+//! the wallet that signed in, within its limits, and dropped after a day if nothing refers to it by then.
+//!
+//! Held content is apart from kept content, so a drop never takes away a result that this gateway has stored.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use bytes::Bytes;
+use crtx_content::ContentError;
+use crtx_http::{ApiError, ErrorCode, QuotaUnit, RateLimit};
+use crtx_protocol::result_hash::ResultHash;
+use crtx_store::{
+    StoreError,
+    held_content::{self as store, Held, Piece, Room},
+};
+use solana_pubkey::Pubkey;
+
+use crate::engine::Engine;
+
+/// How long a client waits for the content store.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// When it is worth to try again after all wallets together held too much.
+const FULL_RETRY: Duration = Duration::from_secs(60);
+/// A piece that something refers to is kept after this time: by then its bytes have been written.
+const WRITTEN_AFTER: Duration = Duration::from_secs(60);
+/// Pieces that one statement looks at. Strangers decide how many there are, and each costs several look-ups.
+const PER_SEARCH: u32 = 1_000;
+
+#[derive(Debug, thiserror::Error)]
+enum TidyError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Content(#[from] ContentError),
+}
+
+/// Whether something on chain refers to the content, as far as the mirror shows.
+pub(crate) async fn is_referred_to(engine: &Engine, hash: &ResultHash) -> Result<bool, ApiError> {
+    Ok(store::is_referred_to(engine.executions.pool(), &hash.0).await?)
+}
+
+/// Keeps content that something on chain refers to. Returns whether it was missing.
+pub(crate) async fn keep(engine: &Engine, hash: &ResultHash, content: Bytes) -> Result<bool, ApiError> {
+    in_time(async {
+        if engine.content.is_kept(hash).await? {
+            return Ok(false);
+        }
+        engine.content.put(content).await?;
+        Ok(true)
+    })
+    .await
+}
+
+/// Holds content for a wallet: all pieces or none. `whole` is the piece that names the others. Returns whether the
+/// wallet did not hold one of them before.
+pub(crate) async fn hold(
+    engine: &Engine,
+    wallet: &Pubkey,
+    contents: &[Bytes],
+    whole: Option<ResultHash>,
+) -> Result<bool, ApiError> {
+    engine.uploads.take(*wallet, "pieces of content")?;
+    let contents: BTreeMap<[u8; 32], &Bytes> =
+        contents.iter().map(|content| (ResultHash::of(content).0, content)).collect();
+    let piece = |(sha256, content): (&[u8; 32], &&Bytes)| Piece {
+        sha256: *sha256,
+        size: u64::try_from(content.len()).unwrap_or(u64::MAX),
+    };
+    let pieces: Vec<Piece> = contents.iter().map(piece).collect();
+    let limits = &engine.config.limits.held_content;
+    let whole = whole.map(|hash| hash.0);
+    let turn = tokio::time::timeout(PATIENCE, engine.holding.acquire()).await;
+    let turn = turn.map_err(|_| ApiError::unavailable("too much content is handed in at once"))?;
+    let held = store::hold(engine.executions.pool(), wallet, &pieces, whole, limits).await?;
+    drop(turn);
+    let new = match held {
+        Held::New => true,
+        Held::Again => false,
+        Held::WalletFull { retry_after } => return Err(wallet_full(&limits.wallet, limits.keep_for, retry_after)),
+        Held::Full => return Err(full()),
+    };
+    for (sha256, content) in contents {
+        // What is there already is not written again, so that a repetition costs little.
+        let is_there = !new && in_time(engine.content.get(&ResultHash(sha256))).await?.is_some();
+        if !is_there {
+            in_time(engine.content.hold(content.clone())).await?;
+        }
+    }
+    Ok(new)
+}
+
+async fn in_time<T>(work: impl Future<Output = Result<T, ContentError>>) -> Result<T, ApiError> {
+    let done = tokio::time::timeout(PATIENCE, work).await;
+    done.map_err(|_| ApiError::unavailable("the content store does not answer"))?.map_err(ApiError::unavailable)
+}
+
+fn wallet_full(room: &Room, window: Duration, retry_after: Duration) -> ApiError {
+    let Room { pieces, bytes } = room;
+    let message = format!(
+        "this wallet may have {pieces} pieces of content and {bytes} bytes stored that nothing on chain refers to"
+    );
+    let quota = u32::try_from(*pieces).unwrap_or(u32::MAX);
+    let limit = RateLimit { policy: "held-content-per-wallet", quota, unit: QuotaUnit::Within(window) };
+    ApiError::rate_limited(message, limit, retry_after.max(Duration::from_secs(1)))
+}
+
+fn full() -> ApiError {
+    let message = "too much content is stored that nothing on chain refers to yet; nothing was stored, try again later";
+    ApiError::new(ErrorCode::Unavailable, message).with_retry_after(FULL_RETRY)
+}
+
+/// Keeps what something refers to by now, and drops what nothing refers to after its time.
+pub(crate) async fn tidy(engine: &Engine) {
+    for (held_for, referred_to) in [(WRITTEN_AFTER, true), (engine.config.limits.held_content.keep_for, false)] {
+        let mut after = None;
+        loop {
+            match tidy_some(engine, held_for, referred_to, after).await {
+                Ok(Some(last)) => after = Some(last),
+                Ok(None) => break,
+                Err(error) => {
+                    tracing::warn!(%error, "held content could not be looked through");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Looks at the next pieces. Returns the last of them if there may be more.
+async fn tidy_some(
+    engine: &Engine,
+    held_for: Duration,
+    referred_to: bool,
+    after: Option<[u8; 32]>,
+) -> Result<Option<[u8; 32]>, TidyError> {
+    let pool = engine.executions.pool();
+    let search = store::search(pool, held_for, referred_to, after, PER_SEARCH).await?;
+    for sha256 in search.found {
+        let hash = ResultHash(sha256);
+        if referred_to && !engine.content.keep(&hash).await? {
+            tracing::warn!(%hash, "content that something refers to was never written");
+        }
+        if let Some(released) = store::release(pool, &sha256, held_for, referred_to).await? {
+            engine.content.release(&hash).await?;
+            released.commit().await?;
+        }
+    }
+    Ok(search.last)
+}

@@ -1,0 +1,163 @@
+//! An execution that its wallet opened itself: what must hold on chain before this gateway takes it over. The money is
+//! in the escrow, so nothing is checked that only concerns an opening.
+
+use std::time::Duration;
+
+use agent_marketplace::state::{AgentListed, Config, ExecutionStatus, OpenTerms};
+use chrono::{DateTime, Utc};
+use crtx_chain::{Execution, FetchedAccount, clock::unix_timestamp};
+use crtx_http::{ApiError, ErrorCode};
+use crtx_protocol::usdc::UsdcBase;
+use solana_pubkey::Pubkey;
+use solana_sdk_ids::sysvar;
+use solana_signer::Signer;
+use uuid::Uuid;
+
+use crate::{
+    engine::{Engine, SETTLE_MARGIN_S},
+    wall_clock::now_unix_s,
+};
+
+/// The creator gets its whole time, although some of it passes between this check and the call.
+const SLACK_S: i64 = 2;
+/// When a node that lags behind has probably caught up.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// An open execution without a grant, and its listing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WalletOpening {
+    pub agent: Pubkey,
+    pub listing: AgentListed,
+    pub amount: UsdcBase,
+    pub timeout_seconds: u32,
+    /// By the chain's clock.
+    pub opened_at: DateTime<Utc>,
+}
+
+impl Engine {
+    /// Reads the record of the wallet's execution and checks that this gateway can finish it.
+    pub(crate) async fn wallet_opening(
+        &self,
+        wallet: &Pubkey,
+        id: &Uuid,
+        request_hash: &[u8; 32],
+    ) -> Result<WalletOpening, ApiError> {
+        let gateway = self.config.keypair.pubkey();
+        let record = self.instructions.addresses.execution(wallet, id.as_bytes());
+        let addresses = [record, self.instructions.addresses.config(), sysvar::clock::ID, gateway];
+        let read = self.chain.accounts(&addresses).await.map_err(ApiError::unavailable)?;
+        let mut accounts = read.value.into_iter();
+        let mut next = || accounts.next().flatten();
+        let (record, config, clock, fee_payer) = (next(), next(), next(), next());
+        let record = self.decode::<Execution>(record.as_ref()).ok_or_else(|| not_there(id))?;
+        let terms = open_terms(&record)?;
+        check_request(&terms, request_hash)?;
+        check_authority(self.decode::<Config>(config.as_ref()), &gateway)?;
+        check_time(&terms, chain_time(clock.as_ref()))?;
+        self.fee_payer.allow(fee_payer.map_or(0, |account| account.lamports))?;
+        let listing = self.chain.account(&record.agent).await.map_err(ApiError::unavailable)?.value;
+        let listing = self.decode::<AgentListed>(listing.as_ref());
+        Ok(WalletOpening {
+            agent: record.agent,
+            listing: listing.ok_or_else(|| ApiError::agent_not_found(&record.agent.to_string()))?,
+            amount: UsdcBase(record.amount),
+            timeout_seconds: terms.timeout_seconds,
+            opened_at: DateTime::from_timestamp(record.opened_at_unix_s, 0).unwrap_or_default(),
+        })
+    }
+}
+
+/// 409 `conflict`: the request is not the one that the wallet paid for.
+pub(crate) fn other_request(paid_for: &[u8; 32], sent: &[u8; 32]) -> ApiError {
+    let message = format!(
+        "`task` and `parameters` are not what the execution was opened for: their hash is {}, and the record has {}",
+        hex::encode(sent),
+        hex::encode(paid_for)
+    );
+    ApiError::new(ErrorCode::Conflict, message)
+}
+
+fn chain_time(clock: Option<&FetchedAccount>) -> i64 {
+    clock.and_then(|clock| unix_timestamp(&clock.data)).unwrap_or_else(now_unix_s)
+}
+
+fn not_there(id: &Uuid) -> ApiError {
+    let message = format!("this wallet has no execution {id} on chain; if it was opened a moment ago, try again");
+    ApiError::new(ErrorCode::ExecutionNotFound, message).with_retry_after(RETRY_AFTER)
+}
+
+fn open_terms(record: &Execution) -> Result<OpenTerms, ApiError> {
+    let conflict = |problem: &str| ApiError::new(ErrorCode::Conflict, problem);
+    let terms = match (record.status(), record.terms) {
+        (Some(ExecutionStatus::Open), Some(terms)) => terms,
+        (Some(ExecutionStatus::Failed | ExecutionStatus::Expired), _) => {
+            return Err(conflict("the execution was refunded on chain; open another one"));
+        }
+        _ => return Err(conflict("the execution was settled on chain already")),
+    };
+    if record.grant().is_some() {
+        return Err(conflict("the execution was opened with an API key, and the service that opened it works on it"));
+    }
+    Ok(terms)
+}
+
+fn check_request(terms: &OpenTerms, sent: &[u8; 32]) -> Result<(), ApiError> {
+    if terms.request_hash == *sent { Ok(()) } else { Err(other_request(&terms.request_hash, sent)) }
+}
+
+/// Only the configured gateway can settle and refund.
+fn check_authority(config: Option<Config>, gateway: &Pubkey) -> Result<(), ApiError> {
+    let config = config.ok_or_else(|| ApiError::unavailable("the program is not configured"))?;
+    if config.gateway_authority == *gateway {
+        return Ok(());
+    }
+    Err(ApiError::unavailable("the program's configuration names another gateway"))
+}
+
+/// The creator must get its whole time, and the settlement some more: otherwise its failure would not be its own.
+fn check_time(terms: &OpenTerms, now_unix_s: i64) -> Result<(), ApiError> {
+    let left = terms.deadline_unix_s.saturating_sub(now_unix_s);
+    let needed = i64::from(terms.timeout_seconds).saturating_add(SETTLE_MARGIN_S).saturating_add(SLACK_S);
+    if left >= needed {
+        return Ok(());
+    }
+    let message = format!(
+        "{} s are left before the deadline, and the agent and the settlement need {needed} s; after the deadline the \
+         escrow is refunded",
+        left.max(0)
+    );
+    Err(ApiError::new(ErrorCode::Conflict, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use bytemuck::Zeroable;
+
+    use super::*;
+
+    fn terms(deadline_unix_s: i64) -> OpenTerms {
+        OpenTerms { deadline_unix_s, timeout_seconds: 60, ..OpenTerms::zeroed() }
+    }
+
+    #[test]
+    fn the_creator_gets_its_whole_time_and_the_settlement_some_more() {
+        assert_eq!(check_time(&terms(1_077), 1_000), Ok(()));
+        for now in [1_001, 1_077, 5_000] {
+            let error = check_time(&terms(1_077), now).expect_err("too late");
+            assert_eq!(error.code, ErrorCode::Conflict);
+            assert!(error.message.contains("need 77 s"), "{}", error.message);
+        }
+    }
+
+    #[test]
+    fn another_request_is_refused_with_both_hashes() {
+        let mut terms = terms(0);
+        terms.request_hash = [0xab; 32];
+        assert_eq!(check_request(&terms, &[0xab; 32]), Ok(()));
+        let error = check_request(&terms, &[0xcd; 32]).expect_err("another");
+        assert_eq!(error.code, ErrorCode::Conflict);
+        for hash in ["ab", "cd"] {
+            assert!(error.message.contains(&hash.repeat(32)), "{}", error.message);
+        }
+    }
+}
