@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use anyhow::{Error, anyhow};
 use axum::Router;
-use crtx_chain::{ChainClient, RpcUrls, Timeouts};
+use crtx_chain::{ChainClient, Timeouts};
 use crtx_gateway::{Gateway, GatewayConfig, GatewayError, Recovery};
-use crtx_http::{Links, ServeLimits};
-use crtx_indexer::{IndexerConfig, api::IndexerApiState};
-use crtx_protocol::api_key::KeyNetwork;
+use crtx_http::ServeLimits;
+use crtx_indexer::{
+    IndexerConfig,
+    api::{Deployment, IndexerApiState},
+};
 use crtx_store::Pools;
 use tokio::{net::TcpListener, sync::mpsc::UnboundedSender, task::JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -25,9 +27,7 @@ const CHECK_TIMEOUTS: Timeouts = Timeouts { request: Duration::from_secs(2), sna
 /// What the parts of one process are configured with.
 pub struct ServiceConfig {
     pub roles: Roles,
-    pub key_network: KeyNetwork,
-    pub rpc_urls: RpcUrls,
-    pub links: Links,
+    pub deployment: Deployment,
     /// Needed for the roles `api` and `worker`.
     pub gateway: Option<GatewayConfig>,
     /// Needed for the role `indexer`.
@@ -116,14 +116,16 @@ impl Service {
     fn router(&self, shutdown: &CancellationToken) -> Router {
         let dependencies = Dependencies {
             database: self.pools.reads.health.clone(),
-            chain: ChainClient::with_timeouts(&self.config.rpc_urls, CHECK_TIMEOUTS),
+            chain: ChainClient::with_timeouts(&self.config.deployment.rpc_urls, CHECK_TIMEOUTS),
             roles: self.config.roles.clone(),
         };
         let mut router = readiness::router(Readiness::watch(dependencies, shutdown.clone()));
         if let (true, Some(gateway)) = (self.config.roles.has(Role::Api), &self.gateway) {
-            let (key_network, links) = (self.config.key_network, self.config.links.clone());
+            let reads = IndexerApiState::new(self.pools.reads.clone(), self.config.deployment.clone())
+                .with_content(gateway.content().clone())
+                .with_chain(gateway.chain().clone(), gateway.program_id());
             router = router
-                .merge(crtx_indexer::api::router(IndexerApiState::new(self.pools.reads.clone(), key_network, links)))
+                .merge(crtx_indexer::api::router(reads))
                 .merge(crtx_gateway::api::router(gateway.clone()))
                 .merge(crtx_http::docs::router(openapi::description()));
         }

@@ -68,7 +68,10 @@ fn kind(kind: &Kind) -> String {
 }
 
 fn default(setting: &Setting) -> String {
-    if setting.default.is_null() { "–".to_owned() } else { format!("`{}`", shown(&setting.default)) }
+    match shown(&setting.default) {
+        text if setting.default.is_null() || text.is_empty() => "–".to_owned(),
+        text => format!("`{text}`"),
+    }
 }
 
 #[cfg(test)]

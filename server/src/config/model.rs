@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     secret::Secret,
-    values::{Address, DatabaseUrl, HttpUrl, KeypairText, Network, WebSocketUrl},
+    values::{Address, AddressRange, DatabaseUrl, HttpUrl, KeypairText, Network, WebSocketUrl},
 };
 use crate::role::Role;
 
@@ -59,6 +59,8 @@ pub struct RpcSettings {
     pub urls: Option<Secret<RpcUrls>>,
     /// WebSocket URL of a Solana RPC node. Role `indexer`: required.
     pub ws_url: Option<Secret<WebSocketUrl>>,
+    /// URL of an RPC node that clients may use, shown by `GET /v1/network`. Default: none; on `local` the first of `urls`.
+    pub public_url: Option<HttpUrl>,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -90,6 +92,9 @@ impl ContentSettings {
 pub struct GatewaySettings {
     /// Key pair of the program's gateway authority: a JSON array of 64 numbers. Roles `api` and `worker`: required.
     pub keypair: Option<Secret<KeypairText>>,
+    /// Addresses and address ranges (such as `192.0.2.0/24`) from which creators' services are called, shown by
+    /// `GET /v1/network`.
+    pub outbound_addresses: Vec<AddressRange>,
     /// Price that is offered for each compute unit, in millionths of a lamport.
     pub compute_unit_price: u64,
     /// Seconds between two rounds of housekeeping: closing records, ending disputes, applying announcements.
@@ -185,6 +190,7 @@ impl Default for GatewaySettings {
         let limits = crtx_gateway::Limits::default();
         Self {
             keypair: None,
+            outbound_addresses: Vec::new(),
             compute_unit_price: limits.compute_unit_price,
             housekeeping_seconds: limits.housekeeping_every.as_secs(),
             lamports_for_others_per_day: limits.lamports_for_others_per_day,

@@ -2,10 +2,11 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use crtx_chain::RpcUrls;
 use crtx_content::{ContentLocation, ContentSources};
 use crtx_gateway::{AdmissionLimits, GatewayConfig, Limits};
 use crtx_http::{Links, outbound::OutboundPolicy};
-use crtx_indexer::IndexerConfig;
+use crtx_indexer::{IndexerConfig, api::Deployment};
 use crtx_protocol::address::Addresses;
 use crtx_store::{admission::PerSubject, pools::PoolSizes};
 use solana_keypair::Keypair;
@@ -69,7 +70,7 @@ impl Check<'_> {
             addresses: Addresses::new(settings.program.id.0),
             usdc_mint: needs.usdc_mint,
             keypair: needs.keypair,
-            network: network.key_network(),
+            cluster: network.cluster(),
             outbound,
             links: links.clone(),
             content: needs.content,
@@ -89,7 +90,19 @@ impl Check<'_> {
             listen: settings.listen,
             database_url: database_url?,
             pool_sizes: PoolSizes::of(settings.database.connections),
-            service: ServiceConfig { roles, key_network: network.key_network(), rpc_urls, links, gateway, indexer },
+            service: ServiceConfig {
+                roles,
+                deployment: Deployment {
+                    cluster: network.cluster(),
+                    addresses: Addresses::new(settings.program.id.0),
+                    links,
+                    public_rpc_url: public_rpc_url(settings, &rpc_urls),
+                    rpc_urls,
+                    outbound_addresses: settings.gateway.outbound_addresses.iter().map(ToString::to_string).collect(),
+                },
+                gateway,
+                indexer,
+            },
         })
     }
 
@@ -126,16 +139,15 @@ impl Check<'_> {
                 return None;
             }
         };
-        let content = format!("{public_url}/ipfs");
         let links = match (&settings.explorer_url, settings.network?) {
-            (Some(url), _) => Links::new(url, &content),
+            (Some(url), _) => Links::new(url, &public_url),
             (None, Network::Local) => {
                 let node = settings.rpc.urls.as_ref().map_or("", |urls| urls.reveal().first());
                 Ok(Links::local(&public_url, node))
             }
-            (None, Network::Mainnet) => Links::new("https://explorer.solana.com/address/{address}", &content),
+            (None, Network::Mainnet) => Links::new("https://explorer.solana.com/address/{address}", &public_url),
             (None, Network::Devnet) => {
-                Links::new("https://explorer.solana.com/address/{address}?cluster=devnet", &content)
+                Links::new("https://explorer.solana.com/address/{address}?cluster=devnet", &public_url)
             }
         };
         links.map_err(|error| self.problem("explorer_url", error)).ok()
@@ -158,6 +170,14 @@ struct GatewayNeeds {
     usdc_mint: solana_pubkey::Pubkey,
     content: ContentLocation,
     keypair: Arc<Keypair>,
+}
+
+/// The node of a local network is there for everybody who reaches it; another one may carry a provider's key.
+fn public_rpc_url(settings: &Settings, rpc_urls: &RpcUrls) -> Option<String> {
+    match &settings.rpc.public_url {
+        Some(url) => Some(url.as_str().to_owned()),
+        None => (settings.network == Some(Network::Local)).then(|| rpc_urls.first().to_owned()),
+    }
 }
 
 fn limits(settings: &Settings) -> Limits {

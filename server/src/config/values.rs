@@ -1,8 +1,8 @@
 //! Values of single settings that have a form of their own.
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{fmt, net::IpAddr, str::FromStr, sync::Arc};
 
-use crtx_protocol::api_key::KeyNetwork;
+use crtx_protocol::cluster::Cluster;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use solana_keypair::Keypair;
@@ -21,10 +21,11 @@ pub enum Network {
 }
 
 impl Network {
-    pub const fn key_network(self) -> KeyNetwork {
+    pub const fn cluster(self) -> Cluster {
         match self {
-            Self::Mainnet => KeyNetwork::Live,
-            Self::Devnet | Self::Local => KeyNetwork::Test,
+            Self::Mainnet => Cluster::Mainnet,
+            Self::Devnet => Cluster::Devnet,
+            Self::Local => Cluster::Localnet,
         }
     }
 }
@@ -71,6 +72,37 @@ impl<'de> Deserialize<'de> for HttpUrl {
         match url {
             Some(_) => Ok(Self(text.trim_end_matches('/').to_owned())),
             None => Err(de::Error::custom(format_args!("`{text}` is not an http or https URL"))),
+        }
+    }
+}
+
+/// An IP address, or a range of them: the first address, `/`, and the number of bits that are the same.
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(inline)]
+pub struct AddressRange(String);
+
+impl fmt::Display for AddressRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for AddressRange {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for AddressRange {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let (address, bits) = text.split_once('/').map_or((text.as_str(), None), |(first, bits)| (first, Some(bits)));
+        let most = address.parse::<IpAddr>().map(|address| if address.is_ipv4() { 32 } else { 128 });
+        let fits = |most: u8| bits.is_none_or(|bits| bits.parse().is_ok_and(|bits: u8| bits <= most));
+        if most.is_ok_and(fits) {
+            Ok(Self(text))
+        } else {
+            Err(de::Error::custom(format_args!("`{text}` is not an IP address or a range such as `192.0.2.0/24`")))
         }
     }
 }
@@ -146,6 +178,7 @@ impl fmt::Debug for KeypairText {
 
 #[cfg(test)]
 mod tests {
+    use crtx_protocol::api_key::KeyNetwork;
     use solana_signer::Signer;
 
     use super::*;
@@ -160,6 +193,17 @@ mod tests {
     }
 
     #[test]
+    fn a_range_of_addresses_is_an_address_with_or_without_a_number_of_bits() {
+        let read = |text: &str| serde_json::from_value::<AddressRange>(text.into()).is_ok();
+        for good in ["192.0.2.1", "192.0.2.0/24", "2001:db8::/32", "::1"] {
+            assert!(read(good), "{good}");
+        }
+        for bad in ["", "192.0.2.0/33", "192.0.2/24", "2001:db8::/129", "192.0.2.0/", "a.example", "192.0.2.0/-1"] {
+            assert!(!read(bad), "{bad}");
+        }
+    }
+
+    #[test]
     fn only_urls_of_the_right_kind_are_taken() {
         assert!("postgres://u:p@h/d".parse::<DatabaseUrl>().is_ok());
         assert!("http://h".parse::<DatabaseUrl>().is_err());
@@ -171,8 +215,8 @@ mod tests {
 
     #[test]
     fn the_prefix_of_api_keys_follows_from_the_network() {
-        assert_eq!(Network::Mainnet.key_network(), KeyNetwork::Live);
-        assert_eq!(Network::Devnet.key_network(), KeyNetwork::Test);
-        assert_eq!(Network::Local.key_network(), KeyNetwork::Test);
+        assert_eq!(Network::Mainnet.cluster().key_network(), KeyNetwork::Live);
+        assert_eq!(Network::Devnet.cluster().key_network(), KeyNetwork::Test);
+        assert_eq!(Network::Local.cluster().key_network(), KeyNetwork::Test);
     }
 }
