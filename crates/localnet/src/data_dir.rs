@@ -14,7 +14,8 @@ const MARKER: &str = "crtx-data";
 const MARKER_TEXT: &str = "Made by `crtx up`. `crtx up --fresh` deletes what lies here.\n";
 
 /// What crtx writes and `--fresh` deletes, in addition to the database.
-const OURS: [&str; 6] = ["keys.json", "ports.json", "chain", "content", "crtx-server.toml", "gateway-authority.json"];
+const OURS: [&str; 7] =
+    ["keys.json", "ports.json", "chain", "content", "wallets", "crtx-server.toml", "gateway-authority.json"];
 
 /// An open data directory. The lock is held until this is dropped.
 pub struct DataDir {
@@ -99,6 +100,11 @@ impl DataDir {
     /// Key pair of the program's gateway authority, as `crtx-server` reads it.
     pub fn gateway_keypair(&self) -> PathBuf {
         self.path.join("gateway-authority.json")
+    }
+
+    /// Key pairs of the roles, as commands read them.
+    pub fn wallets(&self) -> PathBuf {
+        self.path.join("wallets")
     }
 
     /// The ports of the last run; none where there was none.

@@ -1,4 +1,4 @@
-//! Instructions that make the local USDC: its mint, and the first balances.
+//! Instructions that make the mint of the local USDC.
 
 use crtx_chain::token::{TOKEN_PROGRAM_ID, USDC_DECIMALS};
 use solana_instruction::{AccountMeta, Instruction};
@@ -24,17 +24,4 @@ pub fn initialize_mint(mint: &Pubkey, authority: &Pubkey) -> Instruction {
     data.extend_from_slice(authority.as_ref());
     data.push(0);
     Instruction { program_id: TOKEN_PROGRAM_ID, accounts: vec![AccountMeta::new(*mint, false)], data }
-}
-
-/// `MintToChecked`.
-pub fn mint_to(mint: &Pubkey, account: &Pubkey, authority: &Pubkey, amount: u64) -> Instruction {
-    let mut data = vec![14];
-    data.extend_from_slice(&amount.to_le_bytes());
-    data.push(USDC_DECIMALS);
-    let accounts = vec![
-        AccountMeta::new(*mint, false),
-        AccountMeta::new(*account, false),
-        AccountMeta::new_readonly(*authority, true),
-    ];
-    Instruction { program_id: TOKEN_PROGRAM_ID, accounts, data }
 }

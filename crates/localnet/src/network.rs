@@ -31,6 +31,7 @@ use crate::{
     progress::Progress,
     server_config::{self, DatabaseSection, ProgramSection, RpcSection},
     setup::{self, ListedAgent, Setup},
+    wallet_files::WalletFiles,
 };
 
 /// The program that is deployed: the committed ELF of `programs/agent-marketplace`.
@@ -72,6 +73,8 @@ pub struct Marketplace {
     pub content_dir: PathBuf,
     /// The file with which a `crtx-server` joins the marketplace.
     pub server_config: PathBuf,
+    pub data_dir: PathBuf,
+    pub wallets: WalletFiles,
     pub agents: Vec<ListedAgent>,
 }
 
@@ -137,7 +140,19 @@ impl LocalNetwork {
 
         progress.step("starting the demo creator and the services");
         self.serve_creator(creator_listener, &keys);
-        Ok(Marketplace { keys, instructions, rpc_url, ws_url, database_url, pools, content_dir, server_config, agents })
+        Ok(Marketplace {
+            wallets: WalletFiles::write(&self.data_dir.wallets(), &keys)?,
+            data_dir: self.data_dir.path().to_owned(),
+            keys,
+            instructions,
+            rpc_url,
+            ws_url,
+            database_url,
+            pools,
+            content_dir,
+            server_config,
+            agents,
+        })
     }
 
     /// Database and chain, at the same time.

@@ -109,7 +109,7 @@ impl Setup<'_> {
         }
         for (wallet, amount) in [(&keys.creator, CREATOR_USDC), (&keys.demo.wallet, DEMO_USDC)] {
             let account = self.instructions.usdc_of(&wallet.pubkey());
-            instructions.push(mint::mint_to(&mint, &account, &payer, amount));
+            instructions.push(token::mint_to(&mint, &account, &payer, amount));
         }
         self.send(&instructions, &[&keys.admin, &keys.usdc_mint]).await
     }

@@ -1,5 +1,7 @@
 //! Calls the creator over HTTP, as the gateway does.
 
+use crtx_conformance::{CheckName, Example, Subject};
+use crtx_http::outbound::{Outbound, OutboundPolicy};
 use crtx_protocol::result_hash::{parse_signature, verify_call_signature, verify_signature};
 
 use super::*;
@@ -146,6 +148,38 @@ async fn what_is_no_execution_request_is_refused() {
     for path in ["/text-stats/execute", "/conformance-target/execute"] {
         let response = call(&format!("{base}{path}"), &json!({"task": 1})).await.expect("answers");
         assert_eq!(response.status().as_u16(), 400);
+    }
+    shutdown.cancel();
+}
+
+#[tokio::test]
+async fn both_agents_pass_the_test_of_an_endpoint() {
+    let (base, shutdown) = start().await;
+    let port = base.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
+    let text_stats = (json!({"top_words": MAX_TOP_WORDS}), json!({"top_words": 0}));
+    let conformance_target = (json!({}), json!({"behaviour": "fail"}));
+    for (agent, (parameters, failing)) in DEMO_AGENTS.iter().zip([text_stats, conformance_target]) {
+        let document = agent.metadata(port);
+        let example = |parameters: Value| Example {
+            task: "Some words. More words!".to_owned(),
+            parameters: parameters.as_object().cloned().expect("an object"),
+        };
+        let subject = Subject {
+            endpoint: document.endpoint,
+            result_key: Pubkey::new_from_array(key().verifying_key().to_bytes()),
+            binding: true,
+            input_schema: document.input_schema,
+            output_schema: document.output_schema,
+            timeout_seconds: agent.timeout_seconds,
+            example: example(parameters),
+            failing: Some(example(failing)),
+        };
+        let outbound = Outbound::new(OutboundPolicy::LOCAL);
+        let report = crtx_conformance::run(&subject, &outbound, &mut |_| {}).await.expect("a report");
+        assert!(report.passed, "{}: {report:#?}", agent.name);
+        for name in [CheckName::Signature, CheckName::CallSignature, CheckName::OutputSchema, CheckName::Unicode] {
+            assert_eq!(report.check(name).expect("there").passed, Some(true), "{}: {report:#?}", agent.name);
+        }
     }
     shutdown.cancel();
 }
