@@ -1,89 +1,230 @@
-//! The marketplace's HTTP API, as a caller of it.
+//! The marketplace's HTTP API, as a client of it: requests with an API key, a session, or nothing, and answers of
+//! bounded length.
 
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use reqwest::{Method, StatusCode};
+use reqwest::{Method, StatusCode, redirect::Policy};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
-use solana_pubkey::Pubkey;
 use url::Url;
-use uuid::Uuid;
 
-use crate::usage::{UsageError, http_url};
+use crate::{arguments::ServiceArgs, output::printable, settings::Settings};
 
 /// Longer than the longest call that a listing may ask for.
 const TIMEOUT: Duration = Duration::from_secs(960);
+/// Larger than every answer of the API.
+const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 
 /// Where the API is and who asks.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ApiArgs {
-    /// Base URL of the marketplace's API
-    #[arg(long, env = "CRTX_URL", value_name = "BASE_URL", default_value = "http://127.0.0.1:8080",
-        value_parser = http_url)]
-    pub url: Url,
+    #[command(flatten)]
+    pub service: ServiceArgs,
     /// API key. Prefer CRTX_API_KEY: other users of the machine can read command lines
     #[arg(long, env = "CRTX_API_KEY", value_name = "KEY", hide_env_values = true)]
     pub api_key: Option<String>,
 }
 
+/// One service.
+#[derive(Clone)]
 pub struct Api {
     client: reqwest::Client,
     base_url: String,
-    api_key: String,
+}
+
+/// Who asks.
+#[derive(Clone, Copy)]
+pub enum Auth<'a> {
+    Nobody,
+    /// An API key, or the token of a session.
+    Bearer(&'a str),
+}
+
+/// What is sent.
+#[derive(Clone, Copy)]
+pub enum Body<'a> {
+    Nothing,
+    Json(&'a Value),
+    Bytes(&'a [u8]),
+}
+
+/// An answer of the API, of any status.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub body: Vec<u8>,
+    pub request_id: Option<String>,
+    /// Seconds to wait before the next request.
+    pub retry_after: Option<String>,
 }
 
 impl Api {
-    pub fn new(arguments: &ApiArgs) -> anyhow::Result<Self> {
-        let api_key = arguments.api_key.clone().filter(|key| !key.is_empty());
-        let api_key = api_key.ok_or_else(|| UsageError::new("No API key. Set CRTX_API_KEY or pass --api-key."))?;
-        let client = reqwest::Client::builder().timeout(TIMEOUT).build()?;
-        Ok(Self { client, base_url: arguments.url.as_str().trim_end_matches('/').to_owned(), api_key })
+    pub fn new(base_url: &Url) -> anyhow::Result<Self> {
+        // Another address must not get what is meant for this one: tasks, evidence, signed sign-ins.
+        let client = reqwest::Client::builder().timeout(TIMEOUT).redirect(Policy::none()).build()?;
+        Ok(Self { client, base_url: base_url.as_str().trim_end_matches('/').to_owned() })
     }
 
-    /// The bytes of `GET /v1/executions/{id}`.
-    pub async fn execution(&self, id: &Uuid) -> anyhow::Result<Vec<u8>> {
-        let (status, body) = self.send(Method::GET, &format!("/v1/executions/{id}"), None).await?;
-        if !status.is_success() {
-            bail!("{}", error_text(status, &body));
-        }
-        Ok(body)
+    /// The service that the settings name.
+    pub fn of(settings: &Settings, arguments: &ServiceArgs) -> anyhow::Result<Self> {
+        Self::new(&settings.url(arguments.url.as_ref())?.value)
     }
 
-    /// Status and body of `POST /v1/agents/{agent}/execute`.
-    pub async fn execute(&self, agent: &Pubkey, body: &Value) -> anyhow::Result<(StatusCode, Vec<u8>)> {
-        self.send(Method::POST, &format!("/v1/agents/{agent}/execute"), Some(body)).await
+    pub fn base_url(&self) -> &str {
+        &self.base_url
     }
 
-    async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<(StatusCode, Vec<u8>)> {
+    /// Fails only if there is no whole answer.
+    pub async fn send(&self, method: Method, path: &str, auth: Auth<'_>, body: Body<'_>) -> anyhow::Result<Answer> {
+        self.send_with(method, path, auth, body, None).await
+    }
+
+    /// The same, with an idempotency key.
+    pub async fn send_with(
+        &self,
+        method: Method,
+        path: &str,
+        auth: Auth<'_>,
+        body: Body<'_>,
+        idempotency_key: Option<&str>,
+    ) -> anyhow::Result<Answer> {
         let url = format!("{}{path}", self.base_url);
-        let mut request = self.client.request(method, &url).bearer_auth(&self.api_key);
-        if let Some(body) = body {
-            request = request.json(body);
+        let mut request = self.client.request(method, &url);
+        if let Some(key) = idempotency_key {
+            request = request.header("idempotency-key", key);
         }
+        if let Auth::Bearer(token) = auth {
+            request = request.bearer_auth(token);
+        }
+        request = match body {
+            Body::Nothing => request,
+            Body::Json(value) => request.json(value),
+            Body::Bytes(bytes) => request.body(bytes.to_vec()),
+        };
         let response = request.send().await.with_context(|| format!("no answer from {url}"))?;
-        let status = response.status();
-        Ok((status, response.bytes().await.context("the connection ended before the answer was complete")?.to_vec()))
+        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(printable);
+        let (status, request_id, retry_after) = (response.status(), header("x-request-id"), header("retry-after"));
+        let body = crtx_download::read(response, MAX_ANSWER_BYTES).await;
+        let body = body.context("the connection ended before the answer was complete")?;
+        Ok(Answer { status, body, request_id, retry_after })
+    }
+
+    pub async fn get<T: DeserializeOwned>(&self, path: &str, auth: Auth<'_>) -> anyhow::Result<T> {
+        self.send(Method::GET, path, auth, Body::Nothing).await?.json()
     }
 }
 
-/// `402 insufficient_balance: the wallet holds …`, or the bare status where the body is of another form.
-pub fn error_text(status: StatusCode, body: &[u8]) -> String {
-    let body: Value = serde_json::from_slice(body).unwrap_or_default();
-    let field = |name: &str| body.pointer(&format!("/error/{name}")).and_then(Value::as_str);
-    match (field("code"), field("message")) {
-        (Some(code), Some(message)) => format!("{} {code}: {message}", status.as_u16()),
-        _ => format!("the API answered {status}"),
+impl Answer {
+    /// The body of a success; any other status is an error with the API's own words.
+    pub fn json<T: DeserializeOwned>(&self) -> anyhow::Result<T> {
+        self.success()?;
+        serde_json::from_slice(&self.body).context("the API answered in another form than expected")
+    }
+
+    pub fn success(&self) -> anyhow::Result<()> {
+        if !self.status.is_success() {
+            bail!("{}", self.error_text());
+        }
+        Ok(())
+    }
+
+    /// `402 insufficient_balance: the wallet holds …`, or the bare status where the body is of another form.
+    pub fn error_text(&self) -> String {
+        let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
+        let field = |name: &str| body.pointer(&format!("/error/{name}")).and_then(Value::as_str).map(printable);
+        let text = match (field("code"), field("message")) {
+            (Some(code), Some(message)) => format!("{} {code}: {message}", self.status.as_u16()),
+            _ if self.status.is_redirection() => {
+                format!("the API answered {}, and no other address is asked; see --url", self.status)
+            }
+            _ => format!("the API answered {}", self.status),
+        };
+        match (&self.retry_after, &self.request_id) {
+            (Some(seconds), _) => format!("{text} (try again in {seconds} s)"),
+            // The operator finds the cause by it.
+            (None, Some(id)) if self.status.is_server_error() => format!("{text} (request {id})"),
+            (None, _) => text,
+        }
+    }
+}
+
+/// The API with an API key.
+pub struct KeyedApi {
+    api: Api,
+    api_key: String,
+}
+
+impl KeyedApi {
+    pub fn of(settings: &Settings, arguments: &ApiArgs) -> anyhow::Result<Self> {
+        let url = settings.url(arguments.service.url.as_ref())?.value;
+        let api_key = settings.api_key(arguments.api_key.as_deref(), &url)?;
+        Ok(Self { api: Api::new(&url)?, api_key })
+    }
+
+    /// A request with this idempotency key.
+    pub async fn send_once(
+        &self,
+        method: Method,
+        path: &str,
+        body: Body<'_>,
+        idempotency_key: &str,
+    ) -> anyhow::Result<Answer> {
+        self.api.send_with(method, path, Auth::Bearer(&self.api_key), body, Some(idempotency_key)).await
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    };
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
     use super::*;
+
+    fn answer(status: StatusCode, body: &[u8]) -> Answer {
+        Answer { status, body: body.to_vec(), request_id: None, retry_after: None }
+    }
 
     #[test]
     fn an_error_text_has_code_and_message() {
         let body = br#"{"error":{"code":"agent_paused","message":"later","execution_id":null}}"#;
-        assert_eq!(error_text(StatusCode::UNPROCESSABLE_ENTITY, body), "422 agent_paused: later");
-        assert_eq!(error_text(StatusCode::BAD_GATEWAY, b"<html>"), "the API answered 502 Bad Gateway");
+        assert_eq!(answer(StatusCode::UNPROCESSABLE_ENTITY, body).error_text(), "422 agent_paused: later");
+        assert_eq!(answer(StatusCode::BAD_GATEWAY, b"<html>").error_text(), "the API answered 502 Bad Gateway");
+    }
+
+    #[tokio::test]
+    async fn nothing_is_sent_to_an_address_that_the_service_names() {
+        let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("http://{}", server.local_addr().expect("an address"));
+        let asked = Arc::new(AtomicU32::new(0));
+        let counter = Arc::clone(&asked);
+        let serving = tokio::spawn(async move {
+            loop {
+                let (mut client, _) = server.accept().await.expect("a connection");
+                let first = counter.fetch_add(1, Ordering::Relaxed) == 0;
+                let status = if first { "307 Temporary Redirect\r\nlocation: /elsewhere" } else { "200 OK" };
+                let answer = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+                let _ = client.read(&mut [0; 4_096]).await;
+                client.write_all(answer.as_bytes()).await.expect("an answer");
+            }
+        });
+        let api = Api::new(&url.parse().expect("a URL")).expect("a client");
+        let body = serde_json::json!({"task": "secret"});
+        let answer = api.send(Method::POST, "/v1", Auth::Bearer("token"), Body::Json(&body)).await.expect("an answer");
+        assert!(answer.error_text().contains("no other address is asked"), "{}", answer.error_text());
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
+        serving.abort();
+    }
+
+    #[test]
+    fn an_error_says_when_to_come_again_and_cannot_control_the_terminal() {
+        let body = br#"{"error":{"code":"rate_limited","message":"slow\u001b[2J","execution_id":null}}"#;
+        let limited = answer(StatusCode::TOO_MANY_REQUESTS, body);
+        let text = Answer { retry_after: Some("7".to_owned()), ..limited }.error_text();
+        assert!(text.ends_with("(try again in 7 s)") && !text.contains('\u{1b}'), "{text}");
     }
 }

@@ -1,10 +1,39 @@
 //! The parts of the `crtx` command.
 #![forbid(unsafe_code)]
 
+pub mod admin;
+pub mod agent;
 pub mod api;
+pub mod arguments;
+pub mod ask;
+pub mod asker;
+pub mod case;
+pub mod config;
+pub mod content;
+pub mod dispute;
+pub mod doctor;
+pub mod done;
+pub mod evidence;
 pub mod execute;
+pub mod execution_ref;
+pub mod executions;
+pub mod keypair_file;
+pub mod keys;
 pub mod logs;
+pub mod market;
+pub mod output;
+pub mod own_agent;
+pub mod private_file;
+pub mod progress;
+pub mod refund;
+pub mod resolver;
+pub mod session;
+pub mod settings;
+pub mod settle;
+pub mod transaction;
 #[cfg(feature = "localnet")]
 pub mod up;
 pub mod usage;
 pub mod verify;
+pub mod waiting;
+pub mod wallet;

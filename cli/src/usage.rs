@@ -11,6 +11,14 @@ impl UsageError {
     pub fn new(what: impl Into<String>) -> Self {
         Self(what.into())
     }
+
+    /// The parser of the command line explains itself on several lines. The first part says what is wrong.
+    pub fn of_parser(text: &str) -> Self {
+        let what = text.split("\n\nUsage:").next().unwrap_or(text);
+        let what = what.split("\n\nFor more information").next().unwrap_or(what);
+        let words: Vec<&str> = what.trim_start_matches("error: ").split_whitespace().collect();
+        Self(format!("{}; `--help` explains the command", words.join(" ")))
+    }
 }
 
 /// Reads the base URL of an HTTP service.
@@ -25,6 +33,15 @@ pub fn http_url(text: &str) -> Result<Url, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_parser_says_becomes_one_sentence() {
+        let text = "error: the following required arguments were not provided:\n  --task <TEXT>\n\nUsage: crtx execute \
+                    --task <TEXT> <AGENT_ID>\n\nFor more information, try '--help'.\n";
+        let expected =
+            "the following required arguments were not provided: --task <TEXT>; `--help` explains the command";
+        assert_eq!(UsageError::of_parser(text).0, expected);
+    }
 
     #[test]
     fn only_urls_of_http_services_are_taken() {

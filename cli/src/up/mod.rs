@@ -1,6 +1,7 @@
 //! `crtx up`: starts a local network and the marketplace's services over it, prints where they are, and stops them
 //! in the opposite order.
 
+mod local_run;
 mod progress;
 mod ready;
 mod services;
@@ -113,6 +114,7 @@ async fn serve(
         base_url = Some(url);
     }
     progress.finish();
+    local_run::note(&marketplace, base_url.clone());
     let ready = Ready::new(&marketplace, base_url, started.elapsed());
     if arguments.json {
         println!("{}", serde_json::to_string(&ready)?);

@@ -96,7 +96,8 @@ impl Ready {
             Some(base_url) => {
                 lines.extend(["Buy a result:".to_owned(), String::new(), self.curl(base_url), String::new()]);
                 lines.extend(["Check it, from the chain and the content alone:".to_owned(), String::new()]);
-                lines.push(self.verify(base_url));
+                lines.push(format!("{} verify EXECUTION_ID", sibling("crtx")));
+                lines.extend(next_steps(&sibling("crtx")));
             }
             None => {
                 let command = sibling("crtx-server");
@@ -110,10 +111,6 @@ impl Ready {
         lines.join("\n")
     }
 
-    fn verify(&self, base_url: &str) -> String {
-        format!("CRTX_URL={base_url} CRTX_API_KEY={} {} verify EXECUTION_ID", self.api_key, sibling("crtx"))
-    }
-
     fn curl(&self, base_url: &str) -> String {
         let agent = self.agents.first().map(|agent| agent.agent_id.as_str()).unwrap_or_default();
         format!(
@@ -122,6 +119,21 @@ impl Ready {
             self.api_key
         )
     }
+}
+
+/// What a newcomer can do now. Commands find this network by themselves.
+fn next_steps(crtx: &str) -> [String; 9] {
+    [
+        String::new(),
+        "Then, with the demo wallet:".to_owned(),
+        String::new(),
+        "  make an agent of your own".to_owned(),
+        format!("{crtx} agent init my-agent"),
+        "  make an API key of your own, with limits".to_owned(),
+        format!("{crtx} key create my-key --per-call 0.10 --total 5"),
+        "  dispute a result that you paid for".to_owned(),
+        format!("{crtx} dispute open EXECUTION_ID --text \"The numbers are wrong.\""),
+    ]
 }
 
 /// A program of this project: in the folder of the one that runs, else wherever the shell finds it.
@@ -201,6 +213,10 @@ mod tests {
         let call = page.lines().find(|line| line.starts_with("curl ")).expect("a call");
         assert!(call.starts_with("curl -sS http://127.0.0.1:8080/v1/agents/agent1/execute"), "{call}");
         assert!(call.contains("Bearer crtx_test_1") && !page.contains("crtx_test_2"));
-        assert!(page.ends_with(" verify EXECUTION_ID"), "{page}");
+        for step in
+            ["crtx verify EXECUTION_ID", "agent init my-agent", "key create my-key", "dispute open EXECUTION_ID"]
+        {
+            assert!(page.contains(step), "{page}");
+        }
     }
 }

@@ -9,9 +9,9 @@ use anyhow::bail;
 use crtx_content::{ContentLocation, ContentSources};
 use crtx_gateway::{GatewayConfig, Limits};
 use crtx_http::{Links, outbound::OutboundPolicy};
-use crtx_indexer::IndexerConfig;
+use crtx_indexer::{IndexerConfig, api::Deployment};
 use crtx_localnet::{ListedAgent, Marketplace};
-use crtx_protocol::api_key::KeyNetwork;
+use crtx_protocol::cluster::Cluster;
 use crtx_server::{Roles, ServiceConfig};
 use crtx_store::{PgPool, metadata};
 
@@ -27,7 +27,7 @@ pub fn config(marketplace: &Marketplace, base_url: &str) -> anyhow::Result<Servi
         addresses: instructions.addresses,
         usdc_mint: instructions.usdc_mint,
         keypair: Arc::new(keys.gateway_authority.insecure_clone()),
-        network: KeyNetwork::Test,
+        cluster: Cluster::Localnet,
         outbound: OutboundPolicy::LOCAL,
         links: links.clone(),
         content: content.clone(),
@@ -41,9 +41,14 @@ pub fn config(marketplace: &Marketplace, base_url: &str) -> anyhow::Result<Servi
     };
     Ok(ServiceConfig {
         roles: Roles::all(),
-        key_network: KeyNetwork::Test,
-        rpc_urls: rpc_url.parse()?,
-        links,
+        deployment: Deployment {
+            cluster: Cluster::Localnet,
+            addresses: instructions.addresses,
+            links,
+            rpc_urls: rpc_url.parse()?,
+            public_rpc_url: Some(rpc_url.clone()),
+            outbound_addresses: Vec::new(),
+        },
         gateway: Some(gateway),
         indexer: Some(indexer),
     })

@@ -18,8 +18,7 @@ use anyhow::{Context, bail};
 use crtx_chain::{ChainClient, CommitmentConfig};
 use crtx_protocol::result_hash::ResultHash;
 use serde_json::json;
-use solana_pubkey::Pubkey;
-use url::{Host, Url};
+use url::Url;
 use uuid::Uuid;
 
 use self::{
@@ -28,7 +27,10 @@ use self::{
     evidence::{ContentCopy, ContentSource, Evidence},
 };
 use crate::{
-    api::{Api, ApiArgs},
+    api::ApiArgs,
+    arguments::{ChainArgs, KeypairArgs},
+    asker::Asker,
+    settings::{Network, Settings, is_on_this_machine},
     usage::{UsageError, http_url},
 };
 
@@ -47,32 +49,28 @@ pub struct VerifyArgs {
     /// A saved copy of the content, instead of fetching it
     #[arg(long, value_name = "FILE")]
     pub content: Option<PathBuf>,
-    /// Solana RPC node to ask; without it the one that the record's explorer link names, if it is on this machine
-    #[arg(long, env = "CRTX_RPC_URL", value_name = "URL", value_parser = http_url)]
-    pub rpc_url: Option<Url>,
-    /// Address of the marketplace program
-    #[arg(long, env = "CRTX_PROGRAM_ID", value_name = "ADDRESS", default_value_t = agent_marketplace::ID)]
-    pub program_id: Pubkey,
+    #[command(flatten)]
+    pub chain: ChainArgs,
     #[command(flatten)]
     pub api: ApiArgs,
+    #[command(flatten)]
+    pub keypair: KeypairArgs,
     /// Print one JSON value
     #[arg(long)]
     pub json: bool,
 }
 
 /// Prints the report. Fails only where nothing could be checked.
-pub async fn run(arguments: VerifyArgs) -> anyhow::Result<ExitCode> {
-    let (claims, source) = read_subject(&arguments).await?;
-    let rpc_url = match arguments.rpc_url.clone() {
-        Some(url) => url,
-        None => rpc_url_of(&claims)?,
-    };
+pub async fn run(arguments: VerifyArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let (claims, source) = read_subject(&arguments, settings).await?;
+    let rpc_url = rpc_url(&arguments, settings, &claims)?;
+    let program_id = settings.program_id(arguments.chain.program_id)?.value;
     let rpc_url = rpc_url.as_str().trim_end_matches('/').to_owned();
     // Without an RPC node every check would fail with the same reason.
     let chain = ChainClient::new(&rpc_url, RPC_TIMEOUT);
     let slot = chain.slot(CommitmentConfig::confirmed()).await;
     slot.with_context(|| format!("nothing was checked: {rpc_url} does not answer as a Solana RPC node"))?;
-    let evidence = evidence::collect(claims, arguments.program_id, &chain, source).await?;
+    let evidence = evidence::collect(claims, program_id, &chain, source).await?;
     let checks = checks::run(&evidence);
     let verified = checks.iter().all(|check| check.ok);
     if arguments.json {
@@ -83,14 +81,31 @@ pub async fn run(arguments: VerifyArgs) -> anyhow::Result<ExitCode> {
     Ok(if verified { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// The node that the user chose; else the one that a record of a local network names, because it can be of an earlier
+/// `crtx up` than the last one; else the one of the network.
+fn rpc_url(arguments: &VerifyArgs, settings: &Settings, claims: &Claims) -> anyhow::Result<Url> {
+    if let Some(chosen) = settings.rpc_url_chosen(arguments.chain.rpc_url.as_ref())? {
+        return Ok(chosen.value);
+    }
+    let known = settings.rpc_url_if_any(None)?.map(|known| known.value);
+    match (settings.network, known) {
+        (Network::Local, Some(known)) => Ok(rpc_url_of(claims).unwrap_or(known)),
+        (Network::Local, None) => rpc_url_of(claims),
+        (_, Some(known)) => Ok(known),
+        (_, None) => Err(no_node().into()),
+    }
+}
+
+fn no_node() -> UsageError {
+    UsageError::new("No Solana RPC node. Set CRTX_RPC_URL or pass --rpc-url.")
+}
+
 /// The node that the record itself names, as records of local networks do. Only a node on this machine is accepted:
 /// the author of a forged record could also run a forged chain.
 fn rpc_url_of(claims: &Claims) -> anyhow::Result<Url> {
-    let Some(named) = claims.rpc_url() else {
-        return Err(UsageError::new("No Solana RPC node. Set CRTX_RPC_URL or pass --rpc-url.").into());
-    };
+    let Some(named) = claims.rpc_url() else { return Err(no_node().into()) };
     match http_url(&named) {
-        Ok(url) if is_loopback(&url) => Ok(url),
+        Ok(url) if is_on_this_machine(&url) => Ok(url),
         _ => Err(UsageError::new(format!(
             "The record names the Solana RPC node {named}, which is not on this machine. Set CRTX_RPC_URL or pass \
              --rpc-url to choose a node that you trust."
@@ -99,21 +114,12 @@ fn rpc_url_of(claims: &Claims) -> anyhow::Result<Url> {
     }
 }
 
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
-}
-
 /// What is to be verified, and where its content comes from.
-async fn read_subject(arguments: &VerifyArgs) -> anyhow::Result<(Claims, ContentSource)> {
+async fn read_subject(arguments: &VerifyArgs, settings: &Settings) -> anyhow::Result<(Claims, ContentSource)> {
     let copy = arguments.content.as_deref().map(saved_content).transpose()?;
     let Some(path) = &arguments.file else {
         let id = arguments.execution_id.context("No execution. Pass EXECUTION_ID or --file.")?;
-        return Ok((ask_api(arguments, &id).await?, copy.map_or(ContentSource::Url, ContentSource::Copy)));
+        return Ok((ask_api(arguments, settings, &id).await?, copy.map_or(ContentSource::Url, ContentSource::Copy)));
     };
     let file = saved_content(path)?;
     match (Claims::parse(&file.bytes), arguments.execution_id) {
@@ -121,13 +127,13 @@ async fn read_subject(arguments: &VerifyArgs) -> anyhow::Result<(Claims, Content
             bail!("{} is the record of execution {}, not of {id}", path.display(), claims.execution_id)
         }
         (Ok(claims), _) => Ok((claims, copy.map_or(ContentSource::UrlOrStatedResult, ContentSource::Copy))),
-        (Err(_), Some(id)) => Ok((ask_api(arguments, &id).await?, ContentSource::Copy(copy.unwrap_or(file)))),
+        (Err(_), Some(id)) => Ok((ask_api(arguments, settings, &id).await?, ContentSource::Copy(copy.unwrap_or(file)))),
         (Err(error), None) => Err(error.context(path.display().to_string())),
     }
 }
 
-async fn ask_api(arguments: &VerifyArgs, id: &Uuid) -> anyhow::Result<Claims> {
-    Claims::parse(&Api::new(&arguments.api)?.execution(id).await?)
+async fn ask_api(arguments: &VerifyArgs, settings: &Settings, id: &Uuid) -> anyhow::Result<Claims> {
+    Claims::parse(&Asker::of(settings, &arguments.api, &arguments.keypair)?.execution(id).await?)
 }
 
 fn saved_content(path: &Path) -> anyhow::Result<ContentCopy> {

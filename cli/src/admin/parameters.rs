@@ -1,0 +1,177 @@
+//! `crtx admin set-fee`, `set-tiers`, `withdraw-parameters` and `apply-parameters`. Parameters change by announcement.
+
+use std::str::FromStr;
+
+use agent_marketplace::state::{COLLATERAL_TIERS, CollateralTier, Config, MarketParameters};
+use anyhow::bail;
+use crtx_protocol::usdc::UsdcBase;
+use serde_json::json;
+
+use super::powers::{SimpleArgs, open};
+use crate::{
+    arguments::{OutputArgs, SendArgs, usdc},
+    done,
+    output::{duration, time},
+    settings::{Role, Settings},
+    transaction::{Plan, Sender},
+    usage::UsageError,
+};
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct SetFeeArgs {
+    /// The platform's part of a payment in basis points: 100 are 1 %
+    #[arg(value_name = "BASIS_POINTS", value_parser = clap::value_parser!(u32).range(..=i64::from(MarketParameters::MAX_FEE_BPS)))]
+    fee_bps: u32,
+    #[command(flatten)]
+    send: SendArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct SetTiersArgs {
+    /// Four tiers, each the highest price and its collateral in USDC, such as 0.10=10; the last price is max
+    #[arg(value_name = "PRICE=COLLATERAL", num_args = COLLATERAL_TIERS, required = true)]
+    tiers: Vec<Tier>,
+    #[command(flatten)]
+    send: SendArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// One tier as it is written on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Tier(CollateralTier);
+
+impl FromStr for Tier {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (price, collateral) = text.split_once('=').ok_or("not of the form PRICE=COLLATERAL")?;
+        let max_price = if price == "max" { u64::MAX } else { usdc(price)?.0 };
+        Ok(Self(CollateralTier { max_price, collateral: usdc(collateral)?.0 }))
+    }
+}
+
+/// A price as people write it.
+pub fn price_of(tier: &CollateralTier) -> String {
+    if tier.max_price == u64::MAX { "max".to_owned() } else { UsdcBase(tier.max_price).to_string() }
+}
+
+pub async fn set_fee(arguments: &SetFeeArgs, settings: &Settings) -> anyhow::Result<()> {
+    let sender = open(settings, &arguments.send).await?;
+    let parameters = MarketParameters { fee_bps: arguments.fee_bps, ..basis(&sender.market.config) };
+    let effect = format!("The fee becomes {} basis points.", arguments.fee_bps);
+    announce(&sender, arguments.output, parameters, effect).await
+}
+
+pub async fn set_tiers(arguments: &SetTiersArgs, settings: &Settings) -> anyhow::Result<()> {
+    let tiers: Vec<CollateralTier> = arguments.tiers.iter().map(|tier| tier.0).collect();
+    let collateral_tiers: [CollateralTier; COLLATERAL_TIERS] = tiers
+        .try_into()
+        .map_err(|_| UsageError::new(format!("Exactly {COLLATERAL_TIERS} tiers are needed, such as 0.10=10.")))?;
+    if collateral_tiers.last().is_none_or(|tier| tier.max_price != u64::MAX) {
+        return Err(UsageError::new("The last tier holds for every higher price; write it as max=COLLATERAL.").into());
+    }
+    if let Err(error) = (MarketParameters { collateral_tiers, ..MarketParameters::DEFAULT }).check() {
+        return Err(UsageError::new(format!("The tiers are refused: {error}.")).into());
+    }
+    let sender = open(settings, &arguments.send).await?;
+    let parameters = MarketParameters { collateral_tiers, ..basis(&sender.market.config) };
+    let tiers: Vec<String> = collateral_tiers
+        .iter()
+        .map(|tier| format!("{} USDC up to a price of {}", UsdcBase(tier.collateral), price_of(tier)))
+        .collect();
+    announce(&sender, arguments.output, parameters, format!("The collateral becomes {}.", tiers.join(", "))).await
+}
+
+/// What the new announcement changes: the announced parameters if there are some, so that two commands add up.
+const fn basis(config: &Config) -> MarketParameters {
+    if config.parameters_apply_from_unix_s == 0 { config.parameters } else { config.announced_parameters }
+}
+
+async fn announce(
+    sender: &Sender,
+    output: OutputArgs,
+    parameters: MarketParameters,
+    effect: String,
+) -> anyhow::Result<()> {
+    if let Err(error) = parameters.check() {
+        bail!("the program does not take these parameters: {error}");
+    }
+    let config = &sender.market.config;
+    let from = sender.market.now().await?.saturating_add(Config::PARAMETERS_DELAY_S);
+    let more = json!({"applies_from": crate::output::json_time(from)});
+    if parameters == basis(config) {
+        return done::say_nothing_to_do(output, "these parameters hold or are announced already", more);
+    }
+    let instruction = sender.market.instructions.announce_parameters(&sender.wallet(), Some(parameters));
+    let mut plan = Plan::new("Announce parameters of the marketplace", vec![instruction])
+        .effect(effect)
+        .effect(format!("It applies from {} on, to listings and calls after that.", time(from)));
+    if config.parameters_apply_from_unix_s != 0 {
+        plan = plan.effect("The earlier announcement is kept in it, and its week begins again.");
+    }
+    let sent = sender.send(plan).await?;
+    let text = format!("announced; apply it from {} on with: crtx admin apply-parameters", time(from));
+    done::say(output, &sent, &text, more)
+}
+
+pub async fn withdraw(arguments: &SimpleArgs, settings: &Settings) -> anyhow::Result<()> {
+    let sender = open(settings, &arguments.send).await?;
+    if sender.market.config.parameters_apply_from_unix_s == 0 {
+        return done::say_nothing_to_do(arguments.output, "no parameters are announced", json!({}));
+    }
+    let instruction = sender.market.instructions.announce_parameters(&sender.wallet(), None);
+    let plan =
+        Plan::new("Withdraw the announcement of parameters", vec![instruction]).effect("The present parameters stay.");
+    let sent = sender.send(plan).await?;
+    done::say(arguments.output, &sent, "the announcement is withdrawn", json!({}))
+}
+
+pub async fn apply(arguments: &SimpleArgs, settings: &Settings) -> anyhow::Result<()> {
+    // Anybody may, so the wallet of the user is good enough where no admin's key pair is known.
+    let sender = Sender::open(settings, &arguments.send, Role::Admin).await?;
+    refuse_unless_due(sender.market.config.parameters_apply_from_unix_s, sender.market.now().await?)?;
+    let plan = Plan::new("Apply the announced parameters", vec![sender.market.instructions.apply_parameters()])
+        .effect("They hold for every listing and every call from now on.");
+    let sent = sender.send(plan).await?;
+    done::say(arguments.output, &sent, "the announced parameters hold", json!({}))
+}
+
+/// Says when an announcement is due. `from`: 0 if there is none.
+pub fn refuse_unless_due(from: i64, now: i64) -> anyhow::Result<()> {
+    let lapses = from.saturating_add(Config::ANNOUNCEMENT_LIFE_S);
+    match from {
+        0 => bail!("nothing is announced"),
+        from if now < from => {
+            bail!("it applies from {} on, in {}", time(from), duration(from.saturating_sub(now)))
+        }
+        _ if now > lapses => bail!("the announcement lapsed at {}; announce it again", time(lapses)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tier_is_a_price_and_its_collateral() {
+        let tier = |text: &str| text.parse::<Tier>().map(|tier| (tier.0.max_price, tier.0.collateral));
+        assert_eq!(tier("0.10=10"), Ok((100_000, 10_000_000)));
+        assert_eq!(tier("max=1000"), Ok((u64::MAX, 1_000_000_000)));
+        for bad in ["", "1", "x=1", "1=x", "=", "1=0.0000001"] {
+            assert!(tier(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_announcement_applies_in_its_time_alone() {
+        let week = Config::ANNOUNCEMENT_LIFE_S;
+        assert!(refuse_unless_due(0, 5).is_err());
+        assert!(refuse_unless_due(1_000, 999).expect_err("early").to_string().contains("in 1 second"));
+        assert!(refuse_unless_due(1_000, 1_000).is_ok() && refuse_unless_due(1_000, 1_000 + week).is_ok());
+        assert!(refuse_unless_due(1_000, 1_001 + week).expect_err("late").to_string().contains("lapsed"));
+    }
+}

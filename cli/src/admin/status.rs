@@ -1,0 +1,140 @@
+//! `crtx admin status`.
+
+use agent_marketplace::state::{Config, MarketParameters};
+use crtx_protocol::usdc::UsdcBase;
+use serde_json::{Value, json};
+use solana_pubkey::Pubkey;
+
+use super::parameters::price_of;
+use crate::{
+    arguments::{ChainArgs, OutputArgs},
+    market::Market,
+    output::{self, duration, json_time, pairs, time},
+    settings::Settings,
+};
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct StatusArgs {
+    #[command(flatten)]
+    chain: ChainArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub async fn status(arguments: &StatusArgs, settings: &Settings) -> anyhow::Result<()> {
+    let market = Market::connect(settings, &arguments.chain).await?;
+    let config = &market.config;
+    if arguments.output.json {
+        return output::json(&as_json(&market));
+    }
+    let now = market.now().await?;
+    let mut rows = vec![
+        ("program", market.addresses().program_id().to_string()),
+        ("network", format!("{} ({})", settings.network, market.rpc_url)),
+        ("state", if config.paused == 1 { "paused: no new listings and calls" } else { "running" }.to_owned()),
+    ];
+    rows.extend(roles_of(config).into_iter().map(|(name, address)| (name, holder(&address))));
+    rows.extend(lines_of(&config.parameters));
+    println!("{}", pairs(&rows));
+    if config.parameters_apply_from_unix_s != 0 {
+        println!("\nparameters announced, {}", due(config.parameters_apply_from_unix_s, now));
+        println!("{}", pairs(&lines_of(&config.announced_parameters)));
+    }
+    if config.roles_apply_from_unix_s != 0 {
+        println!("\nroles announced, {}", due(config.roles_apply_from_unix_s, now));
+        let rows: Vec<_> = announced_roles_of(config).map(|(name, address)| (name, address.to_string())).collect();
+        println!("{}", pairs(&rows));
+    }
+    Ok(())
+}
+
+fn roles_of(config: &Config) -> [(&'static str, Pubkey); 7] {
+    [
+        ("admin", config.admin),
+        ("nominated admin", config.pending_admin),
+        ("resolver", config.resolver),
+        ("gateway authority", config.gateway_authority),
+        ("treasury owner", config.treasury_owner),
+        ("insurance owner", config.insurance_owner),
+        ("USDC mint", config.usdc_mint),
+    ]
+}
+
+fn announced_roles_of(config: &Config) -> impl Iterator<Item = (&'static str, Pubkey)> {
+    let roles = [
+        ("resolver", config.announced_resolver),
+        ("treasury owner", config.announced_treasury_owner),
+        ("insurance owner", config.announced_insurance_owner),
+    ];
+    roles.into_iter().filter(|(_, holder)| *holder != Pubkey::default())
+}
+
+fn holder(address: &Pubkey) -> String {
+    if *address == Pubkey::default() { "nobody".to_owned() } else { address.to_string() }
+}
+
+fn lines_of(parameters: &MarketParameters) -> Vec<(&'static str, String)> {
+    let tiers: Vec<String> = parameters
+        .collateral_tiers
+        .iter()
+        .map(|tier| format!("{}={}", price_of(tier), UsdcBase(tier.collateral)))
+        .collect();
+    vec![
+        ("fee", format!("{} basis points", parameters.fee_bps)),
+        ("minimum price", format!("{} USDC", UsdcBase(parameters.min_price))),
+        ("dispute window", duration(parameters.dispute_window_s)),
+        ("settlement grace", duration(parameters.settle_grace_s)),
+        ("highest penalty", format!("{} times the amount paid", parameters.max_penalty_multiple)),
+        ("tiers (USDC)", tiers.join(" ")),
+    ]
+}
+
+/// When an announcement can be applied, as seen now.
+fn due(from: i64, now: i64) -> String {
+    let lapses = from.saturating_add(Config::ANNOUNCEMENT_LIFE_S);
+    if now < from {
+        format!("applies from {} on (in {})", time(from), duration(from.saturating_sub(now)))
+    } else if now <= lapses {
+        format!("can be applied now, until {}", time(lapses))
+    } else {
+        format!("lapsed at {}", time(lapses))
+    }
+}
+
+fn as_json(market: &Market) -> Value {
+    let config = &market.config;
+    let address = |address: Pubkey| (address != Pubkey::default()).then(|| address.to_string());
+    let parameters = |parameters: &MarketParameters| {
+        let tiers = parameters.collateral_tiers.iter().map(|tier| {
+            let max_price = (tier.max_price != u64::MAX).then_some(UsdcBase(tier.max_price));
+            json!({"max_price_usdc": max_price, "collateral_usdc": UsdcBase(tier.collateral)})
+        });
+        json!({
+            "fee_bps": parameters.fee_bps,
+            "min_price_usdc": UsdcBase(parameters.min_price),
+            "dispute_window_s": parameters.dispute_window_s,
+            "settle_grace_s": parameters.settle_grace_s,
+            "max_penalty_multiple": parameters.max_penalty_multiple,
+            "collateral_tiers": tiers.collect::<Vec<_>>(),
+        })
+    };
+    let announced = config.parameters_apply_from_unix_s != 0;
+    json!({
+        "program_id": market.addresses().program_id().to_string(),
+        "paused": config.paused == 1,
+        "admin": address(config.admin),
+        "pending_admin": address(config.pending_admin),
+        "resolver": address(config.resolver),
+        "gateway_authority": address(config.gateway_authority),
+        "treasury_owner": address(config.treasury_owner),
+        "insurance_owner": address(config.insurance_owner),
+        "usdc_mint": address(config.usdc_mint),
+        "parameters": parameters(&config.parameters),
+        "announced_parameters": announced.then(|| parameters(&config.announced_parameters)),
+        "parameters_apply_from": json_time(config.parameters_apply_from_unix_s),
+        "announced_resolver": address(config.announced_resolver),
+        "announced_treasury_owner": address(config.announced_treasury_owner),
+        "announced_insurance_owner": address(config.announced_insurance_owner),
+        "roles_apply_from": json_time(config.roles_apply_from_unix_s),
+    })
+}

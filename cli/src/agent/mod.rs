@@ -1,0 +1,75 @@
+//! `crtx agent`: a creator's own agents, from the chain.
+
+mod change;
+mod leave;
+mod shown;
+mod which;
+
+use std::process::ExitCode;
+
+use crate::{own_agent, settings::Settings};
+
+/// Arguments of `crtx agent`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct AgentArgs {
+    #[command(subcommand)]
+    command: AgentCommand,
+}
+
+#[derive(Clone, Debug, clap::Subcommand)]
+enum AgentCommand {
+    /// Write a folder with an example agent: its description, a key and a service that works
+    #[command(after_help = "Example:\n  crtx agent init word-count\n  cd word-count && node service.mjs")]
+    Init(own_agent::init::InitArgs),
+    /// Test the service of an agent as the marketplace calls it, without any payment
+    #[command(after_help = "Example:\n  crtx agent test word-count")]
+    Test(own_agent::test::TestArgs),
+    /// List the agent of a folder, or update its listing
+    #[command(after_help = "Example:\n  crtx agent publish word-count")]
+    Publish(own_agent::listing::PublishArgs),
+    /// List the agents of a creator
+    #[command(after_help = "Example:\n  crtx agent list")]
+    List(shown::ListArgs),
+    /// Show one agent with its terms, collateral and totals
+    #[command(after_help = "Example:\n  crtx agent show 0")]
+    Show(shown::ShowArgs),
+    /// Refuse new calls until the agent is resumed
+    #[command(after_help = "Example:\n  crtx agent pause 0")]
+    Pause(change::StatusArgs),
+    /// Accept calls again
+    #[command(after_help = "Example:\n  crtx agent resume 0")]
+    Resume(change::StatusArgs),
+    /// Add collateral
+    #[command(after_help = "Example:\n  crtx agent topup 0 40")]
+    Topup(change::TopupArgs),
+    /// Replace the key that signs the agent's results
+    #[command(after_help = "Example:\n  crtx agent rotate-key 0 --key new-result-key.json")]
+    RotateKey(change::RotateKeyArgs),
+    /// End a listing for good; the collateral can be withdrawn when nothing is open any more
+    #[command(after_help = "Example:\n  crtx agent delist 0")]
+    Delist(leave::LeaveArgs),
+    /// Get the collateral of a delisted agent back
+    #[command(after_help = "Example:\n  crtx agent withdraw 0")]
+    Withdraw(leave::LeaveArgs),
+    /// Close the accounts of a delisted agent and get their rent back
+    #[command(after_help = "Example:\n  crtx agent close 0")]
+    Close(leave::LeaveArgs),
+}
+
+pub async fn run(arguments: AgentArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+    match arguments.command {
+        AgentCommand::Init(arguments) => return own_agent::init::run(&arguments),
+        AgentCommand::Test(arguments) => return own_agent::test::run(&arguments, settings).await,
+        AgentCommand::Publish(arguments) => return own_agent::listing::run(&arguments, settings).await,
+        AgentCommand::List(arguments) => shown::list(&arguments, settings).await?,
+        AgentCommand::Show(arguments) => shown::show(&arguments, settings).await?,
+        AgentCommand::Pause(arguments) => change::pause(&arguments, settings).await?,
+        AgentCommand::Resume(arguments) => change::resume(&arguments, settings).await?,
+        AgentCommand::Topup(arguments) => change::topup(&arguments, settings).await?,
+        AgentCommand::RotateKey(arguments) => change::rotate_key(&arguments, settings).await?,
+        AgentCommand::Delist(arguments) => leave::delist(&arguments, settings).await?,
+        AgentCommand::Withdraw(arguments) => leave::withdraw(&arguments, settings).await?,
+        AgentCommand::Close(arguments) => leave::close(&arguments, settings).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

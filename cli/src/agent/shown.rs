@@ -1,0 +1,184 @@
+//! `crtx agent list` and `show`. Everything but the name comes from the chain; without a service the name is missing.
+
+use std::time::Duration;
+
+use agent_marketplace::state::{AgentListed, AgentStatus};
+use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
+use serde_json::{Value, json};
+use solana_pubkey::Pubkey;
+use solana_signer::Signer;
+
+use super::which::Which;
+use crate::{
+    api::{Api, Auth},
+    arguments::{ChainArgs, KeypairArgs, OutputArgs, ServiceArgs},
+    keypair_file,
+    market::Market,
+    output::{self, json_time, pairs, table, time},
+    settings::{Role, Settings},
+};
+
+/// A name is not worth a longer wait.
+const NAME_LIMIT: Duration = Duration::from_secs(3);
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct ListArgs {
+    /// Wallet of another creator
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "keypair")]
+    creator: Option<Pubkey>,
+    #[command(flatten)]
+    keypair: KeypairArgs,
+    #[command(flatten)]
+    chain: ChainArgs,
+    #[command(flatten)]
+    service: ServiceArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct ShowArgs {
+    /// Address of the agent, or its index among your agents
+    #[arg(value_name = "AGENT")]
+    agent: Which,
+    #[command(flatten)]
+    keypair: KeypairArgs,
+    #[command(flatten)]
+    chain: ChainArgs,
+    #[command(flatten)]
+    service: ServiceArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub async fn list(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<()> {
+    let creator = match arguments.creator {
+        Some(creator) => creator,
+        None => own_wallet(&arguments.keypair, settings)?,
+    };
+    let market = Market::connect(settings, &arguments.chain).await?;
+    let agents = market.agents_of(&creator).await?;
+    let mut named = Vec::new();
+    for (address, agent) in agents {
+        let name = name_of(settings, &arguments.service, &address).await;
+        named.push((address, agent, name));
+    }
+    if arguments.output.json {
+        let agents: Vec<Value> = named.iter().map(|(address, agent, name)| as_json(address, agent, name)).collect();
+        return output::json(&json!({"creator": creator.to_string(), "agents": agents}));
+    }
+    if named.is_empty() {
+        eprintln!("{creator} has no agents. Make one with: crtx agent init my-agent");
+        return Ok(());
+    }
+    let rows = named.iter().map(|(address, agent, name)| {
+        vec![
+            agent.index.to_string(),
+            name.clone().unwrap_or_else(|| "-".to_owned()),
+            status_of(agent).to_owned(),
+            UsdcBase(agent.price).to_string(),
+            UsdcBase(agent.collateral).to_string(),
+            agent.total_executions.to_string(),
+            agent.open_executions.to_string(),
+            agent.open_disputes.to_string(),
+            address.to_string(),
+        ]
+    });
+    let headings = ["index", "name", "status", "price", "collateral", "calls", "open", "disputes", "agent"];
+    println!("{}", table(&headings, rows.collect()));
+    Ok(())
+}
+
+pub async fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
+    let market = Market::connect(settings, &arguments.chain).await?;
+    let address = match arguments.agent {
+        Which::Address(address) => address,
+        which @ Which::Index(_) => which.address(&market, &own_wallet(&arguments.keypair, settings)?),
+    };
+    let agent = market.agent(&address).await?;
+    let name = name_of(settings, &arguments.service, &address).await;
+    if arguments.output.json {
+        return output::json(&as_json(&address, &agent, &name));
+    }
+    let required = market.config.parameters.required_collateral(agent.price);
+    let short = if agent.collateral < required { "; less than an active agent needs" } else { "" };
+    let rows = [
+        ("agent", address.to_string()),
+        ("name", name.unwrap_or_else(|| "- (no service says it)".to_owned())),
+        ("creator", format!("{} (index {})", agent.creator, agent.index)),
+        ("status", status_of(&agent).to_owned()),
+        ("price", format!("{} USDC a call", UsdcBase(agent.price))),
+        ("time-out", format!("{} s", agent.timeout_seconds)),
+        ("binding", if agent.binding == 1 { "results are signed for the call" } else { "no" }.to_owned()),
+        ("result key", agent.result_key.to_string()),
+        ("collateral", format!("{} USDC (required: {}{short})", UsdcBase(agent.collateral), UsdcBase(required))),
+        ("slashed", format!("{} USDC", UsdcBase(agent.slashed_total))),
+        ("calls", totals_of(&agent)),
+        ("disputes", format!("{}, open: {}", agent.disputed_executions, agent.open_disputes)),
+        ("metadata", format!("{} ({})", agent.metadata_uri().unwrap_or("?"), ResultHash(agent.metadata_hash))),
+        ("listed", time(agent.created_at_unix_s)),
+        ("changed", time(agent.updated_at_unix_s)),
+    ];
+    println!("{}", pairs(&rows));
+    Ok(())
+}
+
+fn own_wallet(keypair: &KeypairArgs, settings: &Settings) -> anyhow::Result<Pubkey> {
+    let path = settings.keypair(keypair.keypair.as_deref(), Role::Wallet)?.value;
+    Ok(keypair_file::read(&path)?.pubkey())
+}
+
+fn totals_of(agent: &AgentListed) -> String {
+    format!(
+        "{} finished ({} successful, {} failed), {} expired, {} open",
+        agent.total_executions,
+        agent.successful_executions,
+        agent.failed_executions,
+        agent.expired_executions,
+        agent.open_executions
+    )
+}
+
+fn status_of(agent: &AgentListed) -> &'static str {
+    match agent.status() {
+        Some(AgentStatus::Active) => "active",
+        Some(AgentStatus::Paused) => "paused",
+        Some(AgentStatus::Delisted) => "delisted",
+        None => "unknown",
+    }
+}
+
+fn as_json(address: &Pubkey, agent: &AgentListed, name: &Option<String>) -> Value {
+    json!({
+        "agent_id": address.to_string(),
+        "name": name,
+        "creator": agent.creator.to_string(),
+        "index": agent.index,
+        "status": status_of(agent),
+        "price_per_call_usdc": UsdcBase(agent.price),
+        "timeout_seconds": agent.timeout_seconds,
+        "binding": agent.binding == 1,
+        "result_key": agent.result_key.to_string(),
+        "collateral_usdc": UsdcBase(agent.collateral),
+        "slashed_usdc": UsdcBase(agent.slashed_total),
+        "total_executions": agent.total_executions,
+        "successful_executions": agent.successful_executions,
+        "failed_executions": agent.failed_executions,
+        "expired_executions": agent.expired_executions,
+        "open_executions": agent.open_executions,
+        "dispute_count": agent.disputed_executions,
+        "open_disputes": agent.open_disputes,
+        "metadata_uri": agent.metadata_uri(),
+        "metadata_hash": ResultHash(agent.metadata_hash).to_string(),
+        "created_at": json_time(agent.created_at_unix_s),
+        "updated_at": json_time(agent.updated_at_unix_s),
+    })
+}
+
+/// The name that the service shows; `None` if no service answers soon, or if it does not know the agent.
+async fn name_of(settings: &Settings, service: &ServiceArgs, agent: &Pubkey) -> Option<String> {
+    let api = Api::of(settings, service).ok()?;
+    let path = format!("/v1/agents/{agent}");
+    let listing: Value = tokio::time::timeout(NAME_LIMIT, api.get(&path, Auth::Nobody)).await.ok()?.ok()?;
+    listing.get("name")?.as_str().map(str::to_owned)
+}

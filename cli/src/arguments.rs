@@ -1,0 +1,86 @@
+//! Arguments that several commands share.
+
+use std::path::PathBuf;
+
+use crtx_protocol::usdc::UsdcBase;
+use solana_pubkey::Pubkey;
+use url::Url;
+
+use crate::usage::http_url;
+
+/// Which chain and which deployment.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ChainArgs {
+    /// Solana RPC node
+    #[arg(long, env = "CRTX_RPC_URL", value_name = "URL", value_parser = http_url, help_heading = "Network")]
+    pub rpc_url: Option<Url>,
+    /// Address of the marketplace program
+    #[arg(long, env = "CRTX_PROGRAM_ID", value_name = "ADDRESS", help_heading = "Network")]
+    pub program_id: Option<Pubkey>,
+}
+
+/// Which service.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ServiceArgs {
+    /// Base URL of the marketplace's API
+    #[arg(long, env = "CRTX_URL", value_name = "BASE_URL", value_parser = http_url, help_heading = "Network")]
+    pub url: Option<Url>,
+}
+
+/// Which wallet.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct KeypairArgs {
+    /// File with the key pair of the wallet, as the Solana CLI writes it
+    #[arg(long, env = "CRTX_KEYPAIR", value_name = "FILE")]
+    pub keypair: Option<PathBuf>,
+}
+
+/// How a transaction is signed and sent.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct SendArgs {
+    #[command(flatten)]
+    pub keypair: KeypairArgs,
+    #[command(flatten)]
+    pub chain: ChainArgs,
+    /// Send without asking
+    #[arg(long, short = 'y')]
+    pub yes: bool,
+    /// Priority fee in millionths of a lamport for each compute unit
+    #[arg(long, value_name = "MICRO_LAMPORTS", default_value_t = 0, hide_default_value = true)]
+    pub priority_fee: u64,
+}
+
+/// Form of the answer.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct OutputArgs {
+    /// Print one JSON value
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Reads an amount of USDC such as `0.05`.
+pub fn usdc(text: &str) -> Result<UsdcBase, String> {
+    UsdcBase::parse(text).map_err(|error| error.to_string())
+}
+
+/// The same, and more than nothing.
+pub fn some_usdc(text: &str) -> Result<UsdcBase, String> {
+    usdc(text).and_then(|amount| match amount.0 {
+        0 => Err("the amount must be more than 0".to_owned()),
+        _ => Ok(amount),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_exact_decimals() {
+        assert_eq!(usdc("0.000001"), Ok(UsdcBase(1)));
+        assert_eq!(some_usdc("18446744073709.551615"), Ok(UsdcBase(u64::MAX)));
+        for bad in ["0", "0.0", "0.0000001", "1e3", "-1", "1,5", "", "nan"] {
+            assert!(some_usdc(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Questions to the person at the terminal.
+
+use std::io::{IsTerminal, Write};
+
+use crate::usage::UsageError;
+
+/// How a command knows that it may go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consent {
+    /// `--yes`.
+    Given,
+    /// Somebody can be asked.
+    Ask,
+}
+
+/// The person says no. Nothing was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not confirmed; nothing was signed and nothing was sent")]
+pub struct Declined;
+
+impl Consent {
+    /// Fails where neither `--yes` nor a terminal is there.
+    pub fn of(yes: bool) -> Result<Self, UsageError> {
+        let asks = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        match (yes, asks) {
+            (true, _) => Ok(Self::Given),
+            (false, true) => Ok(Self::Ask),
+            (false, false) => {
+                Err(UsageError::new("There is no terminal to confirm the transaction on; pass --yes to send it."))
+            }
+        }
+    }
+
+    /// Goes on, or fails with [`Declined`].
+    pub fn confirm(self) -> anyhow::Result<()> {
+        if self == Self::Given {
+            return Ok(());
+        }
+        eprint!("Continue? [y/N] ");
+        std::io::stderr().flush()?;
+        let mut answer = String::new();
+        std::io::stdin().read_line(&mut answer)?;
+        match answer.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => Ok(()),
+            _ => Err(Declined.into()),
+        }
+    }
+}

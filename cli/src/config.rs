@@ -1,0 +1,125 @@
+//! `crtx config`: shows and changes what commands use where no flag says otherwise.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::{
+    arguments::{ChainArgs, KeypairArgs, OutputArgs, ServiceArgs},
+    output::{self, table},
+    settings::{CONFIG_FILE_NAME, Found, Role, Settings, Source},
+    usage::UsageError,
+};
+
+/// Arguments of `crtx config`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ConfigArgs {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(Clone, Debug, clap::Subcommand)]
+enum ConfigCommand {
+    /// Show what commands use on this network, and where each value comes from
+    #[command(after_help = "Example:\n  crtx config show --network devnet")]
+    Show(ShowArgs),
+    /// Set a value in config.toml; an empty value removes it
+    #[command(after_help = "Example:\n  crtx config set devnet.rpc_url https://rpc.example")]
+    Set(SetArgs),
+    /// Print the path of config.toml
+    #[command(after_help = "Example:\n  crtx config path")]
+    Path(OutputArgs),
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct ShowArgs {
+    #[command(flatten)]
+    service: ServiceArgs,
+    #[command(flatten)]
+    chain: ChainArgs,
+    #[command(flatten)]
+    keypair: KeypairArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct SetArgs {
+    /// network, or url, rpc_url, program_id or keypair, with or without a network in front (devnet.url)
+    key: String,
+    /// The value
+    #[arg(allow_hyphen_values = true)]
+    value: String,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub fn run(arguments: ConfigArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+    match arguments.command {
+        ConfigCommand::Show(arguments) => show(&arguments, settings)?,
+        ConfigCommand::Set(arguments) => set(&arguments, settings)?,
+        ConfigCommand::Path(arguments) => path(arguments, settings)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A value that may be missing, as text, and where it comes from.
+type Row = (&'static str, Option<(String, Source)>);
+
+fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
+    let row = |found: Found<String>| Some((found.value, found.source));
+    let text = |found: Found<url::Url>| row(Found { value: found.value.to_string(), source: found.source });
+    let program_id = settings.program_id(arguments.chain.program_id)?;
+    let keypair = settings.keypair(arguments.keypair.keypair.as_deref(), Role::Wallet).ok();
+    let rows: [Row; 4] = [
+        ("url", settings.url(arguments.service.url.as_ref()).ok().and_then(text)),
+        ("rpc_url", settings.rpc_url_if_any(arguments.chain.rpc_url.as_ref())?.and_then(text)),
+        ("program_id", row(Found { value: program_id.value.to_string(), source: program_id.source })),
+        ("keypair", keypair.map(|found| (found.value.display().to_string(), found.source))),
+    ];
+    if arguments.output.json {
+        let values = rows.iter().map(|(name, found)| {
+            let (value, source) = found.clone().unzip();
+            ((*name).to_owned(), json!({"value": value, "source": source}))
+        });
+        let mut all: serde_json::Map<String, serde_json::Value> = values.collect();
+        all.insert("network".to_owned(), json!(settings.network));
+        all.insert("config_folder".to_owned(), json!(settings.folder));
+        return output::json(&all);
+    }
+    let shown = rows.into_iter().map(|(name, found)| {
+        let (value, source) = found.map_or_else(|| ("-".to_owned(), String::new()), |(v, s)| (v, s.to_string()));
+        vec![name.to_owned(), value, source]
+    });
+    println!("network {}", settings.network);
+    println!("{}", table(&["setting", "value", "from"], shown.collect()));
+    Ok(())
+}
+
+fn set(arguments: &SetArgs, settings: &Settings) -> anyhow::Result<()> {
+    let mut file = settings.file.clone();
+    let is_path = arguments.key.rsplit('.').next() == Some("keypair") && !arguments.value.is_empty();
+    let value = match is_path {
+        // The file names the key pair from every folder.
+        true => std::path::absolute(&arguments.value)?
+            .into_os_string()
+            .into_string()
+            .map_err(|path| UsageError::new(format!("The path {} is not text.", path.display())))?,
+        false => arguments.value.clone(),
+    };
+    file.set(&arguments.key, &value, settings.network)?;
+    file.write(&settings.folder)?;
+    if arguments.output.json {
+        return output::json(&json!({"key": arguments.key, "value": value}));
+    }
+    Ok(())
+}
+
+fn path(output: OutputArgs, settings: &Settings) -> anyhow::Result<()> {
+    let path = settings.folder.join(CONFIG_FILE_NAME);
+    if output.json {
+        return output::json(&json!({"path": path}));
+    }
+    println!("{}", path.display());
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! Content by its hash: reads it from the service and checks it, publishes it.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use crtx_protocol::{
+    content::{cid_of, parse_ipfs_uri},
+    result_hash::ResultHash,
+};
+use reqwest::{Method, StatusCode};
+
+use crate::api::{Api, Auth, Body};
+
+/// The service takes content when its index shows a record that names it, a moment after the transaction.
+const PUBLISH_ATTEMPTS: u32 = 20;
+const PUBLISH_PAUSE: Duration = Duration::from_millis(500);
+
+/// The bytes with that hash, from the service.
+pub async fn read(api: &Api, hash: &ResultHash) -> anyhow::Result<Vec<u8>> {
+    let path = format!("/ipfs/{}", cid_of(hash));
+    let answer = api.send(Method::GET, &path, Auth::Nobody, Body::Nothing).await?;
+    answer.success()?;
+    if ResultHash::of(&answer.body) != *hash {
+        bail!("{}{path} has other content than its hash says", api.base_url());
+    }
+    Ok(answer.body)
+}
+
+/// The same, by the URI that stands on chain next to the hash. Only addresses by content are followed.
+pub async fn read_uri(api: &Api, uri: &str, hash: &ResultHash) -> anyhow::Result<Vec<u8>> {
+    match parse_ipfs_uri(uri) {
+        Ok(named) if named == *hash => read(api, hash).await,
+        Ok(_) => bail!("its URI names other content than its hash"),
+        Err(_) => bail!("it lies at {}", crate::output::printable(uri)),
+    }
+}
+
+/// Gives the content to the service.
+pub async fn publish(api: &Api, content: &[u8]) -> anyhow::Result<()> {
+    let path = format!("/ipfs/{}", cid_of(&ResultHash::of(content)));
+    let mut last = None;
+    for _ in 0..PUBLISH_ATTEMPTS {
+        let answer = api.send(Method::PUT, &path, Auth::Nobody, Body::Bytes(content)).await?;
+        if answer.status.is_success() {
+            return Ok(());
+        }
+        let refused = answer.error_text();
+        if !may_change(answer.status) {
+            bail!("{refused}");
+        }
+        last = Some(refused);
+        tokio::time::sleep(PUBLISH_PAUSE).await;
+    }
+    Err(anyhow::Error::msg(last.unwrap_or_default())).context("the service does not take the content yet")
+}
+
+/// Whether the same request can succeed a moment later: the index may be behind the chain.
+fn may_change(status: StatusCode) -> bool {
+    status.is_server_error() || matches!(status, StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS)
+}

@@ -1,0 +1,45 @@
+//! `crtx dispute`: the disputes of a wallet, as caller and as creator.
+
+mod answer;
+mod open;
+mod shown;
+mod statement;
+
+use std::process::ExitCode;
+
+use crate::settings::Settings;
+
+/// Arguments of `crtx dispute`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct DisputeArgs {
+    #[command(subcommand)]
+    command: DisputeCommand,
+}
+
+#[derive(Clone, Debug, clap::Subcommand)]
+enum DisputeCommand {
+    /// Dispute a paid result of one of your calls
+    #[command(
+        after_help = "Example:\n  crtx dispute open 165cf497-1db5-4f5e-940b-57c2e3534dea --text 'It is empty.' --file shot.png"
+    )]
+    Open(statement::StatementArgs),
+    /// List the disputes that you raised, and those about your agents
+    #[command(after_help = "Example:\n  crtx dispute list")]
+    List(shown::ListArgs),
+    /// Show one dispute with its evidence
+    #[command(after_help = "Example:\n  crtx dispute show 165cf497-1db5-4f5e-940b-57c2e3534dea")]
+    Show(shown::ShowArgs),
+    /// Answer a dispute about your agent
+    #[command(after_help = "Example:\n  crtx dispute answer 165cf497-1db5-4f5e-940b-57c2e3534dea --text 'As asked.'")]
+    Answer(statement::StatementArgs),
+}
+
+pub async fn run(arguments: DisputeArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+    match arguments.command {
+        DisputeCommand::Open(arguments) => open::open(&arguments, settings).await?,
+        DisputeCommand::List(arguments) => shown::list(&arguments, settings).await?,
+        DisputeCommand::Show(arguments) => shown::show(&arguments, settings).await?,
+        DisputeCommand::Answer(arguments) => answer::answer(&arguments, settings).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,135 @@
+//! The chain: node, clock, program, and what the wallet has there.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+use crtx_chain::instructions::program_data_address;
+use crtx_protocol::usdc::UsdcBase;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use solana_pubkey::Pubkey;
+
+use super::finding::Finding;
+use crate::{
+    arguments::ChainArgs,
+    market::Market,
+    output::{duration, sol},
+    settings::{Network, Settings},
+};
+
+/// The program that this version of the command line knows.
+static BUILT: &str = include_str!("../../../programs/agent-marketplace/artifacts/agent_marketplace.json");
+/// State number, slot and upgrade authority in front of the code.
+const PROGRAM_DATA_HEADER: usize = 45;
+/// Clocks of chains lag a little, and no more.
+const MAX_SKEW_S: i64 = 120;
+/// Enough for a few hundred transactions with accounts.
+const LOW_LAMPORTS: u64 = 10_000_000;
+
+#[derive(Deserialize)]
+struct Built {
+    sha256: String,
+    bytes: usize,
+}
+
+/// The first finding that is wrong hides those that need it.
+pub async fn look(settings: &Settings, arguments: &ChainArgs, wallet: Option<&Pubkey>) -> Vec<Finding> {
+    let market = match Market::connect(settings, arguments).await {
+        Ok(market) => market,
+        Err(error) => {
+            let fix = match settings.network {
+                Network::Local => "start `crtx up`; for another network pass --network; for another node --rpc-url",
+                _ => "choose another node with --rpc-url, or: crtx config set rpc_url URL",
+            };
+            return vec![Finding::wrong("rpc", format!("{error:#}"), fix)];
+        }
+    };
+    let mut findings = vec![Finding::ok("rpc", format!("{} (chain {})", market.rpc_url, market.genesis_hash))];
+    findings.push(clock(settings, &market).await);
+    findings.push(program(&market).await.unwrap_or_else(|error| {
+        let fix = "see --program-id and --network; another version of crtx may belong to this program";
+        Finding::wrong("program", format!("{error:#}"), fix)
+    }));
+    if let Some(wallet) = wallet {
+        let fix = "ask again when the node answers";
+        let failed = |error: anyhow::Error| vec![Finding::wrong("balance", format!("{error:#}"), fix)];
+        findings.extend(balances(settings, &market, wallet).await.unwrap_or_else(failed));
+    }
+    findings
+}
+
+async fn clock(settings: &Settings, market: &Market) -> Finding {
+    let name = "clock";
+    let here = SystemTime::now().duration_since(UNIX_EPOCH).ok().and_then(|time| i64::try_from(time.as_secs()).ok());
+    let there = match market.now().await {
+        Ok(there) => there,
+        Err(error) => return Finding::wrong(name, format!("{error:#}"), "choose another node with --rpc-url"),
+    };
+    let ahead = there.saturating_sub(here.unwrap_or(there));
+    let distance = duration(ahead.saturating_abs());
+    let side = if ahead < 0 { "behind" } else { "ahead of" };
+    match (ahead.saturating_abs() <= MAX_SKEW_S, settings.network) {
+        (true, _) => Finding::ok(name, format!("the chain is {distance} {side} this machine")),
+        (false, Network::Local) if ahead > 0 => Finding::note(
+            name,
+            format!("the chain is {distance} ahead of this machine"),
+            "a local network can be moved in time; `crtx up --fresh` starts one with the time of this machine",
+        ),
+        (false, _) => Finding::wrong(
+            name,
+            format!("the chain is {distance} {side} this machine"),
+            "set the clock of this machine (NTP); if it is right, choose another node with --rpc-url",
+        ),
+    }
+}
+
+/// Whether the code on chain is the one that this version was built with.
+async fn program(market: &Market) -> anyhow::Result<Finding> {
+    let built: Built = serde_json::from_str(BUILT).context("the build of the program is not described")?;
+    let id = market.addresses().program_id();
+    let data = market.chain.account(&program_data_address(&id)).await?.value;
+    let data = data.with_context(|| format!("program {id} has no code on this chain"))?.data;
+    let code = data.get(PROGRAM_DATA_HEADER..).unwrap_or_default();
+    // The loader keeps room for a longer version.
+    let (code, rest) = code.split_at_checked(built.bytes).unwrap_or((code, &[]));
+    let hash: String = Sha256::digest(code).iter().map(|byte| format!("{byte:02x}")).collect();
+    let paused = if market.config.paused == 1 { "; paused by the admin" } else { "" };
+    if hash == built.sha256 && rest.iter().all(|byte| *byte == 0) {
+        return Ok(Finding::ok("program", format!("{id}, code {hash}{paused}")));
+    }
+    let detail = format!("the code of {id} is not the one of this version ({hash} instead of {})", built.sha256);
+    Ok(Finding::wrong("program", detail, "use the version of crtx that belongs to the deployed program"))
+}
+
+async fn balances(settings: &Settings, market: &Market, wallet: &Pubkey) -> anyhow::Result<Vec<Finding>> {
+    let (lamports, usdc) = (market.lamports_of(wallet).await?, market.usdc_of(wallet).await?);
+    let fund = match settings.network {
+        Network::Local => "crtx wallet fund".to_owned(),
+        _ => format!("send some to {wallet}"),
+    };
+    let sol = match lamports {
+        0..LOW_LAMPORTS => Finding::wrong("SOL", format!("{} SOL pay for few transactions", sol(lamports)), &fund),
+        _ => Finding::ok("SOL", format!("{} SOL", sol(lamports))),
+    };
+    let held = UsdcBase(usdc.amount);
+    let usdc_finding = match usdc.amount {
+        0 => Finding::note("USDC", "the wallet holds no USDC, so it cannot pay", &fund),
+        _ => Finding::ok("USDC", format!("{held} USDC")),
+    };
+    Ok(vec![sol, usdc_finding, approval(market, wallet, usdc.approved).await?])
+}
+
+/// Every key of the wallet spends out of the same approval.
+async fn approval(market: &Market, wallet: &Pubkey, approved: u64) -> anyhow::Result<Finding> {
+    let now = market.now().await?;
+    let grants = market.grants_of(wallet).await?;
+    let live =
+        grants.iter().map(|(_, grant)| grant).filter(|grant| grant.revoked == 0 && grant.expires_at_unix_s > now);
+    let left: Vec<u64> = live.map(|grant| grant.total_cap.saturating_sub(grant.spent)).collect();
+    let needed = left.iter().fold(0_u64, |sum, left| sum.saturating_add(*left));
+    let text = format!("{} USDC approved, {} API keys may spend {}", UsdcBase(approved), left.len(), UsdcBase(needed));
+    Ok(match approved < needed {
+        true => Finding::note("approval", text, "calls fail when the approval is used up; raise it: crtx key topup"),
+        false => Finding::ok("approval", text),
+    })
+}

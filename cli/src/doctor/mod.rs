@@ -1,0 +1,52 @@
+//! `crtx doctor`: looks at everything that a command needs, and says how to mend what is wrong.
+
+mod chain;
+mod finding;
+mod machine;
+mod service;
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use self::finding::State;
+use crate::{
+    arguments::{ChainArgs, KeypairArgs, OutputArgs, ServiceArgs},
+    output,
+    progress::during,
+    settings::Settings,
+};
+
+/// Arguments of `crtx doctor`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    keypair: KeypairArgs,
+    #[command(flatten)]
+    chain: ChainArgs,
+    #[command(flatten)]
+    service: ServiceArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Fails if something is wrong.
+pub async fn run(arguments: DoctorArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let (configuration, wallet) = machine::look(settings, &arguments.keypair);
+    let mut findings = configuration;
+    findings.extend(during("looking at the chain", chain::look(settings, &arguments.chain, wallet.as_ref())).await);
+    findings.extend(during("looking at the service", service::look(settings, &arguments.service)).await);
+    let wrong = findings.iter().filter(|finding| finding.state == State::Wrong).count();
+    if arguments.output.json {
+        let all = json!({"network": settings.network, "ok": wrong == 0, "checks": findings});
+        output::json(&all)?;
+    } else {
+        findings.iter().for_each(|finding| println!("{}", finding.lines()));
+        match wrong {
+            0 => eprintln!("Nothing is wrong."),
+            1 => eprintln!("One thing is wrong."),
+            count => eprintln!("{count} things are wrong."),
+        }
+    }
+    Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

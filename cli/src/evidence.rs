@@ -1,0 +1,151 @@
+//! Evidence and reasons: a text and files that the service stores by content. What comes back is checked before its
+//! hash goes on chain.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use crtx_protocol::{
+    content::{ipfs_uri, parse_ipfs_uri},
+    result_hash::ResultHash,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{content, private_file, session::SignedIn, usage::UsageError};
+
+const MAX_FILES: usize = 5;
+/// Of the form of the document.
+const VERSION: u32 = 1;
+
+/// What is said, and what proves it.
+#[derive(Clone, Debug, clap::Args)]
+pub struct EvidenceArgs {
+    /// What happened and why; `-` reads it from standard input
+    #[arg(long, allow_hyphen_values = true)]
+    pub text: String,
+    /// A file that proves it; up to five, 1 MiB together
+    #[arg(long = "file", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+/// A document that the service has stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    pub hash: ResultHash,
+    pub uri: String,
+}
+
+#[derive(Deserialize)]
+struct StoredAnswer {
+    hash: String,
+    uri: String,
+}
+
+impl EvidenceArgs {
+    /// Reads text and files before anything is asked or sent.
+    pub fn read(&self) -> anyhow::Result<serde_json::Value> {
+        if self.files.len() > MAX_FILES {
+            return Err(UsageError::new(format!("At most {MAX_FILES} files can be given.")).into());
+        }
+        let text = match self.text.as_str() {
+            "-" => std::io::read_to_string(std::io::stdin()).context("standard input is not UTF-8 text")?,
+            text => text.to_owned(),
+        };
+        if text.trim().is_empty() {
+            return Err(UsageError::new("The text is empty; say what happened with --text.").into());
+        }
+        let files: Vec<_> = self.files.iter().map(|path| file(path)).collect::<anyhow::Result<_>>()?;
+        Ok(json!({"text": text, "files": files}))
+    }
+}
+
+fn file(path: &Path) -> anyhow::Result<serde_json::Value> {
+    let bytes = private_file::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let bytes = bytes.with_context(|| format!("there is no file {}", path.display()))?;
+    let name = path.file_name().and_then(|name| name.to_str()).context("the name of a file is not text")?;
+    Ok(json!({"name": name, "media_type": media_type(path), "content": BASE64.encode(bytes)}))
+}
+
+fn media_type(path: &Path) -> &'static str {
+    let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
+    match extension.as_deref() {
+        Some("txt" | "log" | "md") => "text/plain",
+        Some("json") => "application/json",
+        Some("csv") => "text/csv",
+        Some("png") => "image/png",
+        Some("jpg" | "jpeg") => "image/jpeg",
+        Some("pdf") => "application/pdf",
+        _ => "application/octet-stream",
+    }
+}
+
+/// Stores the document. What goes on chain is the hash of the document that was given, with all of its files.
+pub async fn store(signed_in: &SignedIn<'_>, document: &serde_json::Value) -> anyhow::Result<Stored> {
+    let answer: StoredAnswer = signed_in.post("/v1/evidence", document).await?;
+    let hash: ResultHash = answer.hash.parse().context("the service answered with another hash form")?;
+    if parse_ipfs_uri(&answer.uri) != Ok(hash) {
+        bail!("the service answered with a hash and a URI that disagree; nothing was sent");
+    }
+    let bytes = content::read(signed_in.api, &hash).await.context("the stored document cannot be read back")?;
+    if bytes != stored_form(document)? {
+        bail!("the service stored another document than the one given; nothing was sent");
+    }
+    Ok(Stored { hash, uri: answer.uri })
+}
+
+/// The document as the service must store it (`docs/specification.md`, "Evidence").
+fn stored_form(document: &Value) -> anyhow::Result<Vec<u8>> {
+    let files = document.get("files").and_then(Value::as_array).into_iter().flatten();
+    let files: Vec<Value> = files.map(stored_file).collect::<anyhow::Result<_>>()?;
+    let stored = json!({"version": VERSION, "text": document.get("text"), "files": files});
+    Ok(serde_json_canonicalizer::to_vec(&stored)?)
+}
+
+fn stored_file(file: &Value) -> anyhow::Result<Value> {
+    let bytes = BASE64.decode(file.get("content").and_then(Value::as_str).unwrap_or_default())?;
+    let hash = ResultHash::of(&bytes);
+    Ok(json!({
+        "name": file.get("name"),
+        "media_type": file.get("media_type"),
+        "size": bytes.len(),
+        "hash": hash.to_string(),
+        "uri": ipfs_uri(&hash),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_files_become_one_document() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("shot.PNG");
+        std::fs::write(&path, b"bytes").expect("writes");
+        let arguments = EvidenceArgs { text: "wrong".to_owned(), files: vec![path] };
+        let document = arguments.read().expect("reads");
+        let expected = json!({"name": "shot.PNG", "media_type": "image/png", "content": "Ynl0ZXM="});
+        assert_eq!(document, json!({"text": "wrong", "files": [expected]}));
+    }
+
+    #[test]
+    fn the_document_that_goes_on_chain_names_text_and_all_files() {
+        let file = json!({"name": "a.txt", "media_type": "text/plain", "content": "Ynl0ZXM="});
+        let stored = stored_form(&json!({"text": "wrong", "files": [file]})).expect("a form");
+        let hash = ResultHash::of(b"bytes");
+        let expected = format!(
+            r#"{{"files":[{{"hash":"{hash}","media_type":"text/plain","name":"a.txt","size":5,"uri":"{}"}}],"text":"wrong","version":1}}"#,
+            ipfs_uri(&hash)
+        );
+        assert_eq!(String::from_utf8(stored).expect("text"), expected);
+    }
+
+    #[test]
+    fn an_empty_text_and_a_sixth_file_are_wrong_usage() {
+        for (text, files) in [(" ", 0), ("x", 6)] {
+            let arguments = EvidenceArgs { text: text.to_owned(), files: vec![PathBuf::from("f"); files] };
+            assert!(arguments.read().expect_err("refused").is::<UsageError>());
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! A call that the wallet pays itself: it opens the execution on chain and hands the task to the service. An
+//! interrupted run continues with the same idempotency key: the chain has one record for it.
+
+use agent_marketplace::state::{AgentListed, AgentStatus, ExecutionRecord};
+use anyhow::{Context, bail, ensure};
+use crtx_chain::{Execution, instructions::Opening};
+use crtx_protocol::{execution_id, request_hash, usdc::UsdcBase};
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use solana_pubkey::Pubkey;
+use uuid::Uuid;
+
+use super::call::{Call, ExecuteArgs};
+use crate::{
+    api::{Answer, Api, Auth, Body},
+    asker::Asker,
+    output,
+    settings::{Role, Settings},
+    transaction::{Plan, Sender},
+    waiting,
+};
+
+/// What became of the call.
+pub enum Opened {
+    /// `--open-only`.
+    Only(Value),
+    Answered(Answer),
+}
+
+pub async fn run(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> anyhow::Result<Opened> {
+    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
+    let asker = Asker::wallet(settings, Api::of(settings, &arguments.api.service)?, &sender.keypair);
+    let id = execution_id::from_idempotency_key(&sender.wallet(), &call.idempotency_key);
+    let record = sender.market.addresses().execution(&sender.wallet(), id.as_bytes());
+    let hash = request_hash::of(&call.task, &call.parameters).context("the parameters cannot be hashed")?;
+    match sender.market.find::<Execution>(&record).await? {
+        Some(found) => check_is_this_call(&found, call, &hash)?,
+        None if is_known(&asker, &id).await? => {
+            eprintln!(
+                "crtx: the execution of this idempotency key has ended and its record is closed; nothing is paid"
+            );
+        }
+        None => open(asker.api(), &sender, call, &id, hash).await?,
+    }
+    if arguments.open_only {
+        return Ok(Opened::Only(opened(&sender, call, &id, &record).await?));
+    }
+    let (path, body) = (format!("/v1/executions/{id}/dispatch"), call.body());
+    let ask = || asker.send(Method::POST, &path, Body::Json(&body));
+    let go_on = || {
+        format!(
+            "execution {id} is paid into escrow; run the same command again with --idempotency-key {}, or get the money \
+             back after the deadline: crtx refund {record}",
+            call.idempotency_key
+        )
+    };
+    let answer = waiting::until_answered("waiting for the agent", ask).await.with_context(go_on)?;
+    if !answer.status.is_success() && sender.market.execution(&record).await.is_ok_and(|found| found.terms.is_some()) {
+        eprintln!("crtx: {}", go_on());
+    }
+    match waiting::still_open(&answer).filter(|_| arguments.wait) {
+        Some(id) => Ok(Opened::Answered(waiting::until_ended(&asker, &id).await?)),
+        None => Ok(Opened::Answered(answer)),
+    }
+}
+
+/// Whether the wallet has an execution with this id whose record may be closed: it could be opened and paid once more.
+async fn is_known(asker: &Asker<'_>, id: &Uuid) -> anyhow::Result<bool> {
+    let answer = asker.send(Method::GET, &format!("/v1/executions/{id}"), Body::Nothing).await;
+    let answer = answer.context("nothing was charged")?;
+    if answer.status == StatusCode::NOT_FOUND {
+        return Ok(false);
+    }
+    answer.success().context("nothing was charged")?;
+    Ok(true)
+}
+
+/// An earlier run opened a record with this key.
+fn check_is_this_call(found: &Execution, call: &Call, hash: &[u8; 32]) -> anyhow::Result<()> {
+    ensure!(found.agent == call.agent, "the idempotency key was used for a call of the agent {}", found.agent);
+    if let Some(terms) = &found.terms {
+        ensure!(terms.request_hash == *hash, "the idempotency key was used for another task or other parameters");
+    }
+    eprintln!("crtx: the execution was opened by an earlier run; it goes on");
+    Ok(())
+}
+
+/// Everything that would make the call useless is checked before it is paid.
+async fn open(api: &Api, sender: &Sender, call: &Call, id: &Uuid, hash: [u8; 32]) -> anyhow::Result<()> {
+    let (market, wallet) = (&sender.market, sender.wallet());
+    let listing = market.agent(&call.agent).await?;
+    check_listing(sender, &listing)?;
+    check_parameters(api, call).await?;
+    let opening = Opening {
+        agent: call.agent,
+        execution_id: *id.as_bytes(),
+        request_hash: hash,
+        max_amount: listing.price,
+        terms_hash: Some(listing.terms_hash),
+    };
+    let seconds = i64::from(listing.timeout_seconds).saturating_add(market.config.parameters.settle_grace_s);
+    let instruction = market.instructions.open_execution(&wallet, &wallet, &opening);
+    let plan = Plan::new(format!("Pay for a call of the agent {}", call.agent), vec![instruction])
+        .effect(format!(
+            "The price goes to the creator if the agent delivers a signed result within {}; otherwise it comes back.",
+            output::duration(seconds)
+        ))
+        .moves(listing.price, "your wallet", "the escrow of the agent")
+        .creates("the execution record, which comes back when it is closed", ExecutionRecord::OPEN_SPACE);
+    sender.send(plan).await?;
+    Ok(())
+}
+
+fn check_listing(sender: &Sender, listing: &AgentListed) -> anyhow::Result<()> {
+    let config = &sender.market.config;
+    match listing.status() {
+        Some(AgentStatus::Active) => {}
+        Some(AgentStatus::Paused) => bail!("the agent is paused by its creator; nothing was charged"),
+        _ => bail!("the agent is delisted; nothing was charged"),
+    }
+    ensure!(config.paused == 0, "the marketplace is paused and accepts no new calls; nothing was charged");
+    ensure!(listing.creator != sender.wallet(), "a creator cannot call its own agent; nothing was charged");
+    let minimum = config.parameters.min_price;
+    ensure!(
+        listing.price >= minimum,
+        "the agent's price of {} USDC is below the minimum of {} USDC; nothing was charged",
+        UsdcBase(listing.price),
+        UsdcBase(minimum)
+    );
+    Ok(())
+}
+
+/// The service refuses parameters that do not match the agent's schema, and the money would wait for the deadline.
+async fn check_parameters(api: &Api, call: &Call) -> anyhow::Result<()> {
+    let path = format!("/v1/agents/{}", call.agent);
+    let agent: Value = api.get(&path, Auth::Nobody).await.context("nothing was charged")?;
+    let schema = agent.get("input_schema").context("the service shows no input_schema of the agent")?.clone();
+    let parameters = Value::Object(call.parameters.clone());
+    // A schema of a stranger needs more stack than this thread has.
+    let check = move || -> anyhow::Result<()> {
+        let schema = crtx_schema::Schema::compile(&schema).context("the agent's input_schema is not accepted")?;
+        schema.check(&parameters).context("the parameters do not match the agent's input_schema; nothing was charged")
+    };
+    let thread = std::thread::Builder::new().stack_size(crtx_schema::limits::STACK_BYTES).spawn(check)?;
+    tokio::task::spawn_blocking(move || thread.join())
+        .await?
+        .map_err(|_| anyhow::anyhow!("the parameters could not be checked; nothing was charged"))?
+}
+
+/// What a creator needs to answer without the service.
+async fn opened(sender: &Sender, call: &Call, id: &Uuid, record: &Pubkey) -> anyhow::Result<Value> {
+    let execution = sender.market.execution(record).await?;
+    let terms = execution.terms.context("the execution has ended already")?;
+    Ok(json!({
+        "execution_id": id,
+        "execution_record": record.to_string(),
+        "agent_id": call.agent.to_string(),
+        "amount_usdc": UsdcBase(execution.amount),
+        "deadline": output::json_time(terms.deadline_unix_s),
+        "idempotency_key": call.idempotency_key,
+        "request": {
+            "execution_id": id,
+            "task": call.task,
+            "parameters": call.parameters,
+            "user_pubkey": sender.wallet().to_string(),
+            "timeout_seconds": terms.timeout_seconds,
+            "execution_record": record.to_string(),
+        },
+    }))
+}

@@ -1,0 +1,117 @@
+//! What `crtx execute` is asked for.
+
+use std::io::Read;
+
+use anyhow::Context;
+use serde_json::{Map, Value, json};
+use solana_pubkey::Pubkey;
+
+use super::idempotency;
+use crate::{api::ApiArgs, arguments::SendArgs};
+
+/// Longest task that is read from standard input: more than a request may have.
+const MAX_TASK_BYTES: u64 = 2 * 1024 * 1024;
+
+/// Arguments of `crtx execute`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ExecuteArgs {
+    /// The agent to call: its address
+    pub agent_id: Pubkey,
+    /// The task; `-` reads it from standard input
+    #[arg(long, allow_hyphen_values = true)]
+    pub task: String,
+    /// Parameters as a JSON object that matches the input_schema of the agent
+    #[arg(long, value_name = "JSON", value_parser = parse_parameters)]
+    pub parameters: Option<Parameters>,
+    /// Do not wait for the result
+    #[arg(long = "async")]
+    pub is_async: bool,
+    /// Wait until the execution has ended, also after --async or if the settlement takes long
+    #[arg(long)]
+    pub wait: bool,
+    /// Makes a retry safe: the same key and call never pay twice. Made and printed if it is not given
+    #[arg(long, value_name = "TEXT", value_parser = idempotency::parse)]
+    pub idempotency_key: Option<String>,
+    /// Pay with your wallet instead of an API key: the wallet signs the opening itself
+    #[arg(long, conflicts_with = "api_key")]
+    pub wallet: bool,
+    /// With --wallet: only open the execution on chain, and do not hand the task to the service
+    #[arg(long, requires = "wallet", conflicts_with_all = ["is_async", "wait"])]
+    pub open_only: bool,
+    #[command(flatten)]
+    pub send: SendArgs,
+    #[command(flatten)]
+    pub api: ApiArgs,
+    /// Print the whole answer as one JSON value
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A JSON object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Parameters(pub Map<String, Value>);
+
+fn parse_parameters(text: &str) -> Result<Parameters, String> {
+    serde_json::from_str(text).map(Parameters).map_err(|error| format!("not a JSON object: {error}"))
+}
+
+/// One call, as it is asked for.
+pub struct Call {
+    pub agent: Pubkey,
+    pub task: String,
+    pub parameters: Map<String, Value>,
+    pub is_async: bool,
+    pub idempotency_key: String,
+}
+
+impl Call {
+    pub fn of(arguments: &ExecuteArgs) -> anyhow::Result<Self> {
+        let idempotency_key = match &arguments.idempotency_key {
+            Some(key) => key.clone(),
+            None => {
+                let key = idempotency::random();
+                eprintln!("idempotency key: {key}");
+                key
+            }
+        };
+        Ok(Self {
+            agent: arguments.agent_id,
+            task: task(&arguments.task)?,
+            parameters: arguments.parameters.clone().unwrap_or_default().0,
+            is_async: arguments.is_async,
+            idempotency_key,
+        })
+    }
+
+    /// The members that both ways of paying send.
+    pub fn body(&self) -> Value {
+        json!({"task": self.task, "parameters": self.parameters, "async": self.is_async})
+    }
+}
+
+fn task(argument: &str) -> anyhow::Result<String> {
+    if argument != "-" {
+        return Ok(argument.to_owned());
+    }
+    let mut text = String::new();
+    let mut input = std::io::stdin().take(MAX_TASK_BYTES.saturating_add(1));
+    input.read_to_string(&mut text).context("standard input is not UTF-8 text")?;
+    anyhow::ensure!(
+        u64::try_from(text.len()).is_ok_and(|length| length <= MAX_TASK_BYTES),
+        "standard input is longer than {MAX_TASK_BYTES} bytes, and a request may have 1 MiB"
+    );
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_an_object_and_nothing_else() {
+        assert!(parse_parameters(r#"{"a": 1}"#).is_ok());
+        for bad in ["[]", "1", "x", ""] {
+            assert!(parse_parameters(bad).is_err(), "{bad}");
+        }
+    }
+}

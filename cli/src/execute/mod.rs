@@ -1,0 +1,82 @@
+//! `crtx execute`: one paid call, with an API key or by the wallet itself.
+
+mod by_key;
+mod by_wallet;
+mod call;
+mod idempotency;
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use serde_json::Value;
+
+use self::call::Call;
+pub use self::call::ExecuteArgs;
+use crate::{api::Answer, output, settings::Settings};
+
+/// Prints the result, or with `--async` the execution's id.
+pub async fn run(arguments: ExecuteArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let call = Call::of(&arguments)?;
+    let answer = if arguments.wallet {
+        match by_wallet::run(&arguments, &call, settings).await? {
+            by_wallet::Opened::Only(opened) => return show_opened(&arguments, &opened),
+            by_wallet::Opened::Answered(answer) => answer,
+        }
+    } else {
+        by_key::run(&arguments, &call, settings).await?
+    };
+    show(&arguments, &answer)
+}
+
+fn show(arguments: &ExecuteArgs, answer: &Answer) -> anyhow::Result<ExitCode> {
+    let parsed: Value = serde_json::from_slice(&answer.body).with_context(|| answer.error_text())?;
+    if arguments.json {
+        output::json(&parsed)?;
+    }
+    answer.success()?;
+    if !arguments.json {
+        println!("{}", output::stranger(summary(&parsed)));
+    }
+    if let Some(id) = parsed.get("execution_id").and_then(Value::as_str) {
+        eprintln!("execution {id}; check it with: crtx verify {id}");
+    }
+    let failed = parsed.get("status").and_then(Value::as_str) == Some("failed");
+    if failed {
+        let reason = parsed.pointer("/error/message").and_then(Value::as_str).unwrap_or("the amount was refunded");
+        anyhow::bail!("the execution failed: {}", output::printable(reason));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show_opened(arguments: &ExecuteArgs, opened: &Value) -> anyhow::Result<ExitCode> {
+    if arguments.json {
+        output::json(opened)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("{}", summary(opened));
+    let record = opened.get("execution_record").and_then(Value::as_str).unwrap_or_default();
+    eprintln!(
+        "The execution is open until {}.",
+        opened.get("deadline").and_then(Value::as_str).unwrap_or("its deadline")
+    );
+    eprintln!("Hand the task over with the same command without --open-only. After the deadline: crtx refund {record}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The result where there is one, else the execution's id.
+fn summary(answer: &Value) -> &str {
+    ["result", "execution_id"].iter().find_map(|field| answer.get(field)?.as_str()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_asynchronous_answer_is_its_id() {
+        assert_eq!(summary(&json!({"execution_id": "i", "status": "pending"})), "i");
+        assert_eq!(summary(&json!({"execution_id": "i", "result": "r"})), "r");
+    }
+}

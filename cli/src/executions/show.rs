@@ -1,0 +1,48 @@
+//! `crtx executions show`.
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::{
+    api::ApiArgs,
+    arguments::{KeypairArgs, OutputArgs},
+    asker::Asker,
+    output::{self, pairs},
+    settings::Settings,
+};
+
+/// Arguments of `crtx executions show`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ShowArgs {
+    /// The execution
+    execution_id: Uuid,
+    #[command(flatten)]
+    keypair: KeypairArgs,
+    #[command(flatten)]
+    api: ApiArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub async fn run(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
+    let asker = Asker::of(settings, &arguments.api, &arguments.keypair)?;
+    let record = asker.execution_json(&arguments.execution_id).await?;
+    if arguments.output.json {
+        return output::json(&record);
+    }
+    let Value::Object(members) = &record else { return output::json(&record) };
+    let rows: Vec<(&str, String)> = members
+        .iter()
+        .filter(|(name, value)| !value.is_null() && name.as_str() != "result")
+        .map(|(name, value)| (name.as_str(), text_of(value)))
+        .collect();
+    println!("{}", pairs(&rows));
+    if let Some(result) = members.get("result").and_then(Value::as_str) {
+        println!("\n{}", output::stranger(result));
+    }
+    Ok(())
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

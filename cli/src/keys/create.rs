@@ -1,0 +1,175 @@
+//! `crtx key create`. The secret is on the disk before the wallet grants it anything; an interrupted run continues.
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use agent_marketplace::{
+    instructions::grant_spending::GrantSpendingArgs,
+    state::{MAX_ALLOWED_AGENTS, SpendingGrant},
+};
+use anyhow::Context;
+use crtx_protocol::{api_key::KeyNetwork, key_proof, usdc::UsdcBase};
+use serde_json::{Value, json};
+use solana_pubkey::Pubkey;
+
+use super::{funds::Funds, lifetime, pending::PendingKey, registry};
+use crate::{
+    api::Api,
+    arguments::{OutputArgs, SendArgs, ServiceArgs, some_usdc},
+    output, private_file,
+    session::SignedIn,
+    settings::{Network, Role, Settings},
+    transaction::{Plan, Sender},
+    usage::UsageError,
+};
+
+const MAX_NAME_CHARS: usize = 64;
+const SHOWN_CHARS: usize = 4;
+
+/// Arguments of `crtx key create`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CreateArgs {
+    /// Name of the key, for your own overview
+    pub name: String,
+    /// Most that one call may cost, in USDC
+    #[arg(long, value_name = "USDC", value_parser = some_usdc)]
+    per_call: UsdcBase,
+    /// Most that all calls may cost together, in USDC
+    #[arg(long, value_name = "USDC", value_parser = some_usdc)]
+    total: UsdcBase,
+    /// How long the key lives: a number and d, h or m
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = lifetime::parse)]
+    expires: i64,
+    /// An agent that the key may call; repeat it for up to eight. Without it the key may call every agent
+    #[arg(long = "agent", value_name = "AGENT_ID")]
+    agents: Vec<Pubkey>,
+    #[command(flatten)]
+    send: SendArgs,
+    #[command(flatten)]
+    service: ServiceArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub async fn run(arguments: &CreateArgs, settings: &Settings) -> anyhow::Result<()> {
+    check(arguments)?;
+    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
+    let api = Api::of(settings, &arguments.service)?;
+    let service = SignedIn::new(settings, &api, &sender.keypair);
+    let folder = folder_of_pending(&settings.folder, &sender.market.genesis_hash);
+    let network = if settings.network == Network::Mainnet { KeyNetwork::Live } else { KeyNetwork::Test };
+    if !PendingKey::exists(&folder, &sender.wallet(), &arguments.name) {
+        check_name_is_free(&service, &arguments.name).await?;
+    }
+    let pending = PendingKey::load_or_create(&folder, &sender.wallet(), &arguments.name, network)?;
+    grant(arguments, &sender, &pending.session_key()).await?;
+    let registered = registry::register(&service, &registration(arguments, &sender, &pending)).await;
+    let registered = registered.with_context(|| {
+        format!(
+            "the key {} is granted on chain but not registered at {}; run the same command again to continue",
+            pending.session_key(),
+            api.base_url()
+        )
+    })?;
+    show(arguments, &pending, registered)?;
+    pending.forget()
+}
+
+fn check(arguments: &CreateArgs) -> Result<(), UsageError> {
+    let length = arguments.name.chars().count();
+    if arguments.name.trim().is_empty() || length > MAX_NAME_CHARS {
+        return Err(UsageError::new(format!("The name of a key has 1 to {MAX_NAME_CHARS} characters.")));
+    }
+    if arguments.agents.len() > MAX_ALLOWED_AGENTS {
+        return Err(UsageError::new(format!("A key can be limited to at most {MAX_ALLOWED_AGENTS} agents.")));
+    }
+    if arguments.per_call > arguments.total {
+        return Err(UsageError::new("--per-call is above --total, so no call could cost as much."));
+    }
+    Ok(())
+}
+
+/// Pending keys of one chain; a local network that starts over is another chain.
+fn folder_of_pending(folder: &Path, genesis_hash: &str) -> PathBuf {
+    folder.join("pending-keys").join(private_file::path_part(genesis_hash))
+}
+
+/// A second key of the same name is most likely a mistake. It is checked before anything is made.
+async fn check_name_is_free(service: &SignedIn<'_>, name: &str) -> anyhow::Result<()> {
+    let (known, _) = registry::keys(service).await.context("nothing was made: the service does not answer")?;
+    let taken = known.keys.iter().any(|key| key.name.as_deref() == Some(name) && key.state != "revoked");
+    if taken {
+        anyhow::bail!(
+            "a key of this wallet has the name {name} already; revoke it, raise it with topup, or choose another name"
+        );
+    }
+    Ok(())
+}
+
+/// One transaction: the approval that all keys share, and the grant. Nothing is sent if both are there.
+async fn grant(arguments: &CreateArgs, sender: &Sender, session_key: &Pubkey) -> anyhow::Result<()> {
+    let market = &sender.market;
+    let funds = Funds::read(market, &sender.wallet()).await?;
+    if funds.grant_of(session_key).is_some_and(|grant| is_as_wanted(arguments, grant)) && funds.short().0 == 0 {
+        return Ok(());
+    }
+    let args = GrantSpendingArgs {
+        session_key: *session_key,
+        per_call_cap: arguments.per_call.0,
+        total_cap: arguments.total.0,
+        expires_at_unix_s: funds.now_unix_s.saturating_add(arguments.expires),
+        allowed_agents: arguments.agents.clone(),
+    };
+    let allowed = match arguments.agents.len() {
+        0 => "every agent".to_owned(),
+        number => format!("{number} agent{}", if number == 1 { "" } else { "s" }),
+    };
+    let approved = funds.approval_with(session_key, arguments.total);
+    let until = output::time(args.expires_at_unix_s);
+    let plan = Plan::new(format!("Let the API key {} spend USDC of your wallet", arguments.name), vec![])
+        .effect(format!(
+            "The key may pay calls of {allowed}: up to {} USDC each and {} USDC in all, until {until}.",
+            arguments.per_call, arguments.total
+        ))
+        .creates("the spending grant", SpendingGrant::SPACE);
+    let mut plan = funds.approve(plan, market, &sender.wallet(), approved);
+    plan.instructions.push(market.instructions.grant_spending(&sender.wallet(), args));
+    sender.send(plan).await?;
+    Ok(())
+}
+
+/// The grant of an earlier, interrupted run.
+fn is_as_wanted(arguments: &CreateArgs, grant: &SpendingGrant) -> bool {
+    (grant.per_call_cap, grant.total_cap) == (arguments.per_call.0, arguments.total.0)
+        && grant.allowed_agents() == arguments.agents.as_slice()
+}
+
+/// The session key signs that it belongs to this wallet, so that nobody else can register it.
+fn registration(arguments: &CreateArgs, sender: &Sender, pending: &PendingKey) -> Value {
+    let program = sender.market.addresses().program_id();
+    json!({
+        "name": arguments.name,
+        "session_public_key": pending.session_key().to_string(),
+        "proof": key_proof::sign(&pending.key, &sender.wallet(), &program),
+        "last_four": last_four(&pending.key.reveal()),
+    })
+}
+
+fn last_four(key: &str) -> &str {
+    key.get(key.len().saturating_sub(SHOWN_CHARS)..).unwrap_or_default()
+}
+
+/// Shows the key, once.
+fn show(arguments: &CreateArgs, pending: &PendingKey, registered: Value) -> anyhow::Result<()> {
+    let key = pending.key.reveal();
+    if arguments.output.json {
+        return output::json(&json!({"api_key": key, "key": registered}));
+    }
+    println!("{key}");
+    std::io::stdout().flush()?;
+    eprintln!("This is the key {}. It is shown once. Keep it like money:", arguments.name);
+    eprintln!("  export CRTX_API_KEY={key}");
+    Ok(())
+}

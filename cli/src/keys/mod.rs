@@ -1,0 +1,51 @@
+//! `crtx key`: API keys. The secret is made on this machine; the wallet grants it on chain what it may spend.
+
+mod create;
+mod funds;
+mod lifetime;
+mod list;
+mod pending;
+mod registry;
+mod revoke;
+mod topup;
+
+use std::process::ExitCode;
+
+use crate::settings::Settings;
+
+/// Arguments of `crtx key`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct KeyArgs {
+    #[command(subcommand)]
+    command: KeyCommand,
+}
+
+#[derive(Clone, Debug, clap::Subcommand)]
+enum KeyCommand {
+    /// Make an API key and grant it, on chain, what it may spend of your wallet
+    #[command(after_help = "Example:\n  crtx key create ci --per-call 0.10 --total 5 --expires 30d")]
+    Create(create::CreateArgs),
+    /// Show the keys of your wallet, what each may still spend, and whether the approval covers them
+    #[command(after_help = "Example:\n  crtx key list")]
+    List(list::ListArgs),
+    /// End a key for ever, at the service and on chain
+    #[command(after_help = "Example:\n  crtx key revoke ci")]
+    Revoke(revoke::RevokeArgs),
+    /// Raise what a key may spend or how long, and the approval that all keys share
+    #[command(
+        after_help = "Examples:\n  crtx key topup                        approve what the keys may still spend\n  \
+                      crtx key topup ci --add 10            let one key spend 10 USDC more\n  \
+                      crtx key topup ci --expires 90d       let it live longer"
+    )]
+    Topup(topup::TopupArgs),
+}
+
+pub async fn run(arguments: KeyArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+    match arguments.command {
+        KeyCommand::Create(arguments) => create::run(&arguments, settings).await?,
+        KeyCommand::List(arguments) => list::run(&arguments, settings).await?,
+        KeyCommand::Revoke(arguments) => revoke::run(&arguments, settings).await?,
+        KeyCommand::Topup(arguments) => topup::run(&arguments, settings).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,166 @@
+//! `crtx key topup`: raises caps and expiry of a key, and the approval that all keys of the wallet share.
+
+use agent_marketplace::{instructions::grant_spending::GrantSpendingArgs, state::SpendingGrant};
+use anyhow::{Context, bail};
+use crtx_protocol::usdc::UsdcBase;
+use serde_json::json;
+use solana_pubkey::Pubkey;
+
+use super::{funds::Funds, lifetime, registry};
+use crate::{
+    api::Api,
+    arguments::{OutputArgs, SendArgs, ServiceArgs, some_usdc},
+    output,
+    session::SignedIn,
+    settings::{Role, Settings},
+    transaction::{Plan, Sender},
+};
+
+/// Arguments of `crtx key topup`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct TopupArgs {
+    /// Name or session public key of a key; without it, only the approval rises to what the keys may still spend
+    pub key: Option<String>,
+    /// USDC that the key may spend in addition
+    #[arg(long, value_name = "USDC", value_parser = some_usdc, requires = "key")]
+    add: Option<UsdcBase>,
+    /// Most that one call may cost from now on, in USDC
+    #[arg(long, value_name = "USDC", value_parser = some_usdc, requires = "key")]
+    per_call: Option<UsdcBase>,
+    /// How long the key lives from now on: a number and d, h or m
+    #[arg(long, value_name = "TIME", value_parser = lifetime::parse, requires = "key")]
+    expires: Option<i64>,
+    #[command(flatten)]
+    send: SendArgs,
+    #[command(flatten)]
+    service: ServiceArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub async fn run(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result<()> {
+    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
+    let wallet = sender.wallet();
+    let session_key = match &arguments.key {
+        Some(named) => {
+            let api = Api::of(settings, &arguments.service)?;
+            Some(registry::find(&SignedIn::new(settings, &api, &sender.keypair), named).await?)
+        }
+        None => None,
+    };
+    let funds = Funds::read(&sender.market, &wallet).await?;
+    let plan = match &session_key {
+        Some(key) => raised(arguments, &sender, &funds, key)?,
+        None => approved(&sender, &funds),
+    };
+    let transaction = if plan.instructions.is_empty() {
+        eprintln!("crtx: the approval covers what the keys may still spend; nothing was sent");
+        None
+    } else {
+        Some(sender.send(plan).await?.signature.to_string())
+    };
+    let funds = Funds::read(&sender.market, &wallet).await?;
+    if arguments.output.json {
+        return output::json(&json!({
+            "session_public_key": session_key.map(|key| key.to_string()),
+            "approved_usdc": funds.approved,
+            "needed_usdc": funds.needed(None),
+            "holding_usdc": funds.holding,
+            "transaction": transaction,
+        }));
+    }
+    println!(
+        "the keys may still spend {} USDC, {} USDC are approved, the wallet holds {} USDC",
+        funds.needed(None),
+        funds.approved,
+        funds.holding
+    );
+    Ok(())
+}
+
+fn approved(sender: &Sender, funds: &Funds) -> Plan {
+    let plan = Plan::new("Approve what the API keys of your wallet may still spend", vec![]);
+    let wanted = UsdcBase(funds.needed(None).0.max(funds.approved.0));
+    if wanted == funds.approved {
+        return plan;
+    }
+    funds.approve(plan, &sender.market, &sender.wallet(), wanted)
+}
+
+fn raised(arguments: &TopupArgs, sender: &Sender, funds: &Funds, key: &Pubkey) -> anyhow::Result<Plan> {
+    let grant =
+        funds.grant_of(key).with_context(|| format!("the chain has no grant of the key {key} by this wallet"))?;
+    if grant.revoked != 0 {
+        bail!("the key {key} is revoked for ever; make a new one with `crtx key create`");
+    }
+    let args = raised_grant(arguments, grant, funds.now_unix_s)?;
+    let wallet = sender.wallet();
+    let plan = Plan::new(format!("Raise what the API key {key} may spend"), vec![]).effect(format!(
+        "The key may pay up to {} USDC for a call and {} USDC more in all, until {}.",
+        UsdcBase(args.per_call_cap),
+        UsdcBase(args.total_cap.saturating_sub(grant.spent)),
+        output::time(args.expires_at_unix_s)
+    ));
+    let approved = funds.approval_with(key, UsdcBase(args.total_cap));
+    let mut plan = funds.approve(plan, &sender.market, &wallet, approved);
+    plan.instructions.push(sender.market.instructions.grant_spending(&wallet, args));
+    Ok(plan)
+}
+
+/// The grant with what the arguments change.
+fn raised_grant(arguments: &TopupArgs, grant: &SpendingGrant, now_unix_s: i64) -> anyhow::Result<GrantSpendingArgs> {
+    let added = arguments.add.map_or(0, |amount| amount.0);
+    let expires = arguments.expires.map(|seconds| now_unix_s.saturating_add(seconds));
+    let expires = expires.unwrap_or(grant.expires_at_unix_s);
+    if expires <= now_unix_s {
+        bail!("the key expired on {}; let it live longer with --expires", output::time(grant.expires_at_unix_s));
+    }
+    Ok(GrantSpendingArgs {
+        session_key: grant.session_key,
+        per_call_cap: arguments.per_call.map_or(grant.per_call_cap, |amount| amount.0),
+        total_cap: grant.total_cap.checked_add(added).context("the total cap would be above every amount")?,
+        expires_at_unix_s: expires,
+        allowed_agents: grant.allowed_agents().to_vec(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use bytemuck::Zeroable;
+
+    use super::*;
+
+    fn arguments() -> TopupArgs {
+        TopupArgs {
+            key: Some("k".to_owned()),
+            add: None,
+            per_call: None,
+            expires: None,
+            send: SendArgs::default(),
+            service: ServiceArgs::default(),
+            output: OutputArgs::default(),
+        }
+    }
+
+    fn grant() -> SpendingGrant {
+        let mut grant = SpendingGrant::zeroed();
+        (grant.per_call_cap, grant.total_cap, grant.spent, grant.expires_at_unix_s) = (10, 100, 90, 50);
+        grant.allowed_agents[0] = Pubkey::new_from_array([9; 32]);
+        grant.allowed_agents_len = 1;
+        grant
+    }
+
+    #[test]
+    fn what_is_not_named_stays_as_it_is() {
+        let args = raised_grant(&TopupArgs { add: Some(UsdcBase(7)), ..arguments() }, &grant(), 40).expect("live");
+        assert_eq!((args.per_call_cap, args.total_cap, args.expires_at_unix_s), (10, 107, 50));
+        assert_eq!(args.allowed_agents, vec![Pubkey::new_from_array([9; 32])]);
+    }
+
+    #[test]
+    fn an_expired_key_needs_a_new_expiry() {
+        assert!(raised_grant(&arguments(), &grant(), 50).expect_err("expired").to_string().contains("--expires"));
+        let args = raised_grant(&TopupArgs { expires: Some(60), ..arguments() }, &grant(), 50).expect("longer");
+        assert_eq!(args.expires_at_unix_s, 110);
+    }
+}

@@ -1,0 +1,168 @@
+//! The marketplace as a command sees it on chain: its addresses, its configuration, and its accounts.
+
+use std::time::Duration;
+
+use agent_marketplace::state::{AgentListed, Config, CreatorProfile, Dispute, ExecutionRecord, SpendingGrant};
+use anyhow::{Context, bail};
+use crtx_chain::{
+    AccountFilter, ChainClient, CommitmentConfig, Execution, FetchedAccount, Instructions, Layout, token::TokenAccount,
+};
+use crtx_protocol::address::Addresses;
+use solana_pubkey::Pubkey;
+
+use crate::{arguments::ChainArgs, settings::Settings};
+
+const RPC_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Offsets behind the discriminator.
+const FIRST_FIELD: usize = 8;
+const FIELD: usize = 32;
+const EXECUTION_ID_OFFSET: usize = FIRST_FIELD + std::mem::offset_of!(ExecutionRecord, execution_id);
+
+/// One deployment of the program, on one chain.
+pub struct Market {
+    pub chain: ChainClient,
+    pub rpc_url: String,
+    pub genesis_hash: String,
+    pub instructions: Instructions,
+    pub config: Config,
+}
+
+/// What a wallet has of USDC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UsdcHolding {
+    /// False: the wallet has no USDC account.
+    pub exists: bool,
+    /// USDC base units.
+    pub amount: u64,
+    /// What the spender address of the wallet may take, for its API keys.
+    pub approved: u64,
+}
+
+impl Market {
+    /// Connects and reads the configuration. Fails if the node belongs to another network than the one asked for.
+    pub async fn connect(settings: &Settings, arguments: &ChainArgs) -> anyhow::Result<Self> {
+        let rpc_url = settings.rpc_url(arguments.rpc_url.as_ref())?.value.as_str().trim_end_matches('/').to_owned();
+        let program_id = settings.program_id(arguments.program_id)?.value;
+        let chain = ChainClient::new(&rpc_url, RPC_TIMEOUT);
+        let genesis_hash = chain.genesis_hash().await;
+        let genesis_hash = genesis_hash.with_context(|| format!("no answer from the Solana RPC node {rpc_url}"))?;
+        if settings.network.genesis_hash().is_some_and(|expected| expected != genesis_hash) {
+            bail!("the RPC node {rpc_url} does not belong to {}; choose another with --rpc-url", settings.network);
+        }
+        let addresses = Addresses::new(program_id);
+        let config = chain.account(&addresses.config()).await?.value;
+        let config = config.filter(|account| account.owner == program_id).with_context(|| {
+            format!("there is no marketplace of program {program_id} on this chain; see --program-id and --network")
+        })?;
+        let config = Config::decode(&config.data).context("the configuration is of another version of the program")?;
+        let instructions = Instructions::new(addresses, config.usdc_mint);
+        Ok(Self { chain, rpc_url, genesis_hash, instructions, config })
+    }
+
+    pub const fn addresses(&self) -> &Addresses {
+        &self.instructions.addresses
+    }
+
+    /// The chain's time in seconds since 1970.
+    pub async fn now(&self) -> anyhow::Result<i64> {
+        self.chain.unix_time().await?.context("the chain has no clock")
+    }
+
+    /// An account of the program; `None` if there is none at that address.
+    pub async fn find<T: Layout>(&self, address: &Pubkey) -> anyhow::Result<Option<T>> {
+        let Some(account) = self.chain.account(address).await?.value else { return Ok(None) };
+        if account.owner != self.addresses().program_id() {
+            bail!("{address} is not an account of the marketplace");
+        }
+        Ok(Some(T::decode(&account.data).with_context(|| format!("account {address}"))?))
+    }
+
+    pub async fn agent(&self, address: &Pubkey) -> anyhow::Result<AgentListed> {
+        self.find(address).await?.with_context(|| format!("there is no agent {address} on this chain"))
+    }
+
+    /// Address and record of an execution that is named by the address of its record.
+    pub async fn execution(&self, address: &Pubkey) -> anyhow::Result<Execution> {
+        self.find(address).await?.with_context(|| format!("there is no execution record {address} on this chain"))
+    }
+
+    /// The profile of a creator, if there is one.
+    pub async fn profile(&self, creator: &Pubkey) -> anyhow::Result<Option<CreatorProfile>> {
+        self.find(&self.addresses().creator_profile(creator)).await
+    }
+
+    /// All agents of a creator, by index.
+    pub async fn agents_of(&self, creator: &Pubkey) -> anyhow::Result<Vec<(Pubkey, AgentListed)>> {
+        let size = AccountFilter::DataSize(u64::try_from(AgentListed::SPACE)?);
+        let mut agents: Vec<(Pubkey, AgentListed)> = self.accounts(&[size, field(0, creator)]).await?;
+        agents.sort_by_key(|(_, agent)| agent.index);
+        Ok(agents)
+    }
+
+    /// All grants of a wallet.
+    pub async fn grants_of(&self, wallet: &Pubkey) -> anyhow::Result<Vec<(Pubkey, SpendingGrant)>> {
+        let size = AccountFilter::DataSize(u64::try_from(SpendingGrant::SPACE)?);
+        self.accounts(&[size, field(0, wallet)]).await
+    }
+
+    /// All disputes that are on chain.
+    pub async fn disputes(&self) -> anyhow::Result<Vec<(Pubkey, Dispute)>> {
+        self.accounts(&[AccountFilter::DataSize(u64::try_from(Dispute::SPACE)?)]).await
+    }
+
+    /// All disputes about one agent.
+    pub async fn disputes_about(&self, agent: &Pubkey) -> anyhow::Result<Vec<(Pubkey, Dispute)>> {
+        let size = AccountFilter::DataSize(u64::try_from(Dispute::SPACE)?);
+        self.accounts(&[size, field(1, agent)]).await
+    }
+
+    /// All disputes that a wallet raised.
+    pub async fn disputes_by(&self, caller: &Pubkey) -> anyhow::Result<Vec<(Pubkey, Dispute)>> {
+        let size = AccountFilter::DataSize(u64::try_from(Dispute::SPACE)?);
+        self.accounts(&[size, field(2, caller)]).await
+    }
+
+    /// The executions with that id that are on chain, of all wallets.
+    pub async fn executions_with_id(&self, id: &[u8; 16]) -> anyhow::Result<Vec<(Pubkey, Execution)>> {
+        self.accounts(&[AccountFilter::Bytes { offset: EXECUTION_ID_OFFSET, bytes: id.to_vec() }]).await
+    }
+
+    async fn accounts<T: Layout>(&self, filters: &[AccountFilter]) -> anyhow::Result<Vec<(Pubkey, T)>> {
+        let program = self.addresses().program_id();
+        let confirmed = CommitmentConfig::confirmed();
+        let found = self.chain.program_accounts_filtered(&program, filters, confirmed).await?.value;
+        Ok(found.into_iter().filter_map(|(address, account)| Some((address, T::decode(&account.data).ok()?))).collect())
+    }
+
+    /// What a wallet holds in its associated USDC account.
+    pub async fn usdc_of(&self, wallet: &Pubkey) -> anyhow::Result<UsdcHolding> {
+        let account = self.chain.account(&self.instructions.usdc_of(wallet)).await?.value;
+        Ok(self.holding(wallet, account.as_ref()))
+    }
+
+    fn holding(&self, wallet: &Pubkey, account: Option<&FetchedAccount>) -> UsdcHolding {
+        let Some(account) = account.and_then(|account| TokenAccount::decode(account).ok()) else {
+            return UsdcHolding::default();
+        };
+        let spender = self.addresses().spender(wallet);
+        let approved = account.delegate.filter(|(delegate, _)| *delegate == spender).map_or(0, |(_, amount)| amount);
+        UsdcHolding { exists: true, amount: account.amount, approved }
+    }
+
+    /// Lamports of an account; 0 if there is none.
+    pub async fn lamports_of(&self, address: &Pubkey) -> anyhow::Result<u64> {
+        Ok(self.chain.account(address).await?.value.map_or(0, |account| account.lamports))
+    }
+
+    /// Whether an account exists.
+    pub async fn exists(&self, address: &Pubkey) -> anyhow::Result<bool> {
+        Ok(self.chain.account(address).await?.value.is_some())
+    }
+}
+
+/// The accounts whose field of that number has this address. The first fields of all accounts are addresses.
+fn field(number: usize, address: &Pubkey) -> AccountFilter {
+    let offset = number.saturating_mul(FIELD).saturating_add(FIRST_FIELD);
+    AccountFilter::Bytes { offset, bytes: address.to_bytes().to_vec() }
+}

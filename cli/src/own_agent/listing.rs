@@ -1,0 +1,291 @@
+//! `crtx agent publish`: validates, tests, uploads the document and lists the agent in one transaction; later it shows
+//! what changed and updates the listing. An interrupted run can be repeated: it continues with the same listing.
+
+use std::{
+    path::PathBuf,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use agent_marketplace::{
+    instructions::list_agent::ListAgentArgs,
+    state::{AgentListed, AgentStatus, CreatorProfile},
+};
+use anyhow::{Context, bail, ensure};
+use crtx_chain::token::TOKEN_ACCOUNT_LEN;
+use crtx_protocol::{content::ipfs_uri, usdc::UsdcBase};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use solana_pubkey::Pubkey;
+
+use super::{
+    change::Change,
+    lock::{Listed, Lock},
+    manifest::Manifest,
+    test,
+};
+use crate::{
+    api::{Api, Auth, Body},
+    arguments::{OutputArgs, SendArgs, ServiceArgs},
+    output,
+    progress::during,
+    session::SignedIn,
+    settings::{Role, Settings},
+    transaction::{Plan, Sender},
+};
+
+/// How long the service may take until it shows the agent. The listing is live on chain before.
+const SHOWN_WITHIN: Duration = Duration::from_secs(60);
+const ASK_EVERY: Duration = Duration::from_millis(300);
+
+/// Arguments of `crtx agent publish`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct PublishArgs {
+    /// The agent's folder or its agent.toml
+    #[arg(value_name = "PATH", default_value = ".")]
+    path: PathBuf,
+    /// Publish even if the test of the service fails, or without a test if it cannot be reached from here
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    send: SendArgs,
+    #[command(flatten)]
+    service: ServiceArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What a run did.
+struct Published {
+    agent: Pubkey,
+    /// `listed`, `updated` or `unchanged`.
+    outcome: &'static str,
+    transaction: Option<String>,
+}
+
+pub async fn run(arguments: &PublishArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let manifest = Manifest::read(&arguments.path)?;
+    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
+    let publishing = Publishing {
+        arguments,
+        settings,
+        manifest: &manifest,
+        sender: &sender,
+        api: Api::of(settings, &arguments.service)?,
+    };
+    let published = publishing.run().await?;
+    let shown = publishing.wait_until_shown(&published.agent).await;
+    if arguments.output.json {
+        output::json(&json!({
+            "agent_id": published.agent.to_string(),
+            "outcome": published.outcome,
+            "transaction": published.transaction,
+            "price_per_call_usdc": manifest.price,
+            "shown": shown,
+        }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("{}", published.agent);
+    eprintln!("The agent {} is {}.", manifest.metadata.name, published.outcome);
+    match shown {
+        true => eprintln!("Call it: crtx execute {} --task 'One two three.'", published.agent),
+        false => eprintln!(
+            "The service does not show it yet. See whether it does: {}/v1/agents/{}",
+            publishing.api.base_url(),
+            published.agent
+        ),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+struct Publishing<'a> {
+    arguments: &'a PublishArgs,
+    settings: &'a Settings,
+    manifest: &'a Manifest,
+    sender: &'a Sender,
+    api: Api,
+}
+
+impl Publishing<'_> {
+    async fn run(&self) -> anyhow::Result<Published> {
+        let lock = Lock::read(&self.manifest.folder)?;
+        let creator = self.sender.wallet().to_string();
+        match lock.listed(self.settings.network.name(), &creator) {
+            Some(listed) => match self.own_listing(listed).await? {
+                Some((agent, listing)) => self.update(lock.clone(), listed, agent, &listing).await,
+                None => self.list(lock).await,
+            },
+            None => self.list(lock).await,
+        }
+    }
+
+    /// The listing that the lock names, if it is this folder's. A listing that was never confirmed is this folder's
+    /// only if it has the same result key and document: another folder may have taken the index.
+    async fn own_listing(&self, listed: &Listed) -> anyhow::Result<Option<(Pubkey, AgentListed)>> {
+        let agent = self.sender.market.addresses().agent(&self.sender.wallet(), listed.index);
+        let Some(listing) = self.sender.market.find::<AgentListed>(&agent).await? else { return Ok(None) };
+        let is_own = listed.confirmed
+            || (listing.result_key == self.manifest.result_key
+                && listing.metadata_hash == self.manifest.document_hash().0);
+        if is_own && listing.status() == Some(AgentStatus::Delisted) {
+            eprintln!("crtx: the agent {agent} is delisted for ever; a new one is listed");
+            return Ok(None);
+        }
+        Ok(is_own.then_some((agent, listing)))
+    }
+
+    /// Tests the service. A failed test ends the run, unless it is forced.
+    async fn test(&self) -> anyhow::Result<()> {
+        let report = match test::report(self.manifest, self.settings.network).await {
+            Ok(report) => report,
+            Err(error) if self.arguments.force => {
+                eprintln!("crtx: published without a test: {error:#}");
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        if report.passed {
+            return Ok(());
+        }
+        eprintln!("{}", test::page(&report));
+        ensure!(
+            self.arguments.force,
+            "the service does not pass the test, and nothing was published; correct it, or publish anyway with --force"
+        );
+        Ok(())
+    }
+
+    /// Uploads the document. The service checks it as it will when it shows the agent.
+    async fn upload(&self) -> anyhow::Result<()> {
+        #[derive(Deserialize)]
+        struct Stored {
+            hash: String,
+        }
+        let service = SignedIn::new(self.settings, &self.api, &self.sender.keypair);
+        let document: Value = serde_json::from_slice(&self.manifest.document)?;
+        let stored: Stored = service.post("/v1/metadata", &document).await.context("the document was not taken")?;
+        let expected = self.manifest.document_hash().to_string();
+        ensure!(stored.hash == expected, "the service stored the document as {} and not as {expected}", stored.hash);
+        Ok(())
+    }
+
+    async fn list(&self, mut lock: Lock) -> anyhow::Result<Published> {
+        self.test().await?;
+        self.upload().await?;
+        let (manifest, sender) = (self.manifest, self.sender);
+        let creator = sender.wallet();
+        let profile: Option<CreatorProfile> = sender.market.profile(&creator).await?;
+        let index = profile.as_ref().map_or(0, |profile| profile.next_agent_index);
+        let agent = sender.market.addresses().agent(&creator, index);
+        let listed = |confirmed| Listed { agent_id: agent.to_string(), creator: creator.to_string(), index, confirmed };
+        let network = self.settings.network.name();
+        lock.note(&manifest.folder, network, listed(false))?;
+        let sent = sender.send(self.listing_plan(index, profile.is_none())?).await?;
+        lock.note(&manifest.folder, network, listed(true))?;
+        Ok(Published { agent, outcome: "listed", transaction: Some(sent.signature.to_string()) })
+    }
+
+    fn listing_plan(&self, index: u32, is_first: bool) -> anyhow::Result<Plan> {
+        let (manifest, sender) = (self.manifest, self.sender);
+        let required = UsdcBase(sender.market.config.parameters.required_collateral(manifest.price.0));
+        let collateral = manifest.collateral.unwrap_or(required);
+        if collateral < required {
+            bail!("`collateral_usdc` is {collateral}, and a price of {} USDC needs {required} USDC", manifest.price);
+        }
+        let hash = manifest.document_hash();
+        let args = ListAgentArgs {
+            index,
+            result_key: manifest.result_key,
+            price: manifest.price.0,
+            timeout_seconds: manifest.timeout_seconds,
+            binding: manifest.binding,
+            collateral: collateral.0,
+            metadata_hash: hash.0,
+            metadata_uri: ipfs_uri(&hash),
+        };
+        let list = sender.market.instructions.list_agent(&sender.wallet(), args);
+        let mut plan = Plan::new(format!("List the agent {}", manifest.metadata.name), vec![list])
+            .effect(format!("The agent is live at once and costs {} USDC a call.", manifest.price))
+            .effect(
+                "The collateral comes back after you delist the agent. An upheld dispute can take part of it or all of it.",
+            )
+            .moves(collateral.0, "your wallet", "the collateral of the agent")
+            .creates("the listing", AgentListed::SPACE)
+            .creates("its escrow", TOKEN_ACCOUNT_LEN)
+            .creates("its collateral account", TOKEN_ACCOUNT_LEN);
+        if is_first {
+            plan = plan.creates("your creator profile", CreatorProfile::SPACE);
+        }
+        Ok(plan)
+    }
+
+    async fn update(
+        &self,
+        mut lock: Lock,
+        listed: &Listed,
+        agent: Pubkey,
+        listing: &AgentListed,
+    ) -> anyhow::Result<Published> {
+        if !listed.confirmed {
+            let confirmed = Listed { confirmed: true, ..listed.clone() };
+            lock.note(&self.manifest.folder, self.settings.network.name(), confirmed)?;
+        }
+        let change = Change::between(listing, self.manifest);
+        if change.sentences.is_empty() {
+            return Ok(Published { agent, outcome: "unchanged", transaction: None });
+        }
+        self.test().await?;
+        if change.needs_document {
+            self.upload().await?;
+        }
+        let sent = self.sender.send(self.update_plan(agent, listing, change)).await?;
+        Ok(Published { agent, outcome: "updated", transaction: Some(sent.signature.to_string()) })
+    }
+
+    /// A price of a higher tier needs its collateral first: one transaction does both.
+    fn update_plan(&self, agent: Pubkey, listing: &AgentListed, change: Change) -> Plan {
+        let (creator, market) = (self.sender.wallet(), &self.sender.market);
+        let title = format!("Update the listing of {} ({agent})", self.manifest.metadata.name);
+        let mut plan = Plan::new(title, vec![]);
+        for sentence in change.sentences {
+            plan = plan.effect(sentence);
+        }
+        let required = market.config.parameters.required_collateral(self.manifest.price.0);
+        let wanted = self.manifest.collateral.map_or(required, |wanted| wanted.0.max(required));
+        let missing = wanted.saturating_sub(listing.collateral);
+        if change.args.price.is_some_and(|price| price > listing.price) && missing > 0 {
+            plan = plan.moves(missing, "your wallet", "the collateral of the agent");
+            plan.instructions.push(market.instructions.deposit_collateral(&creator, &agent, missing));
+        }
+        plan.instructions.push(market.instructions.update_listing(&creator, &agent, change.args));
+        plan.effect("Open executions keep the terms that they were opened with.")
+    }
+
+    /// Waits until the service shows the listing as it is on chain. Nothing depends on it.
+    async fn wait_until_shown(&self, agent: &Pubkey) -> bool {
+        #[derive(Deserialize)]
+        struct Shown {
+            name: String,
+            price_per_call_usdc: UsdcBase,
+        }
+        let started = Instant::now();
+        let asking = async {
+            while started.elapsed() < SHOWN_WITHIN {
+                let shown: anyhow::Result<Shown> = self
+                    .api
+                    .send(reqwest::Method::GET, &format!("/v1/agents/{agent}"), Auth::Nobody, Body::Nothing)
+                    .await
+                    .and_then(|answer| answer.json());
+                let manifest = self.manifest;
+                if shown.is_ok_and(|shown| {
+                    shown.name == manifest.metadata.name && shown.price_per_call_usdc == manifest.price
+                }) {
+                    return true;
+                }
+                tokio::time::sleep(ASK_EVERY).await;
+            }
+            false
+        };
+        during("waiting until the service shows the agent", asking).await
+    }
+}

@@ -1,0 +1,94 @@
+//! `crtx agent test`: asks the creator's service as the marketplace does, without any transaction.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::Context;
+use crtx_conformance::{Check, Example, Progress, Report, Subject};
+use crtx_http::outbound::{Outbound, OutboundPolicy};
+
+use super::manifest::Manifest;
+use crate::{
+    arguments::OutputArgs,
+    output::{self, printable},
+    settings::{Network, Settings},
+};
+
+/// Arguments of `crtx agent test`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct TestArgs {
+    /// The agent's folder or its agent.toml
+    #[arg(value_name = "PATH", default_value = ".")]
+    path: PathBuf,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Prints the report. Status 1 if a check failed.
+pub async fn run(arguments: &TestArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let manifest = Manifest::read(&arguments.path)?;
+    let report = report(&manifest, settings.network).await?;
+    if arguments.output.json {
+        output::json(&report)?;
+    } else {
+        println!("{}", page(&report));
+    }
+    Ok(if report.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Tests the service that a manifest describes.
+pub async fn report(manifest: &Manifest, network: Network) -> anyhow::Result<Report> {
+    let policy = match network {
+        Network::Local => OutboundPolicy::LOCAL,
+        Network::Devnet | Network::Mainnet => OutboundPolicy::STRICT,
+    };
+    let example =
+        |(task, parameters): (&String, &_)| Example { task: task.clone(), parameters: Clone::clone(parameters) };
+    let test = &manifest.test;
+    let subject = Subject {
+        endpoint: manifest.metadata.endpoint.clone(),
+        result_key: manifest.result_key,
+        binding: manifest.binding,
+        input_schema: manifest.metadata.input_schema.clone(),
+        output_schema: manifest.metadata.output_schema.clone(),
+        timeout_seconds: manifest.timeout_seconds,
+        example: example((&test.task, &test.parameters)),
+        failing: test.failing.as_ref().map(|(task, parameters)| example((task, parameters))),
+    };
+    let bar = indicatif::ProgressBar::with_draw_target(None, indicatif::ProgressDrawTarget::stderr());
+    let mut progress = |step: Progress<'_>| match step {
+        Progress::Asks(name) => bar.set_message(format!("asking {} ({name})", subject.endpoint)),
+        Progress::Checked(_) => bar.tick(),
+    };
+    let report = crtx_conformance::run(&subject, &Outbound::new(policy), &mut progress).await;
+    bar.finish_and_clear();
+    report.context("the service could not be tested")
+}
+
+/// The report for people: one line for each check, and for a failed one what to do.
+pub fn page(report: &Report) -> String {
+    let mut lines: Vec<String> = report.checks.iter().flat_map(lines_of).collect();
+    let failed = report.failed().count();
+    let skipped = report.checks.iter().filter(|check| check.skipped.is_some()).count();
+    let passed = report.checks.len().saturating_sub(failed).saturating_sub(skipped);
+    lines.push(String::new());
+    lines.push(format!(
+        "{passed} passed, {failed} failed, {skipped} skipped, {} requests in {} ms",
+        report.requests, report.duration_ms
+    ));
+    lines.join("\n")
+}
+
+fn lines_of(check: &Check) -> Vec<String> {
+    let (mark, rest) = match (check.passed, &check.skipped) {
+        (Some(true), _) => ("ok  ", check.received.clone().unwrap_or_default()),
+        (Some(false), _) => ("FAIL", check.expected.clone()),
+        (None, reason) => ("skip", reason.clone().unwrap_or_default()),
+    };
+    let mut lines = vec![format!("{mark}  {:<20} {}", check.name.as_str(), printable(&rest))];
+    if check.has_failed() {
+        let more = [("received", &check.received), ("fix", &check.fix)];
+        let more = more.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?)));
+        lines.extend(more.map(|(name, text)| format!("      {name}: {}", printable(text))));
+    }
+    lines
+}

@@ -1,0 +1,85 @@
+//! `crtx refund`: gives the escrow of an execution back to its caller when the deadline has passed. Anybody may do it.
+
+use std::process::ExitCode;
+
+use agent_marketplace::state::ExecutionStatus;
+use anyhow::{Context, bail};
+use crtx_chain::{Execution, instructions::Refund};
+use crtx_protocol::usdc::UsdcBase;
+use serde_json::json;
+use solana_pubkey::Pubkey;
+
+use crate::{
+    arguments::{OutputArgs, SendArgs},
+    done,
+    execution_ref::ExecutionRef,
+    output::{duration, time},
+    settings::{Role, Settings},
+    transaction::{Plan, Sender},
+};
+
+/// Arguments of `crtx refund`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RefundArgs {
+    /// Execution id, or address of the record
+    #[arg(value_name = "EXECUTION")]
+    execution: ExecutionRef,
+    #[command(flatten)]
+    send: SendArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub async fn run(arguments: RefundArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
+    let (record, execution) = arguments.execution.find(&sender.market, &sender.wallet()).await?;
+    let amount = UsdcBase(execution.amount);
+    let more = json!({
+        "record": record.to_string(),
+        "caller": execution.caller.to_string(),
+        "refunded_usdc": amount,
+    });
+    if is_refunded(&execution)? {
+        let text = format!("{amount} USDC went back to {} before", execution.caller);
+        done::say_nothing_to_do(arguments.output, &text, more)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let plan = plan(&sender, &record, &execution).await?;
+    let sent = sender.send(plan).await?;
+    done::say(arguments.output, &sent, &format!("{amount} USDC are back with {}", execution.caller), more)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether there is nothing left to do. A paid execution cannot be refunded.
+fn is_refunded(execution: &Execution) -> anyhow::Result<bool> {
+    match execution.status() {
+        Some(ExecutionStatus::Open) => Ok(false),
+        Some(ExecutionStatus::Failed | ExecutionStatus::Expired) => Ok(true),
+        _ => bail!("the execution is paid; raise a dispute with `crtx dispute open` if its result is wrong"),
+    }
+}
+
+async fn plan(sender: &Sender, record: &Pubkey, execution: &Execution) -> anyhow::Result<Plan> {
+    let market = &sender.market;
+    let deadline = execution.terms.context("the record has no terms")?.deadline_unix_s;
+    let now = market.now().await?;
+    if now <= deadline {
+        let left = duration(deadline.saturating_sub(now).saturating_add(1));
+        bail!("the execution can be settled until {}; it can be refunded in {left}", time(deadline));
+    }
+    let caller = execution.caller;
+    let refund_token = market.instructions.usdc_of(&caller);
+    let refund = Refund {
+        agent: execution.agent,
+        record: *record,
+        rent_payer: execution.rent_payer,
+        grant: execution.grant(),
+        refund_token,
+    };
+    let plan = Plan::new(format!("Refund the execution {record}"), vec![])
+        .effect("Its deadline has passed, so the whole price returns to the caller.")
+        .moves(execution.amount, "the escrow of the agent", format!("the caller {caller}"));
+    let mut plan = sender.with_usdc_account(plan, &caller, "the caller's USDC account").await?;
+    plan.instructions.push(market.instructions.refund_expired_execution(None, &refund));
+    Ok(plan)
+}

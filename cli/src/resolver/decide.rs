@@ -1,0 +1,146 @@
+//! `crtx resolver uphold` and `reject`: a decision with its reasons.
+
+use agent_marketplace::{instructions::ResolveDisputeArgs, state::AgentStatus};
+use anyhow::bail;
+use crtx_protocol::usdc::UsdcBase;
+use serde_json::json;
+
+use crate::{
+    api::Api,
+    arguments::{OutputArgs, SendArgs, ServiceArgs, usdc},
+    case::Case,
+    done,
+    evidence::{self, EvidenceArgs, Stored},
+    execution_ref::ExecutionRef,
+    output::{duration, time},
+    session::SignedIn,
+    settings::{Role, Settings},
+    transaction::{Plan, Sender},
+};
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct UpholdArgs {
+    /// USDC to take from the collateral: up to the amount paid it goes to the caller, the rest to the insurance
+    #[arg(long, value_name = "USDC", value_parser = usdc)]
+    slash: UsdcBase,
+    #[command(flatten)]
+    decision: RejectArgs,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct RejectArgs {
+    /// Execution id, or address of the record or of the dispute
+    #[arg(value_name = "EXECUTION")]
+    execution: ExecutionRef,
+    #[command(flatten)]
+    reasons: EvidenceArgs,
+    #[command(flatten)]
+    service: ServiceArgs,
+    #[command(flatten)]
+    send: SendArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub async fn uphold(arguments: &UpholdArgs, settings: &Settings) -> anyhow::Result<()> {
+    decide(&arguments.decision, settings, Some(arguments.slash)).await
+}
+
+pub async fn reject(arguments: &RejectArgs, settings: &Settings) -> anyhow::Result<()> {
+    decide(arguments, settings, None).await
+}
+
+/// `upheld_with`: the slash of an upheld dispute.
+async fn decide(arguments: &RejectArgs, settings: &Settings, upheld_with: Option<UsdcBase>) -> anyhow::Result<()> {
+    let document = arguments.reasons.read()?;
+    let sender = Sender::open(settings, &arguments.send, Role::Resolver).await?;
+    let case = Case::find(&sender.market, arguments.execution, &sender.wallet()).await?;
+    refuse_what_cannot_be(&sender, &case, upheld_with).await?;
+    let api = Api::of(settings, &arguments.service)?;
+    let stored = evidence::store(&SignedIn::new(settings, &api, &sender.keypair), &document).await?;
+    let plan = plan(&sender, &case, upheld_with, &stored).await?;
+    let sent = sender.send(plan).await?;
+    let name = if upheld_with.is_some() { "upheld" } else { "rejected" };
+    let more = json!({
+        "dispute": case.address.to_string(),
+        "execution_id": case.id(),
+        "status": name,
+        "slash_usdc": upheld_with.unwrap_or_default(),
+        "resolution_hash": stored.hash.to_string(),
+        "resolution_uri": stored.uri,
+    });
+    done::say(arguments.output, &sent, &format!("the dispute is {name}; the reasons are {}", stored.uri), more)
+}
+
+/// What the chain would refuse, said before the reasons are stored.
+async fn refuse_what_cannot_be(sender: &Sender, case: &Case, upheld_with: Option<UsdcBase>) -> anyhow::Result<()> {
+    let resolver = sender.market.config.resolver;
+    if resolver != sender.wallet() {
+        bail!("only the resolver {resolver} decides disputes; name its key pair with --keypair");
+    }
+    if !case.is_open() {
+        bail!("the dispute is {} since {}", case.outcome(), time(case.dispute.resolved_at_unix_s));
+    }
+    let Some(slash) = upheld_with else { return Ok(()) };
+    let now = sender.market.now().await?;
+    let wait = case.upholdable_from().saturating_sub(now);
+    if wait > 0 {
+        bail!(
+            "the creator can still answer until {}; the dispute can be upheld in {}",
+            time(case.upholdable_from()),
+            duration(wait)
+        );
+    }
+    let highest = UsdcBase(case.highest_slash());
+    if slash > highest {
+        bail!("the slash of {slash} USDC is above the highest one for this call, which is {highest} USDC");
+    }
+    Ok(())
+}
+
+async fn plan(sender: &Sender, case: &Case, upheld_with: Option<UsdcBase>, stored: &Stored) -> anyhow::Result<Plan> {
+    let market = &sender.market;
+    let UsdcBase(slash) = upheld_with.unwrap_or_default();
+    let args = ResolveDisputeArgs { upheld: upheld_with.is_some(), slash, resolution_hash: stored.hash.0 };
+    let (agent, record, caller) = (case.dispute.agent, case.dispute.execution, case.execution.caller);
+    let insurance = market.config.insurance_owner;
+    let resolve = market.instructions.resolve_dispute(&sender.wallet(), &agent, &record, &caller, &insurance, args);
+    let verb = if upheld_with.is_some() { "Uphold" } else { "Reject" };
+    let mut plan = Plan::new(format!("{verb} the dispute about the execution {}", case.id()), vec![])
+        .effect(format!("The decision is final. Its reasons are {}.", stored.uri));
+    plan = if upheld_with.is_some() {
+        upheld(sender, plan, case, slash).await?
+    } else {
+        plan.effect("The execution stays completed; the creator keeps the price and the collateral.")
+    };
+    plan.instructions.push(resolve);
+    Ok(plan)
+}
+
+/// What a slash means for both sides.
+async fn upheld(sender: &Sender, plan: Plan, case: &Case, slash: u64) -> anyhow::Result<Plan> {
+    let market = &sender.market;
+    let compensation = slash.min(case.execution.amount);
+    let penalty = slash.saturating_sub(compensation);
+    let left = case.agent.collateral.saturating_sub(slash);
+    let required = market.config.parameters.required_collateral(case.agent.price);
+    let collateral = format!("the collateral of the agent {}", case.dispute.agent);
+    let mut plan = plan
+        .effect("The execution counts as overturned, and no longer as successful.")
+        .effect(format!("The agent keeps {} USDC of collateral.", UsdcBase(left)))
+        .moves(compensation, collateral.clone(), format!("the caller {}", case.execution.caller))
+        .moves(penalty, collateral, "the insurance (penalty)");
+    if case.agent.status() == Some(AgentStatus::Active) && left < required {
+        plan = plan.effect(format!(
+            "That is less than the {} USDC that it needs, so it is paused until the creator adds collateral.",
+            UsdcBase(required)
+        ));
+    }
+    if compensation > 0 {
+        plan = sender.with_usdc_account(plan, &case.execution.caller, "the caller's USDC account").await?;
+    }
+    if penalty > 0 {
+        plan = sender.with_usdc_account(plan, &market.config.insurance_owner, "the insurance's USDC account").await?;
+    }
+    Ok(plan)
+}

@@ -1,0 +1,41 @@
+//! `crtx resolver`: the open disputes, and the decisions about them.
+
+mod decide;
+mod queue;
+
+use std::process::ExitCode;
+
+use crate::settings::Settings;
+
+/// Arguments of `crtx resolver`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ResolverArgs {
+    #[command(subcommand)]
+    command: ResolverCommand,
+}
+
+#[derive(Clone, Debug, clap::Subcommand)]
+enum ResolverCommand {
+    /// List open disputes, the one that is due next first
+    #[command(after_help = "Example:\n  crtx resolver queue")]
+    Queue(queue::QueueArgs),
+    /// Decide for the caller, and slash the collateral
+    #[command(
+        after_help = "Example:\n  crtx resolver uphold 165cf497-1db5-4f5e-940b-57c2e3534dea --slash 0.05 --text 'It is empty.'"
+    )]
+    Uphold(decide::UpholdArgs),
+    /// Decide for the creator
+    #[command(
+        after_help = "Example:\n  crtx resolver reject 165cf497-1db5-4f5e-940b-57c2e3534dea --text 'The result is right.'"
+    )]
+    Reject(decide::RejectArgs),
+}
+
+pub async fn run(arguments: ResolverArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+    match arguments.command {
+        ResolverCommand::Queue(arguments) => queue::queue(&arguments, settings).await?,
+        ResolverCommand::Uphold(arguments) => decide::uphold(&arguments, settings).await?,
+        ResolverCommand::Reject(arguments) => decide::reject(&arguments, settings).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,160 @@
+//! Signed in with a wallet: a session's token, kept in the configuration folder for each service and wallet, and made
+//! anew when the service does not take it any more.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use crtx_protocol::{result_hash::format_signature, sign_in::SignInMessage};
+use reqwest::{Method, StatusCode};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use solana_keypair::Keypair;
+use solana_pubkey::Pubkey;
+use solana_signer::Signer;
+use url::Url;
+
+use crate::{
+    api::{Answer, Api, Auth, Body},
+    private_file,
+    settings::Settings,
+};
+
+/// The API, with the rights of a wallet.
+pub struct SignedIn<'a> {
+    pub api: &'a Api,
+    keypair: &'a Keypair,
+    path: PathBuf,
+}
+
+#[derive(Serialize, Deserialize)]
+struct TokenFile {
+    url: String,
+    wallet: String,
+    token: String,
+}
+
+#[derive(Deserialize)]
+struct Challenge {
+    message: String,
+}
+
+#[derive(Deserialize)]
+struct NewSession {
+    token: Option<String>,
+}
+
+impl<'a> SignedIn<'a> {
+    /// Asks nothing yet: the first request signs in if there is no token.
+    pub fn new(settings: &Settings, api: &'a Api, keypair: &'a Keypair) -> Self {
+        let name = hex_of(&Sha256::digest(format!("{} {}", api.base_url(), keypair.pubkey())));
+        Self { api, keypair, path: settings.folder.join("sessions").join(format!("{name}.json")) }
+    }
+
+    /// Sends with the token that is kept, and once more with a new one if the service does not take it.
+    pub async fn send(&self, method: Method, path: &str, body: Body<'_>) -> anyhow::Result<Answer> {
+        if let Some(token) = self.kept_token()? {
+            let answer = self.api.send(method.clone(), path, Auth::Bearer(&token), body).await?;
+            if answer.status != StatusCode::UNAUTHORIZED {
+                return Ok(answer);
+            }
+        }
+        let token = self.sign_in().await.context("cannot sign in")?;
+        self.api.send(method, path, Auth::Bearer(&token), body).await
+    }
+
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
+        self.send(Method::GET, path, Body::Nothing).await?.json()
+    }
+
+    pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &serde_json::Value) -> anyhow::Result<T> {
+        self.send(Method::POST, path, Body::Json(body)).await?.json()
+    }
+
+    fn kept_token(&self) -> anyhow::Result<Option<String>> {
+        let bytes = private_file::read(&self.path).with_context(|| format!("cannot read {}", self.path.display()))?;
+        let file: Option<TokenFile> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let wallet = self.keypair.pubkey().to_string();
+        let own = file.filter(|file| file.url == self.api.base_url() && file.wallet == wallet);
+        Ok(own.map(|file| file.token))
+    }
+
+    async fn sign_in(&self) -> anyhow::Result<String> {
+        let wallet = self.keypair.pubkey();
+        let request = json!({"address": wallet.to_string()});
+        let path = "/v1/sign-in/challenge";
+        let challenge: Challenge =
+            self.api.send(Method::POST, path, Auth::Nobody, Body::Json(&request)).await?.json()?;
+        check_message(&challenge.message, self.api.base_url(), &wallet)?;
+        let signature = self.keypair.sign_message(challenge.message.as_bytes());
+        let signature = format_signature(signature.as_array());
+        let request = json!({"message": challenge.message, "signature": signature, "session": "bearer"});
+        let answer = self.api.send(Method::POST, "/v1/sign-in", Auth::Nobody, Body::Json(&request)).await?;
+        let token = answer.json::<NewSession>()?.token.context("the service gave no token")?;
+        let file = TokenFile { url: self.api.base_url().to_owned(), wallet: wallet.to_string(), token };
+        private_file::write(&self.path, &serde_json::to_vec(&file)?)
+            .with_context(|| format!("cannot write {}", self.path.display()))?;
+        Ok(file.token)
+    }
+}
+
+/// A service chooses the text that is signed, so only a challenge of the known form is signed, for this wallet at this
+/// service: no transaction, no text for another service, nothing that the form has no place for.
+fn check_message(message: &str, base_url: &str, wallet: &Pubkey) -> anyhow::Result<()> {
+    let parsed: Result<SignInMessage, _> = message.parse();
+    let Some(message) = parsed.ok().filter(|message| message.address == *wallet) else {
+        bail!("{base_url} asks to sign something else than a sign-in of {wallet}; nothing was signed");
+    };
+    let authority = |url: &str| {
+        let url = Url::parse(url).ok()?;
+        let host = url.host_str()?;
+        Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+    };
+    let here = authority(base_url);
+    if here.is_some() && here.as_ref() == Some(&message.domain) && authority(&message.uri) == here {
+        return Ok(());
+    }
+    bail!(
+        "{base_url} asks to sign in at another place ({}); nothing was signed",
+        crate::output::printable(&message.domain)
+    )
+}
+
+fn hex_of(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crtx_protocol::cluster::Cluster;
+
+    use super::*;
+
+    #[test]
+    fn only_a_sign_in_at_this_service_is_signed() {
+        let wallet = Pubkey::new_from_array([7; 32]);
+        let message = |domain: &str, address: &Pubkey| SignInMessage {
+            domain: domain.to_owned(),
+            address: *address,
+            uri: format!("https://{domain}"),
+            cluster: Cluster::Devnet,
+            nonce: "abc".to_owned(),
+            issued_at: "2026-11-21T10:00:00.000Z".to_owned(),
+            expiration_time: "2026-11-21T10:05:00.000Z".to_owned(),
+        };
+        let check = |text: &str, url: &str| check_message(text, url, &wallet).is_ok();
+        let good = message("api.example", &wallet).to_string();
+        assert!(check(&good, "https://api.example"));
+        assert!(check(&message("127.0.0.1:8080", &wallet).to_string(), "http://127.0.0.1:8080"));
+        assert!(!check(&message("127.0.0.1", &wallet).to_string(), "http://127.0.0.1:8080"), "another port");
+        assert!(!check(&message("bank.example", &wallet).to_string(), "https://api.example"), "another service");
+        let elsewhere = SignInMessage { uri: "https://bank.example".to_owned(), ..message("api.example", &wallet) };
+        assert!(!check(&elsewhere.to_string(), "https://api.example"), "another service");
+        let other = Pubkey::new_from_array([8; 32]);
+        assert!(!check(&message("api.example", &other).to_string(), "https://api.example"), "another wallet");
+        assert!(!check("\u{1}\u{0}\u{1}", "https://api.example"), "a transaction");
+        let more = format!("{good}\nResources:\n- https://bank.example/pay");
+        assert!(!check(&more, "https://api.example"), "more than a sign-in");
+        assert!(!check(&good.replace("Sign in to", "Pay"), "https://api.example"), "another statement");
+    }
+}

@@ -1,0 +1,66 @@
+//! The networks that a command can use, and what is known of each without any configuration.
+
+use std::fmt;
+
+/// Which Solana network a command uses.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize, clap::ValueEnum,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Network {
+    /// A network of `crtx up`
+    #[default]
+    Local,
+    /// Solana's devnet
+    Devnet,
+    /// Solana's mainnet
+    Mainnet,
+}
+
+impl Network {
+    pub const ALL: [Self; 3] = [Self::Local, Self::Devnet, Self::Mainnet];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Devnet => "devnet",
+            Self::Mainnet => "mainnet",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|network| network.name() == text)
+    }
+
+    /// The public RPC node. A local network chooses its port at its first start.
+    pub const fn rpc_url(self) -> Option<&'static str> {
+        match self {
+            Self::Local => None,
+            Self::Devnet => Some("https://api.devnet.solana.com"),
+            Self::Mainnet => Some("https://api.mainnet-beta.solana.com"),
+        }
+    }
+
+    /// The API of a marketplace.
+    pub const fn url(self) -> Option<&'static str> {
+        match self {
+            Self::Local => Some("http://127.0.0.1:8080"),
+            Self::Devnet | Self::Mainnet => None,
+        }
+    }
+
+    /// The genesis hash, by which a node proves that it belongs to this network.
+    pub const fn genesis_hash(self) -> Option<&'static str> {
+        match self {
+            Self::Local => None,
+            Self::Devnet => Some("EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG"),
+            Self::Mainnet => Some("5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"),
+        }
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,129 @@
+//! What a transaction is about, in words and amounts: what is shown before anybody signs.
+
+use std::fmt::Write;
+
+use crtx_protocol::usdc::UsdcBase;
+use solana_instruction::Instruction;
+
+use crate::output::{printable, sol};
+
+/// Enough for every instruction of the program together with the creation of a token account.
+const COMPUTE_UNITS: u32 = 300_000;
+
+/// A transaction that is not signed yet.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What it does, as an order: `Pause the agent …`.
+    pub title: String,
+    /// What happens on chain because of it, one sentence each.
+    pub effects: Vec<String>,
+    pub moves: Vec<Move>,
+    pub new_accounts: Vec<NewAccount>,
+    pub instructions: Vec<Instruction>,
+    pub compute_units: u32,
+}
+
+/// USDC that moves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    pub amount: UsdcBase,
+    pub from: String,
+    pub to: String,
+}
+
+/// An account that is created, whose rent the wallet pays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewAccount {
+    pub what: String,
+    /// Length of its data.
+    pub bytes: usize,
+}
+
+/// What a transaction costs in SOL, in lamports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// `None` if the node does not say.
+    pub fee: Option<u64>,
+    pub rent: u64,
+}
+
+impl Plan {
+    pub fn new(title: impl Into<String>, instructions: Vec<Instruction>) -> Self {
+        Self {
+            title: title.into(),
+            effects: Vec::new(),
+            moves: Vec::new(),
+            new_accounts: Vec::new(),
+            instructions,
+            compute_units: COMPUTE_UNITS,
+        }
+    }
+
+    #[must_use]
+    pub fn effect(mut self, sentence: impl Into<String>) -> Self {
+        self.effects.push(sentence.into());
+        self
+    }
+
+    /// USDC base units that move.
+    #[must_use]
+    pub fn moves(mut self, amount: u64, from: impl Into<String>, to: impl Into<String>) -> Self {
+        if amount > 0 {
+            self.moves.push(Move { amount: UsdcBase(amount), from: from.into(), to: to.into() });
+        }
+        self
+    }
+
+    #[must_use]
+    pub fn creates(mut self, what: impl Into<String>, bytes: usize) -> Self {
+        self.new_accounts.push(NewAccount { what: what.into(), bytes });
+        self
+    }
+
+    /// The page that is shown. `signer`: who signs and pays the fee, and where.
+    pub fn summary(&self, cost: &Cost, signer: &str) -> String {
+        let mut page = format!("{}\n", printable(&self.title));
+        let mut line = |name: &str, text: &str| {
+            // Writing to a String cannot fail.
+            let _ = writeln!(page, "  {name:<12} {}", printable(text));
+        };
+        for effect in &self.effects {
+            line("what happens", effect);
+        }
+        if self.moves.is_empty() {
+            line("USDC", "nothing moves");
+        }
+        for Move { amount, from, to } in &self.moves {
+            line("USDC", &format!("{amount} from {from} to {to}"));
+        }
+        let fee = cost.fee.map_or_else(|| "not known".to_owned(), |fee| format!("{} SOL", sol(fee)));
+        line("network fee", &fee);
+        if !self.new_accounts.is_empty() {
+            let accounts: Vec<&str> = self.new_accounts.iter().map(|account| account.what.as_str()).collect();
+            line("rent", &format!("{} SOL for {}", sol(cost.rent), accounts.join(", ")));
+        }
+        line("signed by", signer);
+        page
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_says_what_moves_what_it_costs_and_who_signs() {
+        let plan = Plan::new("Add collateral to X", vec![])
+            .effect("The collateral of the agent rises to 20 USDC.")
+            .moves(10_000_000, "your wallet", "the collateral of X")
+            .moves(0, "nowhere", "nowhere")
+            .creates("your USDC account", 165);
+        let page = plan.summary(&Cost { fee: Some(5_000), rent: 2_039_280 }, "W on local");
+        let expected = "Add collateral to X\n  what happens The collateral of the agent rises to 20 USDC.\n  \
+                        USDC         10 from your wallet to the collateral of X\n  network fee  0.000005 SOL\n  \
+                        rent         0.00203928 SOL for your USDC account\n  signed by    W on local\n";
+        assert_eq!(page, expected);
+        let bare = Plan::new("Pause \u{1b}[2J", vec![]).summary(&Cost { fee: None, rent: 0 }, "W");
+        assert!(bare.contains("nothing moves") && bare.contains("not known") && !bare.contains('\u{1b}'), "{bare}");
+    }
+}

@@ -1,0 +1,319 @@
+//! Shows a transaction, asks, signs, writes it down, sends it, and says what became of it.
+
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use crtx_chain::{
+    Outcome, SignedTransaction, Simulation,
+    instructions::{compute_unit_limit, compute_unit_price},
+    token::{TOKEN_ACCOUNT_LEN, create_associated_token_account},
+};
+use crtx_protocol::usdc::UsdcBase;
+use serde_json::json;
+use solana_instruction::Instruction;
+use solana_keypair::Keypair;
+use solana_pubkey::Pubkey;
+use solana_rpc_client_api::{request::RpcRequest, response::Response};
+use solana_signature::Signature;
+use solana_signer::Signer;
+
+use super::{
+    journal::{Entry, Journal},
+    plan::{Cost, Plan},
+    refusal,
+};
+use crate::{
+    arguments::SendArgs,
+    ask::Consent,
+    keypair_file,
+    market::Market,
+    output::{printable, sol},
+    progress::during,
+    settings::{Role, Settings},
+};
+
+/// Longer than the life of a blockhash, so that the outcome is known in the end if the node answers.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A wallet that can sign, on its chain.
+pub struct Sender {
+    pub keypair: Keypair,
+    pub market: Market,
+    network: String,
+    consent: Consent,
+    priority_fee: u64,
+    journal: Journal,
+    patience: Duration,
+}
+
+/// A transaction that is confirmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    pub signature: Signature,
+    pub slot: u64,
+}
+
+impl Sender {
+    /// Reads the key pair, connects, and first finds out what became of transactions of earlier runs: only then is
+    /// what the chain shows the last word. Fails at once where nobody can be asked and `--yes` is missing.
+    pub async fn open(settings: &Settings, arguments: &SendArgs, role: Role) -> anyhow::Result<Self> {
+        let consent = Consent::of(arguments.yes)?;
+        let path = settings.keypair(arguments.keypair.keypair.as_deref(), role)?.value;
+        let keypair = keypair_file::read(&path)?;
+        let market = Market::connect(settings, &arguments.chain).await?;
+        let journal = Journal::of(&settings.folder, &market.genesis_hash, &keypair.pubkey());
+        let network = format!("{} ({})", settings.network, host_of(&market.rpc_url));
+        let priority_fee = arguments.priority_fee;
+        let sender = Self { keypair, market, network, consent, priority_fee, journal, patience: PATIENCE };
+        sender.resolve_earlier().await?;
+        Ok(sender)
+    }
+
+    pub fn wallet(&self) -> Pubkey {
+        self.keypair.pubkey()
+    }
+
+    /// Transactions of a run that was interrupted.
+    async fn resolve_earlier(&self) -> anyhow::Result<()> {
+        for Entry { title, transaction } in self.journal.entries()? {
+            let (title, signature) = (printable(&title), transaction.signature);
+            let text = format!("finding out what became of an earlier transaction ({title})");
+            let outcome = during(text, self.market.chain.confirm(&transaction, self.patience)).await;
+            match &outcome {
+                Outcome::Confirmed { .. } => eprintln!("crtx: of an earlier run: done: {title} ({signature})"),
+                Outcome::Rejected { error, .. } => {
+                    let why = printable(&refusal::explain(error));
+                    eprintln!("crtx: of an earlier run: refused by the chain: {title}: {why} ({signature})");
+                }
+                Outcome::Expired => {
+                    eprintln!("crtx: of an earlier run: never happened, and cannot happen any more: {title}");
+                }
+                Outcome::Unknown => bail!(unknown(&title, &signature)),
+            }
+            self.journal.remove(&signature)?;
+        }
+        Ok(())
+    }
+
+    /// Who is paid needs a USDC account; anybody may make it. `what`: whose it is, in words.
+    pub async fn with_usdc_account(&self, mut plan: Plan, owner: &Pubkey, what: &str) -> anyhow::Result<Plan> {
+        let instructions = &self.market.instructions;
+        if self.market.exists(&instructions.usdc_of(owner)).await? {
+            return Ok(plan);
+        }
+        plan.instructions.push(create_associated_token_account(&self.wallet(), owner, &instructions.usdc_mint));
+        Ok(plan.creates(what, TOKEN_ACCOUNT_LEN))
+    }
+
+    /// Everything from the summary to the outcome. Returns only when the transaction is confirmed.
+    pub async fn send(&self, plan: Plan) -> anyhow::Result<Sent> {
+        let instructions = self.instructions(&plan);
+        let (payer, chain) = (self.wallet(), &self.market.chain);
+        let draft = SignedTransaction::draft(&instructions, &payer, chain.recent_blockhash().await?)?;
+        let cost = self.cost(&plan, &draft).await?;
+        eprint!("{}", plan.summary(&cost, &format!("{payer} on {}", self.network)));
+        match during("simulating", chain.simulate(&draft)).await {
+            Simulation::Passes => {}
+            Simulation::Refused(refused) => return Err(self.refused(&refused, &cost).await),
+            Simulation::Unknown => eprintln!("  note         the node did not say whether it would succeed"),
+        }
+        self.consent.confirm()?;
+        let blockhash = chain.recent_blockhash().await?;
+        let transaction = SignedTransaction::sign(&instructions, &[&self.keypair], blockhash)?;
+        let signature = transaction.signature;
+        let entry = Entry { title: plan.title, transaction };
+        self.journal.write(&entry)?;
+        let sending = chain.send_and_confirm(&entry.transaction, self.patience);
+        let outcome = during(format!("sending {signature}"), sending).await;
+        if outcome != Outcome::Unknown {
+            self.journal.remove(&signature)?;
+        }
+        match outcome {
+            Outcome::Confirmed { slot } => Ok(Sent { signature, slot }),
+            Outcome::Rejected { error, .. } => Err(anyhow!(
+                "the chain refused it, and only the fee was taken: {} ({signature})",
+                refusal::explain(&error)
+            )),
+            Outcome::Expired => {
+                Err(anyhow!("the transaction did not reach the chain in time and never will; run it again"))
+            }
+            Outcome::Unknown => Err(anyhow!(unknown(&entry.title, &signature))),
+        }
+    }
+
+    fn instructions(&self, plan: &Plan) -> Vec<Instruction> {
+        let mut all = vec![compute_unit_limit(plan.compute_units)];
+        if self.priority_fee > 0 {
+            all.push(compute_unit_price(self.priority_fee));
+        }
+        all.extend(plan.instructions.iter().cloned());
+        all
+    }
+
+    async fn cost(&self, plan: &Plan, draft: &SignedTransaction) -> anyhow::Result<Cost> {
+        let mut rent = 0_u64;
+        for account in &plan.new_accounts {
+            let lamports = self.market.chain.rpc().get_minimum_balance_for_rent_exemption(account.bytes).await;
+            rent = rent.saturating_add(lamports.context("the Solana RPC node does not say what rent costs")?);
+        }
+        let params = json!([BASE64.encode(draft.message()), {"commitment": "confirmed"}]);
+        let fee: Result<Response<Option<u64>>, _> =
+            self.market.chain.rpc().send(RpcRequest::GetFeeForMessage, params).await;
+        Ok(Cost { fee: fee.ok().and_then(|fee| fee.value), rent })
+    }
+
+    /// Nothing was signed. The cause that people meet most often is an empty wallet.
+    async fn refused(&self, refused: &crtx_chain::simulate::Refused, cost: &Cost) -> anyhow::Error {
+        let needed = cost.fee.unwrap_or(0).saturating_add(cost.rent);
+        let wallet = self.wallet();
+        match self.market.lamports_of(&wallet).await {
+            Ok(held) if held < needed || matches!(refused, crtx_chain::simulate::Refused::Payer(_)) => anyhow!(
+                "the wallet {wallet} holds {} SOL and needs {}; send it SOL (on a local network: crtx wallet fund)",
+                sol(held),
+                sol(needed)
+            ),
+            _ if refused.is_short_of_funds() => self.short_of_usdc().await,
+            _ => anyhow!(
+                "the chain would refuse it: {}; nothing was sent",
+                refusal::explain(&refused.error().to_string())
+            ),
+        }
+    }
+
+    async fn short_of_usdc(&self) -> anyhow::Error {
+        let held = self.market.usdc_of(&self.wallet()).await.map(|holding| UsdcBase(holding.amount).to_string());
+        anyhow!(
+            "an account that pays has too little USDC (the wallet {} holds {}); nothing was sent",
+            self.wallet(),
+            held.unwrap_or_else(|_| "an unknown amount".to_owned())
+        )
+    }
+}
+
+fn unknown(title: &str, signature: &Signature) -> String {
+    format!(
+        "it is not known whether this happened: {title} (transaction {signature}); run the command again when the \
+         Solana RPC node answers: it finds out first, and does nothing twice"
+    )
+}
+
+/// Keys of providers stand in paths and queries.
+fn host_of(rpc_url: &str) -> String {
+    let url = url::Url::parse(rpc_url).ok();
+    let host = url.as_ref().and_then(url::Url::host_str).unwrap_or("?");
+    url.as_ref().and_then(url::Url::port).map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use agent_marketplace::{error::MarketplaceError, state::Config};
+    use bytemuck::Zeroable;
+    use crtx_chain::{
+        ChainClient, Instructions,
+        testing::{FakeRpc, OnSend},
+    };
+    use crtx_protocol::address::Addresses;
+
+    use super::*;
+
+    struct World {
+        node: FakeRpc,
+        sender: Sender,
+        folder: tempfile::TempDir,
+    }
+
+    impl World {
+        async fn start(patience: Duration) -> Self {
+            let node = FakeRpc::start().await;
+            let folder = tempfile::tempdir().expect("folder");
+            let keypair = Keypair::new_from_array([1; 32]);
+            let market = Market {
+                chain: ChainClient::new(node.url(), Duration::from_secs(5)),
+                rpc_url: node.url().to_owned(),
+                genesis_hash: "chain".to_owned(),
+                instructions: Instructions::new(Addresses::new(agent_marketplace::ID), Pubkey::default()),
+                config: Config::zeroed(),
+            };
+            let journal = Journal::of(folder.path(), "chain", &keypair.pubkey());
+            let (network, consent) = ("local".to_owned(), Consent::Given);
+            let sender = Sender { keypair, market, network, consent, priority_fee: 0, journal, patience };
+            Self { node, sender, folder }
+        }
+
+        async fn send(&self) -> anyhow::Result<Sent> {
+            let instruction = self.sender.market.instructions.set_paused(&self.sender.wallet(), true);
+            self.sender.send(Plan::new("Pause", vec![instruction])).await
+        }
+
+        fn pending(&self) -> usize {
+            self.sender.journal.entries().expect("reads").len()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_transaction_is_on_the_disk_before_it_is_sent_and_forgotten_when_its_outcome_is_known() {
+        let world = World::start(Duration::from_secs(10)).await;
+        let seen = Arc::new(Mutex::new(0));
+        let journal = Journal::of(world.folder.path(), "chain", &world.sender.wallet());
+        let count = Arc::clone(&seen);
+        world.node.script().effect =
+            Box::new(move |_, _| *count.lock().expect("lock") = journal.entries().expect("reads").len());
+        world.send().await.expect("confirmed");
+        assert_eq!((*seen.lock().expect("lock"), world.pending()), (1, 0));
+    }
+
+    #[tokio::test]
+    async fn what_the_chain_would_refuse_is_not_signed_and_not_sent() {
+        let world = World::start(Duration::from_secs(10)).await;
+        let code = u32::from(MarketplaceError::NotAdmin);
+        world.node.script().simulation = Some(json!({"InstructionError": [1, {"Custom": code}]}));
+        let error = world.send().await.expect_err("refused").to_string();
+        assert!(error.contains(&MarketplaceError::NotAdmin.to_string()), "{error}");
+        assert!(world.node.script().sent.is_empty() && world.pending() == 0);
+    }
+
+    #[tokio::test]
+    async fn a_transaction_that_fails_on_chain_is_an_error_and_known() {
+        let world = World::start(Duration::from_secs(10)).await;
+        world.node.script().on_send = OnSend::LandAndFail;
+        let error = world.send().await.expect_err("refused").to_string();
+        assert!(error.contains("the chain refused it"), "{error}");
+        assert_eq!(world.pending(), 0);
+    }
+
+    #[tokio::test]
+    async fn an_unknown_outcome_is_said_as_unknown_and_found_out_by_the_next_command() {
+        let world = World::start(Duration::from_millis(300)).await;
+        world.node.script().on_send = OnSend::Drop;
+        let error = world.send().await.expect_err("unknown").to_string();
+        assert!(error.contains("it is not known whether this happened: Pause"), "{error}");
+        assert_eq!(world.pending(), 1);
+        let error = world.sender.resolve_earlier().await.expect_err("still unknown").to_string();
+        assert!(error.contains("does nothing twice") && world.pending() == 1, "{error}");
+
+        let sender = Sender { patience: Duration::from_secs(10), ..world.sender };
+        world.node.script().on_send = OnSend::Land;
+        sender.resolve_earlier().await.expect("found out");
+        assert!(sender.journal.entries().expect("reads").is_empty());
+        let signatures = world.node.script().landed.len();
+        assert_eq!(signatures, 1, "the same transaction was sent again, and no other one");
+    }
+
+    #[tokio::test]
+    async fn a_transaction_that_can_land_no_more_never_happened() {
+        let world = World::start(Duration::from_secs(20)).await;
+        let end = {
+            let mut script = world.node.script();
+            script.on_send = OnSend::Drop;
+            script.finalized_height = script.last_valid_block_height.saturating_add(1);
+            script.finalized_height
+        };
+        assert!(end > 1);
+        let error = world.send().await.expect_err("expired").to_string();
+        assert!(error.contains("never will"), "{error}");
+        assert_eq!(world.pending(), 0);
+    }
+}

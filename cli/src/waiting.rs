@@ -1,0 +1,146 @@
+//! Waits: for a service that asks to come again, and for an execution that has not ended.
+
+use std::time::{Duration, Instant};
+
+use reqwest::{Method, StatusCode};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::{
+    api::{Answer, Body},
+    asker::Asker,
+    output::printable,
+    progress::during,
+};
+
+/// How long a call is repeated whose answer is missing or says "later".
+const PATIENCE: Duration = Duration::from_secs(120);
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// A service cannot make a command wait longer than this before it asks again.
+const LONGEST_ASKED_PAUSE: Duration = Duration::from_secs(30);
+/// How often an execution that runs is asked for.
+const ASK_EVERY: Duration = Duration::from_millis(500);
+
+/// Repeats a request that is safe to repeat, until its answer is final or patience ends. Then the last outcome counts.
+pub async fn until_answered<F>(what: &str, ask: impl Fn() -> F) -> anyhow::Result<Answer>
+where
+    F: Future<Output = anyhow::Result<Answer>>,
+{
+    repeated(what, ask, PATIENCE, FIRST_PAUSE).await
+}
+
+async fn repeated<F>(
+    what: &str,
+    ask: impl Fn() -> F,
+    patience: Duration,
+    first_pause: Duration,
+) -> anyhow::Result<Answer>
+where
+    F: Future<Output = anyhow::Result<Answer>>,
+{
+    let (started, mut pause) = (Instant::now(), first_pause);
+    loop {
+        let outcome = during(what.to_owned(), ask()).await;
+        let wait = match &outcome {
+            Ok(answer) if !is_later(answer) => return outcome,
+            Ok(answer) => asked_pause(answer).unwrap_or(pause),
+            Err(_) => pause,
+        };
+        if started.elapsed().saturating_add(wait) > patience {
+            return outcome;
+        }
+        if let Err(error) = &outcome {
+            eprintln!("crtx: {}; asking again with the same idempotency key", printable(&format!("{error:#}")));
+        }
+        during("the service asks to come again later", tokio::time::sleep(wait)).await;
+        pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Answers that say when to come again, with the same key.
+fn is_later(answer: &Answer) -> bool {
+    let may_wait =
+        matches!(answer.status, StatusCode::CONFLICT | StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS);
+    may_wait && answer.retry_after.is_some()
+}
+
+fn asked_pause(answer: &Answer) -> Option<Duration> {
+    answer.retry_after.as_deref()?.parse().ok().map(|seconds| Duration::from_secs(seconds).min(LONGEST_ASKED_PAUSE))
+}
+
+/// The execution's record, once it has ended. Waits as long as it takes: the chain bounds it.
+pub async fn until_ended(asker: &Asker<'_>, id: &Uuid) -> anyhow::Result<Answer> {
+    let path = format!("/v1/executions/{id}");
+    let asking = async {
+        loop {
+            let ask = || asker.send(Method::GET, &path, Body::Nothing);
+            let answer = until_answered("reading the execution", ask).await?;
+            answer.success()?;
+            let record: Value = serde_json::from_slice(&answer.body)?;
+            if !matches!(record.get("status").and_then(Value::as_str), Some("pending" | "running")) {
+                return Ok(answer);
+            }
+            tokio::time::sleep(ASK_EVERY).await;
+        }
+    };
+    during(format!("waiting for execution {id}"), asking).await
+}
+
+/// The id of an execution that an answer leaves open.
+pub fn still_open(answer: &Answer) -> Option<Uuid> {
+    let body: Value = serde_json::from_slice(&answer.body).ok()?;
+    let open = matches!(body.get("status")?.as_str()?, "pending" | "running");
+    body.get("execution_id")?.as_str().filter(|_| open && answer.status.is_success())?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    fn answer(status: u16, retry_after: Option<&str>, body: &str) -> Answer {
+        Answer {
+            status: StatusCode::from_u16(status).expect("a status"),
+            body: body.as_bytes().to_vec(),
+            request_id: None,
+            retry_after: retry_after.map(str::to_owned),
+        }
+    }
+
+    const SHORT: Duration = Duration::from_millis(1);
+
+    #[tokio::test]
+    async fn an_answer_that_says_later_is_asked_for_again_and_a_final_one_is_not() {
+        let asked = AtomicU32::new(0);
+        let ask = || async {
+            match asked.fetch_add(1, Ordering::Relaxed) {
+                0 => Err(anyhow::anyhow!("the connection broke")),
+                1 => Ok(answer(503, Some("0"), "")),
+                2 => Ok(answer(409, Some("0"), "")),
+                _ => Ok(answer(409, None, "")),
+            }
+        };
+        assert_eq!(repeated("asking", ask, PATIENCE, SHORT).await.expect("an answer").status.as_u16(), 409);
+        assert_eq!(asked.load(Ordering::Relaxed), 4);
+    }
+
+    #[tokio::test]
+    async fn patience_ends() {
+        let refused = repeated("asking", || async { Ok(answer(503, Some("60"), "")) }, SHORT, SHORT).await;
+        assert_eq!(refused.expect("the last answer").status.as_u16(), 503);
+        let broken = repeated("asking", || async { Err(anyhow::anyhow!("no service")) }, SHORT, SHORT).await;
+        assert!(broken.is_err());
+    }
+
+    #[test]
+    fn only_an_execution_that_runs_is_waited_for() {
+        let id = Uuid::from_u128(7);
+        let body = |status: &str| format!(r#"{{"execution_id":"{id}","status":"{status}"}}"#);
+        assert_eq!(still_open(&answer(202, None, &body("running"))), Some(id));
+        assert_eq!(still_open(&answer(200, None, &body("pending"))), Some(id));
+        assert_eq!(still_open(&answer(200, None, &body("completed"))), None);
+        assert_eq!(still_open(&answer(503, None, &body("running"))), None);
+    }
+}

@@ -1,0 +1,225 @@
+//! `crtx wallet`: makes a wallet, shows what it has, and fills it on a local network.
+
+use std::{path::PathBuf, process::ExitCode, time::Duration};
+
+use agent_marketplace::state::Config;
+use anyhow::{Context, bail};
+use crtx_chain::token;
+use crtx_protocol::usdc::UsdcBase;
+use serde_json::json;
+use solana_pubkey::Pubkey;
+use solana_rpc_client_api::request::RpcRequest;
+use solana_signer::Signer;
+
+use crate::{
+    arguments::{ChainArgs, KeypairArgs, OutputArgs, SendArgs, some_usdc},
+    keypair_file,
+    market::Market,
+    output::{self, pairs, sol},
+    settings::{Role, Settings},
+    transaction::{Plan, Sender},
+    usage::UsageError,
+};
+
+const LAMPORTS_PER_SOL: u64 = 1_000_000_000;
+/// Enough for thousands of transactions.
+const DEFAULT_SOL: u64 = 10;
+const MAX_SOL: u64 = 10_000;
+const DEFAULT_USDC: &str = "1000";
+/// How long an airdrop may take.
+const AIRDROP_ATTEMPTS: u32 = 100;
+const AIRDROP_PAUSE: Duration = Duration::from_millis(100);
+
+/// Arguments of `crtx wallet`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct WalletArgs {
+    #[command(subcommand)]
+    command: WalletCommand,
+}
+
+#[derive(Clone, Debug, clap::Subcommand)]
+enum WalletCommand {
+    /// Make a key pair and write it to a file that only you can read
+    #[command(after_help = "Example:\n  crtx wallet new --out my-wallet.json")]
+    New(NewArgs),
+    /// Show address, SOL, USDC, approval and roles of a wallet
+    #[command(after_help = "Example:\n  crtx wallet show --keypair my-wallet.json")]
+    Show(ShowArgs),
+    /// Give a wallet SOL and USDC; only on a local network, where they are worth nothing
+    #[command(after_help = "Example:\n  crtx wallet fund --keypair my-wallet.json --usdc 100")]
+    Fund(FundArgs),
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct NewArgs {
+    /// The file to write; an existing file is never replaced [default: wallet.json in the configuration folder]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct ShowArgs {
+    /// Address of another wallet
+    #[arg(conflicts_with = "keypair")]
+    address: Option<Pubkey>,
+    #[command(flatten)]
+    keypair: KeypairArgs,
+    #[command(flatten)]
+    chain: ChainArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct FundArgs {
+    /// Address of the wallet, if it is not that of the key pair
+    #[arg(conflicts_with = "keypair")]
+    address: Option<Pubkey>,
+    /// Whole SOL to add
+    #[arg(long, value_name = "AMOUNT", default_value_t = DEFAULT_SOL, value_parser = clap::value_parser!(u64).range(..=MAX_SOL))]
+    sol: u64,
+    /// USDC to add
+    #[arg(long, value_name = "AMOUNT", default_value = DEFAULT_USDC, value_parser = some_usdc)]
+    usdc: UsdcBase,
+    #[command(flatten)]
+    keypair: KeypairArgs,
+    #[command(flatten)]
+    chain: ChainArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub async fn run(arguments: WalletArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+    match arguments.command {
+        WalletCommand::New(arguments) => new(&arguments, settings)?,
+        WalletCommand::Show(arguments) => show(&arguments, settings).await?,
+        WalletCommand::Fund(arguments) => fund(&arguments, settings).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn new(arguments: &NewArgs, settings: &Settings) -> anyhow::Result<()> {
+    let path = arguments.out.clone().unwrap_or_else(|| settings.folder.join("wallet.json"));
+    let address = keypair_file::create(&path)?.pubkey();
+    if arguments.output.json {
+        return output::json(&json!({"address": address.to_string(), "keypair": path}));
+    }
+    println!("{address}");
+    eprintln!("The key pair is in {0}. Keep a copy: it cannot be made again.", path.display());
+    eprintln!("Use it with --keypair {0}, CRTX_KEYPAIR={0}, or: crtx config set keypair {0}", path.display());
+    Ok(())
+}
+
+/// The wallet that an address or a key pair file names.
+fn address_of(address: Option<Pubkey>, keypair: &KeypairArgs, settings: &Settings) -> anyhow::Result<Pubkey> {
+    match address {
+        Some(address) => Ok(address),
+        None => {
+            let path = settings.keypair(keypair.keypair.as_deref(), Role::Wallet)?.value;
+            Ok(keypair_file::read(&path)?.pubkey())
+        }
+    }
+}
+
+async fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
+    let wallet = address_of(arguments.address, &arguments.keypair, settings)?;
+    let market = Market::connect(settings, &arguments.chain).await?;
+    let (lamports, usdc) = (market.lamports_of(&wallet).await?, market.usdc_of(&wallet).await?);
+    let mut roles = roles_of(&market.config, &wallet);
+    if !market.agents_of(&wallet).await?.is_empty() {
+        roles.push("creator");
+    }
+    if arguments.output.json {
+        return output::json(&json!({
+            "address": wallet.to_string(),
+            "network": settings.network,
+            "sol": sol(lamports),
+            "lamports": lamports,
+            "usdc": UsdcBase(usdc.amount),
+            "usdc_account": usdc.exists.then(|| market.instructions.usdc_of(&wallet).to_string()),
+            "approved_usdc": UsdcBase(usdc.approved),
+            "roles": roles,
+        }));
+    }
+    let account = if usdc.exists { "" } else { " (no USDC account yet)" };
+    let rows = [
+        ("wallet", wallet.to_string()),
+        ("network", format!("{} ({})", settings.network, market.rpc_url)),
+        ("SOL", sol(lamports)),
+        ("USDC", format!("{}{account}", UsdcBase(usdc.amount))),
+        ("approved", format!("{} USDC for API keys", UsdcBase(usdc.approved))),
+        ("roles", if roles.is_empty() { "none".to_owned() } else { roles.join(", ") }),
+    ];
+    println!("{}", pairs(&rows));
+    Ok(())
+}
+
+/// The deployment's roles that a wallet has.
+fn roles_of(config: &Config, wallet: &Pubkey) -> Vec<&'static str> {
+    let roles = [
+        ("admin", config.admin),
+        ("nominated admin", config.pending_admin),
+        ("resolver", config.resolver),
+        ("gateway authority", config.gateway_authority),
+        ("treasury owner", config.treasury_owner),
+        ("insurance owner", config.insurance_owner),
+    ];
+    roles.into_iter().filter(|(_, holder)| holder == wallet).map(|(name, _)| name).collect()
+}
+
+/// SOL by the airdrop of the local network, USDC by its mint authority, which is the local admin.
+async fn fund(arguments: &FundArgs, settings: &Settings) -> anyhow::Result<()> {
+    if settings.local.is_none() {
+        return Err(UsageError::new(format!(
+            "`crtx wallet fund` works only on the network of a `crtx up` on this machine, and not on {}.",
+            settings.network
+        ))
+        .into());
+    }
+    let wallet = address_of(arguments.address, &arguments.keypair, settings)?;
+    let market = Market::connect(settings, &arguments.chain).await?;
+    if arguments.sol > 0 {
+        airdrop(&market, &wallet, arguments.sol.saturating_mul(LAMPORTS_PER_SOL)).await?;
+    }
+    mint(arguments, settings, &wallet).await?;
+    let (lamports, usdc) = (market.lamports_of(&wallet).await?, market.usdc_of(&wallet).await?.amount);
+    if arguments.output.json {
+        let held = json!({"address": wallet.to_string(), "lamports": lamports, "usdc": UsdcBase(usdc)});
+        return output::json(&held);
+    }
+    println!("{wallet} holds {} SOL and {} USDC", sol(lamports), UsdcBase(usdc));
+    Ok(())
+}
+
+async fn airdrop(market: &Market, wallet: &Pubkey, lamports: u64) -> anyhow::Result<()> {
+    let before = market.lamports_of(wallet).await?;
+    let params = json!([wallet.to_string(), lamports, {"commitment": "confirmed"}]);
+    let asked: Result<String, _> = market.chain.rpc().send(RpcRequest::RequestAirdrop, params).await;
+    asked.context("the network gave no SOL; only local networks do")?;
+    for _ in 0..AIRDROP_ATTEMPTS {
+        if market.lamports_of(wallet).await? > before {
+            return Ok(());
+        }
+        tokio::time::sleep(AIRDROP_PAUSE).await;
+    }
+    bail!("the SOL for {wallet} did not arrive; see whether `crtx up` still runs")
+}
+
+/// An ordinary transaction, so that the local network keeps it like every other.
+async fn mint(arguments: &FundArgs, settings: &Settings, wallet: &Pubkey) -> anyhow::Result<()> {
+    let send = SendArgs { chain: arguments.chain.clone(), yes: true, ..SendArgs::default() };
+    let admin = Sender::open(settings, &send, Role::Admin).await?;
+    let (payer, usdc_mint) = (admin.wallet(), admin.market.instructions.usdc_mint);
+    let account = admin.market.instructions.usdc_of(wallet);
+    let create = token::create_associated_token_account(&payer, wallet, &usdc_mint);
+    let mint = token::mint_to(&usdc_mint, &account, &payer, arguments.usdc.0);
+    let plan = Plan::new(format!("Give {wallet} USDC of the local network"), vec![create, mint]).moves(
+        arguments.usdc.0,
+        "nowhere (it is made)",
+        "the wallet",
+    );
+    admin.send(plan).await?;
+    Ok(())
+}
