@@ -4,9 +4,12 @@
 
 pub mod bench;
 pub mod chain;
+pub mod endpoints;
 pub mod market;
 pub mod server;
+pub mod session;
 pub mod slow_disk;
+pub mod terminal;
 
 use std::{
     path::{Path, PathBuf},
@@ -26,6 +29,14 @@ use tokio::{
 /// Longest start that is waited for: many times the promised one, since test machines are busy.
 const START_LIMIT: Duration = Duration::from_secs(120);
 const STOP_LIMIT: Duration = Duration::from_secs(60);
+
+/// Names the folder of the configuration, so that no test touches that of the user.
+pub const CONFIG_DIR: &str = "CRTX_CONFIG_DIR";
+
+/// The folder in which a `crtx up` of these tests notes where it is.
+pub fn config_dir(data_dir: &Path) -> PathBuf {
+    data_dir.join("config")
+}
 
 /// What `crtx up --json` prints.
 #[derive(Clone, Debug, Deserialize)]
@@ -59,6 +70,12 @@ pub struct AgentInfo {
 
 fn or_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+impl Info {
+    pub fn data_dir(&self) -> &Path {
+        self.content_dir.parent().expect("the content lies in the data directory")
+    }
 }
 
 /// A `crtx up` that may not be ready yet. It is killed when dropped.
@@ -123,7 +140,11 @@ impl Up {
 
     /// Starts a prepared command, whose arguments have to contain `up` and `--json`, without waiting for it.
     pub fn spawn(command: &mut Command) -> Result<Starting> {
+        let words: Vec<_> = command.as_std().get_args().collect();
+        let data_dir = words.iter().skip_while(|word| **word != "--data-dir").nth(1).context("no --data-dir")?;
+        let config_dir = config_dir(Path::new(data_dir));
         let mut child = command
+            .env(CONFIG_DIR, config_dir)
             .env_remove("DATABASE_URL")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -194,4 +215,16 @@ pub fn free_port() -> Result<u16> {
 pub fn crtx_binary() -> PathBuf {
     std::env::var_os("CRTX_BIN")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/debug/crtx"), PathBuf::from)
+}
+
+/// The `crtx` command with a configuration folder, without the user's variables and home, and without a terminal.
+pub fn crtx_without_settings(config_dir: &Path) -> std::process::Command {
+    const VARIABLES: [&str; 6] =
+        ["CRTX_URL", "CRTX_API_KEY", "CRTX_RPC_URL", "CRTX_KEYPAIR", "CRTX_PROGRAM_ID", "CRTX_NETWORK"];
+    let mut command = std::process::Command::new(crtx_binary());
+    VARIABLES.iter().for_each(|name| {
+        command.env_remove(name);
+    });
+    command.env(CONFIG_DIR, config_dir).env("HOME", config_dir).stdin(Stdio::null());
+    command
 }

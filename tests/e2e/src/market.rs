@@ -81,7 +81,10 @@ impl Market {
             request = request.header(*name, *value);
         }
         if let Some(body) = body {
-            request = request.header("content-type", "application/json").body(body);
+            if !headers.iter().any(|(name, _)| *name == "content-type") {
+                request = request.header("content-type", "application/json");
+            }
+            request = request.body(body);
         }
         let response = request.send().await.expect("an answer");
         let (status, headers) = (response.status(), response.headers().clone());
@@ -145,9 +148,13 @@ impl Market {
         agent.body["creator"]["pubkey"].as_str().expect("the creator's wallet").to_owned()
     }
 
+    /// The program's configuration, as it is on chain.
+    pub async fn config(&self) -> Config {
+        self.program_account(&self.addresses().config()).await
+    }
+
     pub async fn treasury_owner(&self) -> String {
-        let config: Config = self.program_account(&self.addresses().config()).await;
-        config.treasury_owner.to_string()
+        self.config().await.treasury_owner.to_string()
     }
 
     /// The listing of a demo agent, as it is on chain.
@@ -195,11 +202,18 @@ impl Market {
     pub fn crtx(&self, arguments: &[&str]) -> std::process::Output {
         std::process::Command::new(crate::crtx_binary())
             .args(arguments)
+            .env(crate::CONFIG_DIR, crate::config_dir(self.info.data_dir()))
             .env("CRTX_URL", &self.info.base_url)
             .env("CRTX_API_KEY", &self.info.api_key)
             .env("CRTX_RPC_URL", &self.info.rpc_url)
             .output()
             .expect("crtx runs")
+    }
+
+    /// Runs the `crtx` command with nothing but what `crtx up` noted: no variable, and no home.
+    pub fn crtx_as_found(&self, arguments: &[&str]) -> std::process::Output {
+        let mut command = crate::crtx_without_settings(&crate::config_dir(self.info.data_dir()));
+        command.args(arguments).output().expect("crtx runs")
     }
 
     /// Price of an agent in base units.

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use tokio::process::{Child, Command};
 
-use crate::{Info, crtx_binary, free_port};
+use crate::{Info, Up, crtx_binary, free_port, market::Market};
 
 const START_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(30);
@@ -21,6 +21,27 @@ pub struct Server {
     child: Child,
     pub base_url: String,
     http: reqwest::Client,
+}
+
+/// A marketplace whose services are not started, and its folder.
+pub async fn without_services() -> Result<(tempfile::TempDir, Up)> {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir()?;
+    // The database's server may run as another user.
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755))?;
+    let data = folder.path().join("data");
+    let data = data.to_str().context("a UTF-8 path")?;
+    let up = Up::start_with(&["up", "--json", "--services", "none", "--data-dir", data]).await?;
+    Ok((folder, up))
+}
+
+/// Waits until the indexer shows the agent.
+pub async fn until_listed(market: &Market, agent: &str) {
+    let started = Instant::now();
+    while market.get(&format!("/v1/agents/{agent}")).await.status != 200 {
+        assert!(started.elapsed() < START_LIMIT, "the indexer shows the agent");
+        tokio::time::sleep(POLL).await;
+    }
 }
 
 impl Server {
@@ -39,6 +60,11 @@ impl Server {
             .context("cannot start crtx-server")?;
         let http = reqwest::Client::builder().timeout(Duration::from_secs(10)).no_proxy().build()?;
         Ok(Self { child, base_url: format!("http://{listen}"), http })
+    }
+
+    /// The marketplace as a client of this process sees it.
+    pub fn market(&self, info: &Info) -> Market {
+        Market::new(Info { base_url: self.base_url.clone(), ..info.clone() })
     }
 
     /// Status and body of a GET without an API key; `None` while nobody listens.

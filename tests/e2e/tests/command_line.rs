@@ -11,31 +11,71 @@ type Case = (&'static [&'static str], &'static [(&'static str, &'static str)], &
 
 /// Exit status and standard error.
 fn crtx(arguments: &[&str], environment: &[(&str, &str)]) -> (Option<i32>, String) {
-    let mut command = std::process::Command::new(crtx_e2e::crtx_binary());
-    command.args(arguments).env_remove("CRTX_URL").env_remove("CRTX_API_KEY").env_remove("CRTX_RPC_URL");
-    let output = command.envs(environment.iter().copied()).output().expect("crtx runs");
+    let config = tempfile::tempdir().expect("a folder");
+    let mut command = crtx_e2e::crtx_without_settings(config.path());
+    let output = command.args(arguments).envs(environment.iter().copied()).output().expect("crtx runs");
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 #[test]
 fn a_command_line_that_makes_no_sense_ends_with_status_2_and_says_what_is_wrong() {
-    let cases: [Case; 9] = [
-        (&["verify"], &[KEY], "EXECUTION_ID"),
-        (&["verify", "nonsense"], &[KEY], "EXECUTION_ID"),
-        (&["verify", ID, "--rpc-url", "nonsense"], &[KEY], "not a URL"),
-        (&["verify", ID], &[KEY, ("CRTX_URL", "localhost:8080")], "http://"),
-        (&["verify", ID], &[], "CRTX_API_KEY"),
-        (&["verify", ID], &[("CRTX_API_KEY", "")], "CRTX_API_KEY"),
-        (&["execute", "nonsense", "--task", "x"], &[KEY], "AGENT_ID"),
-        (&["execute", AGENT], &[KEY], "--task"),
-        (&["execute", AGENT, "--task", "x", "--parameters", "[]"], &[KEY], "JSON object"),
-    ];
-    for (arguments, environment, says) in cases {
+    for (arguments, environment, says) in CASES {
         let (status, text) = crtx(arguments, environment);
         assert_eq!(status, Some(2), "{arguments:?}: {text}");
         assert!(text.contains(says), "{arguments:?}: {text}");
+        assert!(text.starts_with("crtx: ") && text.trim_end().lines().count() == 1, "one sentence: {text}");
     }
 }
+
+const CASES: [Case; 47] = [
+    (&["verify"], &[KEY], "EXECUTION_ID"),
+    (&["verify", "nonsense"], &[KEY], "EXECUTION_ID"),
+    (&["verify", ID, "--rpc-url", "nonsense"], &[KEY], "not a URL"),
+    (&["verify", ID], &[KEY, ("CRTX_URL", "localhost:8080")], "http://"),
+    (&["verify", ID], &[], "CRTX_API_KEY"),
+    (&["verify", ID], &[("CRTX_API_KEY", "")], "CRTX_API_KEY"),
+    (&["execute", "nonsense", "--task", "x"], &[KEY], "AGENT_ID"),
+    (&["execute", AGENT], &[KEY], "--task"),
+    (&["execute", AGENT, "--task", "x", "--parameters", "[]"], &[KEY], "JSON object"),
+    (&["frobnicate"], &[], "frobnicate"),
+    (&["--network", "moonnet", "wallet", "show"], &[], "moonnet"),
+    (&["wallet", "show"], &[("CRTX_NETWORK", "moonnet")], "moonnet"),
+    (&["config", "set", "nonsense", "x"], &[], "no setting `nonsense`"),
+    (&["config", "set", "url", "nonsense"], &[], "cannot be the url"),
+    (&["config", "set", "url"], &[], "<VALUE>"),
+    (&["wallet", "show"], &[], "crtx wallet new"),
+    (&["wallet", "show", "nonsense"], &[], "[ADDRESS]"),
+    (&["wallet", "show", AGENT], &[], "CRTX_RPC_URL"),
+    (&["wallet", "fund", AGENT], &[], "crtx up"),
+    (&["wallet", "fund", AGENT, "--network", "devnet"], &[], "devnet"),
+    (&["wallet", "fund", AGENT, "--usdc", "0.0000001"], &[], "six decimals"),
+    (&["agent"], &[], "--help"),
+    (&["agent", "show"], &[], "<AGENT>"),
+    (&["agent", "show", "my-agent"], &[], "its index"),
+    (&["agent", "pause", "0"], &[], "--yes"),
+    (&["agent", "resume", "0", "--yes"], &[], "No key pair"),
+    (&["agent", "topup", "0", "1e3", "--yes"], &[], "six decimals"),
+    (&["agent", "topup", "0", "0", "--yes"], &[], "more than 0"),
+    (&["agent", "rotate-key", "0", "--yes"], &[], "--key"),
+    (&["agent", "delist"], &[], "<AGENT>"),
+    (&["agent", "withdraw", "0"], &[], "--yes"),
+    (&["agent", "close", "0"], &[], "--yes"),
+    (&["settle", ID], &[], "--answer"),
+    (&["settle", "nonsense", "--answer", "-"], &[], "execution id"),
+    (&["refund", "nonsense"], &[], "execution id"),
+    (&["refund", ID], &[], "--yes"),
+    (&["dispute", "show"], &[], "<EXECUTION>"),
+    (&["dispute", "answer", ID], &[], "--text"),
+    (&["dispute", "answer", ID, "--text", " "], &[], "empty"),
+    (&["resolver", "uphold", ID, "--text", "x"], &[], "--slash"),
+    (&["resolver", "reject", ID, "--text", "x"], &[], "--yes"),
+    (&["admin", "verify-creator", AGENT], &[], "--name"),
+    (&["admin", "set-fee", "501"], &[], "501"),
+    (&["admin", "set-tiers", "1=2", "max=3"], &[], "4 values"),
+    (&["admin", "set-tiers", "1=9", "2=3", "3=4", "max=5", "--yes"], &[], "must rise"),
+    (&["admin", "announce-roles", "--yes"], &[], "--resolver"),
+    (&["completions", "cobol"], &[], "cobol"),
+];
 
 #[test]
 fn a_service_that_does_not_answer_is_an_error_and_no_verdict() {

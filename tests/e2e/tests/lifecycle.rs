@@ -47,7 +47,9 @@ fn open_folder() -> tempfile::TempDir {
 }
 
 fn up(arguments: &[&str]) -> Output {
-    Command::new(crtx_binary()).arg("up").args(arguments).stdin(Stdio::null()).output().unwrap()
+    let config = tempfile::tempdir().unwrap();
+    let mut command = Command::new(crtx_binary());
+    command.env(crtx_e2e::CONFIG_DIR, config.path()).arg("up").args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
 async fn pay(market: &Market) -> String {
@@ -150,6 +152,7 @@ async fn after_a_kill_up_says_what_it_continues_from_and_chain_and_database_agre
     let said = folder.path().join("said");
     let mut command = Command::new(crtx_binary());
     command.args(["up", "--json", "--port", &port, "--data-dir", folder.path().to_str().unwrap()]);
+    command.env(crtx_e2e::CONFIG_DIR, crtx_e2e::config_dir(folder.path()));
     let mut child = command.stdout(Stdio::piped()).stderr(fs::File::create(&said).unwrap()).spawn().unwrap();
     let mut line = String::new();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
@@ -336,6 +339,7 @@ async fn a_database_of_the_users_own_is_used_and_left_running() {
     let port = crtx_e2e::free_port().unwrap().to_string();
     let mut command = Command::new(crtx_binary());
     command.args(["up", "--json", "--port", &port, "--data-dir", own.path().to_str().unwrap()]);
+    command.env(crtx_e2e::CONFIG_DIR, crtx_e2e::config_dir(own.path()));
     let mut child = command.env("DATABASE_URL", &url).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();

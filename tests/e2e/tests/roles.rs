@@ -6,47 +6,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crtx_e2e::{Info, Up, market::Market, server::Server};
+use crtx_e2e::{
+    Info,
+    market::Market,
+    server::{Server, until_listed, without_services},
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A marketplace whose services are not started.
-async fn without_services() -> (tempfile::TempDir, Up) {
-    use std::os::unix::fs::PermissionsExt;
-    let folder = tempfile::tempdir().unwrap();
-    // The database's server may run as another user.
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let up = Up::start_with(&[
-        "up",
-        "--json",
-        "--services",
-        "none",
-        "--data-dir",
-        folder.path().join("data").to_str().unwrap(),
-    ])
-    .await
-    .unwrap();
-    (folder, up)
-}
-
 fn start(info: &Info, folder: &Path, name: &str, role: &str) -> Server {
     Server::start(info, folder, name, role).unwrap()
-}
-
-/// The marketplace as a client of this process sees it.
-fn market(info: &Info, server: &Server) -> Market {
-    Market::new(Info { base_url: server.base_url.clone(), ..info.clone() })
-}
-
-/// Waits until the indexer shows the agent.
-async fn until_listed(market: &Market, agent: &str) {
-    let started = Instant::now();
-    while market.get(&format!("/v1/agents/{agent}")).await.status != 200 {
-        assert!(started.elapsed() < LIMIT, "the indexer shows the agent");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
 }
 
 async fn execution(market: &Market, id: &str) -> Value {
@@ -57,7 +28,7 @@ async fn execution(market: &Market, id: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn processes_with_one_role_each_serve_a_paid_call_together() {
-    let (folder, mut up) = without_services().await;
+    let (folder, mut up) = without_services().await.unwrap();
     let info = up.info().clone();
     assert_eq!(info.base_url, "", "without services there is no API");
     let mut first = start(&info, folder.path(), "api-1", "api");
@@ -76,7 +47,7 @@ async fn processes_with_one_role_each_serve_a_paid_call_together() {
         assert_eq!((status, &body["error"]["code"]), (404, &json!("not_found")), "only the role `api` serves the API");
     }
 
-    let (here, there) = (market(&info, &first), market(&info, &second));
+    let (here, there) = (first.market(&info), second.market(&info));
     let agent = here.agent("text-stats");
     until_listed(&there, &agent).await;
     let path = format!("/v1/agents/{agent}/execute");
@@ -105,14 +76,14 @@ async fn processes_with_one_role_each_serve_a_paid_call_together() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_worker_ends_the_calls_of_an_api_process_that_was_killed() {
-    let (folder, mut up) = without_services().await;
+    let (folder, mut up) = without_services().await.unwrap();
     let info = up.info().clone();
     let _indexer = start(&info, folder.path(), "indexer", "indexer");
     let mut worker = start(&info, folder.path(), "worker", "worker");
     let mut api = start(&info, folder.path(), "api", "api");
     worker.until_readyz_is(200).await.unwrap();
     api.until_readyz_is(200).await.unwrap();
-    let here = market(&info, &api);
+    let here = api.market(&info);
     let agent = here.agent("text-stats");
     until_listed(&here, &agent).await;
     // Answered as soon as the escrow is open: most of the work is still to be done.
@@ -124,7 +95,7 @@ async fn the_worker_ends_the_calls_of_an_api_process_that_was_killed() {
 
     let mut successor = start(&info, folder.path(), "api-successor", "api");
     successor.until_readyz_is(200).await.unwrap();
-    let here = market(&info, &successor);
+    let here = successor.market(&info);
     for id in ids {
         let started = Instant::now();
         loop {

@@ -13,7 +13,7 @@ use agent_marketplace::{
 use anyhow::{Context, Result, bail};
 use crtx_chain::{
     ChainClient, Instructions, Layout, Outcome, SignedTransaction,
-    token::{self, TOKEN_PROGRAM_ID, TokenAccount, USDC_DECIMALS},
+    token::{self, TokenAccount},
 };
 use crtx_e2e::Info;
 use crtx_protocol::{
@@ -151,7 +151,7 @@ impl LocalChain {
         let instructions = [
             transfer(&admin, wallet, SOL / 2),
             token::create_associated_token_account(&admin, wallet, &mint),
-            mint_to(&mint, &self.build.usdc_of(wallet), &admin, usdc),
+            token::mint_to(&mint, &self.build.usdc_of(wallet), &admin, usdc),
         ];
         self.send(&instructions, &[]).await
     }
@@ -266,17 +266,4 @@ fn transfer(from: &Pubkey, to: &Pubkey, lamports: u64) -> Instruction {
     data.extend_from_slice(&lamports.to_le_bytes());
     let accounts = vec![AccountMeta::new(*from, true), AccountMeta::new(*to, false)];
     Instruction { program_id: system_program::ID, accounts, data }
-}
-
-/// `MintToChecked`; the admin is the local network's mint authority.
-fn mint_to(mint: &Pubkey, account: &Pubkey, authority: &Pubkey, amount: u64) -> Instruction {
-    let mut data = vec![14];
-    data.extend_from_slice(&amount.to_le_bytes());
-    data.push(USDC_DECIMALS);
-    let accounts = vec![
-        AccountMeta::new(*mint, false),
-        AccountMeta::new(*account, false),
-        AccountMeta::new_readonly(*authority, true),
-    ];
-    Instruction { program_id: TOKEN_PROGRAM_ID, accounts, data }
 }

@@ -8,8 +8,12 @@ fn read(path: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The source of a test program of one file, or of several in a folder.
+/// The source of a test program of one file, or of several in a folder. Tests of the services are named by their path
+/// from the root.
 fn source_of(test_program: &str) -> String {
+    if test_program.contains('/') {
+        return read(&format!("../../{test_program}.rs"));
+    }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(test_program);
     let Ok(files) = fs::read_dir(folder) else { return read(&format!("tests/{test_program}.rs")) };
     files.map(|file| fs::read_to_string(file.expect("an entry").path()).expect("a file is read")).collect()
@@ -18,7 +22,7 @@ fn source_of(test_program: &str) -> String {
 /// Id and `file::test` names of each row.
 fn rows() -> Vec<(String, Vec<(String, String)>)> {
     let text = read("../../docs/INVARIANTS.md");
-    let rows = text.lines().filter(|line| line.starts_with("| INV-"));
+    let rows = text.lines().filter(|line| line.starts_with("| INV-") || line.starts_with("| SVC-"));
     rows.map(|row| {
         let mut cells = row.trim_matches('|').split(" | ").map(str::trim);
         let id = cells.next().expect("an id").to_owned();

@@ -55,6 +55,8 @@ impl Checker<'_> {
         let mut command = Command::new(crtx_binary());
         command
             .args(["verify", &id.to_string(), "--json"])
+            // Nothing is configured: what the check uses stands here.
+            .env(crtx_e2e::CONFIG_DIR, "/nonexistent")
             .env("CRTX_URL", base_url)
             .env("CRTX_RPC_URL", rpc_url)
             .env("CRTX_API_KEY", self.cast.key_of(wallet))
