@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::workspace;
 
 /// Programs whose commands are not checked.
-const FOREIGN_PROGRAMS: [&str; 4] = ["git", "cd", "curl", "rustup"];
+const FOREIGN_PROGRAMS: [&str; 5] = ["git", "node", "cd", "curl", "rustup"];
 
 /// A stand-in of the documents for a value, and a value that the commands accept.
 const VALUES: [(&str, &str); 6] = [

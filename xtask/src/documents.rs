@@ -16,9 +16,11 @@ use crate::{
 };
 
 /// Paths that documents name and the repository does not contain, and why.
-const FOREIGN_PATHS: [(&str, &str); 2] = [
+const FOREIGN_PATHS: [(&str, &str); 4] = [
     ("crtx.toml", "the file of settings, which an operator writes"),
     ("crtx-server.toml", "`crtx up` writes it into its data directory"),
+    ("local.json", "`crtx up` writes it into the configuration folder"),
+    ("wallet.json", "`crtx wallet new` writes it into the configuration folder"),
 ];
 
 /// Names in code that documents give and no source contains, and why.

@@ -10,11 +10,12 @@ use anyhow::{Context, Result};
 use crate::workspace;
 
 /// The crates of this project, lowest first. Crates of one row do not depend on each other.
-const LAYERS: [&[&str]; 8] = [
+const LAYERS: [&[&str]; 9] = [
     &["crtx-download", "crtx-protocol"],
     &["agent-marketplace"],
     &["crtx-chain", "crtx-content", "crtx-schema", "crtx-store", "crtx-postgres"],
     &["crtx-http"],
+    &["crtx-conformance"],
     &["crtx-gateway", "crtx-indexer"],
     &["crtx-server", "crtx-localnet"],
     &["crtx-cli"],
