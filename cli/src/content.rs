@@ -31,7 +31,7 @@ pub async fn read_uri(api: &Api, uri: &str, hash: &ResultHash) -> anyhow::Result
     match parse_ipfs_uri(uri) {
         Ok(named) if named == *hash => read(api, hash).await,
         Ok(_) => bail!("its URI names other content than its hash"),
-        Err(_) => bail!("it lies at {}", crate::output::printable(uri)),
+        Err(_) => bail!("its URI is {}, and only addresses by content are read", crate::output::printable(uri)),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Signed in with a wallet: a session's token, kept in the configuration folder for each service and wallet, and made
-//! anew when the service does not take it any more.
+//! Signed in with a wallet: a session's token, kept in the configuration folder for each service and wallet. If
+//! the service refuses the token, a new one replaces it.
 
 use std::path::PathBuf;
 

@@ -337,10 +337,10 @@ fn every_check_has_a_creator_that_breaks_it() {
 #[tokio::test]
 async fn a_creator_that_does_everything_right_passes_every_check() {
     let subject = creator(|_, _| {}).await;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let mut progress = |progress: Progress<'_>| {
         if let Progress::Checked(check) = progress {
-            told.push(check.name);
+            reported.push(check.name);
         }
     };
     let report = run(&subject, &Outbound::new(OutboundPolicy::LOCAL), &mut progress).await.expect("a report");
@@ -349,8 +349,8 @@ async fn a_creator_that_does_everything_right_passes_every_check() {
     assert_eq!(skipped, [CheckName::Tls], "{report:#?}");
     assert!(report.passed && report.answer_ms.is_some());
     assert_eq!(report.requests, limits::MAX_REQUESTS);
-    told.sort_unstable();
-    assert_eq!(told, CheckName::ALL, "each check is told once, while the test runs");
+    reported.sort_unstable();
+    assert_eq!(reported, CheckName::ALL, "each check is reported once, while the test runs");
     let json = serde_json::to_string(&report).expect("json");
     assert_eq!(serde_json::from_str::<Report>(&json).expect("the same form"), report);
 }

@@ -235,7 +235,7 @@ async fn every_owner_endpoint_refuses_every_wrong_credential() {
             let answer = victim.send(endpoint, &session.headers()).await;
             assert_eq!((answer.status.as_u16(), answer.error_code()), (401, "unauthorized"), "{what}: {endpoint:?}");
         }
-        // A browser sends the cookie by itself, whoever made the page.
+        // A browser sends the cookie with a request of any page, also of a foreign one.
         if !endpoint.method.is_safe() {
             let csrf = "x-csrf-token";
             let alone: Headers = browser.headers().into_iter().filter(|(name, _)| *name != csrf).collect();
