@@ -37,6 +37,8 @@ pub struct UsdcHolding {
     pub amount: u64,
     /// What the spender address of the wallet may take, for its API keys.
     pub approved: u64,
+    /// Another address that the wallet approved. A token account has room for one.
+    pub other_delegate: Option<Pubkey>,
 }
 
 impl Market {
@@ -146,8 +148,11 @@ impl Market {
             return UsdcHolding::default();
         };
         let spender = self.addresses().spender(wallet);
-        let approved = account.delegate.filter(|(delegate, _)| *delegate == spender).map_or(0, |(_, amount)| amount);
-        UsdcHolding { exists: true, amount: account.amount, approved }
+        let (approved, other_delegate) = match account.delegate {
+            Some((delegate, amount)) if delegate == spender => (amount, None),
+            other => (0, other.map(|(delegate, _)| delegate)),
+        };
+        UsdcHolding { exists: true, amount: account.amount, approved, other_delegate }
     }
 
     /// Lamports of an account; 0 if there is none.

@@ -12,6 +12,7 @@ use solana_pubkey::Pubkey;
 use super::finding::Finding;
 use crate::{
     arguments::ChainArgs,
+    keys::Funds,
     market::Market,
     output::{duration, sol},
     settings::{Network, Settings},
@@ -116,18 +117,14 @@ async fn balances(settings: &Settings, market: &Market, wallet: &Pubkey) -> anyh
         0 => Finding::note("USDC", "the wallet holds no USDC, so it cannot pay", &fund),
         _ => Finding::ok("USDC", format!("{held} USDC")),
     };
-    Ok(vec![sol, usdc_finding, approval(market, wallet, usdc.approved).await?])
+    Ok(vec![sol, usdc_finding, approval(market, wallet).await?])
 }
 
 /// Every key of the wallet spends out of the same approval.
-async fn approval(market: &Market, wallet: &Pubkey, approved: u64) -> anyhow::Result<Finding> {
-    let now = market.now().await?;
-    let grants = market.grants_of(wallet).await?;
-    let live =
-        grants.iter().map(|(_, grant)| grant).filter(|grant| grant.revoked == 0 && grant.expires_at_unix_s > now);
-    let left: Vec<u64> = live.map(|grant| grant.total_cap.saturating_sub(grant.spent)).collect();
-    let needed = left.iter().fold(0_u64, |sum, left| sum.saturating_add(*left));
-    let text = format!("{} USDC approved, {} API keys may spend {}", UsdcBase(approved), left.len(), UsdcBase(needed));
+async fn approval(market: &Market, wallet: &Pubkey) -> anyhow::Result<Finding> {
+    let funds = Funds::read(market, wallet).await?;
+    let (approved, keys, needed) = (funds.approved, funds.live_keys(), funds.needed(None));
+    let text = format!("{approved} USDC approved, {keys} API keys may spend {needed}");
     Ok(match approved < needed {
         true => Finding::note("approval", text, "calls fail when the approval is used up; raise it: crtx key topup"),
         false => Finding::ok("approval", text),

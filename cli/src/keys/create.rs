@@ -10,7 +10,11 @@ use agent_marketplace::{
     state::{MAX_ALLOWED_AGENTS, SpendingGrant},
 };
 use anyhow::Context;
-use crtx_protocol::{api_key::KeyNetwork, key_proof, usdc::UsdcBase};
+use crtx_protocol::{
+    api_key::{self, KeyNetwork},
+    key_proof,
+    usdc::UsdcBase,
+};
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 
@@ -24,9 +28,6 @@ use crate::{
     transaction::{Plan, Sender},
     usage::UsageError,
 };
-
-const MAX_NAME_CHARS: usize = 64;
-const SHOWN_CHARS: usize = 4;
 
 /// Arguments of `crtx key create`.
 #[derive(Clone, Debug, clap::Args)]
@@ -78,9 +79,12 @@ pub async fn run(arguments: &CreateArgs, settings: &Settings) -> anyhow::Result<
 }
 
 fn check(arguments: &CreateArgs) -> Result<(), UsageError> {
-    let length = arguments.name.chars().count();
-    if arguments.name.trim().is_empty() || length > MAX_NAME_CHARS {
-        return Err(UsageError::new(format!("The name of a key has 1 to {MAX_NAME_CHARS} characters.")));
+    // What the service refuses must not be granted on chain before.
+    if !api_key::is_name(&arguments.name) {
+        return Err(UsageError::new(format!(
+            "The name of a key has 1 to {} visible characters, and no space around them.",
+            api_key::MAX_NAME_CHARS
+        )));
     }
     if arguments.agents.len() > MAX_ALLOWED_AGENTS {
         return Err(UsageError::new(format!("A key can be limited to at most {MAX_ALLOWED_AGENTS} agents.")));
@@ -153,12 +157,8 @@ fn registration(arguments: &CreateArgs, sender: &Sender, pending: &PendingKey) -
         "name": arguments.name,
         "session_public_key": pending.session_key().to_string(),
         "proof": key_proof::sign(&pending.key, &sender.wallet(), &program),
-        "last_four": last_four(&pending.key.reveal()),
+        "last_four": pending.key.last_four(),
     })
-}
-
-fn last_four(key: &str) -> &str {
-    key.get(key.len().saturating_sub(SHOWN_CHARS)..).unwrap_or_default()
 }
 
 /// Shows the key, once.
@@ -172,4 +172,26 @@ fn show(arguments: &CreateArgs, pending: &PendingKey, registered: Value) -> anyh
     eprintln!("This is the key {}. It is shown once. Keep it like money:", arguments.name);
     eprintln!("  export CRTX_API_KEY={key}");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        create: CreateArgs,
+    }
+
+    #[test]
+    fn a_name_that_the_service_refuses_is_wrong_usage_before_anything_is_made() {
+        let check = |name: &str| check(&Line::parse_from(["create", name, "--per-call", "1", "--total", "1"]).create);
+        assert_eq!(check("ci/cd ✓"), Ok(()));
+        for bad in ["", " ", " ci", "ci ", "a\u{200b}b", "a\nb", &"x".repeat(65)] {
+            assert!(check(bad).is_err(), "{bad:?}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 //! token approval.
 
 use agent_marketplace::state::SpendingGrant;
-use crtx_chain::token::{self, TOKEN_ACCOUNT_LEN, TokenAccount};
+use crtx_chain::token::{self, TOKEN_ACCOUNT_LEN};
 use crtx_protocol::usdc::UsdcBase;
 use solana_pubkey::Pubkey;
 
@@ -26,17 +26,14 @@ pub struct Funds {
 impl Funds {
     /// Reads the wallet's USDC account and all of its grants.
     pub async fn read(market: &Market, wallet: &Pubkey) -> anyhow::Result<Self> {
-        let account = market.chain.account(&market.instructions.usdc_of(wallet)).await?.value;
-        let usdc = account.and_then(|account| TokenAccount::decode(&account).ok());
-        let spender = market.addresses().spender(wallet);
-        let delegate = usdc.and_then(|account| account.delegate);
+        let usdc = market.usdc_of(wallet).await?;
         let grants = market.grants_of(wallet).await?.into_iter().map(|(_, grant)| grant).collect();
         Ok(Self {
             grants,
-            has_account: usdc.is_some(),
-            holding: UsdcBase(usdc.map_or(0, |account| account.amount)),
-            approved: UsdcBase(delegate.filter(|(to, _)| *to == spender).map_or(0, |(_, amount)| amount)),
-            other_delegate: delegate.map(|(to, _)| to).filter(|to| *to != spender),
+            has_account: usdc.exists,
+            holding: UsdcBase(usdc.amount),
+            approved: UsdcBase(usdc.approved),
+            other_delegate: usdc.other_delegate,
             now_unix_s: market.now().await?,
         })
     }
@@ -44,6 +41,11 @@ impl Funds {
     /// The grant of one key.
     pub fn grant_of(&self, session_key: &Pubkey) -> Option<&SpendingGrant> {
         self.grants.iter().find(|grant| grant.session_key == *session_key)
+    }
+
+    /// How many keys are neither revoked nor expired.
+    pub fn live_keys(&self) -> usize {
+        self.grants.iter().filter(|grant| is_live(grant, self.now_unix_s)).count()
     }
 
     /// What all keys of the wallet may still spend together; `except` leaves one key out.
@@ -101,10 +103,14 @@ impl Funds {
     }
 }
 
+/// Neither revoked nor expired. The last second counts.
+fn is_live(grant: &SpendingGrant, now_unix_s: i64) -> bool {
+    grant.revoked == 0 && now_unix_s <= grant.expires_at_unix_s
+}
+
 /// What a grant may still spend: nothing once it is revoked or expired.
-pub fn left(grant: &SpendingGrant, now_unix_s: i64) -> u64 {
-    let ended = grant.revoked != 0 || now_unix_s > grant.expires_at_unix_s;
-    if ended { 0 } else { grant.total_cap.saturating_sub(grant.spent) }
+fn left(grant: &SpendingGrant, now_unix_s: i64) -> u64 {
+    if is_live(grant, now_unix_s) { grant.total_cap.saturating_sub(grant.spent) } else { 0 }
 }
 
 #[cfg(test)]
@@ -129,6 +135,7 @@ mod tests {
         assert_eq!(funds.needed(None), UsdcBase(340));
         assert_eq!(funds.needed(Some(&Pubkey::new_from_array([1; 32]))), UsdcBase(40));
         assert_eq!(funds.short(), UsdcBase(40));
+        assert_eq!(funds.live_keys(), 3, "one of them has spent all");
     }
 
     #[test]

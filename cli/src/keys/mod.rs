@@ -11,6 +11,7 @@ mod topup;
 
 use std::process::ExitCode;
 
+pub use self::funds::Funds;
 use crate::settings::Settings;
 
 /// Arguments of `crtx key`.
