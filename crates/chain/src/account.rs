@@ -40,6 +40,10 @@ macro_rules! kinds {
         }
 
         impl ProgramAccount {
+            /// The first bytes of the accounts of each kind.
+            pub const DISCRIMINATORS: &'static [&'static [u8]] =
+                &[$(<<$kind as Layout>::Head as Discriminator>::DISCRIMINATOR),+];
+
             /// Decodes an account owned by the program. Unknown bytes are an error.
             pub fn decode(data: &[u8]) -> Result<Self, DecodeError> {
                 let (discriminator, body) = split(data)?;

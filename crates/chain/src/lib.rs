@@ -16,6 +16,7 @@ pub mod instructions;
 mod layout;
 mod node;
 mod nodes;
+pub mod past;
 pub mod rpc;
 mod seen;
 mod send;
@@ -28,7 +29,7 @@ mod timeouts;
 pub mod token;
 pub mod transaction;
 pub mod urls;
-mod wire;
+pub mod wire;
 
 pub use account::ProgramAccount;
 pub use crtx_protocol::transaction::Outcome;

@@ -30,11 +30,11 @@ impl<T> WithContext<T> {
 }
 
 /// An account whose data the node encoded in base64.
-pub(crate) struct WireAccount(pub FetchedAccount);
+pub struct WireAccount(pub FetchedAccount);
 
 /// An account with its address.
 #[derive(Deserialize)]
-pub(crate) struct WireKeyedAccount {
+pub struct WireKeyedAccount {
     #[serde(deserialize_with = "address")]
     pub pubkey: Pubkey,
     pub account: WireAccount,

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use crtx_protocol::result_hash::ResultHash;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ContentError {
@@ -23,6 +24,23 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// The bytes under a key, as they are stored. Nothing longer than `max_bytes` is read.
     async fn get(&self, key: &str, max_bytes: usize) -> Result<Option<Bytes>, ContentError>;
 
+    /// The bytes under the first of these keys that has the bytes of that hash.
+    async fn get_checked(
+        &self,
+        keys: Vec<String>,
+        hash: ResultHash,
+        max_bytes: usize,
+    ) -> Result<Option<Bytes>, ContentError>;
+
     /// Deletes the bytes under a key, if there are any.
     async fn delete(&self, key: &str) -> Result<(), ContentError>;
+}
+
+/// Whether stored bytes are those of the hash that names them.
+pub(crate) fn is_content_of(hash: &ResultHash, content: &[u8]) -> bool {
+    let is_intact = ResultHash::of(content) == *hash;
+    if !is_intact {
+        tracing::error!(%hash, "stored content does not match its name");
+    }
+    is_intact
 }

@@ -38,15 +38,26 @@ impl ContentReader {
 
     /// Content of at most `max_bytes`. What a URL answers is not checked against the hash.
     pub async fn get(&self, hash: &ResultHash, max_bytes: usize) -> Result<Option<Vec<u8>>, ReadError> {
-        if let Some(store) = &self.store
-            && let Some(content) = store.get_up_to(hash, max_bytes).await?
-        {
-            return Ok(Some(content.into()));
+        if let Some(content) = self.get_stored(hash, max_bytes).await? {
+            return Ok(Some(content));
         }
-        match &self.base_url {
-            Some(base) => Ok(Some(crtx_download::get(&self.client, &content_url(base, hash), max_bytes).await?)),
+        match self.url_of(hash) {
+            Some(url) => Ok(Some(crtx_download::get(&self.client, &url, max_bytes).await?)),
             None => Ok(None),
         }
+    }
+
+    /// What the store has, of at most `max_bytes`.
+    pub async fn get_stored(&self, hash: &ResultHash, max_bytes: usize) -> Result<Option<Vec<u8>>, ReadError> {
+        match &self.store {
+            Some(store) => Ok(store.get_up_to(hash, max_bytes).await?.map(Into::into)),
+            None => Ok(None),
+        }
+    }
+
+    /// Where content is that the store does not have.
+    pub fn url_of(&self, hash: &ResultHash) -> Option<String> {
+        self.base_url.as_ref().map(|base| content_url(base, hash))
     }
 }
 

@@ -86,15 +86,18 @@ impl ContentStore {
 
     /// The same, if it is not longer than `max_bytes`.
     pub async fn get_up_to(&self, hash: &ResultHash, max_bytes: usize) -> Result<Option<Bytes>, ContentError> {
-        match self.read(&cid_of(hash), hash, max_bytes).await? {
-            Some(content) => Ok(Some(content)),
-            None => self.read(&held(hash), hash, max_bytes).await,
-        }
+        self.backend.get_checked(vec![cid_of(hash), held(hash)], *hash, max_bytes).await
     }
 
     /// Whether the content is kept, intact.
     pub async fn is_kept(&self, hash: &ResultHash) -> Result<bool, ContentError> {
-        Ok(self.read(&cid_of(hash), hash, usize::MAX).await?.is_some())
+        Ok(self.backend.get_checked(vec![cid_of(hash)], *hash, usize::MAX).await?.is_some())
+    }
+
+    /// Whether bytes are kept under the name of that hash that do not match it. Readers never see them.
+    pub async fn is_damaged(&self, hash: &ResultHash) -> Result<bool, ContentError> {
+        let content = self.backend.get(&cid_of(hash), usize::MAX).await?;
+        Ok(content.is_some_and(|content| ResultHash::of(&content) != *hash))
     }
 
     /// Holds bytes until [`Self::keep`] or [`Self::release`], and returns the hash that names them.
@@ -110,7 +113,8 @@ impl ContentStore {
         if self.is_kept(hash).await? {
             return Ok(true);
         }
-        let Some(content) = self.read(&held(hash), hash, usize::MAX).await? else { return Ok(false) };
+        let held = self.backend.get_checked(vec![held(hash)], *hash, usize::MAX).await?;
+        let Some(content) = held else { return Ok(false) };
         self.put(content).await?;
         Ok(true)
     }
@@ -118,15 +122,6 @@ impl ContentStore {
     /// Deletes what is held under that hash. What is kept stays.
     pub async fn release(&self, hash: &ResultHash) -> Result<(), ContentError> {
         self.backend.delete(&held(hash)).await
-    }
-
-    async fn read(&self, key: &str, hash: &ResultHash, max_bytes: usize) -> Result<Option<Bytes>, ContentError> {
-        let Some(content) = self.backend.get(key, max_bytes).await? else { return Ok(None) };
-        if ResultHash::of(&content) != *hash {
-            tracing::error!(%hash, "stored content does not match its name");
-            return Ok(None);
-        }
-        Ok(Some(content))
     }
 }
 
@@ -162,7 +157,9 @@ mod tests {
         let hash = store.put("hello").await.expect("put");
         std::fs::write(folder.path().join(cid_of(&hash)), "hellp").expect("damage");
         assert_eq!(store.get(&hash).await.expect("get"), None);
+        assert!(store.is_damaged(&hash).await.expect("read"));
         store.put("hello").await.expect("repaired");
+        assert!(!store.is_damaged(&hash).await.expect("read"));
         assert_eq!(store.get(&hash).await.expect("get").expect("there"), "hello");
     }
 

@@ -8,6 +8,7 @@ use crtx_protocol::api_key::{ApiKey, KeyNetwork};
 use crtx_store::{
     PgPool,
     api_keys::{self, Adopted, ApiKeyRow, FirstUse},
+    reads::Asker,
 };
 use solana_pubkey::Pubkey;
 
@@ -62,6 +63,11 @@ impl Presented {
             return Err(ApiError::unauthorized(format!("this service accepts keys that start with `{expected}`")));
         }
         Ok(Self { session_key: Pubkey::new_from_array(key.session_public_key()), key })
+    }
+
+    /// The key as a read names it that finds the wallet itself.
+    pub const fn asker(&self) -> Asker {
+        Asker::Key { session_public_key: self.session_key, network: self.key.network() }
     }
 
     pub const fn session_key(&self) -> &Pubkey {

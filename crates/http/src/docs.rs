@@ -2,7 +2,8 @@
 
 use axum::{Router, body::Bytes, http::header, routing::get};
 use utoipa::openapi::{
-    OpenApi,
+    ContentBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder,
+    path::{Operation, PathItem},
     security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme},
 };
 use utoipa_swagger_ui::{Config, SwaggerUi};
@@ -29,6 +30,45 @@ pub fn with_security(mut openapi: OpenApi) -> OpenApi {
     components.add_security_scheme(SESSION, SecurityScheme::Http(session));
     components.add_security_scheme(SESSION_COOKIE, SecurityScheme::ApiKey(cookie));
     openapi
+}
+
+/// What the server answers to a request that is too long for any endpoint.
+const TOO_LONG: [(&str, &str); 2] = [
+    ("414", "`uri_too_long`: the request target is longer than 8 KiB"),
+    ("431", "`headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields"),
+];
+
+/// Adds the answers that every operation can have, because the server gives them before an endpoint is asked.
+#[must_use]
+pub fn with_refusals(mut openapi: OpenApi) -> OpenApi {
+    for operation in openapi.paths.paths.values_mut().flat_map(operations) {
+        for (status, description) in TOO_LONG {
+            let described = operation.responses.responses.entry(status.to_owned());
+            described.or_insert_with(|| RefOr::T(refusal(description)));
+        }
+    }
+    openapi
+}
+
+/// Adds the answer to a read whose client has the same answer already ([`crate::caching`]).
+#[must_use]
+pub fn with_not_modified(mut openapi: OpenApi) -> OpenApi {
+    for operation in openapi.paths.paths.values_mut().filter_map(|item| item.get.as_mut()) {
+        let described = operation.responses.responses.entry("304".to_owned());
+        let unchanged = ResponseBuilder::new().description("`If-None-Match` names this answer").build();
+        described.or_insert_with(|| RefOr::T(unchanged));
+    }
+    openapi
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    let PathItem { get, put, post, delete, options, head, patch, trace, .. } = item;
+    [get, put, post, delete, options, head, patch, trace].into_iter().flatten()
+}
+
+fn refusal(description: &str) -> Response {
+    let body = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
+    ResponseBuilder::new().description(description).content("application/json", body).build()
 }
 
 /// Serves the description. The page loads scripts from this origin alone.

@@ -55,11 +55,16 @@ impl<S: Send + Sync, T: FromQuery> FromRequestParts<S> for ApiQuery<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let mut params = QueryParams::parse(parts.uri.query().unwrap_or_default());
-        let value = T::from_query(&mut params)?;
-        params.finish()?;
-        Ok(Self(value))
+        read(parts.uri.query().unwrap_or_default()).map(Self)
     }
+}
+
+/// Reads a query string; nothing of it may be left.
+pub fn read<T: FromQuery>(query: &str) -> Result<T, ApiError> {
+    let mut params = QueryParams::parse(query);
+    let value = T::from_query(&mut params)?;
+    params.finish()?;
+    Ok(value)
 }
 
 /// Parameters of the path.

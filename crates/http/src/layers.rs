@@ -8,6 +8,7 @@ use axum::{
     http::{HeaderName, HeaderValue},
     middleware::{self, Next},
     response::{IntoResponse, Response},
+    routing::{MethodRouter, any},
 };
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument;
@@ -27,8 +28,13 @@ pub struct Peer(pub IpAddr);
 
 /// Completes a service: apply it once, last, to everything that is served on a port.
 pub fn finish(router: Router) -> Router {
+    finish_with(router, any(|| async { ApiError::new(ErrorCode::NotFound, "there is nothing at this path") }))
+}
+
+/// The same with another answer to unknown paths.
+pub fn finish_with(router: Router, unknown_path: MethodRouter) -> Router {
     router
-        .fallback(|| async { ApiError::new(ErrorCode::NotFound, "there is nothing at this path") })
+        .fallback_service(unknown_path)
         .method_not_allowed_fallback(|| async {
             ApiError::new(ErrorCode::MethodNotAllowed, "this path does not answer that method")
         })

@@ -1,13 +1,15 @@
 //! Authentication for what a wallet may read with an API key or with a session.
 
 use axum::{extract::FromRequestParts, http::request::Parts};
+use crtx_store::{PgPool, reads::Asker};
 use solana_pubkey::Pubkey;
 
 use crate::{
-    auth::{self, AuthState},
+    auth::{AuthState, Presented},
     credentials::{bearer, session_cookie},
     error::ApiError,
-    session_token, signed_in,
+    session_token,
+    signed_in::PresentedSession,
 };
 
 /// The wallet of the API key or of the session that a request presents. Without either: 401 `unauthorized`.
@@ -20,15 +22,50 @@ impl<S: AuthState> FromRequestParts<S> for Reader {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        Credential::from_request_parts(parts, state).await?.authenticate(state.pool()).await
+    }
+}
+
+/// A well-formed API key or session token that a request presents. It is not looked up yet: a read can find its wallet in
+/// its own statement ([`Credential::asker`]), or it is authenticated first. Without either: 401 `unauthorized`.
+pub struct Credential(Kind);
+
+enum Kind {
+    Key(Presented),
+    Session(PresentedSession),
+}
+
+impl<S: AuthState> FromRequestParts<S> for Credential {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let has_session = match bearer(&parts.headers, "API_KEY")? {
             Some(secret) => secret.starts_with(session_token::PREFIX),
             None => session_cookie(&parts.headers)?.is_some(),
         };
-        let wallet = if has_session {
-            signed_in::authenticate(&parts.method, &parts.headers, state).await?.wallet
+        Ok(Self(if has_session {
+            Kind::Session(PresentedSession::read(&parts.method, &parts.headers, state.site())?)
         } else {
-            auth::authenticate(&parts.headers, state.pool(), state.network()).await?.wallet
+            Kind::Key(Presented::read(&parts.headers, state.network())?)
+        }))
+    }
+}
+
+impl Credential {
+    /// The credential as a read names it.
+    pub fn asker(&self) -> Asker {
+        match &self.0 {
+            Kind::Key(key) => key.asker(),
+            Kind::Session(session) => session.asker(),
+        }
+    }
+
+    /// Looks the credential up, takes a key into use, and notes the use.
+    pub async fn authenticate(self, pool: &PgPool) -> Result<Reader, ApiError> {
+        let wallet = match self.0 {
+            Kind::Key(key) => key.authenticate(pool).await?.wallet,
+            Kind::Session(session) => session.authenticate(pool).await?.wallet,
         };
-        Ok(Self { wallet })
+        Ok(Reader { wallet })
     }
 }

@@ -7,6 +7,7 @@ use axum::{
 use chrono::{DateTime, Utc};
 use crtx_store::{
     PgPool,
+    reads::Asker,
     sessions::{self, SessionKind, SessionRow},
 };
 use solana_pubkey::Pubkey;
@@ -48,27 +49,51 @@ impl<S: AuthState> FromRequestParts<S> for SignedIn {
 
 /// Checks the session of a request.
 pub async fn authenticate<S: AuthState>(method: &Method, headers: &HeaderMap, state: &S) -> Result<SignedIn, ApiError> {
-    let (token, kind) = presented(headers)?;
-    if kind == SessionKind::Cookie && !method.is_safe() {
-        check_page(headers, state.site())?;
-        let sent = headers.get(CSRF_TOKEN).and_then(|value| value.to_str().ok());
-        if !sent.is_some_and(|sent| token.is_csrf_token(sent)) {
-            let message = "send the session's `csrf_token` in the header `X-CSRF-Token`";
-            return Err(ApiError::new(ErrorCode::Forbidden, message));
+    PresentedSession::read(method, headers, state.site())?.authenticate(state.pool()).await
+}
+
+/// A well-formed token of a session, in a request that may use it. It is not looked up yet.
+pub struct PresentedSession {
+    token: SessionToken,
+    kind: SessionKind,
+}
+
+impl PresentedSession {
+    /// Reads the `Authorization` header or the cookie of a request.
+    pub fn read(method: &Method, headers: &HeaderMap, site: &Site) -> Result<Self, ApiError> {
+        let (token, kind) = presented(headers)?;
+        if kind == SessionKind::Cookie && !method.is_safe() {
+            check_page(headers, site)?;
+            let sent = headers.get(CSRF_TOKEN).and_then(|value| value.to_str().ok());
+            if !sent.is_some_and(|sent| token.is_csrf_token(sent)) {
+                let message = "send the session's `csrf_token` in the header `X-CSRF-Token`";
+                return Err(ApiError::new(ErrorCode::Forbidden, message));
+            }
         }
+        Ok(Self { token, kind })
     }
-    let row = sessions::find(state.pool(), &token.hash()).await?;
-    let row = row.filter(|row| row.kind == kind).ok_or_else(|| ApiError::unauthorized("the session is not known"))?;
-    if row.ended {
-        return Err(ApiError::unauthorized("the session has been ended; sign in again"));
+
+    /// The session as a read names it that finds the wallet itself.
+    pub fn asker(&self) -> Asker {
+        Asker::Session { token_hash: self.token.hash(), kind: self.kind }
     }
-    if row.expired {
-        return Err(ApiError::unauthorized("the session has expired; sign in again"));
+
+    /// Looks the session up.
+    pub async fn authenticate(&self, pool: &PgPool) -> Result<SignedIn, ApiError> {
+        let row = sessions::find(pool, &self.token.hash()).await?;
+        let row = row.filter(|row| row.kind == self.kind);
+        let row = row.ok_or_else(|| ApiError::unauthorized("the session is not known"))?;
+        if row.ended {
+            return Err(ApiError::unauthorized("the session has been ended; sign in again"));
+        }
+        if row.expired {
+            return Err(ApiError::unauthorized("the session has expired; sign in again"));
+        }
+        note_use(pool, &row).await;
+        let SessionRow { session_id, wallet, kind, created_at, last_used_at, expires_at, .. } = row;
+        let csrf_token = (kind == SessionKind::Cookie).then(|| self.token.csrf_token());
+        Ok(SignedIn { wallet, session_id, kind, created_at, last_used_at, expires_at, csrf_token })
     }
-    note_use(state.pool(), &row).await;
-    let SessionRow { session_id, wallet, created_at, last_used_at, expires_at, .. } = row;
-    let csrf_token = (kind == SessionKind::Cookie).then(|| token.csrf_token());
-    Ok(SignedIn { wallet, session_id, kind, created_at, last_used_at, expires_at, csrf_token })
 }
 
 /// Refuses a request that a browser sends for a page of another origin: 403.

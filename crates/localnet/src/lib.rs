@@ -7,6 +7,7 @@ mod align;
 mod chain;
 mod data_dir;
 mod demo;
+pub mod demo_wallets;
 mod keys;
 mod mint;
 mod network;

@@ -6,8 +6,12 @@
 #![cfg_attr(not(feature = "host"), no_std)]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "host")]
+mod host;
 mod onchain;
 
+#[cfg(feature = "host")]
+pub use host::mirror_digest;
 pub use onchain::{call_text, fee, plain_text, result_text, seeds, terms};
 
 #[cfg(feature = "host")]

@@ -13,6 +13,11 @@ pub fn without_nul(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }
 
+/// The text on one line, with a replacement character for each control character.
+pub fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -28,5 +33,10 @@ mod tests {
     fn a_text_without_nul_stays_as_it_is() {
         assert_eq!(without_nul("a\u{0}b"), "a\u{fffd}b");
         assert_eq!(without_nul("ab"), "ab");
+    }
+
+    #[test]
+    fn a_printable_text_has_no_control_characters() {
+        assert_eq!(printable("a\u{1b}[0m\nb"), "a\u{fffd}[0m\u{fffd}b");
     }
 }

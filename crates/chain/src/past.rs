@@ -1,0 +1,138 @@
+//! What a past transaction called, its inner instructions among them: events are instructions of the program to itself.
+
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use solana_pubkey::Pubkey;
+use solana_transaction::versioned::VersionedTransaction;
+
+use crate::{error::ChainError, history::CalledInstruction, rpc::ChainClient};
+
+/// Largest answer in bytes: one transaction, its logs and balances.
+const ANSWER: usize = 1024 * 1024;
+/// Most signatures in one page.
+pub const MAX_SIGNATURES_PER_PAGE: usize = 1_000;
+/// Largest page in bytes: that many lines with a memo each.
+const PAGE: usize = 2 * 1024 * 1024;
+
+/// A line of a node's list of transactions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Base58.
+    pub signature: String,
+    pub slot: u64,
+    pub failed: bool,
+}
+
+/// A transaction that went through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastTransaction {
+    pub slot: u64,
+    /// Estimated time of its block, in seconds since 1970.
+    pub block_time: Option<i64>,
+    pub failed: bool,
+    /// The instructions in the order of their execution: each before those that it called.
+    pub instructions: Vec<CalledInstruction>,
+}
+
+#[derive(Deserialize)]
+struct WireListed {
+    signature: String,
+    slot: u64,
+    err: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WirePast {
+    slot: u64,
+    block_time: Option<i64>,
+    transaction: (String, String),
+    meta: Option<WireMeta>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireMeta {
+    err: Option<Value>,
+    #[serde(default)]
+    inner_instructions: Option<Vec<WireInner>>,
+    #[serde(default)]
+    loaded_addresses: Option<WireLoaded>,
+}
+
+#[derive(Deserialize)]
+struct WireInner {
+    index: usize,
+    instructions: Vec<WireCall>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireCall {
+    program_id_index: u8,
+    accounts: Vec<u8>,
+    data: String,
+}
+
+#[derive(Default, Deserialize)]
+struct WireLoaded {
+    writable: Vec<String>,
+    readonly: Vec<String>,
+}
+
+impl ChainClient {
+    /// The newest transactions that name an address, newest first, at most `limit` of them and never more than
+    /// [`MAX_SIGNATURES_PER_PAGE`]. `before`: older than this signature.
+    pub async fn transactions_about(
+        &self,
+        address: &Pubkey,
+        before: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Listed>, ChainError> {
+        let limit = limit.min(MAX_SIGNATURES_PER_PAGE);
+        let config = json!({"commitment": "finalized", "limit": limit, "before": before});
+        let page: Vec<WireListed> =
+            self.read("getSignaturesForAddress", &json!([address.to_string(), config]), PAGE).await?;
+        let listed =
+            |line: WireListed| Listed { signature: line.signature, slot: line.slot, failed: line.err.is_some() };
+        Ok(page.into_iter().take(limit).map(listed).collect())
+    }
+
+    /// A finalized transaction; `None` if the node does not have it.
+    pub async fn past_transaction(&self, signature: &str) -> Result<Option<PastTransaction>, ChainError> {
+        let config = json!({"encoding": "base64", "commitment": "finalized", "maxSupportedTransactionVersion": 1});
+        let found: Option<WirePast> = self.read("getTransaction", &json!([signature, config]), ANSWER).await?;
+        found.map(|found| past(found).ok_or(ChainError::Malformed("a transaction"))).transpose()
+    }
+}
+
+fn past(found: WirePast) -> Option<PastTransaction> {
+    let WirePast { slot, block_time, transaction, meta } = found;
+    let transaction: VersionedTransaction = wincode::deserialize(&BASE64.decode(transaction.0).ok()?).ok()?;
+    let meta = meta?;
+    let mut keys = transaction.message.static_account_keys().to_vec();
+    let loaded = meta.loaded_addresses.unwrap_or_default();
+    for address in loaded.writable.iter().chain(&loaded.readonly) {
+        keys.push(address.parse().ok()?);
+    }
+    let mut instructions = Vec::new();
+    let inner = meta.inner_instructions.unwrap_or_default();
+    for (index, top) in transaction.message.instructions().iter().enumerate() {
+        instructions.push(call(&keys, top.program_id_index, &top.accounts, top.data.clone())?);
+        for called in inner.iter().filter(|inner| inner.index == index).flat_map(|inner| &inner.instructions) {
+            let data = bs58::decode(&called.data).into_vec().ok()?;
+            instructions.push(call(&keys, called.program_id_index, &called.accounts, data)?);
+        }
+    }
+    Some(PastTransaction { slot, block_time, failed: meta.err.is_some(), instructions })
+}
+
+fn call(keys: &[Pubkey], program: u8, accounts: &[u8], data: Vec<u8>) -> Option<CalledInstruction> {
+    let key = |index: &u8| keys.get(usize::from(*index)).copied();
+    Some(CalledInstruction {
+        program_id: key(&program)?,
+        accounts: accounts.iter().map(key).collect::<Option<_>>()?,
+        data,
+    })
+}

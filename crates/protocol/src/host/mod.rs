@@ -1,0 +1,3 @@
+//! Parts that only programs off chain use and that belong together in a folder.
+
+pub mod mirror_digest;
