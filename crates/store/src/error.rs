@@ -33,6 +33,14 @@ const TEMPORARY: [&str; 10] = [
     "58030", // Disk or network of the server failed.
 ];
 
+/// SQLSTATEs of values that cannot be stored, by their first characters.
+const REFUSED: [&str; 4] = [
+    "22",    // The value is not one of its type.
+    "23",    // A constraint refuses it.
+    "54",    // It is larger than a limit of the server.
+    "P0001", // A trigger refuses it.
+];
+
 impl StoreError {
     pub(crate) fn corrupt(what: &'static str, value: impl ToString) -> Self {
         Self::Corrupt { what, value: value.to_string() }
@@ -53,6 +61,15 @@ impl StoreError {
             }
             _ => false,
         }
+    }
+
+    /// The database refuses a value of a row, now and later: a constraint, a range, a size, or a trigger's exception.
+    pub fn refuses_a_row(&self) -> bool {
+        let code = match self {
+            Self::Database(sqlx::Error::Database(error)) => error.code(),
+            _ => None,
+        };
+        code.is_some_and(|code| REFUSED.iter().any(|prefix| code.starts_with(prefix)))
     }
 
     /// A row with that key exists already.

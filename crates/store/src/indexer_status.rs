@@ -1,11 +1,13 @@
 //! The state of the indexer: its heartbeat and its last audit.
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sqlx::PgExecutor;
+use sqlx::{PgExecutor, PgPool};
+use uuid::Uuid;
 
 use crate::{
-    convert::{amount_from_db, amount_to_db},
+    convert::{amount_from_db, amount_to_db, optional_amount_from_db},
     error::StoreError,
 };
 
@@ -20,23 +22,117 @@ pub struct Heartbeat {
     pub at: DateTime<Utc>,
 }
 
-pub async fn beat(
-    executor: impl PgExecutor<'_>,
-    chain_slot: u64,
-    streaming: bool,
-    last_change: Option<DateTime<Utc>>,
-) -> Result<(), StoreError> {
+/// What is wrong, in words.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Problem {
+    /// Stable, for programs.
+    pub code: String,
+    pub message: String,
+}
+
+/// A sign of life of one indexer process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beat {
+    pub id: Uuid,
+    /// Whether it writes the mirror. The others stand by.
+    pub leads: bool,
+    /// The endpoint that it follows, without secrets.
+    pub source: String,
+    /// Whether it receives events.
+    pub streaming: bool,
+    pub chain_slot: Option<u64>,
+    pub finalized_slot: Option<u64>,
+    pub last_event_at: Option<DateTime<Utc>>,
+    pub last_change_at: Option<DateTime<Utc>>,
+    pub problems: Vec<Problem>,
+}
+
+/// A process as its last sign of life shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProcessRow {
+    pub started_at: DateTime<Utc>,
+    pub at: DateTime<Utc>,
+    /// Seconds since `at`, by the database's clock.
+    pub silent_s: f64,
+    pub beat: Beat,
+}
+
+/// Writes a sign of life. The one of the leader is also the heartbeat of the mirror. Processes that were silent for ten
+/// minutes are forgotten.
+pub async fn beat(pool: &PgPool, beat: &Beat) -> Result<(), StoreError> {
+    let slot = |slot: Option<u64>| slot.map(|slot| amount_to_db("slot", slot)).transpose();
+    let problems = serde_json::to_value(&beat.problems).map_err(|error| StoreError::corrupt("problems", error))?;
+    let chain_slot = slot(beat.chain_slot)?;
     sqlx::query!(
-        "INSERT INTO indexer_heartbeat AS h (chain_slot, streaming, last_change) VALUES ($1, $2, $3)
-         ON CONFLICT (only_row) DO UPDATE SET
-             chain_slot = excluded.chain_slot, streaming = excluded.streaming,
-             last_change = COALESCE(excluded.last_change, h.last_change), at = now()",
-        amount_to_db("slot", chain_slot)?,
-        streaming,
-        last_change,
+        "WITH forgotten AS (DELETE FROM indexer_processes WHERE at < now() - interval '10 minutes' AND id <> $1)
+         INSERT INTO indexer_processes AS p (id, leads, source, streaming, chain_slot, finalized_slot, last_event_at,
+             last_change_at, problems)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+         ON CONFLICT (id) DO UPDATE SET
+             at = now(), leads = excluded.leads, source = excluded.source, streaming = excluded.streaming,
+             chain_slot = COALESCE(excluded.chain_slot, p.chain_slot),
+             finalized_slot = COALESCE(excluded.finalized_slot, p.finalized_slot),
+             last_event_at = COALESCE(excluded.last_event_at, p.last_event_at),
+             last_change_at = COALESCE(excluded.last_change_at, p.last_change_at), problems = excluded.problems",
+        beat.id,
+        beat.leads,
+        beat.source,
+        beat.streaming,
+        chain_slot,
+        slot(beat.finalized_slot)?,
+        beat.last_event_at,
+        beat.last_change_at,
+        problems,
     )
-    .execute(executor)
+    .execute(pool)
     .await?;
+    if let (true, Some(chain_slot)) = (beat.leads, chain_slot) {
+        sqlx::query!(
+            "INSERT INTO indexer_heartbeat AS h (chain_slot, streaming, last_change) VALUES ($1, $2, $3)
+             ON CONFLICT (only_row) DO UPDATE SET
+                 chain_slot = excluded.chain_slot, streaming = excluded.streaming,
+                 last_change = COALESCE(excluded.last_change, h.last_change), at = now()",
+            chain_slot,
+            beat.streaming,
+            beat.last_change_at,
+        )
+        .execute(pool)
+        .await?;
+    }
+    Ok(())
+}
+
+/// The indexer's processes, the leader first.
+pub async fn processes(executor: impl PgExecutor<'_>) -> Result<Vec<ProcessRow>, StoreError> {
+    let rows = sqlx::query!(
+        r#"SELECT id, started_at, at, extract(epoch FROM now() - at)::float8 AS "silent_s!", leads, source, streaming,
+                  chain_slot, finalized_slot, last_event_at, last_change_at, problems
+           FROM indexer_processes ORDER BY leads DESC, at DESC, id LIMIT 100"#
+    );
+    rows.fetch_all(executor)
+        .await?
+        .into_iter()
+        .map(|row| {
+            let beat = Beat {
+                id: row.id,
+                leads: row.leads,
+                source: row.source,
+                streaming: row.streaming,
+                chain_slot: optional_amount_from_db("slot", row.chain_slot)?,
+                finalized_slot: optional_amount_from_db("slot", row.finalized_slot)?,
+                last_event_at: row.last_event_at,
+                last_change_at: row.last_change_at,
+                problems: serde_json::from_value(row.problems)
+                    .map_err(|error| StoreError::corrupt("problems", error))?,
+            };
+            Ok(ProcessRow { started_at: row.started_at, at: row.at, silent_s: row.silent_s, beat })
+        })
+        .collect()
+}
+
+/// Ends the entry of a process that stops.
+pub async fn end(executor: impl PgExecutor<'_>, id: Uuid) -> Result<(), StoreError> {
+    sqlx::query!("DELETE FROM indexer_processes WHERE id = $1", id).execute(executor).await?;
     Ok(())
 }
 

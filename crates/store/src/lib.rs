@@ -6,20 +6,27 @@
 
 pub mod admission;
 pub mod api_keys;
+pub mod audit;
+pub mod closings;
 mod convert;
 mod database;
+pub mod document_claims;
 pub mod error;
+pub mod execution_list;
 pub mod executions;
 pub mod fee_payers;
 pub mod held_content;
 pub mod housekeeping;
+pub mod indexer_leader;
 pub mod indexer_status;
 pub mod local_network;
 pub mod metadata;
+pub mod metrics;
 pub mod mirror;
 pub mod pools;
 pub mod processes;
 pub mod reads;
+pub mod rebuild;
 pub mod sessions;
 #[cfg(feature = "testing")]
 pub mod testing;

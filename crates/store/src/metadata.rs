@@ -1,74 +1,65 @@
-//! Metadata documents of listings: those to fetch, and the results.
+//! Metadata documents of listings: what was fetched, why it was not, and what is pruned.
 
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
 use crtx_protocol::{metadata::Metadata, text::without_nul};
 use serde_json::Value;
 use solana_pubkey::Pubkey;
-use sqlx::{PgExecutor, PgPool};
+use sqlx::{PgConnection, PgExecutor, PgPool};
 
-use crate::{
-    convert::{amount_to_db, fixed_bytes, pubkey},
-    error::StoreError,
-    transaction,
-};
+use crate::{document_claims, error::StoreError, transaction};
 
-/// A document that a listing names and that is not fetched yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    pub agent: Pubkey,
-    pub sha256: [u8; 32],
-    pub uri: String,
-    /// Attempts that failed so far.
-    pub attempts: u32,
+pub use crate::document_claims::Wanted;
+
+/// Documents of an agent that are kept in addition to the one that its listing names: reads name an agent after its
+/// newest document while the next one is fetched, and a creator may return to an earlier one.
+const KEPT_EARLIER: i64 = 4;
+/// Documents that one call of [`prune_closed`] deletes.
+const MAX_PRUNED: i64 = 1_000;
+
+/// Which kind of failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// Nobody delivered the document.
+    Unavailable,
+    /// The bytes have another SHA-256.
+    Mismatch,
+    /// The bytes are the right ones and of no use.
+    Invalid,
 }
 
-/// Documents to fetch now: those of listings without one, unless the next attempt is later. Fewest attempts first, so
-/// that a creator with many dead links delays no other.
-pub async fn wanted(executor: impl PgExecutor<'_>, limit: u32) -> Result<Vec<Wanted>, StoreError> {
-    sqlx::query!(
-        r#"SELECT a.address AS "address!", a.metadata_hash AS "metadata_hash!", a.metadata_uri AS "metadata_uri!",
-                  COALESCE(m.attempts, 0) AS "attempts!"
-           FROM shown_agents a
-           LEFT JOIN agent_metadata m ON m.agent = a.address AND m.sha256 = a.metadata_hash
-           WHERE a.name IS NULL
-             AND (m.error IS NULL OR m.next_attempt <= now() OR m.uri <> a.metadata_uri)
-           ORDER BY COALESCE(m.attempts, 0), a.address
-           LIMIT $1"#,
-        i64::from(limit),
-    )
-    .fetch_all(executor)
-    .await?
-    .into_iter()
-    .map(|row| {
-        Ok(Wanted {
-            agent: pubkey("agent address", &row.address)?,
-            sha256: fixed_bytes("metadata hash", &row.metadata_hash)?,
-            uri: row.metadata_uri,
-            attempts: u32::try_from(row.attempts).map_err(|_| StoreError::corrupt("attempts", row.attempts))?,
-        })
-    })
-    .collect()
+impl FailureKind {
+    /// As it is stored and shown.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Unavailable => "document_unavailable",
+            Self::Mismatch => "document_mismatch",
+            Self::Invalid => "document_invalid",
+        }
+    }
 }
 
-/// Keeps a document. The caller has checked its SHA-256 and read it with [`Metadata::parse`]. A document
-/// that the database cannot hold is an error like any other failed attempt; see [`store_failure`].
+/// Keeps a document with its bytes as they were fetched, and gives its lease back. The caller has checked their SHA-256
+/// and read them with [`Metadata::parse`]. A document that the database cannot hold is an error like any other failed attempt; see
+/// [`store_failure`].
 pub async fn store_document(
     pool: &PgPool,
     wanted: &Wanted,
+    bytes: &[u8],
     document: &Value,
     metadata: &Metadata,
 ) -> Result<(), StoreError> {
     let agent = wanted.agent.to_string();
     let mut transaction = transaction::begin(pool).await?;
     sqlx::query!(
-        "INSERT INTO agent_metadata (agent, sha256, uri, document, name, tagline, tags, endpoint, fetched_at, attempts)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now(), $9)
+        "INSERT INTO agent_metadata (agent, sha256, uri, document, name, tagline, tags, endpoint, fetched_at, attempts,
+                                     last_attempt, bytes, has_no_bytes)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now(), $9, now(), $10, false)
          ON CONFLICT (agent, sha256) DO UPDATE SET
              uri = excluded.uri, document = excluded.document, name = excluded.name, tagline = excluded.tagline,
              tags = excluded.tags, endpoint = excluded.endpoint, fetched_at = excluded.fetched_at, error = NULL,
-             attempts = excluded.attempts, next_attempt = NULL",
+             error_code = NULL, attempts = excluded.attempts, next_attempt = NULL,
+             last_attempt = excluded.last_attempt, bytes = excluded.bytes, has_no_bytes = false",
         agent,
         wanted.sha256.as_slice(),
         wanted.uri,
@@ -77,7 +68,8 @@ pub async fn store_document(
         metadata.tagline,
         &metadata.tags,
         metadata.endpoint,
-        i32::try_from(wanted.attempts.saturating_add(1)).unwrap_or(i32::MAX),
+        next_count(wanted),
+        bytes,
     )
     .execute(&mut *transaction)
     .await?;
@@ -91,33 +83,91 @@ pub async fn store_document(
     )
     .execute(&mut *transaction)
     .await?;
+    prune(&mut transaction, &agent).await?;
+    document_claims::end(&mut *transaction, &wanted.agent).await?;
     transaction.commit().await?;
     Ok(())
 }
 
-/// Notes why there is no document and when to try again. A stored document stays.
-pub async fn store_failure(pool: &PgPool, wanted: &Wanted, error: &str, retry_in: Duration) -> Result<(), StoreError> {
-    let seconds = amount_to_db("retry delay", retry_in.as_secs())?;
-    let next: DateTime<Utc> = TimeDelta::try_seconds(seconds)
-        .and_then(|delay| Utc::now().checked_add_signed(delay))
-        .ok_or_else(|| StoreError::out_of_range("retry delay", seconds))?;
+/// A failed attempt, as it is stored.
+#[derive(Clone, Copy, Debug)]
+pub struct Failure<'a> {
+    pub kind: FailureKind,
+    pub message: &'a str,
+    pub retry_in: Duration,
+}
+
+/// Notes why there is no document and when to try again, and gives the lease back. A stored document stays.
+pub async fn store_failure(pool: &PgPool, wanted: &Wanted, failure: Failure<'_>) -> Result<(), StoreError> {
+    let agent = wanted.agent.to_string();
+    let mut transaction = transaction::begin(pool).await?;
     sqlx::query!(
-        "INSERT INTO agent_metadata AS m (agent, sha256, uri, error, attempts, next_attempt)
-         VALUES ($1, $2, $3, $4, $5, $6)
+        "INSERT INTO agent_metadata AS m
+             (agent, sha256, uri, error, error_code, attempts, next_attempt, last_attempt)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, now())
          ON CONFLICT (agent, sha256) DO UPDATE SET
-             uri = excluded.uri, error = excluded.error, attempts = excluded.attempts,
-             next_attempt = excluded.next_attempt
+             uri = excluded.uri, error = excluded.error, error_code = excluded.error_code,
+             attempts = excluded.attempts, next_attempt = excluded.next_attempt, last_attempt = excluded.last_attempt
          WHERE m.error IS NOT NULL",
-        wanted.agent.to_string(),
+        agent,
         wanted.sha256.as_slice(),
         wanted.uri,
-        without_nul(error),
-        i32::try_from(wanted.attempts.saturating_add(1)).unwrap_or(i32::MAX),
-        next,
+        without_nul(failure.message),
+        failure.kind.code(),
+        next_count(wanted),
+        document_claims::after(failure.retry_in)?,
     )
-    .execute(pool)
+    .execute(&mut *transaction)
+    .await?;
+    prune(&mut transaction, &agent).await?;
+    document_claims::end(&mut *transaction, &wanted.agent).await?;
+    transaction.commit().await?;
+    Ok(())
+}
+
+fn next_count(wanted: &Wanted) -> i32 {
+    i32::try_from(wanted.attempts.saturating_add(1)).unwrap_or(i32::MAX)
+}
+
+/// Deletes what no read of this agent shows: failures of documents that the listing no longer names, and all but the
+/// newest earlier documents.
+async fn prune(connection: &mut PgConnection, agent: &str) -> Result<(), StoreError> {
+    sqlx::query!(
+        "DELETE FROM agent_metadata m
+         USING mirror_agents a
+         WHERE m.agent = $1 AND a.address = m.agent AND m.sha256 <> a.metadata_hash
+           AND (m.error IS NOT NULL
+                OR m.sha256 NOT IN (SELECT k.sha256 FROM agent_metadata k
+                                    WHERE k.agent = $1 AND k.error IS NULL AND k.sha256 <> a.metadata_hash
+                                    ORDER BY k.fetched_at DESC, k.sha256 LIMIT $2))",
+        agent,
+        KEPT_EARLIER,
+    )
+    .execute(connection)
     .await?;
     Ok(())
+}
+
+/// Deletes the earlier documents of agents whose listings closed longer ago than `after`, some at a time. The one that
+/// names the agent in executions and disputes stays. Returns how many it deleted.
+pub async fn prune_closed(executor: impl PgExecutor<'_>, after: Duration) -> Result<u64, StoreError> {
+    let deleted = sqlx::query!(
+        "DELETE FROM agent_metadata WHERE (agent, sha256) IN (
+             SELECT d.agent, d.sha256
+             FROM (SELECT m.agent, m.sha256,
+                          row_number() OVER (PARTITION BY m.agent
+                                             ORDER BY m.error IS NULL DESC, m.sha256 = a.metadata_hash DESC,
+                                                      m.fetched_at DESC) AS place
+                   FROM agent_metadata m JOIN mirror_agents a ON a.address = m.agent
+                   WHERE a.closed_at_slot IS NOT NULL AND a.observed_at < now() - make_interval(secs => $1)) AS d
+             WHERE d.place > 1
+             LIMIT $2)",
+        after.as_secs_f64(),
+        MAX_PRUNED,
+    )
+    .execute(executor)
+    .await?;
+    Ok(deleted.rows_affected())
 }
 
 /// The document with that hash, if it has been fetched for that agent.

@@ -102,7 +102,7 @@ impl PoolLimits {
     }
 
     pub fn points(connections: u32) -> Self {
-        Self { connections, acquire: S(2), statement: Some(S(2)), idle_in_transaction: S(5), lock: S(1), by_key: false }
+        Self { connections, acquire: S(2), statement: Some(S(2)), idle_in_transaction: S(5), lock: S(1), by_key: true }
     }
 
     pub fn lists(connections: u32) -> Self {
@@ -139,6 +139,19 @@ impl PoolLimits {
 }
 
 impl Pools {
+    /// All pools with their names.
+    pub fn named(&self) -> [(&'static str, &PgPool); 6] {
+        let Self { money, reads: ReadPools { points, lists, health }, mirror, indexer } = self;
+        [
+            ("money", money),
+            ("points", points),
+            ("lists", lists),
+            ("health", health),
+            ("mirror", mirror),
+            ("indexer", indexer),
+        ]
+    }
+
     /// Opens the pools, and one connection to check that the database is available.
     pub async fn connect(database_url: &str, sizes: PoolSizes) -> Result<Self, StoreError> {
         let pool = |limits| open(database_url, limits);

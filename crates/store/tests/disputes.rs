@@ -9,14 +9,12 @@
 
 use agent_marketplace::state::DisputeOutcome;
 use crtx_store::{
-    PgPool,
-    reads::{self, DisputeFilter, DisputeRole, Page},
+    PgPool, execution_list,
+    reads::{self, DisputeFilter, DisputePlace, DisputeScope, Start},
     testing::{TestDatabase, fixtures::*},
 };
 use solana_pubkey::Pubkey;
 use uuid::Uuid;
-
-const ALL: Page = Page { limit: 100, offset: 0 };
 
 /// A dispute of `caller` against an agent of `creator`, raised `age` seconds before noon. Returns its address.
 async fn raise(pool: &PgPool, number: u128, caller: u8, creator: u8, age: i64, outcome: DisputeOutcome) -> Pubkey {
@@ -38,11 +36,31 @@ async fn make_resolver(pool: &PgPool, resolver: Pubkey) {
     put(pool, &addresses().config(), 10, &config(resolver)).await;
 }
 
-async fn listed(pool: &PgPool, who: u8, filter: DisputeFilter) -> Vec<Pubkey> {
-    let disputes = reads::list_disputes(pool, &wallet(who), filter, ALL).await.unwrap();
-    let total = reads::count_disputes(pool, &wallet(who), filter).await.unwrap();
-    assert_eq!(usize::try_from(total).unwrap(), disputes.len());
-    disputes.iter().map(|dispute| dispute.address).collect()
+/// What a list shows, read at once and page by page, before and after folding.
+async fn listed(pool: &PgPool, who: u8, scope: DisputeScope, outcome: Option<DisputeOutcome>) -> Vec<Pubkey> {
+    let filter = DisputeFilter { scope, outcome };
+    let mut found = Vec::new();
+    for _ in 0..2 {
+        let list = reads::list_disputes(pool, &wallet(who), filter, 100, &Start::FIRST).await.unwrap();
+        found = list.items.iter().map(|dispute| dispute.address).collect();
+        assert_eq!((usize::try_from(list.total).unwrap(), list.next), (found.len(), None));
+        let (mut pages, mut start) = (Vec::new(), Start::<DisputePlace>::FIRST);
+        loop {
+            let page = reads::list_disputes(pool, &wallet(who), filter, 1, &start).await.unwrap();
+            assert_eq!(page.total, list.total);
+            pages.extend(page.items.iter().map(|dispute| dispute.address));
+            let skipped =
+                reads::list_disputes(pool, &wallet(who), filter, 1, &Start::Offset(pages.len() as u64)).await.unwrap();
+            assert_eq!(skipped.items.first().map(|dispute| dispute.address), found.get(pages.len()).copied());
+            match page.next {
+                Some(next) => start = Start::After(next),
+                None => break,
+            }
+        }
+        assert_eq!(pages, found);
+        execution_list::fold_all(pool).await.unwrap();
+    }
+    found
 }
 
 #[tokio::test]
@@ -51,15 +69,16 @@ async fn a_wallet_sees_the_disputes_in_which_it_is_caller_or_creator_and_no_othe
     let pool = database.pool();
     let raised = raise(pool, 1, 1, 2, 100, DisputeOutcome::Open).await;
     let received = raise(pool, 2, 3, 1, 50, DisputeOutcome::Upheld).await;
-    raise(pool, 3, 3, 2, 10, DisputeOutcome::Open).await;
-    let role = |role| DisputeFilter { role: Some(role), outcome: None };
-    assert_eq!(listed(pool, 1, DisputeFilter::default()).await, [raised, received]);
-    assert_eq!(listed(pool, 1, role(DisputeRole::Caller)).await, [raised]);
-    assert_eq!(listed(pool, 1, role(DisputeRole::Creator)).await, [received]);
-    assert_eq!(listed(pool, 1, role(DisputeRole::Resolver)).await, [], "a party is not the resolver");
-    let open = DisputeFilter { role: None, outcome: Some(DisputeOutcome::Open) };
-    assert_eq!(listed(pool, 1, open).await, [raised]);
-    assert_eq!(listed(pool, 9, DisputeFilter::default()).await, []);
+    let other = raise(pool, 3, 3, 2, 10, DisputeOutcome::Open).await;
+    let own = raise(pool, 4, 1, 1, 5, DisputeOutcome::Rejected).await;
+    let open = Some(DisputeOutcome::Open);
+    assert_eq!(listed(pool, 1, DisputeScope::Parties, None).await, [raised, own, received], "its own one once");
+    assert_eq!(listed(pool, 1, DisputeScope::Caller, None).await, [raised, own]);
+    assert_eq!(listed(pool, 1, DisputeScope::Creator, None).await, [own, received]);
+    assert_eq!(listed(pool, 1, DisputeScope::Parties, open).await, [raised]);
+    assert_eq!(listed(pool, 1, DisputeScope::Creator, open).await, []);
+    assert_eq!(listed(pool, 9, DisputeScope::Parties, None).await, []);
+    assert_eq!(listed(pool, 9, DisputeScope::All, open).await, [raised, other]);
 }
 
 #[tokio::test]
@@ -77,19 +96,19 @@ async fn open_disputes_come_first_by_their_age_and_then_the_others_newest_first(
     ] {
         expected.push(raise(pool, number, 1, 2, age, outcome).await);
     }
-    assert_eq!(listed(pool, 1, DisputeFilter::default()).await, expected);
-    let addresses = |disputes: Vec<reads::DisputeDetails>| disputes.iter().map(|d| d.address).collect::<Vec<_>>();
-    assert_eq!(addresses(reads::list_all_disputes(pool, None, ALL).await.unwrap()), expected);
-    for offset in 0..6 {
-        let page = Page { limit: 1, offset };
-        let position = usize::try_from(offset).unwrap();
-        let of_party = reads::list_disputes(pool, &wallet(1), DisputeFilter::default(), page).await.unwrap();
-        let of_all = reads::list_all_disputes(pool, None, page).await.unwrap();
-        assert_eq!(addresses(of_party), expected[position..=position]);
-        assert_eq!(addresses(of_all), expected[position..=position]);
+    for scope in [DisputeScope::Caller, DisputeScope::Parties, DisputeScope::All] {
+        assert_eq!(listed(pool, 1, scope, None).await, expected);
     }
-    assert_eq!(reads::count_all_disputes(pool, None).await.unwrap(), 6);
-    assert_eq!(reads::count_all_disputes(pool, Some(DisputeOutcome::Open)).await.unwrap(), 3);
+    assert_eq!(listed(pool, 2, DisputeScope::Creator, None).await, expected);
+    assert_eq!(listed(pool, 1, DisputeScope::All, Some(DisputeOutcome::Open)).await, expected[..3]);
+    // A decision moves a dispute, and its counters.
+    sqlx::query("UPDATE mirror_disputes SET outcome = 3, resolved_at = now() WHERE address = $1")
+        .bind(expected[0].to_string())
+        .execute(pool)
+        .await
+        .unwrap();
+    assert_eq!(listed(pool, 1, DisputeScope::All, Some(DisputeOutcome::Open)).await, expected[1..3]);
+    assert_eq!(listed(pool, 1, DisputeScope::Caller, Some(DisputeOutcome::Rejected)).await, [expected[3], expected[0]]);
 }
 
 #[tokio::test]
@@ -113,22 +132,12 @@ async fn one_dispute_is_found_by_both_addresses_by_its_parties_and_the_resolver_
 }
 
 #[tokio::test]
-async fn the_indexes_serve_the_searches_of_disputes_and_references() {
+async fn the_indexes_serve_the_searches_of_references() {
     let database = TestDatabase::create().await;
     let pool = database.pool();
     let mut connection = pool.acquire().await.unwrap();
     sqlx::raw_sql("SET enable_seqscan = off; SET enable_sort = off").execute(&mut *connection).await.unwrap();
     for (statement, index) in [
-        ("SELECT FROM mirror_disputes WHERE raised_by = 'w'", "mirror_disputes_by_caller"),
-        ("SELECT FROM mirror_disputes WHERE agent = 'a'", "mirror_disputes_by_agent"),
-        (
-            "SELECT FROM mirror_disputes WHERE resolved_at IS NULL ORDER BY raised_at, address LIMIT 5",
-            "mirror_disputes_open",
-        ),
-        (
-            "SELECT FROM mirror_disputes WHERE resolved_at IS NOT NULL ORDER BY raised_at DESC, address LIMIT 5",
-            "mirror_disputes_decided",
-        ),
         ("SELECT FROM mirror_executions WHERE result_hash = '\\x00'", "mirror_executions_by_result"),
         ("SELECT FROM mirror_agents WHERE metadata_hash = '\\x00'", "mirror_agents_by_document"),
         ("SELECT FROM mirror_disputes WHERE evidence_hash = '\\x00'", "mirror_disputes_by_evidence"),

@@ -80,41 +80,6 @@ async fn the_numbers_in_the_schema_are_those_of_the_program() {
     .await;
 }
 
-/// Whether a plan of `statement` names the index.
-async fn plan_uses(pool: &PgPool, statement: &str, index: &str) -> bool {
-    let mut connection = pool.acquire().await.unwrap();
-    sqlx::raw_sql("SET enable_seqscan = off; SET enable_sort = off").execute(&mut *connection).await.unwrap();
-    let plan: Vec<String> = sqlx::query_scalar(sqlx::AssertSqlSafe(format!("EXPLAIN {statement}")))
-        .fetch_all(&mut *connection)
-        .await
-        .unwrap();
-    connection.detach();
-    plan.iter().any(|line| line.contains(index))
-}
-
-#[tokio::test]
-async fn the_partial_indexes_serve_the_views_that_have_their_condition() {
-    let database = TestDatabase::create().await;
-    for (order, index) in [
-        ("total_executions DESC", "mirror_agents_by_executions"),
-        ("success_rate DESC", "mirror_agents_by_success"),
-        ("price", "mirror_agents_by_price"),
-        ("price DESC", "mirror_agents_by_price_desc"),
-        ("created_at DESC", "mirror_agents_by_creation"),
-        ("trust DESC", "mirror_agents_by_trust"),
-    ] {
-        let page = format!("SELECT address FROM listed_agents ORDER BY {order}, address LIMIT 20");
-        assert!(plan_uses(database.pool(), &page, index).await, "{page}");
-    }
-    for (half, index) in [("on", "mirror_executions_by_caller"), ("off", "executions_by_caller_and_time")] {
-        let page = format!(
-            "SELECT status FROM shown_executions_{half}_chain WHERE caller = 'c'
-             ORDER BY initiated_at DESC, execution_id DESC LIMIT 20"
-        );
-        assert!(plan_uses(database.pool(), &page, index).await, "{page}");
-    }
-}
-
 #[tokio::test]
 async fn a_database_of_another_version_is_refused_with_what_to_do() {
     for change in [

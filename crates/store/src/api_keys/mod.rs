@@ -7,5 +7,6 @@ mod shown;
 pub use ownership::{
     Adopted, FirstUse, MOST_PER_WALLET, Registered, Registration, adopt, register, rename, revoke_pair,
 };
+pub(crate) use rows::network_to_db;
 pub use rows::{ApiKeyRow, NewApiKey, find, insert, list, revoke, touch};
 pub use shown::{GrantLimits, ShownKey, count, needed, page, shown};

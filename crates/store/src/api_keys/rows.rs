@@ -89,7 +89,7 @@ impl TryFrom<StoredKey> for ApiKeyRow {
     }
 }
 
-pub(super) fn network_to_db(network: KeyNetwork) -> &'static str {
+pub(crate) const fn network_to_db(network: KeyNetwork) -> &'static str {
     match network {
         KeyNetwork::Live => "live",
         KeyNetwork::Test => "test",

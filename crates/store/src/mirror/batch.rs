@@ -1,8 +1,9 @@
 //! Rows that are written together, and the kinds of accounts that they are of.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use agent_marketplace::state;
+use crtx_protocol::mirror_digest::data_hash;
 use solana_pubkey::Pubkey;
 
 use super::{
@@ -14,7 +15,7 @@ use super::{
     grants::GrantRow,
     quarantine::QuarantineRow,
     row::{Bytes, MirrorRow, Mirrored},
-    table::Rows,
+    table::{Hashes, Rows},
 };
 use crate::{
     convert::{amount_to_db, pubkey},
@@ -31,6 +32,8 @@ pub struct Batch {
     pub(super) disputes: Rows<DisputeRow>,
     pub(super) grants: Rows<GrantRow>,
     pub(super) quarantine: HashMap<String, QuarantineRow>,
+    /// Of the accounts that can be decoded.
+    pub(super) hashes: Hashes,
 }
 
 /// Runs an expression for the rows of each kind of account in a batch.
@@ -38,9 +41,18 @@ macro_rules! for_each_kind {
     ($batch:expr, $rows:ident => $run:expr) => {
         for_each_kind!(@ $batch, $rows => $run, configs creators agents executions disputes grants)
     };
+    (mut $batch:expr, $rows:ident => $run:expr) => {
+        for_each_kind!(@ mut $batch, $rows => $run, configs creators agents executions disputes grants)
+    };
     (@ $batch:expr, $rows:ident => $run:expr, $($field:ident)+) => {
         $({
             let $rows = &$batch.$field;
+            $run;
+        })+
+    };
+    (@ mut $batch:expr, $rows:ident => $run:expr, $($field:ident)+) => {
+        $({
+            let $rows = &mut $batch.$field;
             $run;
         })+
     };
@@ -90,24 +102,48 @@ batched! {
     state::SpendingGrant => grants,
 }
 
-fn keep_newest<R: MirrorRow>(rows: &mut Rows<R>, mut row: R) {
+/// True if the row is the newest one now.
+fn keep_newest<R: MirrorRow>(rows: &mut Rows<R>, mut row: R) -> bool {
     match rows.get_mut(row.address()) {
-        Some(kept) if kept.version() >= row.version() => kept.keep_dropped(&row),
+        Some(kept) if kept.version() >= row.version() => {
+            kept.keep_dropped(&row);
+            false
+        }
         Some(kept) => {
             row.keep_dropped(kept);
             *kept = row;
+            true
         }
-        None => drop(rows.insert(row.address().to_owned(), row)),
+        None => rows.insert(row.address().to_owned(), row).is_none(),
     }
 }
 
 impl Batch {
-    /// Adds an account as read at `slot`. Fails for bytes that the program never writes; the account then belongs into
-    /// [`Batch::quarantine`].
-    pub fn push<A: Batched>(&mut self, address: &Pubkey, slot: u64, account: &A) -> Result<(), StoreError> {
+    /// Adds an account as read at `slot`, with its bytes. Fails for bytes that the program never writes; the account
+    /// then belongs into [`Batch::quarantine`].
+    pub fn push_read<A: Batched>(
+        &mut self,
+        address: &Pubkey,
+        slot: u64,
+        account: &A,
+        data: &[u8],
+    ) -> Result<(), StoreError> {
         let row = account.to_row(address, slot)?;
-        keep_newest(A::rows(self), row);
+        if keep_newest(A::rows(self), row) {
+            self.hashes.insert(address.to_string(), data_hash(data));
+        }
         Ok(())
+    }
+
+    /// For tests: adds an account, whose bytes follow from its fields.
+    #[cfg(feature = "testing")]
+    pub fn push<A: Batched + crate::testing::encode::Encode>(
+        &mut self,
+        address: &Pubkey,
+        slot: u64,
+        account: &A,
+    ) -> Result<(), StoreError> {
+        self.push_read(address, slot, account, &account.encode())
     }
 
     /// Adds an account whose bytes cannot be decoded.
@@ -140,9 +176,27 @@ impl Batch {
         self.quarantine.len()
     }
 
+    /// Address and reason of each account that cannot be decoded.
+    pub fn unreadable(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.quarantine.values().map(|row| (row.address.as_str(), row.error.as_str()))
+    }
+
+    /// The accounts with these addresses.
+    #[must_use]
+    pub fn only(mut self, addresses: &[String]) -> Self {
+        self.retain(&addresses.iter().cloned().collect());
+        self.quarantine.clear();
+        self
+    }
+
     /// Addresses of the listings in the batch.
     pub fn agent_addresses(&self) -> Result<Vec<Pubkey>, StoreError> {
         self.agents.keys().map(|address| pubkey("agent address", address)).collect()
+    }
+
+    /// Addresses of the executions that its accounts are about.
+    pub(super) fn records(&self) -> Vec<String> {
+        self.executions.keys().chain(self.disputes.values().map(|dispute| &dispute.execution)).cloned().collect()
     }
 
     /// Addresses of the accounts that can be decoded.
@@ -150,6 +204,21 @@ impl Batch {
         let mut addresses = Vec::new();
         for_each_kind!(self, rows => addresses.extend(rows.keys().cloned()));
         addresses
+    }
+
+    /// Slot of the newest account that can be decoded, and of every address.
+    pub(super) fn readable_slots(&self) -> (Vec<String>, Vec<i64>) {
+        let (mut addresses, mut slots) = (Vec::new(), Vec::new());
+        for_each_kind!(self, rows => {
+            addresses.extend(rows.keys().cloned());
+            slots.extend(rows.values().map(|row| row.version().1));
+        });
+        (addresses, slots)
+    }
+
+    /// Keeps only the rows of these addresses. The quarantine stays as it is.
+    pub(super) fn retain(&mut self, kept: &HashSet<String>) {
+        for_each_kind!(mut self, rows => rows.retain(|address, _| kept.contains(address)));
     }
 
     /// Addresses of all accounts in the batch.

@@ -1,6 +1,7 @@
 //! Which wallets paid which agent. `mirror_agent_callers`, `mirror_agent_totals`.
 //!
-//! Triggers on `mirror_executions` note the changes. See `migrations/0006_second_pass.sql`.
+//! Triggers on `mirror_executions` note the changes. See `migrations/0006_second_pass.sql` for the tables, and
+//! `migrations/0012_execution_list.sql` for the triggers.
 
 use sqlx::PgConnection;
 

@@ -1,7 +1,7 @@
 //! The slot that the mirror has reached. `mirror_checkpoint`.
 
 use chrono::{DateTime, Utc};
-use sqlx::PgExecutor;
+use sqlx::{PgExecutor, PgPool};
 
 use crate::{
     convert::{amount_from_db, amount_to_db},
@@ -33,6 +33,16 @@ pub async fn checkpoint(executor: impl PgExecutor<'_>) -> Result<Option<Checkpoi
             })
         })
         .transpose()
+}
+
+/// Moves the checkpoint to `slot` if that is later, without a row.
+pub async fn move_to(pool: &PgPool, slot: u64) -> Result<(), StoreError> {
+    reach(pool, slot).await
+}
+
+/// Moves the checkpoint after a whole snapshot of `slot` was applied.
+pub async fn snapshot_applied(pool: &PgPool, slot: u64, genesis_hash: &str) -> Result<(), StoreError> {
+    reach_by_snapshot(pool, slot, Some(genesis_hash)).await
 }
 
 /// Moves the checkpoint to `slot` if that is later.

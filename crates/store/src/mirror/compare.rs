@@ -1,5 +1,7 @@
 //! Compares accounts with their rows, column by column, for the audit.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sqlx::PgPool;
@@ -18,9 +20,20 @@ const ROWS_PER_QUERY: usize = 1_000;
 pub struct Comparison {
     /// Accounts whose row is equal in every column.
     pub equal: u64,
-    /// Accounts that have changed since they were read: their row is newer.
+    /// Accounts whose row is newer: they have changed since they were read, or the row was invented.
     pub newer_in_mirror: u64,
+    pub newer: Vec<Newer>,
     pub differences: Vec<Difference>,
+}
+
+/// An account whose row claims a later state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Newer {
+    pub address: String,
+    pub table: &'static str,
+    /// The revisions of the account and of its row.
+    pub revision: i64,
+    pub row_revision: i64,
 }
 
 /// An account whose row is missing, behind or wrong.
@@ -30,12 +43,32 @@ pub struct Difference {
     pub table: &'static str,
     /// Columns that differ; empty if there is no row.
     pub columns: Vec<String>,
+    /// The revision of the account.
+    pub revision: i64,
+    /// The revision of the row; `None` if there is no row of an open account.
+    pub row_revision: Option<i64>,
 }
 
 /// Compares every account of the batch that can be decoded with its row.
 pub async fn compare(pool: &PgPool, batch: &Batch) -> Result<Comparison, StoreError> {
     let mut found = Comparison::default();
     for_each_kind!(batch, rows => compare_rows(pool, rows, &mut found).await?);
+    Ok(found)
+}
+
+/// Compares every account of the batch that can be decoded with a given row.
+pub fn compare_with(batch: &Batch, rows: Vec<Value>) -> Result<Comparison, StoreError> {
+    let mut found = Comparison::default();
+    let mut given: HashMap<String, Value> = HashMap::new();
+    for row in rows {
+        let address = row.get("address").and_then(Value::as_str).map(str::to_owned);
+        given.insert(address.ok_or_else(|| StoreError::corrupt("mirror row", "it has no address"))?, row);
+    }
+    for_each_kind!(batch, rows => {
+        let addresses: Vec<String> = rows.keys().cloned().collect();
+        let stored = addresses.iter().filter_map(|address| given.remove(address)).collect();
+        compare_chunk(rows, &addresses, stored, &mut found)?;
+    });
     Ok(found)
 }
 
@@ -60,10 +93,13 @@ fn compare_chunk<R: MirrorTable>(
         .collect::<Result<_, _>>()?;
     for address in addresses {
         let Some(read) = read.get(address) else { continue };
+        let (revision, row_revision) = (read.version().0, stored.get(address).map(|row| row.version().0));
         let columns = match stored.get(address) {
             None => Vec::new(),
-            Some(stored) if stored.version().0 > read.version().0 => {
+            Some(stored) if stored.version().0 > revision => {
                 found.newer_in_mirror = found.newer_in_mirror.saturating_add(1);
+                let row_revision = stored.version().0;
+                found.newer.push(Newer { address: address.clone(), table: R::NAME, revision, row_revision });
                 continue;
             }
             Some(stored) => {
@@ -75,7 +111,8 @@ fn compare_chunk<R: MirrorTable>(
                 columns
             }
         };
-        found.differences.push(Difference { address: address.clone(), table: R::NAME, columns });
+        let address = address.clone();
+        found.differences.push(Difference { address, table: R::NAME, columns, revision, row_revision });
     }
     Ok(())
 }

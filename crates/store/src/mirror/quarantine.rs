@@ -1,12 +1,18 @@
-//! Accounts of the program whose bytes cannot be decoded. `mirror_quarantine`.
+//! Accounts of the program whose bytes cannot be decoded, or whose row the database refuses. `mirror_quarantine`.
 
 use std::collections::HashMap;
 
-use crtx_protocol::text::without_nul;
-use sqlx::PgConnection;
+use crtx_protocol::{mirror_digest::data_hash, text::without_nul};
+use solana_pubkey::Pubkey;
+use sqlx::{PgConnection, PgPool};
 
 use super::row::Bytes;
-use crate::error::StoreError;
+use crate::{
+    convert::{amount_to_db, pubkey},
+    error::StoreError,
+};
+
+pub const NAME: &str = "mirror_quarantine";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuarantineRow {
@@ -16,36 +22,86 @@ pub struct QuarantineRow {
     pub error: String,
 }
 
-/// Keeps these accounts, and removes those in `readable`, which can be decoded now.
+/// Keeps these accounts, and removes those in `readable`, which can be decoded at these slots. Equal bytes write
+/// nothing.
 pub async fn write(
     connection: &mut PgConnection,
     rows: &HashMap<String, QuarantineRow>,
-    readable: &[String],
+    readable: (&[String], &[i64]),
 ) -> Result<(), StoreError> {
+    let (addresses, slots) = readable;
+    sqlx::query!(
+        "DELETE FROM mirror_quarantine q USING unnest($1::text[], $2::bigint[]) AS r (address, slot)
+         WHERE q.address = r.address AND q.slot <= r.slot",
+        addresses,
+        slots,
+    )
+    .execute(&mut *connection)
+    .await?;
     for row in rows.values() {
         sqlx::query!(
-            "INSERT INTO mirror_quarantine AS t (address, slot, data, error) VALUES ($1, $2, $3, $4)
+            "INSERT INTO mirror_quarantine AS t (address, slot, data, error, data_hash) VALUES ($1, $2, $3, $4, $5)
              ON CONFLICT (address) DO UPDATE SET
-                 slot = excluded.slot, data = excluded.data, error = excluded.error, observed_at = now()
-             WHERE excluded.slot >= t.slot",
+                 slot = excluded.slot, data = excluded.data, error = excluded.error,
+                 data_hash = excluded.data_hash, observed_at = now()
+             WHERE excluded.slot >= t.slot
+                 AND (excluded.data_hash IS DISTINCT FROM t.data_hash OR excluded.error <> t.error
+                      OR t.observed_at < now() - interval '10 minutes')",
             row.address,
             row.slot,
             row.data.0,
             without_nul(&row.error),
+            &data_hash(&row.data.0),
         )
         .execute(&mut *connection)
         .await?;
     }
-    let quarantined = sqlx::query_scalar!(r#"SELECT EXISTS (SELECT FROM mirror_quarantine) AS "any!""#)
-        .fetch_one(&mut *connection)
-        .await?;
-    if quarantined {
-        remove(connection, readable).await?;
-    }
     Ok(())
 }
 
-pub async fn remove(connection: &mut PgConnection, addresses: &[String]) -> Result<(), StoreError> {
-    sqlx::query!("DELETE FROM mirror_quarantine WHERE address = ANY($1)", addresses).execute(connection).await?;
-    Ok(())
+/// Removes accounts that a read at `slot` did not find. Returns those that were there.
+pub async fn remove(connection: &mut PgConnection, addresses: &[String], slot: i64) -> Result<Vec<String>, StoreError> {
+    let removed = sqlx::query_scalar!(
+        "DELETE FROM mirror_quarantine WHERE address = ANY($1) AND slot <= $2 RETURNING address",
+        addresses,
+        slot
+    );
+    Ok(removed.fetch_all(connection).await?)
+}
+
+/// What is quarantined of an account.
+#[derive(Clone, Debug)]
+pub struct Quarantined {
+    data_hash: Option<Vec<u8>>,
+    recently: bool,
+}
+
+impl Quarantined {
+    /// Whether these bytes were quarantined a moment ago, and need no new attempt.
+    pub fn holds(&self, data_hash: &[u8]) -> bool {
+        self.recently && self.data_hash.as_deref() == Some(data_hash)
+    }
+}
+
+/// What is quarantined now of these accounts.
+pub async fn hashes(pool: &PgPool, addresses: &[String]) -> Result<HashMap<String, Quarantined>, StoreError> {
+    let rows = sqlx::query!(
+        r#"SELECT address, data_hash, observed_at > now() - interval '10 minutes' AS "recently!"
+           FROM mirror_quarantine WHERE address = ANY($1)"#,
+        addresses,
+    );
+    let of = |data_hash, recently| Quarantined { data_hash, recently };
+    Ok(rows.fetch_all(pool).await?.into_iter().map(|row| (row.address, of(row.data_hash, row.recently))).collect())
+}
+
+/// Quarantined accounts that a snapshot of `slot` does not have.
+pub async fn missing(pool: &PgPool, slot: u64, seen: &impl Fn(&Pubkey) -> bool) -> Result<Vec<Pubkey>, StoreError> {
+    let rows = sqlx::query_scalar!(
+        "SELECT address FROM mirror_quarantine WHERE slot < $1 ORDER BY address LIMIT 10000",
+        amount_to_db("slot", slot)?
+    );
+    let stored = rows.fetch_all(pool).await?;
+    let all: Result<Vec<Pubkey>, StoreError> =
+        stored.iter().map(|address| pubkey("account address", address)).collect();
+    Ok(all?.into_iter().filter(|address| !seen(address)).collect())
 }

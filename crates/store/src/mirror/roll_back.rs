@@ -5,7 +5,7 @@ use sqlx::PgConnection;
 
 use super::{
     batch::{Batch, for_each_table},
-    callers,
+    callers, digest,
     table::MirrorTable,
     wallets,
     write::apply,
@@ -26,5 +26,7 @@ pub async fn roll_back(connection: &mut PgConnection, snapshot: &Batch, lost: &[
     // The snapshot may have no execution.
     callers::count(connection).await?;
     wallets::count(connection).await?;
+    // What was final may be lost: the indexer reads it again.
+    digest::forget(connection, &lost).await?;
     Ok(deleted)
 }

@@ -1,33 +1,19 @@
-//! Disputes as their parties and the resolver see them.
+//! One dispute as its parties and the resolver see it, and what a row of a list holds.
+
+use std::sync::{Arc, LazyLock};
 
 use agent_marketplace::state::DisputeOutcome;
 use chrono::{DateTime, Utc};
 use crtx_protocol::usdc::UsdcBase;
 use solana_pubkey::Pubkey;
-use sqlx::PgExecutor;
+use sqlx::{AssertSqlSafe, PgExecutor};
 use uuid::Uuid;
 
-use super::{numbers::dispute_outcome, page::Page};
+use super::numbers::dispute_outcome;
 use crate::{
     convert::{amount_from_db, fixed_bytes, pubkey},
     error::StoreError,
 };
-
-/// What a wallet is in the disputes to list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DisputeRole {
-    Caller,
-    Creator,
-    /// Sees all disputes, if it is the resolver.
-    Resolver,
-}
-
-/// Which disputes to list. The default is all that the wallet may see.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DisputeFilter {
-    pub role: Option<DisputeRole>,
-    pub outcome: Option<DisputeOutcome>,
-}
 
 /// A document about a dispute.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,27 +48,53 @@ pub struct DisputeDetails {
     pub compensation: UsdcBase,
 }
 
-struct DisputeRow {
-    address: String,
-    record: String,
-    execution_id: Uuid,
-    agent: String,
-    agent_name: Option<String>,
-    caller: String,
-    creator: String,
-    amount: i64,
-    evidence_hash: Vec<u8>,
-    evidence_uri: String,
-    raised_at: DateTime<Utc>,
-    answer_hash: Option<Vec<u8>>,
-    answer_uri: Option<String>,
-    answered_at: Option<DateTime<Utc>>,
-    outcome: i16,
-    resolved_at: Option<DateTime<Utc>>,
-    resolution_hash: Option<Vec<u8>>,
-    slash_amount: i64,
-    compensation: i64,
+#[derive(sqlx::FromRow)]
+pub(super) struct DisputeRow {
+    pub address: String,
+    pub record: String,
+    pub execution_id: Uuid,
+    pub agent: String,
+    pub agent_name: Option<String>,
+    pub caller: String,
+    pub creator: String,
+    pub amount: i64,
+    pub evidence_hash: Vec<u8>,
+    pub evidence_uri: String,
+    pub raised_at: DateTime<Utc>,
+    pub answer_hash: Option<Vec<u8>>,
+    pub answer_uri: Option<String>,
+    pub answered_at: Option<DateTime<Utc>>,
+    pub outcome: i16,
+    pub resolved_at: Option<DateTime<Utc>>,
+    pub resolution_hash: Option<Vec<u8>>,
+    pub slash_amount: i64,
+    pub compensation: i64,
 }
+
+/// The columns of a [`DisputeRow`], from [`SOURCES`].
+pub(super) const COLUMNS: &str = "d.address, d.execution AS record, e.execution_id, d.agent,
+    COALESCE(a.name, (SELECT m.name FROM agent_metadata m WHERE m.agent = d.agent AND m.error IS NULL
+                      ORDER BY (m.sha256 = a.metadata_hash) DESC NULLS LAST, m.fetched_at DESC LIMIT 1)) AS agent_name,
+    e.caller, COALESCE(d.creator, a.creator) AS creator, e.amount, d.evidence_hash, d.evidence_uri, d.raised_at,
+    d.answer_hash, d.answer_uri, d.answered_at, d.outcome, d.resolved_at, d.resolution_hash, d.slash_amount,
+    d.compensation";
+
+/// The tables of [`COLUMNS`], joined to the addresses of `found`.
+pub(super) const SOURCES: &str = "LEFT JOIN mirror_disputes d ON d.address = found.address
+    LEFT JOIN mirror_executions e ON e.address = d.execution
+    LEFT JOIN mirror_agents a ON a.address = d.agent";
+
+/// One dispute: $1 is the wallet, $2 the address of the dispute or of its record.
+static ONE: LazyLock<Arc<str>> = LazyLock::new(|| {
+    Arc::from(format!(
+        "SELECT {COLUMNS}
+         FROM (SELECT address FROM mirror_disputes WHERE address = $2
+               UNION SELECT address FROM mirror_disputes WHERE execution = $2) AS found {SOURCES}
+         WHERE e.address IS NOT NULL AND a.address IS NOT NULL
+           AND (e.caller = $1 OR a.creator = $1
+                OR EXISTS (SELECT FROM mirror_config c WHERE c.resolver = $1 AND c.closed_at_slot IS NULL))"
+    ))
+});
 
 impl TryFrom<DisputeRow> for DisputeDetails {
     type Error = StoreError;
@@ -116,52 +128,6 @@ impl TryFrom<DisputeRow> for DisputeDetails {
     }
 }
 
-/// Calls a macro with the SQL of the columns of a dispute, and of its tables.
-macro_rules! with_columns {
-    ($query:ident) => {
-        $query!(
-            r#"d.address AS "address!", d.execution AS "record!", e.execution_id AS "execution_id!", d.agent AS "agent!",
-               (SELECT m.name FROM agent_metadata m
-                WHERE m.agent = d.agent AND m.error IS NULL
-                ORDER BY (m.sha256 = a.metadata_hash) DESC NULLS LAST, m.fetched_at DESC LIMIT 1) AS "agent_name?",
-               e.caller AS "caller!", a.creator AS "creator!", e.amount AS "amount!",
-               d.evidence_hash AS "evidence_hash!", d.evidence_uri AS "evidence_uri!", d.raised_at AS "raised_at!",
-               d.answer_hash, d.answer_uri, d.answered_at, d.outcome AS "outcome!", d.resolved_at, d.resolution_hash,
-               d.slash_amount AS "slash_amount!", d.compensation AS "compensation!""#,
-            "mirror_disputes d
-             JOIN mirror_executions e ON e.address = d.execution
-             JOIN mirror_agents a ON a.address = d.agent"
-        )
-    };
-}
-
-/// Calls a macro with the SQL that selects one wallet's disputes, behind what is given. $1 is the wallet, $2 whether those
-/// count that it raised, $3 those about its agents, $4 the outcome.
-macro_rules! of_parties {
-    ($query:ident $(, $before:tt)*) => {
-        $query!(
-            $($before,)*
-            "(SELECT o.address, o.raised_at, o.resolved_at FROM mirror_disputes o
-              WHERE $2 AND o.raised_by = $1 AND ($4::smallint IS NULL OR o.outcome = $4)
-              UNION ALL
-              SELECT o.address, o.raised_at, o.resolved_at
-              FROM mirror_agents w JOIN mirror_disputes o ON o.agent = w.address
-              WHERE $3 AND w.creator = $1 AND NOT ($2 AND o.raised_by = $1) AND ($4::smallint IS NULL OR o.outcome = $4)) AS mine"
-        )
-    };
-}
-
-impl DisputeFilter {
-    /// Whether disputes count that the wallet raised, and disputes about its agents.
-    fn parties(self) -> (bool, bool) {
-        (matches!(self.role, None | Some(DisputeRole::Caller)), matches!(self.role, None | Some(DisputeRole::Creator)))
-    }
-
-    fn outcome_to_db(self) -> Option<i16> {
-        self.outcome.map(|outcome| i16::from(outcome as u8))
-    }
-}
-
 /// Whether the wallet is the resolver.
 pub async fn is_resolver(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<bool, StoreError> {
     let is_resolver = sqlx::query_scalar!(
@@ -173,123 +139,6 @@ pub async fn is_resolver(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Resu
     Ok(is_resolver)
 }
 
-/// How many disputes of a party pass the filter.
-pub async fn count_disputes(
-    executor: impl PgExecutor<'_>,
-    wallet: &Pubkey,
-    filter: DisputeFilter,
-) -> Result<u64, StoreError> {
-    let (raised, received) = filter.parties();
-    macro_rules! count {
-        ($mine:tt) => {
-            sqlx::query_scalar!(
-                "SELECT count(*) AS \"total!\" FROM " + $mine,
-                wallet.to_string(),
-                raised,
-                received,
-                filter.outcome_to_db(),
-            )
-        };
-    }
-    amount_from_db("count", of_parties!(count).fetch_one(executor).await?)
-}
-
-/// How many disputes there are with this outcome.
-pub async fn count_all_disputes(
-    executor: impl PgExecutor<'_>,
-    outcome: Option<DisputeOutcome>,
-) -> Result<u64, StoreError> {
-    let total = sqlx::query_scalar!(
-        r#"SELECT count(*) AS "total!" FROM mirror_disputes d WHERE $1::smallint IS NULL OR d.outcome = $1"#,
-        outcome.map(|outcome| i16::from(outcome as u8)),
-    )
-    .fetch_one(executor)
-    .await?;
-    amount_from_db("count", total)
-}
-
-/// One page of the disputes of a party: the open ones first, those that were raised first at the top; then the others,
-/// newest first.
-pub async fn list_disputes(
-    executor: impl PgExecutor<'_>,
-    wallet: &Pubkey,
-    filter: DisputeFilter,
-    page: Page,
-) -> Result<Vec<DisputeDetails>, StoreError> {
-    let (limit, offset) = page.to_db()?;
-    let (raised, received) = filter.parties();
-    macro_rules! page_of {
-        ($columns:tt, $tables:tt, $mine:tt) => {
-            sqlx::query_as!(
-                DisputeRow,
-                "WITH page AS (
-                             SELECT address, resolved_at IS NOT NULL AS place,
-                                    CASE WHEN resolved_at IS NULL THEN 1 ELSE -1 END * extract(epoch FROM raised_at)
-                                        AS at
-                             FROM "
-                    + $mine
-                    + " ORDER BY place, at, address LIMIT $5 OFFSET $6)
-                         SELECT "
-                    + $columns
-                    + " FROM page p JOIN "
-                    + $tables
-                    + " ON d.address = p.address
-                         ORDER BY p.place, p.at, p.address",
-                wallet.to_string(),
-                raised,
-                received,
-                filter.outcome_to_db(),
-                limit,
-                offset,
-            )
-        };
-    }
-    macro_rules! page_of_parties {
-        ($columns:tt, $tables:tt) => {
-            of_parties!(page_of, $columns, $tables)
-        };
-    }
-    with_columns!(page_of_parties).fetch_all(executor).await?.into_iter().map(DisputeDetails::try_from).collect()
-}
-
-/// One page of all disputes, in the order of [`list_disputes`].
-pub async fn list_all_disputes(
-    executor: impl PgExecutor<'_>,
-    outcome: Option<DisputeOutcome>,
-    page: Page,
-) -> Result<Vec<DisputeDetails>, StoreError> {
-    let (limit, offset) = page.to_db()?;
-    macro_rules! page_of {
-        ($columns:tt, $tables:tt) => {
-            sqlx::query_as!(
-                DisputeRow,
-                "WITH page AS (
-                     SELECT address, place, at FROM (
-                         (SELECT address, 1 AS place, extract(epoch FROM raised_at) AS at
-                          FROM mirror_disputes
-                          WHERE resolved_at IS NULL AND ($1::smallint IS NULL OR outcome = $1)
-                          ORDER BY raised_at, address LIMIT $2::bigint + $3::bigint)
-                         UNION ALL
-                         (SELECT address, 2, -extract(epoch FROM raised_at)
-                          FROM mirror_disputes
-                          WHERE resolved_at IS NOT NULL AND ($1::smallint IS NULL OR outcome = $1)
-                          ORDER BY raised_at DESC, address LIMIT $2::bigint + $3::bigint)) AS ordered
-                     ORDER BY place, at, address LIMIT $2 OFFSET $3)
-                 SELECT "
-                    + $columns
-                    + " FROM page p JOIN "
-                    + $tables
-                    + " ON d.address = p.address
-                 ORDER BY p.place, p.at, p.address",
-                outcome.map(|outcome| i16::from(outcome as u8)),
-                limit,
-                offset,
-            )
-        };
-    }
-    with_columns!(page_of).fetch_all(executor).await?.into_iter().map(DisputeDetails::try_from).collect()
-}
-
 /// One dispute, by its own address or by the address of its record, if the wallet is one of its parties or the
 /// resolver.
 pub async fn dispute(
@@ -297,18 +146,10 @@ pub async fn dispute(
     wallet: &Pubkey,
     address: &Pubkey,
 ) -> Result<Option<DisputeDetails>, StoreError> {
-    macro_rules! one {
-        ($columns:tt, $tables:tt) => {
-            sqlx::query_as!(
-                DisputeRow,
-                "SELECT " + $columns + " FROM " + $tables + "
-                 WHERE (d.address = $2 OR d.execution = $2)
-                   AND (e.caller = $1 OR a.creator = $1
-                        OR EXISTS (SELECT FROM mirror_config c WHERE c.resolver = $1 AND c.closed_at_slot IS NULL))",
-                wallet.to_string(),
-                address.to_string(),
-            )
-        };
-    }
-    with_columns!(one).fetch_optional(executor).await?.map(DisputeDetails::try_from).transpose()
+    let row = sqlx::query_as::<_, DisputeRow>(AssertSqlSafe(Arc::clone(&ONE)))
+        .bind(wallet.to_string())
+        .bind(address.to_string())
+        .fetch_optional(executor)
+        .await?;
+    row.map(DisputeDetails::try_from).transpose()
 }

@@ -1,4 +1,5 @@
-//! Executions as their caller sees them: the views `shown_executions…`.
+//! Executions as their caller sees them, each alone: the views `shown_executions…`. One statement answers several
+//! questions.
 
 use agent_marketplace::state::{DisputeOutcome, FailureReason, Settler};
 use chrono::{DateTime, Utc};
@@ -9,72 +10,15 @@ use sqlx::PgExecutor;
 use uuid::Uuid;
 
 use super::{
+    asker::{Asker, Askers},
+    execution_list::{ListedExecution, ShownStatus},
     numbers::{dispute_outcome, failure_reason, settler},
-    page::Page,
 };
 use crate::{
     convert::{amount_from_db, fixed_bytes, optional_amount_from_db, pubkey},
     error::StoreError,
     executions::REFUNDED,
 };
-
-/// The status that a caller sees. `docs/specification.md`, "Execution states in the gateway".
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ShownStatus {
-    Pending,
-    Running,
-    Completed,
-    Failed,
-    Disputed,
-}
-
-impl ShownStatus {
-    pub const ALL: [Self; 5] = [Self::Pending, Self::Running, Self::Completed, Self::Failed, Self::Disputed];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Running => "running",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Disputed => "disputed",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text)
-    }
-
-    fn from_db(text: &str) -> Result<Self, StoreError> {
-        Self::parse(text).ok_or_else(|| StoreError::corrupt("execution status", text))
-    }
-}
-
-/// Which executions of a wallet to list. The default is all.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ExecutionFilter {
-    pub status: Option<ShownStatus>,
-    pub agent: Option<Pubkey>,
-    /// Initiated after this time.
-    pub from: Option<DateTime<Utc>>,
-    /// Initiated before this time.
-    pub to: Option<DateTime<Utc>>,
-}
-
-/// An execution in a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedExecution {
-    pub execution_id: Uuid,
-    /// Address of the on-chain record.
-    pub record: Pubkey,
-    pub agent: Pubkey,
-    /// The agent's address if none of its documents is known.
-    pub agent_name: String,
-    pub status: ShownStatus,
-    pub cost: UsdcBase,
-    pub initiated_at: DateTime<Utc>,
-    pub completed_at: Option<DateTime<Utc>>,
-}
 
 /// An execution with its result.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,116 +74,11 @@ pub struct ShownAnswer {
     pub answered_at: DateTime<Utc>,
 }
 
-/// A row of a list.
-struct ExecutionRow {
-    execution_id: Uuid,
-    record: String,
-    agent: String,
-    agent_name: Option<String>,
-    status: String,
-    cost: i64,
-    initiated_at: DateTime<Utc>,
-    completed_at: Option<DateTime<Utc>>,
-}
-
-impl TryFrom<ExecutionRow> for ListedExecution {
-    type Error = StoreError;
-
-    fn try_from(row: ExecutionRow) -> Result<Self, StoreError> {
-        Ok(Self {
-            execution_id: row.execution_id,
-            record: pubkey("record address", &row.record)?,
-            agent: pubkey("agent address", &row.agent)?,
-            agent_name: row.agent_name.unwrap_or(row.agent),
-            status: ShownStatus::from_db(&row.status)?,
-            cost: UsdcBase(amount_from_db("cost", row.cost)?),
-            initiated_at: row.initiated_at,
-            completed_at: row.completed_at,
-        })
-    }
-}
-
-/// Calls a macro with the SQL that selects one wallet's executions by a filter. $1 is the caller; $2 to $5 are the
-/// members of [`ExecutionFilter`].
-macro_rules! with_filter {
-    ($query:ident) => {
-        $query!(
-            "WHERE x.caller = $1 AND ($2::text IS NULL OR x.status = $2) AND ($3::text IS NULL OR x.agent = $3)
-               AND ($4::timestamptz IS NULL OR x.initiated_at > $4)
-               AND ($5::timestamptz IS NULL OR x.initiated_at < $5)"
-        )
-    };
-}
-
-/// How many executions of one wallet pass the filter.
-pub async fn count_executions(
-    executor: impl PgExecutor<'_>,
-    caller: &Pubkey,
-    filter: &ExecutionFilter,
-) -> Result<u64, StoreError> {
-    macro_rules! count {
-        ($matching:tt) => {
-            sqlx::query_scalar!(
-                "SELECT (SELECT count(*) FROM shown_executions_on_chain x "
-                    + $matching
-                    + ") + (SELECT count(*) FROM shown_executions_off_chain x "
-                    + $matching
-                    + ") AS \"total!\"",
-                caller.to_string(),
-                filter.status.map(ShownStatus::as_str),
-                filter.agent.map(|agent| agent.to_string()),
-                filter.from,
-                filter.to,
-            )
-        };
-    }
-    amount_from_db("count", with_filter!(count).fetch_one(executor).await?)
-}
-
-/// One page of the executions of one wallet, newest first.
-pub async fn list_executions(
-    executor: impl PgExecutor<'_>,
-    caller: &Pubkey,
-    filter: &ExecutionFilter,
-    page: Page,
-) -> Result<Vec<ListedExecution>, StoreError> {
-    let (limit, offset) = page.to_db()?;
-    macro_rules! page_of {
-        ($matching:tt) => {
-            sqlx::query_as!(
-                ExecutionRow,
-                r#"SELECT p.execution_id AS "execution_id!", p.record AS "record!", p.agent AS "agent!",
-                          p.status AS "status!", p.cost AS "cost!", p.initiated_at AS "initiated_at!", p.completed_at,
-                          (SELECT m.name FROM agent_metadata m LEFT JOIN mirror_agents a ON a.address = m.agent
-                           WHERE m.agent = p.agent AND m.error IS NULL
-                           ORDER BY (m.sha256 = a.metadata_hash) DESC NULLS LAST, m.fetched_at DESC LIMIT 1)
-                          AS "agent_name?"
-                   FROM (
-                       (SELECT x.execution_id, x.record, x.agent, x.status, x.cost, x.initiated_at, x.completed_at
-                        FROM shown_executions_on_chain x "#
-                    + $matching
-                    + " ORDER BY x.initiated_at DESC, x.execution_id DESC
-                        LIMIT $6::bigint + $7::bigint)
-                       UNION ALL
-                       (SELECT x.execution_id, x.record, x.agent, x.status, x.cost, x.initiated_at, x.completed_at
-                        FROM shown_executions_off_chain x "
-                    + $matching
-                    + " ORDER BY x.initiated_at DESC, x.execution_id DESC
-                        LIMIT $6::bigint + $7::bigint)
-                   ) p
-                   ORDER BY p.initiated_at DESC, p.execution_id DESC
-                   LIMIT $6 OFFSET $7",
-                caller.to_string(),
-                filter.status.map(ShownStatus::as_str),
-                filter.agent.map(|agent| agent.to_string()),
-                filter.from,
-                filter.to,
-                limit,
-                offset,
-            )
-        };
-    }
-    with_filter!(page_of).fetch_all(executor).await?.into_iter().map(ListedExecution::try_from).collect()
+/// One question for an execution.
+#[derive(Clone, Debug)]
+pub struct ExecutionQuestion {
+    pub asker: Asker,
+    pub execution_id: Uuid,
 }
 
 /// One execution of that wallet. `None` for another wallet's execution with the same UUID.
@@ -248,10 +87,28 @@ pub async fn execution(
     caller: &Pubkey,
     execution_id: &Uuid,
 ) -> Result<Option<ExecutionDetails>, StoreError> {
-    let Some(row) = sqlx::query!(
-        r#"SELECT x.execution_id AS "execution_id!", x.record AS "record!", x.agent AS "agent!",
-                  x.status AS "status!", x.cost AS "cost!", x.initiated_at AS "initiated_at!", x.completed_at,
-                  x.creator_amount AS "creator_amount!", x.platform_amount AS "platform_amount!",
+    let question = ExecutionQuestion { asker: Asker::Wallet(*caller), execution_id: *execution_id };
+    let answer = executions(executor, &[question]).await?.pop().flatten();
+    let (_, execution) = answer.ok_or_else(|| StoreError::corrupt("execution", "it has no answer"))?;
+    execution.transpose()
+}
+
+/// What a question about an execution comes to: the wallet that asked, and its execution if there is one.
+pub type ExecutionAnswer = Option<(Pubkey, Option<Result<ExecutionDetails, StoreError>>)>;
+
+/// The answers to several questions, in their order, all of one moment. `None`: the credential has to be authenticated
+/// first.
+pub async fn executions(
+    executor: impl PgExecutor<'_>,
+    questions: &[ExecutionQuestion],
+) -> Result<Vec<ExecutionAnswer>, StoreError> {
+    let askers: Askers = questions.iter().map(|question| &question.asker).collect();
+    let ids: Vec<Uuid> = questions.iter().map(|question| question.execution_id).collect();
+    // The wallet as in `asker::WALLET`. `OFFSET 0` and `LIMIT 1`: found once for each question, by an index.
+    let rows = sqlx::query_as!(
+        ShownRow,
+        r#"SELECT q.place AS "place!", w.wallet, x.execution_id AS "execution_id?", x.record, x.agent, x.status, x.cost,
+                  x.initiated_at, x.completed_at, x.creator_amount, x.platform_amount,
                   x.result, x.result_hash, x.tokens_used, x.execution_time_ms, x.settled_by, x.binding, x.steps,
                   x.failure_reason,
                   x.error_code, x.error_message, x.dispute_outcome, x.dispute_raised_at, x.dispute_resolved_at,
@@ -261,58 +118,133 @@ pub async fn execution(
                    WHERE m.agent = x.agent AND m.error IS NULL
                    ORDER BY (m.sha256 = a.metadata_hash) DESC NULLS LAST, m.fetched_at DESC LIMIT 1)
                   AS "agent_name?"
-           FROM shown_executions x WHERE x.caller = $1 AND x.execution_id = $2"#,
-        caller.to_string(),
-        execution_id,
+           FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::uuid[])
+                WITH ORDINALITY AS q (wallet, key, token, kind, execution_id, place)
+           CROSS JOIN LATERAL (
+               SELECT COALESCE(
+                   q.wallet,
+                   (SELECT k.wallet FROM keys_in_use k WHERE k.session_public_key = q.key AND k.network = q.kind),
+                   (SELECT s.wallet FROM sessions_in_use s WHERE s.token_hash = q.token AND s.kind = q.kind)) AS wallet
+               OFFSET 0) AS w
+           LEFT JOIN LATERAL (
+               SELECT * FROM shown_executions s WHERE s.caller = w.wallet AND s.execution_id = q.execution_id LIMIT 1)
+               AS x ON true"#,
+        &askers.wallets as &[Option<String>],
+        &askers.keys as &[Option<String>],
+        &askers.tokens as &[Option<Vec<u8>>],
+        &askers.kinds as &[Option<&'static str>],
+        &ids,
     )
-    .fetch_optional(executor)
-    .await?
-    else {
-        return Ok(None);
-    };
-    let summary: ListedExecution = ExecutionRow {
-        execution_id: row.execution_id,
-        record: row.record,
-        agent: row.agent,
-        agent_name: row.agent_name,
-        status: row.status,
-        cost: row.cost,
-        initiated_at: row.initiated_at,
-        completed_at: row.completed_at,
+    .fetch_all(executor)
+    .await?;
+    let mut answers: Vec<ExecutionAnswer> = questions.iter().map(|_| None).collect();
+    for row in rows {
+        let Some(wallet) = row.wallet.as_deref() else { continue };
+        let wallet = pubkey("wallet", wallet)?;
+        let place = usize::try_from(row.place).ok().and_then(|place| place.checked_sub(1));
+        if let Some(answer) = place.and_then(|place| answers.get_mut(place)) {
+            *answer = Some((wallet, row.details().transpose()));
+        }
     }
-    .try_into()?;
-    let failed = summary.status == ShownStatus::Failed;
-    Ok(Some(ExecutionDetails {
-        creator_amount: UsdcBase(amount_from_db("creator amount", row.creator_amount)?),
-        platform_amount: UsdcBase(amount_from_db("platform amount", row.platform_amount)?),
-        result: row.result.map(text).transpose()?,
-        result_hash: row.result_hash.as_deref().map(|hash| fixed_bytes("result hash", hash)).transpose()?,
-        tokens_used: optional_amount_from_db("tokens used", row.tokens_used)?,
-        execution_time_ms: optional_amount_from_db("execution time", row.execution_time_ms)?,
-        settled_by: row.settled_by.map(settler).transpose()?,
-        binding: row.binding,
-        steps: row.steps,
-        failure: if failed { failure(row.error_code, row.error_message, row.failure_reason)? } else { None },
-        dispute: match (row.dispute_outcome, row.dispute_raised_at, row.dispute_evidence_hash) {
-            (Some(outcome), Some(raised_at), Some(evidence)) => Some(ShownDispute {
-                outcome: dispute_outcome(outcome)?,
-                raised_at,
-                resolved_at: row.dispute_resolved_at,
-                evidence_hash: fixed_bytes("evidence hash", &evidence)?,
-                evidence_uri: row.dispute_evidence_uri.unwrap_or_default(),
-                answer: match (row.dispute_answer_hash, row.dispute_answer_uri, row.dispute_answered_at) {
-                    (Some(hash), Some(uri), Some(answered_at)) => {
-                        Some(ShownAnswer { hash: fixed_bytes("answer hash", &hash)?, uri, answered_at })
-                    }
-                    _ => None,
-                },
-                compensation: UsdcBase(amount_from_db("compensation", row.dispute_compensation.unwrap_or_default())?),
-                penalty: UsdcBase(amount_from_db("penalty", row.dispute_penalty.unwrap_or_default())?),
-            }),
+    Ok(answers)
+}
+
+/// A row as it is selected. Without an execution, all but the first two columns are null.
+struct ShownRow {
+    place: i64,
+    wallet: Option<String>,
+    execution_id: Option<Uuid>,
+    record: Option<String>,
+    agent: Option<String>,
+    status: Option<String>,
+    cost: Option<i64>,
+    initiated_at: Option<DateTime<Utc>>,
+    completed_at: Option<DateTime<Utc>>,
+    creator_amount: Option<i64>,
+    platform_amount: Option<i64>,
+    result: Option<Vec<u8>>,
+    result_hash: Option<Vec<u8>>,
+    tokens_used: Option<i64>,
+    execution_time_ms: Option<i64>,
+    settled_by: Option<i16>,
+    binding: Option<bool>,
+    steps: Option<Value>,
+    failure_reason: Option<i16>,
+    error_code: Option<String>,
+    error_message: Option<String>,
+    dispute_outcome: Option<i16>,
+    dispute_raised_at: Option<DateTime<Utc>>,
+    dispute_resolved_at: Option<DateTime<Utc>>,
+    dispute_evidence_hash: Option<Vec<u8>>,
+    dispute_evidence_uri: Option<String>,
+    dispute_compensation: Option<i64>,
+    dispute_penalty: Option<i64>,
+    dispute_answer_hash: Option<Vec<u8>>,
+    dispute_answer_uri: Option<String>,
+    dispute_answered_at: Option<DateTime<Utc>>,
+    agent_name: Option<String>,
+}
+
+impl ShownRow {
+    fn details(self) -> Result<Option<ExecutionDetails>, StoreError> {
+        let Some(execution_id) = self.execution_id else { return Ok(None) };
+        let missing = || StoreError::corrupt("execution", "a value is missing");
+        let (Some(record), Some(agent), Some(status)) = (&self.record, &self.agent, &self.status) else {
+            return Err(missing());
+        };
+        let summary = ListedExecution {
+            execution_id,
+            record: pubkey("record address", record)?,
+            agent: pubkey("agent address", agent)?,
+            agent_name: self.agent_name.clone().unwrap_or_else(|| agent.clone()),
+            status: ShownStatus::parse(status).ok_or_else(|| StoreError::corrupt("execution status", status))?,
+            cost: UsdcBase(amount_from_db("cost", self.cost.ok_or_else(missing)?)?),
+            initiated_at: self.initiated_at.ok_or_else(missing)?,
+            completed_at: self.completed_at,
+        };
+        let dispute = self.dispute()?;
+        let failed = summary.status == ShownStatus::Failed;
+        let amount = |name, amount: Option<i64>| amount_from_db(name, amount.ok_or_else(missing)?).map(UsdcBase);
+        Ok(Some(ExecutionDetails {
+            creator_amount: amount("creator amount", self.creator_amount)?,
+            platform_amount: amount("platform amount", self.platform_amount)?,
+            result: self.result.map(text).transpose()?,
+            result_hash: self.result_hash.as_deref().map(|hash| fixed_bytes("result hash", hash)).transpose()?,
+            tokens_used: optional_amount_from_db("tokens used", self.tokens_used)?,
+            execution_time_ms: optional_amount_from_db("execution time", self.execution_time_ms)?,
+            settled_by: self.settled_by.map(settler).transpose()?,
+            binding: self.binding,
+            steps: self.steps,
+            failure: if failed { failure(self.error_code, self.error_message, self.failure_reason)? } else { None },
+            dispute,
+            summary,
+        }))
+    }
+
+    fn dispute(&self) -> Result<Option<ShownDispute>, StoreError> {
+        let (Some(outcome), Some(raised_at), Some(evidence)) =
+            (self.dispute_outcome, self.dispute_raised_at, &self.dispute_evidence_hash)
+        else {
+            return Ok(None);
+        };
+        let answer = match (&self.dispute_answer_hash, &self.dispute_answer_uri, self.dispute_answered_at) {
+            (Some(hash), Some(uri), Some(answered_at)) => {
+                Some(ShownAnswer { hash: fixed_bytes("answer hash", hash)?, uri: uri.clone(), answered_at })
+            }
             _ => None,
-        },
-        summary,
-    }))
+        };
+        let amount = |name, amount: Option<i64>| amount_from_db(name, amount.unwrap_or_default()).map(UsdcBase);
+        Ok(Some(ShownDispute {
+            outcome: dispute_outcome(outcome)?,
+            raised_at,
+            resolved_at: self.dispute_resolved_at,
+            evidence_hash: fixed_bytes("evidence hash", evidence)?,
+            evidence_uri: self.dispute_evidence_uri.clone().unwrap_or_default(),
+            answer,
+            compensation: amount("compensation", self.dispute_compensation)?,
+            penalty: amount("penalty", self.dispute_penalty)?,
+        }))
+    }
 }
 
 fn text(bytes: Vec<u8>) -> Result<String, StoreError> {

@@ -2,26 +2,50 @@
 //! see the rows, then filter, order and page. Rules of visibility, status and cost are in the views of
 //! `migrations/0006_second_pass.sql`.
 
+mod agent_history;
+pub mod agent_list;
+mod agent_metrics;
 mod agents;
+mod asker;
 mod configuration;
+mod dispute_list;
 mod disputes;
+mod execution_list;
 mod executions;
+mod freshness;
+mod history;
+mod listings;
 mod numbers;
 mod page;
 mod statistics;
 mod wallets;
 
-pub use agents::{AgentDetails, AgentFilter, AgentSort, ListedAgent, ListingStatus, agent, count_agents, list_agents};
+pub use agent_history::{AgentDay, PublicExecution, agent_days, recent_executions};
+pub use agent_metrics::{AgentMetrics, METRICS_DAYS, agent_metrics};
+pub use agents::{
+    AgentDetails, AgentVersion, KnownAgent, ListedAgent, ListingStatus, agent, agent_versions, agents,
+    disputable_amount,
+};
+pub use asker::Asker;
 pub use configuration::configuration;
-pub use disputes::{
-    DisputeDetails, DisputeFilter, DisputeRole, Statement, count_all_disputes, count_disputes, dispute, is_resolver,
-    list_all_disputes, list_disputes,
+#[cfg(feature = "testing")]
+pub use dispute_list::dispute_list_statements;
+pub use dispute_list::{DisputeFilter, DisputePlace, DisputeScope, list_disputes};
+pub use disputes::{DisputeDetails, Statement, dispute, is_resolver};
+#[cfg(feature = "testing")]
+pub use execution_list::execution_list_statements;
+pub use execution_list::{
+    ExecutionFilter, ExecutionListQuestion, ExecutionPage, ExecutionPlace, ExecutionRole, ListedExecution, ShownStatus,
+    execution_lists, list_executions,
 };
 pub use executions::{
-    ExecutionDetails, ExecutionFilter, ListedExecution, ShownAnswer, ShownDispute, ShownFailure, ShownStatus,
-    count_executions, execution, list_executions,
+    ExecutionAnswer, ExecutionDetails, ExecutionQuestion, ShownAnswer, ShownDispute, ShownFailure, execution,
+    executions,
 };
-pub use page::Page;
+pub use freshness::{Freshness, freshness, quarantined};
+pub use history::{HistoryDay, creator_history, market_history};
+pub use listings::{DocumentFailure, DocumentState, ListingState, is_quarantined, listing};
+pub use page::{Listed, Page, Start};
 pub use statistics::{MirrorCounts, mirror_counts};
 pub use wallets::{
     OverdueExecution, OwnedAgent, WalletProfile, WalletTotals, overdue_executions, owned_agents, wallet_profile,

@@ -11,6 +11,7 @@ use solana_pubkey::Pubkey;
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
+use super::listings::{DocumentFailure, agent_status, failure};
 use crate::{
     convert::{amount_from_db, pubkey},
     error::StoreError,
@@ -53,12 +54,16 @@ pub struct OwnedAgent {
     pub address: Pubkey,
     /// `None` until the metadata document is fetched.
     pub name: Option<String>,
+    /// Why the last attempt to fetch the document failed.
+    pub document_failure: Option<DocumentFailure>,
     pub price: UsdcBase,
     pub status: AgentStatus,
     pub total_executions: u64,
     pub success_rate: f64,
     pub trust: UsdcBase,
     pub collateral: UsdcBase,
+    /// What the creator received for its results; slashes are not subtracted.
+    pub earned: UsdcBase,
     pub open_executions: u64,
     pub open_disputes: u64,
     /// The collateral stays locked until then.
@@ -139,13 +144,17 @@ pub async fn owned_agents(
     limit: u32,
 ) -> Result<Vec<OwnedAgent>, StoreError> {
     let rows = sqlx::query!(
-        "SELECT address, name, price, status, total_executions, success_rate, trust, collateral, open_executions,
-                open_disputes, last_dispute_deadline, created_at
-         FROM mirror_agents
-         WHERE creator = $1 AND closed_at_slot IS NULL
-           AND (NOT $2 OR (status = agent_status('delisted') AND collateral > 0))
-         ORDER BY created_at DESC, address
-         LIMIT $3",
+        r#"SELECT a.address, a.name, a.price, a.status, a.total_executions, a.success_rate, a.trust, a.collateral,
+                  a.open_executions, a.open_disputes, a.last_dispute_deadline, a.created_at,
+                  LEAST(COALESCE(e.earned, 0), 9223372036854775807)::bigint AS "earned!",
+                  m.error AS "error?", m.error_code AS "error_code?"
+           FROM mirror_agents a
+           LEFT JOIN agent_metadata m ON m.agent = a.address AND m.sha256 = a.metadata_hash AND m.uri = a.metadata_uri
+           LEFT JOIN mirror_agent_earnings e ON e.agent = a.address
+           WHERE a.creator = $1 AND a.closed_at_slot IS NULL
+             AND (NOT $2 OR (a.status = agent_status('delisted') AND a.collateral > 0))
+           ORDER BY a.created_at DESC, a.address
+           LIMIT $3"#,
         creator.to_string(),
         delisted,
         i64::from(limit)
@@ -157,12 +166,14 @@ pub async fn owned_agents(
             Ok(OwnedAgent {
                 address: pubkey("agent address", &row.address)?,
                 name: row.name,
+                document_failure: failure(row.error, row.error_code),
                 price: UsdcBase(amount_from_db("price", row.price)?),
                 status: agent_status(row.status)?,
                 total_executions: amount_from_db("executions", row.total_executions)?,
                 success_rate: row.success_rate,
                 trust: UsdcBase(amount_from_db("trust", row.trust)?),
                 collateral: UsdcBase(amount_from_db("collateral", row.collateral)?),
+                earned: UsdcBase(amount_from_db("earned", row.earned)?),
                 open_executions: amount_from_db("open executions", row.open_executions)?,
                 open_disputes: amount_from_db("open disputes", row.open_disputes)?,
                 last_dispute_deadline: row.last_dispute_deadline,
@@ -170,13 +181,6 @@ pub async fn owned_agents(
             })
         })
         .collect()
-}
-
-fn agent_status(number: i16) -> Result<AgentStatus, StoreError> {
-    [AgentStatus::Active, AgentStatus::Paused, AgentStatus::Delisted]
-        .into_iter()
-        .find(|status| number == i16::from(*status as u8))
-        .ok_or_else(|| StoreError::corrupt("agent status", number))
 }
 
 /// The wallet's open executions that are longest past their deadline.

@@ -218,7 +218,12 @@ pub fn account_bytes<A: bytemuck::Pod>(discriminator: &[u8], account: &A) -> Vec
 ///
 /// # Panics
 /// When the database refuses.
-pub async fn put<A: mirror::Batched>(pool: &PgPool, address: &Pubkey, slot: u64, account: &A) -> bool {
+pub async fn put<A: mirror::Batched + super::encode::Encode>(
+    pool: &PgPool,
+    address: &Pubkey,
+    slot: u64,
+    account: &A,
+) -> bool {
     let mut connection = pool.acquire().await.expect("a connection");
     let mut batch = mirror::Batch::default();
     batch.push(address, slot, account).expect("a row");
@@ -257,7 +262,7 @@ pub async fn store_document(pool: &PgPool, agent: &Pubkey, bytes: &[u8]) {
     };
     let metadata = Metadata::parse(bytes).expect("a valid document");
     let value: Value = serde_json::from_slice(bytes).expect("json");
-    crate::metadata::store_document(pool, &wanted, &value, &metadata).await.expect("the document is stored");
+    crate::metadata::store_document(pool, &wanted, bytes, &value, &metadata).await.expect("the document is stored");
 }
 
 /// A row of the gateway, as far as readers look at it.

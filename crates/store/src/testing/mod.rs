@@ -8,9 +8,14 @@
 )]
 
 pub mod dump;
+pub mod encode;
 pub mod fixtures;
+pub mod market;
+pub mod mirror_figures;
+pub mod mirrored;
 pub mod probes;
 pub mod server;
+pub mod tampering;
 pub mod volume;
 
 use std::{

@@ -109,3 +109,27 @@ pub async fn open_session(pool: &PgPool, wallet: Pubkey, token_hash: [u8; 32], k
     let opened = sessions::open(pool, &new, &challenge).await.expect("a session");
     assert!(opened.is_some(), "the challenge is new");
 }
+
+/// Gives a listing so many successful executions, in a transaction that the test commits.
+///
+/// # Panics
+/// When the database refuses.
+pub async fn count_later(pool: &PgPool, agent: &Pubkey, executions: i64) -> Transaction<'static, Postgres> {
+    let mut transaction = pool.begin().await.expect("a transaction");
+    sqlx::query("UPDATE mirror_agents SET total_executions = $2, successful_executions = $2 WHERE address = $1")
+        .bind(agent.to_string())
+        .bind(executions)
+        .execute(&mut *transaction)
+        .await
+        .expect("the listing is changed");
+    transaction
+}
+
+/// Deletes the row of a listing.
+///
+/// # Panics
+/// When the database refuses.
+pub async fn delete_agent(pool: &PgPool, agent: &Pubkey) {
+    let delete = sqlx::query("DELETE FROM mirror_agents WHERE address = $1").bind(agent.to_string());
+    delete.execute(pool).await.expect("the row is deleted");
+}

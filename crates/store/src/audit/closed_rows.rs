@@ -1,0 +1,120 @@
+//! Rows of closed accounts, each with the last bytes that its closing left.
+
+use serde_json::Value;
+use sqlx::PgExecutor;
+
+use crate::{
+    closings::{Closing, ClosingKind},
+    convert::amount_from_db,
+    error::StoreError,
+};
+
+/// A table with rows of closed accounts.
+pub type Closed = ClosingKind;
+
+/// A row of a closed account.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClosedRow {
+    pub address: String,
+    /// The whole row.
+    pub row: Value,
+    pub closed_at_slot: u64,
+    /// The newest closing of that address.
+    pub closing: Option<Closing>,
+    /// The search for the closing; `None` if none is under way.
+    pub search: Option<Search>,
+}
+
+/// A search for a closing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Search {
+    /// Searches that ended without it.
+    pub attempts: i32,
+    /// Why the last one did.
+    pub error: Option<String>,
+}
+
+/// Addresses in order: those after `after`, at most `limit`.
+#[derive(Clone, Copy, Debug)]
+pub struct Keys<'a> {
+    pub after: &'a str,
+    pub limit: u32,
+}
+
+/// The rows of one table.
+macro_rules! rows_of {
+    ($table:tt, $executor:expr, $keys:expr) => {
+        sqlx::query!(
+            r#"SELECT t.address AS "address!", to_jsonb(t) AS "row!", t.closed_at_slot AS "closed_at_slot!",
+                      c.slot AS "slot?", c.signature AS "signature?", c.data AS "data?", c.closed_at AS "closed_at?",
+                      w.attempts AS "attempts?", w.error AS "error?"
+               FROM "# + $table + r#" t
+               LEFT JOIN LATERAL (
+                   SELECT slot, signature, data, closed_at FROM mirror_closings c WHERE c.address = t.address
+                   ORDER BY c.slot DESC LIMIT 1) c ON true
+               LEFT JOIN mirror_closings_wanted w ON w.address = t.address
+               WHERE t.closed_at_slot IS NOT NULL AND t.address > $1
+               ORDER BY t.address LIMIT $2"#,
+            $keys.after,
+            i64::from($keys.limit),
+        )
+        .fetch_all($executor)
+        .await?
+        .into_iter()
+        .map(|row| {
+            let closing = match (row.slot, row.signature, row.data, row.closed_at) {
+                (Some(slot), Some(signature), Some(data), Some(closed_at)) => {
+                    Some(Closing { slot: amount_from_db("slot", slot)?, signature, data, closed_at })
+                }
+                _ => None,
+            };
+            Ok(ClosedRow {
+                address: row.address,
+                row: row.row,
+                closed_at_slot: amount_from_db("slot", row.closed_at_slot)?,
+                closing,
+                search: row.attempts.map(|attempts| Search { attempts, error: row.error }),
+            })
+        })
+        .collect()
+    };
+}
+
+pub async fn closed_rows(
+    executor: impl PgExecutor<'_>,
+    table: Closed,
+    keys: Keys<'_>,
+) -> Result<Vec<ClosedRow>, StoreError> {
+    match table {
+        ClosingKind::Execution => rows_of!("mirror_executions", executor, keys),
+        ClosingKind::Dispute => rows_of!("mirror_disputes", executor, keys),
+        ClosingKind::Agent => rows_of!("mirror_agents", executor, keys),
+    }
+}
+
+/// Closings whose row is gone, and rows of kinds that nobody can close: their number, and the first addresses.
+pub async fn closings_without_row(
+    executor: impl PgExecutor<'_>,
+    list_at_most: u32,
+) -> Result<(u64, Vec<(String, String)>), StoreError> {
+    let rows = sqlx::query!(
+        r#"SELECT f.address AS "address!", f.problem AS "problem!", count(*) OVER () AS "all!" FROM (
+               SELECT c.address, 'the chain closed it, and the mirror has no row of it' AS problem
+               FROM mirror_closings c
+               WHERE NOT EXISTS (SELECT FROM mirror_executions t WHERE c.kind = 'execution' AND t.address = c.address)
+                 AND NOT EXISTS (SELECT FROM mirror_disputes t WHERE c.kind = 'dispute' AND t.address = c.address)
+                 AND NOT EXISTS (SELECT FROM mirror_agents t WHERE c.kind = 'agent' AND t.address = c.address)
+               UNION ALL
+               SELECT t.address, 'the row is closed, but no instruction closes accounts of its kind'
+               FROM (SELECT address, closed_at_slot FROM mirror_config
+                     UNION ALL SELECT address, closed_at_slot FROM mirror_creators
+                     UNION ALL SELECT address, closed_at_slot FROM mirror_grants) AS t
+               WHERE t.closed_at_slot IS NOT NULL) AS f
+           ORDER BY f.address LIMIT $1"#,
+        i64::from(list_at_most),
+    )
+    .fetch_all(executor)
+    .await?;
+    let all = amount_from_db("count", rows.first().map_or(0, |row| row.all))?;
+    Ok((all, rows.into_iter().map(|row| (row.address, row.problem)).collect()))
+}

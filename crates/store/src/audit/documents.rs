@@ -1,0 +1,76 @@
+//! Stored documents, as they were fetched and as they are shown.
+
+use serde_json::Value;
+use sqlx::PgExecutor;
+
+use crate::{convert::fixed_bytes, error::StoreError};
+
+/// A document, and the copies of its parts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredDocument {
+    pub agent: String,
+    pub sha256: [u8; 32],
+    /// `None` if it was fetched before its bytes were kept.
+    pub bytes: Option<Vec<u8>>,
+    /// Its bytes were kept, and somebody removed them.
+    pub lost_bytes: bool,
+    pub document: Value,
+    pub name: String,
+    pub tagline: String,
+    pub tags: Vec<String>,
+    pub endpoint: String,
+    /// Name, tagline and tags in the listing's row, if the listing names this document.
+    pub listed: Option<ListedParts>,
+}
+
+/// Null until the document is copied into the listing's row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedParts {
+    pub name: Option<String>,
+    pub tagline: Option<String>,
+    pub tags: Option<Vec<String>>,
+}
+
+/// Documents after `after`, in the order of agents and hashes.
+pub async fn documents(
+    executor: impl PgExecutor<'_>,
+    after: &(String, Vec<u8>),
+    limit: u32,
+) -> Result<Vec<StoredDocument>, StoreError> {
+    sqlx::query!(
+        r#"SELECT d.agent, d.sha256, d.bytes,
+                  d.bytes IS NULL AND NOT d.has_no_bytes AND d.fetched_at < now() - interval '1 minute'
+                      AS "lost_bytes!", d.document AS "document!", d.name AS "name!", d.tagline AS "tagline!",
+                  d.tags AS "tags!", d.endpoint AS "endpoint!", a.address AS "listing?", a.name AS "listed_name?",
+                  a.tagline AS "listed_tagline?", a.tags AS "listed_tags?"
+           FROM agent_metadata d
+           LEFT JOIN mirror_agents a ON a.address = d.agent AND a.metadata_hash = d.sha256
+           WHERE d.error IS NULL AND (d.agent, d.sha256) > ($1, $2)
+           ORDER BY d.agent, d.sha256 LIMIT $3"#,
+        after.0,
+        after.1,
+        i64::from(limit),
+    )
+    .fetch_all(executor)
+    .await?
+    .into_iter()
+    .map(|row| {
+        Ok(StoredDocument {
+            agent: row.agent,
+            sha256: fixed_bytes("document hash", &row.sha256)?,
+            bytes: row.bytes,
+            lost_bytes: row.lost_bytes,
+            document: row.document,
+            name: row.name,
+            tagline: row.tagline,
+            tags: row.tags,
+            endpoint: row.endpoint,
+            listed: row.listing.map(|_| ListedParts {
+                name: row.listed_name,
+                tagline: row.listed_tagline,
+                tags: row.listed_tags,
+            }),
+        })
+    })
+    .collect()
+}

@@ -1,0 +1,11 @@
+//! What the audit reads of the database. It only reads.
+
+mod closed_rows;
+mod documents;
+mod results;
+mod totals;
+
+pub use closed_rows::{Closed, ClosedRow, Keys, Search, closed_rows, closings_without_row};
+pub use documents::{ListedParts, StoredDocument, documents};
+pub use results::{ResultPage, results};
+pub use totals::{Found, Wrong, kept_totals, listing_totals};

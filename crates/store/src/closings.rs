@@ -1,0 +1,190 @@
+//! The last bytes of closed accounts. `mirror_closings`, and `mirror_closings_wanted` for those to search for.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use crtx_protocol::text::without_nul;
+use solana_pubkey::Pubkey;
+use sqlx::{PgConnection, PgExecutor, PgPool};
+
+use crate::{
+    convert::{amount_from_db, amount_to_db, pubkey},
+    error::StoreError,
+};
+
+/// The kinds of accounts that the program closes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClosingKind {
+    Execution,
+    Dispute,
+    Agent,
+}
+
+impl ClosingKind {
+    pub const ALL: [Self; 3] = [Self::Execution, Self::Dispute, Self::Agent];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Execution => "execution",
+            Self::Dispute => "dispute",
+            Self::Agent => "agent",
+        }
+    }
+}
+
+/// The last bytes of an account, as the event of its closing has them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closing {
+    pub slot: u64,
+    /// Of the transaction, Base58.
+    pub signature: String,
+    pub data: Vec<u8>,
+    pub closed_at: DateTime<Utc>,
+}
+
+/// A closed row whose closing is searched for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    pub address: Pubkey,
+    pub closed_at_slot: u64,
+    pub attempts: u32,
+    /// How long the row has been closed.
+    pub age: Duration,
+}
+
+/// Keeps a closing. Nothing happens if it is known. A finalized transaction made it, so the account was final once: its
+/// row is history, and no correction deletes it.
+pub async fn store(
+    executor: impl PgExecutor<'_>,
+    address: &Pubkey,
+    kind: ClosingKind,
+    closing: &Closing,
+) -> Result<bool, StoreError> {
+    let stored = sqlx::query!(
+        "WITH proved AS (
+             INSERT INTO mirror_final_accounts (address, slot) VALUES ($1, $2) ON CONFLICT (address) DO NOTHING)
+         INSERT INTO mirror_closings (address, slot, signature, kind, data, closed_at) VALUES ($1, $2, $3, $4, $5, $6)
+         ON CONFLICT (address, slot) DO NOTHING",
+        address.to_string(),
+        amount_to_db("slot", closing.slot)?,
+        closing.signature,
+        kind.as_str(),
+        closing.data,
+        closing.closed_at,
+    );
+    Ok(stored.execute(executor).await?.rows_affected() > 0)
+}
+
+/// The newest closing of an address.
+pub async fn newest(executor: impl PgExecutor<'_>, address: &Pubkey) -> Result<Option<Closing>, StoreError> {
+    sqlx::query!(
+        "SELECT slot, signature, data, closed_at FROM mirror_closings WHERE address = $1 ORDER BY slot DESC LIMIT 1",
+        address.to_string(),
+    )
+    .fetch_optional(executor)
+    .await?
+    .map(|row| {
+        Ok(Closing {
+            slot: amount_from_db("slot", row.slot)?,
+            signature: row.signature,
+            data: row.data,
+            closed_at: row.closed_at,
+        })
+    })
+    .transpose()
+}
+
+/// Closed rows whose search is due, longest due first.
+pub async fn wanted(executor: impl PgExecutor<'_>, limit: u32) -> Result<Vec<Wanted>, StoreError> {
+    sqlx::query!(
+        r#"SELECT address, closed_at_slot, attempts,
+                  GREATEST(extract(epoch FROM now() - since), 0)::bigint AS "age_s!"
+           FROM mirror_closings_wanted WHERE next_attempt <= now()
+           ORDER BY next_attempt, address LIMIT $1"#,
+        i64::from(limit),
+    )
+    .fetch_all(executor)
+    .await?
+    .into_iter()
+    .map(|row| {
+        Ok(Wanted {
+            address: pubkey("account address", &row.address)?,
+            closed_at_slot: amount_from_db("slot", row.closed_at_slot)?,
+            attempts: u32::try_from(row.attempts).unwrap_or(0),
+            age: Duration::from_secs(amount_from_db("age", row.age_s)?),
+        })
+    })
+    .collect()
+}
+
+/// The search found it, or nobody needs it any more.
+pub async fn found(connection: &mut PgConnection, address: &Pubkey) -> Result<(), StoreError> {
+    sqlx::query!("DELETE FROM mirror_closings_wanted WHERE address = $1", address.to_string())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Notes why a search found nothing, and when to search again. Without a closed row nothing has to be proved: the
+/// account was opened again, or was on a dropped fork. Then the search ends.
+pub async fn not_found(pool: &PgPool, address: &Pubkey, error: &str, again_in: Duration) -> Result<(), StoreError> {
+    let ended = sqlx::query!(
+        "DELETE FROM mirror_closings_wanted WHERE address = $1
+             AND NOT EXISTS (SELECT FROM mirror_states s WHERE s.address = $1 AND s.closed_at_slot IS NOT NULL)",
+        address.to_string(),
+    );
+    if ended.execute(pool).await?.rows_affected() > 0 {
+        return Ok(());
+    }
+    sqlx::query!(
+        "UPDATE mirror_closings_wanted SET
+             attempts = LEAST(attempts, 1000) + 1, error = $2, next_attempt = now() + make_interval(secs => $3)
+         WHERE address = $1",
+        address.to_string(),
+        without_nul(error),
+        again_in.as_secs_f64(),
+    )
+    .execute(pool)
+    .await?;
+    Ok(())
+}
+
+/// Searches again later; the last search says nothing.
+pub async fn postpone(executor: impl PgExecutor<'_>, address: &Pubkey, again_in: Duration) -> Result<(), StoreError> {
+    sqlx::query!(
+        "UPDATE mirror_closings_wanted SET next_attempt = now() + make_interval(secs => $2) WHERE address = $1",
+        address.to_string(),
+        again_in.as_secs_f64(),
+    )
+    .execute(executor)
+    .await?;
+    Ok(())
+}
+
+/// Random closings, for a look at the chain. The index on the time of closing finds a place to begin.
+pub async fn sample(executor: impl PgExecutor<'_>, limit: u32) -> Result<Vec<(Pubkey, Closing)>, StoreError> {
+    sqlx::query!(
+        "SELECT address, slot, signature, data, closed_at FROM mirror_closings
+         WHERE closed_at <= (SELECT min(closed_at) + random() * (max(closed_at) - min(closed_at)) FROM mirror_closings)
+         ORDER BY closed_at DESC, address LIMIT $1",
+        i64::from(limit),
+    )
+    .fetch_all(executor)
+    .await?
+    .into_iter()
+    .map(|row| {
+        let slot = amount_from_db("slot", row.slot)?;
+        let closing = Closing { slot, signature: row.signature, data: row.data, closed_at: row.closed_at };
+        Ok((pubkey("account address", &row.address)?, closing))
+    })
+    .collect()
+}
+
+/// Whether a rebuild has read every transaction of the program, so that every closed account is known.
+pub async fn whole_history(executor: impl PgExecutor<'_>) -> Result<bool, StoreError> {
+    let walked = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM mirror_rebuild WHERE finished_at IS NOT NULL)
+               AND NOT EXISTS (SELECT FROM mirror_closings_wanted) AS "whole!""#
+    );
+    Ok(walked.fetch_one(executor).await?)
+}

@@ -1,0 +1,193 @@
+//! Keeping the list of executions and its counters: folding, locking, rebuilding, and comparing with the sources.
+//!
+//! Triggers keep the list. See `migrations/0012_execution_list.sql`.
+
+use sqlx::{PgConnection, PgExecutor, PgPool};
+
+use crate::{error::StoreError, transaction};
+
+/// Notes that one round of [`fold`] takes at most, of each kind.
+pub const NOTES_PER_ROUND: i32 = 5_000;
+/// Differences that one comparison reports at most.
+const MAX_DIFFERENCES: i64 = 100;
+
+/// Adds noted changes to the counters: of lists of executions and disputes, and of agents' days. Returns how many notes it
+/// took; [`NOTES_PER_ROUND`] or more means that there may be others. While another process folds, it takes none.
+///
+/// The commit does not wait for the disk: after a crash the notes are there again.
+pub async fn fold(pool: &PgPool) -> Result<u64, StoreError> {
+    let mut transaction = transaction::begin(pool).await?;
+    sqlx::query!("SELECT set_config('synchronous_commit', 'off', true) AS relaxed")
+        .fetch_one(&mut *transaction)
+        .await?;
+    let taken = sqlx::query_scalar!(r#"SELECT fold_list_notes($1) AS "taken!""#, NOTES_PER_ROUND)
+        .fetch_one(&mut *transaction)
+        .await?;
+    transaction.commit().await?;
+    Ok(taken.unsigned_abs())
+}
+
+/// Folds until no note is left.
+pub async fn fold_all(pool: &PgPool) -> Result<(), StoreError> {
+    while fold(pool).await? > 0 {}
+    Ok(())
+}
+
+/// Locks these records, first in the mirror and then in the list, each in order. A transaction that writes executions and
+/// then disputes calls this first: its triggers lock rows of the list in the order of each kind, which is not one order
+/// for both.
+pub async fn lock(connection: &mut PgConnection, records: &[String]) -> Result<(), StoreError> {
+    sqlx::query!(
+        "SELECT count(*) FROM (
+             SELECT FROM mirror_executions WHERE address = ANY ($1) ORDER BY address FOR NO KEY UPDATE) AS locked",
+        records
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    sqlx::query!(
+        "SELECT count(*) FROM (SELECT FROM execution_list WHERE record = ANY ($1) ORDER BY record FOR UPDATE) AS locked",
+        records
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(())
+}
+
+/// Makes list and counters again from their sources. Nobody reads or writes them meanwhile.
+pub async fn rebuild(pool: &PgPool) -> Result<(), StoreError> {
+    let mut transaction = transaction::begin(pool).await?;
+    sqlx::query!("SELECT FROM (SELECT rebuild_lists()) AS rebuilt").fetch_one(&mut *transaction).await?;
+    Ok(transaction.commit().await?)
+}
+
+/// Something in the list or in its counters that is not what the sources say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListDifference {
+    /// A row of the list: its record, and the names of the columns that differ. Without columns, either the row or its
+    /// sources are missing.
+    Row { record: String, columns: Vec<String> },
+    /// Counters of a caller (role 0) or a creator (role 1), with all agents (empty) or one.
+    Counters { role: i16, owner: String, agent: String },
+}
+
+/// What [`compare`] found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListComparison {
+    /// Rows that were compared.
+    pub rows: u64,
+    /// Counters that were compared.
+    pub counters: u64,
+    pub differences: Vec<ListDifference>,
+    /// The last record of this part, from which the next one begins. `None`: nothing follows.
+    pub next: Option<String>,
+}
+
+/// Compares the rows of `most` records after `after` with their sources, and all counters that these rows are in with
+/// the rows of the list. Each comparison is one statement, so it sees one moment.
+///
+/// Counters of a caller with many executions cost as much as counting them, so each key is counted once per call.
+pub async fn compare(pool: &PgPool, after: &str, most: u32) -> Result<ListComparison, StoreError> {
+    let records = sqlx::query_scalar!(
+        r#"SELECT record AS "record!" FROM (
+               (SELECT record FROM execution_list WHERE record > $1 ORDER BY record LIMIT $2)
+               UNION (SELECT address FROM mirror_executions WHERE address > $1 ORDER BY address LIMIT $2)
+               UNION (SELECT record FROM executions WHERE record > $1 ORDER BY record LIMIT $2)) AS known
+           ORDER BY record LIMIT $2"#,
+        after,
+        i64::from(most),
+    )
+    .fetch_all(pool)
+    .await?;
+    let mut found = ListComparison {
+        rows: u64::try_from(records.len()).unwrap_or(u64::MAX),
+        next: records.last().filter(|_| records.len() >= usize::try_from(most).unwrap_or(usize::MAX)).cloned(),
+        ..ListComparison::default()
+    };
+    found.differences.extend(differing_rows(pool, &records).await?);
+    let (counters, wrong) = differing_counters(pool, &records).await?;
+    found.counters = counters;
+    found.differences.extend(wrong);
+    Ok(found)
+}
+
+async fn differing_rows(executor: impl PgExecutor<'_>, records: &[String]) -> Result<Vec<ListDifference>, StoreError> {
+    let rows = sqlx::query!(
+        r#"SELECT known.record AS "record!",
+                  array_remove(ARRAY[
+                      CASE WHEN l.execution_id <> s.execution_id THEN 'execution_id' END,
+                      CASE WHEN l.caller <> s.caller THEN 'caller' END,
+                      CASE WHEN l.on_chain <> s.on_chain THEN 'on_chain' END,
+                      CASE WHEN l.creator <> s.creator OR NOT s.on_chain AND l.creator IS NOT NULL THEN 'creator' END,
+                      CASE WHEN l.agent <> s.agent THEN 'agent' END,
+                      CASE WHEN l.status <> s.status THEN 'status' END,
+                      CASE WHEN l.cost <> s.cost THEN 'cost' END,
+                      CASE WHEN l.initiated_at <> s.initiated_at THEN 'initiated_at' END,
+                      CASE WHEN l.completed_at IS DISTINCT FROM s.completed_at THEN 'completed_at' END], NULL)
+                  AS "columns!"
+           FROM unnest($1::text[]) AS known (record)
+           LEFT JOIN execution_list l ON l.record = known.record
+           LEFT JOIN (SELECT * FROM execution_list_sources WHERE record = ANY ($1)) AS s ON s.record = known.record
+           WHERE (l.record IS NULL) <> (s.record IS NULL)
+              OR (l.execution_id, l.caller, l.on_chain, l.agent, l.status, l.cost, l.initiated_at, l.completed_at)
+                 IS DISTINCT FROM
+                 (s.execution_id, s.caller, s.on_chain, s.agent, s.status, s.cost, s.initiated_at, s.completed_at)
+              OR l.creator <> s.creator OR NOT s.on_chain AND l.creator IS NOT NULL
+           ORDER BY known.record LIMIT $2"#,
+        records,
+        MAX_DIFFERENCES,
+    )
+    .fetch_all(executor)
+    .await?;
+    Ok(rows.into_iter().map(|row| ListDifference::Row { record: row.record, columns: row.columns }).collect())
+}
+
+/// How many keys the rows of these records are in, and those whose counters, together with the notes, are not what the
+/// list has: the totals by status, and their chunks if there are any.
+async fn differing_counters(
+    executor: impl PgExecutor<'_>,
+    records: &[String],
+) -> Result<(u64, Vec<ListDifference>), StoreError> {
+    let rows = sqlx::query!(
+        r#"WITH keys AS (
+               SELECT DISTINCT k.role, k.owner, k.agent
+               FROM execution_list l
+               CROSS JOIN LATERAL (VALUES (0::smallint, l.caller, ''), (0::smallint, l.caller, l.agent),
+                                          (1::smallint, l.creator, ''), (1::smallint, l.creator, l.agent))
+                   AS k (role, owner, agent)
+               WHERE l.record = ANY ($1) AND l.status >= 0 AND k.owner IS NOT NULL)
+           SELECT keys.role AS "role!", keys.owner AS "owner!", keys.agent AS "agent!",
+                  counted.by_status IS DISTINCT FROM kept.by_status
+                  OR (chunked.chunks > 0 AND chunked.by_status IS DISTINCT FROM counted.by_status) AS "differs!"
+           FROM keys
+           CROSS JOIN LATERAL (
+               SELECT ARRAY[count(*) FILTER (WHERE status = 0), count(*) FILTER (WHERE status = 1),
+                            count(*) FILTER (WHERE status = 2), count(*) FILTER (WHERE status = 3),
+                            count(*) FILTER (WHERE status = 4)]::bigint[] AS by_status
+               FROM listed_of_key(keys.role, keys.owner, keys.agent, '-infinity', 'infinity')) AS counted
+           CROSS JOIN LATERAL (
+               SELECT COALESCE(sum(n) FILTER (WHERE status = 0), 0) AS a, COALESCE(sum(n) FILTER (WHERE status = 1), 0) AS b,
+                      COALESCE(sum(n) FILTER (WHERE status = 2), 0) AS c, COALESCE(sum(n) FILTER (WHERE status = 3), 0) AS d,
+                      COALESCE(sum(n) FILTER (WHERE status = 4), 0) AS e
+               FROM notes_of_key(keys.role, keys.owner, keys.agent, '-infinity', 'infinity')) AS noted
+           CROSS JOIN LATERAL (
+               SELECT ARRAY[COALESCE(sum(pending), 0) + noted.a, COALESCE(sum(running), 0) + noted.b,
+                            COALESCE(sum(completed), 0) + noted.c, COALESCE(sum(failed), 0) + noted.d,
+                            COALESCE(sum(disputed), 0) + noted.e]::bigint[] AS by_status
+               FROM execution_totals t
+               WHERE t.role = keys.role AND t.owner = keys.owner AND t.agent = keys.agent) AS kept
+           CROSS JOIN LATERAL (
+               SELECT count(*) AS chunks,
+                      ARRAY[COALESCE(sum(pending), 0) + noted.a, COALESCE(sum(running), 0) + noted.b,
+                            COALESCE(sum(completed), 0) + noted.c, COALESCE(sum(failed), 0) + noted.d,
+                            COALESCE(sum(disputed), 0) + noted.e]::bigint[] AS by_status
+               FROM execution_chunks t
+               WHERE t.role = keys.role AND t.owner = keys.owner AND t.agent = keys.agent) AS chunked"#,
+        records,
+    )
+    .fetch_all(executor)
+    .await?;
+    let counters = u64::try_from(rows.len()).unwrap_or(u64::MAX);
+    let wrong = rows.into_iter().filter(|row| row.differs);
+    let wrong = wrong.map(|row| ListDifference::Counters { role: row.role, owner: row.owner, agent: row.agent });
+    Ok((counters, wrong.collect()))
+}

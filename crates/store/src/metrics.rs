@@ -1,0 +1,80 @@
+//! What the database says about mirror, documents and money, as numbers for the metrics of a process. Every statement reads
+//! few rows: nothing counts a whole table.
+
+use serde_json::Value;
+use sqlx::PgPool;
+
+use crate::{
+    error::StoreError,
+    fee_payers,
+    housekeeping::{self, Chore},
+    indexer_status, mirror, reads,
+};
+
+/// Name and value of each number that is known.
+pub async fn read(pool: &PgPool) -> Result<Vec<(&'static str, i64)>, StoreError> {
+    let mut figures = Vec::new();
+    add_mirror(&mut figures, pool).await?;
+    add_documents(&mut figures, pool).await?;
+    if let Some((payer, _)) = fee_payers::latest(pool).await? {
+        figures.push(("fee_payer_lamports", saturating(payer.lamports)));
+    }
+    for (name, chore) in [
+        ("housekeeping_refunds", Chore::Refund),
+        ("housekeeping_closings", Chore::Close),
+        ("housekeeping_expired_disputes", Chore::ExpireDispute),
+        ("housekeeping_announcements", Chore::ApplyAnnouncement),
+    ] {
+        figures.push((name, saturating(housekeeping::total(pool, chore).await?.actions)));
+    }
+    Ok(figures)
+}
+
+async fn add_mirror(figures: &mut Vec<(&'static str, i64)>, pool: &PgPool) -> Result<(), StoreError> {
+    if let Some(checkpoint) = mirror::checkpoint(pool).await? {
+        figures.push(("indexed_slot", saturating(checkpoint.slot)));
+    }
+    if let Some(beat) = indexer_status::heartbeat(pool).await? {
+        let age = |at: chrono::DateTime<chrono::Utc>| chrono::Utc::now().signed_duration_since(at).num_seconds();
+        figures.push(("chain_slot", saturating(beat.chain_slot)));
+        figures.push(("indexer_streaming", i64::from(beat.streaming)));
+        figures.push(("indexer_heartbeat_age_seconds", age(beat.at)));
+        if let Some(at) = beat.last_change {
+            figures.push(("indexer_last_change_age_seconds", age(at)));
+        }
+    }
+    if let Some(lag) = reads::freshness(pool).await?.lag_seconds {
+        figures.push(("mirror_lag_seconds", lag as i64));
+    }
+    if let Some((report, _)) = indexer_status::last_audit(pool).await? {
+        figures.push(("audit_ok", i64::from(report.get("ok").and_then(Value::as_bool).unwrap_or(false))));
+    }
+    Ok(())
+}
+
+/// Listings whose document is missing are in an index of their own, and quarantined accounts are few.
+async fn add_documents(figures: &mut Vec<(&'static str, i64)>, pool: &PgPool) -> Result<(), StoreError> {
+    let row = sqlx::query!(
+        r#"SELECT (SELECT count(*) FROM mirror_quarantine) AS "quarantined!",
+                  (SELECT count(*) FROM document_leases WHERE until > now()) AS "fetching!",
+                  count(*) FILTER (WHERE m.error IS NULL) AS "waiting!",
+                  count(*) FILTER (WHERE m.error IS NOT NULL) AS "failing!"
+           FROM mirror_agents a
+           LEFT JOIN agent_metadata m ON m.agent = a.address AND m.sha256 = a.metadata_hash
+           WHERE a.name IS NULL AND a.closed_at_slot IS NULL
+             AND a.status IN (agent_status('active'), agent_status('paused'))"#
+    )
+    .fetch_one(pool)
+    .await?;
+    figures.extend([
+        ("quarantined_accounts", row.quarantined),
+        ("documents_fetching", row.fetching),
+        ("documents_waiting", row.waiting),
+        ("documents_failing", row.failing),
+    ]);
+    Ok(())
+}
+
+fn saturating(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,293 @@
+//! The accounts at the finalized state, and their digest. `mirror_final_accounts`, `mirror_digest`,
+//! `mirror_digest_history`.
+//!
+//! Each write locks the row of the digest, changes accounts and digest together, and writes only what differs. So the
+//! digest is always the one of the accounts in the table, and the only question is which slot they show.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crtx_protocol::mirror_digest::MirrorDigest;
+use solana_pubkey::Pubkey;
+use sqlx::{PgConnection, PgExecutor, PgPool};
+
+use crate::{
+    convert::{amount_from_db, amount_to_db, fixed_bytes, pubkey},
+    error::StoreError,
+    transaction,
+};
+
+/// The digest of all accounts at a finalized slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DigestRow {
+    pub slot: u64,
+    pub accounts: u64,
+    pub checksum: [u8; 32],
+}
+
+/// An account at the finalized state; without a hash it is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FinalState {
+    pub address: Pubkey,
+    pub data_hash: Option<[u8; 32]>,
+}
+
+/// Hashes of accounts at the finalized state; without one the account is gone.
+type Hashes = HashMap<Pubkey, Option<[u8; 32]>>;
+
+/// What changed in one slot, or up to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FinalStep {
+    pub slot: u64,
+    pub states: Vec<FinalState>,
+}
+
+/// Entries that the history keeps.
+const HISTORY: i64 = 4_096;
+
+/// The digest now; `None` while it is computed for the first time or repaired.
+pub async fn digest(executor: impl PgExecutor<'_>) -> Result<Option<DigestRow>, StoreError> {
+    let row = sqlx::query!(r#"SELECT slot AS "slot!", accounts, checksum FROM mirror_digest WHERE slot IS NOT NULL"#);
+    row.fetch_optional(executor).await?.map(|row| digest_row(row.slot, row.accounts, &row.checksum)).transpose()
+}
+
+/// The digest at a slot; `None` if it is not known for exactly this slot: it is later than the digest, too long ago, or
+/// in a time that was caught up with in one step.
+pub async fn digest_at(executor: impl PgExecutor<'_>, slot: u64) -> Result<Option<DigestRow>, StoreError> {
+    let row = sqlx::query!(
+        "SELECT h.slot, h.accounts, h.checksum
+         FROM mirror_digest_history h JOIN mirror_digest d ON d.slot >= $1
+         WHERE h.slot <= $1 AND COALESCE(h.through, d.slot) >= $1
+         ORDER BY h.slot DESC LIMIT 1",
+        amount_to_db("slot", slot)?,
+    );
+    row.fetch_optional(executor).await?.map(|row| digest_row(row.slot, row.accounts, &row.checksum)).transpose()
+}
+
+fn digest_row(slot: i64, accounts: i64, checksum: &[u8]) -> Result<DigestRow, StoreError> {
+    Ok(DigestRow {
+        slot: amount_from_db("slot", slot)?,
+        accounts: amount_from_db("accounts", accounts)?,
+        checksum: fixed_bytes("checksum", checksum)?,
+    })
+}
+
+/// The digest while its row is locked.
+struct Open {
+    slot: Option<i64>,
+    accounts: i64,
+    lattice: MirrorDigest,
+    /// Hashes of the accounts that this transaction is about.
+    known: Hashes,
+    /// What has to be written, in the order of the addresses.
+    changed: BTreeMap<Pubkey, (i64, Option<[u8; 32]>)>,
+}
+
+impl Open {
+    async fn lock(connection: &mut PgConnection, addresses: &[String]) -> Result<Self, StoreError> {
+        let empty = MirrorDigest::identity();
+        sqlx::query!(
+            "INSERT INTO mirror_digest (slot, accounts, lattice, checksum) VALUES (NULL, 0, $1, $2)
+             ON CONFLICT DO NOTHING",
+            &empty.to_bytes(),
+            &empty.checksum(),
+        )
+        .execute(&mut *connection)
+        .await?;
+        let row = sqlx::query!("SELECT slot, accounts, lattice FROM mirror_digest FOR UPDATE")
+            .fetch_one(&mut *connection)
+            .await?;
+        let known = hashes(&mut *connection, addresses).await?;
+        let lattice =
+            MirrorDigest::from_bytes(&row.lattice).map_err(|error| StoreError::corrupt("mirror digest", error))?;
+        Ok(Self { slot: row.slot, accounts: row.accounts, lattice, known, changed: BTreeMap::new() })
+    }
+
+    /// True if the account was another one before. An account that was never there and is not there gets no row: a row
+    /// says that the account was final once.
+    fn set(&mut self, state: &FinalState, slot: i64) -> bool {
+        let before = self.known.get(&state.address).copied();
+        if before == Some(state.data_hash) || before.is_none() && state.data_hash.is_none() {
+            return false;
+        }
+        self.known.insert(state.address, state.data_hash);
+        if let Some(hash) = before.flatten() {
+            self.lattice.remove(&state.address, &hash);
+            self.accounts = self.accounts.saturating_sub(1);
+        }
+        if let Some(hash) = state.data_hash {
+            self.lattice.add(&state.address, &hash);
+            self.accounts = self.accounts.saturating_add(1);
+        }
+        self.changed.insert(state.address, (slot, state.data_hash));
+        before.flatten() != state.data_hash
+    }
+
+    /// Writes the accounts and the digest, which shows `slot` now.
+    async fn write(self, connection: &mut PgConnection, slot: Option<i64>) -> Result<(), StoreError> {
+        let (mut addresses, mut slots, mut hashes) = (Vec::new(), Vec::new(), Vec::new());
+        for (address, (slot, hash)) in &self.changed {
+            addresses.push(address.to_string());
+            slots.push(*slot);
+            hashes.push(hash.map(|hash| hash.to_vec()));
+        }
+        if !addresses.is_empty() {
+            sqlx::query!(
+                "INSERT INTO mirror_final_accounts (address, slot, data_hash)
+                 SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[])
+                 ON CONFLICT (address) DO UPDATE SET slot = excluded.slot, data_hash = excluded.data_hash",
+                &addresses,
+                &slots,
+                hashes.as_slice() as _,
+            )
+            .execute(&mut *connection)
+            .await?;
+        }
+        if addresses.is_empty() {
+            sqlx::query!("UPDATE mirror_digest SET slot = $1", slot).execute(connection).await?;
+        } else {
+            sqlx::query!(
+                "UPDATE mirror_digest SET slot = $1, accounts = $2, lattice = $3, checksum = $4",
+                slot,
+                self.accounts,
+                &self.lattice.to_bytes(),
+                &self.lattice.checksum(),
+            )
+            .execute(connection)
+            .await?;
+        }
+        Ok(())
+    }
+}
+
+/// Applies what became final, in the order of the slots, and shows the digest at `slot`. `exact`: every step is one slot
+/// of the chain; otherwise the history does not know the slots between the digest before and `slot`. Changes nothing
+/// and returns false if the digest shows a later slot already.
+pub async fn advance_digest(pool: &PgPool, steps: &[FinalStep], slot: u64, exact: bool) -> Result<bool, StoreError> {
+    let at = amount_to_db("slot", slot)?;
+    let addresses: Vec<String> =
+        steps.iter().flat_map(|step| &step.states).map(|state| state.address.to_string()).collect();
+    let mut transaction = transaction::begin(pool).await?;
+    let mut open = Open::lock(&mut transaction, &addresses).await?;
+    if open.slot.is_some_and(|shown| shown > at) {
+        return Ok(false);
+    }
+    let before = open.slot;
+    let (exact, mut entries) = (exact && before.is_some(), Vec::new());
+    for step in steps {
+        let mut changed = false;
+        for state in &step.states {
+            changed |= open.set(state, amount_to_db("slot", step.slot)?);
+        }
+        if changed && exact {
+            entries.push((amount_to_db("slot", step.slot)?, open.accounts, open.lattice.checksum()));
+        }
+    }
+    // A digest that was not shown before, or that was caught up with in one step, is known from here on.
+    if before.is_none() || !exact && !open.changed.is_empty() {
+        entries.push((at, open.accounts, open.lattice.checksum()));
+    }
+    for (entry, accounts, checksum) in entries {
+        let through = if exact { Some(entry.saturating_sub(1)) } else { before };
+        keep(&mut transaction, entry, through, accounts, &checksum).await?;
+    }
+    open.write(&mut transaction, Some(at)).await?;
+    transaction.commit().await?;
+    Ok(true)
+}
+
+/// Adds an entry to the history. The one before it holds until `through`.
+async fn keep(
+    connection: &mut PgConnection,
+    slot: i64,
+    through: Option<i64>,
+    accounts: i64,
+    checksum: &[u8; 32],
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "UPDATE mirror_digest_history SET through = GREATEST(slot, COALESCE($1, slot)) WHERE through IS NULL",
+        through
+    )
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query!(
+        "INSERT INTO mirror_digest_history (slot, accounts, checksum) VALUES ($1, $2, $3)
+         ON CONFLICT (slot) DO UPDATE SET accounts = excluded.accounts, checksum = excluded.checksum, through = NULL",
+        slot,
+        accounts,
+        checksum,
+    )
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query!(
+        "DELETE FROM mirror_digest_history WHERE slot <=
+             (SELECT slot FROM mirror_digest_history ORDER BY slot DESC OFFSET $1 LIMIT 1)",
+        HISTORY
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Sets accounts as a finalized snapshot or read shows them. If one differs, the digest shows no slot until it is moved
+/// again. Returns how many differed.
+pub async fn fill_digest(pool: &PgPool, step: &FinalStep) -> Result<u64, StoreError> {
+    let addresses: Vec<String> = step.states.iter().map(|state| state.address.to_string()).collect();
+    let mut transaction = transaction::begin(pool).await?;
+    let mut open = Open::lock(&mut transaction, &addresses).await?;
+    let (at, shown) = (amount_to_db("slot", step.slot)?, open.slot);
+    for state in &step.states {
+        open.set(state, at);
+    }
+    let differed = u64::try_from(open.changed.len()).unwrap_or(u64::MAX);
+    if differed > 0 {
+        sqlx::query!(
+            "UPDATE mirror_digest_history SET through = GREATEST(slot, COALESCE($1, slot)) WHERE through IS NULL",
+            shown
+        )
+        .execute(&mut *transaction)
+        .await?;
+        open.write(&mut transaction, None).await?;
+    }
+    transaction.commit().await?;
+    Ok(differed)
+}
+
+/// Accounts of the finalized state after `after`, in the order of their addresses.
+pub async fn final_accounts_after(pool: &PgPool, after: &str) -> Result<Vec<Pubkey>, StoreError> {
+    let rows = sqlx::query_scalar!(
+        "SELECT address FROM mirror_final_accounts WHERE address > $1 AND data_hash IS NOT NULL
+         ORDER BY address LIMIT 5000",
+        after,
+    );
+    rows.fetch_all(pool).await?.iter().map(|address| pubkey("account address", address)).collect()
+}
+
+/// The finalized states of these accounts, as far as they were finalized once.
+pub async fn final_hashes(pool: &PgPool, addresses: &[Pubkey]) -> Result<Hashes, StoreError> {
+    let addresses: Vec<String> = addresses.iter().map(Pubkey::to_string).collect();
+    hashes(pool, &addresses).await
+}
+
+async fn hashes(executor: impl PgExecutor<'_>, addresses: &[String]) -> Result<Hashes, StoreError> {
+    let stored = sqlx::query!(
+        "SELECT f.address, f.data_hash FROM unnest($1::text[]) AS a (address)
+         CROSS JOIN LATERAL (SELECT * FROM mirror_final_accounts t WHERE t.address = a.address OFFSET 0) f",
+        addresses,
+    );
+    let stored = stored.fetch_all(executor).await?;
+    let mut known = Hashes::with_capacity(stored.len());
+    for row in stored {
+        let hash = row.data_hash.map(|hash| fixed_bytes("data hash", &hash)).transpose()?;
+        known.insert(pubkey("account address", &row.address)?, hash);
+    }
+    Ok(known)
+}
+
+/// Forgets the digest and what was final, but not which accounts were final once. Those of `lost` never were.
+pub(super) async fn forget(connection: &mut PgConnection, lost: &[String]) -> Result<(), StoreError> {
+    sqlx::query!("DELETE FROM mirror_final_accounts WHERE address = ANY($1)", lost).execute(&mut *connection).await?;
+    sqlx::query!("DELETE FROM mirror_digest").execute(&mut *connection).await?;
+    sqlx::query!("DELETE FROM mirror_digest_history").execute(&mut *connection).await?;
+    sqlx::query!("UPDATE mirror_final_accounts SET data_hash = NULL").execute(connection).await?;
+    Ok(())
+}

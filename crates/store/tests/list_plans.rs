@@ -1,0 +1,186 @@
+//! The plans of all lists over many rows, in both modes of PostgreSQL's plan cache.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests"
+)]
+
+use chrono::Utc;
+use crtx_store::{
+    PgPool,
+    execution_list::fold_all,
+    reads::{self, ExecutionFilter, ExecutionRole, ShownStatus, Start},
+    testing::{TestDatabase, fixtures::wallet, volume},
+};
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+
+const EXECUTIONS: u32 = 200_000;
+const LIMIT: i64 = 21;
+/// Rows that a sort may have: a page of each kind of dispute.
+const MOST_SORTED: f64 = 2.0 * LIMIT as f64;
+/// Blocks of tables and indexes: an index that is read as a whole for one owner has far more.
+const MOST_BLOCKS: i64 = 1_000;
+/// The tables that a list must not read as a whole.
+const LARGE: [&str; 4] = ["execution_list", "mirror_executions", "mirror_disputes", "mirror_agents"];
+
+/// Half of the executions belong to one caller, the rest to a thousand; some are disputed.
+async fn seed(pool: &PgPool) -> (String, String, String) {
+    let creator = wallet(30);
+    volume::agents(pool, &creator, 1_000).await;
+    let agent: String = sqlx::query_scalar("SELECT min(address) FROM mirror_agents").fetch_one(pool).await.unwrap();
+    volume::executions(pool, &wallet(1), &agent.parse().unwrap(), EXECUTIONS).await;
+    let spread = "UPDATE mirror_executions m SET
+                      caller = CASE WHEN n % 2 = 0 THEN m.caller ELSE 'caller ' || n % 1000 END,
+                      agent = a.agents[1 + n % 1000], status = CASE WHEN n % 7 = 0 THEN 3 ELSE m.status END
+                  FROM (SELECT address, row_number() OVER ()::integer AS n FROM mirror_executions) AS numbered,
+                       (SELECT array_agg(address ORDER BY address) AS agents FROM mirror_agents) AS a
+                  WHERE numbered.address = m.address";
+    sqlx::query(spread).execute(pool).await.unwrap();
+    let disputes = "INSERT INTO mirror_disputes (address, slot, revision, execution, agent, raised_by, rent_payer,
+                        evidence_hash, evidence_uri, raised_at, resolved_at, slash_amount, compensation, outcome)
+                    SELECT address, 1, 1, address, agent, caller, 'r', '\\x00', 'u', initiated_at,
+                           CASE WHEN n % 4 > 0 THEN now() END, 0, 0, 1 + n % 4
+                    FROM (SELECT *, row_number() OVER ()::integer AS n FROM mirror_executions LIMIT 40000) AS chosen";
+    sqlx::query(disputes).execute(pool).await.unwrap();
+    fold_all(pool).await.unwrap();
+    sqlx::raw_sql("VACUUM ANALYZE").execute(pool).await.unwrap();
+    (wallet(1).to_string(), creator.to_string(), agent)
+}
+
+/// All nodes of a plan.
+fn nodes(plan: &Value) -> Vec<Value> {
+    let mut found = vec![plan.clone()];
+    for child in plan["Plans"].as_array().into_iter().flatten() {
+        found.extend(nodes(child));
+    }
+    found
+}
+
+/// Runs a statement and looks at what it did.
+async fn check(connection: &mut PgConnection, types: &str, statement: &str, values: &str, what: &str) {
+    sqlx::raw_sql(AssertSqlSafe(format!("PREPARE list ({types}) AS {statement}")))
+        .execute(&mut *connection)
+        .await
+        .unwrap();
+    let explain = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE list ({values})");
+    let plan: Value =
+        sqlx::query_scalar(AssertSqlSafe(explain)).persistent(false).fetch_one(&mut *connection).await.unwrap();
+    sqlx::raw_sql("DEALLOCATE list").execute(&mut *connection).await.unwrap();
+    let plan_of_all = &plan[0]["Plan"];
+    let blocks = ["Shared Hit Blocks", "Shared Read Blocks"].map(|name| plan_of_all[name].as_i64().unwrap());
+    assert!(blocks[0] + blocks[1] <= MOST_BLOCKS, "{what}: {blocks:?} blocks\n{plan:#}");
+    for node in nodes(plan_of_all) {
+        let kind = node["Node Type"].as_str().unwrap();
+        let table = node["Relation Name"].as_str().unwrap_or_default();
+        let rows = node["Actual Rows"].as_f64().unwrap() * node["Actual Loops"].as_f64().unwrap();
+        assert!(!(kind == "Seq Scan" && LARGE.contains(&table)), "{what}: {kind} on {table}\n{plan:#}");
+        if kind.contains("Sort") {
+            let input = node["Plans"][0]["Actual Rows"].as_f64().unwrap();
+            assert!(input <= MOST_SORTED, "{what}: {kind} of {input} rows\n{plan:#}");
+        }
+        assert!(rows <= 3_000.0, "{what}: {kind} on {table} has {rows} rows\n{plan:#}");
+        let removed = node["Rows Removed by Filter"].as_f64().unwrap_or_default();
+        assert!(removed <= 100.0, "{what}: {kind} on {table} throws {removed} rows away\n{plan:#}");
+    }
+}
+
+#[tokio::test]
+async fn no_list_scans_a_table_or_sorts_more_than_a_page_in_either_mode() {
+    let database = TestDatabase::create().await;
+    let pool = database.pool();
+    let (caller, creator, agent) = seed(pool).await;
+    let mut connection = PgConnection::connect(&database.url()).await.unwrap();
+    let nil = "00000000-0000-0000-0000-000000000000";
+    for mode in ["force_custom_plan", "force_generic_plan"] {
+        sqlx::raw_sql(AssertSqlSafe(format!("SET plan_cache_mode = {mode}"))).execute(&mut connection).await.unwrap();
+        for (index, statement) in reads::execution_list_statements().iter().enumerate() {
+            let owner = if index & 8 == 0 { &caller } else { &creator };
+            let agent = if index & 4 == 0 { "" } else { &agent };
+            let status = if index & 2 == 0 { "NULL" } else { "2" };
+            let (from, to) = if index & 1 == 0 {
+                ("NULL", "NULL")
+            } else {
+                ("now() - interval '2 days'", "now() - interval '1 hour'")
+            };
+            // One question alone and two in one statement.
+            for (place, id, questions) in
+                [(to, nil, 1), ("now() - interval '1 day'", "ffffffff-0000-0000-0000-000000000000", 2)]
+            {
+                let each = |value: &str| format!("ARRAY[{}]", vec![value; questions].join(", "));
+                let owner = each(&format!("'{owner}'"));
+                let (agent, id) = (each(&format!("'{agent}'")), each(&format!("'{id}'")));
+                let (status, from, to, place) = (each(status), each(from), each(to), each(place));
+                let (none, limit, skipped) = (each("NULL"), each(&LIMIT.to_string()), each("0"));
+                let values = format!(
+                    "{owner}, {none}::text[], {none}::bytea[], {none}::text[], {agent}, {status}::int2[],
+                     {from}::timestamptz[], {to}::timestamptz[], {place}::timestamptz[], {id}::uuid[], {none}::text[],
+                     {limit}::int8[], {skipped}::int8[]"
+                );
+                let types = "text[], text[], bytea[], text[], text[], int2[], timestamptz[], timestamptz[],
+                             timestamptz[], uuid[], text[], int8[], int8[]";
+                let what = format!("executions {index} {mode} {questions}");
+                check(&mut connection, types, statement, &values, &what).await;
+            }
+        }
+        for (index, statement) in reads::dispute_list_statements().iter().enumerate() {
+            let owner = if index & 2 == 0 { &caller } else { &creator };
+            for outcome in ["1", "2"] {
+                let outcome = if index & 1 == 0 { "NULL" } else { outcome };
+                for (open, decided, past) in [("NULL", "NULL", false), ("NULL", "now() - interval '1 hour'", true)] {
+                    let values = format!("'{owner}', {outcome}, {open}, '', {decided}, '', {LIMIT}, 0, {past}");
+                    let types = "text, int2, timestamptz, text, timestamptz, text, int8, int8, bool";
+                    check(&mut connection, types, statement, &values, &format!("disputes {index} {mode} {past}")).await;
+                }
+            }
+        }
+    }
+    every_total_is_exact(pool, &caller, &creator, &agent).await;
+    database_is_seeded_as_expected(pool).await;
+}
+
+/// The totals of large lists against counting them.
+async fn every_total_is_exact(pool: &PgPool, caller: &str, creator: &str, agent: &str) {
+    let now = Utc::now();
+    for bits in 0..16 {
+        let role = if bits & 8 == 0 { ExecutionRole::Caller } else { ExecutionRole::Creator };
+        let owner = if bits & 8 == 0 { caller } else { creator };
+        let filter = ExecutionFilter {
+            role,
+            agent: (bits & 4 != 0).then(|| agent.parse().unwrap()),
+            status: (bits & 2 != 0).then_some(ShownStatus::Completed),
+            from: (bits & 1 != 0).then(|| now - chrono::TimeDelta::days(2)),
+            to: (bits & 1 != 0).then(|| now - chrono::TimeDelta::hours(1)),
+        };
+        let listed = reads::list_executions(pool, &owner.parse().unwrap(), &filter, 1, &Start::FIRST).await.unwrap();
+        let counted: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM mirror_executions m JOIN mirror_agents a ON a.address = m.agent
+             WHERE CASE WHEN $1 THEN m.caller ELSE a.creator END = $2 AND ($3::text IS NULL OR m.agent = $3)
+               AND ($4::int2 IS NULL OR m.status = $4) AND ($5::timestamptz IS NULL OR initiated_at > $5)
+               AND ($6::timestamptz IS NULL OR initiated_at < $6)",
+        )
+        .bind(role == ExecutionRole::Caller)
+        .bind(owner)
+        .bind(filter.agent.map(|agent| agent.to_string()))
+        .bind(filter.status.map(|_| 2_i16))
+        .bind(filter.from)
+        .bind(filter.to)
+        .fetch_one(pool)
+        .await
+        .unwrap();
+        assert_eq!(listed.total, counted.unsigned_abs(), "{filter:?}");
+    }
+}
+
+async fn database_is_seeded_as_expected(pool: &PgPool) {
+    let of_one: i64 = sqlx::query_scalar(
+        "SELECT completed + failed FROM execution_totals WHERE role = 0 AND owner = $1 AND agent = ''",
+    )
+    .bind(wallet(1).to_string())
+    .fetch_one(pool)
+    .await
+    .unwrap();
+    assert_eq!(of_one, i64::from(EXECUTIONS / 2));
+}
