@@ -4,45 +4,81 @@
 //! documents, and audits. [`api::router`] answers from the database alone, so it can run in another process.
 #![forbid(unsafe_code)]
 
+pub mod agent_list;
 pub mod api;
 pub mod audit;
+pub mod closings;
 pub mod config;
+pub mod digest;
 pub mod documents;
+pub mod figures;
+mod folding;
+pub mod history;
+pub mod rebuild;
 pub mod source;
 pub mod sync;
 
 use std::{sync::Arc, time::Duration};
 
 use crtx_chain::{ChainClient, Timeouts};
+use crtx_content::ContentStore;
 use crtx_store::PgPool;
 use tokio_util::sync::CancellationToken;
 
 pub use config::IndexerConfig;
 
-use crate::{audit::Auditor, documents::Fetcher, source::RpcSource, sync::Syncer};
+use crate::{
+    audit::Auditor,
+    closings::search::Closer,
+    documents::Fetcher,
+    figures::Figures,
+    source::{EndpointUrls, Endpoints},
+    sync::{SyncSettings, Syncer},
+};
 
-/// Only a snapshot of a million accounts takes long.
-const TIMEOUTS: Timeouts = Timeouts { request: Duration::from_secs(10), snapshot: Duration::from_secs(120) };
+/// Of reads of past transactions.
+const TIMEOUTS: Timeouts = Timeouts { request: Duration::from_secs(10), snapshot: Duration::from_secs(10) };
 
 #[derive(Debug, thiserror::Error)]
 pub enum IndexerError {
     #[error(transparent)]
     Fetcher(#[from] documents::FetcherError),
+    #[error(transparent)]
+    Source(#[from] source::SourceError),
 }
 
 /// Mirrors until shut down. Fails only at the start; later it waits for a lost node or database. The schema must be up
 /// to date ([`crtx_store::migrate`]).
-pub async fn run(config: IndexerConfig, pool: PgPool, shutdown: CancellationToken) -> Result<(), IndexerError> {
-    let chain = ChainClient::with_timeouts(&config.rpc_urls, TIMEOUTS);
-    let source = Arc::new(RpcSource::new(chain, &config.ws_url, config.program_id));
-    let syncer = Arc::new(Syncer::new(Arc::clone(&source), pool.clone(), config.program_id, config.resync_interval));
+pub async fn run(
+    config: IndexerConfig,
+    pool: PgPool,
+    figures: Arc<Figures>,
+    shutdown: CancellationToken,
+) -> Result<(), IndexerError> {
+    let history: Arc<dyn history::History> = Arc::new(ChainClient::with_timeouts(&config.rpc_urls, TIMEOUTS));
+    let urls = EndpointUrls::pairs(&config.rpc_urls, &config.ws_url)?;
+    let yellowstone = config.yellowstone.as_ref();
+    let source = Endpoints::with_yellowstone(&urls, yellowstone, config.program_id, config.deadlines)?;
+    let source = Arc::new(source);
+    let settings = SyncSettings {
+        accept_mass_closing: config.accept_mass_closing,
+        accept_new_genesis: config.accept_new_genesis,
+        ..SyncSettings::new(config.resync_interval)
+    };
+    let syncer = Syncer::with_figures(Arc::clone(&source), pool.clone(), config.program_id, settings, figures);
+    let syncer = Arc::new(syncer);
+    let leads = || syncer.leads();
+    let content = config.content.store.as_ref().map(ContentStore::open);
     let fetcher = Fetcher::new(pool.clone(), config.outbound, config.content)?;
-    let auditor = Auditor::new(source, pool, config.program_id);
+    let closer = Closer::new(Arc::clone(&history), pool.clone(), config.program_id);
+    let auditor = Auditor::new(source, pool.clone(), config.program_id).with_history(history).with_content(content);
     tokio::join!(
         Arc::clone(&syncer).run(shutdown.clone()),
         Arc::clone(&syncer).heartbeat(shutdown.clone()),
-        fetcher.run(syncer, shutdown.clone()),
-        auditor.run(config.audit_interval, shutdown),
+        fetcher.run(Arc::clone(&syncer), shutdown.clone()),
+        closer.run(leads, shutdown.clone()),
+        auditor.run(config.audit_interval, leads, shutdown.clone()),
+        folding::run(pool, shutdown),
     );
     Ok(())
 }

@@ -164,6 +164,59 @@ async fn the_resolver_gets_the_queue_by_the_time_that_is_left() {
     }
 }
 
+#[tokio::test]
+async fn disputes_whose_record_or_listing_is_not_mirrored_yet_shorten_no_page_and_end_no_list() {
+    let market = Market::open().await;
+    make_resolver(&market).await;
+    let pool = market.database.pool();
+    let unlisted = addresses().agent(&wallet(CREATOR), 9);
+    for number in 1..=12 {
+        let seconds = i64::try_from(number).unwrap();
+        let decide = |dispute: &mut Dispute| {
+            dispute.raised_at_unix_s = NOON + seconds;
+            if number > 6 {
+                dispute.outcome = DisputeOutcome::Rejected as u8;
+                (dispute.resolved_at_unix_s, dispute.resolution_hash) = (NOON + 60, [9; 32]);
+            }
+        };
+        if number % 3 == 0 {
+            raise(&market, number, decide).await;
+            continue;
+        }
+        // Without its record, or without its listing.
+        let agent = if number % 3 == 1 { addresses().agent(&wallet(CREATOR), 0) } else { unlisted };
+        let mut raised = dispute(record_of(number), agent, wallet(CALLER), DisputeOutcome::Open);
+        decide(&mut raised);
+        put(pool, &addresses().dispute(&record_of(number)), 10, &raised).await;
+        if agent == unlisted {
+            let settled = completed(record(wallet(CALLER), agent, Uuid::from_u128(number)), "x");
+            put(pool, &record_of(number), 10, &settled).await;
+        }
+    }
+    let ids = |answer: &Answer| -> Vec<u128> {
+        let ids = answer.each("disputes", "execution_id");
+        ids.into_iter().map(|id| id.parse::<Uuid>().unwrap().as_u128()).collect()
+    };
+    for (who, query) in [(CALLER, "limit=1"), (RESOLVER, "limit=1"), (CALLER, "role=caller&limit=1")] {
+        let (mut shown, mut path) = (Vec::new(), format!("/v1/disputes?{query}"));
+        for page in 1..=4 {
+            let answer = get_as(&market, who, &path).await;
+            assert_eq!(ids(&answer).len(), 1, "page {page} is full: {}", answer.body);
+            shown.extend(ids(&answer));
+            let Some(cursor) = answer.body["next_cursor"].as_str() else { break };
+            path = format!("/v1/disputes?{query}&cursor={cursor}");
+        }
+        assert_eq!(shown, [3, 6, 12, 9], "{query}: open ones first, then the newest decided");
+    }
+    let second = get_as(&market, CALLER, "/v1/disputes?limit=2&offset=1").await;
+    assert_eq!(ids(&second), [6, 12], "an offset counts what is shown");
+    let last = get_as(&market, CALLER, "/v1/disputes?limit=4").await;
+    assert_eq!((ids(&last).len(), &last.body["next_cursor"]), (4, &Value::Null));
+    // What was missing arrives.
+    put(pool, &unlisted, 11, &listing(wallet(CREATOR), 9)).await;
+    assert_eq!(ids(&get_as(&market, CALLER, "/v1/disputes?role=caller").await), [2, 3, 5, 6, 12, 11, 9, 8]);
+}
+
 /// A transaction of one instruction, as a node returns it.
 fn bytes(instruction: Instruction) -> Vec<u8> {
     crtx_chain::testing::unsigned(&[instruction])

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use agent_marketplace::state::{AgentListed, ExecutionRecord};
+use agent_marketplace::state::{AgentListed, Config, ExecutionRecord};
 use anchor_lang::Discriminator;
 use async_trait::async_trait;
 use crtx_chain::{Execution, token::TokenAccount};
@@ -23,8 +23,11 @@ use crtx_http::outbound::OutboundPolicy;
 use crtx_indexer::{
     audit::Auditor,
     documents::Fetcher,
-    source::{AccountSource, Change, Event, OwnedAccount, ProgramSnapshot, Read, SourceError},
-    sync::Syncer,
+    source::{
+        AccountSource, At, Change, Event, Events, OwnedAccount, ProgramTransaction, Read, Snapshot, SnapshotItem,
+        SourceError,
+    },
+    sync::{SyncSettings, Syncer},
 };
 use crtx_protocol::{content::cid_of, result_hash::ResultHash};
 use crtx_store::{
@@ -34,6 +37,7 @@ use crtx_store::{
     testing::{TestDatabase, fixtures::*},
 };
 use solana_pubkey::Pubkey;
+use solana_signature::Signature;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -49,7 +53,7 @@ struct ChainState {
     slot: u64,
     genesis: String,
     accounts: HashMap<Pubkey, OwnedAccount>,
-    listeners: Vec<mpsc::UnboundedSender<Event>>,
+    listeners: Vec<mpsc::Sender<Result<Event, SourceError>>>,
     /// The slot that changes claim; the real one if `None`.
     claimed_slot: Option<u64>,
     /// Happens after the next snapshot is read and before it is handed out.
@@ -67,8 +71,9 @@ impl ChainState {
     fn announce(&mut self, address: Pubkey) {
         let slot = self.claimed_slot.unwrap_or(self.slot);
         let data = self.accounts[&address].data.clone();
-        self.listeners
-            .retain(|listener| listener.send(Event::Change(Change { address, slot, data: data.clone() })).is_ok());
+        self.listeners.retain(|listener| {
+            listener.try_send(Ok(Event::Change(Change { address, slot, data: Some(data.clone()) }))).is_ok()
+        });
     }
 
     fn change(&mut self, address: Pubkey, data: Vec<u8>) {
@@ -76,12 +81,9 @@ impl ChainState {
         self.announce(address);
     }
 
-    fn read(&self) -> ProgramSnapshot {
+    fn read(&self) -> Vec<(Pubkey, Vec<u8>)> {
         let owned = self.accounts.iter().filter(|(_, account)| account.owner == program());
-        ProgramSnapshot {
-            slot: self.slot,
-            accounts: owned.map(|(address, account)| (*address, account.data.clone())).collect(),
-        }
+        owned.map(|(address, account)| (*address, account.data.clone())).collect()
     }
 }
 
@@ -100,38 +102,53 @@ impl Chain {
 
 #[async_trait]
 impl AccountSource for Chain {
-    async fn subscribe(&self) -> Result<mpsc::UnboundedReceiver<Event>, SourceError> {
+    fn name(&self) -> String {
+        "scripted".to_owned()
+    }
+
+    async fn subscribe(&self) -> Result<Events, SourceError> {
         let mut state = self.state();
         state.subscriptions += 1;
         if state.failing {
-            return Err(SourceError::Subscription("refused".into()));
+            return Err(SourceError::SubscriptionRefused { node: self.name(), reason: "refused".into() });
         }
-        let (sender, receiver) = mpsc::unbounded_channel();
+        let (sender, receiver) = mpsc::channel(10_000);
         state.listeners.push(sender);
         Ok(receiver)
     }
 
-    async fn snapshot(&self) -> Result<ProgramSnapshot, SourceError> {
+    async fn snapshot(&self, _: At, _: u64) -> Result<Snapshot, SourceError> {
         let mut state = self.state();
-        let snapshot = state.read();
+        let (slot, accounts) = (state.slot, state.read());
+        let (items, snapshot) = mpsc::channel(2);
+        items.try_send(Ok(SnapshotItem::Page { slot, accounts })).expect("room");
+        items.try_send(Ok(SnapshotItem::End { slot })).expect("room");
         if let Some(happening) = state.during_snapshot.take() {
             happening(&mut state);
         }
         Ok(snapshot)
     }
 
-    async fn read(&self, addresses: &[Pubkey]) -> Result<Read, SourceError> {
+    async fn read(&self, addresses: &[Pubkey], _: At, _: u64) -> Result<Read, SourceError> {
         let state = self.state();
         let accounts = addresses.iter().map(|address| state.accounts.get(address).cloned()).collect();
         Ok(Read { slot: state.slot, accounts })
     }
 
-    async fn slot(&self) -> Result<u64, SourceError> {
+    async fn slot(&self, _: At) -> Result<u64, SourceError> {
         Ok(self.state().slot)
     }
 
     async fn genesis_hash(&self) -> Result<String, SourceError> {
         Ok(self.state().genesis.clone())
+    }
+
+    async fn transactions_after(
+        &self,
+        _: Option<Signature>,
+        _: u64,
+    ) -> Result<Option<Vec<ProgramTransaction>>, SourceError> {
+        Ok(None)
     }
 }
 
@@ -150,7 +167,13 @@ impl Running {
     }
 
     async fn start_on(database: TestDatabase, chain: Chain, resync: Duration) -> Self {
-        let syncer = Arc::new(Syncer::new(Arc::new(chain.clone()), database.pool().clone(), program(), resync));
+        let settings = SyncSettings {
+            second_look_after: Duration::from_millis(20),
+            accept_new_genesis: true,
+            ..SyncSettings::new(resync)
+        };
+        let source = Arc::new(chain.clone());
+        let syncer = Arc::new(Syncer::with_settings(source, database.pool().clone(), program(), settings));
         let shutdown = CancellationToken::new();
         let task = tokio::spawn(Arc::clone(&syncer).run(shutdown.clone()));
         let running = Self { database, chain, syncer, shutdown, task };
@@ -162,7 +185,7 @@ impl Running {
         let (slot, batch) = {
             let state = self.chain.state();
             let mut batch = mirror::Batch::default();
-            for (address, data) in state.read().accounts {
+            for (address, data) in state.read() {
                 crtx_indexer::sync::push(&mut batch, &address, state.slot, data).expect("a batch");
             }
             (state.slot, batch)
@@ -238,7 +261,7 @@ async fn changes_are_ordered_by_revision_even_if_their_slots_are_stale() {
     let (address, data) = priced(0, 3, 30);
     let listeners = running.chain.state().listeners.clone();
     listeners.iter().for_each(|listener| {
-        listener.send(Event::Change(Change { address, slot: 9_999, data: data.clone() })).expect("sent")
+        listener.try_send(Ok(Event::Change(Change { address, slot: 9_999, data: Some(data.clone()) }))).expect("sent")
     });
     running.until_equal().await;
     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -293,9 +316,12 @@ async fn a_closed_account_is_marked_once_a_read_confirms_it() {
         state.accounts.insert(closed, OwnedAccount { owner: Pubkey::default(), data: vec![] });
     }
     running.syncer.resync().await.expect("resynced");
-    let snapshot = mirror::Batch::default();
-    let open = mirror::missing_from(running.database.pool(), &snapshot, u64::MAX >> 1).await.expect("read");
-    assert_eq!(open, [kept], "the closed one is marked, the other is not");
+    let open = mirror::missing(running.database.pool(), u64::MAX >> 1, |_| false).await.expect("read");
+    assert_eq!(
+        open.into_iter().flat_map(|of| of.addresses).collect::<Vec<_>>(),
+        [kept],
+        "the closed one is marked, the other is not"
+    );
     // History stays.
     let execution = reads::execution(running.database.pool(), &wallet(2), &id).await.expect("read").expect("there");
     assert_eq!(execution.summary.status, reads::ShownStatus::Completed);
@@ -304,6 +330,7 @@ async fn a_closed_account_is_marked_once_a_read_confirms_it() {
 #[tokio::test]
 async fn an_account_opened_after_the_snapshot_is_not_taken_for_closed() {
     let chain = Chain::new();
+    chain.state().write(wallet(30), account_bytes(Config::DISCRIMINATOR, &configuration()));
     let running = Running::start(chain.clone(), NEVER).await;
     // Its change claims a slot before the snapshot, as Surfpool's do.
     chain.state().claimed_slot = Some(1);
@@ -320,7 +347,7 @@ async fn an_account_opened_after_the_snapshot_is_not_taken_for_closed() {
 }
 
 #[tokio::test]
-async fn another_chain_replaces_the_mirror() {
+async fn another_chain_replaces_the_mirror_if_the_operator_allows_it() {
     let chain = Chain::new();
     let (old, data) = priced(0, 50, 10);
     chain.state().write(old, data);
@@ -396,7 +423,7 @@ async fn the_checkpoint_of_a_quiet_chain_moves_on() {
     let running = Running::start(Chain::new(), NEVER).await;
     let listeners = running.chain.state().listeners.clone();
     for slot in 150..=170 {
-        listeners.iter().for_each(|listener| listener.send(Event::Reached(slot)).expect("sent"));
+        listeners.iter().for_each(|listener| listener.try_send(Ok(Event::Reached(slot))).expect("sent"));
     }
     let pool = running.database.pool();
     running
@@ -490,7 +517,8 @@ async fn a_document_that_does_not_match_is_never_shown() {
     assert_eq!(shown(&database, &agent).await, None);
     assert_eq!(reads::mirror_counts(database.pool()).await.expect("counts").agents_without_metadata, 1);
     // It is tried again later, not at once.
-    assert_eq!(crtx_store::metadata::wanted(database.pool(), 10).await.expect("read"), []);
+    fetcher.round().await.expect("done");
+    assert_eq!(reads::listing(database.pool(), &agent).await.expect("read").expect("a listing").document.attempts, 1);
 }
 
 #[tokio::test]

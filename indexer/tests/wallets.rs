@@ -16,7 +16,7 @@ use crtx_chain::{
     FetchedAccount,
     token::{TOKEN_PROGRAM_ID, TokenAccount, associated_token_address},
 };
-use crtx_store::{mirror::ExecutionAccount, sessions::SessionKind, testing::fixtures::*};
+use crtx_store::{execution_list, mirror::ExecutionAccount, sessions::SessionKind, testing::fixtures::*};
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 use uuid::Uuid;
@@ -268,4 +268,47 @@ async fn the_network_is_described_as_it_is_configured_and_mirrored() {
     assert_eq!(body["tags"].as_array().unwrap().len(), 10);
     assert_eq!((&body["limits"]["max_timeout_seconds"], &body["limits"]["max_tags"]), (&json!(900), &json!(5)));
     assert!(body["explorer"]["transaction"].as_str().unwrap().contains("/tx/{signature}"));
+}
+
+#[tokio::test]
+async fn the_history_of_a_creator_and_of_the_market_say_what_was_paid_day_by_day() {
+    let market = market().await;
+    let pool = market.database.pool();
+    let (creator, path) = (wallet(30), format!("{}/history", path(&wallet(30))));
+    let empty = json!({"window_days": 30, "days": []});
+    assert_eq!(market.get(&path).await.body, empty);
+    show(pool, listing(creator, 0), "agent", &["data"]).await;
+    let agent = addresses().agent(&creator, 0);
+    let today = Utc::now();
+    for (number, days_ago) in [(1, 0), (2, 0), (3, 2), (4, 31)] {
+        let ended = (today - TimeDelta::days(days_ago)).timestamp();
+        put_execution(&market, 50, agent, number, |execution| {
+            *execution = completed(*execution, "x");
+            execution.record.finished_at_unix_s = ended;
+        })
+        .await;
+    }
+    execution_list::fold_all(pool).await.expect("folded");
+    let record = record(wallet(50), agent, Uuid::from_u128(1)).record;
+    let paid = record.amount;
+    let fee = paid * u64::from(record.fee_bps) / 10_000;
+    let days = |amount: &str, of_one: u64| -> Vec<Value> {
+        let day = |(days_ago, n): (i64, u64)| {
+            let day = (today - TimeDelta::days(days_ago)).date_naive().to_string();
+            let usdc = |units: u64| units as f64 / 1e6;
+            json!({"day": day, "completed_executions": n, "failed_executions": 0, "disputed_executions": 0,
+                   amount: usdc(of_one * n), "fees_usdc": usdc(fee * n)})
+        };
+        [(2, 1), (0, 2)].map(day).to_vec()
+    };
+    let earned = days("earned_usdc", paid - fee);
+    assert_eq!(market.get(&path).await.body, json!({"window_days": 30, "days": earned}));
+    let of_agent = wallet_of(&market, 30).await["agents"][0]["earned_usdc"].clone();
+    assert_eq!(of_agent, json!((4 * (paid - fee)) as f64 / 1e6));
+    let volume = days("volume_usdc", paid);
+    assert_eq!(market.get("/v1/history").await.body, json!({"window_days": 30, "days": volume}));
+    assert_eq!(market.get(&format!("/v1/wallets/{}/history", wallet(31))).await.body, empty);
+    market.get("/v1/wallets/nobody/history").await.assert_error(400, "invalid_request");
+    market.get(&format!("{path}?x=1")).await.assert_error(400, "invalid_request");
+    market.get("/v1/history?days=7").await.assert_error(400, "invalid_request");
 }

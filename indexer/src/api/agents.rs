@@ -1,69 +1,43 @@
-//! `GET /v1/agents` and `GET /v1/agents/{agent_id}`.
+//! `GET /v1/agents/{agent_id}`.
 
 use std::sync::Arc;
 
 use agent_marketplace::state::ClosedAgents;
-use axum::{Extension, Json, extract::State};
-use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, FromQuery, Peer, QueryParams};
-use crtx_protocol::{metadata::is_tag, result_hash::ResultHash, usdc::UsdcBase};
-use crtx_store::reads::{self, AgentFilter, AgentSort, ListingStatus, Page};
+use axum::{
+    extract::{Request, State},
+    response::Response,
+};
+use crtx_http::{
+    ApiError, ApiPath, ErrorBody, Whole,
+    caching::{Asked, Policy},
+    extract::read,
+};
+use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
+use crtx_store::{
+    pools::ReadConnection,
+    reads::{self, AgentDetails, KnownAgent, ListingStatus},
+};
 use serde::Serialize;
-use serde_json::Value;
-use utoipa::{IntoParams, ToSchema};
+use serde_json::value::RawValue;
+use solana_pubkey::Pubkey;
+use utoipa::ToSchema;
 
 use super::{
-    lanes::{Client, Query, magnitude},
+    agent_answers::KeptAgent,
+    agent_documents::AgentDocument,
+    agent_metrics::AgentMetricsResponse,
+    agent_reads::{AgentAnswer, AgentQuestion},
+    bare, listings,
+    names::ListingStatusName,
     state::IndexerApiState,
     types::{self, Timestamp},
 };
-
-/// Limit of the filter. No listing has more tags.
-const MAX_TAGS_IN_FILTER: usize = 20;
-
-/// An agent in a list.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct AgentSummary {
-    /// Address of the listing account.
-    pub agent_id: String,
-    pub name: String,
-    /// One sentence.
-    pub tagline: String,
-    /// Capability tags.
-    pub tags: Vec<String>,
-    /// Whether each result is signed for its call, so that no signature settles another call.
-    pub binding: bool,
-    /// Price of one execution.
-    #[schema(value_type = f64)]
-    pub price_per_call_usdc: UsdcBase,
-    /// Finished executions: completed and failed. Expired ones are not counted.
-    pub total_executions: u64,
-    /// `platform_fees_usdc` x `successful_executions` / max(`total_executions`, 1), rounded down to base units: the
-    /// platform fees that were paid for results that stand. Every factor is in the listing account.
-    #[schema(value_type = f64)]
-    pub trust_usdc: UsdcBase,
-    /// 0.0 to 1.0: successful of total; 0 before the first.
-    pub success_rate: f64,
-    /// Mean over completed executions; 0 before the first.
-    pub avg_execution_time_ms: u64,
-    pub creator: CreatorSummary,
-    /// `active` or `paused`.
-    pub status: &'static str,
-}
 
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct CreatorSummary {
     pub pubkey: String,
     /// Whether the marketplace has checked the creator's identity.
     pub verified: bool,
-}
-
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct AgentListResponse {
-    pub agents: Vec<AgentSummary>,
-    /// Agents that pass the filter, on all pages.
-    pub total: u64,
-    pub limit: u32,
-    pub offset: u64,
 }
 
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -132,14 +106,15 @@ pub struct AgentResponse {
     pub success_rate: f64,
     pub avg_execution_time_ms: u64,
     pub creator: CreatorDetails,
+    #[schema(value_type = ListingStatusName)]
     pub status: &'static str,
     pub description: String,
     /// JSON Schema of accepted `parameters`.
     #[schema(value_type = Object)]
-    pub input_schema: Value,
+    pub input_schema: Box<RawValue>,
     /// JSON Schema of the result structure.
     #[schema(value_type = Object)]
-    pub output_schema: Value,
+    pub output_schema: Box<RawValue>,
     /// Completed executions without an upheld dispute.
     pub successful_executions: u64,
     /// Executions that creator or gateway reported as failed by the agent.
@@ -153,33 +128,10 @@ pub struct AgentResponse {
     pub platform_fees_usdc: UsdcBase,
     /// Wallets that paid a completed execution, as far as this index has seen them.
     pub unique_callers: u64,
+    pub metrics: AgentMetricsResponse,
     /// The listing account on the chain explorer.
     pub on_chain_listing: String,
     pub created_at: Timestamp,
-}
-
-impl From<reads::ListedAgent> for AgentSummary {
-    fn from(agent: reads::ListedAgent) -> Self {
-        Self {
-            agent_id: agent.address.to_string(),
-            name: agent.name,
-            tagline: agent.tagline,
-            tags: agent.tags,
-            binding: agent.binding,
-            price_per_call_usdc: agent.price,
-            total_executions: agent.total_executions,
-            trust_usdc: agent.trust,
-            success_rate: agent.success_rate,
-            avg_execution_time_ms: agent.avg_execution_time_ms,
-            creator: CreatorSummary { pubkey: agent.creator.to_string(), verified: agent.creator_verified },
-            status: status_text(agent.status),
-        }
-    }
-}
-
-/// Whose queue a list without an API key waits in.
-fn client_of(peer: Option<Extension<Peer>>) -> Client {
-    peer.map_or(Client::Local, |Extension(Peer(address))| Client::Peer(address))
 }
 
 const fn status_text(status: ListingStatus) -> &'static str {
@@ -189,164 +141,6 @@ const fn status_text(status: ListingStatus) -> &'static str {
     }
 }
 
-/// Which agents to list.
-#[derive(Clone, Debug, PartialEq, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct AgentListQuery {
-    /// Agents per page.
-    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
-    limit: u32,
-    /// Agents to skip.
-    #[param(value_type = Option<u64>, minimum = 0, default = 0)]
-    offset: u64,
-    /// Comma-separated tags: agents that have all of them.
-    #[param(value_type = Option<String>, example = "data,finance")]
-    tags: Vec<String>,
-    #[param(value_type = Option<f64>, minimum = 0.0, maximum = 1.0)]
-    min_success_rate: f64,
-    /// Minimum total executions.
-    #[param(value_type = Option<u64>, minimum = 0)]
-    min_executions: u64,
-    /// Only agents of verified creators.
-    #[param(value_type = Option<bool>, default = false)]
-    verified_only: bool,
-    /// `total_executions`, `success_rate`, `price_asc`, `price_desc`, `created_at` (newest first) or `trust` (highest
-    /// `trust_usdc` first).
-    #[param(value_type = Option<String>, default = "total_executions")]
-    sort: AgentSort,
-}
-
-impl FromQuery for AgentListQuery {
-    fn from_query(params: &mut QueryParams) -> Result<Self, ApiError> {
-        let Page { limit, offset } = types::page(params)?;
-        Ok(Self {
-            limit,
-            offset,
-            tags: tags(params)?,
-            min_success_rate: min_success_rate(params)?,
-            min_executions: params.integer("min_executions", 0, i64::MAX.unsigned_abs())?.unwrap_or(0),
-            verified_only: params.boolean("verified_only")?.unwrap_or(false),
-            sort: sort(params)?,
-        })
-    }
-}
-
-fn tags(params: &mut QueryParams) -> Result<Vec<String>, ApiError> {
-    let Some(text) = params.text("tags")? else { return Ok(Vec::new()) };
-    let tags: Vec<String> = text.split(',').map(|tag| tag.trim().to_owned()).collect();
-    if tags.len() > MAX_TAGS_IN_FILTER || !tags.iter().all(|tag| is_tag(tag)) {
-        return Err(ApiError::invalid(
-            "tags",
-            "must be tags separated by commas, each of lower-case letters, digits, `-` and `_`",
-        ));
-    }
-    Ok(tags)
-}
-
-fn min_success_rate(params: &mut QueryParams) -> Result<f64, ApiError> {
-    const EXPECTED: &str = "a number from 0 to 1";
-    let rate = params.value::<f64>("min_success_rate", EXPECTED)?.unwrap_or(0.0);
-    if (0.0..=1.0).contains(&rate) {
-        Ok(rate)
-    } else {
-        Err(ApiError::invalid("min_success_rate", format!("must be {EXPECTED}")))
-    }
-}
-
-fn sort(params: &mut QueryParams) -> Result<AgentSort, ApiError> {
-    match params.text("sort")?.as_deref() {
-        None | Some("total_executions") => Ok(AgentSort::TotalExecutions),
-        Some("success_rate") => Ok(AgentSort::SuccessRate),
-        Some("price_asc") => Ok(AgentSort::PriceAscending),
-        Some("price_desc") => Ok(AgentSort::PriceDescending),
-        Some("created_at") => Ok(AgentSort::CreatedAt),
-        Some("trust") => Ok(AgentSort::Trust),
-        Some(_) => Err(ApiError::invalid(
-            "sort",
-            "must be `total_executions`, `success_rate`, `price_asc`, `price_desc`, `created_at` or `trust`",
-        )),
-    }
-}
-
-/// Active agents, page by page.
-#[utoipa::path(
-    get, path = "/v1/agents", tag = "agents", operation_id = "list_agents", params(AgentListQuery),
-    responses(
-        (status = 200, description = "One page of agents", body = AgentListResponse),
-        (status = 400, description = "`invalid_request`: a parameter is unknown, repeated or malformed", body = ErrorBody),
-        (status = 503, description = "`unavailable`: too many expensive reads, or no database; `Retry-After`", body = ErrorBody)
-    )
-)]
-pub async fn list_agents(
-    State(state): State<IndexerApiState>,
-    peer: Option<Extension<Peer>>,
-    ApiQuery(query): ApiQuery<AgentListQuery>,
-) -> Result<Json<AgentListResponse>, ApiError> {
-    let AgentListQuery { limit, offset, tags, min_success_rate, min_executions, verified_only, sort } = query;
-    let filter = AgentFilter { tags, min_success_rate, min_executions, verified_only };
-    let client = client_of(peer);
-    let shape = format!(
-        "agents {} {} {} {}",
-        filter.tags.len(),
-        filter.min_success_rate > 0.0,
-        filter.min_executions > 0,
-        filter.verified_only
-    );
-    let total = count(&state, client, &shape, &filter).await?;
-    let agents = if offset < total {
-        page(&state, client, &shape, &filter, sort, Page { limit, offset }).await?
-    } else {
-        Arc::default()
-    };
-    let agents = agents.iter().cloned().map(AgentSummary::from).collect();
-    Ok(Json(AgentListResponse { agents, total, limit, offset }))
-}
-
-async fn count(state: &IndexerApiState, client: Client, shape: &str, filter: &AgentFilter) -> Result<u64, ApiError> {
-    let (shape, filter, counting) = (format!("count of {shape}"), filter.clone(), state.clone());
-    state
-        .totals()
-        .of(format!("{filter:?}"), async move {
-            let query: Query<u64> = Box::new(move |mut connection| {
-                let filter = filter.clone();
-                Box::pin(async move {
-                    let total = reads::count_agents(&mut *connection, &filter).await?;
-                    connection.done();
-                    Ok(total)
-                })
-            });
-            counting.lanes().list(client, &shape, &query).await
-        })
-        .await
-}
-
-async fn page(
-    state: &IndexerApiState,
-    client: Client,
-    shape: &str,
-    filter: &AgentFilter,
-    sort: AgentSort,
-    page: Page,
-) -> Result<Arc<Vec<reads::ListedAgent>>, ApiError> {
-    let shape = format!("page of {shape} {sort:?} {}", magnitude(page.offset));
-    let key = format!("{client:?} {filter:?} {sort:?} {page:?}");
-    let (filter, listing) = (filter.clone(), state.clone());
-    state
-        .agent_pages()
-        .join(&key, async move {
-            let query: Query<Vec<reads::ListedAgent>> = Box::new(move |mut connection| {
-                let filter = filter.clone();
-                Box::pin(async move {
-                    let agents = reads::list_agents(&mut *connection, &filter, sort, page).await?;
-                    connection.done();
-                    Ok(agents)
-                })
-            });
-            Ok(Arc::new(listing.lanes().list(client, &shape, &query).await?.0))
-        })
-        .await
-}
-
 /// One agent, active or paused.
 #[utoipa::path(
     get, path = "/v1/agents/{agent_id}", tag = "agents", operation_id = "get_agent",
@@ -354,33 +148,88 @@ async fn page(
     responses(
         (status = 200, description = "The full listing", body = AgentResponse),
         (status = 400, description = "`invalid_request`: a query parameter", body = ErrorBody),
-        (status = 404, description = "`agent_not_found`: there is no such agent, or it was removed", body = ErrorBody),
+        (status = 404, description = "`agent_not_found`: there is no such agent, or it is not shown; the message says why", body = ErrorBody),
         (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
     )
 )]
 pub async fn get_agent(
     State(state): State<IndexerApiState>,
-    ApiPath(agent_id): ApiPath<String>,
-    ApiQuery(()): ApiQuery<()>,
-) -> Result<Json<AgentResponse>, ApiError> {
-    let not_found = || ApiError::agent_not_found(&agent_id);
-    let address = types::address(&agent_id).ok_or_else(not_found)?;
-    let mut connection = state.lanes().point().await?;
-    let agent = reads::agent(&mut *connection, &address).await?;
-    connection.done();
-    let agent = agent.ok_or_else(not_found)?;
-    Ok(Json(full(&state, agent)))
+    agent_id: Result<ApiPath<String>, ApiError>,
+    request: Request,
+) -> Response {
+    let asked = Asked::of(request.method(), request.headers(), Policy::of_public(request.headers()));
+    let query = request.uri().query().unwrap_or_default();
+    let answer = async {
+        if let Some(refusal) = state.freshness().refusal().await {
+            return Err(refusal);
+        }
+        let ApiPath(agent_id) = agent_id?;
+        let () = read(query)?;
+        // The slot is read before the rows, so the rows are at least as new.
+        let slot = state.mirror_slot().get().await;
+        Ok((answer(&state, &agent_id).await?, slot))
+    };
+    let answer = bare::limited(answer).await;
+    bare::respond(&state, asked, answer).await
 }
 
-fn full(state: &IndexerApiState, agent: reads::AgentDetails) -> AgentResponse {
-    let mut document = agent.document;
-    let mut member = |name: &str| document.get_mut(name).map(Value::take).unwrap_or_default();
-    let summary = agent.summary;
+/// The body for an agent. One that was made from the same rows and the same figures is given again.
+async fn answer(state: &IndexerApiState, agent_id: &str) -> Result<Arc<Whole>, ApiError> {
+    let address = types::address(agent_id).ok_or_else(|| ApiError::agent_not_found(agent_id))?;
+    let kept = state.agent_answers().get(&address).await;
+    let document = state.agent_documents().known(&address).await;
+    let has = |agent: &AgentDetails| document.as_ref().is_some_and(|document| document.hash == agent.document_hash);
+    let question = AgentQuestion {
+        agent: KnownAgent { address, document: document.as_ref().map(|document| document.hash) },
+        // Other figures need a new answer, and that needs the document.
+        version: kept.as_ref().filter(|kept| has(&kept.agent)).map(|kept| kept.agent.version.clone()),
+    };
+    let agent = match (state.agent_reads().ask(question).await?, &kept) {
+        (AgentAnswer::Changed(agent), _) => agent,
+        (AgentAnswer::Unchanged, Some(kept)) => Arc::clone(&kept.agent),
+        (AgentAnswer::NotShown | AgentAnswer::Unchanged, _) => {
+            return Err(not_shown(state.lanes().point().await?, agent_id, &address).await?);
+        }
+    };
+    let metrics = state.agent_metrics().of(&agent).await?;
+    if let Some(kept) = kept.filter(|kept| Arc::ptr_eq(&kept.agent, &agent) && kept.metrics == metrics) {
+        return Ok(Arc::clone(&kept.body));
+    }
+    let document = state.agent_documents().of(&agent, document).await?;
+    let body = Arc::new(Whole::of_json(&full(state, &agent, &document, metrics.clone()))?);
+    let agent = Arc::new(AgentDetails { document: None, ..Arc::unwrap_or_clone(agent) });
+    state.agent_answers().keep(KeptAgent { agent, metrics, body: Arc::clone(&body) }).await;
+    Ok(body)
+}
+
+/// An agent that is shown, and the connection that read it. 404 says why another one is not.
+pub async fn shown(state: &IndexerApiState, agent_id: &str) -> Result<(AgentDetails, ReadConnection), ApiError> {
+    let address = types::address(agent_id).ok_or_else(|| ApiError::agent_not_found(agent_id))?;
+    let mut connection = state.lanes().point().await?;
+    match reads::agent(&mut *connection, &address).await? {
+        Some(agent) => Ok((agent, connection)),
+        None => Err(not_shown(connection, agent_id, &address).await?),
+    }
+}
+
+async fn not_shown(mut connection: ReadConnection, agent_id: &str, agent: &Pubkey) -> Result<ApiError, ApiError> {
+    let reason = listings::not_shown(&mut connection, agent_id, agent).await?;
+    connection.done();
+    Ok(reason)
+}
+
+fn full(
+    state: &IndexerApiState,
+    agent: &AgentDetails,
+    document: &AgentDocument,
+    metrics: AgentMetricsResponse,
+) -> AgentResponse {
+    let summary = &agent.summary;
     AgentResponse {
         agent_id: summary.address.to_string(),
-        name: summary.name,
-        tagline: summary.tagline,
-        tags: summary.tags,
+        name: summary.name.clone(),
+        tagline: summary.tagline.clone(),
+        tags: summary.tags.clone(),
         binding: summary.binding,
         price_per_call_usdc: summary.price,
         terms_hash: ResultHash(agent.terms_hash).to_string(),
@@ -392,19 +241,20 @@ fn full(state: &IndexerApiState, agent: reads::AgentDetails) -> AgentResponse {
         creator: CreatorDetails {
             pubkey: summary.creator.to_string(),
             verified: summary.creator_verified,
-            display_name: agent.creator_display_name.unwrap_or_default(),
+            display_name: agent.creator_display_name.clone().unwrap_or_default(),
             closed_agents: agent.closed.into(),
         },
         status: status_text(summary.status),
-        description: member("description").as_str().unwrap_or_default().to_owned(),
-        input_schema: member("input_schema"),
-        output_schema: member("output_schema"),
+        description: document.description.clone(),
+        input_schema: document.input_schema.clone(),
+        output_schema: document.output_schema.clone(),
         successful_executions: agent.successful_executions,
         failed_executions: agent.failed_executions,
         expired_executions: agent.expired_executions,
         dispute_count: agent.dispute_count,
         platform_fees_usdc: agent.platform_fees,
         unique_callers: agent.unique_callers,
+        metrics,
         on_chain_listing: state.links().account(&summary.address),
         created_at: Timestamp(agent.created_at),
     }

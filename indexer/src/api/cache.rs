@@ -43,7 +43,11 @@ impl<T: Clone + Send + Sync + 'static> Cache<T> {
 
     /// Keeps an answer that took so long.
     pub fn keep(&self, answer: &T, took: Duration) {
-        let age = took.saturating_mul(AGE_PER_COST).clamp(MIN_AGE, MAX_AGE);
+        self.keep_for(answer, took.saturating_mul(AGE_PER_COST).clamp(MIN_AGE, MAX_AGE));
+    }
+
+    /// Keeps an answer for that long.
+    pub fn keep_for(&self, answer: &T, age: Duration) {
         let until = Instant::now().checked_add(age);
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = until.map(|until| (until, answer.clone()));
     }

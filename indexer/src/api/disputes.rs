@@ -1,22 +1,20 @@
 //! `GET /v1/disputes` and `GET /v1/disputes/{id}`: the disputes of a wallet that signed in, and for the resolver all of
 //! them. A dispute of others is not found.
 
-use std::sync::Arc;
-
 use agent_marketplace::state::{Dispute, DisputeOutcome};
 use axum::{Json, extract::State};
 use chrono::{DateTime, TimeDelta, Utc};
-use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, ErrorCode, FromQuery, QueryParams, SignedIn};
+use crtx_http::{ApiError, ApiPath, ApiQuery, Cursor, ErrorBody, ErrorCode, FromQuery, QueryParams, SignedIn};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
-use crtx_store::reads::{self, DisputeFilter, DisputeRole, Page};
+use crtx_store::reads::{self, DisputeFilter, DisputePlace, DisputeScope};
 use serde::Serialize;
-use solana_pubkey::Pubkey;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::{
     dispute_transactions::{Moments, Signatures},
-    lanes::{Client, Query, magnitude},
+    names::{DisputeRoleName, DisputeStatusName},
+    paging::{Key, Paging, time_bytes},
     state::IndexerApiState,
     types::{self, Timestamp},
 };
@@ -45,7 +43,8 @@ pub struct DisputeResponse {
     /// What was paid.
     #[schema(value_type = f64)]
     pub amount_usdc: UsdcBase,
-    /// `open`, `upheld`, `rejected`, or `expired` when nobody decided within 30 days.
+    /// `expired`: nobody decided within 30 days.
+    #[schema(value_type = DisputeStatusName)]
     pub status: &'static str,
     /// SHA-256 of the evidence document: `sha256:` and hex.
     pub evidence_hash: String,
@@ -108,7 +107,11 @@ pub struct DisputeListResponse {
     /// Disputes that pass the filter, on all pages.
     pub total: u64,
     pub limit: u32,
+    /// 0 with a cursor.
     pub offset: u64,
+    /// The `cursor` of the next page. null at the end.
+    #[schema(required)]
+    pub next_cursor: Option<String>,
 }
 
 impl DisputeResponse {
@@ -164,6 +167,15 @@ pub const fn outcome_text(outcome: DisputeOutcome) -> &'static str {
     }
 }
 
+/// What a wallet is in the disputes to list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DisputeRole {
+    Caller,
+    Creator,
+    /// Sees all disputes, if it is the resolver.
+    Resolver,
+}
+
 /// Which disputes to list.
 #[derive(Clone, Debug, PartialEq, Eq, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -171,21 +183,23 @@ pub struct DisputeListQuery {
     /// Disputes per page.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
     limit: u32,
-    /// Disputes to skip.
-    #[param(value_type = Option<u64>, minimum = 0, default = 0)]
+    /// Disputes to skip. Further pages are read with `cursor`.
+    #[param(value_type = Option<u64>, minimum = 0, maximum = 10_000, default = 0)]
     offset: u64,
-    /// `caller`, `creator` or `resolver`: only those in which the wallet is this. By default all that the wallet may see.
-    #[param(value_type = Option<String>)]
+    /// The `next_cursor` of the page before, with the same `role` and `status`. Not together with `offset`.
+    #[param(value_type = Option<String>, max_length = 512)]
+    cursor: Option<String>,
+    /// Only those in which the wallet is this. By default all that the wallet may see.
+    #[param(inline, required = false, value_type = DisputeRoleName)]
     role: Option<DisputeRole>,
-    /// `open`, `upheld`, `rejected` or `expired`.
-    #[param(value_type = Option<String>)]
+    #[param(inline, required = false, value_type = DisputeStatusName)]
     status: Option<DisputeOutcome>,
 }
 
 impl FromQuery for DisputeListQuery {
     fn from_query(params: &mut QueryParams) -> Result<Self, ApiError> {
-        let Page { limit, offset } = types::page(params)?;
-        Ok(Self { limit, offset, role: role(params)?, status: status(params)? })
+        let Paging { limit, offset, cursor } = Paging::from_query(params)?;
+        Ok(Self { limit, offset, cursor, role: role(params)?, status: status(params)? })
     }
 }
 
@@ -207,13 +221,6 @@ fn status(params: &mut QueryParams) -> Result<Option<DisputeOutcome>, ApiError> 
     found.map(Some).ok_or_else(|| ApiError::invalid("status", expected))
 }
 
-/// Whose disputes a list shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scope {
-    All,
-    Party,
-}
-
 /// Disputes in which the wallet that signed in is caller or creator, and all of them for the resolver. Open ones come
 /// first, those with the least time left at the top; then the others, newest first.
 #[utoipa::path(
@@ -221,10 +228,10 @@ enum Scope {
     security(("session" = []), ("session_cookie" = [])),
     responses(
         (status = 200, description = "One page of disputes", body = DisputeListResponse),
-        (status = 400, description = "`invalid_request`: a parameter is unknown, repeated or malformed", body = ErrorBody),
+        (status = 400, description = "`invalid_request`: a parameter is unknown, repeated or malformed, or a `cursor` of another list", body = ErrorBody),
         (status = 401, description = "`unauthorized`: no session of a wallet that signed in", body = ErrorBody),
         (status = 403, description = "`forbidden`: `role=resolver` of another wallet", body = ErrorBody),
-        (status = 503, description = "`unavailable`: too many expensive reads, or no database; `Retry-After`", body = ErrorBody)
+        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
     )
 )]
 pub async fn list_disputes(
@@ -232,79 +239,45 @@ pub async fn list_disputes(
     signed_in: SignedIn,
     ApiQuery(query): ApiQuery<DisputeListQuery>,
 ) -> Result<Json<DisputeListResponse>, ApiError> {
-    let DisputeListQuery { limit, offset, role, status } = query;
-    let wallet = signed_in.wallet;
-    let filter = DisputeFilter { role, outcome: status };
-    let scope = scope(&state, &wallet, role).await?;
-    let total = count(&state, wallet, scope, filter).await?;
-    let disputes = if offset < total {
-        page(&state, wallet, scope, filter, Page { limit, offset }).await?
-    } else {
-        Arc::default()
-    };
-    let disputes = disputes.iter().cloned().map(|dispute| DisputeResponse::new(&state, dispute)).collect();
-    Ok(Json(DisputeListResponse { disputes, total, limit, offset }))
-}
-
-async fn scope(state: &IndexerApiState, wallet: &Pubkey, role: Option<DisputeRole>) -> Result<Scope, ApiError> {
-    if matches!(role, Some(DisputeRole::Caller | DisputeRole::Creator)) {
-        return Ok(Scope::Party);
-    }
+    let DisputeListQuery { limit, offset, cursor, role, status } = query;
     let mut connection = state.lanes().point().await?;
-    let is_resolver = reads::is_resolver(&mut *connection, wallet).await?;
+    let may_see_all = match role {
+        Some(DisputeRole::Caller | DisputeRole::Creator) => false,
+        None | Some(DisputeRole::Resolver) => reads::is_resolver(&mut *connection, &signed_in.wallet).await?,
+    };
+    let filter = DisputeFilter { scope: scope(role, may_see_all)?, outcome: status };
+    let list = format!("disputes of {} {filter:?}", signed_in.wallet);
+    let start = Paging { limit, offset, cursor }.start(&list, place)?;
+    let listed = reads::list_disputes(&mut *connection, &signed_in.wallet, filter, limit, &start).await?;
     connection.done();
-    match (is_resolver, role) {
-        (true, _) => Ok(Scope::All),
-        (false, None) => Ok(Scope::Party),
-        (false, Some(_)) => Err(ApiError::new(ErrorCode::Forbidden, "this wallet is not the resolver")),
+    Ok(Json(DisputeListResponse {
+        disputes: listed.items.into_iter().map(|dispute| DisputeResponse::new(&state, dispute)).collect(),
+        total: listed.total,
+        limit,
+        offset,
+        next_cursor: listed.next.map(|place| Cursor::encode_in(&list, &key(&place))),
+    }))
+}
+
+fn scope(role: Option<DisputeRole>, may_see_all: bool) -> Result<DisputeScope, ApiError> {
+    match (role, may_see_all) {
+        (Some(DisputeRole::Caller), _) => Ok(DisputeScope::Caller),
+        (Some(DisputeRole::Creator), _) => Ok(DisputeScope::Creator),
+        (None | Some(DisputeRole::Resolver), true) => Ok(DisputeScope::All),
+        (None, false) => Ok(DisputeScope::Parties),
+        (Some(DisputeRole::Resolver), false) => {
+            Err(ApiError::new(ErrorCode::Forbidden, "this wallet is not the resolver"))
+        }
     }
 }
 
-async fn count(state: &IndexerApiState, wallet: Pubkey, scope: Scope, filter: DisputeFilter) -> Result<u64, ApiError> {
-    let (shape, counting) = (format!("count of {}", shape_of(wallet, scope, filter)), state.clone());
-    let question = async move {
-        let query: Query<u64> = Box::new(move |mut connection| {
-            Box::pin(async move {
-                let total = match scope {
-                    Scope::All => reads::count_all_disputes(&mut *connection, filter.outcome).await?,
-                    Scope::Party => reads::count_disputes(&mut *connection, &wallet, filter).await?,
-                };
-                connection.done();
-                Ok(total)
-            })
-        });
-        counting.lanes().list(Client::Wallet(wallet), &shape, &query).await
-    };
-    state.totals().of(format!("disputes of {wallet} {scope:?} {filter:?}"), question).await
+/// The sort key in a cursor.
+fn key(place: &DisputePlace) -> Vec<u8> {
+    [&[u8::from(place.open)], &time_bytes(place.raised_at)[..], place.address.as_array()].concat()
 }
 
-async fn page(
-    state: &IndexerApiState,
-    wallet: Pubkey,
-    scope: Scope,
-    filter: DisputeFilter,
-    page: Page,
-) -> Result<Arc<Vec<reads::DisputeDetails>>, ApiError> {
-    let shape = format!("page of {} {}", shape_of(wallet, scope, filter), magnitude(page.offset));
-    let listing = state.clone();
-    let question = async move {
-        let query: Query<Vec<reads::DisputeDetails>> = Box::new(move |mut connection| {
-            Box::pin(async move {
-                let disputes = match scope {
-                    Scope::All => reads::list_all_disputes(&mut *connection, filter.outcome, page).await?,
-                    Scope::Party => reads::list_disputes(&mut *connection, &wallet, filter, page).await?,
-                };
-                connection.done();
-                Ok(disputes)
-            })
-        });
-        Ok(Arc::new(listing.lanes().list(Client::Wallet(wallet), &shape, &query).await?.0))
-    };
-    state.dispute_pages().join(&format!("{wallet} {scope:?} {filter:?} {page:?}"), question).await
-}
-
-fn shape_of(wallet: Pubkey, scope: Scope, filter: DisputeFilter) -> String {
-    format!("disputes of {wallet} {scope:?} {filter:?}")
+fn place(key: &mut Key) -> Option<DisputePlace> {
+    Some(DisputePlace { open: key.byte()? == 1, raised_at: key.time()?, address: key.address()? })
 }
 
 /// One dispute, for its parties and the resolver.

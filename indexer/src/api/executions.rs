@@ -1,14 +1,22 @@
 //! `GET /v1/executions` and `GET /v1/executions/{execution_id}`: the executions of the wallet of an API key or a session. An execution
 //! of another wallet is not found.
 
-use std::sync::Arc;
-
 use agent_marketplace::state::{FailureReason, Settler};
-use axum::{Json, extract::State};
+use axum::{
+    RequestExt,
+    extract::{Request, State},
+    response::Response,
+};
 use chrono::{DateTime, Utc};
-use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, FromQuery, QueryParams, Reader};
+use crtx_http::{
+    ApiError, ApiPath, ApiQuery, AuthState, Credential, Cursor, ErrorBody, FromQuery, QueryParams, Whole,
+    caching::{Asked, Policy},
+};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
-use crtx_store::reads::{self, ExecutionFilter, Page, ShownFailure, ShownStatus};
+use crtx_store::reads::{
+    self, ExecutionFilter, ExecutionListQuestion, ExecutionPlace, ExecutionQuestion, ExecutionRole, ShownFailure,
+    ShownStatus,
+};
 use serde::Serialize;
 use serde_json::Value;
 use solana_pubkey::Pubkey;
@@ -16,8 +24,11 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::{
+    bare,
     disputes::outcome_text,
-    lanes::{Client, Query, magnitude},
+    execution_questions::ask_as,
+    names::{DisputeStatusName, ExecutionRoleName, ExecutionStatusName},
+    paging::{Key, Paging, time_bytes},
     state::IndexerApiState,
     types::{self, Timestamp},
 };
@@ -28,7 +39,7 @@ pub struct ExecutionSummary {
     pub execution_id: Uuid,
     pub agent_id: String,
     pub agent_name: String,
-    /// `pending`, `running`, `completed`, `failed` or `disputed`.
+    #[schema(value_type = ExecutionStatusName)]
     pub status: &'static str,
     /// Total charged; 0 after a refund.
     #[schema(value_type = f64)]
@@ -47,7 +58,11 @@ pub struct ExecutionListResponse {
     /// Executions that pass the filter, on all pages.
     pub total: u64,
     pub limit: u32,
+    /// 0 with a cursor.
     pub offset: u64,
+    /// The `cursor` of the next page. null at the end.
+    #[schema(required)]
+    pub next_cursor: Option<String>,
 }
 
 /// A full execution. A value that does not exist (yet) is null; `tokens_used`, `steps`, `error` and `dispute` are left
@@ -57,7 +72,7 @@ pub struct ExecutionResponse {
     pub execution_id: Uuid,
     pub agent_id: String,
     pub agent_name: String,
-    /// `pending`, `running`, `completed`, `failed` or `disputed`.
+    #[schema(value_type = ExecutionStatusName)]
     pub status: &'static str,
     /// The agent's output. null until it is paid for, and while nobody has stored it here: a result that was settled
     /// without this service appears as soon as its content is put to `ipfs_url`.
@@ -114,7 +129,8 @@ pub struct ExecutionFailure {
 /// The dispute about an execution.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ExecutionDispute {
-    /// `open`, `upheld`, `rejected`, or `expired` when nobody decided within 30 days.
+    /// `expired`: nobody decided within 30 days.
+    #[schema(value_type = DisputeStatusName)]
     pub status: &'static str,
     pub raised_at: Timestamp,
     #[schema(required)]
@@ -240,11 +256,18 @@ pub struct ExecutionListQuery {
     /// Executions per page.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
     limit: u32,
-    /// Executions to skip.
-    #[param(value_type = Option<u64>, minimum = 0, default = 0)]
+    /// Executions to skip. Further pages are read with `cursor`.
+    #[param(value_type = Option<u64>, minimum = 0, maximum = 10_000, default = 0)]
     offset: u64,
-    /// `completed`, `failed`, `disputed`, `running` or `pending`: the status shown.
-    #[param(value_type = Option<String>)]
+    /// The `next_cursor` of the page before, with the same `role`, `status`, `agent_id`, `from` and `to`. Not together
+    /// with `offset`.
+    #[param(value_type = Option<String>, max_length = 512)]
+    cursor: Option<String>,
+    /// `caller`: executions for which the wallet paid. `creator`: executions of the agents that it listed.
+    #[param(inline, required = false, value_type = ExecutionRoleName)]
+    role: ExecutionRole,
+    /// The status shown.
+    #[param(inline, required = false, value_type = ExecutionStatusName)]
     status: Option<ShownStatus>,
     /// Only executions of this agent.
     #[param(value_type = Option<String>)]
@@ -259,15 +282,26 @@ pub struct ExecutionListQuery {
 
 impl FromQuery for ExecutionListQuery {
     fn from_query(params: &mut QueryParams) -> Result<Self, ApiError> {
-        let Page { limit, offset } = types::page(params)?;
+        let Paging { limit, offset, cursor } = Paging::from_query(params)?;
         Ok(Self {
             limit,
             offset,
+            cursor,
+            role: role(params)?,
             status: status(params)?,
             agent_id: agent(params)?,
             from: types::time(params, "from")?,
             to: types::time(params, "to")?,
         })
+    }
+}
+
+fn role(params: &mut QueryParams) -> Result<ExecutionRole, ApiError> {
+    let Some(text) = params.text("role")? else { return Ok(ExecutionRole::default()) };
+    match text.as_str() {
+        "caller" => Ok(ExecutionRole::Caller),
+        "creator" => Ok(ExecutionRole::Creator),
+        _ => Err(ApiError::invalid("role", "must be `caller` or `creator`")),
     }
 }
 
@@ -286,89 +320,65 @@ fn agent(params: &mut QueryParams) -> Result<Option<Pubkey>, ApiError> {
         .transpose()
 }
 
-/// Executions of the wallet of the API key or session, newest first.
+/// Executions of the wallet of the API key or session, newest first: those for which it paid, or with `role=creator`
+/// those of the agents that it listed.
 #[utoipa::path(
     get, path = "/v1/executions", tag = "executions", operation_id = "list_executions", params(ExecutionListQuery),
     security(("api_key" = []), ("session" = []), ("session_cookie" = [])),
     responses(
         (status = 200, description = "One page of executions", body = ExecutionListResponse),
-        (status = 400, description = "`invalid_request`: a parameter is unknown, repeated or malformed", body = ErrorBody),
+        (status = 400, description = "`invalid_request`: a parameter is unknown, repeated or malformed, or a `cursor` of another list", body = ErrorBody),
         (status = 401, description = "`unauthorized`", body = ErrorBody),
-        (status = 503, description = "`unavailable`: too many expensive reads, or no database; `Retry-After`", body = ErrorBody)
+        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
     )
 )]
-pub async fn list_executions(
-    State(state): State<IndexerApiState>,
-    reader: Reader,
-    ApiQuery(query): ApiQuery<ExecutionListQuery>,
-) -> Result<Json<ExecutionListResponse>, ApiError> {
-    let ExecutionListQuery { limit, offset, status, agent_id, from, to } = query;
-    let filter = ExecutionFilter { status, agent: agent_id, from, to };
-    let shape = format!(
-        "executions of {} {:?} {} {} {}",
-        reader.wallet,
-        filter.status,
-        filter.agent.is_some(),
-        filter.from.is_some(),
-        filter.to.is_some()
-    );
-    let total = count(&state, reader.wallet, &shape, &filter).await?;
-    let executions = if offset < total {
-        page(&state, reader.wallet, &shape, &filter, Page { limit, offset }).await?
-    } else {
-        Arc::default()
+pub async fn list_executions(State(state): State<IndexerApiState>, mut request: Request) -> Response {
+    let asked = Asked::of(request.method(), request.headers(), Policy::Private);
+    let answer = bare::read(&state, async {
+        let credential = request.extract_parts_with_state(&state).await?;
+        let query = request.extract_parts_with_state(&state).await;
+        list(&state, credential, query).await
+    });
+    bare::respond(&state, asked, answer.await).await
+}
+
+async fn list(
+    state: &IndexerApiState,
+    credential: Credential,
+    query: Result<ApiQuery<ExecutionListQuery>, ApiError>,
+) -> Result<Whole, ApiError> {
+    let read =
+        query.and_then(|ApiQuery(ExecutionListQuery { limit, offset, cursor, role, status, agent_id, from, to })| {
+            let paging = Paging { limit, offset, cursor };
+            let start = paging.start_of_any(place)?;
+            Ok((paging, start, ExecutionFilter { role, status, agent: agent_id, from, to }))
+        });
+    let (paging, start, filter) = match read {
+        Ok(read) => read,
+        // A stranger learns nothing but that it is one.
+        Err(error) => return Err(credential.authenticate(state.pool()).await.err().unwrap_or(error)),
     };
-    let executions = executions.iter().cloned().map(|execution| ExecutionSummary::new(&state, execution)).collect();
-    Ok(Json(ExecutionListResponse { executions, total, limit, offset }))
+    let limit = paging.limit;
+    let question = |asker| ExecutionListQuestion { asker, filter, limit, start };
+    let (wallet, listed) = ask_as(state, state.execution_lists(), credential, question).await?;
+    let scope = format!("executions of {wallet} {filter:?}");
+    paging.check(&scope)?;
+    Whole::of_json(&ExecutionListResponse {
+        executions: listed.items.into_iter().map(|execution| ExecutionSummary::new(state, execution)).collect(),
+        total: listed.total,
+        limit,
+        offset: paging.offset,
+        next_cursor: listed.next.map(|place| Cursor::encode_in(&scope, &key(&place))),
+    })
 }
 
-async fn count(
-    state: &IndexerApiState,
-    wallet: Pubkey,
-    shape: &str,
-    filter: &ExecutionFilter,
-) -> Result<u64, ApiError> {
-    let (shape, filter, counting) = (format!("count of {shape}"), filter.clone(), state.clone());
-    state
-        .totals()
-        .of(format!("{wallet} {filter:?}"), async move {
-            let query: Query<u64> = Box::new(move |mut connection| {
-                let filter = filter.clone();
-                Box::pin(async move {
-                    let total = reads::count_executions(&mut *connection, &wallet, &filter).await?;
-                    connection.done();
-                    Ok(total)
-                })
-            });
-            counting.lanes().list(Client::Wallet(wallet), &shape, &query).await
-        })
-        .await
+/// The sort key in a cursor.
+fn key(place: &ExecutionPlace) -> Vec<u8> {
+    [&time_bytes(place.initiated_at)[..], place.execution_id.as_bytes(), place.record.as_array()].concat()
 }
 
-async fn page(
-    state: &IndexerApiState,
-    wallet: Pubkey,
-    shape: &str,
-    filter: &ExecutionFilter,
-    page: Page,
-) -> Result<Arc<Vec<reads::ListedExecution>>, ApiError> {
-    let shape = format!("page of {shape} {}", magnitude(page.offset));
-    let key = format!("{wallet} {filter:?} {page:?}");
-    let (filter, listing) = (filter.clone(), state.clone());
-    state
-        .execution_pages()
-        .join(&key, async move {
-            let query: Query<Vec<reads::ListedExecution>> = Box::new(move |mut connection| {
-                let filter = filter.clone();
-                Box::pin(async move {
-                    let executions = reads::list_executions(&mut *connection, &wallet, &filter, page).await?;
-                    connection.done();
-                    Ok(executions)
-                })
-            });
-            Ok(Arc::new(listing.lanes().list(Client::Wallet(wallet), &shape, &query).await?.0))
-        })
-        .await
+fn place(key: &mut Key) -> Option<ExecutionPlace> {
+    Some(ExecutionPlace { initiated_at: key.time()?, execution_id: key.uuid()?, record: key.address()? })
 }
 
 /// One execution of the wallet of the API key or session.
@@ -384,20 +394,33 @@ async fn page(
         (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
     )
 )]
-pub async fn get_execution(
-    State(state): State<IndexerApiState>,
-    reader: Reader,
-    ApiPath(execution_id): ApiPath<Uuid>,
-    ApiQuery(()): ApiQuery<()>,
-) -> Result<Json<ExecutionResponse>, ApiError> {
-    let mut connection = state.lanes().point().await?;
-    let execution = reads::execution(&mut *connection, &reader.wallet, &execution_id).await?;
-    connection.done();
-    let mut execution = execution.ok_or_else(|| ApiError::execution_not_found(&execution_id))?;
+pub async fn get_execution(State(state): State<IndexerApiState>, mut request: Request) -> Response {
+    let asked = Asked::of(request.method(), request.headers(), Policy::Private);
+    let answer = bare::read(&state, async {
+        let credential = request.extract_parts_with_state(&state).await?;
+        let path = request.extract_parts_with_state::<ApiPath<Uuid>, _>(&state).await;
+        let query = request.extract_parts_with_state::<ApiQuery<()>, _>(&state).await;
+        one(&state, credential, path.and_then(|ApiPath(id)| query.map(|_| id))).await
+    });
+    bare::respond(&state, asked, answer.await).await
+}
+
+async fn one(
+    state: &IndexerApiState,
+    credential: Credential,
+    execution_id: Result<Uuid, ApiError>,
+) -> Result<Whole, ApiError> {
+    let execution_id = match execution_id {
+        Ok(id) => id,
+        Err(error) => return Err(credential.authenticate(state.pool()).await.err().unwrap_or(error)),
+    };
+    let question = |asker| ExecutionQuestion { asker, execution_id };
+    let (_, execution) = ask_as(state, state.executions(), credential, question).await?;
+    let mut execution = execution.ok_or_else(|| ApiError::execution_not_found(&execution_id))??;
     if execution.result.is_none()
         && let Some(hash) = execution.result_hash
     {
         execution.result = state.published_result(&ResultHash(hash)).await;
     }
-    Ok(Json(ExecutionResponse::new(&state, execution)))
+    Whole::of_json(&ExecutionResponse::new(state, execution))
 }

@@ -17,7 +17,6 @@ use std::{
 use crtx_http::{ApiError, ErrorCode, pace::Pace};
 use crtx_store::{PgPool, ReadPools, StoreError, pools::ReadConnection};
 use futures::future::BoxFuture;
-use solana_pubkey::Pubkey;
 use tokio::{sync::Semaphore, time::timeout};
 
 /// Time limit of a cheap list.
@@ -44,7 +43,6 @@ const MAX_WAITING: usize = 128;
 /// The owner of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Client {
-    Wallet(Pubkey),
     Peer(IpAddr),
     /// The service itself, or a client without an address.
     Local,
@@ -221,11 +219,6 @@ impl Drop for Cost<'_> {
     }
 }
 
-/// The cost grows with the offset, so offsets of one order of magnitude share a shape.
-pub fn magnitude(offset: u64) -> u32 {
-    u64::BITS.saturating_sub(offset.leading_zeros())
-}
-
 fn busy() -> ApiError {
     let message = "too many expensive reads are under way; try again";
     ApiError::new(ErrorCode::Unavailable, message).with_retry_after(Duration::from_secs(2))
@@ -260,15 +253,5 @@ impl<P: Send + 'static> Drop for HeldPlace<P> {
                 drop(place);
             });
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn offsets_of_one_magnitude_have_one_shape() {
-        assert_eq!([0, 1, 2, 3, 4, 50_000, 60_000, u64::MAX].map(magnitude), [0, 1, 2, 2, 3, 16, 16, 64]);
     }
 }

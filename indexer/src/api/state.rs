@@ -6,22 +6,31 @@ use crtx_chain::ChainClient;
 use crtx_content::ContentStore;
 use crtx_http::{AuthState, Links, Site};
 use crtx_protocol::{api_key::KeyNetwork, creator_answer::MAX_RESULT_BYTES, result_hash::ResultHash};
-use crtx_store::{PgPool, ReadPools, reads};
+use crtx_store::{
+    PgPool, ReadPools,
+    reads::{ExecutionListQuestion, ExecutionQuestion},
+};
 use solana_pubkey::Pubkey;
 use tokio::time::timeout;
 
 use super::{
+    agent_answers::AgentAnswers,
+    agent_documents::AgentDocuments,
+    agent_metrics::Metrics,
+    agent_reads::AgentQuestion,
     cache::Cache,
     deployment::Deployment,
     dispute_transactions::{DisputeHistory, Moments, Signatures},
-    flights::Flights,
+    freshness::MirrorFreshness,
+    gathered::Gathered,
+    history_response::MarketHistoryResponse,
     holdings::Holdings,
     lanes::Lanes,
     mirror_slot::MirrorSlot,
     network_response::NetworkResponse,
-    status_response::StatusResponse,
-    totals::Totals,
+    status_response::{MirrorCounts, StatusResponse},
 };
+use crate::agent_list::AgentList;
 
 /// How long a read waits for the content store.
 const CONTENT_PATIENCE: Duration = Duration::from_secs(2);
@@ -32,6 +41,7 @@ pub struct IndexerApiState {
     shared: Arc<Shared>,
     content: Option<ContentStore>,
     dispute_history: Option<DisputeHistory>,
+    freshness: Arc<MirrorFreshness>,
 }
 
 struct Shared {
@@ -39,36 +49,53 @@ struct Shared {
     mirror_slot: Arc<MirrorSlot>,
     deployment: Deployment,
     holdings: Holdings,
-    totals: Totals,
     status: Cache<StatusResponse>,
+    counts: Cache<MirrorCounts>,
     network_facts: Cache<NetworkResponse>,
-    agent_pages: Flights<Arc<Vec<reads::ListedAgent>>>,
-    execution_pages: Flights<Arc<Vec<reads::ListedExecution>>>,
-    dispute_pages: Flights<Arc<Vec<reads::DisputeDetails>>>,
+    market_history: Cache<MarketHistoryResponse>,
+    agents: Arc<AgentList>,
+    agent_answers: AgentAnswers,
+    agent_reads: Gathered<AgentQuestion>,
+    agent_documents: AgentDocuments,
+    agent_metrics: Metrics,
+    executions: Gathered<ExecutionQuestion>,
+    execution_lists: Gathered<ExecutionListQuestion>,
 }
 
 impl IndexerApiState {
     pub fn new(pools: impl Into<ReadPools>, deployment: Deployment) -> Self {
         let pools = pools.into();
+        let freshness = MirrorFreshness::new(pools.health.clone(), None);
         let shared = Shared {
             lanes: Lanes::new(&pools),
-            mirror_slot: MirrorSlot::new(pools.health),
+            mirror_slot: MirrorSlot::new(pools.health.clone()),
             holdings: Holdings::new(&deployment),
             deployment,
-            totals: Totals::default(),
             status: Cache::default(),
+            counts: Cache::default(),
             network_facts: Cache::default(),
-            agent_pages: Flights::default(),
-            execution_pages: Flights::default(),
-            dispute_pages: Flights::default(),
+            market_history: Cache::default(),
+            agents: AgentList::new(pools.points.clone()),
+            executions: Gathered::new(pools.points.clone()),
+            execution_lists: Gathered::new(pools.points.clone()),
+            agent_answers: AgentAnswers::default(),
+            agent_reads: Gathered::new(pools.points.clone()),
+            agent_documents: AgentDocuments::default(),
+            agent_metrics: Metrics::new(pools.points),
         };
-        Self { shared: Arc::new(shared), content: None, dispute_history: None }
+        Self { shared: Arc::new(shared), content: None, dispute_history: None, freshness }
     }
 
     /// Results that the database does not have are read from this store.
     #[must_use]
     pub fn with_content(self, content: ContentStore) -> Self {
         Self { content: Some(content), ..self }
+    }
+
+    /// Reads are refused once the newest proven state of the mirror is older than this.
+    #[must_use]
+    pub fn with_max_lag(self, max_lag: Option<Duration>) -> Self {
+        Self { freshness: self.freshness.with_max_lag(max_lag), ..self }
     }
 
     /// Transactions of disputes are found on this chain.
@@ -97,10 +124,6 @@ impl IndexerApiState {
         &self.shared.mirror_slot
     }
 
-    pub(super) fn totals(&self) -> &Totals {
-        &self.shared.totals
-    }
-
     pub(super) fn links(&self) -> &Links {
         &self.shared.deployment.links
     }
@@ -117,20 +140,49 @@ impl IndexerApiState {
         &self.shared.network_facts
     }
 
+    pub(super) fn market_history(&self) -> &Cache<MarketHistoryResponse> {
+        &self.shared.market_history
+    }
+
+    pub(super) fn freshness(&self) -> &Arc<MirrorFreshness> {
+        &self.freshness
+    }
+
+    pub(super) fn counts(&self) -> &Cache<MirrorCounts> {
+        &self.shared.counts
+    }
+
     pub(super) fn status(&self) -> &Cache<StatusResponse> {
         &self.shared.status
     }
 
-    pub(super) fn agent_pages(&self) -> &Flights<Arc<Vec<reads::ListedAgent>>> {
-        &self.shared.agent_pages
+    pub(super) fn agent_answers(&self) -> &AgentAnswers {
+        &self.shared.agent_answers
     }
 
-    pub(super) fn execution_pages(&self) -> &Flights<Arc<Vec<reads::ListedExecution>>> {
-        &self.shared.execution_pages
+    pub(super) fn agent_reads(&self) -> &Gathered<AgentQuestion> {
+        &self.shared.agent_reads
     }
 
-    pub(super) fn dispute_pages(&self) -> &Flights<Arc<Vec<reads::DisputeDetails>>> {
-        &self.shared.dispute_pages
+    pub(super) fn agent_documents(&self) -> &AgentDocuments {
+        &self.shared.agent_documents
+    }
+
+    pub(super) fn agent_metrics(&self) -> &Metrics {
+        &self.shared.agent_metrics
+    }
+
+    pub(super) fn executions(&self) -> &Gathered<ExecutionQuestion> {
+        &self.shared.executions
+    }
+
+    pub(super) fn execution_lists(&self) -> &Gathered<ExecutionListQuestion> {
+        &self.shared.execution_lists
+    }
+
+    /// The list of agents.
+    pub fn agent_list(&self) -> &Arc<AgentList> {
+        &self.shared.agents
     }
 }
 

@@ -4,12 +4,18 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::types::Timestamp;
+use super::{digest_answer::DigestAnswer, status_problems::StatusProblem, types::Timestamp};
 
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct StatusResponse {
-    /// `starting` before the first snapshot, `live` while the indexer receives changes, else `stale`.
+    /// `starting` before the first snapshot; `live` while the indexer receives changes and nothing is wrong; `degraded`
+    /// while it receives changes and something is wrong; else `stale`.
     pub status: &'static str,
+    /// What is wrong, in words. Empty if nothing is.
+    pub problems: Vec<StatusProblem>,
+    /// Seconds since the newest sign that the mirror shows the chain; null before the first.
+    #[schema(required)]
+    pub lag_seconds: Option<u64>,
     /// The mirror shows the chain at this slot or later.
     #[schema(required)]
     pub indexed_slot: Option<u64>,
@@ -20,10 +26,19 @@ pub struct StatusResponse {
     /// most so many slots.
     #[schema(required)]
     pub lag_slots: Option<u64>,
+    /// The newest finalized slot that the indexer knows.
+    #[schema(required)]
+    pub finalized_slot: Option<u64>,
+    /// The digest of all accounts at a finalized slot; null while it is computed for the first time.
+    #[schema(required)]
+    pub digest: Option<DigestAnswer>,
+    /// The indexer's processes, the one that writes the mirror first.
+    pub processes: Vec<IndexerProcess>,
     #[schema(required)]
     pub last_snapshot_at: Option<Timestamp>,
     #[schema(required)]
     pub last_change_at: Option<Timestamp>,
+    /// Rows of the mirror, with those of closed accounts. The numbers may be some minutes old.
     pub counts: MirrorCounts,
     /// Accounts of the program whose bytes cannot be decoded. Normally 0.
     pub quarantined: u64,
@@ -35,6 +50,31 @@ pub struct StatusResponse {
     /// Report of the last audit, with `at`.
     #[schema(required, value_type = Option<Object>)]
     pub last_audit: Option<Value>,
+}
+
+/// A process of the indexer, as its last sign of life shows it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct IndexerProcess {
+    pub id: String,
+    /// Whether it writes the mirror. The others stand by.
+    pub leads: bool,
+    /// The host of the node that it follows.
+    pub source: String,
+    /// Whether it receives events.
+    pub streaming: bool,
+    #[schema(required)]
+    pub chain_slot: Option<u64>,
+    #[schema(required)]
+    pub finalized_slot: Option<u64>,
+    pub started_at: Timestamp,
+    /// Its last sign of life.
+    pub at: Timestamp,
+    #[schema(required)]
+    pub last_event_at: Option<Timestamp>,
+    #[schema(required)]
+    pub last_change_at: Option<Timestamp>,
+    /// What it reports.
+    pub problems: Vec<StatusProblem>,
 }
 
 #[derive(Clone, Debug, Serialize, ToSchema)]

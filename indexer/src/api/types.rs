@@ -1,14 +1,10 @@
-//! Values that several endpoints read or write: times, pages, addresses.
+//! Values that several endpoints read or write: times, addresses.
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, SecondsFormat, Utc};
 use crtx_http::{ApiError, QueryParams};
-use crtx_store::reads::Page;
 use serde::{Serialize, Serializer};
 use solana_pubkey::Pubkey;
 use utoipa::ToSchema;
-
-const DEFAULT_LIMIT: u64 = 20;
-const MAX_LIMIT: u64 = 100;
 
 /// A time, written in ISO 8601 with `Z`, to the microsecond where there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ToSchema)]
@@ -19,14 +15,6 @@ impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0.to_rfc3339_opts(SecondsFormat::AutoSi, true))
     }
-}
-
-/// `limit` and `offset`.
-pub fn page(params: &mut QueryParams) -> Result<Page, ApiError> {
-    let limit = params.integer("limit", 1, MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT);
-    let offset = params.integer("offset", 0, i64::MAX.unsigned_abs())?.unwrap_or(0);
-    let limit = u32::try_from(limit).map_err(ApiError::internal)?;
-    Ok(Page { limit, offset })
 }
 
 /// An ISO 8601 time: with offset, without one (then UTC), or a date alone (then its midnight in UTC).

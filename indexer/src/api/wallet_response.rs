@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::types::Timestamp;
+use super::{listing_reason::ListingReason, names::OwnListingStatusName, types::Timestamp};
 
 /// A wallet: as a caller, a creator, and in the roles of the marketplace.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -69,7 +69,10 @@ pub struct WalletAgent {
     /// null until the metadata document is fetched.
     #[schema(required)]
     pub name: Option<String>,
-    /// `active`, `paused` or `delisted`.
+    /// Why it is not in lists. null if it is.
+    #[schema(required)]
+    pub reason: Option<ListingReason>,
+    #[schema(value_type = OwnListingStatusName)]
     pub status: &'static str,
     #[schema(value_type = f64)]
     pub price_per_call_usdc: UsdcBase,
@@ -80,6 +83,9 @@ pub struct WalletAgent {
     pub trust_usdc: UsdcBase,
     #[schema(value_type = f64)]
     pub collateral_usdc: UsdcBase,
+    /// Received for its results, before slashes.
+    #[schema(value_type = f64)]
+    pub earned_usdc: UsdcBase,
     pub open_executions: u64,
     pub open_disputes: u64,
     pub created_at: Timestamp,
@@ -153,6 +159,7 @@ impl From<OwnedAgent> for WalletAgent {
     fn from(agent: OwnedAgent) -> Self {
         Self {
             agent_id: agent.address.to_string(),
+            reason: ListingReason::of_owned(&agent),
             name: agent.name,
             status: match agent.status {
                 AgentStatus::Active => "active",
@@ -164,6 +171,7 @@ impl From<OwnedAgent> for WalletAgent {
             success_rate: agent.success_rate,
             trust_usdc: agent.trust,
             collateral_usdc: agent.collateral,
+            earned_usdc: agent.earned,
             open_executions: agent.open_executions,
             open_disputes: agent.open_disputes,
             created_at: Timestamp(agent.created_at),

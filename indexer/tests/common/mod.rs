@@ -8,6 +8,7 @@
     reason = "test support, shared by several test binaries"
 )]
 
+use agent_marketplace::state::{AgentStatus, ClosedAgents};
 use axum::{Router, body::Body, http::Request};
 use chrono::{TimeDelta, Utc};
 use crtx_chain::testing::FakeRpc;
@@ -20,7 +21,7 @@ use crtx_protocol::{
 use crtx_store::{
     api_keys::{self, NewApiKey},
     sessions::{self, NewSession, SessionKind, UsedChallenge},
-    testing::{TestDatabase, fixtures::addresses},
+    testing::{TestDatabase, fixtures::*},
 };
 use serde_json::Value;
 use solana_pubkey::Pubkey;
@@ -30,7 +31,8 @@ use uuid::Uuid;
 pub struct Market {
     pub database: TestDatabase,
     pub node: FakeRpc,
-    router: Router,
+    pub state: IndexerApiState,
+    pub router: Router,
 }
 
 #[derive(Debug)]
@@ -85,7 +87,7 @@ impl Market {
         let database = TestDatabase::create().await;
         let node = FakeRpc::start().await;
         let state = change(IndexerApiState::new(database.pool().clone(), deployment(node.url())));
-        Self { router: crtx_http::finish(api::router(state)), node, database }
+        Self { router: crtx_http::finish(api::router(state.clone())), state, node, database }
     }
 
     pub async fn get(&self, path: &str) -> Answer {
@@ -97,7 +99,9 @@ impl Market {
         self.send(request.body(Body::empty()).expect("request")).await
     }
 
+    /// The list of agents shows what the test has written before.
     pub async fn send(&self, request: Request<Body>) -> Answer {
+        self.state.agent_list().refresh().await.expect("the list of agents is read");
         let response = self.router.clone().oneshot(request).await.expect("infallible");
         let status = response.status().as_u16();
         let headers = response.headers().clone();
@@ -133,4 +137,46 @@ impl Market {
         api_keys::insert(self.database.pool(), &new).await.expect("stored");
         key
     }
+}
+
+/// Three active agents and a paused one that differ in everything that is sorted or filtered by.
+pub async fn market_of_agents() -> Market {
+    let market = Market::open().await;
+    let pool = market.database.pool();
+    let mut ada = profile(wallet(1), "Ada", true);
+    ada.closed = ClosedAgents {
+        agents: 1,
+        completed_executions: 8,
+        successful_executions: 7,
+        failed_executions: 6,
+        expired_executions: 5,
+        disputed_executions: 4,
+        slashed_total: 3_000_000,
+        platform_fees_total: 2_000,
+    };
+    put(pool, &wallet(101), 1, &ada).await;
+    put(pool, &wallet(102), 1, &profile(wallet(2), "Bob", false)).await;
+    for (creator, name, tags, price, total, successful, fees, age) in [
+        (1, "alpha", &["data", "finance"][..], 50_000, 10, 9, 4_501, 3),
+        (2, "beta", &["data"][..], 10_000, 30, 15, 1_500, 2),
+        (3, "gamma", &["code", "custom-tag"][..], 2_000_000, 20, 20, 4_049, 1),
+    ] {
+        let mut listing = listing(wallet(creator), 0);
+        listing.price = price;
+        listing.total_executions = total;
+        listing.successful_executions = successful;
+        listing.completed_executions = successful;
+        listing.failed_executions = total - successful;
+        listing.expired_executions = 50;
+        listing.platform_fees_total = fees;
+        listing.binding = u8::from(creator == 1);
+        listing.terms_hash = listing.hash_of_terms();
+        listing.execution_time_ms_total = successful * 150;
+        listing.created_at_unix_s = NOON - age * 60;
+        show(pool, listing, name, tags).await;
+    }
+    let mut paused = listing(wallet(1), 9);
+    paused.status = AgentStatus::Paused as u8;
+    show(pool, paused, "paused", &["data"]).await;
+    market
 }

@@ -1,0 +1,67 @@
+//! The questions about executions that are asked together, and how a credential becomes a wallet.
+
+use async_trait::async_trait;
+use crtx_http::{ApiError, AuthState, Credential};
+use crtx_store::{
+    PgConnection, StoreError,
+    reads::{self, Asker, ExecutionAnswer, ExecutionListQuestion, ExecutionPage, ExecutionQuestion, Start},
+};
+use solana_pubkey::Pubkey;
+
+use super::{
+    gathered::{Gathered, Question},
+    state::IndexerApiState,
+};
+
+/// A list that skips more rows than this is asked alone.
+const LARGE_OFFSET: u64 = 1_000;
+
+#[async_trait]
+impl Question for ExecutionQuestion {
+    type Answer = ExecutionAnswer;
+
+    fn text(&self) -> usize {
+        0
+    }
+
+    async fn ask(connection: &mut PgConnection, questions: &[Self]) -> Result<Vec<Self::Answer>, StoreError> {
+        reads::executions(connection, questions).await
+    }
+}
+
+#[async_trait]
+impl Question for ExecutionListQuestion {
+    type Answer = Option<(Pubkey, ExecutionPage)>;
+
+    fn text(&self) -> usize {
+        self.shape()
+    }
+
+    fn is_large(&self) -> bool {
+        matches!(self.start, Start::Offset(skipped) if skipped > LARGE_OFFSET)
+    }
+
+    async fn ask(connection: &mut PgConnection, questions: &[Self]) -> Result<Vec<Self::Answer>, StoreError> {
+        reads::execution_lists(connection, questions).await
+    }
+}
+
+/// The wallet of a credential, and what it reads. Most credentials were used a moment ago: then one statement finds the
+/// wallet and reads. Otherwise the credential is authenticated first, which refuses it or notes its use.
+pub async fn ask_as<Q, T>(
+    state: &IndexerApiState,
+    gathered: &Gathered<Q>,
+    credential: Credential,
+    question: impl Fn(Asker) -> Q,
+) -> Result<(Pubkey, T), ApiError>
+where
+    Q: Question<Answer = Option<(Pubkey, T)>>,
+    T: Send + 'static,
+{
+    if let Some(answer) = gathered.ask(question(credential.asker())).await? {
+        return Ok(answer);
+    }
+    let reader = credential.authenticate(state.pool()).await?;
+    let answer = gathered.ask(question(Asker::Wallet(reader.wallet))).await?;
+    answer.ok_or_else(|| ApiError::internal("a wallet has no answer"))
+}

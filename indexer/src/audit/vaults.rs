@@ -1,0 +1,79 @@
+//! Token accounts hold what they must: the escrow of an agent its open amount, the vault its collateral. Listing, escrow
+//! and vault are read together, at one slot.
+
+use agent_marketplace::state::AgentListed;
+use crtx_chain::{Layout, token::TokenAccount};
+use crtx_protocol::address::Addresses;
+use futures::{StreamExt, TryStreamExt};
+use solana_pubkey::Pubkey;
+
+use super::{
+    context::{AuditError, Context},
+    report::{AuditReport, CheckName, MAX_LISTED, Shortfall},
+};
+use crate::source::{At, MAX_ACCOUNTS_PER_READ, OwnedAccount, Read};
+
+/// Listing, escrow and collateral of each.
+const AGENTS_PER_READ: usize = MAX_ACCOUNTS_PER_READ / 3;
+const READS_AT_ONCE: usize = 4;
+
+/// Checks the token accounts of `agents`, beginning at the one with that number and going round. Returns the number of
+/// the one to begin with the next time.
+pub async fn check(
+    context: &Context<'_>,
+    report: &mut AuditReport,
+    agents: &[Pubkey],
+    begin: usize,
+) -> Result<usize, AuditError> {
+    let begin = begin.min(agents.len());
+    let (before, from) = agents.split_at(begin);
+    let chunks = from.chunks(AGENTS_PER_READ).chain(before.chunks(AGENTS_PER_READ));
+    let reads: Vec<_> = chunks.map(|chunk| read(context, chunk.to_vec())).collect();
+    let mut reads = futures::stream::iter(reads).buffered(READS_AT_ONCE);
+    let mut done: usize = 0;
+    report.compared(CheckName::Vaults, 0);
+    while let Some((chunk, read)) = reads.try_next().await? {
+        done = done.saturating_add(chunk.len());
+        for (agent, accounts) in chunk.iter().zip(read.accounts.chunks_exact(3)) {
+            check_one(report, agent, accounts);
+        }
+        if context.is_over() && done < agents.len() {
+            report.cut_short(CheckName::Vaults);
+            break;
+        }
+    }
+    Ok(begin.saturating_add(done).checked_rem(agents.len()).unwrap_or(0))
+}
+
+async fn read(context: &Context<'_>, agents: Vec<Pubkey>) -> Result<(Vec<Pubkey>, Read), AuditError> {
+    let derive = Addresses::new(context.program);
+    let addresses: Vec<Pubkey> =
+        agents.iter().flat_map(|agent| [*agent, derive.escrow(agent), derive.collateral(agent)]).collect();
+    let read = context.source.read(&addresses, At::Confirmed, 0).await?;
+    Ok((agents, read))
+}
+
+fn check_one(report: &mut AuditReport, agent: &Pubkey, accounts: &[Option<OwnedAccount>]) {
+    let [Some(listing), escrow, collateral] = accounts else { return };
+    let Ok(listing) = AgentListed::decode(&listing.data) else { return };
+    report.vaults = report.vaults.saturating_add(1);
+    report.compared(CheckName::Vaults, 1);
+    for (account, required, holder) in
+        [("escrow", listing.open_amount, escrow), ("collateral", listing.collateral, collateral)]
+    {
+        let held = holder.as_ref().map_or(0, token_amount);
+        if held < required {
+            let text = format!("its {account} holds {held} base units and must hold {required}");
+            report.fault(CheckName::Vaults, agent, text);
+            report.short = report.short.saturating_add(1);
+            if report.shortfalls.len() < MAX_LISTED {
+                report.shortfalls.push(Shortfall { agent: agent.to_string(), account, required, held });
+            }
+        }
+    }
+}
+
+/// The amount in an SPL token account; 0 for any other account.
+fn token_amount(account: &OwnedAccount) -> u64 {
+    TokenAccount::from_bytes(&account.data).map_or(0, |account| account.amount)
+}

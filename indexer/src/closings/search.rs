@@ -1,0 +1,178 @@
+//! Searches for the closing of each account that the mirror found closed, and makes its row equal to the last bytes. So a
+//! row that missed the last change before the closing is repaired.
+
+use std::{sync::Arc, time::Duration};
+
+use crtx_chain::ChainError;
+use crtx_store::{
+    PgPool, StoreError,
+    closings::{self as store, Closing, Wanted},
+    mirror::{self, Batch, LastState},
+    transaction,
+};
+use futures::StreamExt;
+use solana_pubkey::Pubkey;
+use tokio_util::sync::CancellationToken;
+
+use super::event::{ClosedAccount, closed_accounts};
+use crate::{history::History, sync};
+
+/// Between two looks for searches that are due.
+const ROUND_INTERVAL: Duration = Duration::from_secs(5);
+const WANTED_PER_ROUND: u32 = 100;
+const SEARCHES_AT_ONCE: usize = 4;
+/// Transactions of one account that a search looks at. The closing is among the last, unless strangers name a closed
+/// account in transactions of their own.
+const MAX_LISTED: usize = 1_000;
+const LISTED_PER_PAGE: usize = 50;
+const FIRST_RETRY: Duration = Duration::from_secs(10);
+const LAST_RETRY: Duration = Duration::from_secs(3_600);
+/// The mirror finds a closing before it is finalized.
+const FINALITY: Duration = Duration::from_secs(30);
+/// Why a search ends if the node keeps no transactions.
+pub const NO_HISTORY: &str = "the node does not keep the transactions that would prove it";
+const NEVER_NAMED: &str = "no transaction on the chain names this account";
+const NOT_CLOSED: &str = "no transaction on the chain closes this account";
+
+/// Why an account's closing was not found.
+#[derive(Debug)]
+enum Miss {
+    Text(&'static str),
+    Chain(ChainError),
+    Store(StoreError),
+}
+
+impl From<ChainError> for Miss {
+    fn from(error: ChainError) -> Self {
+        Self::Chain(error)
+    }
+}
+
+impl From<StoreError> for Miss {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+pub struct Closer {
+    history: Arc<dyn History>,
+    pool: PgPool,
+    program: Pubkey,
+}
+
+impl Closer {
+    pub fn new(history: Arc<dyn History>, pool: PgPool, program: Pubkey) -> Self {
+        Self { history, pool, program }
+    }
+
+    /// Searches while this process leads, until shut down.
+    pub async fn run(self, leads: impl Fn() -> bool, shutdown: CancellationToken) {
+        loop {
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = tokio::time::sleep(ROUND_INTERVAL) => {}
+            }
+            if !leads() {
+                continue;
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                round = self.round() => if let Err(error) = round {
+                    tracing::warn!(cause = %error, "closings could not be searched for");
+                },
+            }
+        }
+    }
+
+    /// Runs all searches that are due, at most [`WANTED_PER_ROUND`]. Returns how many closings were found.
+    pub async fn round(&self) -> Result<usize, StoreError> {
+        let wanted = store::wanted(&self.pool, WANTED_PER_ROUND).await?;
+        let found: Vec<Result<bool, StoreError>> = futures::stream::iter(wanted)
+            .map(async |wanted| self.search_and_note(&wanted).await)
+            .buffer_unordered(SEARCHES_AT_ONCE)
+            .collect()
+            .await;
+        let found: Vec<bool> = found.into_iter().collect::<Result<_, _>>()?;
+        Ok(found.into_iter().filter(|found| *found).count())
+    }
+
+    async fn search_and_note(&self, wanted: &Wanted) -> Result<bool, StoreError> {
+        let error = match self.search(wanted).await {
+            Ok(found) => return Ok(found),
+            Err(Miss::Store(error)) => return Err(error),
+            Err(Miss::Chain(error)) => {
+                tracing::debug!(address = %wanted.address, %error, "a closing could not be searched for");
+                store::postpone(&self.pool, &wanted.address, FIRST_RETRY).await?;
+                return Ok(false);
+            }
+            Err(Miss::Text(text)) => text,
+        };
+        store::not_found(&self.pool, &wanted.address, error, retry_in(wanted.attempts)).await?;
+        Ok(false)
+    }
+
+    /// Looks at the account's transactions, newest first, until one closes it.
+    async fn search(&self, wanted: &Wanted) -> Result<bool, Miss> {
+        let (mut before, mut looked_at): (Option<String>, usize) = (None, 0);
+        loop {
+            let page = self.history.about(&wanted.address, before.as_deref(), LISTED_PER_PAGE).await?;
+            let full = page.len() >= LISTED_PER_PAGE;
+            looked_at = looked_at.saturating_add(page.len());
+            before = page.last().map(|listed| listed.signature.clone());
+            for listed in page.iter().filter(|listed| !listed.failed) {
+                let transaction = self.history.transaction(&listed.signature).await?;
+                let transaction = transaction.ok_or(Miss::Text(NO_HISTORY))?;
+                let closed = closed_accounts(&transaction, &self.program);
+                if closed.iter().any(|closed| closed.address == wanted.address) {
+                    keep(&self.pool, &closed, transaction.slot, &listed.signature).await?;
+                    return Ok(true);
+                }
+            }
+            if !full || looked_at >= MAX_LISTED {
+                return self.missed(wanted, looked_at).await;
+            }
+        }
+    }
+
+    /// A closing that is not finalized yet is searched for again, without a reproach.
+    async fn missed(&self, wanted: &Wanted, looked_at: usize) -> Result<bool, Miss> {
+        if wanted.age < FINALITY {
+            store::postpone(&self.pool, &wanted.address, FIRST_RETRY).await?;
+            return Ok(false);
+        }
+        if looked_at > 0 {
+            return Err(Miss::Text(NOT_CLOSED));
+        }
+        // A node that keeps nothing at all proves nothing.
+        let any = self.history.about(&self.program, None, 1).await?;
+        Err(Miss::Text(if any.is_empty() { NO_HISTORY } else { NEVER_NAMED }))
+    }
+}
+
+/// Keeps what a transaction closed, and makes the rows equal to it. One row after the other: no two locks are held.
+pub async fn keep(pool: &PgPool, closed: &[ClosedAccount], slot: u64, signature: &str) -> Result<(), StoreError> {
+    for account in closed {
+        let ClosedAccount { address, kind, data, closed_at } = account;
+        let signature = signature.to_owned();
+        let closing = Closing { slot, signature, data: data.clone(), closed_at: *closed_at };
+        let mut last = Batch::default();
+        sync::push(&mut last, address, slot, data.clone())?;
+        let mut connection = transaction::begin(pool).await?;
+        store::store(&mut *connection, address, *kind, &closing).await?;
+        let is_newest = store::newest(&mut *connection, address).await?.is_none_or(|newest| newest.slot <= slot);
+        if is_newest {
+            let state = mirror::close_with(&mut connection, last, slot).await?;
+            if state == LastState::Repaired {
+                tracing::warn!(%address, slot, "the row of a closed account was not its last state; it is repaired");
+            }
+            store::found(&mut connection, address).await?;
+        }
+        connection.commit().await?;
+    }
+    Ok(())
+}
+
+/// 10 s, 20 s, 40 s … up to an hour.
+fn retry_in(attempts: u32) -> Duration {
+    FIRST_RETRY.saturating_mul(2u32.saturating_pow(attempts.min(20))).min(LAST_RETRY)
+}

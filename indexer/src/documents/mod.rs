@@ -1,0 +1,310 @@
+//! Fetches the metadata documents of listings. A document is accepted only if its SHA-256 is the one on chain and its
+//! form is valid. Otherwise the reason is stored and the fetch repeated later, at growing intervals.
+//!
+//! The database says what is due and which process has it (`crtx_store::document_claims`). [`queue`] decides what is
+//! next, so that slow hosts and creators delay only themselves.
+
+mod fetch;
+mod ledger;
+mod place;
+mod queue;
+mod reading;
+
+use std::{future::Future, pin::pin, sync::Arc, time::Duration};
+
+use crtx_content::ContentSources;
+use crtx_http::outbound::OutboundPolicy;
+use crtx_store::{
+    PgPool, StoreError,
+    document_claims::{self, ClaimLimits, Wanted},
+    metadata::{self as store, Failure},
+};
+use futures::{StreamExt, stream::FuturesUnordered};
+use solana_pubkey::Pubkey;
+use tokio::{
+    sync::{Notify, Semaphore},
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use self::{
+    fetch::{FetchError, Fetched, PACE, Ways},
+    place::Place,
+    queue::{Job, Queue},
+    reading::Reading,
+};
+use crate::{source::AccountSource, sync::Syncer};
+
+/// Documents that wait in memory. The others wait in the database.
+const MAX_WAITING: u32 = 512;
+/// A process that stops without a word keeps its documents from the others so long.
+const LEASE: Duration = Duration::from_secs(60);
+/// Creators and hosts with more documents wait in the database, so that those in memory are of many.
+const LEASES_PER_CREATOR: u32 = 4;
+const LEASES_PER_HOST: u32 = 16;
+/// Documents that are written at once. Each takes a connection, and the mirror needs the others.
+const STORES_AT_ONCE: usize = 2;
+/// Between looks for due retries. Documents of new listings are looked for at once.
+const ROUND_INTERVAL: Duration = Duration::from_secs(2);
+/// Listings can change hundreds of times in a second.
+const LEAST_INTERVAL: Duration = Duration::from_millis(200);
+const FIRST_RETRY: Duration = Duration::from_secs(2);
+const LAST_RETRY: Duration = Duration::from_secs(3_600);
+/// Between deletions of the earlier documents of closed agents, and the age from which they are deleted.
+const PRUNE_INTERVAL: Duration = Duration::from_secs(3_600);
+const PRUNE_CLOSED_AFTER: Duration = Duration::from_secs(30 * 24 * 3_600);
+
+/// Why the fetcher cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum FetcherError {
+    #[error("the HTTP client cannot be set up: {0}")]
+    Client(#[from] reqwest::Error),
+    #[error("no thread to read documents: {0}")]
+    Threads(#[from] std::io::Error),
+}
+
+/// Fetches documents for the listings of one database.
+pub struct Fetcher {
+    pool: PgPool,
+    /// The name of its leases.
+    holder: Uuid,
+    policy: OutboundPolicy,
+    reading: Reading,
+    ways: Ways,
+    storing: Semaphore,
+}
+
+/// How a fetch ended.
+struct Ended {
+    agent: Pubkey,
+    took: Duration,
+    outcome: Result<Outcome, StoreError>,
+}
+
+enum Outcome {
+    Stored,
+    Failed,
+    /// Not read yet.
+    Elsewhere(Box<Job>),
+}
+
+impl Fetcher {
+    pub fn new(pool: PgPool, policy: OutboundPolicy, sources: ContentSources) -> Result<Self, FetcherError> {
+        let (reading, ways) = (Reading::start(policy)?, Ways::new(policy, sources)?);
+        Ok(Self { pool, holder: Uuid::new_v4(), policy, reading, ways, storing: Semaphore::new(STORES_AT_ONCE) })
+    }
+
+    /// Fetches documents when listings change and in regular intervals, until shut down.
+    pub async fn run<S: AccountSource>(self, syncer: Arc<Syncer<S>>, shutdown: CancellationToken) {
+        self.follow(&syncer.listings_changed, &shutdown).await;
+    }
+
+    /// The same for whoever says that listings changed.
+    pub async fn follow(&self, changed: &Notify, shutdown: &CancellationToken) {
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = self.work(changed) => {}
+            () = self.prune() => {}
+        }
+        if let Err(error) = document_claims::release_all(&self.pool, self.holder).await {
+            tracing::warn!(cause = %error, "leases of documents could not be given back");
+        }
+    }
+
+    async fn work(&self, changed: &Notify) {
+        let mut queue = Queue::default();
+        let mut fetches = FuturesUnordered::new();
+        let mut last_look = Instant::now();
+        let mut look_at = last_look;
+        loop {
+            if Instant::now() >= look_at {
+                last_look = Instant::now();
+                // A full answer says that the database has more.
+                let (full, all_ended) = beside(&mut fetches, self.look(&mut queue)).await;
+                look_at = later(last_look, if full { LEAST_INTERVAL } else { ROUND_INTERVAL });
+                all_ended.into_iter().for_each(|ended| settle_or_tell(&mut queue, ended));
+            }
+            while let Some(job) = queue.next(Instant::now()) {
+                fetches.push(self.fetch_and_store(job));
+            }
+            tokio::select! {
+                () = sleep_until(look_at) => {}
+                () = changed.notified() => look_at = look_at.min(later(last_look, LEAST_INTERVAL)),
+                Some(ended) = fetches.next() => {
+                    // A creator or host that has a place again may have more in the database.
+                    look_at = look_at.min(later(last_look, LEAST_INTERVAL));
+                    settle_or_tell(&mut queue, ended);
+                }
+            }
+        }
+    }
+
+    /// Takes what is due, if there is room. True if there may be more at once.
+    async fn look(&self, queue: &mut Queue) -> bool {
+        match self.claim(queue).await {
+            Ok(full) => full,
+            Err(error) => {
+                tracing::warn!(cause = %error, "due metadata documents could not be read");
+                false
+            }
+        }
+    }
+
+    async fn claim(&self, queue: &mut Queue) -> Result<bool, StoreError> {
+        let room = MAX_WAITING.saturating_sub(u32::try_from(queue.waiting()).unwrap_or(u32::MAX));
+        // Documents that failed before never fill the whole queue.
+        let retries = room.saturating_sub(MAX_WAITING.div_ceil(2));
+        let limits = ClaimLimits {
+            fresh: room,
+            retries,
+            per_creator: LEASES_PER_CREATOR,
+            per_host: LEASES_PER_HOST,
+            lease: LEASE,
+        };
+        if room == 0 {
+            return Ok(false);
+        }
+        let now = Instant::now();
+        let claims = document_claims::claim(&self.pool, self.holder, limits).await?;
+        let full = u32::try_from(claims.len()).unwrap_or(u32::MAX) >= room;
+        for claimed in claims {
+            match Place::of(&claimed.wanted.uri, self.policy) {
+                Ok(place) => {
+                    queue.add(Job { claimed, place, start_before: later(now, LEASE.saturating_sub(PACE.whole)) })
+                }
+                Err(error) => self.note(&claimed.wanted, &error.into()).await?,
+            }
+        }
+        Ok(full)
+    }
+
+    /// Fetches all due documents, until none is left. Returns how many were stored.
+    pub async fn round(&self) -> Result<usize, StoreError> {
+        let mut queue = Queue::default();
+        let mut fetches = FuturesUnordered::new();
+        let mut stored: usize = 0;
+        loop {
+            let (claimed, all_ended) = beside(&mut fetches, self.claim(&mut queue)).await;
+            claimed?;
+            for ended in all_ended {
+                stored = stored.saturating_add(usize::from(settle(&mut queue, ended)?));
+            }
+            while let Some(job) = queue.next(Instant::now()) {
+                fetches.push(self.fetch_and_store(job));
+            }
+            let Some(ended) = fetches.next().await else { return Ok(stored) };
+            stored = stored.saturating_add(usize::from(settle(&mut queue, ended)?));
+        }
+    }
+
+    /// Fetches and stores one document.
+    async fn fetch_and_store(&self, job: Job) -> Ended {
+        let started = Instant::now();
+        let fetched = self.ways.fetch(&job.place, job.claimed.wanted.sha256).await;
+        let took = started.elapsed();
+        let Job { claimed, start_before, .. } = job;
+        let agent = claimed.wanted.agent;
+        let outcome = match fetched {
+            Ok(Fetched::Elsewhere(place)) => Ok(Outcome::Elsewhere(Box::new(Job { claimed, place, start_before }))),
+            Ok(Fetched::Document(bytes)) => self.keep(&claimed.wanted, bytes).await,
+            Err(error) => self.note(&claimed.wanted, &error).await.map(|()| Outcome::Failed),
+        };
+        Ended { agent, took, outcome }
+    }
+
+    async fn keep(&self, wanted: &Wanted, bytes: Vec<u8>) -> Result<Outcome, StoreError> {
+        let fetched = bytes.clone();
+        let problem = match self.reading.read(bytes).await {
+            Ok((document, metadata)) => {
+                let _turn = self.storing.acquire().await;
+                match store::store_document(&self.pool, wanted, &fetched, &document, &metadata).await {
+                    Ok(()) => return Ok(Outcome::Stored),
+                    Err(error) if error.is_unavailable() => return Err(error),
+                    Err(error) => {
+                        tracing::error!(agent = %wanted.agent, cause = %error, "a document cannot be stored");
+                        "it cannot be stored".to_owned()
+                    }
+                }
+            }
+            Err(problem) => problem,
+        };
+        self.note(wanted, &FetchError::Invalid(problem)).await.map(|()| Outcome::Failed)
+    }
+
+    /// Notes why there is no document, and when to try again.
+    async fn note(&self, wanted: &Wanted, error: &FetchError) -> Result<(), StoreError> {
+        let (agent, message) = (wanted.agent, error.reason());
+        tracing::warn!(%agent, uri = wanted.uri, problem = message, "a listing's metadata document cannot be shown");
+        let failure = Failure { kind: error.kind(), message: &message, retry_in: retry_in(wanted.attempts) };
+        let _turn = self.storing.acquire().await;
+        store::store_failure(&self.pool, wanted, failure).await
+    }
+
+    async fn prune(&self) {
+        loop {
+            tokio::time::sleep(PRUNE_INTERVAL).await;
+            match store::prune_closed(&self.pool, PRUNE_CLOSED_AFTER).await {
+                Ok(pruned) => tracing::debug!(pruned, "deleted earlier documents of closed agents"),
+                Err(error) => tracing::warn!(cause = %error, "documents of closed agents could not be deleted"),
+            }
+        }
+    }
+}
+
+/// Works while the fetches go on: a fetch that stands still may hold the connection that the work waits for. Returns
+/// the fetches that ended meanwhile.
+async fn beside<T, F: Future<Output = Ended>>(
+    fetches: &mut FuturesUnordered<F>,
+    work: impl Future<Output = T>,
+) -> (T, Vec<Ended>) {
+    let mut work = pin!(work);
+    let mut all_ended = Vec::new();
+    loop {
+        tokio::select! {
+            done = &mut work => return (done, all_ended),
+            Some(ended) = fetches.next() => all_ended.push(ended),
+        }
+    }
+}
+
+fn settle_or_tell(queue: &mut Queue, ended: Ended) {
+    if let Err(error) = settle(queue, ended) {
+        // Its lease ends, and it is fetched again.
+        tracing::warn!(cause = %error, "a metadata document could not be kept");
+    }
+}
+
+/// Counts a fetch that ended, and queues what is to be read elsewhere. True if the document was stored.
+fn settle(queue: &mut Queue, ended: Ended) -> Result<bool, StoreError> {
+    queue.finished(&ended.agent, ended.took, Instant::now());
+    match ended.outcome? {
+        Outcome::Stored => Ok(true),
+        Outcome::Failed => Ok(false),
+        Outcome::Elsewhere(job) => {
+            queue.add(*job);
+            Ok(false)
+        }
+    }
+}
+
+fn later(moment: Instant, pause: Duration) -> Instant {
+    moment.checked_add(pause).unwrap_or(moment)
+}
+
+/// 2 s, 4 s, 8 s … up to an hour.
+fn retry_in(attempts: u32) -> Duration {
+    FIRST_RETRY.saturating_mul(2u32.saturating_pow(attempts.min(20))).min(LAST_RETRY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retries_become_rarer_and_never_stop() {
+        assert_eq!(retry_in(0), Duration::from_secs(2));
+        assert_eq!(retry_in(3), Duration::from_secs(16));
+        assert_eq!(retry_in(u32::MAX), LAST_RETRY);
+    }
+}

@@ -1,0 +1,197 @@
+//! The order in which documents are fetched: who used the least time is next, and nobody uses all the places.
+
+use std::{collections::HashMap, time::Duration};
+
+use crtx_store::document_claims::Claimed;
+use solana_pubkey::Pubkey;
+use tokio::time::Instant;
+
+use super::{
+    ledger::Ledger,
+    place::{Host, Place},
+};
+
+/// Fetches at once. Each holds at most one document in memory.
+pub const FETCHES: usize = 256;
+/// Fetches at once of documents whose host or creator is slow: the others are for those about which nothing bad is
+/// known.
+pub const SLOW_FETCHES: usize = 64;
+/// Fetches at once of one creator: fewer than of one host, so that no creator uses up a host.
+pub const FETCHES_PER_CREATOR: usize = 2;
+/// Time spent from which a host or a creator is slow.
+const SLOW_AFTER: Duration = Duration::from_secs(10);
+
+/// A document that waits for its fetch.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub claimed: Claimed,
+    pub place: Place,
+    /// A fetch that begins later could outlive the lease.
+    pub start_before: Instant,
+}
+
+/// Whom a fetch under way counts for.
+#[derive(Clone, Debug)]
+struct Running {
+    host: Host,
+    creator: Pubkey,
+    slow: bool,
+}
+
+/// Documents that wait, documents that are fetched, and the time that was spent.
+#[derive(Debug, Default)]
+pub struct Queue {
+    waiting: Vec<Job>,
+    running: HashMap<Pubkey, Running>,
+    hosts: Ledger<Host>,
+    creators: Ledger<Pubkey>,
+}
+
+impl Queue {
+    pub fn add(&mut self, job: Job) {
+        self.waiting.push(job);
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// The next document to fetch, if one may begin now. It counts as under way until [`Queue::finished`]. Documents
+    /// that waited too long are forgotten: their lease ends, and they are claimed again.
+    pub fn next(&mut self, now: Instant) -> Option<Job> {
+        self.waiting.retain(|job| now < job.start_before);
+        if self.running.len() >= FETCHES {
+            return None;
+        }
+        let slow_running = self.running.values().filter(|running| running.slow).count();
+        let best = self.waiting.iter().enumerate().filter_map(|(index, job)| {
+            let (spent, slow) = self.cost(job, now);
+            let admitted = (!slow || slow_running < SLOW_FETCHES) && self.has_place(job);
+            admitted.then_some((spent, job.claimed.wanted.attempts, index, slow))
+        });
+        let (_, _, index, slow) = best.min()?;
+        let job = self.waiting.remove(index);
+        let running = Running { host: job.place.host(), creator: job.claimed.creator, slow };
+        self.running.insert(job.claimed.wanted.agent, running);
+        Some(job)
+    }
+
+    /// Ends a fetch that took so long.
+    pub fn finished(&mut self, agent: &Pubkey, took: Duration, now: Instant) {
+        if let Some(running) = self.running.remove(agent) {
+            self.hosts.add(&running.host, took, now);
+            self.creators.add(&running.creator, took, now);
+        }
+    }
+
+    /// The sum orders the documents of one host by their creators, and those of one creator by their hosts.
+    fn cost(&self, job: &Job, now: Instant) -> (Duration, bool) {
+        let host = self.hosts.spent(&job.place.host(), now);
+        let creator = self.creators.spent(&job.claimed.creator, now);
+        (host.saturating_add(creator), host.max(creator) >= SLOW_AFTER)
+    }
+
+    fn has_place(&self, job: &Job) -> bool {
+        let host = job.place.host();
+        let on_host = self.running.values().filter(|running| running.host == host).count();
+        let of_creator = self.running.values().filter(|running| running.creator == job.claimed.creator).count();
+        on_host < host.fetches_at_once() && of_creator < FETCHES_PER_CREATOR
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use crtx_http::outbound::OutboundPolicy;
+    use crtx_store::document_claims::Wanted;
+
+    use super::*;
+
+    const TAKES: Duration = Duration::from_secs(5);
+
+    fn job(agent: u64, creator: u64, host: &str) -> Job {
+        let key = |number: u64| {
+            let mut bytes = [0; 32];
+            bytes[..8].copy_from_slice(&number.to_le_bytes());
+            Pubkey::new_from_array(bytes)
+        };
+        let uri = format!("https://{host}/{agent}");
+        let place = Place::of(&uri, OutboundPolicy::LOCAL).expect("a URL");
+        let wanted = Wanted { agent: key(agent), sha256: [0; 32], uri, attempts: 0 };
+        let start_before = Instant::now().checked_add(Duration::from_secs(3_600)).expect("a time");
+        Job { claimed: Claimed { wanted, creator: key(creator) }, place, start_before }
+    }
+
+    fn started(queue: &mut Queue, now: Instant) -> Vec<Job> {
+        std::iter::from_fn(|| queue.next(now)).collect()
+    }
+
+    #[tokio::test]
+    async fn neither_a_creator_nor_a_host_uses_all_places() {
+        let (mut queue, now) = (Queue::default(), Instant::now());
+        (0..200).for_each(|n| queue.add(job(n, 1, &format!("{n}.example"))));
+        (200..400).for_each(|n| queue.add(job(n, n, "one.example")));
+        queue.add(job(400, 400, "other.example"));
+        let begun = started(&mut queue, now);
+        assert_eq!(begun.len(), FETCHES_PER_CREATOR + 4 + 1);
+        assert!(begun.iter().any(|job| job.claimed.wanted.uri.contains("other.example")));
+    }
+
+    #[tokio::test]
+    async fn an_honest_creator_on_the_host_of_a_slow_one_begins_at_once() {
+        let (mut queue, now) = (Queue::default(), Instant::now());
+        (0..200).for_each(|n| queue.add(job(n, 1, "shared.example")));
+        assert_eq!(started(&mut queue, now).len(), FETCHES_PER_CREATOR);
+        queue.add(job(500, 2, "shared.example"));
+        assert_eq!(started(&mut queue, now).len(), 1);
+    }
+
+    #[tokio::test]
+    async fn known_slow_ones_leave_places_for_others_even_if_each_is_another_creator_on_another_host() {
+        let (mut queue, mut now) = (Queue::default(), Instant::now());
+        let slow = |n: u64| job(n, n, &format!("{n}.example"));
+        for _ in 0..3 {
+            (0..200).for_each(|n| queue.add(slow(n)));
+            loop {
+                let begun = started(&mut queue, now);
+                if begun.is_empty() {
+                    break;
+                }
+                now += TAKES;
+                begun.iter().for_each(|job| queue.finished(&job.claimed.wanted.agent, TAKES, now));
+            }
+        }
+        (0..200).for_each(|n| queue.add(slow(n)));
+        assert_eq!(started(&mut queue, now).len(), SLOW_FETCHES);
+        queue.add(job(1_000, 1_000, "new.example"));
+        assert_eq!(started(&mut queue, now).len(), 1);
+    }
+
+    #[tokio::test]
+    async fn who_used_less_time_is_next_and_everybody_has_a_turn() {
+        let (mut queue, mut now) = (Queue::default(), Instant::now());
+        (0..20).for_each(|n| queue.add(job(n, n % 2, "shared.example")));
+        let mut seen = HashSet::new();
+        while let Some(job) = queue.next(now) {
+            // One at a time; documents of creator 1 take ten times as long.
+            let took = if job.claimed.wanted.agent.to_bytes()[0] % 2 == 1 { TAKES } else { TAKES / 10 };
+            now += took;
+            queue.finished(&job.claimed.wanted.agent, took, now);
+            seen.insert(job.claimed.wanted.agent);
+            if seen.len() == 11 {
+                let quick = seen.iter().filter(|agent| agent.to_bytes()[0] % 2 == 0).count();
+                assert!(quick >= 9, "{quick} of 11");
+            }
+        }
+        assert_eq!(seen.len(), 20);
+    }
+
+    #[tokio::test]
+    async fn a_document_whose_lease_is_almost_over_is_left_to_others() {
+        let (mut queue, now) = (Queue::default(), Instant::now());
+        queue.add(Job { start_before: now, ..job(1, 1, "a.example") });
+        assert!(queue.next(now).is_none());
+        assert_eq!(queue.waiting(), 0);
+    }
+}

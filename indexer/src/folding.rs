@@ -1,0 +1,41 @@
+//! Adds what was noted about lists and agents to their counters, again and again.
+//!
+//! Every indexer process runs this; the database lets one of them work at a time. Lists are exact without it, because
+//! readers add the notes that are left; they only become slower.
+
+use std::time::Duration;
+
+use crtx_store::{PgPool, execution_list};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+/// Between two rounds that found little to do.
+const INTERVAL: Duration = Duration::from_millis(250);
+/// After a round that failed.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// Folds until shut down.
+pub async fn run(pool: PgPool, shutdown: CancellationToken) {
+    loop {
+        let pause = tokio::select! {
+            () = shutdown.cancelled() => return,
+            pause = round(&pool) => pause,
+        };
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            () = sleep(pause) => {}
+        }
+    }
+}
+
+/// One round. Returns how long to wait for the next one.
+async fn round(pool: &PgPool) -> Duration {
+    match execution_list::fold(pool).await {
+        Ok(notes) if notes >= execution_list::NOTES_PER_ROUND.unsigned_abs().into() => Duration::ZERO,
+        Ok(_) => INTERVAL,
+        Err(error) => {
+            tracing::warn!(cause = %error, "counters of lists could not be folded");
+            PAUSE
+        }
+    }
+}

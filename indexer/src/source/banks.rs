@@ -1,0 +1,409 @@
+//! What the updates of a Yellowstone stream prove: which changes happened, up to which slot all of them were
+//! delivered, and which slots the chain left.
+//!
+//! The stream is subscribed to at `confirmed`. The server sends the content of a slot, then its block meta, then its
+//! status. A slot is reached once its block meta and its status are there and its parent is reached.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crtx_chain::FetchedAccount;
+use solana_pubkey::Pubkey;
+use yellowstone_grpc_proto::prelude::{
+    SlotStatus, SubscribeUpdate, SubscribeUpdateAccount, SubscribeUpdateSlot, SubscribeUpdateTransaction,
+    TransactionStatusMeta, subscribe_update::UpdateOneof,
+};
+
+use super::{Change, Event, accounts::of_program};
+
+/// Slots whose content or status waits for the rest. More mean that a part of the chain never came.
+const MAX_WAITING: usize = 150;
+/// Accounts and transactions of one slot. A block cannot hold so many.
+const MAX_PER_SLOT: usize = 200_000;
+
+/// Why updates can no longer be trusted to be complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wrong {
+    /// An update lacks a part, or has one of the wrong form.
+    Malformed,
+    /// An account is longer than any of the program.
+    AccountTooLong,
+    /// Slots wait for a parent that does not come.
+    Gap,
+    /// A slot has more content than a block can have.
+    TooMuch,
+}
+
+/// The content of a slot before its block meta.
+#[derive(Default)]
+struct Bank {
+    /// The transaction that wrote an account of the program last.
+    written: HashMap<Pubkey, Vec<u8>>,
+    /// Accounts that a transaction left without lamports, with its place in the block.
+    emptied: HashMap<Pubkey, u64>,
+    /// Places of transactions in the block.
+    places: HashMap<Vec<u8>, u64>,
+}
+
+/// What was heard about the newest slots.
+pub(super) struct Banks {
+    program: Pubkey,
+    open: BTreeMap<u64, Bank>,
+    /// Slots whose content is complete, with their parents.
+    sealed: BTreeMap<u64, u64>,
+    confirmed: BTreeSet<u64>,
+    /// The newest slot up to which everything was delivered. The first one is only the beginning: its content may
+    /// have begun before the subscription.
+    reached: Option<u64>,
+    slot: u64,
+    finalized: Option<u64>,
+}
+
+impl Banks {
+    pub(super) const fn new(program: Pubkey) -> Self {
+        Self {
+            program,
+            open: BTreeMap::new(),
+            sealed: BTreeMap::new(),
+            confirmed: BTreeSet::new(),
+            reached: None,
+            slot: 0,
+            finalized: None,
+        }
+    }
+
+    /// The newest slot.
+    pub(super) const fn slot(&self) -> u64 {
+        self.slot
+    }
+
+    /// The connection was lost. What was open is sent again as a whole.
+    pub(super) fn disconnected(&mut self) {
+        self.open.clear();
+    }
+
+    /// The events that an update proves.
+    pub(super) fn take(&mut self, update: SubscribeUpdate) -> Result<Vec<Event>, Wrong> {
+        let events = match update.update_oneof {
+            Some(UpdateOneof::Account(update)) => self.account(update)?.into_iter().collect(),
+            Some(UpdateOneof::Transaction(update)) => {
+                self.transaction(update)?;
+                Vec::new()
+            }
+            Some(UpdateOneof::BlockMeta(meta)) => {
+                let mut events = self.closed_in(meta.slot);
+                self.sealed.insert(meta.slot, meta.parent_slot);
+                events.extend(self.advance());
+                events
+            }
+            Some(UpdateOneof::Slot(update)) => self.status(&update),
+            _ => Vec::new(),
+        };
+        let waiting = self.open.len().max(self.waiting());
+        if waiting > MAX_WAITING { Err(Wrong::Gap) } else { Ok(events) }
+    }
+
+    /// Confirmed slots that are not reached.
+    fn waiting(&self) -> usize {
+        self.reached.map_or(self.confirmed.len(), |reached| self.confirmed.range(reached.saturating_add(1)..).count())
+    }
+
+    fn bank(&mut self, slot: u64) -> Result<&mut Bank, Wrong> {
+        let bank = self.open.entry(slot).or_default();
+        let content = bank.written.len().saturating_add(bank.emptied.len()).saturating_add(bank.places.len());
+        if content > MAX_PER_SLOT { Err(Wrong::TooMuch) } else { Ok(bank) }
+    }
+
+    fn account(&mut self, update: SubscribeUpdateAccount) -> Result<Option<Event>, Wrong> {
+        let info = update.account.ok_or(Wrong::Malformed)?;
+        let address = key(&info.pubkey)?;
+        let account = FetchedAccount { owner: key(&info.owner)?, lamports: info.lamports, data: info.data };
+        let data = of_program(&self.program, account).map_err(|_| Wrong::AccountTooLong)?;
+        self.bank(update.slot)?.written.insert(address, info.txn_signature.unwrap_or_default());
+        Ok(Some(Event::Change(Change { address, slot: update.slot, data })))
+    }
+
+    /// An account that the program closes belongs to another program afterwards, so no update of the program's
+    /// accounts shows it. The balances of the transaction do.
+    fn transaction(&mut self, update: SubscribeUpdateTransaction) -> Result<(), Wrong> {
+        let info = update.transaction.ok_or(Wrong::Malformed)?;
+        let message = info.transaction.and_then(|transaction| transaction.message).ok_or(Wrong::Malformed)?;
+        let meta = info.meta.ok_or(Wrong::Malformed)?;
+        let bank = self.bank(update.slot)?;
+        bank.places.insert(info.signature, info.index);
+        for address in emptied(&message.account_keys, &meta)? {
+            let place = bank.emptied.entry(address).or_default();
+            *place = info.index.max(*place);
+        }
+        Ok(())
+    }
+
+    /// The accounts that the slot left without lamports, unless a later transaction opened them again.
+    fn closed_in(&mut self, slot: u64) -> Vec<Event> {
+        let Some(Bank { written, emptied, places }) = self.open.remove(&slot) else { return Vec::new() };
+        let is_last = |address: &Pubkey, place: u64| match written.get(address) {
+            None => true,
+            // Without its place, the later one of the two is not known. The next snapshot tells.
+            Some(signature) => places.get(signature).is_some_and(|written| *written < place),
+        };
+        let closed = emptied.into_iter().filter(|(address, place)| is_last(address, *place));
+        closed.map(|(address, _)| Event::Change(Change { address, slot, data: None })).collect()
+    }
+
+    fn status(&mut self, update: &SubscribeUpdateSlot) -> Vec<Event> {
+        let mut events = Vec::new();
+        match SlotStatus::try_from(update.status) {
+            Ok(SlotStatus::SlotConfirmed) => {
+                self.confirmed.insert(update.slot);
+                events.extend(self.advance());
+            }
+            Ok(SlotStatus::SlotFinalized) => {
+                self.confirmed.insert(update.slot);
+                events.extend(self.advance());
+                events.extend(self.finalize(update));
+            }
+            Ok(SlotStatus::SlotDead) => {
+                self.open.remove(&update.slot);
+                if !self.confirmed.contains(&update.slot) {
+                    events.push(Event::Dropped(update.slot));
+                }
+                return events;
+            }
+            Ok(_) => {}
+            Err(_) => return events,
+        }
+        if update.slot > self.slot || !events.is_empty() {
+            self.slot = self.slot.max(update.slot);
+            events.push(Event::Alive { slot: self.slot, finalized: self.finalized });
+        }
+        events
+    }
+
+    /// Goes from parent to child as far as both the content and the status of a slot are there.
+    fn advance(&mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        let Some(mut reached) = self.reached else {
+            self.reached = self.confirmed.iter().copied().find(|slot| self.sealed.contains_key(slot));
+            return events;
+        };
+        while let Some((slot, parent)) = self.next_after(reached) {
+            // The chain went on from an earlier slot, so it left those between.
+            let left = self.confirmed.range(parent.saturating_add(1)..slot).copied().collect::<Vec<_>>();
+            for slot in left {
+                self.confirmed.remove(&slot);
+                events.push(Event::Dropped(slot));
+            }
+            events.push(Event::Reached(slot));
+            reached = slot;
+        }
+        self.reached = Some(reached);
+        events
+    }
+
+    /// The next slot that is confirmed and complete, and whose parent is reached or older.
+    fn next_after(&self, reached: u64) -> Option<(u64, u64)> {
+        let newer = self.confirmed.range(reached.saturating_add(1)..);
+        let complete = newer.filter_map(|slot| self.sealed.get(slot).map(|parent| (*slot, *parent)));
+        complete.into_iter().find(|(_, parent)| *parent <= reached)
+    }
+
+    /// Slots between a finalized slot and its parent are not of this chain.
+    fn finalize(&mut self, update: &SubscribeUpdateSlot) -> Vec<Event> {
+        let slot = update.slot;
+        let parent = update.parent.or_else(|| self.sealed.get(&slot).copied());
+        let left = parent.map(|parent| self.confirmed.range(parent.saturating_add(1)..slot).copied().collect());
+        let left: Vec<u64> = left.unwrap_or_default();
+        self.confirmed.retain(|known| !left.contains(known));
+        self.finalized = self.finalized.max(Some(slot));
+        let newest = self.finalized.unwrap_or_default();
+        // The newest finalized slot stays: its children name it.
+        self.confirmed = self.confirmed.split_off(&newest);
+        self.sealed = self.sealed.split_off(&newest);
+        self.open = self.open.split_off(&newest);
+        left.into_iter().map(Event::Dropped).collect()
+    }
+}
+
+/// The accounts that had lamports before a transaction and none after it.
+fn emptied(account_keys: &[Vec<u8>], meta: &TransactionStatusMeta) -> Result<Vec<Pubkey>, Wrong> {
+    let loaded = meta.loaded_writable_addresses.iter().chain(&meta.loaded_readonly_addresses);
+    let balances = meta.pre_balances.iter().zip(&meta.post_balances);
+    let accounts = account_keys.iter().chain(loaded).zip(balances);
+    accounts.filter(|(_, (before, after))| **before > 0 && **after == 0).map(|(address, _)| key(address)).collect()
+}
+
+fn key(bytes: &[u8]) -> Result<Pubkey, Wrong> {
+    Pubkey::try_from(bytes).map_err(|_| Wrong::Malformed)
+}
+
+#[cfg(test)]
+mod tests {
+    use yellowstone_grpc_proto::prelude::{
+        Message, SubscribeUpdateAccountInfo, SubscribeUpdateBlockMeta, SubscribeUpdateTransactionInfo, Transaction,
+    };
+
+    use super::*;
+
+    const PROGRAM: Pubkey = Pubkey::new_from_array([7; 32]);
+
+    fn address(number: u8) -> Pubkey {
+        Pubkey::new_from_array([number; 32])
+    }
+
+    fn update(update: UpdateOneof) -> SubscribeUpdate {
+        SubscribeUpdate { filters: vec!["crtx".to_owned()], update_oneof: Some(update), created_at: None }
+    }
+
+    fn written(slot: u64, number: u8, transaction: u8) -> SubscribeUpdate {
+        let account = SubscribeUpdateAccountInfo {
+            pubkey: address(number).to_bytes().to_vec(),
+            owner: PROGRAM.to_bytes().to_vec(),
+            lamports: 1,
+            data: vec![number; 16],
+            txn_signature: Some(vec![transaction; 64]),
+            ..Default::default()
+        };
+        update(UpdateOneof::Account(SubscribeUpdateAccount { account: Some(account), slot, ..Default::default() }))
+    }
+
+    /// A transaction that empties the account `number`.
+    fn emptying(slot: u64, number: u8, transaction: u8, index: u64) -> SubscribeUpdate {
+        let message = Message { account_keys: vec![vec![200; 32]], ..Default::default() };
+        let meta = TransactionStatusMeta {
+            pre_balances: vec![9, 5],
+            post_balances: vec![14, 0],
+            loaded_writable_addresses: vec![vec![number; 32]],
+            ..Default::default()
+        };
+        let info = SubscribeUpdateTransactionInfo {
+            signature: vec![transaction; 64],
+            transaction: Some(Transaction { message: Some(message), ..Default::default() }),
+            meta: Some(meta),
+            index,
+            ..Default::default()
+        };
+        update(UpdateOneof::Transaction(SubscribeUpdateTransaction {
+            transaction: Some(info),
+            slot,
+            ..Default::default()
+        }))
+    }
+
+    fn sealed(slot: u64, parent_slot: u64) -> SubscribeUpdate {
+        update(UpdateOneof::BlockMeta(SubscribeUpdateBlockMeta { slot, parent_slot, ..Default::default() }))
+    }
+
+    fn status(slot: u64, status: SlotStatus) -> SubscribeUpdate {
+        update(UpdateOneof::Slot(SubscribeUpdateSlot { slot, status: status.into(), ..Default::default() }))
+    }
+
+    fn confirmed(slot: u64) -> SubscribeUpdate {
+        status(slot, SlotStatus::SlotConfirmed)
+    }
+
+    /// The events of the updates, without signs of life.
+    fn events(banks: &mut Banks, updates: impl IntoIterator<Item = SubscribeUpdate>) -> Vec<Event> {
+        let events = updates.into_iter().flat_map(|update| banks.take(update).expect("taken"));
+        events.filter(|event| !matches!(event, Event::Alive { .. })).collect()
+    }
+
+    fn change(slot: u64, number: u8, open: bool) -> Event {
+        Event::Change(Change { address: address(number), slot, data: open.then(|| vec![number; 16]) })
+    }
+
+    /// At slot 10, from where the stream is complete.
+    fn begun() -> Banks {
+        let mut banks = Banks::new(PROGRAM);
+        assert_eq!(events(&mut banks, [sealed(10, 9), confirmed(10)]), [], "its content may have begun earlier");
+        banks
+    }
+
+    #[test]
+    fn a_slot_is_reached_after_its_content_and_its_status() {
+        let mut banks = begun();
+        assert_eq!(events(&mut banks, [written(11, 1, 1)]), [change(11, 1, true)]);
+        assert_eq!(events(&mut banks, [confirmed(11)]), [], "its content is not complete");
+        assert_eq!(events(&mut banks, [sealed(11, 10)]), [Event::Reached(11)]);
+        assert_eq!(events(&mut banks, [sealed(14, 11)]), [], "it is not confirmed");
+        assert_eq!(events(&mut banks, [confirmed(14)]), [Event::Reached(14)]);
+    }
+
+    #[test]
+    fn a_slot_whose_parent_is_missing_is_not_reached_before_it() {
+        let mut banks = begun();
+        assert_eq!(events(&mut banks, [sealed(12, 11), confirmed(12), sealed(13, 12), confirmed(13)]), []);
+        let late = [sealed(11, 10), confirmed(11)];
+        assert_eq!(events(&mut banks, late), [11, 12, 13].map(Event::Reached));
+    }
+
+    #[test]
+    fn a_parent_that_never_comes_ends_the_stream() {
+        let mut banks = begun();
+        let updates = (12..1_000).flat_map(|slot| [sealed(slot, slot - 1), confirmed(slot)]);
+        let wrong = updates.into_iter().find_map(|update| banks.take(update).err());
+        assert_eq!(wrong, Some(Wrong::Gap));
+    }
+
+    #[test]
+    fn a_slot_that_comes_twice_is_reached_once() {
+        let mut banks = begun();
+        let slot = || [written(11, 1, 1), sealed(11, 10), confirmed(11)];
+        assert_eq!(events(&mut banks, slot()), [change(11, 1, true), Event::Reached(11)]);
+        banks.disconnected();
+        assert_eq!(events(&mut banks, slot()), [change(11, 1, true)]);
+        assert_eq!(events(&mut banks, [sealed(12, 11), confirmed(12)]), [Event::Reached(12)]);
+    }
+
+    #[test]
+    fn an_account_that_a_transaction_empties_is_closed() {
+        let mut banks = begun();
+        assert_eq!(events(&mut banks, [emptying(11, 1, 1, 0)]), []);
+        let closed = [change(11, 1, false), Event::Reached(11)];
+        assert_eq!(events(&mut banks, [sealed(11, 10), confirmed(11)]), closed);
+    }
+
+    #[test]
+    fn of_closing_and_opening_in_one_slot_the_later_one_counts() {
+        let mut banks = begun();
+        let opened_last = [emptying(11, 1, 1, 0), emptying(11, 9, 2, 1), written(11, 1, 2), sealed(11, 10)];
+        assert_eq!(events(&mut banks, opened_last), [change(11, 1, true), change(11, 9, false)]);
+        let closed_last = [emptying(12, 9, 1, 0), written(12, 1, 1), emptying(12, 1, 2, 1), sealed(12, 11)];
+        let mut found = events(&mut banks, closed_last);
+        found.sort_by_key(|event| matches!(event, Event::Change(change) if change.data.is_none()));
+        assert_eq!(found[0], change(12, 1, true));
+        assert!(found[1..].contains(&change(12, 1, false)) && found.len() == 3, "{found:?}");
+    }
+
+    #[test]
+    fn slots_that_the_chain_left_are_dropped() {
+        let mut banks = begun();
+        assert_eq!(events(&mut banks, [status(11, SlotStatus::SlotDead)]), [Event::Dropped(11)]);
+        assert_eq!(events(&mut banks, [sealed(12, 10), confirmed(12)]), [Event::Reached(12)]);
+        // The chain goes on from slot 10 after all.
+        assert_eq!(events(&mut banks, [sealed(13, 10), confirmed(13)]), [Event::Dropped(12), Event::Reached(13)]);
+        let finalized = SubscribeUpdateSlot { slot: 16, parent: Some(13), status: 2, ..Default::default() };
+        let before = [sealed(14, 13), confirmed(14)];
+        assert_eq!(events(&mut banks, before), [Event::Reached(14)]);
+        let found = events(&mut banks, [sealed(16, 13), update(UpdateOneof::Slot(finalized))]);
+        assert_eq!(found, [Event::Dropped(14), Event::Reached(16)]);
+        assert_eq!(events(&mut banks, [sealed(17, 16), confirmed(17)]), [Event::Reached(17)]);
+    }
+
+    #[test]
+    fn life_tells_the_newest_and_the_finalized_slot() {
+        let mut banks = begun();
+        let alive = |slot, finalized| vec![Event::Alive { slot, finalized }];
+        assert_eq!(banks.take(status(42, SlotStatus::SlotProcessed)), Ok(alive(42, None)));
+        assert_eq!(banks.take(status(41, SlotStatus::SlotProcessed)), Ok(Vec::new()));
+        assert_eq!(banks.take(status(10, SlotStatus::SlotFinalized)), Ok(Vec::new()));
+        assert_eq!(banks.take(status(43, SlotStatus::SlotProcessed)), Ok(alive(43, Some(10))));
+    }
+
+    #[test]
+    fn an_update_without_its_parts_is_not_passed_over() {
+        let mut banks = begun();
+        let bare = update(UpdateOneof::Account(SubscribeUpdateAccount::default()));
+        assert_eq!(banks.take(bare), Err(Wrong::Malformed));
+        let bare = update(UpdateOneof::Transaction(SubscribeUpdateTransaction::default()));
+        assert_eq!(banks.take(bare), Err(Wrong::Malformed));
+    }
+}

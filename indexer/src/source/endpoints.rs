@@ -1,0 +1,390 @@
+//! Several endpoints as one source: the preferred one first, the next one while that fails, and another one for a
+//! second look.
+//!
+//! An endpoint of another chain is not mixed with the others. Another genesis is believed only if every endpoint tells
+//! it; then the reader of this source decides.
+
+use std::{
+    future::Future,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use async_trait::async_trait;
+use solana_pubkey::Pubkey;
+use solana_signature::Signature;
+use tokio::{sync::mpsc, time::sleep};
+
+use super::{
+    AccountSource, At, Events, ProgramTransaction, Read, Snapshot, SnapshotItem,
+    deadlines::Deadlines,
+    endpoint::{Endpoint, EndpointUrls, PAGES_WAITING, Rests},
+    error::SourceError,
+    rest::Rest,
+    snapshot::Sink,
+    yellowstone::{Yellowstone, YellowstoneAddress},
+};
+
+/// Pause before endpoints that are behind are asked again.
+const BEHIND_PAUSE: Duration = Duration::from_millis(100);
+
+/// Nodes of one network. Cheap to clone: clones share everything.
+#[derive(Clone)]
+pub struct Endpoints {
+    shared: Arc<Shared>,
+    /// A witness uses this endpoint alone.
+    only: Option<usize>,
+}
+
+struct Shared {
+    all: Vec<Endpoint>,
+    /// Streams, if it is configured and works. Everything else comes from the endpoints.
+    yellowstone: Option<Yellowstone>,
+    /// The changes come from there now.
+    over_grpc: AtomicBool,
+    /// The endpoint that streams, which is asked first.
+    active: AtomicUsize,
+    /// The genesis hash of the chain that the mirror follows.
+    chain: Mutex<Option<String>>,
+    patience: Duration,
+}
+
+/// Selects the pauses that count for a purpose.
+type Purpose = fn(&Rests) -> &Rest;
+
+impl Endpoints {
+    /// The preferred endpoint first.
+    pub fn new(urls: &[EndpointUrls], program: Pubkey, deadlines: Deadlines) -> Result<Self, SourceError> {
+        Self::with_yellowstone(urls, None, program, deadlines)
+    }
+
+    /// The changes come over gRPC while that works, and from the endpoints' WebSockets otherwise.
+    pub fn with_yellowstone(
+        urls: &[EndpointUrls],
+        yellowstone: Option<&YellowstoneAddress>,
+        program: Pubkey,
+        deadlines: Deadlines,
+    ) -> Result<Self, SourceError> {
+        let all = urls.iter().map(|urls| Endpoint::new(urls, program, deadlines)).collect::<Result<Vec<_>, _>>()?;
+        if all.is_empty() {
+            let reason = "no endpoint is configured".to_owned();
+            return Err(SourceError::Unreachable { node: "?".to_owned(), reason });
+        }
+        let yellowstone = yellowstone.map(|address| Yellowstone::new(address, program, deadlines));
+        let (active, over_grpc, chain) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::default());
+        let patience = deadlines.answer;
+        Ok(Self { shared: Arc::new(Shared { all, yellowstone, over_grpc, active, chain, patience }), only: None })
+    }
+
+    fn active(&self) -> usize {
+        self.only.unwrap_or_else(|| self.shared.active.load(Ordering::Relaxed))
+    }
+
+    fn chain(&self) -> Option<String> {
+        self.shared.chain.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_chain(&self, genesis: Option<String>) {
+        *self.shared.chain.lock().unwrap_or_else(PoisonError::into_inner) = genesis;
+    }
+
+    /// The endpoints to use, best first: those that do not rest, else the one whose rest ends first.
+    fn candidates(&self, first: Option<usize>, purpose: Purpose) -> Vec<(usize, Endpoint)> {
+        let now = Instant::now();
+        let all = self.shared.all.iter().cloned().enumerate();
+        let mut all: Vec<_> = all.filter(|(index, _)| self.only.is_none_or(|only| only == *index)).collect();
+        all.sort_by_key(|(index, _)| Some(*index) != first);
+        let left = |endpoint: &Endpoint| purpose(endpoint.rests()).left(now);
+        let soonest = all.iter().map(|(_, endpoint)| left(endpoint)).min().unwrap_or_default();
+        all.retain(|(_, endpoint)| left(endpoint) <= soonest);
+        all
+    }
+
+    /// Compares the chain of an endpoint with that of the others. The first endpoint that answers sets it.
+    async fn check_chain(&self, endpoint: &Endpoint, now: bool) -> Result<(), SourceError> {
+        let genesis = if now { endpoint.genesis_hash().await? } else { endpoint.known_genesis().await? };
+        match self.chain() {
+            Some(expected) if expected != genesis => {
+                Err(SourceError::OtherGenesis { node: endpoint.name(), genesis, expected })
+            }
+            Some(_) => Ok(()),
+            None => {
+                self.set_chain(Some(genesis));
+                Ok(())
+            }
+        }
+    }
+
+    /// Forgets the chain if every endpoint tells another one now.
+    async fn forget_chain(&self) -> bool {
+        for endpoint in &self.shared.all {
+            if !matches!(self.check_chain(endpoint, true).await, Err(SourceError::OtherGenesis { .. })) {
+                return false;
+            }
+        }
+        self.set_chain(None);
+        true
+    }
+
+    /// Asks one endpoint after the other. If all are behind, they are asked again for a while.
+    async fn ask<T, F>(&self, purpose: Purpose, question: impl Fn(Endpoint) -> F) -> Result<T, SourceError>
+    where
+        F: Future<Output = Result<T, SourceError>>,
+    {
+        let started = Instant::now();
+        loop {
+            let mut reason = SourceError::StreamEnded;
+            for (index, endpoint) in self.candidates(Some(self.active()), purpose) {
+                let asked = match self.check_other(index, &endpoint).await {
+                    Ok(()) => question(endpoint.clone()).await,
+                    Err(error) => Err(error),
+                };
+                note(purpose(endpoint.rests()), asked.as_ref().err());
+                match asked {
+                    Ok(answer) => return Ok(answer),
+                    Err(error) => reason = more_telling(reason, error),
+                }
+            }
+            if !matches!(reason, SourceError::Behind { .. }) || started.elapsed() >= self.shared.patience {
+                return Err(reason);
+            }
+            sleep(BEHIND_PAUSE).await;
+        }
+    }
+
+    /// The chain of the active endpoint is checked when the stream begins, and by the reader.
+    async fn check_other(&self, index: usize, endpoint: &Endpoint) -> Result<(), SourceError> {
+        if index == self.shared.active.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        if self.chain().is_none()
+            && let Some(active) = self.shared.all.get(self.shared.active.load(Ordering::Relaxed))
+        {
+            // An endpoint that does not answer has no say.
+            drop(self.check_chain(active, false).await);
+        }
+        self.check_chain(endpoint, false).await
+    }
+
+    /// `None`: the stream comes from a WebSocket.
+    async fn try_yellowstone(&self) -> Option<Events> {
+        let yellowstone = self.shared.yellowstone.as_ref().filter(|_| self.only.is_none())?;
+        if !yellowstone.rest.left(Instant::now()).is_zero() {
+            return None;
+        }
+        let subscribed = self.subscribe_over_grpc(yellowstone).await;
+        note(&yellowstone.rest, subscribed.as_ref().err());
+        subscribed.inspect_err(|error| tracing::warn!(cause = %error, "Yellowstone does not stream")).ok()
+    }
+
+    async fn subscribe_over_grpc(&self, yellowstone: &Yellowstone) -> Result<Events, SourceError> {
+        let mut client = yellowstone.connect().await?;
+        let blockhash = yellowstone.recent_blockhash(&mut client).await?;
+        self.check_blockhash(yellowstone, &blockhash).await?;
+        yellowstone.subscribe(client).await
+    }
+
+    /// gRPC has no genesis hash. A blockhash that the endpoints know is from the same chain.
+    async fn check_blockhash(&self, yellowstone: &Yellowstone, blockhash: &str) -> Result<(), SourceError> {
+        let started = Instant::now();
+        loop {
+            let ask = |endpoint: Endpoint| async move { endpoint.knows_blockhash(blockhash).await };
+            if self.ask(|rests| &rests.answers, ask).await? {
+                return Ok(());
+            }
+            if started.elapsed() >= self.shared.patience {
+                let genesis = format!("of the blockhash {blockhash}");
+                let expected = self.chain().unwrap_or_else(|| "another".to_owned());
+                return Err(SourceError::OtherGenesis { node: yellowstone.name.clone(), genesis, expected });
+            }
+            sleep(BEHIND_PAUSE).await;
+        }
+    }
+
+    async fn try_subscribe(&self) -> Result<Events, SourceError> {
+        let purpose: Purpose = |rests| &rests.stream;
+        let mut reason = SourceError::StreamEnded;
+        let streaming = self.candidates(None, purpose).into_iter().filter(|(_, endpoint)| endpoint.streams());
+        for (index, endpoint) in streaming {
+            let subscribed = match self.check_chain(&endpoint, true).await {
+                Ok(()) => endpoint.subscribe().await,
+                Err(error) => Err(error),
+            };
+            note(purpose(endpoint.rests()), subscribed.as_ref().err());
+            match subscribed {
+                Ok(events) => {
+                    self.activate(index);
+                    return Ok(events);
+                }
+                Err(error) => {
+                    tracing::warn!(cause = %error, "an endpoint does not stream");
+                    reason = more_telling(reason, error);
+                }
+            }
+        }
+        Err(reason)
+    }
+
+    fn activate(&self, index: usize) {
+        if self.only.is_none() && self.shared.active.swap(index, Ordering::Relaxed) != index {
+            tracing::warn!(node = self.name(), "the changes come from another endpoint now");
+        }
+    }
+
+    /// Reads into `sink` from the first endpoint that delivers.
+    async fn read_snapshot(&self, at: At, min_slot: u64, sink: &mut Sink) -> Result<(), SourceError> {
+        let purpose: Purpose = |rests| &rests.snapshots;
+        let started = Instant::now();
+        loop {
+            let mut reason = SourceError::StreamEnded;
+            for (index, endpoint) in self.candidates(Some(self.active()), purpose) {
+                let read = match self.check_other(index, &endpoint).await {
+                    Ok(()) => endpoint.read_snapshot(at, min_slot, sink).await,
+                    Err(error) => Err(error),
+                };
+                note(purpose(endpoint.rests()), read.as_ref().err());
+                match read {
+                    Ok(()) => return Ok(()),
+                    // What was delivered cannot be taken back, so no other endpoint goes on.
+                    Err(error) if sink.delivered => return Err(error),
+                    Err(error) => reason = more_telling(reason, error),
+                }
+            }
+            if !matches!(reason, SourceError::Behind { .. }) || started.elapsed() >= self.shared.patience {
+                return Err(reason);
+            }
+            sleep(BEHIND_PAUSE).await;
+        }
+    }
+}
+
+/// An endpoint that failed rests. One that is behind, or refuses a request, does not: it answered.
+fn note(rest: &Rest, error: Option<&SourceError>) {
+    match error {
+        None => rest.succeeded(),
+        Some(SourceError::Behind { .. } | SourceError::Refused { .. }) => {}
+        Some(_) => rest.failed(Instant::now()),
+    }
+}
+
+/// Of the errors of several endpoints, the first one is shown, and "behind" only if nothing else is wrong.
+fn more_telling(before: SourceError, error: SourceError) -> SourceError {
+    match before {
+        SourceError::StreamEnded | SourceError::Behind { .. } => error,
+        before => before,
+    }
+}
+
+#[async_trait]
+impl AccountSource for Endpoints {
+    fn name(&self) -> String {
+        if self.only.is_none()
+            && let Some(yellowstone) = &self.shared.yellowstone
+            && self.shared.over_grpc.load(Ordering::Relaxed)
+        {
+            return yellowstone.name.clone();
+        }
+        self.shared.all.get(self.active()).map_or_else(String::new, AccountSource::name)
+    }
+
+    async fn subscribe(&self) -> Result<Events, SourceError> {
+        let over_grpc = self.try_yellowstone().await;
+        if self.only.is_none() {
+            self.shared.over_grpc.store(over_grpc.is_some(), Ordering::Relaxed);
+        }
+        if let Some(events) = over_grpc {
+            return Ok(events);
+        }
+        match self.try_subscribe().await {
+            Err(SourceError::OtherGenesis { .. }) if self.forget_chain().await => self.try_subscribe().await,
+            subscribed => subscribed,
+        }
+    }
+
+    async fn snapshot(&self, at: At, min_slot: u64) -> Result<Snapshot, SourceError> {
+        let (items, snapshot) = mpsc::channel(PAGES_WAITING);
+        let endpoints = self.clone();
+        tokio::spawn(async move {
+            let mut sink = Sink::new(items);
+            if let Err(error) = endpoints.read_snapshot(at, min_slot, &mut sink).await {
+                sink.send(Err(error)).await;
+            }
+        });
+        Ok(snapshot)
+    }
+
+    async fn changed_since(&self, since: u64, at: At, min_slot: u64) -> Result<Option<Snapshot>, SourceError> {
+        let (items, mut snapshot) = mpsc::channel(PAGES_WAITING);
+        let endpoint = self.shared.all.get(self.active()).cloned().ok_or(SourceError::StreamEnded)?;
+        tokio::spawn(async move {
+            let mut sink = Sink::new(items);
+            match endpoint.read_changed(since, at, min_slot, &mut sink).await {
+                Ok(_) => {}
+                Err(error) => sink.send(Err(error)).await,
+            }
+        });
+        // Nothing at all: the node does not offer it.
+        let Some(first) = snapshot.recv().await else { return Ok(None) };
+        Ok(Some(put_back(first, snapshot)))
+    }
+
+    async fn read(&self, addresses: &[Pubkey], at: At, min_slot: u64) -> Result<Read, SourceError> {
+        self.ask(|rests| &rests.answers, |endpoint| async move { endpoint.read(addresses, at, min_slot).await }).await
+    }
+
+    async fn slot(&self, at: At) -> Result<u64, SourceError> {
+        self.ask(|rests| &rests.answers, |endpoint| async move { endpoint.slot(at).await }).await
+    }
+
+    async fn genesis_hash(&self) -> Result<String, SourceError> {
+        let ask = || self.ask(|rests| &rests.answers, |endpoint| async move { endpoint.genesis_hash().await });
+        let genesis = ask().await?;
+        match self.chain() {
+            Some(expected) if expected != genesis && self.only.is_none() => {
+                if self.forget_chain().await {
+                    return Ok(genesis);
+                }
+                Err(SourceError::OtherGenesis { node: self.name(), genesis, expected })
+            }
+            _ => Ok(genesis),
+        }
+    }
+
+    async fn transactions_after(
+        &self,
+        after: Option<Signature>,
+        min_slot: u64,
+    ) -> Result<Option<Vec<ProgramTransaction>>, SourceError> {
+        let ask = |endpoint: Endpoint| async move { endpoint.transactions_after(after, min_slot).await };
+        self.ask(|rests| &rests.answers, ask).await
+    }
+
+    fn expect_chain(&self, genesis: &str) {
+        self.set_chain(Some(genesis.to_owned()));
+    }
+
+    fn witness(&self) -> Option<Arc<dyn AccountSource>> {
+        let (active, now) = (self.active(), Instant::now());
+        let others = self.shared.all.iter().enumerate().filter(|(index, _)| *index != active && self.only.is_none());
+        let (index, _) = others.min_by_key(|(_, endpoint)| endpoint.rests().answers.left(now))?;
+        Some(Arc::new(Self { shared: Arc::clone(&self.shared), only: Some(index) }))
+    }
+}
+
+/// The first item of a snapshot, in front of the others again.
+fn put_back(first: Result<SnapshotItem, SourceError>, mut rest: Snapshot) -> Snapshot {
+    let (items, snapshot) = mpsc::channel(PAGES_WAITING);
+    tokio::spawn(async move {
+        let mut next = Some(first);
+        while let Some(item) = next {
+            if items.send(item).await.is_err() {
+                return;
+            }
+            next = rest.recv().await;
+        }
+    });
+    snapshot
+}

@@ -1,0 +1,169 @@
+//! One node over HTTP: JSON-RPC requests with a deadline and a bounded answer, and answers that are read as a stream.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use crtx_protocol::text::shortened;
+use reqwest::{Client, Response, StatusCode, Url, header::CONTENT_TYPE, redirect};
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::{deadlines::Deadlines, error::SourceError};
+
+/// Longest answer with an error. Also the longest answer of a request without accounts.
+pub(super) const SMALL_ANSWER: usize = 64 * 1024;
+/// Longest part of a node's error message that is kept.
+const MAX_REASON_CHARS: usize = 300;
+/// How long idle connections are kept for the next request.
+const KEEP_IDLE: Duration = Duration::from_secs(30);
+
+/// JSON-RPC errors of a node that is behind: it is unhealthy, or has not reached the slot that was asked for.
+const NODE_UNHEALTHY: i64 = -32_005;
+const MIN_CONTEXT_SLOT_NOT_REACHED: i64 = -32_016;
+/// JSON-RPC error of a method that a node does not have.
+pub(super) const METHOD_NOT_FOUND: i64 = -32_601;
+
+/// A request that a node can be asked.
+#[derive(Clone, Debug)]
+pub(super) struct Question {
+    pub method: &'static str,
+    pub params: Value,
+    /// The slot that the answer must include. 0: any.
+    pub min_slot: u64,
+}
+
+/// A JSON-RPC error.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(super) struct Refusal {
+    #[serde(default)]
+    pub code: i64,
+    #[serde(default)]
+    pub message: String,
+}
+
+/// The HTTP side of one endpoint.
+pub(super) struct HttpNode {
+    url: Url,
+    /// Host and port.
+    pub name: String,
+    client: Client,
+    next_id: AtomicU64,
+    pub deadlines: Deadlines,
+}
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
+struct Answer<T> {
+    #[serde(default, deserialize_with = "present")]
+    result: Option<T>,
+    error: Option<Refusal>,
+}
+
+/// Distinguishes `"result": null`, which is an answer, from a missing result.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+impl HttpNode {
+    /// It follows no redirects and uses no proxy of the environment.
+    pub(super) fn new(url: &Url, deadlines: Deadlines) -> Result<Self, SourceError> {
+        let name = host(url);
+        let client = Client::builder()
+            .no_proxy()
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            .http1_only()
+            .connect_timeout(deadlines.connect)
+            .pool_idle_timeout(KEEP_IDLE)
+            .tcp_keepalive(KEEP_IDLE)
+            .user_agent(concat!("crtx/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| SourceError::Unreachable { node: name.clone(), reason: error.to_string() })?;
+        Ok(Self { url: url.clone(), name, client, next_id: AtomicU64::new(1), deadlines })
+    }
+
+    /// Asks once. An answer of more than `limit` bytes is an error.
+    pub(super) async fn ask<T: DeserializeOwned>(&self, question: &Question, limit: usize) -> Result<T, SourceError> {
+        let asked = async {
+            let response = self.send(question).await?;
+            self.body(response, limit).await
+        };
+        let after = self.deadlines.answer;
+        let late = |_| SourceError::TimedOut { node: self.name.clone(), what: question.method, after };
+        let body = timeout(after, asked).await.map_err(late)??;
+        let malformed = || SourceError::Malformed { node: self.name.clone(), what: question.method };
+        let answer: Answer<T> = serde_json::from_slice(&body).map_err(|_| malformed())?;
+        match answer {
+            Answer { error: Some(refusal), .. } => Err(self.refused(question, refusal)),
+            Answer { result, .. } => result.ok_or_else(malformed),
+        }
+    }
+
+    /// Sends a request and returns its answer with the body still to be read.
+    pub(super) async fn open(&self, question: &Question, after: Duration) -> Result<Response, SourceError> {
+        let late = |_| SourceError::TimedOut { node: self.name.clone(), what: question.method, after };
+        timeout(after, self.send(question)).await.map_err(late)?
+    }
+
+    async fn send(&self, question: &Question) -> Result<Response, SourceError> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": question.method, "params": question.params});
+        let post = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
+        let response = post.body(body.to_string()).send().await.map_err(|error| self.unreachable(error))?;
+        let status = response.status();
+        if status == StatusCode::OK { Ok(response) } else { Err(self.refused_by_status(question, response).await) }
+    }
+
+    /// Providers send the errors of JSON-RPC with other statuses than 200 as well.
+    async fn refused_by_status(&self, question: &Question, response: Response) -> SourceError {
+        let status = response.status();
+        let body = self.body(response, SMALL_ANSWER).await.unwrap_or_default();
+        let by_status = || Refusal { code: i64::from(status.as_u16()), message: format!("HTTP status {status}") };
+        let answer = serde_json::from_slice::<Answer<Value>>(&body).ok();
+        self.refused(question, answer.and_then(|answer| answer.error).unwrap_or_else(by_status))
+    }
+
+    async fn body(&self, response: Response, limit: usize) -> Result<Vec<u8>, SourceError> {
+        crtx_download::read(response, limit).await.map_err(|error| match error {
+            crtx_download::DownloadError::Request(error) => self.unreachable(error),
+            _ => SourceError::TooLarge { node: self.name.clone(), what: "an answer", limit },
+        })
+    }
+
+    /// The error for a refused request.
+    pub(super) fn refused(&self, question: &Question, refusal: Refusal) -> SourceError {
+        let node = self.name.clone();
+        match refusal.code {
+            NODE_UNHEALTHY | MIN_CONTEXT_SLOT_NOT_REACHED => SourceError::Behind { node, wanted: question.min_slot },
+            code => {
+                let reason = shortened(&refusal.message, MAX_REASON_CHARS);
+                SourceError::Refused { node, what: question.method, code, reason }
+            }
+        }
+    }
+
+    /// The answer is for a slot before the one that was asked for: the node ignores `minContextSlot`.
+    pub(super) fn check_slot(&self, slot: u64, min_slot: u64) -> Result<(), SourceError> {
+        let behind = || SourceError::Behind { node: self.name.clone(), wanted: min_slot };
+        if slot < min_slot { Err(behind()) } else { Ok(()) }
+    }
+
+    /// The error for a request that failed on the way. It does not show the URL, which may carry a provider's key.
+    pub(super) fn unreachable(&self, error: reqwest::Error) -> SourceError {
+        let error = error.without_url();
+        let mut cause: &dyn std::error::Error = &error;
+        while let Some(source) = cause.source() {
+            cause = source;
+        }
+        SourceError::Unreachable { node: self.name.clone(), reason: shortened(&cause.to_string(), MAX_REASON_CHARS) }
+    }
+}
+
+/// Host and port of a URL, without user, path and query, which may carry a provider's key.
+pub(super) fn host(url: &Url) -> String {
+    let host = url.host_str().unwrap_or("?");
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}

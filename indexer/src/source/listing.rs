@@ -1,0 +1,295 @@
+//! Reads an answer that lists accounts while it arrives. It holds one entry at a time.
+
+use std::{
+    cell::Cell,
+    fmt,
+    io::{self, Read},
+};
+
+use crtx_chain::{FetchedAccount, wire::WireKeyedAccount};
+use serde::{
+    Deserialize,
+    de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+use solana_pubkey::Pubkey;
+
+use super::{accounts::MAX_ENTRY_BYTES, http::Refusal};
+
+/// Longest pagination key that is sent back to a node.
+const MAX_KEY_CHARS: usize = 1_024;
+
+/// What an answer said next to its accounts.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Listed {
+    /// The slot at which the node read.
+    pub slot: Option<u64>,
+    /// Asks for the next page.
+    pub next_page: Option<String>,
+    /// Number of entries.
+    pub entries: u64,
+    /// The answer has a list, even if it is empty.
+    pub complete: bool,
+    pub refusal: Option<Refusal>,
+}
+
+/// Takes each account, with the slot of the answer if that came first. Its error ends the reading.
+pub(super) trait TakesAccounts {
+    type Error;
+    fn take(&mut self, slot: Option<u64>, address: Pubkey, account: FetchedAccount) -> Result<(), Self::Error>;
+}
+
+/// Why an answer was not read to its end.
+#[derive(Debug)]
+pub(super) enum Unread<E> {
+    /// The taker of the accounts stopped.
+    Stopped(E),
+    /// An entry is longer than any account.
+    EntryTooLong,
+    /// The bytes ended, or they are not the JSON of a list of accounts.
+    Broken(serde_json::Error),
+}
+
+/// Reads a JSON-RPC answer. Forms: `result.value[]`, `result.value.accounts[]`, `result.accounts[]`, `result[]`.
+pub(super) fn read<T: TakesAccounts>(bytes: impl Read, taker: &mut T) -> Result<Listed, Unread<T::Error>> {
+    let since_entry = Cell::new(0);
+    let reader = Metered { bytes, since_entry: &since_entry };
+    let mut walk = Walk { listed: Listed::default(), taker, stopped: None, since_entry: &since_entry };
+    let mut json = serde_json::Deserializer::from_reader(io::BufReader::with_capacity(32 * 1024, reader));
+    let read = Member { walk: &mut walk, name: Name::Answer }.deserialize(&mut json).and_then(|()| json.end());
+    let Walk { listed, stopped, .. } = walk;
+    match (read, stopped) {
+        (_, Some(stopped)) => Err(Unread::Stopped(stopped)),
+        (Err(_), None) if since_entry.get() > MAX_ENTRY_BYTES => Err(Unread::EntryTooLong),
+        (Err(error), None) => Err(Unread::Broken(error)),
+        (Ok(()), None) => Ok(listed),
+    }
+}
+
+/// Counts the bytes since the last entry and refuses more than an entry can have.
+struct Metered<'a, R> {
+    bytes: R,
+    since_entry: &'a Cell<usize>,
+}
+
+impl<R: Read> Read for Metered<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.since_entry.get() > MAX_ENTRY_BYTES {
+            return Err(io::Error::other("an entry is too long"));
+        }
+        let read = self.bytes.read(buffer)?;
+        self.since_entry.set(self.since_entry.get().saturating_add(read));
+        Ok(read)
+    }
+}
+
+struct Walk<'a, T: TakesAccounts> {
+    listed: Listed,
+    taker: &'a mut T,
+    stopped: Option<T::Error>,
+    since_entry: &'a Cell<usize>,
+}
+
+/// The members of an answer that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    Answer,
+    /// `result`, `value` or `accounts`: a list, or an object around one.
+    Holder,
+    Context,
+}
+
+/// Reads one member into the walk.
+struct Member<'w, 'a, T: TakesAccounts> {
+    walk: &'w mut Walk<'a, T>,
+    name: Name,
+}
+
+impl<'de, T: TakesAccounts> DeserializeSeed<'de> for Member<'_, '_, T> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, T: TakesAccounts> Visitor<'de> for Member<'_, '_, T> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("an answer that lists accounts")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut members: M) -> Result<(), M::Error> {
+        let walk = self.walk;
+        while let Some(key) = members.next_key::<Key>()? {
+            match (self.name, key) {
+                (Name::Answer, Key::Error) => walk.listed.refusal = members.next_value()?,
+                (Name::Answer, Key::Result) | (Name::Holder, Key::Value | Key::Accounts) => {
+                    members.next_value_seed(Member { walk, name: Name::Holder })?;
+                }
+                (Name::Holder, Key::Context) => members.next_value_seed(Member { walk, name: Name::Context })?,
+                (Name::Context, Key::Slot) => walk.listed.slot = Some(members.next_value()?),
+                (Name::Holder, Key::NextPage) => walk.listed.next_page = members.next_value()?,
+                _ => {
+                    members.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        let too_long = walk.listed.next_page.as_ref().is_some_and(|key| key.len() > MAX_KEY_CHARS);
+        if too_long { Err(M::Error::custom("the pagination key is too long")) } else { Ok(()) }
+    }
+
+    fn visit_seq<S: SeqAccess<'de>>(self, mut entries: S) -> Result<(), S::Error> {
+        if self.name != Name::Holder {
+            return Err(S::Error::custom("a list in the wrong place"));
+        }
+        let walk = self.walk;
+        while let Some(WireKeyedAccount { pubkey, account }) = entries.next_element()? {
+            walk.since_entry.set(0);
+            walk.listed.entries = walk.listed.entries.saturating_add(1);
+            if let Err(stopped) = walk.taker.take(walk.listed.slot, pubkey, account.0) {
+                walk.stopped = Some(stopped);
+                return Err(S::Error::custom("stopped"));
+            }
+        }
+        walk.listed.complete = true;
+        Ok(())
+    }
+
+    /// `"result": null` beside an error.
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+/// The names of members, without memory for unknown ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(field_identifier, rename_all = "camelCase")]
+enum Key {
+    Result,
+    Error,
+    Context,
+    Slot,
+    Value,
+    Accounts,
+    #[serde(rename = "paginationKey")]
+    NextPage,
+    #[serde(other)]
+    Unknown,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Taken {
+        accounts: Vec<(Option<u64>, Pubkey)>,
+        room: usize,
+    }
+
+    impl TakesAccounts for Taken {
+        type Error = ();
+        fn take(&mut self, slot: Option<u64>, address: Pubkey, _: FetchedAccount) -> Result<(), ()> {
+            self.accounts.push((slot, address));
+            if self.accounts.len() > self.room { Err(()) } else { Ok(()) }
+        }
+    }
+
+    fn entry(number: u8) -> String {
+        let address = Pubkey::new_from_array([number; 32]);
+        format!(
+            r#"{{"pubkey":"{address}","account":{{"data":["AQI=","base64"],"executable":false,"lamports":5,"owner":"{address}","rentEpoch":18446744073709551615,"space":2}}}}"#
+        )
+    }
+
+    fn read_text(text: &str, room: usize) -> (Result<Listed, Unread<()>>, Taken) {
+        let mut taken = Taken { room, ..Taken::default() };
+        (read(text.as_bytes(), &mut taken), taken)
+    }
+
+    #[test]
+    fn every_form_of_a_list_is_read() {
+        let (one, two) = (entry(1), entry(2));
+        for (text, slot, next) in [
+            (
+                format!(
+                    r#"{{"jsonrpc":"2.0","result":{{"context":{{"apiVersion":"4","slot":9}},"value":[{one},{two}]}},"id":1}}"#
+                ),
+                Some(9),
+                None,
+            ),
+            (
+                format!(
+                    r#"{{"result":{{"context":{{"slot":9}},"value":{{"accounts":[{one},{two}],"paginationKey":"k"}}}}}}"#
+                ),
+                Some(9),
+                Some("k"),
+            ),
+            (
+                format!(
+                    r#"{{"result":{{"value":{{"paginationKey":null,"accounts":[{one},{two}]}},"context":{{"slot":9}}}}}}"#
+                ),
+                Some(9),
+                None,
+            ),
+            (
+                format!(
+                    r#"{{"id":[{{"x":[1]}}],"result":{{"accounts":[{one},{two}],"paginationKey":"k","totalResults":2}}}}"#
+                ),
+                None,
+                Some("k"),
+            ),
+            (format!(r#"{{"result":[{one},{two}],"error":null}}"#), None, None),
+        ] {
+            let (read, taken) = read_text(&text, 10);
+            let listed = read.expect("read");
+            assert_eq!((listed.slot, listed.next_page.as_deref(), listed.entries), (slot, next, 2), "{text}");
+            assert!(listed.complete && listed.refusal.is_none());
+            assert_eq!(taken.accounts.len(), 2);
+        }
+    }
+
+    #[test]
+    fn an_answer_that_ends_early_is_not_complete_wherever_it_ends() {
+        let text = format!(r#"{{"result":{{"context":{{"slot":9}},"value":[{},{}]}}}}"#, entry(1), entry(2));
+        for end in 0..text.len() {
+            assert!(matches!(read_text(&text[..end], 10).0, Err(Unread::Broken(_))), "{}", &text[..end]);
+        }
+        assert!(read_text(&text, 10).0.is_ok());
+    }
+
+    #[test]
+    fn an_error_is_read_and_a_missing_list_is_noticed() {
+        let (read, _) = read_text(r#"{"error":{"code":-32601,"message":"Method not found"},"id":1,"result":null}"#, 10);
+        assert_eq!(read.expect("read").refusal.expect("an error").code, -32_601);
+        let (read, _) = read_text(r#"{"result":{"context":{"slot":9}}}"#, 10);
+        assert!(!read.expect("read").complete);
+        assert!(matches!(read_text("[]", 10).0, Err(Unread::Broken(_))));
+    }
+
+    #[test]
+    fn the_reading_ends_when_the_accounts_are_no_longer_taken() {
+        let text = format!(r#"{{"result":[{},{},{}]}}"#, entry(1), entry(2), entry(3));
+        let (read, taken) = read_text(&text, 1);
+        assert!(matches!(read, Err(Unread::Stopped(()))));
+        assert_eq!(taken.accounts.len(), 2);
+    }
+
+    #[test]
+    fn an_entry_without_end_is_given_up() {
+        struct Endless(u64);
+        impl Read for Endless {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                buffer.fill(b'a');
+                self.0 += 1;
+                Ok(buffer.len())
+            }
+        }
+        let mut endless = Endless(0);
+        let start: &[u8] = br#"{"result":[{"pubkey":""#;
+        let read = read(start.chain(&mut endless), &mut Taken { room: 1, ..Taken::default() });
+        assert!(matches!(read, Err(Unread::EntryTooLong)));
+        assert!(endless.0 < 1_000);
+    }
+}

@@ -1,0 +1,141 @@
+//! What is said over a node's WebSocket: subscriptions, their answers, and notifications.
+
+use std::borrow::Cow;
+
+use crtx_chain::{
+    FetchedAccount,
+    wire::{WireAccount, WireKeyedAccount},
+};
+use crtx_protocol::text::shortened;
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::json;
+use solana_pubkey::Pubkey;
+
+use super::http::Refusal;
+
+/// The account of the chain's clock, which changes in every slot.
+const CLOCK: &str = "SysvarC1ock11111111111111111111111111111111";
+/// Longest part of a node's error message that is kept.
+const MAX_REASON_CHARS: usize = 300;
+
+/// What a stream subscribes to. The number is the id of the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subscription {
+    Program = 1,
+    Slots = 2,
+    Clock = 3,
+}
+
+impl Subscription {
+    pub(super) const ALL: [Self; 3] = [Self::Program, Self::Slots, Self::Clock];
+
+    /// The JSON-RPC request.
+    pub(super) fn request(self, program: &Pubkey) -> String {
+        let config = json!({"encoding": "base64", "commitment": "confirmed"});
+        let (method, params) = match self {
+            Self::Program => ("programSubscribe", json!([program.to_string(), config])),
+            Self::Slots => ("slotSubscribe", json!([])),
+            Self::Clock => ("accountSubscribe", json!([CLOCK, config])),
+        };
+        json!({"jsonrpc": "2.0", "id": self as u64, "method": method, "params": params}).to_string()
+    }
+
+    fn of_id(id: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|subscription| *subscription as u64 == id)
+    }
+}
+
+/// A message of the node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Received {
+    Granted(Subscription),
+    Refused(Subscription, String),
+    Account {
+        slot: u64,
+        address: Pubkey,
+        account: FetchedAccount,
+    },
+    Slot {
+        slot: u64,
+        root: u64,
+    },
+    Clock {
+        slot: u64,
+    },
+    /// Nothing that a stream needs.
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Head<'a> {
+    id: Option<u64>,
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
+    result: Option<IgnoredAny>,
+    error: Option<Refusal>,
+}
+
+#[derive(Deserialize)]
+struct Notification<T> {
+    params: Params<T>,
+}
+
+#[derive(Deserialize)]
+struct Params<T> {
+    result: T,
+}
+
+#[derive(Deserialize)]
+struct AtSlot<T> {
+    context: Context,
+    value: T,
+}
+
+#[derive(Deserialize)]
+struct Context {
+    slot: u64,
+}
+
+#[derive(Deserialize)]
+struct WireSlot {
+    slot: u64,
+    root: u64,
+}
+
+/// Reads a message. `None`: it cannot be read, so what it said is lost.
+pub(super) fn read(text: &str) -> Option<Received> {
+    let head: Head = serde_json::from_str(text).ok()?;
+    if let Some(method) = head.method {
+        return notification(&method, text);
+    }
+    match (head.id.and_then(Subscription::of_id), head.error, head.result) {
+        (Some(subscription), Some(refusal), _) => {
+            Some(Received::Refused(subscription, shortened(&refusal.message, MAX_REASON_CHARS)))
+        }
+        (Some(subscription), None, Some(_)) => Some(Received::Granted(subscription)),
+        _ => Some(Received::Other),
+    }
+}
+
+fn notification(method: &str, text: &str) -> Option<Received> {
+    match method {
+        "programNotification" => {
+            let AtSlot { context, value } = params::<AtSlot<WireKeyedAccount>>(text)?;
+            let WireKeyedAccount { pubkey, account: WireAccount(account) } = value;
+            Some(Received::Account { slot: context.slot, address: pubkey, account })
+        }
+        "slotNotification" => {
+            let WireSlot { slot, root } = params(text)?;
+            Some(Received::Slot { slot, root })
+        }
+        "accountNotification" => {
+            let AtSlot { context, .. } = params::<AtSlot<IgnoredAny>>(text)?;
+            Some(Received::Clock { slot: context.slot })
+        }
+        _ => Some(Received::Other),
+    }
+}
+
+fn params<'a, T: Deserialize<'a>>(text: &'a str) -> Option<T> {
+    serde_json::from_str::<Notification<T>>(text).ok().map(|notification| notification.params.result)
+}

@@ -1,0 +1,148 @@
+//! Small reads of one node: accounts, slots, the genesis hash, and the program's transactions.
+
+use crtx_chain::{AtSlot, FetchedAccount, wire::WireAccount};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use solana_pubkey::Pubkey;
+use solana_signature::Signature;
+
+use super::{
+    At, MAX_TRANSACTIONS, ProgramTransaction,
+    error::SourceError,
+    http::{HttpNode, METHOD_NOT_FOUND, Question, SMALL_ANSWER},
+};
+
+/// Largest answers, in bytes: accounts of a read, and a page of transactions with a memo each.
+const ACCOUNTS_ANSWER: usize = 32 * 1024 * 1024;
+const TRANSACTIONS_ANSWER: usize = 2 * 1024 * 1024;
+/// Transactions in one answer: the most that a node sends.
+const TRANSACTIONS_PER_PAGE: usize = 1_000;
+/// JSON-RPC error of a node that keeps no history of transactions.
+const NO_HISTORY: i64 = -32_011;
+
+#[derive(Deserialize)]
+struct WithSlot<T> {
+    context: Context,
+    value: T,
+}
+
+#[derive(Deserialize)]
+struct Context {
+    slot: u64,
+}
+
+#[derive(Deserialize)]
+struct WireTransaction {
+    signature: String,
+    slot: u64,
+    #[serde(default)]
+    err: Option<Value>,
+}
+
+/// The name of a commitment in JSON-RPC.
+pub(super) const fn commitment(at: At) -> &'static str {
+    match at {
+        At::Confirmed => "confirmed",
+        At::Finalized => "finalized",
+    }
+}
+
+/// Accounts at one slot, in the order asked for.
+pub(super) async fn accounts(
+    node: &HttpNode,
+    addresses: &[Pubkey],
+    at: At,
+    min_slot: u64,
+) -> Result<AtSlot<Vec<Option<FetchedAccount>>>, SourceError> {
+    let addresses_text: Vec<String> = addresses.iter().map(Pubkey::to_string).collect();
+    let mut config = json!({"encoding": "base64", "commitment": commitment(at)});
+    name_slot(&mut config, min_slot);
+    let method = "getMultipleAccounts";
+    let question = Question { method, params: json!([addresses_text, config]), min_slot };
+    let answer: WithSlot<Vec<Option<WireAccount>>> = node.ask(&question, ACCOUNTS_ANSWER).await?;
+    node.check_slot(answer.context.slot, min_slot)?;
+    if answer.value.len() != addresses.len() {
+        return Err(SourceError::Malformed { node: node.name.clone(), what: method });
+    }
+    let value = answer.value.into_iter().map(|account| account.map(|WireAccount(account)| account)).collect();
+    Ok(AtSlot { slot: answer.context.slot, value })
+}
+
+/// The newest slot.
+pub(super) async fn slot(node: &HttpNode, at: At) -> Result<u64, SourceError> {
+    let params = json!([{"commitment": commitment(at)}]);
+    node.ask(&Question { method: "getSlot", params, min_slot: 0 }, SMALL_ANSWER).await
+}
+
+/// Identifies the chain.
+pub(super) async fn genesis_hash(node: &HttpNode) -> Result<String, SourceError> {
+    node.ask(&Question { method: "getGenesisHash", params: json!([]), min_slot: 0 }, SMALL_ANSWER).await
+}
+
+/// Whether a blockhash is one of the newest.
+pub(super) async fn knows_blockhash(node: &HttpNode, blockhash: &str) -> Result<bool, SourceError> {
+    let params = json!([blockhash, {"commitment": "confirmed"}]);
+    let question = Question { method: "isBlockhashValid", params, min_slot: 0 };
+    Ok(node.ask::<WithSlot<bool>>(&question, SMALL_ANSWER).await?.value)
+}
+
+/// Transactions that name the program, newest first, up to `after` or [`MAX_TRANSACTIONS`].
+pub(super) async fn transactions_after(
+    node: &HttpNode,
+    program: &Pubkey,
+    after: Option<Signature>,
+    min_slot: u64,
+) -> Result<Option<Vec<ProgramTransaction>>, SourceError> {
+    // The answer does not say its slot, so the node says first which it has reached.
+    if min_slot > 0 {
+        node.check_slot(slot(node, At::Confirmed).await?, min_slot)?;
+    }
+    let mut all: Vec<ProgramTransaction> = Vec::new();
+    while all.len() < MAX_TRANSACTIONS {
+        let before = all.last().map(|transaction| transaction.signature.to_string());
+        let page = match page_of_transactions(node, program, after, before, min_slot).await {
+            Err(SourceError::Refused { code: METHOD_NOT_FOUND | NO_HISTORY, .. }) => return Ok(None),
+            page => page?,
+        };
+        let last = page.len() < TRANSACTIONS_PER_PAGE;
+        for wire in page.into_iter().take(TRANSACTIONS_PER_PAGE) {
+            all.push(transaction(wire).ok_or_else(|| malformed(node))?);
+        }
+        if last {
+            break;
+        }
+    }
+    Ok(Some(all))
+}
+
+async fn page_of_transactions(
+    node: &HttpNode,
+    program: &Pubkey,
+    after: Option<Signature>,
+    before: Option<String>,
+    min_slot: u64,
+) -> Result<Vec<WireTransaction>, SourceError> {
+    let mut config = json!({"commitment": "confirmed", "limit": TRANSACTIONS_PER_PAGE});
+    if let Some(config) = config.as_object_mut() {
+        config.extend(after.map(|signature| ("until".to_owned(), signature.to_string().into())));
+        config.extend(before.map(|signature| ("before".to_owned(), signature.into())));
+    }
+    name_slot(&mut config, min_slot);
+    let params = json!([program.to_string(), config]);
+    node.ask(&Question { method: "getSignaturesForAddress", params, min_slot }, TRANSACTIONS_ANSWER).await
+}
+
+fn name_slot(config: &mut Value, min_slot: u64) {
+    if let Some(config) = config.as_object_mut().filter(|_| min_slot > 0) {
+        config.insert("minContextSlot".to_owned(), min_slot.into());
+    }
+}
+
+fn transaction(wire: WireTransaction) -> Option<ProgramTransaction> {
+    let failed = wire.err.is_some();
+    Some(ProgramTransaction { signature: wire.signature.parse().ok()?, slot: wire.slot, failed })
+}
+
+fn malformed(node: &HttpNode) -> SourceError {
+    SourceError::Malformed { node: node.name.clone(), what: "getSignaturesForAddress" }
+}

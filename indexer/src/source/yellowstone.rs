@@ -1,0 +1,294 @@
+//! A stream of changes over Yellowstone gRPC, which can prove that it delivered everything up to a slot.
+//!
+//! The client of Yellowstone connects again by itself and asks for the slots after the last confirmed one again, so a
+//! short break costs no snapshot. The stream ends if that fails, or if nothing arrives for too long.
+
+use std::{error::Error, fmt, sync::Arc, time::Duration};
+
+use crtx_protocol::text::shortened;
+use futures::{SinkExt, StreamExt};
+use solana_pubkey::Pubkey;
+use tokio::time::{Instant, sleep_until, timeout};
+use tonic::{Code, Status};
+use url::Url;
+use yellowstone_grpc_client::{
+    Backoff, ClientTlsConfig, GeyserGrpcClient, GeyserGrpcClientError, ReconnectConfig, ReconnectEvent,
+    ReconnectPolicy, ReconnectStream, SubscribeRequestSink,
+};
+use yellowstone_grpc_proto::prelude::{
+    CommitmentLevel, SubscribeRequest, SubscribeRequestFilterAccounts, SubscribeRequestFilterBlocksMeta,
+    SubscribeRequestFilterSlots, SubscribeRequestFilterTransactions, SubscribeRequestPing, SubscribeUpdate,
+    subscribe_update::UpdateOneof,
+};
+
+use super::{
+    Events,
+    accounts::{MAX_ACCOUNT_BYTES, MAX_ENTRY_BYTES},
+    banks::{Banks, Wrong},
+    deadlines::Deadlines,
+    error::SourceError,
+    http,
+    outlet::Outlet,
+    rest::Rest,
+};
+
+/// The name of our filters.
+const FILTER: &str = "crtx";
+/// Attempts to connect again, the first after this pause, each next one after twice the pause.
+const RETRIES: u32 = 4;
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+/// Longest part of a server's message that is kept.
+const MAX_REASON_CHARS: usize = 300;
+
+/// A Yellowstone gRPC server.
+#[derive(Clone, PartialEq, Eq)]
+pub struct YellowstoneAddress {
+    pub url: Url,
+    /// Sent as `x-token`.
+    pub token: Option<String>,
+}
+
+impl fmt::Debug for YellowstoneAddress {
+    /// Shows the host alone, because providers put keys into paths as well.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&http::host(&self.url))
+    }
+}
+
+/// Where to stream from.
+pub(super) struct Yellowstone {
+    address: YellowstoneAddress,
+    /// Host and port.
+    pub name: String,
+    program: Pubkey,
+    deadlines: Deadlines,
+    pub rest: Arc<Rest>,
+}
+
+impl Yellowstone {
+    pub(super) fn new(address: &YellowstoneAddress, program: Pubkey, deadlines: Deadlines) -> Self {
+        let name = http::host(&address.url);
+        Self { address: address.clone(), name, program, deadlines, rest: Arc::default() }
+    }
+
+    pub(super) async fn connect(&self) -> Result<GeyserGrpcClient, SourceError> {
+        let after = self.deadlines.connect;
+        let connecting = async { self.builder()?.connect().await.map_err(|error| self.unreachable(&error)) };
+        match timeout(after, connecting).await {
+            Ok(connected) => connected,
+            Err(_) => Err(SourceError::TimedOut { node: self.name.clone(), what: "a gRPC connection", after }),
+        }
+    }
+
+    fn builder(&self) -> Result<yellowstone_grpc_client::GeyserGrpcBuilder, SourceError> {
+        let Deadlines { connect, answer, .. } = self.deadlines;
+        let backoff = Backoff::new(FIRST_PAUSE, 2.0, RETRIES);
+        let config = ReconnectConfig { backoff, policy: ReconnectPolicy::Replay { slots_behind: 0 } };
+        let builder = GeyserGrpcClient::build_from_shared(self.address.url.to_string());
+        let mut builder = builder.map_err(|error| self.unreachable(&error))?;
+        if self.address.url.scheme() == "https" {
+            let tls = ClientTlsConfig::new().with_native_roots();
+            builder = builder.tls_config(tls).map_err(|error| self.unreachable(&error))?;
+        }
+        let builder = builder.x_token(self.address.token.clone()).map_err(|error| self.unreachable(&error))?;
+        Ok(builder
+            .connect_timeout(connect)
+            .http2_keep_alive_interval(answer)
+            .keep_alive_timeout(answer)
+            .keep_alive_while_idle(true)
+            .tcp_nodelay(true)
+            .max_decoding_message_size(MAX_ENTRY_BYTES)
+            .set_reconnect_config(config))
+    }
+
+    /// A blockhash that other nodes of the same chain know.
+    pub(super) async fn recent_blockhash(&self, client: &mut GeyserGrpcClient) -> Result<String, SourceError> {
+        let after = self.deadlines.answer;
+        match timeout(after, client.get_latest_blockhash(Some(CommitmentLevel::Finalized))).await {
+            Ok(Ok(answer)) => Ok(answer.blockhash),
+            Ok(Err(error)) => Err(self.refused(&error)),
+            Err(_) => Err(SourceError::TimedOut { node: self.name.clone(), what: "a blockhash", after }),
+        }
+    }
+
+    /// Changes from now on.
+    pub(super) async fn subscribe(&self, mut client: GeyserGrpcClient) -> Result<Events, SourceError> {
+        let after = self.deadlines.answer;
+        let subscribing = client.subscribe_with_reconnect(Some(request(&self.program)));
+        let (sink, updates) = match timeout(after, subscribing).await {
+            Ok(Ok(subscribed)) => subscribed,
+            Ok(Err(error)) => return Err(self.refused(&error)),
+            Err(_) => return Err(SourceError::TimedOut { node: self.name.clone(), what: "a subscription", after }),
+        };
+        let (outlet, events) = Outlet::new(&self.name, self.deadlines.reader);
+        let now = Instant::now();
+        let stream = Stream {
+            sink,
+            updates,
+            outlet,
+            banks: Banks::new(self.program),
+            node: self.name.clone(),
+            deadlines: self.deadlines,
+            heard_at: now,
+            moved_at: now,
+        };
+        let rest = Arc::clone(&self.rest);
+        tokio::spawn(async move {
+            let mut stream = stream;
+            if let Some(reason) = stream.run().await {
+                rest.failed(std::time::Instant::now());
+                stream.outlet.end(reason);
+            }
+        });
+        Ok(events)
+    }
+
+    fn unreachable(&self, error: &dyn Error) -> SourceError {
+        let mut cause = error;
+        while let Some(source) = cause.source() {
+            cause = source;
+        }
+        SourceError::Unreachable { node: self.name.clone(), reason: shortened(&cause.to_string(), MAX_REASON_CHARS) }
+    }
+
+    fn refused(&self, error: &GeyserGrpcClientError) -> SourceError {
+        match error {
+            GeyserGrpcClientError::TonicStatus(status) => of_status(&self.name, status),
+            GeyserGrpcClientError::TransportError(error) => self.unreachable(error),
+        }
+    }
+}
+
+fn of_status(node: &str, status: &Status) -> SourceError {
+    let (node, reason) = (node.to_owned(), shortened(status.message(), MAX_REASON_CHARS));
+    match status.code() {
+        Code::Unauthenticated | Code::PermissionDenied | Code::InvalidArgument | Code::Unimplemented => {
+            SourceError::SubscriptionRefused { node, reason }
+        }
+        _ => SourceError::Closed { node, reason },
+    }
+}
+
+/// The program's accounts, the successful transactions that name it, and every slot.
+fn request(program: &Pubkey) -> SubscribeRequest {
+    let accounts = SubscribeRequestFilterAccounts { owner: vec![program.to_string()], ..Default::default() };
+    let transactions = SubscribeRequestFilterTransactions {
+        vote: Some(false),
+        failed: Some(false),
+        account_include: vec![program.to_string()],
+        ..Default::default()
+    };
+    let slots = SubscribeRequestFilterSlots { filter_by_commitment: Some(false), interslot_updates: Some(true) };
+    SubscribeRequest {
+        accounts: [(FILTER.to_owned(), accounts)].into(),
+        transactions: [(FILTER.to_owned(), transactions)].into(),
+        slots: [(FILTER.to_owned(), slots)].into(),
+        blocks_meta: [(FILTER.to_owned(), SubscribeRequestFilterBlocksMeta {})].into(),
+        commitment: Some(CommitmentLevel::Confirmed.into()),
+        ..Default::default()
+    }
+}
+
+/// One subscription, over the connections that it takes.
+struct Stream {
+    sink: SubscribeRequestSink,
+    updates: ReconnectStream,
+    outlet: Outlet,
+    banks: Banks,
+    node: String,
+    deadlines: Deadlines,
+    /// When the server sent something last, pings excepted.
+    heard_at: Instant,
+    /// When the newest slot moved.
+    moved_at: Instant,
+}
+
+impl Stream {
+    /// Forwards updates until the stream ends. `None`: its reader left.
+    async fn run(&mut self) -> Option<SourceError> {
+        loop {
+            let due = self.due();
+            let step = tokio::select! {
+                biased;
+                () = self.outlet.reader_left() => return None,
+                event = self.updates.next() => self.take(event).await,
+                () = sleep_until(due) => Err(self.late()),
+            };
+            if let Err(reason) = step {
+                return Some(reason);
+            }
+        }
+    }
+
+    fn due(&self) -> Instant {
+        let Deadlines { silence, still, .. } = self.deadlines;
+        let silent = self.heard_at.checked_add(silence);
+        let stands = self.moved_at.checked_add(still);
+        silent.into_iter().chain(stands).min().unwrap_or_else(Instant::now)
+    }
+
+    fn late(&self) -> SourceError {
+        let Deadlines { silence, still, .. } = self.deadlines;
+        let node = self.node.clone();
+        if self.heard_at.elapsed() >= silence {
+            return SourceError::Silent { node, after: silence };
+        }
+        SourceError::StandsStill { node, slot: self.banks.slot(), after: still }
+    }
+
+    async fn take(&mut self, event: Option<Result<ReconnectEvent, Status>>) -> Result<(), SourceError> {
+        match event {
+            None => Err(SourceError::Closed { node: self.node.clone(), reason: "the stream ended".to_owned() }),
+            Some(Err(status)) => Err(of_status(&self.node, &status)),
+            Some(Ok(ReconnectEvent::Disconnected(lost))) if lost.replay_from_slot.is_none() => {
+                let reason = "the connection was lost before a slot was confirmed".to_owned();
+                Err(SourceError::Missed { node: self.node.clone(), reason })
+            }
+            Some(Ok(ReconnectEvent::Disconnected(_))) => {
+                self.banks.disconnected();
+                Ok(())
+            }
+            Some(Ok(ReconnectEvent::Update(update))) => self.update(update).await,
+        }
+    }
+
+    async fn update(&mut self, update: SubscribeUpdate) -> Result<(), SourceError> {
+        match update.update_oneof {
+            // Proxies end streams in which the client says nothing.
+            Some(UpdateOneof::Ping(_)) => return self.answer_ping().await,
+            Some(UpdateOneof::Pong(_)) => return Ok(()),
+            _ => {}
+        }
+        let before = self.banks.slot();
+        let events = self.banks.take(update).map_err(|wrong| self.wrong(wrong))?;
+        for event in events {
+            self.outlet.send(event).await?;
+        }
+        // After the sending: time in which the reader is slow is not the server's silence.
+        self.heard_at = Instant::now();
+        if self.banks.slot() > before {
+            self.moved_at = self.heard_at;
+        }
+        Ok(())
+    }
+
+    async fn answer_ping(&mut self) -> Result<(), SourceError> {
+        let ping = SubscribeRequest { ping: Some(SubscribeRequestPing { id: 1 }), ..Default::default() };
+        let after = self.deadlines.answer;
+        match timeout(after, self.sink.send(ping)).await {
+            // If the connection is lost, the stream says so next.
+            Ok(_) => Ok(()),
+            Err(_) => Err(SourceError::TimedOut { node: self.node.clone(), what: "a ping", after }),
+        }
+    }
+
+    fn wrong(&self, wrong: Wrong) -> SourceError {
+        let node = self.node.clone();
+        match wrong {
+            Wrong::Malformed => SourceError::Malformed { node, what: "an update" },
+            Wrong::AccountTooLong => SourceError::TooLarge { node, what: "an account", limit: MAX_ACCOUNT_BYTES },
+            Wrong::Gap => SourceError::Missed { node, reason: "slots are missing".to_owned() },
+            Wrong::TooMuch => SourceError::Malformed { node, what: "a slot with too much content" },
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Decodes accounts and writes them. A row that the database refuses stops no other row.
+
+use std::{collections::HashSet, sync::atomic::Ordering, time::Duration};
+
+use agent_marketplace::state::DISCRIMINATOR_LEN;
+use crtx_chain::{Execution, ProgramAccount};
+use crtx_protocol::mirror_digest::data_hash;
+use crtx_store::{
+    StoreError,
+    mirror::{self, Applied, Batch, ExecutionAccount},
+};
+use solana_pubkey::Pubkey;
+
+use super::{changes::State, parts::Parts};
+
+/// Rows that are written in one transaction at most, so that another writer of one of them waits only for a moment.
+pub const ROWS_PER_TRANSACTION: usize = 500;
+/// How long a status says that the database refused rows.
+const REFUSAL_IS_SHOWN: Duration = Duration::from_secs(600);
+
+/// An account as it was delivered or read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    pub address: Pubkey,
+    pub slot: u64,
+    pub data: Vec<u8>,
+    /// It changed in this slot. Otherwise it was read at this slot.
+    pub exact: bool,
+}
+
+impl Item {
+    pub fn state(&self) -> State {
+        let revision = ProgramAccount::decode(&self.data).map_or(0, |account| account.revision());
+        State { slot: self.slot, revision, data_hash: Some(data_hash(&self.data)), exact: self.exact, confirmed: false }
+    }
+}
+
+/// Whether bytes are those of an account. An account whose data is empty or all zeros is being closed or created, and
+/// counts as gone.
+pub fn counts(data: &[u8]) -> bool {
+    data.len() >= DISCRIMINATOR_LEN && data.iter().any(|byte| *byte != 0)
+}
+
+/// Adds an account to a batch: as a row, or to the quarantine if its bytes cannot be decoded. An account that does not
+/// count ([`counts`]) is skipped.
+pub fn push(batch: &mut Batch, address: &Pubkey, slot: u64, data: Vec<u8>) -> Result<(), StoreError> {
+    if !counts(&data) {
+        return Ok(());
+    }
+    let pushed = match ProgramAccount::decode(&data) {
+        Ok(account) => push_account(batch, address, slot, &account, &data).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    match pushed {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            tracing::error!(%address, slot, error, "an account of the program cannot be decoded");
+            batch.quarantine(address, slot, data, error)
+        }
+    }
+}
+
+fn push_account(
+    batch: &mut Batch,
+    address: &Pubkey,
+    slot: u64,
+    account: &ProgramAccount,
+    data: &[u8],
+) -> Result<(), StoreError> {
+    match account {
+        ProgramAccount::Config(account) => batch.push_read(address, slot, account.as_ref(), data),
+        ProgramAccount::CreatorProfile(account) => batch.push_read(address, slot, account.as_ref(), data),
+        ProgramAccount::AgentListed(account) => batch.push_read(address, slot, account.as_ref(), data),
+        ProgramAccount::Execution(account) => {
+            let Execution { record, terms } = **account;
+            batch.push_read(address, slot, &ExecutionAccount { record, terms }, data)
+        }
+        ProgramAccount::Dispute(account) => batch.push_read(address, slot, account.as_ref(), data),
+        ProgramAccount::SpendingGrant(account) => batch.push_read(address, slot, account.as_ref(), data),
+    }
+}
+
+/// The batch of these accounts.
+pub fn batch_of(items: &[Item]) -> Result<Batch, StoreError> {
+    let mut batch = Batch::default();
+    for item in items {
+        push(&mut batch, &item.address, item.slot, item.data.clone())?;
+    }
+    Ok(batch)
+}
+
+impl Parts {
+    /// Writes what the stream delivered, together with the slot that it proves; 0 proves none.
+    pub async fn apply_changes(&self, items: &[Item], slot: u64) -> Result<(), StoreError> {
+        let mut chunks = items.chunks(ROWS_PER_TRANSACTION).peekable();
+        while let Some(chunk) = chunks.next() {
+            // What proves the slot is delivered with the last row.
+            let slot = if chunks.peek().is_none() { slot } else { 0 };
+            match mirror::apply_changes(&self.pool, &batch_of(chunk)?, slot).await {
+                Err(error) if error.refuses_a_row() => {
+                    self.apply_one_by_one(chunk, &error).await?;
+                    mirror::apply_changes(&self.pool, &Batch::default(), slot).await?;
+                }
+                applied => drop(applied?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what differs of a part of a snapshot, and remembers it until it is final.
+    pub async fn apply_page(&self, items: &[Item]) -> Result<u64, StoreError> {
+        let mut written: usize = 0;
+        for chunk in items.chunks(ROWS_PER_TRANSACTION) {
+            let applied = match mirror::apply_differing(&self.pool, batch_of(chunk)?).await {
+                Err(error) if error.refuses_a_row() => {
+                    self.apply_one_by_one(chunk, &error).await?;
+                    Applied { written: chunk.iter().map(|item| item.address).collect(), ..Applied::default() }
+                }
+                applied => applied?,
+            };
+            written = written.saturating_add(applied.written.len());
+            self.note_written(chunk, &applied);
+            self.note_not_final(chunk).await?;
+        }
+        Ok(u64::try_from(written).unwrap_or(u64::MAX))
+    }
+
+    fn note_written(&self, chunk: &[Item], applied: &Applied) {
+        if applied.written.is_empty() && applied.ahead.is_empty() {
+            return;
+        }
+        let changed: HashSet<&Pubkey> = applied.written.iter().chain(&applied.ahead).collect();
+        let mut changes = self.changes();
+        for item in chunk.iter().filter(|item| changed.contains(&item.address)) {
+            changes.note(item.address, item.state());
+        }
+        changes.suspect(applied.ahead.iter().copied());
+    }
+
+    /// Another process may have written a row whose change the stream swallowed. So what is not final is remembered,
+    /// even if its row is equal.
+    async fn note_not_final(&self, chunk: &[Item]) -> Result<(), StoreError> {
+        if !self.filled.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let addresses: Vec<Pubkey> = chunk.iter().map(|item| item.address).collect();
+        let known = mirror::final_hashes(&self.pool, &addresses).await?;
+        let mut changes = self.changes();
+        for item in chunk {
+            let state = item.state();
+            let is_final = known.get(&item.address).copied().flatten() == state.data_hash;
+            if !is_final && !changes.is_pending(&item.address) {
+                changes.note(item.address, state);
+            }
+        }
+        Ok(())
+    }
+
+    /// Splits a batch until the row that the database refuses is alone. That row goes to the quarantine.
+    async fn apply_one_by_one(&self, items: &[Item], error: &StoreError) -> Result<(), StoreError> {
+        tracing::error!(cause = %error, accounts = items.len(), "the database refuses a row of a batch");
+        let mut parts = vec![items];
+        while let Some(part) = parts.pop() {
+            match mirror::apply_changes(&self.pool, &batch_of(part)?, 0).await {
+                Err(error) if error.refuses_a_row() => match part {
+                    [] => {}
+                    [item] => self.refuse(item, &error).await?,
+                    part => {
+                        let (left, right) = part.split_at(part.len().div_euclid(2));
+                        parts.extend([left, right]);
+                    }
+                },
+                applied => drop(applied?),
+            }
+        }
+        Ok(())
+    }
+
+    async fn refuse(&self, item: &Item, error: &StoreError) -> Result<(), StoreError> {
+        let message = format!("the database refuses the row of account {}: {error}", item.address);
+        let mut batch = Batch::default();
+        batch.quarantine(&item.address, item.slot, item.data.clone(), &message)?;
+        mirror::apply_changes(&self.pool, &batch, 0).await?;
+        self.figures.row_refused();
+        self.problems.set_for("rows_refused", message, REFUSAL_IS_SHOWN);
+        Ok(())
+    }
+}

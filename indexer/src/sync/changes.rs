@@ -1,0 +1,212 @@
+//! Changes that are not final yet, in memory: which states of which accounts were delivered, and at which slots. It is
+//! bounded; past the bound it forgets all, and the finalized accounts are read as a whole.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crtx_store::mirror::{FinalState, FinalStep};
+use solana_pubkey::Pubkey;
+
+/// Accounts with changes that are not final.
+const MAX_ACCOUNTS: usize = 100_000;
+/// States of one account that are not final.
+const MAX_STATES: usize = 64;
+
+/// A state of an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    pub slot: u64,
+    pub revision: u64,
+    /// `None`: the account is gone.
+    pub data_hash: Option<[u8; 32]>,
+    /// The account changed in this slot. Otherwise it was read at this slot, and changed in it or before.
+    pub exact: bool,
+    /// A read of the finalized state confirmed it.
+    pub confirmed: bool,
+}
+
+impl State {
+    /// The account was not there at this slot.
+    pub const fn gone(slot: u64) -> Self {
+        Self { slot, revision: 0, data_hash: None, exact: false, confirmed: false }
+    }
+}
+
+/// What became final.
+#[derive(Clone, Debug, Default)]
+pub struct Final {
+    pub steps: Vec<FinalStep>,
+    /// Every step is one slot of the chain.
+    pub exact: bool,
+    taken: Vec<(Pubkey, State)>,
+}
+
+/// What a read of the finalized state says about what was delivered of an account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Confirmed {
+    /// Another state was delivered last.
+    pub differs: bool,
+    /// What the account was before this slot is not known.
+    pub not_before: u64,
+}
+
+#[derive(Debug, Default)]
+pub struct Changes {
+    states: HashMap<Pubkey, Vec<State>>,
+    /// Accounts whose row may be wrong. They are read again.
+    suspects: BTreeSet<Pubkey>,
+    /// States were forgotten.
+    overflowed: bool,
+}
+
+impl Changes {
+    /// Adds a state that was delivered or read.
+    pub fn note(&mut self, address: Pubkey, state: State) {
+        if self.overflowed {
+            return;
+        }
+        if self.states.len() >= MAX_ACCOUNTS && !self.states.contains_key(&address) {
+            tracing::info!("too many changes are not final: the finalized accounts are read as a whole");
+            *self = Self { overflowed: true, ..Self::default() };
+            return;
+        }
+        let states = self.states.entry(address).or_default();
+        if let Some(same) = states.iter_mut().find(|known| known.slot == state.slot) {
+            if same.data_hash != state.data_hash && same.revision <= state.revision {
+                *same = state;
+            }
+            return;
+        }
+        let place = states.partition_point(|known| known.slot < state.slot);
+        states.insert(place, state);
+        if states.len() > MAX_STATES {
+            states.remove(0);
+            if let Some(first) = states.first_mut() {
+                first.exact = false;
+            }
+        }
+    }
+
+    /// States were forgotten, or never known. Collects again from now on.
+    pub fn start_over(&mut self) -> bool {
+        std::mem::take(&mut self.overflowed)
+    }
+
+    pub const fn overflowed(&self) -> bool {
+        self.overflowed
+    }
+
+    /// Forgets everything: the mirror was replaced.
+    pub fn forget(&mut self) {
+        *self = Self { overflowed: true, ..Self::default() };
+    }
+
+    pub fn is_pending(&self, address: &Pubkey) -> bool {
+        self.states.contains_key(address)
+    }
+
+    /// Accounts with a change at that slot or before.
+    pub fn due(&self, slot: u64) -> Vec<Pubkey> {
+        let due = |states: &Vec<State>| states.first().is_some_and(|first| first.slot <= slot);
+        self.states.iter().filter(|(_, states)| due(states)).map(|(address, _)| *address).collect()
+    }
+
+    pub fn newest(&self, address: &Pubkey) -> Option<State> {
+        self.states.get(address).and_then(|states| states.last().copied())
+    }
+
+    /// Compares the finalized state of an account, read at `slot`, with what was delivered up to that slot. What it does
+    /// not prove is forgotten, so that only what was final reaches the digest.
+    pub fn confirm(&mut self, address: &Pubkey, slot: u64, data_hash: Option<[u8; 32]>) -> Confirmed {
+        let Some(states) = self.states.get_mut(address) else { return Confirmed::default() };
+        let past = states.partition_point(|state| state.slot <= slot);
+        let (delivered, _) = states.split_at_mut(past);
+        let last = delivered.last().copied().filter(|state| state.data_hash == data_hash);
+        // A state of a dropped fork, delivered before the true one, has a revision that comes again; and an account
+        // that is gone says nothing about the states before.
+        let in_order = delivered.iter().zip(delivered.iter().skip(1)).all(|(a, b)| a.revision < b.revision);
+        if last.is_some() && in_order {
+            delivered.iter_mut().for_each(|state| state.confirmed = true);
+            return Confirmed::default();
+        }
+        let true_one = match last {
+            Some(state) => State { exact: false, confirmed: true, ..state },
+            None => State { data_hash, confirmed: true, ..State::gone(slot) },
+        };
+        states.drain(..past);
+        states.insert(0, true_one);
+        Confirmed { differs: last.is_none(), not_before: true_one.slot }
+    }
+
+    /// What was delivered up to a finalized slot, after the slot `shown` of the digest. `None` if something of it is
+    /// not confirmed: it was delivered a moment ago.
+    pub fn up_to(&self, slot: u64, shown: Option<u64>) -> Option<Final> {
+        let mut by_slot: BTreeMap<u64, Vec<FinalState>> = BTreeMap::new();
+        let mut found = Final { exact: true, ..Final::default() };
+        for (address, states) in &self.states {
+            for state in states.iter().take_while(|state| state.slot <= slot) {
+                if !state.confirmed {
+                    return None;
+                }
+                found.exact &= state.exact && shown.is_some_and(|shown| state.slot > shown);
+                by_slot
+                    .entry(state.slot)
+                    .or_default()
+                    .push(FinalState { address: *address, data_hash: state.data_hash });
+                found.taken.push((*address, *state));
+            }
+        }
+        let step = |(slot, mut states): (u64, Vec<FinalState>)| {
+            states.sort_unstable_by_key(|state| state.address);
+            FinalStep { slot, states }
+        };
+        found.steps = by_slot.into_iter().map(step).collect();
+        Some(found)
+    }
+
+    /// Removes what was taken.
+    pub fn settle(&mut self, taken: &Final) {
+        for (address, state) in &taken.taken {
+            if let Some(states) = self.states.get_mut(address) {
+                states.retain(|known| known != state);
+                if states.is_empty() {
+                    self.states.remove(address);
+                }
+            }
+        }
+    }
+
+    /// The chain left a slot: its changes never happened.
+    pub fn drop_slot(&mut self, slot: u64) {
+        let mut dropped = Vec::new();
+        for (address, states) in &mut self.states {
+            let before = states.len();
+            states.retain(|state| state.slot != slot || !state.exact);
+            if states.len() != before {
+                dropped.push(*address);
+            }
+        }
+        self.states.retain(|_, states| !states.is_empty());
+        self.suspects.extend(dropped);
+    }
+
+    /// False if there are too many.
+    pub fn suspect(&mut self, addresses: impl IntoIterator<Item = Pubkey>) -> bool {
+        for address in addresses {
+            if self.suspects.len() >= MAX_ACCOUNTS {
+                return false;
+            }
+            self.suspects.insert(address);
+        }
+        true
+    }
+
+    pub fn suspects(&self, most: usize) -> Vec<Pubkey> {
+        self.suspects.iter().take(most).copied().collect()
+    }
+
+    pub fn cleared(&mut self, addresses: &[Pubkey]) {
+        for address in addresses {
+            self.suspects.remove(address);
+        }
+    }
+}

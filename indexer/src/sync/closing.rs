@@ -1,0 +1,142 @@
+//! Accounts that a snapshot does not have. Nothing is hidden because of one answer.
+
+use std::collections::HashSet;
+
+use crtx_store::mirror::{self, Missing};
+use solana_pubkey::Pubkey;
+use tokio::time::sleep;
+
+use super::{apply::counts, changes::State, error::SyncError, guard, parts::Parts, resync::Part, seen::Seen};
+use crate::source::{AccountSource, At, MAX_ACCOUNTS_PER_READ, Read};
+
+/// One place of a read is for an account that must exist.
+pub const READ_AT_ONCE: usize = MAX_ACCOUNTS_PER_READ - 1;
+
+impl Parts {
+    /// Hides the accounts that neither the snapshot nor further reads find.
+    pub async fn find_closed(&self, seen: Seen, slot: u64) -> Result<(), SyncError> {
+        let mut missing = mirror::missing(&self.pool, slot, |address| seen.has(address)).await?;
+        drop(seen);
+        let doubted = |of: &Missing| guard::needs_second_look(count(of), of.open);
+        if missing.iter().any(|of| doubted(of) || of.table == "mirror_config") {
+            self.look_again_for(&mut missing, slot).await?;
+        }
+        let mut held = None;
+        let mut candidates = Vec::new();
+        for of in missing.into_iter().filter(|of| !of.addresses.is_empty()) {
+            // The configuration is never closed.
+            let hold = guard::is_held(count(&of), of.open) || of.table == "mirror_config";
+            if hold && !self.settings.accept_mass_closing {
+                held = Some(guard::held_message(&self.source.name(), count(&of), of.open, of.table));
+            } else {
+                candidates.extend(of.addresses);
+            }
+        }
+        match held {
+            // The same node told both, so nothing of it is believed.
+            Some(message) => {
+                self.problems.set("mass_closing_held", message);
+                return Ok(());
+            }
+            None => self.problems.clear(&["mass_closing_held"]),
+        }
+        for addresses in candidates.chunks(READ_AT_ONCE) {
+            self.close_if_gone(addresses, slot).await?;
+        }
+        Ok(())
+    }
+
+    /// Keeps only what a later snapshot, and one of another node, does not have either.
+    async fn look_again_for(&self, missing: &mut [Missing], slot: u64) -> Result<(), SyncError> {
+        sleep(self.settings.second_look_after).await;
+        self.forget_found(self.source.as_ref(), missing, slot).await?;
+        if let Some(witness) = self.source.witness() {
+            self.forget_found(witness.as_ref(), missing, slot).await?;
+        }
+        Ok(())
+    }
+
+    async fn forget_found(
+        &self,
+        source: &dyn AccountSource,
+        missing: &mut [Missing],
+        slot: u64,
+    ) -> Result<(), SyncError> {
+        let mut wanted: HashSet<Pubkey> = missing.iter().flat_map(|of| of.addresses.iter().copied()).collect();
+        let mut snapshot = source.snapshot(At::Confirmed, slot).await?;
+        while let Part::Page { accounts, .. } = self.next_part(&mut snapshot, slot, None).await? {
+            for (address, _) in accounts.iter().filter(|(_, data)| counts(data)) {
+                wanted.remove(address);
+            }
+        }
+        for of in missing {
+            of.addresses.retain(|address| wanted.contains(address));
+        }
+        Ok(())
+    }
+
+    /// Reads accounts again, and marks those that are gone.
+    async fn close_if_gone(&self, addresses: &[Pubkey], slot: u64) -> Result<(), SyncError> {
+        let read = self.read_doubted(self.source.as_ref(), addresses, At::Confirmed, slot).await?;
+        let gone: Vec<Pubkey> = addresses
+            .iter()
+            .zip(&read.accounts)
+            .filter(|(_, account)| account.is_none())
+            .map(|(address, _)| *address)
+            .collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        // Before the rows change: if this ends between the two, the finalized state is compared all the same.
+        {
+            let mut changes = self.changes();
+            gone.iter().for_each(|address| changes.note(*address, State::gone(read.slot)));
+        }
+        mirror::mark_closed(&self.pool, &gone, read.slot).await?;
+        Ok(())
+    }
+
+    /// Reads at most [`READ_AT_ONCE`] accounts; those that are not the program's count as gone. Fails if the node does
+    /// not find an account that must exist, or answers for an earlier slot.
+    pub async fn read_doubted(
+        &self,
+        source: &dyn AccountSource,
+        addresses: &[Pubkey],
+        at: At,
+        from: u64,
+    ) -> Result<Read, SyncError> {
+        let control = self.witnessed();
+        let asked: Vec<Pubkey> = addresses.iter().chain(&control).copied().collect();
+        let mut read = source.read(&asked, at, from).await?;
+        if read.slot < from || read.accounts.len() != asked.len() {
+            return Err(SyncError::Doubtful(format!(
+                "the node at {} answered a read for slot {} with {} accounts for slot {}",
+                source.name(),
+                from,
+                read.accounts.len(),
+                read.slot
+            )));
+        }
+        for account in &mut read.accounts {
+            if account.as_ref().is_some_and(|account| account.owner != self.program || !counts(&account.data)) {
+                *account = None;
+            }
+        }
+        if control.is_some() && !read.accounts.last().is_some_and(Option::is_some) {
+            // It may be closed: the next snapshot names another one.
+            if at == At::Confirmed {
+                self.resync_now.notify_one();
+            }
+            return Err(SyncError::Doubtful(format!(
+                "the node at {} does not find an account that exists",
+                source.name()
+            )));
+        }
+        read.accounts.truncate(addresses.len());
+        Ok(read)
+    }
+}
+
+fn count(of: &Missing) -> u64 {
+    u64::try_from(of.addresses.len()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,174 @@
+//! Changes become final, or are taken back. And the digest moves with what became final.
+
+use std::{collections::HashMap, sync::atomic::Ordering, time::Duration};
+
+use crtx_store::mirror;
+use futures::{FutureExt, StreamExt, TryStreamExt};
+use solana_pubkey::Pubkey;
+use tokio::time::{Instant, timeout};
+
+use super::{
+    closing::READ_AT_ONCE,
+    correct::{hash_of, shows},
+    error::SyncError,
+    parts::Parts,
+};
+use crate::source::{At, Read};
+
+/// Reads of the finalized state that run at the same time.
+const READS_AT_ONCE: usize = 4;
+/// Without changes, the digest moves once in so many slots.
+const SLOTS_PER_MOVE: u64 = 8;
+/// Between two readings of all finalized accounts, in snapshots.
+const RESYNCS_PER_FILL: u32 = 10;
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LAST_PAUSE: Duration = Duration::from_secs(60);
+
+/// What one look at the finalized state found.
+struct Looked {
+    /// Every account was read at this slot or later.
+    slot: u64,
+    /// The digest cannot show an earlier slot.
+    not_before: u64,
+}
+
+/// Accounts at the finalized state, and what the mirror shows of them.
+struct FinalRead {
+    addresses: Vec<Pubkey>,
+    read: Read,
+    shown: HashMap<Pubkey, Vec<mirror::Shown>>,
+}
+
+impl Parts {
+    /// Looks at suspected rows and at the finalized state in regular intervals, until the database fails.
+    pub async fn finality(&self) -> SyncError {
+        let mut fill_due = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            drop(timeout(self.settings.finality_interval, self.look_now.notified()).await);
+            if !self.caught_up.load(Ordering::Relaxed) {
+                continue;
+            }
+            let looked = self.look(&mut fill_due, &mut pause).await;
+            match looked {
+                Ok(()) => {}
+                Err(error @ SyncError::Store(_)) => return error,
+                Err(error) => tracing::debug!(cause = %error, "the finalized state could not be read"),
+            }
+        }
+    }
+
+    async fn look(&self, fill_due: &mut Instant, pause: &mut Duration) -> Result<(), SyncError> {
+        self.look_at_suspects().await?;
+        self.look_at_unproved().await?;
+        let needed = !self.filled.load(Ordering::Relaxed) || self.changes().overflowed();
+        let regular = *fill_due <= Instant::now();
+        if needed || regular {
+            let later = |time: Duration| Instant::now().checked_add(time).unwrap_or_else(Instant::now);
+            if needed && !regular {
+                // The last attempt failed a moment ago.
+                return Ok(());
+            }
+            *fill_due = later(*pause);
+            *pause = pause.saturating_mul(2).min(LAST_PAUSE);
+            self.fill().await?;
+            *pause = FIRST_PAUSE;
+            *fill_due = later(self.settings.resync_interval.saturating_mul(RESYNCS_PER_FILL));
+            self.look_at_suspects().await?;
+        }
+        self.round().await
+    }
+
+    /// After each snapshot, looks at all closed rows of accounts that were never final. It does not matter when they were
+    /// closed, or by which process: a process can lose what it remembers of a closing.
+    async fn look_at_unproved(&self) -> Result<(), SyncError> {
+        if !self.filled.load(Ordering::Relaxed) || !self.unproved_due.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let finalized = self.source.slot(At::Finalized).await?;
+        self.unproved_due.store(false, Ordering::Relaxed);
+        let mut after = String::new();
+        loop {
+            let page = mirror::unproved_closed(&self.pool, &after, finalized).await?;
+            let Some(last) = page.last else { return Ok(()) };
+            after = last;
+            if !page.never_final.is_empty() {
+                // Too many suspects: the rest is found after the next snapshot.
+                let all = self.changes().suspect(page.never_final);
+                self.look_at_suspects().await?;
+                if !all {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Compares what was delivered with the finalized state, and moves the digest.
+    pub async fn round(&self) -> Result<(), SyncError> {
+        let finalized = self.source.slot(At::Finalized).await?;
+        self.pulse.finalized_slot(finalized);
+        let due = self.changes().due(finalized);
+        let looked = self.confirm(&due, finalized).await?;
+        self.look_at_suspects().await?;
+        let target = looked.slot.min(self.indexed());
+        let not_before = looked.not_before.max(self.filled_at.load(Ordering::Relaxed));
+        if target < not_before || self.changes().overflowed() {
+            return Ok(());
+        }
+        self.move_digest(target).await
+    }
+
+    /// Reads accounts at the finalized state. What differs from what was delivered is suspected, and so are rows that
+    /// do not show what was delivered last.
+    async fn confirm(&self, due: &[Pubkey], finalized: u64) -> Result<Looked, SyncError> {
+        let mut looked = Looked { slot: finalized, not_before: 0 };
+        let chunks: Vec<Vec<Pubkey>> = due.chunks(READ_AT_ONCE).map(<[Pubkey]>::to_vec).collect();
+        let mut waiting = Vec::with_capacity(chunks.len());
+        for addresses in chunks {
+            waiting.push(self.read_final(addresses, finalized).boxed());
+        }
+        let reads: Vec<FinalRead> = futures::stream::iter(waiting).buffered(READS_AT_ONCE).try_collect().await?;
+        if let Some(slot) = reads.iter().map(|found| found.read.slot).min() {
+            looked.slot = slot;
+        }
+        let mut changes = self.changes();
+        for FinalRead { addresses, read, shown } in reads {
+            for (address, account) in addresses.iter().zip(&read.accounts) {
+                let hash = hash_of(account.as_ref().map(|account| account.data.as_slice()));
+                let confirmed = changes.confirm(address, read.slot, hash);
+                looked.not_before = looked.not_before.max(confirmed.not_before);
+                let newest = changes.newest(address).and_then(|state| state.data_hash);
+                if confirmed.differs || !shows(&shown, address, newest) || never_existed(&shown, address, newest) {
+                    changes.suspect([*address]);
+                }
+            }
+        }
+        Ok(looked)
+    }
+
+    async fn read_final(&self, addresses: Vec<Pubkey>, finalized: u64) -> Result<FinalRead, SyncError> {
+        let read = self.read_doubted(self.source.as_ref(), &addresses, At::Finalized, finalized).await?;
+        let shown = mirror::shown(&self.pool, &addresses).await?;
+        Ok(FinalRead { addresses, read, shown })
+    }
+
+    async fn move_digest(&self, target: u64) -> Result<(), SyncError> {
+        let shown = mirror::digest(&self.pool).await?.map(|digest| digest.slot);
+        if shown.is_some_and(|shown| shown > target) {
+            return Ok(());
+        }
+        let Some(taken) = self.changes().up_to(target, shown) else { return Ok(()) };
+        if taken.steps.is_empty() && shown.is_some_and(|shown| shown.saturating_add(SLOTS_PER_MOVE) > target) {
+            return Ok(());
+        }
+        if mirror::advance_digest(&self.pool, &taken.steps, target, taken.exact).await? {
+            self.changes().settle(&taken);
+        }
+        Ok(())
+    }
+}
+
+/// A closed row of an account that is gone may be one whose opening was dropped.
+fn never_existed(shown: &HashMap<Pubkey, Vec<mirror::Shown>>, address: &Pubkey, newest: Option<[u8; 32]>) -> bool {
+    newest.is_none() && shown.contains_key(address)
+}

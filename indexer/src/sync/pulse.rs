@@ -1,0 +1,99 @@
+//! Signs of life of the source.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use chrono::{DateTime, Utc};
+use tokio::time::Instant;
+
+/// Without an event for so long, the stream does not count as streaming.
+const SILENCE: Duration = Duration::from_secs(12);
+/// A slot that stays the same for so long stands still.
+const STANDSTILL: Duration = Duration::from_secs(15);
+
+/// What was heard last.
+#[derive(Debug, Default)]
+pub struct Pulse(Mutex<Heard>);
+
+/// What was heard, and when.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Heard {
+    /// A subscription exists.
+    pub connected: bool,
+    pub event: Option<Instant>,
+    pub event_at: Option<DateTime<Utc>>,
+    pub change_at: Option<DateTime<Utc>>,
+    pub chain_slot: Option<u64>,
+    pub chain_slot_since: Option<Instant>,
+    pub finalized_slot: Option<u64>,
+}
+
+impl Heard {
+    pub fn streaming(&self) -> bool {
+        self.connected && self.event.is_some_and(|event| event.elapsed() < SILENCE)
+    }
+
+    /// For how long the stream has been silent, if that is too long.
+    pub fn silent_for(&self) -> Option<Duration> {
+        let silence = self.event.filter(|_| self.connected)?.elapsed();
+        (silence >= SILENCE).then_some(silence)
+    }
+
+    /// For how long the chain has had its newest slot, if that is too long.
+    pub fn standing_for(&self) -> Option<Duration> {
+        let time = self.chain_slot_since?.elapsed();
+        (time >= STANDSTILL).then_some(time)
+    }
+}
+
+impl Pulse {
+    pub fn heard(&self) -> Heard {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with(&self, change: impl FnOnce(&mut Heard)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub fn connected(&self, connected: bool) {
+        self.with(|heard| {
+            heard.connected = connected;
+            heard.event = connected.then(Instant::now);
+        });
+    }
+
+    pub fn event(&self) {
+        self.with(|heard| {
+            heard.event = Some(Instant::now());
+            heard.event_at = Some(Utc::now());
+        });
+    }
+
+    pub fn change(&self) {
+        self.with(|heard| heard.change_at = Some(Utc::now()));
+    }
+
+    pub fn chain_slot(&self, slot: u64) {
+        self.with(|heard| {
+            if heard.chain_slot.is_none_or(|known| known < slot) {
+                heard.chain_slot = Some(slot);
+                heard.chain_slot_since = Some(Instant::now());
+            }
+        });
+    }
+
+    /// Another chain begins with other slots.
+    pub fn forget_slots(&self) {
+        self.with(|heard| {
+            heard.chain_slot = None;
+            heard.chain_slot_since = None;
+            heard.finalized_slot = None;
+        });
+    }
+
+    pub fn finalized_slot(&self, slot: u64) {
+        self.with(|heard| heard.finalized_slot = heard.finalized_slot.max(Some(slot)));
+    }
+}
