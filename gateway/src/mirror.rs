@@ -120,11 +120,11 @@ impl Source {
             let Some(account) = account.as_ref().filter(|account| account.owner == self.program) else { continue };
             // The indexer reports bytes that cannot be decoded or that the program never writes.
             let pushed = if let Ok(Execution { record, terms }) = Execution::decode(&account.data) {
-                batch.push(address, read.slot, &ExecutionAccount { record, terms })
+                batch.push_read(address, read.slot, &ExecutionAccount { record, terms }, &account.data)
             } else if let Ok(listing) = AgentListed::decode(&account.data) {
-                batch.push(address, read.slot, &listing)
+                batch.push_read(address, read.slot, &listing, &account.data)
             } else if let Ok(grant) = SpendingGrant::decode(&account.data) {
-                batch.push(address, read.slot, &grant)
+                batch.push_read(address, read.slot, &grant, &account.data)
             } else {
                 continue;
             };

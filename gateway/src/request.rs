@@ -18,7 +18,8 @@ const MAX_IDEMPOTENCY_KEY_BYTES: usize = 255;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExecuteBody {
-    /// Free text; not empty.
+    /// Free text.
+    #[schema(min_length = 1)]
     task: String,
     /// Matches the agent's `input_schema`. Default: an empty object.
     #[serde(default)]

@@ -19,7 +19,7 @@ use crtx_store::{
     admission::{CallLimits, PerSubject, Reservation},
     executions::{Executions, State},
     fee_payers::{self, FeePayerState},
-    reads::{self, ExecutionFilter, ListedExecution, Page, ShownStatus},
+    reads::{self, ExecutionFilter, ListedExecution, ShownStatus, Start},
     testing::fixtures::unbounded,
 };
 use futures::future::join_all;
@@ -67,13 +67,16 @@ fn second_gateway(market: &Market) -> Router {
     crtx_http::finish(crtx_gateway::api::router(gateway))
 }
 
-async fn listed(market: &Market) -> u64 {
-    reads::count_executions(market.database.pool(), &market.wallet, &ExecutionFilter::default()).await.unwrap()
+async fn all_listed(market: &Market) -> Vec<ListedExecution> {
+    let filter = ExecutionFilter::default();
+    let list =
+        reads::list_executions(market.database.pool(), &market.wallet, &filter, 100, &Start::FIRST).await.unwrap();
+    assert_eq!(list.total, list.items.len() as u64);
+    list.items
 }
 
-async fn all_listed(market: &Market) -> Vec<ListedExecution> {
-    let (filter, page) = (ExecutionFilter::default(), Page { limit: 100, offset: 0 });
-    reads::list_executions(market.database.pool(), &market.wallet, &filter, page).await.unwrap()
+async fn listed(market: &Market) -> u64 {
+    all_listed(market).await.len() as u64
 }
 
 fn set_money(market: &Market, holding: u64, approved: u64) {

@@ -19,6 +19,7 @@ const MAX_BODY_BYTES: usize = 1024 * 1024;
 #[serde(deny_unknown_fields)]
 pub struct AgentTestBody {
     /// Full URL of the creator's service.
+    #[schema(max_length = 2048)]
     endpoint: String,
     /// The Ed25519 public key of result signatures, in base58.
     result_key: String,
@@ -31,7 +32,8 @@ pub struct AgentTestBody {
     /// JSON Schema of the result.
     #[schema(value_type = Object)]
     output_schema: Value,
-    /// A task that the agent completes; not empty.
+    /// A task that the agent completes.
+    #[schema(min_length = 1)]
     task: String,
     /// Default: an empty object.
     #[serde(default)]
@@ -50,7 +52,7 @@ pub struct AgentTestBody {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FailingExample {
-    /// Not empty.
+    #[schema(min_length = 1)]
     task: String,
     /// Default: an empty object.
     #[serde(default)]
@@ -105,6 +107,11 @@ fn subject(body: AgentTestBody) -> Result<Subject, ApiError> {
     if !(MIN_TIMEOUT_S..=MAX_TIMEOUT_S).contains(&timeout_seconds) {
         let problem = format!("must be from {MIN_TIMEOUT_S} to {MAX_TIMEOUT_S}");
         return Err(ApiError::invalid("timeout_seconds", problem));
+    }
+    for (name, schema) in [("input_schema", &body.input_schema), ("output_schema", &body.output_schema)] {
+        if !schema.is_object() {
+            return Err(ApiError::invalid(name, "must be a JSON Schema object"));
+        }
     }
     let failing = body.failing.map(|failing| example("failing.task", failing.task, failing.parameters)).transpose()?;
     Ok(Subject {

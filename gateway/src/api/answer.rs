@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::engine::{Ended, Engine};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExecuteStatus {
     /// Escrow confirmed, task dispatched.
@@ -29,10 +29,39 @@ pub enum ExecuteStatus {
     Completed,
 }
 
+/// Of a result that is delivered and settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[allow(dead_code, reason = "only described")]
+pub enum DeliveredStatus {
+    Completed,
+}
+
+/// Of a call that is not finished yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[allow(dead_code, reason = "only described")]
+pub enum UnderWayStatus {
+    /// Escrow confirmed, task dispatched.
+    Pending,
+    /// The agent has answered; settlement is still under way.
+    Running,
+}
+
+/// The answer to a call with `async`, or one without it.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "only described")]
+pub enum ExecuteAnswers {
+    Delivered(ExecuteAnswer),
+    Asynchronous(StatusAnswer),
+}
+
 /// A delivered and settled result.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct ExecuteAnswer {
     pub execution_id: Uuid,
+    #[schema(value_type = DeliveredStatus)]
     pub status: ExecuteStatus,
     pub result: String,
     /// `sha256:` and the hex SHA-256 of the result; committed on chain.
@@ -59,6 +88,7 @@ pub struct ExecuteAnswer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct StatusAnswer {
     pub execution_id: Uuid,
+    #[schema(value_type = UnderWayStatus)]
     pub status: ExecuteStatus,
 }
 

@@ -76,8 +76,11 @@ pub async fn get(
     if headers.get_all(header::IF_NONE_MATCH).iter().any(|sent| sent.as_bytes() == tag.as_bytes()) {
         return Ok((StatusCode::NOT_MODIFIED, content_headers(&tag)).into_response());
     }
-    let kind = content_type(&content);
-    Ok((content_headers(&tag), [(header::CONTENT_TYPE, kind)], content).into_response())
+    let text = std::str::from_utf8(&content).is_ok();
+    let (kind, disposition) =
+        if text { ("text/plain; charset=utf-8", "inline") } else { ("application/octet-stream", "attachment") };
+    let kind = [(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, disposition)];
+    Ok((content_headers(&tag), kind, content).into_response())
 }
 
 /// Stores content under the CID of its bytes. If the hash stands in a record, a listing or a dispute, anybody may hand
@@ -164,11 +167,4 @@ fn content_headers(tag: &str) -> [(HeaderName, HeaderValue); 5] {
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox")),
         (header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")),
     ]
-}
-
-fn content_type(content: &Bytes) -> HeaderValue {
-    HeaderValue::from_static(match std::str::from_utf8(content) {
-        Ok(_) => "text/plain; charset=utf-8",
-        Err(_) => "application/octet-stream",
-    })
 }

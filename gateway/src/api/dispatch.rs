@@ -46,7 +46,7 @@ enum TakenOver {
     params(("execution_id" = Uuid, Path, description = "Id of the execution, as its record has it")),
     request_body = ExecuteBody,
     responses(
-        (status = 200, description = "Delivered and settled; with `async`, only id and `pending`", body = answer::ExecuteAnswer),
+        (status = 200, description = "Delivered and settled; with `async`, only id and `pending`", body = answer::ExecuteAnswers),
         (status = 202, description = "The result is good, settlement is still under way", body = answer::StatusAnswer),
         (status = 400, description = "`invalid_request`: a field, or parameters that do not match the agent's `input_schema`", body = ErrorBody),
         (status = 401, description = "`unauthorized`: no session of a wallet that signed in", body = ErrorBody),

@@ -27,10 +27,12 @@ const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EvidenceBody {
-    /// What happened: 1 to 20 000 characters.
+    /// What happened. Not blank, and without control characters except line feed, carriage return and tab.
+    #[schema(min_length = 1, max_length = 20_000, format = "visible-lines")]
     text: String,
-    /// At most five, 1 MiB together.
+    /// 1 MiB together.
     #[serde(default)]
+    #[schema(max_items = 5)]
     files: Vec<EvidenceFileBody>,
 }
 
@@ -39,10 +41,16 @@ pub struct EvidenceBody {
 #[serde(deny_unknown_fields)]
 pub struct EvidenceFileBody {
     /// 1 to 100 visible characters or spaces, without slashes. No two files have the same name.
+    #[schema(min_length = 1, max_length = 100, format = "visible-file-name")]
     name: String,
     /// Such as `image/png`: lower case, without parameters.
+    #[schema(max_length = 100, pattern = "^[a-z0-9][a-z0-9!#$&^_.+-]*/[a-z0-9][a-z0-9!#$&^_.+-]*$")]
     media_type: String,
-    /// The bytes in base64, with padding; at least one.
+    /// The bytes in base64, with padding.
+    #[schema(
+        min_length = 4,
+        pattern = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}([A-Za-z0-9+/]{2}|[AEIMQUYcgkosw048]=)|[A-Za-z0-9+/][AQgw]==)$"
+    )]
     content: String,
 }
 

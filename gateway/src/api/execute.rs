@@ -70,7 +70,7 @@ enum Attempt {
     ),
     request_body = ExecuteBody,
     responses(
-        (status = 200, description = "Delivered and settled; with `async`, only id and `pending`", body = answer::ExecuteAnswer),
+        (status = 200, description = "Delivered and settled; with `async`, only id and `pending`", body = answer::ExecuteAnswers),
         (status = 202, description = "The result is good, settlement is still under way", body = answer::StatusAnswer),
         (status = 400, description = "`invalid_request`", body = ErrorBody),
         (status = 401, description = "`unauthorized`", body = ErrorBody),

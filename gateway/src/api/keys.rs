@@ -37,6 +37,7 @@ const MOST_PER_PAGE: u64 = 100;
 #[serde(deny_unknown_fields)]
 pub struct RegisterKeyBody {
     /// 1 to 64 visible characters, for its owner.
+    #[schema(min_length = 1, max_length = 64, format = "visible-text")]
     name: String,
     /// The session public key that the wallet has granted spending to.
     session_public_key: String,
@@ -52,6 +53,7 @@ pub struct RegisterKeyBody {
 #[serde(deny_unknown_fields)]
 pub struct RenameKeyBody {
     /// 1 to 64 visible characters.
+    #[schema(min_length = 1, max_length = 64, format = "visible-text")]
     name: String,
 }
 
@@ -145,9 +147,11 @@ pub struct ApprovalAnswer {
 #[derive(Clone, Copy, Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct KeyListQuery {
-    /// 1 to 100; 100 without it.
+    /// Keys per page.
+    #[param(minimum = 1, maximum = 100, default = 100)]
     limit: Option<u32>,
     /// Keys to skip.
+    #[param(minimum = 0, default = 0)]
     offset: Option<u64>,
 }
 

@@ -11,8 +11,44 @@ use crtx_protocol::{
     result_hash::ResultHash,
 };
 
+use serde_json::Value;
+use utoipa::{
+    ToSchema,
+    openapi::schema::{Array, ArrayBuilder, ObjectBuilder, Type},
+};
+
 use super::{content::StoredContent, execute::refuse_query};
 use crate::{gateway::Gateway, held_content};
+
+/// The metadata document of a listing. Other members are allowed and ignored.
+#[derive(ToSchema)]
+#[allow(dead_code, reason = "only described: the document is stored as it was sent")]
+pub struct MetadataBody {
+    #[schema(min_length = 1, max_length = 80, format = "visible-lines")]
+    name: String,
+    /// One sentence.
+    #[schema(min_length = 1, max_length = 200, format = "visible-lines")]
+    tagline: String,
+    #[schema(min_length = 1, max_length = 20_000, format = "visible-lines")]
+    description: String,
+    /// The standard tags or the creator's own.
+    #[schema(schema_with = described_tags)]
+    tags: Vec<String>,
+    /// Full URL of the creator's service.
+    #[schema(min_length = 1, max_length = 2048, pattern = "^https?://")]
+    endpoint: String,
+    /// JSON Schema of accepted `parameters`.
+    #[schema(value_type = Object)]
+    input_schema: Value,
+    /// JSON Schema of the result structure.
+    #[schema(value_type = Object)]
+    output_schema: Value,
+}
+
+fn described_tags() -> Array {
+    let tag = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[a-z0-9_-]{1,32}$"));
+    ArrayBuilder::new().items(tag).min_items(Some(1)).max_items(Some(metadata::MAX_TAGS)).unique_items(true).build()
+}
 
 /// Checks the metadata document of a listing and stores its bytes as they were sent. The answer names what goes into the
 /// listing. What no listing refers to within a day is dropped. If the document is not acceptable, the message lists every
@@ -23,7 +59,7 @@ use crate::{gateway::Gateway, held_content};
     operation_id = "create_metadata",
     tag = "agents",
     security(("session" = []), ("session_cookie" = [])),
-    request_body(content = Object, description = "The metadata document; at most 256 KiB"),
+    request_body(content = MetadataBody, description = "The metadata document; at most 256 KiB"),
     responses(
         (status = 201, description = "Stored", body = StoredContent),
         (status = 400, description = "`invalid_request`: every problem of the document, one a line", body = ErrorBody),

@@ -184,7 +184,8 @@ impl Market {
         });
         let parsed: Metadata = serde_json::from_value(document.clone()).expect("metadata");
         let wanted = Wanted { agent: self.agent, sha256: [1; 32], uri: "ipfs://x".to_owned(), attempts: 0 };
-        metadata::store_document(pool, &wanted, &document, &parsed).await.expect("document");
+        let bytes = document.to_string();
+        metadata::store_document(pool, &wanted, bytes.as_bytes(), &document, &parsed).await.expect("document");
     }
 
     fn fill_chain(&self, gateway_authority: Pubkey) {
