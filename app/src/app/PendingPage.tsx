@@ -1,0 +1,11 @@
+// What stands in the place of a page while its code and its data arrive.
+
+import { Skeleton } from '../shared/ui/Skeleton';
+
+export const PendingPage = () => (
+    <div className="stack" role="status" aria-label="The page is loading">
+        <Skeleton height="2rem" width="18rem" />
+        <Skeleton height="1.5rem" />
+        <Skeleton height="16rem" />
+    </div>
+);

@@ -1,0 +1,31 @@
+// The pages that the header links to, in their order. A line whose page is not built yet is left out of the header.
+
+import type { Schemas } from '../shared/api/client';
+
+export type PageLink = {
+    readonly to: string;
+    readonly label: string;
+    /** Whether the wallet has a use for the page. Without it: everybody. */
+    readonly isFor?: (wallet: string, roles: Schemas['NetworkRoles']) => boolean;
+};
+
+/** Who may use the admin's page: the admin, and who is nominated to follow. */
+export const isAdmin: NonNullable<PageLink['isFor']> = (wallet, roles) => wallet === roles.admin || wallet === roles.pending_admin;
+
+export const PAGES: readonly PageLink[] = [
+    { to: '/', label: 'Agents' },
+    { to: '/executions', label: 'Executions' },
+    { to: '/keys', label: 'Keys' },
+    { to: '/creator', label: 'My agents' },
+    { to: '/disputes', label: 'Disputes' },
+    { to: '/network', label: 'Network' },
+    { to: '/admin', label: 'Admin', isFor: isAdmin },
+];
+
+/** The links for a wallet, of the pages that exist. */
+export const pagesFor = (
+    exists: (to: string) => boolean,
+    wallet: string | null,
+    roles: Schemas['NetworkRoles'] | undefined,
+): readonly PageLink[] =>
+    PAGES.filter(({ to, isFor }) => exists(to) && (isFor === undefined || (wallet !== null && roles !== undefined && isFor(wallet, roles))));

@@ -1,0 +1,25 @@
+// Dark, light, or as the system says. The choice is kept in this browser; `public/theme.js` applies it before the first
+// paint.
+
+export type Theme = 'system' | 'light' | 'dark';
+
+const KEY = 'crtx.theme';
+
+export function chosenTheme(): Theme {
+    const theme = document.documentElement.dataset['theme'];
+    return theme === 'light' || theme === 'dark' ? theme : 'system';
+}
+
+export function chooseTheme(theme: Theme): void {
+    if (theme === 'system') {
+        delete document.documentElement.dataset['theme'];
+        localStorage.removeItem(KEY);
+    } else {
+        document.documentElement.dataset['theme'] = theme;
+        localStorage.setItem(KEY, theme);
+    }
+}
+
+/** What the next press of the switch leads to. */
+export const nextTheme = (theme: Theme): Theme =>
+    theme === 'system' ? 'light' : theme === 'light' ? 'dark' : 'system';

@@ -1,0 +1,98 @@
+// The connected wallet: its accounts, what the chosen one holds, and the ways out.
+
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Label } from 'react-aria-components/Label';
+import { Radio, RadioGroup } from 'react-aria-components/RadioGroup';
+
+import { networkQuery } from '../../shared/api/queries';
+import { formatSol, formatUsdc } from '../../shared/money';
+import { short } from '../../shared/text/short';
+import { visible } from '../../shared/text/visible';
+import { Button } from '../../shared/ui/Button';
+import { Copy } from '../../shared/ui/Copy';
+import { Skeleton } from '../../shared/ui/Skeleton';
+import { balancesKey, balancesQuery } from '../../shared/wallet/balances';
+import { LOCAL_WALLET } from '../../shared/wallet/local/name';
+import type { Connection } from '../../shared/wallet/store';
+import { walletStore } from '../../shared/wallet/useWallet';
+import styles from './Wallet.module.css';
+
+export type ConnectedProps = { connection: Connection; onProblem: (error: unknown) => void };
+
+export function Connected({ connection, onProblem }: ConnectedProps) {
+    const { wallet, account } = connection;
+    const isLocal = wallet.name === LOCAL_WALLET;
+    return (
+        <>
+            <h2>{visible(wallet.name)}</h2>
+            {isLocal && <p className={styles.local}>Local network: nothing here has a value</p>}
+            {wallet.accounts.length > 1 && <Accounts connection={connection} />}
+            <div className="row">
+                <span className="mono" title={account.address}>
+                    {short(account.address, 6)}
+                </span>
+                <Copy text={account.address} what="address" />
+            </div>
+            <Holdings address={account.address} canFund={isLocal} onProblem={onProblem} />
+            <Button onPress={() => void walletStore().disconnect().catch(onProblem)}>Disconnect</Button>
+        </>
+    );
+}
+
+const Accounts = ({ connection: { wallet, account } }: { connection: Connection }) => (
+    <RadioGroup
+        className={styles.accounts ?? ''}
+        value={account.address}
+        onChange={(address) => {
+            const chosen = wallet.accounts.find((candidate) => candidate.address === address);
+            if (chosen !== undefined) walletStore().switchTo(chosen);
+        }}
+    >
+        <Label className="small muted">Act as</Label>
+        {wallet.accounts.map(({ address, label }) => (
+            <Radio key={address} value={address} className={styles.account ?? ''}>
+                <span className={styles.accountName}>{label === undefined ? 'Account' : visible(label)}</span>
+                <span className="mono muted">{short(address)}</span>
+            </Radio>
+        ))}
+    </RadioGroup>
+);
+
+type HoldingsProps = { address: string; canFund: boolean; onProblem: (error: unknown) => void };
+
+function Holdings({ address, canFund, onProblem }: HoldingsProps) {
+    const { data: network } = useQuery(networkQuery);
+    const { data: balances } = useQuery(balancesQuery(address, network?.rpc_url ?? null, network?.usdc_mint ?? ''));
+    const queries = useQueryClient();
+    const [funding, setFunding] = useState(false);
+    const fundNow = async (): Promise<void> => {
+        if (network === undefined) return;
+        onProblem(null);
+        setFunding(true);
+        try {
+            const { fund } = await import('../../shared/wallet/local/fund');
+            await fund(address, network);
+            await queries.invalidateQueries({ queryKey: balancesKey(address) });
+        } catch (error) {
+            onProblem(error);
+        } finally {
+            setFunding(false);
+        }
+    };
+    return (
+        <>
+            <dl className={styles.holdings}>
+                <dt>USDC</dt>
+                <dd className="number">{balances ? formatUsdc(balances.usdc) : <Skeleton height="1.5rem" width="6rem" />}</dd>
+                <dt>SOL</dt>
+                <dd className="number">{balances ? formatSol(balances.lamports) : <Skeleton height="1.5rem" width="6rem" />}</dd>
+            </dl>
+            {canFund && (
+                <Button onPress={() => void fundNow()} isPending={funding}>
+                    {funding ? 'Sending money …' : 'Get 1 000 USDC and 10 SOL'}
+                </Button>
+            )}
+        </>
+    );
+}

@@ -1,0 +1,43 @@
+// The wallets that can be connected.
+
+import { visible } from '../../shared/text/visible';
+import { Button } from '../../shared/ui/Button';
+import { LOCAL_WALLET } from '../../shared/wallet/local/name';
+import type { UsableWallet } from '../../shared/wallet/standard';
+import { useWallet, walletStore } from '../../shared/wallet/useWallet';
+import styles from './Wallet.module.css';
+
+export function WalletChoice({ onProblem }: { onProblem: (error: unknown) => void }) {
+    const { wallets, connecting } = useWallet();
+    const connect = (wallet: UsableWallet): void => {
+        onProblem(null);
+        walletStore().connect(wallet).catch(onProblem);
+    };
+    if (wallets.length === 0) {
+        return (
+            <>
+                <h2>No wallet found</h2>
+                <p>Install a Solana wallet for this browser, then reload the page. Browsing works without one.</p>
+            </>
+        );
+    }
+    return (
+        <>
+            <h2>Connect a wallet</h2>
+            <ul className={styles.choices}>
+                {wallets.map((wallet) => (
+                    <li key={wallet.name}>
+                        <Button onPress={() => connect(wallet)} isDisabled={connecting !== null}>
+                            <img src={wallet.icon} alt="" width="24" height="24" />
+                            <span className={styles.walletName}>{visible(wallet.name)}</span>
+                            {connecting === wallet && <span className="muted">waits for you</span>}
+                        </Button>
+                        {wallet.name === LOCAL_WALLET && (
+                            <p className="small muted">Built in, for this local network alone. Its money is worth nothing.</p>
+                        )}
+                    </li>
+                ))}
+            </ul>
+        </>
+    );
+}

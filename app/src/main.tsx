@@ -1,0 +1,31 @@
+// Starts the dashboard.
+
+import './app/theme.css';
+import './app/base.css';
+
+import { QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+
+import { makeRouter } from './app/router';
+import { makeQueryClient } from './shared/api/queries';
+
+const queryClient = makeQueryClient();
+const router = makeRouter(queryClient);
+
+declare module '@tanstack/react-router' {
+    interface Register {
+        router: typeof router;
+    }
+}
+
+const root = document.getElementById('root');
+if (root === null) throw new Error('The page has no root element.');
+createRoot(root).render(
+    <StrictMode>
+        <QueryClientProvider client={queryClient}>
+            <RouterProvider router={router} />
+        </QueryClientProvider>
+    </StrictMode>,
+);

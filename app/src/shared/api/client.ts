@@ -1,0 +1,69 @@
+// The HTTP API of the service that serves this page, typed by its description. Errors become `ApiError`.
+
+import createClient, { type Middleware } from 'openapi-fetch';
+
+import { parseAnswer } from './json';
+import type { components, paths } from './schema';
+
+export type Schemas = components['schemas'];
+
+/** An error that the service answered, or `code: 'offline'` if there was no answer. */
+export class ApiError extends Error {
+    constructor(
+        readonly status: number,
+        readonly code: string,
+        message: string,
+        readonly executionId: string | null = null,
+        readonly retryAfterSeconds: number | null = null,
+    ) {
+        super(message);
+    }
+}
+
+let csrfToken: string | null = null;
+
+/** The token that requests which change something repeat; `null` without a session. */
+export function setCsrfToken(token: string | null): void {
+    csrfToken = token;
+}
+
+const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+const conventions: Middleware = {
+    onRequest({ request }) {
+        if (csrfToken !== null && !SAFE.has(request.method)) request.headers.set('X-CSRF-Token', csrfToken);
+        return request;
+    },
+    async onResponse({ response, schemaPath }) {
+        if (!response.ok) throw await errorOf(response);
+        if (!(response.headers.get('content-type') ?? '').includes('json')) return undefined;
+        const text = await response.text();
+        // With a length the client calls `json`, which reads amounts exactly.
+        const headers = new Headers(response.headers);
+        headers.set('content-length', String(Math.max(text.length, 1)));
+        const read = new Response(null, { status: response.status, headers });
+        return Object.defineProperty(read, 'json', { value: async () => parseAnswer(text, schemaPath) });
+    },
+    onError({ error }) {
+        if (error instanceof ApiError || (error instanceof DOMException && error.name === 'AbortError')) return undefined;
+        return new ApiError(0, 'offline', 'The service does not answer. Check the connection, then try again.');
+    },
+};
+
+async function errorOf(response: Response): Promise<ApiError> {
+    const retryAfter = Number(response.headers.get('retry-after'));
+    const seconds = Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter : null;
+    const body = (await response.json().catch(() => null)) as Schemas['ErrorBody'] | null;
+    const { code = 'unknown', message = `The service answered ${response.status}.`, execution_id = null } = body?.error ?? {};
+    return new ApiError(response.status, code, message, execution_id ?? null, seconds);
+}
+
+export const api = createClient<paths>({ baseUrl: globalThis.location?.origin ?? '', credentials: 'same-origin' });
+api.use(conventions);
+
+/** The body of an answer that has one. Errors are thrown before. */
+export async function body<T>(answer: Promise<{ data?: T }>): Promise<T> {
+    const { data } = await answer;
+    if (data === undefined) throw new ApiError(0, 'unknown', 'The answer of the service is empty.');
+    return data;
+}

@@ -1,0 +1,32 @@
+// Queries that several features share, and how all queries behave.
+
+import { QueryClient, queryOptions } from '@tanstack/react-query';
+
+import { ApiError, api, body } from './client';
+
+const MAX_RETRIES = 2;
+
+/** Retries what can pass: no connection, an overloaded service. Never an answer that would be the same again. */
+const isWorthAnotherTry = (failures: number, error: Error): boolean =>
+    failures < MAX_RETRIES && error instanceof ApiError && (error.status === 0 || error.status === 503);
+
+export const makeQueryClient = (): QueryClient =>
+    new QueryClient({
+        defaultOptions: {
+            queries: { retry: isWorthAnotherTry, retryDelay: (failures) => 400 * 2 ** failures, staleTime: 5_000 },
+        },
+    });
+
+/** What a client needs to know about the deployment. */
+export const networkQuery = queryOptions({
+    queryKey: ['network'],
+    queryFn: ({ signal }) => body(api.GET('/v1/network', { signal })),
+    staleTime: 30_000,
+});
+
+/** The state of the index and of its chain. */
+export const statusQuery = queryOptions({
+    queryKey: ['status'],
+    queryFn: ({ signal }) => body(api.GET('/v1/status', { signal })),
+    refetchInterval: 15_000,
+});

@@ -1,0 +1,21 @@
+// Tables as CSV files (RFC 4180) that spreadsheets open safely.
+
+/** A text that a spreadsheet would take for a formula begins with one of these. Text of strangers stands in the cells. */
+const FORMULA = /^[=+\-@\t\r]/;
+
+const cell = (text: string): string => {
+    const safe = FORMULA.test(text) && !/^-?\d+(\.\d+)?$/.test(text) ? `'${text}` : text;
+    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+};
+
+export const csvText = (rows: readonly (readonly string[])[]): string => rows.map((row) => `${row.map(cell).join(',')}\r\n`).join('');
+
+/** Lets the browser save a file that this page made. */
+export function saveFile(name: string, mediaType: string, content: string): void {
+    const url = URL.createObjectURL(new Blob([content], { type: mediaType }));
+    const link = document.createElement('a');
+    link.href = url;
+    link.download = name;
+    link.click();
+    URL.revokeObjectURL(url);
+}

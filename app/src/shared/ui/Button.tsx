@@ -1,0 +1,15 @@
+// Buttons, and links that look like one. `primary` once on a screen: the step that leads on.
+
+import { Button as AriaButton, type ButtonProps as AriaButtonProps } from 'react-aria-components/Button';
+
+import styles from './Button.module.css';
+
+export type Look = 'primary' | 'plain' | 'quiet' | 'text';
+
+export type ButtonProps = AriaButtonProps & { look?: Look };
+
+export const buttonClass = (look: Look = 'plain'): string => `${styles.button} ${styles[look]}`;
+
+export const Button = ({ look = 'plain', ...props }: ButtonProps) => (
+    <AriaButton {...props} className={buttonClass(look)} />
+);

@@ -1,0 +1,46 @@
+// The end of the list: loads the next page when it comes near, or when the button is pressed.
+
+import { useEffect, useRef } from 'react';
+
+import { plural } from '../figures';
+import { Button } from './Button';
+import styles from './More.module.css';
+
+/** How far below the window the next page begins to load. */
+const AHEAD = '600px';
+
+export type MoreProps = {
+    list: { hasNextPage: boolean; isFetchingNextPage: boolean; isError: boolean; fetchNextPage: () => unknown };
+    shown: number;
+    /** One entry in words: `agent`. */
+    what: string;
+};
+
+export function More({ list, shown, what }: MoreProps) {
+    const end = useRef<HTMLDivElement>(null);
+    const { hasNextPage, isFetchingNextPage, isError, fetchNextPage } = list;
+    const canLoad = hasNextPage && !isFetchingNextPage && !isError;
+    useEffect(() => {
+        if (!canLoad || end.current === null) return;
+        const watch = new IntersectionObserver(
+            ([entry]) => {
+                if (entry?.isIntersecting === true) void fetchNextPage();
+            },
+            { rootMargin: AHEAD },
+        );
+        watch.observe(end.current);
+        return () => watch.disconnect();
+        // Watched again after each page: the end may still be in sight.
+    }, [canLoad, fetchNextPage, shown]);
+    return (
+        <div ref={end} className={styles.more}>
+            {hasNextPage ? (
+                <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
+                    {isFetchingNextPage ? 'Loading more …' : 'Show more'}
+                </Button>
+            ) : (
+                shown > 0 && <p className="muted small">That is all: {plural(shown, what)}.</p>
+            )}
+        </div>
+    );
+}

@@ -1,0 +1,57 @@
+// Sign-in with a wallet: the service sets a cookie that scripts cannot read, and gives the token that requests which
+// change something repeat ("Sign-in" in docs/api.md).
+
+import { getBase58Decoder } from '@solana/kit';
+
+import { ApiError, type Schemas, api, body, setCsrfToken } from '../api/client';
+import type { Connection } from './store';
+import { signMessage } from './standard';
+
+export type Session = { readonly wallet: string; readonly expiresAt: string };
+
+/** The session of this browser, or `null`. */
+export async function currentSession(): Promise<Session | null> {
+    try {
+        const session = await body(
+            api.GET('/v1/sessions/{session_id}', { params: { path: { session_id: 'current' } } }),
+        );
+        setCsrfToken(session.csrf_token ?? null);
+        return { wallet: session.wallet, expiresAt: session.expires_at };
+    } catch (error) {
+        if (error instanceof ApiError && error.status === 401) return null;
+        throw error;
+    }
+}
+
+/** Lets the wallet sign the service's challenge, and opens a session. */
+export async function signIn({ wallet, account }: Connection, network: Schemas['NetworkResponse']): Promise<Session> {
+    const challenge = await body(api.POST('/v1/sign-in/challenge', { body: { address: account.address } }));
+    checkChallenge(challenge, account.address, network);
+    const signature = await signMessage(wallet, account, new TextEncoder().encode(challenge.message));
+    const session = await body(
+        api.POST('/v1/sign-in', {
+            body: {
+                message: challenge.message,
+                signature: `ed25519:${getBase58Decoder().decode(signature)}`,
+                session: 'cookie',
+            },
+        }),
+    );
+    setCsrfToken(session.csrf_token ?? null);
+    return { wallet: session.wallet, expiresAt: session.expires_at };
+}
+
+export async function signOut(): Promise<void> {
+    await api.DELETE('/v1/sessions/{session_id}', { params: { path: { session_id: 'current' } } });
+    setCsrfToken(null);
+}
+
+/** The text is for this page, this wallet and this network. */
+function checkChallenge(challenge: Schemas['ChallengeAnswer'], address: string, network: Schemas['NetworkResponse']): void {
+    const { input, message } = challenge;
+    const opening = `${new URL(network.base_url).host} wants you to sign in with your Solana account:\n${address}\n`;
+    const isOurs = message.startsWith(opening) && message.includes(`\nChain ID: ${network.chain}\n`);
+    if (!isOurs || input.address !== address || input.chainId !== network.chain) {
+        throw new ApiError(0, 'wrong_challenge', 'The text to sign is not for this page, wallet and network.');
+    }
+}

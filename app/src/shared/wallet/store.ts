@@ -1,0 +1,108 @@
+// Which wallet and account the user has chosen, for the whole page and over reloads.
+
+import type { WalletAccount } from '@wallet-standard/base';
+
+import { type UsableWallet, WalletList, connect, disconnect, onAccountsChanged } from './standard';
+
+/** A connected wallet, and the account of it that signs. */
+export type Connection = { readonly wallet: UsableWallet; readonly account: WalletAccount };
+
+export type WalletState = {
+    readonly wallets: readonly UsableWallet[];
+    /** `null`: none. */
+    readonly connection: Connection | null;
+    /** The wallet that is being asked. */
+    readonly connecting: UsableWallet | null;
+};
+
+/** Storage of the last choice: the name of the wallet and the address. */
+const REMEMBERED = 'crtx.wallet';
+
+export class WalletStore {
+    readonly #list = new WalletList();
+    readonly #listeners = new Set<() => void>();
+    #state: WalletState = { wallets: this.#list.get(), connection: null, connecting: null };
+    #stopEvents: () => void = () => undefined;
+
+    constructor() {
+        this.#list.subscribe(() => {
+            this.#set({ wallets: this.#list.get() });
+            void this.#reconnect();
+        });
+        void this.#reconnect();
+    }
+
+    readonly get = (): WalletState => this.#state;
+
+    readonly subscribe = (listener: () => void): (() => void) => {
+        this.#listeners.add(listener);
+        return () => this.#listeners.delete(listener);
+    };
+
+    /** Connects a wallet, with the account of `address` if it has that one. */
+    readonly connect = async (wallet: UsableWallet, address?: string): Promise<void> => {
+        this.#set({ connecting: wallet });
+        try {
+            const accounts = await connect(wallet, false);
+            const account = accounts.find((candidate) => candidate.address === address) ?? accounts[0];
+            if (account === undefined) throw new Error(`${wallet.name} shared no account.`);
+            this.#use({ wallet, account });
+        } finally {
+            this.#set({ connecting: null });
+        }
+    };
+
+    /** Signs with another account of the connected wallet. */
+    readonly switchTo = (account: WalletAccount): void => {
+        if (this.#state.connection !== null) this.#use({ ...this.#state.connection, account });
+    };
+
+    readonly disconnect = async (): Promise<void> => {
+        const { connection } = this.#state;
+        this.#stopEvents();
+        this.#set({ connection: null });
+        localStorage.removeItem(REMEMBERED);
+        if (connection !== null) await disconnect(connection.wallet);
+    };
+
+    #use(connection: Connection): void {
+        this.#stopEvents();
+        this.#stopEvents = onAccountsChanged(connection.wallet, () => this.#accountsChanged());
+        localStorage.setItem(REMEMBERED, JSON.stringify([connection.wallet.name, connection.account.address]));
+        this.#set({ connection });
+    }
+
+    /** The wallet may have removed the account, or replaced its object. */
+    #accountsChanged(): void {
+        const { connection } = this.#state;
+        if (connection === null) return;
+        const { accounts } = connection.wallet;
+        const account = accounts.find(({ address }) => address === connection.account.address) ?? accounts[0];
+        this.#set({ connection: account === undefined ? null : { ...connection, account } });
+    }
+
+    /** Connects the wallet of the last visit as soon as it has registered itself, without asking. */
+    async #reconnect(): Promise<void> {
+        if (this.#state.connection !== null || this.#state.connecting !== null) return;
+        const [name, address] = remembered();
+        const wallet = this.#state.wallets.find((candidate) => candidate.name === name);
+        if (wallet === undefined) return;
+        const accounts = await connect(wallet, true).catch(() => []);
+        const account = accounts.find((candidate) => candidate.address === address);
+        if (account !== undefined && this.#state.connection === null) this.#use({ wallet, account });
+    }
+
+    #set(change: Partial<WalletState>): void {
+        this.#state = { ...this.#state, ...change };
+        for (const listener of this.#listeners) listener();
+    }
+}
+
+function remembered(): [string | null, string | null] {
+    try {
+        const [name, address] = JSON.parse(localStorage.getItem(REMEMBERED) ?? '[]') as unknown[];
+        return [typeof name === 'string' ? name : null, typeof address === 'string' ? address : null];
+    } catch {
+        return [null, null];
+    }
+}

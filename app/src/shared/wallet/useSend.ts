@@ -1,0 +1,43 @@
+// Sends instructions with the connected account: simulate, sign, confirm. The errors are `SendError`s of
+// `src/chain/send.ts`.
+
+import type { Address, Instruction, Signature } from '@solana/kit';
+import { useQueryClient } from '@tanstack/react-query';
+
+import type { SendStep } from '../../chain/send';
+import { networkQuery } from '../api/queries';
+import { balancesKey } from './balances';
+import { signTransaction } from './standard';
+import { useWallet } from './useWallet';
+
+export type Send = (
+    instructions: readonly Instruction[],
+    onStep?: (step: SendStep, signature?: Signature) => void,
+) => Promise<Signature>;
+
+/** The account pays the fee. Resolves once the transaction is confirmed. */
+export function useSend(): Send {
+    const { connection } = useWallet();
+    const queries = useQueryClient();
+    return async (instructions, onStep) => {
+        if (connection === null) throw new Error('Connect a wallet first.');
+        const { wallet, account } = connection;
+        const { rpc_url: rpcUrl, chain } = await queries.ensureQueryData(networkQuery);
+        if (rpcUrl === null) throw new Error('This service names no RPC node that a page may use.');
+        if (!account.chains.includes(chain as `${string}:${string}`)) {
+            throw new Error(`This account is not for ${chain}. Change the network in your wallet, then connect it again.`);
+        }
+        const { signAndSend } = await import('../../chain/send');
+        try {
+            return await signAndSend({
+                rpcUrl,
+                feePayer: account.address as Address,
+                instructions,
+                sign: (bytes) => signTransaction(wallet, account, bytes, chain as `solana:${string}`),
+                ...(onStep && { onStep }),
+            });
+        } finally {
+            void queries.invalidateQueries({ queryKey: balancesKey(account.address) });
+        }
+    };
+}

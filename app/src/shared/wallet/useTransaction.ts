@@ -1,0 +1,66 @@
+// One transaction of the connected account, from the press of a button to its confirmation, for components.
+// `TransactionState` shows it.
+
+import type { Address, Instruction, Signature } from '@solana/kit';
+import { useQueryClient } from '@tanstack/react-query';
+import { useRef, useState } from 'react';
+
+import type { SendErrorKind, SendStep } from '../../chain/send';
+import { isSendError } from './sendError';
+import { useSend } from './useSend';
+import { useWallet } from './useWallet';
+
+export type TransactionStatus =
+    | { readonly kind: 'idle' }
+    | { readonly kind: 'busy'; readonly step: SendStep | 'preparing' }
+    | { readonly kind: 'done'; readonly signature: Signature }
+    | { readonly kind: 'failed'; readonly cause: SendErrorKind | null; readonly message: string; readonly signature: Signature | null };
+
+export type TransactionRequest = {
+    /** The instructions, built from the chain as it is now: it may have changed since the page was shown. */
+    readonly build: (account: Address) => Promise<readonly Instruction[]> | readonly Instruction[];
+    /** What to do once it is confirmed, for example to wait until the index shows it. Its failure is shown. */
+    readonly after?: (signature: Signature) => Promise<void> | void;
+};
+
+export type UseTransaction = {
+    readonly status: TransactionStatus;
+    readonly isBusy: boolean;
+    /** Nothing happens while a transaction of this component is under way. Never rejects. */
+    readonly send: (request: TransactionRequest) => Promise<void>;
+    readonly reset: () => void;
+};
+
+export function useTransaction(): UseTransaction {
+    const { connection } = useWallet();
+    const sendInstructions = useSend();
+    const queries = useQueryClient();
+    const isUnderWay = useRef(false);
+    const [status, setStatus] = useState<TransactionStatus>({ kind: 'idle' });
+
+    const send = async ({ build, after }: TransactionRequest): Promise<void> => {
+        if (isUnderWay.current) return;
+        isUnderWay.current = true;
+        setStatus({ kind: 'busy', step: 'preparing' });
+        try {
+            if (connection === null) throw new Error('Connect a wallet first.');
+            const instructions = await build(connection.account.address as Address);
+            const signature = await sendInstructions(instructions, (step) => setStatus({ kind: 'busy', step }));
+            await after?.(signature);
+            setStatus({ kind: 'done', signature });
+        } catch (error) {
+            setStatus(failed(error));
+        } finally {
+            isUnderWay.current = false;
+            // Whatever happened, what the pages show of the chain and of the index may be old.
+            void queries.invalidateQueries();
+        }
+    };
+    return { status, isBusy: status.kind === 'busy', send, reset: () => setStatus({ kind: 'idle' }) };
+}
+
+function failed(error: unknown): TransactionStatus {
+    const message = error instanceof Error ? error.message : 'Something went wrong.';
+    const { kind: cause, signature } = isSendError(error) ? error : { kind: null, signature: null };
+    return { kind: 'failed', cause, message, signature };
+}

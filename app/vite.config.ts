@@ -1,0 +1,33 @@
+// How the dashboard is built and served while it is developed. `CRTX_URL` names the service that the development server
+// passes API requests on to; `crtx up` is at the default.
+
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vitest/config';
+
+import { stamp } from './scripts/stamp.mjs';
+
+const service = process.env['CRTX_URL'] ?? 'http://127.0.0.1:8080';
+
+/** The service accepts changes from its own pages alone, so the page of the development server counts as one. */
+const proxied = { target: service, changeOrigin: true, headers: { origin: service } };
+
+export default defineConfig({
+    plugins: [react(), stamp()],
+    build: {
+        target: ['chrome123', 'edge123', 'firefox120', 'safari17.5'],
+        // Everything that is inlined would need an exception in the content-security-policy.
+        assetsInlineLimit: 0,
+        modulePreload: { polyfill: false },
+        reportCompressedSize: false,
+        manifest: 'manifest.json',
+    },
+    server: {
+        proxy: Object.fromEntries(
+            ['/v1', '/ipfs', '/local', '/docs', '/openapi.json', '/healthz', '/readyz'].map((path) => [path, proxied]),
+        ),
+    },
+    test: {
+        environment: 'node',
+        include: ['tests/**/*.test.{ts,tsx}', 'src/**/*.test.{ts,tsx}'],
+    },
+});
