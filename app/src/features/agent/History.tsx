@@ -1,0 +1,79 @@
+// How an agent did lately: its times day by day, and its newest executions.
+
+import { useQuery } from '@tanstack/react-query';
+
+import { formatMs } from '../../shared/figures';
+import { formatUsdc } from '../../shared/money';
+import { Address } from '../../shared/ui/Address';
+import { Badge, type BadgeProps } from '../../shared/ui/Badge';
+import { Failure } from '../../shared/ui/Failure';
+import { Skeleton } from '../../shared/ui/Skeleton';
+import { Time } from '../../shared/ui/Time';
+import styles from './Agent.module.css';
+import { type AgentHistory, historyQuery } from './query';
+import { TimesPlot } from './TimesPlot';
+
+export function History({ agentId }: { agentId: string }) {
+    const { data, error, refetch } = useQuery(historyQuery(agentId));
+    if (error !== null && data === undefined) return <Failure error={error} onRetry={() => void refetch()} />;
+    return (
+        <>
+            <section aria-labelledby="times" className="stack">
+                <h2 id="times">Execution times, last {data?.window_days ?? 30} days</h2>
+                {data === undefined ? <Skeleton height="14rem" /> : <TimesPlot days={data.days} windowDays={data.window_days} />}
+            </section>
+            <section aria-labelledby="recent" className="stack">
+                <h2 id="recent">Newest executions</h2>
+                {data === undefined ? <Skeleton height="10rem" /> : <Recent executions={data.recent_executions} />}
+            </section>
+        </>
+    );
+}
+
+type Execution = AgentHistory['recent_executions'][number];
+
+const KINDS: Record<Execution['status'], NonNullable<BadgeProps['kind']>> = {
+    pending: 'plain',
+    running: 'accent',
+    completed: 'good',
+    failed: 'bad',
+    disputed: 'warn',
+};
+
+function Recent({ executions }: { executions: readonly Execution[] }) {
+    if (executions.length === 0) return <p className="muted">None yet. The first one appears here a moment after it is opened.</p>;
+    return (
+        <div className={styles.scroll} role="region" aria-label="Table of the newest executions" tabIndex={0}>
+            <table className={styles.table}>
+                <thead>
+                    <tr>
+                        <th scope="col">State</th>
+                        <th scope="col">Opened</th>
+                        <th scope="col">Time</th>
+                        <th scope="col">Cost</th>
+                        <th scope="col">Record</th>
+                    </tr>
+                </thead>
+                <tbody>
+                    {executions.map((execution) => (
+                        <tr key={execution.record}>
+                            <td>
+                                <Badge kind={KINDS[execution.status]}>{execution.status}</Badge>
+                            </td>
+                            <td>
+                                <Time iso={execution.initiated_at} />
+                            </td>
+                            <td className="number">
+                                {execution.execution_time_ms === null ? '–' : formatMs(execution.execution_time_ms)}
+                            </td>
+                            <td className="number">{formatUsdc(execution.cost_usdc)}</td>
+                            <td>
+                                <Address value={execution.record} what="record address" href={execution.on_chain_record} />
+                            </td>
+                        </tr>
+                    ))}
+                </tbody>
+            </table>
+        </div>
+    );
+}

@@ -1,0 +1,13 @@
+// `/agents/…`: one agent.
+
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+
+import { rootRoute } from '../../app/root';
+import { loadAgent } from './query';
+
+export const agentRoute = createRoute({
+    getParentRoute: () => rootRoute,
+    path: '/agents/$agentId',
+    loader: ({ context, params }) => loadAgent(context.queryClient, params.agentId),
+    component: lazyRouteComponent(() => import('./AgentPage'), 'AgentPage'),
+});

@@ -1,0 +1,178 @@
+// Order and filters of the list. Every one of them is in the URL, so that a list can be shared and the back button
+// leads to the list before.
+
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+
+import { networkQuery } from '../../shared/api/queries';
+import { MoneyError, parseUsdc } from '../../shared/money';
+import { short } from '../../shared/text/short';
+import { Button } from '../../shared/ui/Button';
+import { Checkbox, Select, TextField } from '../../shared/ui/Field';
+import styles from './Filters.module.css';
+import { type BrowseSearch, SORTS, type Sort, filterCount, readSearch, tagsOf } from './search';
+
+const SUCCESS_RATES = ['0.8', '0.9', '0.95', '0.99'];
+const EXECUTIONS = ['1', '10', '100', '1000'];
+
+type Change = (change: Record<string, string | undefined>) => void;
+
+export function Filters({ search }: { search: BrowseSearch }) {
+    const navigate = useNavigate();
+    const [open, setOpen] = useState(false);
+    const count = filterCount(search);
+    const change: Change = (changed) =>
+        void navigate({
+            to: '/',
+            search: (previous) => readSearch({ ...previous, ...changed }),
+            resetScroll: false,
+        });
+    return (
+        <section aria-label="Order and filters" className={styles.filters}>
+            <div className={styles.bar}>
+                <SortSelect search={search} change={change} />
+                <div className={styles.toggle}>
+                    <Button aria-expanded={open} aria-controls="filters" onPress={() => setOpen(!open)}>
+                        {count === 0 ? 'Filters' : `Filters (${count})`}
+                    </Button>
+                </div>
+            </div>
+            <div id="filters" className={styles.panel} data-open={open}>
+                <MaxPrice search={search} change={change} />
+                <MinimumSelects search={search} change={change} />
+                <div className={styles.last}>
+                    <Checkbox
+                        label="Verified creators only"
+                        checked={search.verified_only === 'true'}
+                        onChange={(event) => change({ verified_only: event.target.checked ? 'true' : undefined })}
+                    />
+                </div>
+                <TagFilter search={search} change={change} />
+            </div>
+            {count > 0 && (
+                <p className="row">
+                    {search.creator !== undefined && (
+                        <Button onPress={() => change({ creator: undefined })}>
+                            Creator <span className="mono">{short(search.creator)}</span> ✕
+                            <span className="visually-hidden">Remove this filter</span>
+                        </Button>
+                    )}
+                    <Button look="quiet" onPress={() => void navigate({ to: '/', search: readSearch({ q: search.q, sort: search.sort }) })}>
+                        Clear all filters
+                    </Button>
+                </p>
+            )}
+        </section>
+    );
+}
+
+type PartProps = { search: BrowseSearch; change: Change };
+
+const SortSelect = ({ search, change }: PartProps) => {
+    const usual: Sort = search.q === undefined ? 'total_executions' : 'relevance';
+    const names = Object.entries(SORTS).filter(([sort]) => sort !== 'relevance' || search.q !== undefined);
+    return (
+        <Select
+            label="Order"
+            value={search.sort ?? usual}
+            onChange={({ target: { value } }) => change({ sort: value === usual ? undefined : value })}
+        >
+            {names.map(([sort, name]) => (
+                <option key={sort} value={sort}>
+                    {name}
+                </option>
+            ))}
+        </Select>
+    );
+};
+
+function MaxPrice({ search, change }: PartProps) {
+    const [text, setText] = useState(search.max_price ?? '');
+    const [seen, setSeen] = useState(search.max_price);
+    if (seen !== search.max_price) {
+        // The URL changed: the back button, or a cleared filter.
+        setSeen(search.max_price);
+        setText(search.max_price ?? '');
+    }
+    const problem = problemOf(text);
+    const apply = (): void => {
+        const value = text.trim() === '' ? undefined : text.trim();
+        if (problem === undefined && value !== search.max_price) change({ max_price: value });
+    };
+    return (
+        <TextField
+            label="Highest price (USDC)"
+            inputMode="decimal"
+            placeholder="Any"
+            value={text}
+            error={problem}
+            onChange={(event) => setText(event.target.value)}
+            onBlur={apply}
+            onKeyDown={(event) => event.key === 'Enter' && apply()}
+        />
+    );
+}
+
+function problemOf(text: string): string | undefined {
+    try {
+        if (text.trim() !== '') parseUsdc(text);
+        return undefined;
+    } catch (error) {
+        return error instanceof MoneyError ? error.message : String(error);
+    }
+}
+
+const MinimumSelects = ({ search, change }: PartProps) => (
+    <>
+        <Select
+            label="Success rate"
+            value={search.min_success_rate ?? ''}
+            onChange={(event) => change({ min_success_rate: event.target.value })}
+        >
+            <option value="">Any</option>
+            {withCurrent(SUCCESS_RATES, search.min_success_rate).map((rate) => (
+                <option key={rate} value={rate}>{`At least ${(Number(rate) * 100).toFixed(0)}%`}</option>
+            ))}
+        </Select>
+        <Select
+            label="Executions"
+            value={search.min_executions ?? ''}
+            onChange={(event) => change({ min_executions: event.target.value })}
+        >
+            <option value="">Any number</option>
+            {withCurrent(EXECUTIONS, search.min_executions).map((count) => (
+                <option key={count} value={count}>{`At least ${count}`}</option>
+            ))}
+        </Select>
+    </>
+);
+
+/** A value that someone wrote into the URL is a choice, too. */
+const withCurrent = (values: string[], current: string | undefined): string[] =>
+    current === undefined || values.includes(current) ? values : [...values, current];
+
+function TagFilter({ search, change }: PartProps) {
+    const { data: network } = useQuery(networkQuery);
+    const chosen = tagsOf(search);
+    const all = [...new Set([...(network?.tags ?? []), ...chosen])];
+    const toggle = (tag: string): void => {
+        const next = chosen.includes(tag) ? chosen.filter((other) => other !== tag) : [...chosen, tag];
+        change({ tags: next.length === 0 ? undefined : next.join(',') });
+    };
+    return (
+        <div role="group" aria-label="Tags" className={styles.tags}>
+            {all.map((tag) => (
+                <button
+                    key={tag}
+                    type="button"
+                    className={styles.tag}
+                    aria-pressed={chosen.includes(tag)}
+                    onClick={() => toggle(tag)}
+                >
+                    {tag}
+                </button>
+            ))}
+        </div>
+    );
+}

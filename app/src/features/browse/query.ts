@@ -1,0 +1,31 @@
+// The list of agents, page after page by cursor.
+
+import { infiniteQueryOptions, keepPreviousData } from '@tanstack/react-query';
+
+import { type Schemas, api, body } from '../../shared/api/client';
+import type { BrowseSearch } from './search';
+
+const PAGE = 24;
+
+export type ListedAgent = Schemas['AgentSummary'];
+
+export const agentsQuery = (search: BrowseSearch) =>
+    infiniteQueryOptions({
+        queryKey: ['agents', search] as const,
+        queryFn: ({ pageParam, signal }) => {
+            const { min_success_rate, min_executions, verified_only, ...rest } = search;
+            const query = {
+                ...rest,
+                limit: PAGE,
+                ...(min_success_rate !== undefined && { min_success_rate: Number(min_success_rate) }),
+                ...(min_executions !== undefined && { min_executions: Number(min_executions) }),
+                ...(verified_only !== undefined && { verified_only: true }),
+                ...(pageParam !== null && { cursor: pageParam }),
+            };
+            return body(api.GET('/v1/agents', { params: { query }, signal }));
+        },
+        initialPageParam: null as string | null,
+        getNextPageParam: (last) => last.next_cursor,
+        // While the next letter is typed the list stays where it is.
+        placeholderData: keepPreviousData,
+    });

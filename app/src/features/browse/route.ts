@@ -1,0 +1,17 @@
+// `/`: all agents.
+
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+
+import { rootRoute } from '../../app/root';
+import { agentsQuery } from './query';
+import { readSearch } from './search';
+
+export const browseRoute = createRoute({
+    getParentRoute: () => rootRoute,
+    path: '/',
+    validateSearch: readSearch,
+    loaderDeps: ({ search }) => search,
+    // Not awaited: the page shows skeletons of its own, and keeps the list while a search is typed.
+    loader: ({ context, deps }) => void context.queryClient.prefetchInfiniteQuery(agentsQuery(deps)),
+    component: lazyRouteComponent(() => import('./BrowsePage'), 'BrowsePage'),
+});

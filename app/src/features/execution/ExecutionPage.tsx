@@ -1,0 +1,194 @@
+// One execution: how it goes, its result, its steps, and the check of all of it.
+
+import type { Address } from '@solana/kit';
+import { useQuery } from '@tanstack/react-query';
+import { Link, getRouteApi } from '@tanstack/react-router';
+import { Suspense, lazy, useEffect, useRef } from 'react';
+
+import { findExecutionRecordAddress } from '../../chain/addresses';
+import { uuidBytes } from '../../chain/record';
+import { networkQuery } from '../../shared/api/queries';
+import { UserText } from '../../shared/text/UserText';
+import { Address as ShownAddress } from '../../shared/ui/Address';
+import { Failure } from '../../shared/ui/Failure';
+import { Page } from '../../shared/ui/Page';
+import { Skeleton } from '../../shared/ui/Skeleton';
+import { useSession } from '../../shared/wallet/useSession';
+import { useWallet } from '../../shared/wallet/useWallet';
+import { formatUsdc } from '../../shared/money';
+import { removeCall } from '../run/call/stored';
+import { useCall } from '../run/call/useCall';
+import { CallProgress } from './CallProgress';
+import { NotShown } from './NotShown';
+import { Outcome } from './Outcome';
+import { GiveResult } from './own/GiveResult';
+import { OwnEnding } from './own/OwnEnding';
+import { useIsPast } from './own/useIsPast';
+import { type Execution, executionQuery, isUnderWay, onChainQuery } from './query';
+import { Result } from './result/Result';
+import { Steps } from './result/Steps';
+import { recordAddressOf } from './recordLink';
+import { Timeline } from './Timeline';
+import styles from './Execution.module.css';
+
+const VerifyPanel = lazy(() => import('./verify/VerifyPanel'));
+
+const route = getRouteApi('/executions/$executionId');
+
+export function ExecutionPage() {
+    const { executionId } = route.useParams();
+    const { connection } = useWallet();
+    const { session } = useSession();
+    const { call, progress, run } = useCall(executionId);
+    const { data: network } = useQuery(networkQuery);
+    const wallet = connection?.account.address;
+    const isAwaited = call !== null;
+    const { data: execution, error, refetch } = useQuery(executionQuery(executionId, session ? wallet : undefined, isAwaited));
+    const record = useRecordAddress(executionId, call?.wallet, execution);
+    const isGoingOn = isAwaited || (execution ? isUnderWay(execution) : false);
+    const { data: onChain } = useQuery(onChainQuery(record, network?.rpc_url ?? null, isGoingOn));
+
+    // A refund needs a later second than the deadline.
+    const isOver = useIsPast(onChain?.isOpen && onChain.deadline !== null ? onChain.deadline + 1 : null);
+
+    // The stored call is removed when it has ended; what it says stays on the page.
+    const asked = useRef(call);
+    if (call !== null) asked.current = call;
+    // After a reload a paid call goes on by itself; nothing is signed without a press.
+    const resumed = useRef(false);
+    useEffect(() => {
+        if (resumed.current || call === null || wallet !== call.wallet || progress.stage !== 'idle') return;
+        resumed.current = true;
+        if (call.signature !== undefined) run(executionId, false);
+    }, [call, wallet, progress.stage, run, executionId]);
+    useEffect(() => {
+        if (execution && !isUnderWay(execution)) removeCall(executionId);
+    }, [execution, executionId]);
+
+    const name = execution?.agent_name ?? call?.agentName;
+    const agentId = execution?.agent_id ?? call?.agentId;
+    const isCalling = call !== null && !call.handedOver && !(execution && !isUnderWay(execution));
+    if (execution === undefined && call === null && session === undefined) return <Loading />;
+    if (!execution && call === null) {
+        return error ? (
+            <Page title="Execution">
+                <Failure error={error} onRetry={() => void refetch()} />
+            </Page>
+        ) : (
+            <NotShown isLoading={execution === undefined && Boolean(session)} />
+        );
+    }
+    return (
+        <Page title="Execution" heading={name === undefined ? 'Execution' : <>Call of <UserText text={name} /></>}>
+            <div className={styles.facts}>
+                <ShownAddress value={executionId} what="execution id" ends={8} />
+                {agentId !== undefined && (
+                    <Link to="/agents/$agentId" params={{ agentId }}>
+                        About this agent
+                    </Link>
+                )}
+            </div>
+            {isCalling && call !== null && !isOver && (
+                <CallProgress
+                    call={call}
+                    progress={progress}
+                    isConnected={wallet !== undefined}
+                    isOpen={onChain?.isOpen ?? false}
+                    deadline={onChain?.deadline ?? null}
+                    onRun={(mayPay) => run(executionId, mayPay)}
+                />
+            )}
+            {!isCalling && !isOver && execution && <Outcome execution={execution} onChain={onChain} />}
+            {record !== null && onChain && network && network.rpc_url !== null && wallet !== undefined && (
+                <OwnEnding record={record} executionId={executionId} rpcUrl={network.rpc_url} onChain={onChain} isOver={isOver} />
+            )}
+            {error && <Failure error={error} onRetry={() => void refetch()} />}
+            {asked.current !== null && <Asked task={asked.current.task} />}
+            <div className={styles.columns}>
+                <Timeline call={asked.current} execution={execution ?? null} onChain={onChain} network={network} />
+                <div className={styles.main}>
+                    {isOver ? (
+                        <p className="muted">There is no result, and none can be settled any more.</p>
+                    ) : execution ? (
+                        <Found execution={execution} rpcUrl={network?.rpc_url ?? null} />
+                    ) : (
+                        <p className="muted">The result stands here as soon as it is paid for.</p>
+                    )}
+                </div>
+                {execution && <Figures execution={execution} />}
+            </div>
+        </Page>
+    );
+}
+
+/** Of the call in this browser, or as the service states it. Verify does not believe the second. */
+function useRecordAddress(executionId: string, caller: string | undefined, execution: Execution | null | undefined): Address | null {
+    const { data } = useQuery({
+        queryKey: ['record-address', caller, executionId],
+        queryFn: () => findExecutionRecordAddress(caller as Address, uuidBytes(executionId)),
+        enabled: caller !== undefined,
+        staleTime: Infinity,
+    });
+    return data ?? (execution ? recordAddressOf(execution) : null);
+}
+
+const Asked = ({ task }: { task: string }) => (
+    <details className={styles.asked}>
+        <summary>Task</summary>
+        <p>
+            <UserText text={task.slice(0, 2_000)} />
+        </p>
+    </details>
+);
+
+function Found({ execution, rpcUrl }: { execution: Execution; rpcUrl: string | null }) {
+    const { result, result_hash: resultHash, steps, execution_id: executionId } = execution;
+    return (
+        <>
+            {result !== null ? (
+                <Result text={result} executionId={executionId} />
+            ) : (
+                <p className="muted">{isUnderWay(execution) ? 'The result stands here as soon as it is paid for.' : 'There is no result.'}</p>
+            )}
+            {result === null && resultHash !== null && <GiveResult sha256={resultHash} executionId={executionId} />}
+            {steps && steps.length > 0 && <Steps steps={steps} />}
+            {!isUnderWay(execution) && rpcUrl !== null && (
+                <Suspense fallback={<Skeleton height="8rem" />}>
+                    <VerifyPanel execution={execution} rpcUrl={rpcUrl} />
+                </Suspense>
+            )}
+        </>
+    );
+}
+
+const Figures = ({ execution }: { execution: Execution }) => (
+    <section className={styles.cost} aria-labelledby="cost">
+        <h2 id="cost">Cost</h2>
+        <dl className={styles.figures}>
+            <dt>You paid</dt>
+            <dd className="number">{formatUsdc(execution.cost_usdc)} USDC</dd>
+            <dt>Creator</dt>
+            <dd className="number">{formatUsdc(execution.creator_amount_usdc)} USDC</dd>
+            <dt>Marketplace</dt>
+            <dd className="number">{formatUsdc(execution.platform_amount_usdc)} USDC</dd>
+            {typeof execution.tokens_used === 'number' && (
+                <>
+                    <dt>Tokens, as reported</dt>
+                    <dd className="number">{execution.tokens_used.toLocaleString('en')}</dd>
+                </>
+            )}
+        </dl>
+        <p>
+            <a href={execution.on_chain_record} target="_blank" rel="noreferrer">
+                Record in the explorer
+            </a>
+        </p>
+    </section>
+);
+
+const Loading = () => (
+    <Page title="Execution">
+        <Skeleton height="6rem" />
+        <Skeleton height="16rem" />
+    </Page>
+);

@@ -1,0 +1,113 @@
+// The way of an execution: reserved, escrow, running, signed, settled or refunded, with times and links.
+
+import type { ReactNode } from 'react';
+
+import type { Schemas } from '../../shared/api/client';
+import { formatUsdc } from '../../shared/money';
+import { short } from '../../shared/text/short';
+import type { StoredCall } from '../run/call/stored';
+import { type Execution, type OnChain, isUnderWay, isUnopened } from './query';
+import { Time } from './Time';
+import styles from './Execution.module.css';
+
+export type TimelineProps = {
+    call: StoredCall | null;
+    execution: Execution | null;
+    onChain: OnChain | undefined;
+    network: Schemas['NetworkResponse'] | undefined;
+};
+
+type StepState = 'done' | 'now' | 'later' | 'bad' | 'skipped';
+type Step = { readonly name: string; readonly state: StepState; readonly detail: ReactNode };
+
+const WORDS: Record<StepState, string> = { done: 'done', now: 'under way', later: 'to come', bad: 'ended here', skipped: 'left out' };
+const MARKS: Record<StepState, string> = { done: '✓', now: '●', later: '', bad: '!', skipped: '–' };
+
+export function Timeline(props: TimelineProps) {
+    const steps = stepsOf(props);
+    const current = steps.find(({ state }) => state === 'now' || state === 'bad') ?? steps.findLast(({ state }) => state === 'done');
+    return (
+        <section className={styles.course} aria-labelledby="timeline">
+            <h2 id="timeline">Timeline</h2>
+            <p role="status" className="visually-hidden">
+                {current && `${current.name}: ${WORDS[current.state]}`}
+            </p>
+            <ol className={styles.timeline}>
+                {steps.map(({ name, state, detail }) => (
+                    <li key={name} className={styles[state]} aria-current={state === 'now' ? 'step' : undefined}>
+                        <span className={styles.mark} aria-hidden="true">
+                            {MARKS[state]}
+                        </span>
+                        <div>
+                            <h3>
+                                {name} <span className="visually-hidden">({WORDS[state]})</span>
+                            </h3>
+                            <div className="small muted">{detail}</div>
+                        </div>
+                    </li>
+                ))}
+            </ol>
+        </section>
+    );
+}
+
+function stepsOf({ call, execution, onChain, network }: TimelineProps): Step[] {
+    const { opening, ending } = onChain ?? { opening: null, ending: null };
+    const isRefund = ending?.payees.kind === 'refunded' || (execution?.status === 'failed' && !execution.dispute);
+    const isPaid = ending?.payees.kind === 'settled';
+    const hasEnded = isRefund || isPaid || (execution !== null && !isUnderWay(execution));
+    const isRunning = execution?.status === 'running' || call?.handedOver === true;
+    const neverOpened = hasEnded && isUnopened(execution, onChain);
+    const at = call?.createdAt ?? execution?.initiated_at;
+    const price = call ? ` of ${formatUsdc(BigInt(call.price))} USDC` : '';
+    const reading = hasEnded ? 'Reading the chain …' : null;
+    return [
+        { name: 'Reserved', state: at || opening ? 'done' : 'later', detail: at ? <Time at={at} /> : 'The call has its id.' },
+        {
+            name: 'Escrow',
+            state: opening || (hasEnded && !neverOpened) ? 'done' : neverOpened ? 'skipped' : 'now',
+            detail: opening ? <Sent of={opening.transaction} network={network} /> : neverOpened ? 'No money moved.' : (reading ?? `The price${price} goes into the escrow.`),
+        },
+        {
+            name: 'Running',
+            state: hasEnded ? (neverOpened ? 'skipped' : 'done') : opening ? 'now' : 'later',
+            detail: runningDetail(execution, isRunning, hasEnded),
+        },
+        {
+            name: 'Signed',
+            state: isPaid ? 'done' : isRefund ? 'skipped' : hasEnded ? 'done' : 'later',
+            detail: isRefund ? 'There is no signed result.' : hasEnded ? 'The creator signed the hash of the result.' : 'The creator signs the result.',
+        },
+        {
+            name: isRefund ? 'Refunded' : 'Settled',
+            state: ending ? (isRefund ? 'bad' : 'done') : hasEnded ? (isRefund ? 'bad' : 'done') : 'later',
+            detail: ending ? <Sent of={ending.transaction} network={network} /> : neverOpened ? 'All of the money stays with you.' : (reading ?? 'The creator is paid out of the escrow.'),
+        },
+    ];
+}
+
+function runningDetail(execution: Execution | null, isRunning: boolean, hasEnded: boolean): ReactNode {
+    const ms = execution?.execution_time_ms;
+    if (hasEnded) return ms === null || ms === undefined ? 'The agent was asked.' : `The agent took ${duration(ms)}.`;
+    return isRunning ? 'The agent works.' : 'The service asks the agent.';
+}
+
+export const duration = (ms: number): string => (ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`);
+
+/** A transaction: when, and where to look at it. */
+const Sent = ({ of, network }: { of: { signature: string; time: number | null }; network: TimelineProps['network'] }) => {
+    const href = network?.explorer.transaction?.replace('{signature}', of.signature);
+    return (
+        <>
+            {of.time !== null && <Time at={of.time} />}
+            {of.time !== null && ' · '}
+            {href === undefined ? (
+                <span className="mono">{short(of.signature, 6)}</span>
+            ) : (
+                <a href={href} target="_blank" rel="noreferrer" aria-label={`Transaction ${short(of.signature, 6)} in the explorer`}>
+                    <span className="mono">{short(of.signature, 6)}</span>
+                </a>
+            )}
+        </>
+    );
+};

@@ -1,0 +1,34 @@
+// The button with which a caller takes the price of an expired execution back.
+
+import { type Address, createSolanaRpc } from '@solana/kit';
+
+import { Button } from '../../../shared/ui/Button';
+import { useTransaction } from '../../../shared/wallet/useTransaction';
+import { useWallet } from '../../../shared/wallet/useWallet';
+import { TransactionState } from '../../wallet/TransactionState';
+import { refundInstructions } from './ending';
+import { awaitEnd } from './indexed';
+
+export type RefundButtonProps = { record: Address; executionId: string; rpcUrl: string; look?: 'primary' | 'plain' };
+
+export function RefundButton({ record, executionId, rpcUrl, look = 'plain' }: RefundButtonProps) {
+    const { connection } = useWallet();
+    const { status, isBusy, send } = useTransaction();
+    const refund = (): Promise<void> =>
+        send({
+            build: (account) => refundInstructions(createSolanaRpc(rpcUrl), record, account),
+            after: () => awaitEnd(executionId),
+        });
+    return (
+        <>
+            {status.kind !== 'done' && (
+                <div>
+                    <Button look={look} isDisabled={connection === null} onPress={() => void refund()}>
+                        {isBusy ? 'Under way …' : 'Take the money back'}
+                    </Button>
+                </div>
+            )}
+            <TransactionState status={status} done="The whole price is back with the wallet that paid." />
+        </>
+    );
+}

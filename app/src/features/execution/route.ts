@@ -1,0 +1,16 @@
+// `/executions/…`: one execution.
+
+import { createRoute, lazyRouteComponent, notFound } from '@tanstack/react-router';
+
+import { rootRoute } from '../../app/root';
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+export const executionRoute = createRoute({
+    getParentRoute: () => rootRoute,
+    path: '/executions/$executionId',
+    beforeLoad: ({ params }) => {
+        if (!UUID.test(params.executionId)) throw notFound();
+    },
+    component: lazyRouteComponent(() => import('./ExecutionPage'), 'ExecutionPage'),
+});

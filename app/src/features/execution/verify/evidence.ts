@@ -1,0 +1,119 @@
+// Collects what the checks look at: the content by its hash, accounts and transactions from an RPC node. Of the service
+// it uses what an execution states about itself, which is what is checked. An account that has been closed is read from
+// the event of the transaction that closed it. The same as `crtx verify`.
+
+import { type Address, type Decoder, type ReadonlyUint8Array, createSolanaRpc } from '@solana/kit';
+
+import { decodeBytes, decodeOwned, hexOf, readAccounts } from '../../../chain/accounts';
+import { findConfigAddress, findDisputeAddress } from '../../../chain/addresses';
+import { History } from '../../../chain/history';
+import { type Ending, type Opening, findClosed, findEnding, findOpening } from '../../../chain/story';
+import { AGENT_LISTED_DISCRIMINATOR, type AgentListed, getAgentListedDecoder } from '../../../generated/accounts/agentListed';
+import { CONFIG_DISCRIMINATOR, type Config, getConfigDecoder } from '../../../generated/accounts/config';
+import { DISPUTE_DISCRIMINATOR, type Dispute, getDisputeDecoder } from '../../../generated/accounts/dispute';
+import {
+    EXECUTION_RECORD_DISCRIMINATOR,
+    type ExecutionRecord,
+    getExecutionRecordDecoder,
+} from '../../../generated/accounts/executionRecord';
+import type { Schemas } from '../../../shared/api/client';
+import { recordAddressOf } from '../recordLink';
+
+/** What the service states. Nothing in it is believed. */
+export type Claims = Pick<
+    Schemas['ExecutionResponse'],
+    | 'execution_id'
+    | 'agent_id'
+    | 'status'
+    | 'result'
+    | 'result_hash'
+    | 'cost_usdc'
+    | 'creator_amount_usdc'
+    | 'platform_amount_usdc'
+    | 'tokens_used'
+    | 'execution_time_ms'
+    | 'ipfs_url'
+    | 'on_chain_record'
+>;
+
+/** What was found, or the reason why it was not. */
+export type Found<T> = { readonly value: T } | { readonly missing: string };
+
+export type Evidence = {
+    readonly claims: Claims;
+    readonly recordAddress: Address;
+    readonly content: Found<Uint8Array>;
+    readonly record: Found<ExecutionRecord>;
+    /** The transaction that closed the record, if it is closed. */
+    readonly closedBy: string | null;
+    readonly listing: Found<AgentListed>;
+    /** `null` if the execution was never disputed. */
+    readonly dispute: Found<Dispute> | null;
+    readonly config: Found<Config>;
+    readonly opening: Found<Opening>;
+    readonly ending: Found<Ending>;
+};
+
+/** Larger than every result. */
+const MAX_CONTENT_BYTES = 8 * 1024 * 1024;
+
+export async function collect(claims: Claims, rpcUrl: string): Promise<Evidence> {
+    const rpc = createSolanaRpc(rpcUrl);
+    const recordAddress = recordAddressOf(claims);
+    const history = new History(rpc, recordAddress);
+    // Without a node every check would fail for the same reason.
+    await rpc.getSlot({ commitment: 'confirmed' }).send();
+    const account = async <T>(address: Address, decoder: Decoder<T>, kind: ReadonlyUint8Array): Promise<[T, string | null]> => {
+        const [found] = await readAccounts(rpc, [address]);
+        if (found) return [decodeOwned(found, decoder, kind), null];
+        const closed = await findClosed(address === recordAddress ? history : new History(rpc, address), recordAddress);
+        if (closed === null) throw new Error(`${address} is not on the chain`);
+        return [decodeBytes(closed.bytes, decoder, kind), closed.by];
+    };
+    const record = await tried(account(recordAddress, getExecutionRecordDecoder(), EXECUTION_RECORD_DISCRIMINATOR));
+    const known = 'value' in record ? record.value[0] : null;
+    const listing = async (): Promise<[AgentListed, string | null]> => {
+        if (known === null) throw new Error('there is no record that names it');
+        return account(known.agent, getAgentListedDecoder(), AGENT_LISTED_DISCRIMINATOR);
+    };
+    const dispute = async () => account(await findDisputeAddress(recordAddress), getDisputeDecoder(), DISPUTE_DISCRIMINATOR);
+    const config = async () => account(await findConfigAddress(), getConfigDecoder(), CONFIG_DISCRIMINATOR);
+    return {
+        claims,
+        recordAddress,
+        content: await tried(contentOf(claims)),
+        record: first(record),
+        closedBy: 'value' in record ? record.value[1] : null,
+        listing: first(await tried(listing())),
+        dispute: known === null || known.disputeCount === 0 ? null : first(await tried(dispute())),
+        config: first(await tried(config())),
+        opening: await tried(findOpening(history)),
+        ending: await tried(findEnding(history)),
+    };
+}
+
+/** The bytes behind the stated address: asked for again each time, and only as bytes. */
+async function contentOf({ ipfs_url: url }: Claims): Promise<Uint8Array> {
+    if (url === null) throw new Error('none is stated');
+    // Content is served under the origin of this page; the name of the host is the service's own statement.
+    const path = new URL(url).pathname;
+    const answer = await fetch(path, { cache: 'no-store', credentials: 'omit' });
+    if (!answer.ok) throw new Error(`the service answers ${answer.status} for ${path}`);
+    const bytes = new Uint8Array(await answer.arrayBuffer());
+    if (bytes.length > MAX_CONTENT_BYTES) throw new Error('it is larger than any result');
+    return bytes;
+}
+
+async function tried<T>(work: Promise<T>): Promise<Found<T>> {
+    try {
+        return { value: await work };
+    } catch (error) {
+        return { missing: error instanceof Error ? error.message : 'it cannot be read' };
+    }
+}
+
+const first = <T>(found: Found<[T, string | null]>): Found<T> => ('value' in found ? { value: found.value[0] } : found);
+
+export async function sha256Text(bytes: Uint8Array): Promise<string> {
+    return `sha256:${hexOf(new Uint8Array(await crypto.subtle.digest('SHA-256', new Uint8Array(bytes))))}`;
+}

@@ -1,0 +1,32 @@
+// The parameters that hold.
+
+import { formatUsdc } from '../../shared/money';
+import { Figure, Figures } from '../../shared/ui/Figures';
+import { Table } from '../../shared/ui/Table';
+import { type MarketParameters, feeText, pricesText } from './parameters';
+import { exactSpan } from './span';
+
+type Row = { readonly prices: string; readonly collateral: bigint };
+
+const COLUMNS = [
+    { name: 'Price of a call', cell: ({ prices }: Row) => prices },
+    { name: 'Collateral', cell: ({ collateral }: Row) => `${formatUsdc(collateral)} USDC` },
+];
+
+export const Parameters = ({ parameters }: { parameters: MarketParameters }) => (
+    <>
+        <Figures>
+            <Figure name="Fee of a payment">{feeText(parameters.feeBps)}</Figure>
+            <Figure name="Lowest price of a call">{formatUsdc(parameters.minPrice)} USDC</Figure>
+            <Figure name="A dispute can be raised for">{exactSpan(Number(parameters.disputeWindowS))}</Figure>
+            <Figure name="Settlement after a time-out">{exactSpan(Number(parameters.settleGraceS))}</Figure>
+            <Figure name="Highest penalty">{parameters.maxPenaltyMultiple} times the amount paid</Figure>
+        </Figures>
+        <Table
+            caption="Collateral that an agent locks, by its price"
+            columns={COLUMNS}
+            rows={parameters.collateralTiers.map(({ collateral }, index, tiers) => ({ prices: pricesText(tiers, index), collateral }))}
+            rowKey={({ prices }) => prices}
+        />
+    </>
+);

@@ -1,0 +1,210 @@
+// Leads one call from its stored form to the agent: look at the chain, sign in, pay once, hand the request over. Every
+// run begins with a look at the chain, so it can be repeated at any time: the execution's id is chosen, and the chain
+// has one record for it.
+
+import { type Address, type Rpc, type Signature, type SolanaRpcApi, createSolanaRpc } from '@solana/kit';
+
+import { readExecution } from '../../../chain/record';
+import { sameBytes } from '../../../chain/accounts';
+import { ApiError, type Schemas, api } from '../../../shared/api/client';
+import type { Send } from '../../../shared/wallet/useSend';
+import { CallProblem, handingOverProblem, openingProblem, unknownOutcome } from './problem';
+import { openingOf, recordOf } from './opening';
+import { requestHash } from './request';
+import { type StoredCall, putCall, storedCall } from './stored';
+import { readTerms } from './terms';
+
+/** What is going on. `idle` and `stopped` wait for the user. */
+export type Stage = 'idle' | 'looking' | 'signing-in' | 'checking' | 'signing' | 'confirming' | 'handing-over' | 'working' | 'stopped';
+
+export type Progress = { readonly stage: Stage; readonly problem: CallProblem | null; readonly note: string | null };
+
+export type Tools = {
+    readonly network: Schemas['NetworkResponse'];
+    readonly account: string;
+    readonly send: Send;
+    /** Opens a session of the wallet unless there is one. */
+    readonly ensureSession: () => Promise<unknown>;
+};
+
+/** A transaction that is not there by then never comes: a blockhash lasts about a minute and a half. */
+const FORGOTTEN_MS = 150_000;
+const LOOK_MS = 2_000;
+/** How long the service is asked again when it does not answer or asks to come later. */
+const PATIENCE_MS = 120_000;
+const LONGEST_PAUSE_MS = 10_000;
+/** Errors that are the end of an execution, and not of the attempt to hand it over. */
+const ENDINGS = new Set(['execution_timeout', 'execution_failed', 'interrupted', 'result_unavailable']);
+
+const IDLE: Progress = { stage: 'idle', problem: null, note: null };
+
+/** One call of this page. */
+class Runner {
+    progress: Progress = IDLE;
+    readonly listeners = new Set<() => void>();
+    #isRunning = false;
+
+    set(stage: Stage, problem: CallProblem | null = null, note: string | null = null): void {
+        this.progress = { stage, problem, note };
+        for (const listener of this.listeners) listener();
+    }
+
+    /** A press while it runs changes nothing, also in another tab. */
+    async run(executionId: string, tools: Tools, mayPay: boolean): Promise<void> {
+        if (this.#isRunning) return;
+        this.#isRunning = true;
+        try {
+            await alone(executionId, () => this.#advance(executionId, tools, mayPay));
+        } catch (error) {
+            this.set('stopped', openingProblem(error));
+        } finally {
+            this.#isRunning = false;
+        }
+    }
+
+    async #advance(executionId: string, tools: Tools, mayPay: boolean): Promise<void> {
+        const call = storedCall(executionId);
+        if (call === null) throw new CallProblem('This call is not in this browser', 'It was started elsewhere.', 'unknown');
+        if (call.wallet !== tools.account) {
+            const message = `This call is paid by ${call.wallet}. Choose that account in the wallet, then go on.`;
+            throw new CallProblem('Another wallet is connected', message, call.signature === undefined ? 'wallet' : 'unknown');
+        }
+        const rpcUrl = tools.network.rpc_url;
+        if (rpcUrl === null) throw new CallProblem('There is no RPC node', 'This service names no Solana node for browsers.', 'wallet');
+        const rpc = createSolanaRpc(rpcUrl);
+        this.set('looking');
+        let isOpen = await this.#isOpened(rpc, call);
+        if (!isOpen && call.signature !== undefined) isOpen = await this.#awaitOutcome(rpc, call);
+        if (!isOpen) {
+            if (!mayPay) return this.set('idle');
+            if (await this.#pay(rpc, call, tools)) return this.set('working');
+        }
+        await this.#handOver(call, tools);
+        this.set('working');
+    }
+
+    /** Whether the chain has the record of this call. It is the only proof that the call was paid. */
+    async #isOpened(rpc: Rpc<SolanaRpcApi>, call: StoredCall): Promise<boolean> {
+        const address = await recordOf(call);
+        const found = await readExecution(rpc, address).catch((error: unknown) => {
+            if (call.signature !== undefined) throw unknownOutcome();
+            const message = `The network does not answer, so nothing was sent. (${error instanceof Error ? error.message : 'no answer'})`;
+            throw new CallProblem('No connection to Solana', message, 'wallet');
+        });
+        if (found === null) return false;
+        const isThis = found.record.agent === call.agentId && (!found.terms || sameBytes(found.terms.requestHash, await requestHash(call)));
+        if (!isThis) throw new CallProblem('This id belongs to another request', 'The record on the chain is not of this call.', 'escrow');
+        return true;
+    }
+
+    /** After a signature whose outcome is not known: until the record is there, or the transaction can never come. */
+    async #awaitOutcome(rpc: Rpc<SolanaRpcApi>, call: StoredCall): Promise<boolean> {
+        const signature = call.signature as Signature;
+        while (Date.now() - (call.signedAt ?? 0) < FORGOTTEN_MS) {
+            const answer = await rpc.getSignatureStatuses([signature], { searchTransactionHistory: true }).send().catch(() => null);
+            if (answer?.value[0]?.err) break;
+            if (await this.#isOpened(rpc, call)) return true;
+            await pause(LOOK_MS);
+        }
+        return this.#isOpened(rpc, call);
+    }
+
+    /** Resolves with `true` if the execution has ended already. */
+    async #pay(rpc: Rpc<SolanaRpcApi>, call: StoredCall, tools: Tools): Promise<boolean> {
+        this.set('signing-in');
+        await tools.ensureSession().catch((error: unknown) => {
+            const title = error instanceof ApiError ? 'The service did not let you in' : 'You did not sign in';
+            const message = error instanceof ApiError ? error.message : 'The service takes a request from the wallet that paid, so it asks for a sign-in first.';
+            throw new CallProblem(title, `${message} Nothing was paid.`, 'wallet');
+        });
+        this.set('checking');
+        // A record that was closed leaves its address free: the service still knows the execution.
+        if (await isKnown(call.executionId)) return true;
+        const terms = await readTerms(rpc, call.agentId as Address);
+        if (terms.genesisHash !== call.genesisHash) throw new CallProblem('This is another network', 'The call was made for another Solana network.', 'wallet');
+        if (terms.termsHash !== call.termsHash || terms.price.toString() !== call.price) {
+            throw new CallProblem('The terms have changed', 'The creator has changed price or terms since you looked. Nothing was paid. Start again to see the new ones.', 'wallet');
+        }
+        const instruction = await openingOf(call, terms.mint);
+        try {
+            await tools.send([instruction], (step, signature) => {
+                if (step === 'signing') this.set('signing');
+                // Stored before the first byte is sent.
+                if (signature !== undefined) putCall({ ...call, signature, signedAt: Date.now() });
+                if (step === 'confirming') this.set('confirming');
+            });
+        } catch (error) {
+            // Perhaps another tab has paid this same call, or the transaction was taken after all.
+            const sent = storedCall(call.executionId) ?? call;
+            if (await this.#isOpened(rpc, sent)) return false;
+            const problem = openingProblem(error);
+            // What certainly never comes need not be waited for.
+            if (problem.money === 'wallet') putCall({ ...sent, signature: undefined, signedAt: undefined });
+            throw problem;
+        }
+        return false;
+    }
+
+    async #handOver(call: StoredCall, tools: Tools): Promise<void> {
+        const started = Date.now();
+        let [wait, hasSession] = [500, false];
+        for (;;) {
+            this.set('handing-over', null, wait > 500 ? 'The service has not answered yet. Asking again.' : null);
+            try {
+                if (!hasSession) await tools.ensureSession();
+                hasSession = true;
+                await dispatch(call);
+                putCall({ ...(storedCall(call.executionId) ?? call), handedOver: true });
+                return;
+            } catch (error) {
+                if (error instanceof ApiError && ENDINGS.has(error.code)) return;
+                if (error instanceof ApiError && error.status === 409 && error.retryAfterSeconds === null && (await hasEnded(call, tools))) return;
+                const isLater = error instanceof ApiError && (error.status === 0 || error.retryAfterSeconds !== null);
+                if (!isLater || Date.now() - started > PATIENCE_MS) throw handingOverProblem(error);
+                await pause(Math.min((error.retryAfterSeconds ?? 0) * 1_000 || wait, LONGEST_PAUSE_MS));
+                wait = Math.min(wait * 2, LONGEST_PAUSE_MS);
+            }
+        }
+    }
+}
+
+async function dispatch({ executionId, task, parameters }: StoredCall): Promise<void> {
+    const body = { task, parameters: parameters as Record<string, never>, async: true };
+    await api.POST('/v1/executions/{execution_id}/dispatch', { params: { path: { execution_id: executionId } }, body });
+}
+
+async function isKnown(executionId: string): Promise<boolean> {
+    try {
+        await api.GET('/v1/executions/{execution_id}', { params: { path: { execution_id: executionId } } });
+        return true;
+    } catch (error) {
+        if (error instanceof ApiError && error.status === 404) return false;
+        const message = error instanceof Error ? error.message : 'The service does not answer.';
+        throw new CallProblem('No answer from the service', `${message} Nothing was paid.`, 'wallet');
+    }
+}
+
+async function hasEnded(call: StoredCall, { network }: Tools): Promise<boolean> {
+    const found = await readExecution(createSolanaRpc(network.rpc_url ?? ''), await recordOf(call)).catch(() => undefined);
+    return found === null || (found !== undefined && found.terms === null);
+}
+
+/** One tab at a time leads a call. */
+async function alone(executionId: string, work: () => Promise<void>): Promise<void> {
+    const locks = globalThis.navigator?.locks;
+    if (locks === undefined) return work();
+    await locks.request(`crtx.call.${executionId}`, { ifAvailable: true }, async (lock) => {
+        if (lock === null) throw new CallProblem('Another tab leads this call', 'Go on there, or close that tab and try again here.', 'unknown');
+        await work();
+    });
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+const runners = new Map<string, Runner>();
+
+export function runnerOf(executionId: string): Runner {
+    const found = runners.get(executionId) ?? new Runner();
+    runners.set(executionId, found);
+    return found;
+}

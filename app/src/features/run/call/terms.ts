@@ -1,0 +1,94 @@
+// What the chain says before a call: the agent's terms, what the wallet has, and everything that would make a call fail.
+
+import { type Address, type Rpc, type SolanaRpcApi, createSolanaRpc } from '@solana/kit';
+import { queryOptions } from '@tanstack/react-query';
+
+import { decodeOwned, hexOf, readAccounts, tokenAmount } from '../../../chain/accounts';
+import { findConfigAddress } from '../../../chain/addresses';
+import { OPEN_RECORD_BYTES } from '../../../chain/record';
+import { StoredAgentStatus } from '../../../chain/stored';
+import { findTokenAccount } from '../../../chain/token';
+import { AGENT_LISTED_DISCRIMINATOR, getAgentListedDecoder } from '../../../generated/accounts/agentListed';
+import { CONFIG_DISCRIMINATOR, getConfigDecoder } from '../../../generated/accounts/config';
+import type { Schemas } from '../../../shared/api/client';
+
+/** Of one signature. */
+const NETWORK_FEE = 5_000n;
+
+export type CallTerms = {
+    readonly price: bigint;
+    readonly timeoutSeconds: number;
+    readonly graceSeconds: number;
+    readonly binding: boolean;
+    /** Hexadecimal digits. */
+    readonly termsHash: string;
+    readonly creator: Address;
+    readonly isActive: boolean;
+    readonly isPaused: boolean;
+    readonly minPrice: bigint;
+    readonly mint: Address;
+    readonly genesisHash: string;
+    /** What opening costs in SOL: the fee, and the rent that comes back when the record is closed. */
+    readonly lamportsNeeded: bigint;
+    readonly rent: bigint;
+};
+
+export type Funds = { readonly usdc: bigint; readonly lamports: bigint };
+
+export const callTermsQuery = (agentId: string, network: Schemas['NetworkResponse'] | undefined) =>
+    queryOptions({
+        queryKey: ['call-terms', agentId, network?.rpc_url ?? null] as const,
+        queryFn: () => reached(readTerms(createSolanaRpc(network?.rpc_url ?? ''), agentId as Address)),
+        enabled: network !== undefined && network.rpc_url !== null,
+        refetchInterval: 15_000,
+    });
+
+/** Only sentences that help are shown. */
+class TermsError extends Error {}
+
+const reached = (reading: Promise<CallTerms>): Promise<CallTerms> =>
+    reading.catch((error: unknown) => {
+        if (error instanceof TermsError) throw error;
+        throw new TermsError('The Solana network does not answer, so price and balance are not known. Check the connection, then try again.');
+    });
+
+export async function readTerms(rpc: Rpc<SolanaRpcApi>, agent: Address): Promise<CallTerms> {
+    const [[configAccount, listingAccount], rent, genesisHash] = await Promise.all([
+        readAccounts(rpc, [await findConfigAddress(), agent]),
+        rpc.getMinimumBalanceForRentExemption(BigInt(OPEN_RECORD_BYTES)).send(),
+        rpc.getGenesisHash().send(),
+    ]);
+    if (!configAccount) throw new TermsError('This Solana network has no crtx marketplace.');
+    if (!listingAccount) throw new TermsError('The chain has no such agent. It may have been closed.');
+    const config = decodeOwned(configAccount, getConfigDecoder(), CONFIG_DISCRIMINATOR);
+    const listing = decodeOwned(listingAccount, getAgentListedDecoder(), AGENT_LISTED_DISCRIMINATOR);
+    return {
+        price: listing.price,
+        timeoutSeconds: listing.timeoutSeconds,
+        graceSeconds: Number(config.parameters.settleGraceS),
+        binding: listing.binding === 1,
+        termsHash: hexOf(listing.termsHash),
+        creator: listing.creator,
+        isActive: listing.status === StoredAgentStatus.Active,
+        isPaused: config.paused !== 0,
+        minPrice: config.parameters.minPrice,
+        mint: config.usdcMint,
+        genesisHash,
+        lamportsNeeded: BigInt(rent) + NETWORK_FEE,
+        rent: BigInt(rent),
+    };
+}
+
+export const fundsQuery = (wallet: string | undefined, rpcUrl: string | null, mint: Address | undefined) =>
+    queryOptions({
+        // Below the key of balances, so that a transaction of the wallet renews it.
+        queryKey: ['balances', wallet, 'call', mint] as const,
+        queryFn: () => readFunds(createSolanaRpc(rpcUrl ?? ''), wallet as Address, mint as Address),
+        enabled: wallet !== undefined && rpcUrl !== null && mint !== undefined,
+        refetchInterval: 10_000,
+    });
+
+async function readFunds(rpc: Rpc<SolanaRpcApi>, wallet: Address, mint: Address): Promise<Funds> {
+    const [account, tokens] = await readAccounts(rpc, [wallet, await findTokenAccount(wallet, mint)]);
+    return { lamports: account?.lamports ?? 0n, usdc: tokenAmount(tokens ?? null) };
+}

@@ -1,0 +1,68 @@
+// JSON that people write or strangers send: its type, exact reading, and its one canonical form.
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
+export type JsonObject = { readonly [name: string]: Json };
+
+/** Why a text is no JSON that can be sent; the message is for the user. */
+export class JsonError extends Error {}
+
+/** The deepest nesting of a request. */
+const MAX_DEPTH = 64;
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+    typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** A text or a number of JSON. */
+const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
+
+/** Reads JSON that the user wrote. A number that a computer would change is refused. */
+export function readJson(text: string): Json {
+    let value: Json;
+    try {
+        value = JSON.parse(text) as Json;
+    } catch (error) {
+        if (error instanceof RangeError) throw new JsonError('This JSON is nested too deeply.');
+        throw new JsonError(`This is no JSON: ${error instanceof Error ? error.message : 'it cannot be read'}`);
+    }
+    for (const [token] of text.matchAll(TOKEN)) {
+        if (!token.startsWith('"') && !isExact(token, Number(token))) {
+            throw new JsonError(`The number ${token.slice(0, 40)} cannot be sent exactly. Send it as a text in quotes.`);
+        }
+    }
+    checkSendable(value);
+    return value;
+}
+
+/** Whole numbers must be exact; of the others, the digits that count. */
+function isExact(source: string, value: number): boolean {
+    if (!Number.isFinite(value)) return false;
+    return /^-?\d+$/.test(source) ? Number.isSafeInteger(value) : source.replace(/[eE].*$/, '').replace(/\D/g, '').length <= 17;
+}
+
+/** Refuses what has no canonical form: half a surrogate pair, and JSON that is nested too deeply. */
+export function checkSendable(value: Json): void {
+    const waiting: { value: Json; depth: number }[] = [{ value, depth: 0 }];
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+        if (next.depth > MAX_DEPTH) throw new JsonError('This JSON is nested too deeply.');
+        if (typeof next.value === 'string') checkText(next.value);
+        if (typeof next.value !== 'object' || next.value === null) continue;
+        for (const [name, member] of Object.entries(next.value)) {
+            if (!Array.isArray(next.value)) checkText(name);
+            waiting.push({ value: member as Json, depth: next.depth + 1 });
+        }
+    }
+}
+
+/** Half a surrogate pair has no form in UTF-8. */
+export function checkText(text: string): void {
+    if (/[\ud800-\udfff]/u.test(text)) throw new JsonError('The text contains half of a character. Type it again.');
+}
+
+/** The RFC 8785 form: members in the order of their UTF-16 code units, numbers as ECMAScript writes them. */
+export function canonical(value: Json): string {
+    if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+    if (!isObject(value)) return JSON.stringify(value);
+    const object = value as JsonObject;
+    const members = Object.keys(object).sort().map((name) => `${JSON.stringify(name)}:${canonical(object[name] ?? null)}`);
+    return `{${members.join(',')}}`;
+}

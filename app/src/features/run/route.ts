@@ -1,0 +1,13 @@
+// `/agents/…/run`: pay for one call of an agent.
+
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+
+import { rootRoute } from '../../app/root';
+import { loadAgent } from '../agent/query';
+
+export const runRoute = createRoute({
+    getParentRoute: () => rootRoute,
+    path: '/agents/$agentId/run',
+    loader: ({ context, params }) => loadAgent(context.queryClient, params.agentId),
+    component: lazyRouteComponent(() => import('./RunPage'), 'RunPage'),
+});
