@@ -1,0 +1,65 @@
+// What waits for the creator: disputes to answer, hidden agents, too little collateral, collateral to withdraw.
+
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+
+import { claimsOn } from '../../chain/collateral';
+import type { OwnListings } from '../../chain/listing';
+import { plural } from '../../shared/figures';
+import { formatUsdc } from '../../shared/money';
+import { Notice } from '../../shared/ui/Notice';
+import { OwnAgentLink } from './OwnAgentLink';
+import { MY_DISPUTES } from './paths';
+import { explanationOf, isAboutDocument } from './reasons';
+import { type AgentRow, sumsOf } from './rows';
+
+export function Attention({ rows, chain }: { rows: readonly AgentRow[]; chain: OwnListings }) {
+    const { openDisputes } = sumsOf(rows);
+    const hidden = rows.filter(({ reason, status }) => status !== 'delisted' && reason && isAboutDocument(reason.code));
+    const short = rows.filter(({ status, collateral, required }) => status === 'paused' && required !== null && collateral < required);
+    const free = withdrawable(rows, chain);
+    return (
+        <>
+            {openDisputes > 0 && (
+                <Notice kind="warn" title={`${plural(openDisputes, 'dispute')} against you ${openDisputes === 1 ? 'is' : 'are'} open`}>
+                    <p>
+                        Answer with evidence within 24 hours: from then on a dispute can be upheld without your answer.{' '}
+                        <Link to={MY_DISPUTES}>See the disputes</Link>
+                    </p>
+                </Notice>
+            )}
+            {hidden.length > 0 && (
+                <Notice kind="bad" title="Callers cannot find these agents">
+                    <Agents rows={hidden}>{({ reason }) => reason && explanationOf(reason.code).text}</Agents>
+                </Notice>
+            )}
+            {short.length > 0 && (
+                <Notice kind="warn" title="Paused, with too little collateral to resume">
+                    <Agents rows={short}>
+                        {({ collateral, required }) => `needs ${formatUsdc((required ?? 0n) - collateral)} USDC more.`}
+                    </Agents>
+                </Notice>
+            )}
+            {free.length > 0 && (
+                <Notice kind="good" title="Collateral that you can withdraw">
+                    <Agents rows={free}>{({ collateral }) => `${formatUsdc(collateral)} USDC.`}</Agents>
+                </Notice>
+            )}
+        </>
+    );
+}
+
+const Agents = ({ rows, children }: { rows: readonly AgentRow[]; children: (row: AgentRow) => ReactNode }) => (
+    <ul className="stack">
+        {rows.map((row) => (
+            <li key={row.agentId}>
+                <OwnAgentLink row={row} />: {children(row)}
+            </li>
+        ))}
+    </ul>
+);
+
+function withdrawable(rows: readonly AgentRow[], { listed, now }: OwnListings): AgentRow[] {
+    const free = new Set(listed.filter(({ listing }) => listing.collateral > 0n && claimsOn(listing, now).length === 0).map(({ address }) => address as string));
+    return rows.filter(({ agentId }) => free.has(agentId));
+}

@@ -1,0 +1,20 @@
+// What a transaction does and costs, said before it is signed.
+
+import styles from './Effects.module.css';
+
+export type EffectsProps = {
+    /** One sentence each. */
+    effects: readonly string[];
+};
+
+export const Effects = ({ effects }: EffectsProps) => (
+    <div>
+        <p className="small muted">What happens</p>
+        <ul className={styles.effects}>
+            {effects.map((effect) => (
+                <li key={effect}>{effect}</li>
+            ))}
+            <li className="muted">Network fee: 0.000005 SOL.</li>
+        </ul>
+    </div>
+);

@@ -1,0 +1,180 @@
+// The collateral: what it is for, what the price needs, and a deposit with the figures before and after.
+
+import { useEffect, useState } from 'react';
+
+import { highestPrice, requiredCollateral, tierOf } from '../../../chain/collateral';
+import type { CollateralTier } from '../../../generated/types/collateralTier';
+import { MAX_USDC, MoneyError, formatUsdc, parseUsdc, usdcText } from '../../../shared/money';
+import { Button } from '../../../shared/ui/Button';
+import { TextField } from '../../../shared/ui/Field';
+import type { Agent } from '../../agent/query';
+import { coverText } from '../cover';
+import { Effects } from '../Effects';
+import { topUp } from '../instructions';
+import styles from './Manage.module.css';
+import { Panel, SendButton } from './Panel';
+import type { Managing, Owned } from './useManaging';
+
+/** What has to be right before anything is signed. Throws a `MoneyError` for the user. */
+export function readDeposit(text: string, { listing, wallet }: Pick<Owned, 'listing' | 'wallet'>): bigint {
+    if (text.trim() === '') throw new MoneyError('Write how much USDC you want to add.');
+    const amount = parseUsdc(text);
+    if (amount === 0n) throw new MoneyError('The amount must be more than nothing.');
+    if (amount > wallet.usdc) throw new MoneyError(`Your wallet has ${formatUsdc(wallet.usdc)} USDC.`);
+    if (listing.collateral + amount > MAX_USDC) throw new MoneyError('This amount is too large.');
+    return amount;
+}
+
+export type CollateralPanelProps = {
+    chain: Owned;
+    managing: Managing;
+    /** Free collateral and what is at risk; `undefined` while it is not known, and for an agent that is not shown. */
+    metrics: Agent['metrics'] | undefined;
+    maxPrice: bigint;
+};
+
+export function CollateralPanel({ chain, managing, metrics, maxPrice }: CollateralPanelProps) {
+    const [text, setText] = useState('');
+    const [problem, setProblem] = useState<string | undefined>();
+    const { listing, tiers } = chain;
+    const missing = requiredCollateral(tiers, listing.price) - listing.collateral;
+    const amount = readOrNull(text, chain);
+    // The deposit may have happened: it is not offered again by itself.
+    const isUnknown = isOutcomeUnknown(managing);
+    useEffect(() => {
+        if (isUnknown) setText('');
+    }, [isUnknown]);
+    const change = (next: string): void => {
+        setText(next);
+        setProblem(undefined);
+    };
+    const submit = (): void => {
+        let added: bigint;
+        try {
+            added = readDeposit(text, chain);
+        } catch (error) {
+            setProblem(error instanceof MoneyError ? error.message : 'This is no amount.');
+            return;
+        }
+        void managing.send({
+            step: 'collateral',
+            done: `${formatUsdc(added)} USDC are added to the collateral.`,
+            build: (own, now) => {
+                readDeposit(usdcText(added), now);
+                return topUp(own, now, added);
+            },
+            after: () => setText(''),
+        });
+    };
+    return (
+        <Panel step="collateral" title="Collateral" managing={managing}>
+            <p className="muted">It pays callers whose dispute is upheld. Callers see how far it covers what they can lose.</p>
+            <form
+                noValidate
+                className="stack"
+                onSubmit={(event) => {
+                    event.preventDefault();
+                    submit();
+                }}
+            >
+                <div className={styles.amount}>
+                    <TextField
+                        label="USDC to add"
+                        inputMode="decimal"
+                        autoComplete="off"
+                        value={text}
+                        onChange={(event) => change(event.target.value)}
+                        hint={`Your wallet has ${formatUsdc(chain.wallet.usdc)} USDC.`}
+                        error={problem}
+                    />
+                </div>
+                {missing > 0n && (
+                    <p>
+                        <Button onPress={() => change(usdcText(missing))}>Fill in the missing {formatUsdc(missing)} USDC</Button>
+                    </p>
+                )}
+                <BeforeAndAfter chain={chain} amount={amount} metrics={metrics} maxPrice={maxPrice} />
+                <Tiers tiers={tiers} price={listing.price} />
+                <Effects
+                    effects={[
+                        'The amount moves from your wallet into the collateral account of the agent.',
+                        'It stays locked until the agent is delisted, nothing is open any more, and the last dispute window is over.',
+                    ]}
+                />
+                <SendButton step="collateral" managing={managing} look={missing > 0n ? 'primary' : 'plain'}>
+                    Add to the collateral
+                </SendButton>
+            </form>
+        </Panel>
+    );
+}
+
+const isOutcomeUnknown = ({ step, status }: Managing): boolean =>
+    step === 'collateral' && status.kind === 'failed' && status.cause === 'unreachable' && status.signature !== null;
+
+function readOrNull(text: string, chain: Owned): bigint | null {
+    try {
+        return readDeposit(text, chain);
+    } catch {
+        return null;
+    }
+}
+
+type BeforeAndAfterProps = { chain: Owned; amount: bigint | null; metrics: Agent['metrics'] | undefined; maxPrice: bigint };
+
+function BeforeAndAfter({ chain: { listing, tiers, wallet }, amount, metrics, maxPrice }: BeforeAndAfterProps) {
+    const after = (show: (added: bigint) => string): string => (amount === null ? '–' : show(amount));
+    const price = (collateral: bigint): string => {
+        const highest = highestPrice(tiers, collateral, maxPrice);
+        return highest === null ? 'none' : formatUsdc(highest);
+    };
+    const cover = (added: bigint): string => (metrics ? coverText(metrics.free_collateral_usdc + added, metrics.amount_at_risk_usdc) : '–');
+    const rows: readonly (readonly [string, string, string])[] = [
+        ['Collateral', formatUsdc(listing.collateral), after((added) => formatUsdc(listing.collateral + added))],
+        ['Needed at its price', formatUsdc(requiredCollateral(tiers, listing.price)), formatUsdc(requiredCollateral(tiers, listing.price))],
+        ['Highest price that it allows', price(listing.collateral), after((added) => price(listing.collateral + added))],
+        ['Cover', cover(0n), after(cover)],
+        ['In your wallet', formatUsdc(wallet.usdc), after((added) => formatUsdc(wallet.usdc - added))],
+    ];
+    return (
+        <table className={styles.change}>
+            <caption className="visually-hidden">Before and after the deposit, in USDC</caption>
+            <thead>
+                <tr>
+                    <th scope="col">USDC</th>
+                    <th scope="col">Now</th>
+                    <th scope="col">Afterwards</th>
+                </tr>
+            </thead>
+            <tbody>
+                {rows.map(([name, now, then]) => (
+                    <tr key={name}>
+                        <th scope="row">{name}</th>
+                        <td>{now}</td>
+                        <td>{then}</td>
+                    </tr>
+                ))}
+            </tbody>
+        </table>
+    );
+}
+
+function Tiers({ tiers, price }: { tiers: readonly CollateralTier[]; price: bigint }) {
+    const own = tierOf(tiers, price);
+    const last = tiers.length - 1;
+    return (
+        <details className={styles.details}>
+            <summary>What each price needs</summary>
+            <ul className={styles.claims}>
+                {tiers.map((tier, index) => (
+                    <li key={index}>
+                        {index === last && index > 0 ? `above ${formatUsdc(tiers[index - 1]?.maxPrice ?? 0n)}` : `up to ${formatUsdc(tier.maxPrice)}`} USDC a
+                        call: {formatUsdc(tier.collateral)} USDC
+                        {tier === own && <strong> (this agent)</strong>}
+                    </li>
+                ))}
+            </ul>
+            <p className="small muted">Never less than the price itself.</p>
+        </details>
+    );
+}

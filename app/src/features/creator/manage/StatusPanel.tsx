@@ -1,0 +1,92 @@
+// Whether the agent takes calls: pause and resume.
+
+import { requiredCollateral } from '../../../chain/collateral';
+import { StoredAgentStatus } from '../../../chain/stored';
+import { formatUsdc } from '../../../shared/money';
+import { Notice } from '../../../shared/ui/Notice';
+import { Effects } from '../Effects';
+import { pause, resume } from '../instructions';
+import { Panel, SendButton } from './Panel';
+import type { Managing, Owned } from './useManaging';
+
+export type StatusPanelProps = { chain: Owned; managing: Managing; isMarketPaused: boolean };
+
+export function StatusPanel({ chain, managing, isMarketPaused }: StatusPanelProps) {
+    const isActive = chain.listing.status === StoredAgentStatus.Active;
+    return (
+        <Panel step="status" title={isActive ? 'It takes calls' : 'It is paused'} managing={managing}>
+            {isMarketPaused && (
+                <Notice kind="warn" title="The marketplace is paused">
+                    <p>No agent takes new calls until the admin resumes the marketplace. Calls under way go on.</p>
+                </Notice>
+            )}
+            {isActive ? <Active managing={managing} /> : <Paused chain={chain} managing={managing} />}
+        </Panel>
+    );
+}
+
+const Active = ({ managing }: { managing: Managing }) => (
+    <>
+        <Effects
+            effects={[
+                'New calls are refused until you resume the agent, and it leaves the lists. Its page stays.',
+                'Calls under way go on and are paid. The collateral stays locked.',
+            ]}
+        />
+        <SendButton
+            step="status"
+            managing={managing}
+            onPress={() =>
+                void managing.send({
+                    step: 'status',
+                    done: 'The agent is paused.',
+                    build: (own, { listing }) => {
+                        if (listing.status !== StoredAgentStatus.Active) throw new Error('The agent takes no calls already.');
+                        return pause(own);
+                    },
+                })
+            }
+        >
+            Pause the agent
+        </SendButton>
+    </>
+);
+
+function Paused({ chain: { listing, tiers }, managing }: { chain: Owned; managing: Managing }) {
+    const missing = requiredCollateral(tiers, listing.price) - listing.collateral;
+    if (missing > 0n) {
+        return (
+            <Notice kind="warn" title="There is too little collateral to resume it">
+                <p>
+                    At its price of {formatUsdc(listing.price)} USDC an active agent needs {formatUsdc(listing.collateral + missing)} USDC. Add{' '}
+                    {formatUsdc(missing)} USDC below, or lower the price.
+                </p>
+            </Notice>
+        );
+    }
+    return (
+        <>
+            <Effects effects={['The agent takes calls and is in the lists again.']} />
+            <SendButton
+                step="status"
+                managing={managing}
+                look="primary"
+                onPress={() =>
+                    void managing.send({
+                        step: 'status',
+                        done: 'The agent takes calls.',
+                        build: (own, now) => {
+                            if (now.listing.status !== StoredAgentStatus.Paused) throw new Error('The agent is not paused any more.');
+                            if (now.listing.collateral < requiredCollateral(now.tiers, now.listing.price)) {
+                                throw new Error('The collateral has become too low for the price of the agent. Add to it first.');
+                            }
+                            return resume(own);
+                        },
+                    })
+                }
+            >
+                Resume the agent
+            </SendButton>
+        </>
+    );
+}

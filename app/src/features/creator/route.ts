@@ -1,0 +1,17 @@
+// `/creator` and `/creator/agents/…`: a creator's own agents.
+
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+
+import { rootRoute } from '../../app/root';
+
+export const creatorRoute = createRoute({
+    getParentRoute: () => rootRoute,
+    path: '/creator',
+    component: lazyRouteComponent(() => import('./CreatorPage'), 'CreatorPage'),
+});
+
+export const ownAgentRoute = createRoute({
+    getParentRoute: () => rootRoute,
+    path: '/creator/agents/$agentId',
+    component: lazyRouteComponent(() => import('./manage/OwnAgentPage'), 'OwnAgentPage'),
+});

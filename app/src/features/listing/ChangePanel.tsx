@@ -1,0 +1,127 @@
+// What an edit changes, what follows from it, and the signature that sends it.
+
+import type { Address } from '@solana/kit';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+
+import { formatUsdc } from '../../shared/money';
+import { UserText } from '../../shared/text/UserText';
+import { Button } from '../../shared/ui/Button';
+import { Notice } from '../../shared/ui/Notice';
+import { LOCAL_WALLET } from '../../shared/wallet/local/name';
+import { useTransaction } from '../../shared/wallet/useTransaction';
+import { useWallet } from '../../shared/wallet/useWallet';
+import { GetMoney } from '../run/Summary';
+import { SessionGate } from '../wallet/Gate';
+import { TransactionState } from '../wallet/TransactionState';
+import { type Change, type Difference, changeInstructions, consequences } from './change';
+import { DifferenceList } from './DifferenceList';
+import { DocumentRefused } from './form/document';
+import { DOCUMENT_FIELDS, LABELS, type Problems } from './form/fields';
+import { amountOf } from './form/terms';
+import styles from './Listing.module.css';
+import { type Market, walletQuery } from './market';
+import { ShownState } from './ShownState';
+
+const WHY_SIGN_IN = 'The service stores the new document for the wallet that changes the agent.';
+
+export type ChangePanelProps = {
+    change: Change;
+    differences: readonly Difference[];
+    problems: Problems;
+    onUndo: () => void;
+    /** Once it is confirmed. */
+    afterwards: () => Promise<void>;
+    wallet: Address;
+    market: Market;
+};
+
+export function ChangePanel({ change, differences, problems, onUndo, afterwards, wallet, market }: ChangePanelProps) {
+    const transaction = useTransaction();
+    const { connection } = useWallet();
+    const { data: holdings } = useQuery(walletQuery(change.network, wallet, market));
+    const [refused, setRefused] = useState<Problems>({});
+    const isDocument = DOCUMENT_FIELDS.some((name) => change.changed.has(name));
+    const isShort = holdings !== undefined && holdings.usdc < change.deposit;
+    const isReady = differences.length > 0 && Object.keys(problems).length === 0 && !isShort;
+    const sign = (): void => {
+        setRefused({});
+        const build = (creator: Address) =>
+            changeInstructions(creator, change).catch((error: unknown) => {
+                if (error instanceof DocumentRefused) setRefused(error.problems);
+                throw error;
+            });
+        void transaction.send({ build, after: afterwards });
+    };
+    const button = (
+        <Button look="primary" onPress={sign} isDisabled={!isReady || transaction.isBusy}>
+            {transaction.isBusy ? 'Saving …' : change.deposit > 0n ? `Add ${formatUsdc(change.deposit)} USDC and save` : 'Sign and save'}
+        </Button>
+    );
+    return (
+        <aside className={`${styles.card} ${styles.side}`} aria-labelledby="changes">
+            <h2 id="changes">Changes</h2>
+            {differences.length === 0 ? <p className="muted">Nothing is changed yet.</p> : <DifferenceList differences={differences} />}
+            {differences.length > 0 && <Consequences change={change} />}
+            <Wrong problems={{ ...refused, ...problems }} />
+            {isShort && (
+                <Notice kind="warn" title="Too little USDC">
+                    <p>
+                        {formatUsdc(change.deposit)} USDC are needed and your wallet has {formatUsdc(holdings.usdc)}.
+                    </p>
+                    {connection?.wallet.name === LOCAL_WALLET && <GetMoney address={wallet} network={change.network} />}
+                </Notice>
+            )}
+            {differences.length > 0 && (
+                <>
+                    {isDocument ? <SessionGate why={WHY_SIGN_IN}>{() => button}</SessionGate> : button}
+                    <Button onPress={onUndo} isDisabled={transaction.isBusy}>
+                        Take all changes back
+                    </Button>
+                </>
+            )}
+            <TransactionState status={transaction.status} done="The listing is changed." />
+            {transaction.status.kind === 'done' && <ShownState agentId={change.agentId} network={change.network} />}
+        </aside>
+    );
+}
+
+function Consequences({ change: { changed, base, fields, deposit } }: { change: Change }) {
+    const price = amountOf(fields.price);
+    const { collateral } = base.listing;
+    const isLower = changed.has('price') && price !== null && price < base.listing.price;
+    return (
+        <ul className={styles.list}>
+            {deposit > 0n && (
+                <li>
+                    The higher price needs {formatUsdc(collateral + deposit)} USDC of collateral. {formatUsdc(deposit)} USDC move from your wallet into
+                    it, in the same transaction. They are locked until the agent is delisted.
+                </li>
+            )}
+            {isLower && <li>The collateral of {formatUsdc(collateral)} USDC stays locked until the agent is delisted.</li>}
+            {consequences(changed, base).map((sentence) => (
+                <li key={sentence}>{sentence}</li>
+            ))}
+            <li>One transaction. The network fee is 0.000005 SOL.</li>
+        </ul>
+    );
+}
+
+const Wrong = ({ problems }: { problems: Problems }) => {
+    const found = Object.entries(problems);
+    return (
+        <div aria-live="polite">
+            {found.length > 0 && (
+                <Notice kind="warn" title="Not right yet">
+                    <ul className={styles.list}>
+                        {found.map(([name, problem]) => (
+                            <li key={name}>
+                                {LABELS[name as keyof typeof LABELS]}: <UserText text={problem ?? ''} />
+                            </li>
+                        ))}
+                    </ul>
+                </Notice>
+            )}
+        </div>
+    );
+};

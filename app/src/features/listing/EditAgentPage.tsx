@@ -1,0 +1,151 @@
+// `/creator/agents/…/edit`: the form of a listing, filled from the chain and its document, and the difference that one
+// signature sends.
+
+import type { Address } from '@solana/kit';
+import { useQueryClient } from '@tanstack/react-query';
+import { Link, getRouteApi } from '@tanstack/react-router';
+import { useRef, useState } from 'react';
+
+import { StoredAgentStatus } from '../../chain/stored';
+import { UserText } from '../../shared/text/UserText';
+import { Notice } from '../../shared/ui/Notice';
+import { Page } from '../../shared/ui/Page';
+import { ChangePanel } from './ChangePanel';
+import { differences, fieldsOf, missingCollateral, readRelevant } from './change';
+import { changesOf, mergedChanges, putChanges } from './draft';
+import { DetailsSection } from './form/DetailsSection';
+import { EndpointSection } from './form/EndpointSection';
+import type { Fields, Problems } from './form/fields';
+import { KeySection } from './form/KeySection';
+import { PriceSection } from './form/PriceSection';
+import { SchemaSection } from './form/SchemaSection';
+import styles from './Listing.module.css';
+import { ownListingQuery, ruleBookOf } from './market';
+import { OwnAgent, type OwnAgentData } from './OwnAgent';
+import { useShownProblems } from './useShownProblems';
+
+const route = getRouteApi('/creator/agents/$agentId/edit');
+
+export function EditAgentPage() {
+    const { agentId } = route.useParams();
+    return (
+        <Page title="Edit an agent">
+            <OwnAgent agentId={agentId} why="Only the wallet that listed an agent can change it.">
+                {(data) => <Editable key={agentId} agentId={agentId as Address} {...data} />}
+            </OwnAgent>
+        </Page>
+    );
+}
+
+type EditProps = OwnAgentData & { agentId: Address };
+
+function Editable(props: EditProps) {
+    const { own, agentId } = props;
+    if (own.listing.status === StoredAgentStatus.Delisted) {
+        return (
+            <Notice kind="warn" title="This agent is delisted">
+                <p>
+                    Delisting is final: nothing can be changed any more. <Link to="/creator/new">List a new agent</Link>
+                </p>
+            </Notice>
+        );
+    }
+    return (
+        <>
+            <p className="muted">
+                {own.document !== null && (
+                    <>
+                        <UserText text={own.document.fields.name} />
+                        {' \u00b7 '}
+                    </>
+                )}
+                <Link to="/agents/$agentId" params={{ agentId }}>
+                    Its page
+                </Link>
+                {' \u00b7 '}
+                <Link to="/creator/agents/$agentId/test" params={{ agentId }}>
+                    Test it
+                </Link>
+            </p>
+            {own.problem !== null && (
+                <Notice kind="warn" title="The document cannot be edited here">
+                    <p>
+                        {own.problem} Price, time-out, signatures and key can be changed as they are. To replace the document, fill in name, tagline,
+                        description, tags, endpoint and both schemas.
+                    </p>
+                </Notice>
+            )}
+            <Editor {...props} />
+        </>
+    );
+}
+
+function Editor({ agentId, network, market, own, wallet }: EditProps) {
+    const queries = useQueryClient();
+    const base = fieldsOf(own);
+    const { changes, change, clear } = useChanges(agentId, base);
+    const [hasFile, setHasFile] = useState(false);
+    const fields: Fields = { ...base, ...changes };
+    const found = differences(base, fields);
+    const changed = new Set(found.map(({ name }) => name));
+    const { listing, problems: unread } = readRelevant(fields, changed, ruleBookOf(network, market));
+    const problems: Problems =
+        changed.has('resultKey') && !hasFile ? { ...unread, resultKey: 'Say that you have the file of the new key, or take the change back.' } : unread;
+    const { shown, onBlur } = useShownProblems(fields, problems);
+    const price = changed.has('price') ? listing?.price : own.listing.price;
+    const deposit = price === undefined ? 0n : missingCollateral(own.listing, market.config.parameters.collateralTiers, price);
+    const form = { fields, set: change, problems: shown };
+    const afterwards = async (): Promise<void> => {
+        await queries.refetchQueries({ queryKey: ownListingQuery(network, agentId).queryKey });
+        clear();
+        setHasFile(false);
+    };
+    return (
+        <div className={styles.columns}>
+            <div className={styles.main} onBlur={onBlur}>
+                <section className="stack" aria-labelledby="edit-details">
+                    <h2 id="edit-details">Details</h2>
+                    <DetailsSection {...form} network={network} />
+                </section>
+                <section className="stack" aria-labelledby="edit-price">
+                    <h2 id="edit-price">Price</h2>
+                    <PriceSection {...form} network={network} market={market} locked={own.listing.collateral} />
+                </section>
+                <section className="stack" aria-labelledby="edit-service">
+                    <h2 id="edit-service">Service</h2>
+                    <EndpointSection {...form} network={network} />
+                    <KeySection {...form} wallet={wallet} hasFile={hasFile} onHasFile={setHasFile} present={own.listing.resultKey} />
+                </section>
+                <section className="stack" aria-labelledby="edit-schemas">
+                    <h2 id="edit-schemas">Schemas</h2>
+                    <SchemaSection {...form} network={network} />
+                </section>
+            </div>
+            <ChangePanel
+                change={{ network, agentId, base: own, fields, changed, deposit }}
+                differences={found}
+                problems={problems}
+                onUndo={clear}
+                afterwards={afterwards}
+                wallet={wallet}
+                market={market}
+            />
+        </div>
+    );
+}
+
+/** The changed fields, kept in this browser until they are sent or taken back. */
+function useChanges(agentId: string, base: Fields) {
+    const [changes, setChanges] = useState(() => changesOf(agentId));
+    const latest = useRef(changes);
+    const keep = (next: Partial<Fields>): void => {
+        latest.current = next;
+        setChanges(next);
+        try {
+            putChanges(agentId, next);
+        } catch {
+            // Only a reload would need it; the transaction does not.
+        }
+    };
+    return { changes, change: (more: Partial<Fields>) => keep(mergedChanges(base, latest.current, more)), clear: () => keep({}) };
+}

@@ -1,0 +1,36 @@
+// After the signature: the agent is on chain, and this page says when the service shows it.
+
+import type { Address } from '@solana/kit';
+import { Link } from '@tanstack/react-router';
+
+import type { Schemas } from '../../shared/api/client';
+import { Address as ShownAddress } from '../../shared/ui/Address';
+import { Button, buttonClass } from '../../shared/ui/Button';
+import { Notice } from '../../shared/ui/Notice';
+import { ShownState } from './ShownState';
+
+export type ListedProps = { agentId: string; network: Schemas['NetworkResponse']; onAnother: () => void };
+
+export const Listed = ({ agentId, network, onAnother }: ListedProps) => (
+    <div className="stack">
+        <Notice kind="good" title="Your agent is listed">
+            <div className="row">
+                <span>Its address is</span>
+                <ShownAddress value={agentId} what="agent address" ends={6} href={network.explorer.account.replace('{address}', agentId)} />
+            </div>
+        </Notice>
+        <ShownState agentId={agentId as Address} network={network} />
+        <div className="row">
+            <Link to="/agents/$agentId" params={{ agentId }} className={buttonClass('primary')}>
+                Open its page
+            </Link>
+            <Link to="/creator/agents/$agentId/test" params={{ agentId }} className={buttonClass()}>
+                Test it
+            </Link>
+            <Link to="/creator/agents/$agentId/edit" params={{ agentId }} className={buttonClass()}>
+                Edit it
+            </Link>
+            <Button onPress={onAnother}>List another agent</Button>
+        </div>
+    </div>
+);

@@ -1,0 +1,107 @@
+// `/creator/agents/…/test`: tests the service of a listed agent at any time.
+
+import { Link, getRouteApi } from '@tanstack/react-router';
+import { useState } from 'react';
+
+import { usdcText } from '../../shared/money';
+import { UserText } from '../../shared/text/UserText';
+import { TextField } from '../../shared/ui/Field';
+import { Notice } from '../../shared/ui/Notice';
+import { Page } from '../../shared/ui/Page';
+import { SessionGate } from '../wallet/Gate';
+import { putTest, testOf } from './draft';
+import { fieldsOf } from './change';
+import { readFields } from './form/rules';
+import styles from './Listing.module.css';
+import { ruleBookOf } from './market';
+import { OwnAgent, type OwnAgentData } from './OwnAgent';
+import { EndpointTest } from './test/EndpointTest';
+import { subjectOf } from './test/TestStep';
+import { type TestCall, knownCall } from './test/testCall';
+
+const LISTED = 'The one of the listing. Another one can be tested before the listing is changed.';
+
+const route = getRouteApi('/creator/agents/$agentId/test');
+
+export function TestAgentPage() {
+    const { agentId } = route.useParams();
+    return (
+        <Page title="Test an agent">
+            <p className="muted">
+                The marketplace sends your service requests as in a paid call and checks every answer. Nothing is paid, and nothing is sent to the
+                chain.
+            </p>
+            <OwnAgent agentId={agentId} why="The test reads the listing of your wallet, and calls your service.">
+                {(data) => <Testing key={agentId} agentId={agentId} {...data} />}
+            </OwnAgent>
+        </Page>
+    );
+}
+
+function Testing({ agentId, network, market, own }: OwnAgentData & { agentId: string }) {
+    const listed = fieldsOf(own);
+    const [endpoint, setEndpoint] = useState(listed.endpoint);
+    const [call, setCall] = useState<TestCall>(() => knownCall(testOf(agentId)));
+    // The price of an old listing may be below today's lowest one, which is no matter of the test.
+    const price = usdcText(network.limits.max_price_usdc);
+    const { listing, problems } = readFields({ ...listed, endpoint, price }, ruleBookOf(network, market));
+    const keep = (next: TestCall): void => {
+        setCall(next);
+        try {
+            putTest(agentId, next);
+        } catch {
+            // Only a convenience.
+        }
+    };
+    if (own.document === null) {
+        return (
+            <Notice kind="warn" title="The document of this agent cannot be read">
+                <p>
+                    {own.problem} Without it the endpoint is not known.{' '}
+                    <Link to="/creator/agents/$agentId/edit" params={{ agentId }}>
+                        Replace the document
+                    </Link>
+                </p>
+            </Notice>
+        );
+    }
+    return (
+        <div className={styles.body}>
+            <p>
+                <UserText text={listed.name} />
+                {' \u00b7 '}
+                <Link to="/agents/$agentId" params={{ agentId }}>
+                    Its page
+                </Link>
+                {' \u00b7 '}
+                <Link to="/creator/agents/$agentId/edit" params={{ agentId }}>
+                    Edit it
+                </Link>
+            </p>
+            <TextField
+                label="Endpoint"
+                hint={endpoint === listed.endpoint ? LISTED : 'Not the one of the listing. The listing stays as it is.'}
+                error={problems.endpoint}
+                value={endpoint}
+                onChange={({ target }) => setEndpoint(target.value)}
+                type="url"
+                dir="ltr"
+                autoComplete="off"
+                spellCheck={false}
+            />
+            {listing === null ? (
+                Object.keys(problems).some((name) => name !== 'endpoint') && (
+                    <Notice kind="warn" title="The listing cannot be tested as it is">
+                        <p>
+                            {Object.values(problems)[0]} <Link to="/creator/agents/$agentId/edit" params={{ agentId }}>Edit it</Link>
+                        </p>
+                    </Notice>
+                )
+            ) : (
+                <SessionGate why="The marketplace calls your endpoint for wallets that have signed in.">
+                    {() => <EndpointTest subject={subjectOf(listing)} call={call} onCall={keep} isMain />}
+                </SessionGate>
+            )}
+        </div>
+    );
+}

@@ -1,0 +1,166 @@
+// What an edit changes: the difference field by field, and the transaction that sends the changed things alone. The same
+// rules as `crtx agent publish` of a listing that exists.
+
+import { type Address, type Instruction, createNoopSigner } from '@solana/kit';
+
+import { hexOf } from '../../chain/accounts';
+import { StoredAgentStatus } from '../../chain/stored';
+import { findTokenAccount } from '../../chain/token';
+import type { AgentListed } from '../../generated/accounts/agentListed';
+import { getDepositCollateralInstructionAsync } from '../../generated/instructions/depositCollateral';
+import { getUpdateListingInstructionAsync } from '../../generated/instructions/updateListing';
+import type { Schemas } from '../../shared/api/client';
+import { formatUsdc, usdcText } from '../../shared/money';
+import { canonical, readJson } from '../run/form/json';
+import { documentText, storeDocument } from './form/document';
+import { DOCUMENT_FIELDS, EMPTY, FIELD_NAMES, type FieldName, type Fields } from './form/fields';
+import { type Listing, type RuleBook, readFields } from './form/rules';
+import { requiredCollateral } from '../../chain/collateral';
+import type { CollateralTier } from '../../generated/types/collateralTier';
+import { type OwnListing, readListing, readMarket, readWallet, rpcOf, ruleBookOf } from './market';
+
+/** The fields of a listing as it is. Collateral is not edited here; it is added to. */
+export const fieldsOf = ({ listing, document }: OwnListing): Fields => ({
+    ...EMPTY,
+    ...(document?.fields ?? { inputSchema: '', outputSchema: '' }),
+    price: usdcText(listing.price),
+    timeout: String(listing.timeoutSeconds),
+    binding: listing.binding === 1,
+    resultKey: listing.resultKey,
+});
+
+/** One field, as it is and as it will be. */
+export type Difference = { readonly name: FieldName; readonly before: string; readonly after: string };
+
+type Values = { readonly [name in FieldName]: string };
+
+/** Values in one form, so that a schema with other indentation is no change. */
+const valuesOf = (fields: Fields): Values => ({
+    ...fields,
+    description: fields.description.trimEnd(),
+    tags: fields.tags.join(', '),
+    endpoint: fields.endpoint.trim(),
+    inputSchema: oneForm(fields.inputSchema),
+    outputSchema: oneForm(fields.outputSchema),
+    price: fields.price.trim(),
+    collateral: '',
+    timeout: fields.timeout.trim(),
+    binding: fields.binding ? 'Each result is signed for its call' : 'Each result is signed for its content alone',
+});
+
+function oneForm(schema: string): string {
+    try {
+        return JSON.stringify(JSON.parse(canonical(readJson(schema))), null, 2);
+    } catch {
+        return schema;
+    }
+}
+
+/** What is different, in the order of the form. */
+export function differences(before: Fields, after: Fields): Difference[] {
+    const [old, next] = [valuesOf(before), valuesOf(after)];
+    const isDifferent = (name: FieldName): boolean => old[name] !== next[name] && !isSameAmount(name, old[name], next[name]);
+    return FIELD_NAMES.filter(isDifferent).map((name) => ({ name, before: old[name], after: next[name] }));
+}
+
+/** `0.50` is `0.5`, and `060` is `60`. */
+const isSameAmount = (name: FieldName, one: string, other: string): boolean =>
+    (name === 'price' || name === 'timeout') && one !== '' && other !== '' && plain(one) === plain(other);
+
+const plain = (decimal: string): string => decimal.replace(/^0+(?=\d)/, '').replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
+
+/** What must be added to the collateral before the price may rise. */
+export function missingCollateral(listing: Pick<AgentListed, 'price' | 'collateral'>, tiers: readonly CollateralTier[], price: bigint): bigint {
+    const required = requiredCollateral(tiers, price);
+    return price > listing.price && required > listing.collateral ? required - listing.collateral : 0n;
+}
+
+/** What the changed fields do, one sentence each. */
+export function consequences(changed: ReadonlySet<FieldName>, { listing }: OwnListing): string[] {
+    const found: string[] = [];
+    const isDocument = DOCUMENT_FIELDS.some((name) => changed.has(name));
+    if (isDocument) found.push('The agent is hidden until the service has checked the new document, which takes some seconds.');
+    if (changed.has('resultKey')) {
+        const count = listing.openExecutions;
+        const open = count === 0 ? 'No call is under way.' : `Calls under way (${count}) still take the old key: keep it until they have ended.`;
+        found.push(`Results of new calls must be signed with the new key from the moment of confirmation. ${open}`);
+    }
+    if (changed.has('price')) found.push('Calls that are being paid at this moment for the old price are refused, and nobody is charged.');
+    if (changed.has('binding')) found.push('Your service must follow the new way of signing for every call that is opened afterwards.');
+    if (changed.size > 0) found.push('Calls under way keep the terms that they were opened with.');
+    return found;
+}
+
+export type Change = {
+    readonly network: Schemas['NetworkResponse'];
+    readonly agentId: Address;
+    /** What the difference was computed from. */
+    readonly base: OwnListing;
+    readonly fields: Fields;
+    readonly changed: ReadonlySet<FieldName>;
+    /** The deposit that the creator saw. */
+    readonly deposit: bigint;
+};
+
+/** The instructions, from the chain as it is now: the deposit first, because a higher price needs it. */
+export async function changeInstructions(creator: Address, { network, agentId, base, fields, changed, deposit }: Change): Promise<Instruction[]> {
+    const rpc = rpcOf(network);
+    const [market, listing] = await Promise.all([readMarket(rpc), readListing(rpc, agentId)]);
+    if (listing === null) throw new Error('The chain has no such agent any more.');
+    if (network.genesis_hash !== null && network.genesis_hash !== market.genesisHash) {
+        throw new Error('This Solana node is of another network. Nothing was signed.');
+    }
+    if (listing.creator !== creator) throw new Error('This agent belongs to another wallet.');
+    if (listing.status === StoredAgentStatus.Delisted) throw new Error('This agent is delisted. It cannot be changed any more.');
+    if (!isSameTerms(listing, base.listing)) {
+        throw new Error('The listing has changed since this page showed it. The difference is computed again: look at it once more.');
+    }
+    const read = readChanged(fields, changed, ruleBookOf(network, market));
+    const price = changed.has('price') ? read.price : listing.price;
+    const missing = missingCollateral(listing, market.config.parameters.collateralTiers, price);
+    if (missing !== deposit) {
+        throw new Error(`This price now needs ${formatUsdc(missing)} USDC more collateral than there is. Look at the difference again.`);
+    }
+    const { usdcMint } = market.config;
+    const wallet = await readWallet(rpc, creator, usdcMint);
+    if (wallet.usdc < missing) {
+        throw new Error(`The higher price needs ${formatUsdc(missing)} USDC more collateral and your wallet has ${formatUsdc(wallet.usdc)}.`);
+    }
+
+    const isDocument = DOCUMENT_FIELDS.some((name) => changed.has(name));
+    const metadata = isDocument ? await storeDocument(documentText(read.document, base.document?.others)) : null;
+    const signer = createNoopSigner(creator);
+    const update = await getUpdateListingInstructionAsync({
+        creator: signer,
+        agent: agentId,
+        price: changed.has('price') ? read.price : null,
+        timeoutSeconds: changed.has('timeout') ? read.timeoutSeconds : null,
+        resultKey: changed.has('resultKey') ? read.resultKey : null,
+        binding: changed.has('binding') ? read.binding : null,
+        metadata,
+    });
+    if (missing === 0n) return [update];
+    const creatorToken = await findTokenAccount(creator, usdcMint);
+    return [await getDepositCollateralInstructionAsync({ creator: signer, agent: agentId, creatorToken, usdcMint, amount: missing }), update];
+}
+
+/** Only what is sent has to be right: the rules may have changed since the listing was made. */
+function readChanged(fields: Fields, changed: ReadonlySet<FieldName>, book: RuleBook): Listing {
+    const { listing, problems } = readRelevant(fields, changed, book);
+    if (listing === null) throw new Error(`The changes are not right yet: ${Object.values(problems)[0] ?? 'look at the fields'}`);
+    return listing;
+}
+
+/** A value that the rules accept, for a field that is not sent. */
+const HARMLESS = { name: '-', tagline: '-', description: '-', tags: ['data'], inputSchema: '{}', outputSchema: '{}', endpoint: 'https://a.example/' };
+
+/** The listing with its problems; problems of what is not sent do not count. */
+export function readRelevant(fields: Fields, changed: ReadonlySet<FieldName>, book: RuleBook): ReturnType<typeof readFields> {
+    const isDocument = DOCUMENT_FIELDS.some((name) => changed.has(name));
+    const harmless: Partial<Fields> = isDocument ? {} : HARMLESS;
+    const price = changed.has('price') ? fields.price : usdcText(book.minPrice);
+    return readFields({ ...fields, ...harmless, price, collateral: '' }, book);
+}
+
+const isSameTerms = (one: AgentListed, other: AgentListed): boolean =>
+    hexOf(one.termsHash) === hexOf(other.termsHash) && one.status === other.status && one.collateral === other.collateral;

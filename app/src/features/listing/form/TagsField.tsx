@@ -1,0 +1,94 @@
+// The tags of an agent: the standard ones to choose from, and the creator's own.
+
+import { type KeyboardEvent, useId, useState } from 'react';
+
+import { Button } from '../../../shared/ui/Button';
+import { Checkbox, TextField } from '../../../shared/ui/Field';
+import { UserText } from '../../../shared/text/UserText';
+import { visible } from '../../../shared/text/visible';
+import { TAG } from './rules';
+import styles from './Form.module.css';
+
+export type TagsProps = {
+    chosen: readonly string[];
+    standard: readonly string[];
+    most: number;
+    error: string | undefined;
+    onChange: (chosen: readonly string[]) => void;
+};
+
+export function TagsField({ chosen, standard, most, error, onChange }: TagsProps) {
+    const id = useId();
+    const [own, setOwn] = useState('');
+    const [problem, setProblem] = useState<string | undefined>(undefined);
+    const isFull = chosen.length >= most;
+    const add = (): void => {
+        const tag = own.trim().toLowerCase();
+        const wrong = wrongTag(tag, chosen, isFull, most);
+        setProblem(wrong);
+        if (wrong !== undefined) return;
+        onChange([...chosen, tag]);
+        setOwn('');
+    };
+    const addOnEnter = (event: KeyboardEvent): void => {
+        if (event.key !== 'Enter') return;
+        // Enter belongs to this input here, not to the form around it.
+        event.preventDefault();
+        add();
+    };
+    return (
+        <fieldset className={styles.group} aria-describedby={`${id}-remark`} data-invalid={error !== undefined || undefined} tabIndex={-1}>
+            <legend>Tags</legend>
+            <p id={`${id}-remark`} className={error === undefined ? styles.hint : styles.error}>
+                {error ?? `Callers filter by them. ${chosen.length} of ${most} chosen.`}
+            </p>
+            <div className={styles.choices}>
+                {standard.map((tag) => (
+                    <Checkbox
+                        key={tag}
+                        label={visible(tag)}
+                        checked={chosen.includes(tag)}
+                        disabled={isFull && !chosen.includes(tag)}
+                        onChange={({ target }) => onChange(target.checked ? [...chosen, tag] : chosen.filter((other) => other !== tag))}
+                    />
+                ))}
+            </div>
+            <div className={styles.adding}>
+                <TextField
+                    label="A tag of your own"
+                    error={problem}
+                    value={own}
+                    onChange={({ target }) => (setOwn(target.value), setProblem(undefined))}
+                    onKeyDown={addOnEnter}
+                    autoComplete="off"
+                    autoCapitalize="none"
+                />
+                <Button onPress={add} isDisabled={own.trim() === ''}>
+                    Add tag
+                </Button>
+            </div>
+            <ul className={styles.chosen} aria-label="Tags of your own">
+                {chosen
+                    .filter((tag) => !standard.includes(tag))
+                    .map((tag) => (
+                        <li key={tag}>
+                            <UserText text={tag} />
+                            <Button
+                                look="text"
+                                aria-label={`Remove the tag ${visible(tag)}`}
+                                onPress={() => onChange(chosen.filter((other) => other !== tag))}
+                            >
+                                Remove
+                            </Button>
+                        </li>
+                    ))}
+            </ul>
+        </fieldset>
+    );
+}
+
+function wrongTag(tag: string, chosen: readonly string[], isFull: boolean, most: number): string | undefined {
+    if (!TAG.test(tag)) return 'A tag has 1 to 32 lower-case letters, digits, - and _.';
+    if (chosen.includes(tag)) return 'This tag is chosen already.';
+    return isFull ? `An agent has at most ${most} tags. Remove one first.` : undefined;
+}

@@ -1,0 +1,69 @@
+// What a creator writes about an agent, as it stands in the inputs: text, until it is read.
+
+export type Fields = {
+    readonly name: string;
+    readonly tagline: string;
+    readonly description: string;
+    readonly tags: readonly string[];
+    readonly inputSchema: string;
+    readonly outputSchema: string;
+    readonly price: string;
+    /** Empty: what the price demands. */
+    readonly collateral: string;
+    readonly timeout: string;
+    readonly binding: boolean;
+    /** A public key that was checked, or empty. A secret key never stands here. */
+    readonly resultKey: string;
+    readonly endpoint: string;
+};
+
+export type FieldName = keyof Fields;
+
+/** One sentence for each field that is not right. */
+export type Problems = { readonly [name in FieldName]?: string };
+
+/** How a section of the form gets and changes its fields. */
+export type FormProps = {
+    readonly fields: Fields;
+    readonly set: (change: Partial<Fields>) => void;
+    /** What to show: not yet what nobody has filled in. */
+    readonly problems: Problems;
+};
+
+export const EMPTY: Fields = {
+    name: '',
+    tagline: '',
+    description: '',
+    tags: [],
+    inputSchema: '{\n  "type": "object",\n  "properties": {},\n  "additionalProperties": false\n}',
+    outputSchema: '{\n  "type": "string"\n}',
+    price: '',
+    collateral: '',
+    timeout: '60',
+    binding: true,
+    resultKey: '',
+    endpoint: '',
+};
+
+export const FIELD_NAMES = Object.keys(EMPTY) as readonly FieldName[];
+
+/** The fields that stand in the metadata document; the others are on chain. */
+export const DOCUMENT_FIELDS = ['name', 'tagline', 'description', 'tags', 'endpoint', 'inputSchema', 'outputSchema'] as const;
+
+export const LABELS: { readonly [name in FieldName]: string } = {
+    name: 'Name',
+    tagline: 'Tagline',
+    description: 'Description',
+    tags: 'Tags',
+    inputSchema: 'Input schema',
+    outputSchema: 'Output schema',
+    price: 'Price of one call',
+    collateral: 'Collateral',
+    timeout: 'Time-out',
+    binding: 'Signatures',
+    resultKey: 'Result key',
+    endpoint: 'Endpoint',
+};
+
+export const isSame = (one: Fields[FieldName], other: Fields[FieldName]): boolean =>
+    Array.isArray(one) && Array.isArray(other) ? one.length === other.length && one.every((tag, at) => tag === other[at]) : one === other;

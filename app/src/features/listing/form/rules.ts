@@ -1,0 +1,169 @@
+// Reads the fields: what they mean, and everything that the marketplace would refuse ("Metadata document" and "Limits of
+// listings" in docs/specification.md). Nothing is sent before all of it is right.
+
+import { type Address, isAddress } from '@solana/kit';
+
+import type { Schemas } from '../../../shared/api/client';
+import { MoneyError, formatUsdc, parseUsdc } from '../../../shared/money';
+import { JsonError, type JsonObject, checkText } from '../../run/form/json';
+import type { Fields, Problems } from './fields';
+import { SchemaError, readSchema } from './schemaText';
+import { requiredCollateral } from '../../../chain/collateral';
+import type { CollateralTier } from '../../../generated/types/collateralTier';
+import { amountOf } from './terms';
+
+/** What the rules depend on: the network's limits, and what the chain demands. */
+export type RuleBook = {
+    readonly network: Pick<Schemas['NetworkResponse'], 'limits' | 'network'>;
+    readonly minPrice: bigint;
+    readonly tiers: readonly CollateralTier[];
+};
+
+/** A listing that can be sent. */
+export type Listing = {
+    readonly document: Document;
+    readonly price: bigint;
+    /** What to lock. */
+    readonly collateral: bigint;
+    readonly timeoutSeconds: number;
+    readonly binding: boolean;
+    readonly resultKey: Address;
+};
+
+export type Document = {
+    readonly name: string;
+    readonly tagline: string;
+    readonly description: string;
+    readonly tags: readonly string[];
+    readonly endpoint: string;
+    readonly input_schema: JsonObject;
+    readonly output_schema: JsonObject;
+};
+
+/** Why a field is not right; the message is for the creator. */
+class FieldError extends Error {}
+
+type Reader = { readonly [name in keyof Problems]: (fields: Fields, book: RuleBook) => unknown };
+
+const READERS = {
+    name: ({ name }, { network }) => readText(name, network.limits.max_name_chars, 'Give the agent a name.'),
+    tagline: ({ tagline }, { network }) => readText(tagline, network.limits.max_tagline_chars, 'Say in one sentence what the agent does.'),
+    description: ({ description }, { network }) =>
+        readText(description, network.limits.max_description_chars, 'Describe what the agent takes and what it returns.').trimEnd(),
+    tags: ({ tags }, { network }) => readTags(tags, network.limits.max_tags),
+    inputSchema: ({ inputSchema }, book) => readSchema(inputSchema, schemaLimits(book)),
+    outputSchema: ({ outputSchema }, book) => readSchema(outputSchema, schemaLimits(book)),
+    price: ({ price }, book) => readPrice(price, book),
+    collateral: (fields, book) => readCollateral(fields, book),
+    timeout: ({ timeout }, { network }) => readTimeout(timeout, network.limits),
+    binding: ({ binding }) => binding,
+    resultKey: ({ resultKey }) => readKey(resultKey),
+    endpoint: ({ endpoint }, book) => readEndpoint(endpoint, book.network),
+} satisfies Reader;
+
+type Values = { readonly [name in keyof typeof READERS]: ReturnType<(typeof READERS)[name]> };
+
+/** The listing, or `null` with a sentence for each field that is not right. */
+export function readFields(fields: Fields, book: RuleBook): { listing: Listing | null; problems: Problems } {
+    const problems: { -readonly [name in keyof Problems]: string } = {};
+    const values: Partial<Record<keyof Fields, unknown>> = {};
+    for (const name of Object.keys(READERS) as (keyof typeof READERS)[]) {
+        try {
+            values[name] = READERS[name](fields, book);
+        } catch (error) {
+            if (!isForCreator(error)) throw error;
+            problems[name] = error.message;
+        }
+    }
+    return { listing: Object.keys(problems).length === 0 ? listingOf(values as Values) : null, problems };
+}
+
+function listingOf({ price, collateral, timeout, binding, resultKey, inputSchema, outputSchema, ...texts }: Values): Listing {
+    const document = { ...texts, input_schema: inputSchema, output_schema: outputSchema };
+    return { document, price, collateral, timeoutSeconds: timeout, binding, resultKey };
+}
+
+const isForCreator = (error: unknown): error is Error =>
+    error instanceof FieldError || error instanceof SchemaError || error instanceof MoneyError || error instanceof JsonError;
+
+const BLANK = /^\p{White_Space}*$/u;
+const CONTROL = /[^\P{Cc}\n\t\r]/u;
+
+/** Characters as the service counts them. */
+export const lengthOf = (text: string): number => Array.from(text).length;
+
+function readText(text: string, most: number, whenEmpty: string): string {
+    if (BLANK.test(text)) throw new FieldError(whenEmpty);
+    const length = lengthOf(text);
+    if (length > most) throw new FieldError(`This has ${length} characters; at most ${most} are accepted.`);
+    if (CONTROL.test(text)) throw new FieldError('This contains a control character. Remove it.');
+    checkText(text);
+    return text;
+}
+
+export const TAG = /^[a-z0-9_-]{1,32}$/;
+
+function readTags(tags: readonly string[], most: number): readonly string[] {
+    if (tags.length === 0) throw new FieldError('Choose at least one tag, so that callers find the agent.');
+    if (tags.length > most) throw new FieldError(`Choose at most ${most} tags.`);
+    const bad = tags.find((tag) => !TAG.test(tag));
+    if (bad !== undefined) throw new FieldError('A tag has 1 to 32 lower-case letters, digits, - and _.');
+    if (new Set(tags).size < tags.length) throw new FieldError('A tag stands there twice.');
+    return tags;
+}
+
+const schemaLimits = ({ network: { limits } }: RuleBook) => ({ maxBytes: limits.max_schema_bytes, maxDepth: limits.max_schema_depth });
+
+function readPrice(text: string, { minPrice, network }: RuleBook): bigint {
+    if (text.trim() === '') throw new FieldError('Say what one call costs, for example 0.05.');
+    const price = parseUsdc(text);
+    if (price < minPrice || price === 0n) throw new FieldError(`The lowest price is ${formatUsdc(minPrice)} USDC.`);
+    const highest = network.limits.max_price_usdc;
+    if (price > highest) throw new FieldError(`The highest price is ${formatUsdc(highest)} USDC.`);
+    return price;
+}
+
+function readCollateral({ price, collateral }: Fields, book: RuleBook): bigint {
+    const amountOfPrice = amountOf(price);
+    // Without a price there is nothing to compare with; the price has its own problem.
+    const required = amountOfPrice === null ? 0n : requiredCollateral(book.tiers, amountOfPrice);
+    if (collateral.trim() === '') return required;
+    const amount = parseUsdc(collateral);
+    if (amount < required) throw new FieldError(`A price of ${formatUsdc(amountOfPrice ?? 0n)} USDC needs at least ${formatUsdc(required)} USDC.`);
+    return amount;
+}
+
+function readTimeout(text: string, limits: Schemas['NetworkResponse']['limits']): number {
+    const { min_timeout_seconds: least, max_timeout_seconds: most } = limits;
+    const seconds = /^\d{1,6}$/.test(text.trim()) ? Number(text.trim()) : NaN;
+    if (!(seconds >= least && seconds <= most)) throw new FieldError(`Write a whole number of seconds from ${least} to ${most}.`);
+    return seconds;
+}
+
+function readKey(text: string): Address {
+    if (text === '') throw new FieldError('Make a result key, or paste the public key of one.');
+    if (!isAddress(text)) throw new FieldError('A public key has 32 to 44 letters and digits (base58).');
+    return text;
+}
+
+const PRIVATE = /(^|\.)(localhost|localdomain|local|internal|home\.arpa|onion)$/;
+
+/** The endpoint rules that can be said without asking the name's addresses. */
+function readEndpoint(text: string, { limits, network }: RuleBook['network']): string {
+    const trimmed = text.trim();
+    if (trimmed === '') throw new FieldError('Write the full URL at which your service answers.');
+    if (lengthOf(trimmed) > limits.max_endpoint_chars) throw new FieldError(`At most ${limits.max_endpoint_chars} characters are accepted.`);
+    if (/[\p{Cc}\p{White_Space}]/u.test(trimmed)) throw new FieldError('A URL contains no spaces.');
+    checkText(trimmed);
+    const isLocal = network === 'local';
+    const url = URL.canParse(trimmed) ? new URL(trimmed) : null;
+    const isHttp = /^https?:\/\//.test(trimmed) && (url?.protocol === 'https:' || url?.protocol === 'http:');
+    if (url === null || !isHttp) throw new FieldError(`Write a URL that begins with ${isLocal ? 'http:// or ' : ''}https://.`);
+    if (url.username !== '' || url.password !== '') throw new FieldError('A URL with a user name or password is not accepted.');
+    if (isLocal) return trimmed;
+    if (url.protocol !== 'https:') throw new FieldError('The URL must begin with https://.');
+    const host = url.hostname.replace(/\.$/, '').toLowerCase();
+    if (!host.startsWith('[') && (!host.includes('.') || PRIVATE.test(host))) throw new FieldError('This name cannot be reached from the internet.');
+    if (url.port !== '') throw new FieldError('The service calls port 443 alone. Leave the port out.');
+    return trimmed;
+}

@@ -1,0 +1,219 @@
+// Tests a creator's service as the marketplace calls it, without any transaction: the requests to send, the run that can
+// be stopped, and the report.
+
+import { useEffect, useMemo, useRef, useState } from 'react';
+
+import { type Schemas, api, body } from '../../../shared/api/client';
+import { Button } from '../../../shared/ui/Button';
+import { Checkbox, TextArea } from '../../../shared/ui/Field';
+import { Failure } from '../../../shared/ui/Failure';
+import { checkParameters } from '../../run/form/checking';
+import type { Problem } from '../../run/form/draft';
+import { type JsonObject, JsonError, isObject, readJson } from '../../run/form/json';
+import { type ParametersDraft, parametersDraft, readParameters } from '../../run/form/parameters';
+import { ParametersForm } from '../../run/form/ParametersForm';
+import { planOf } from '../../run/form/plan';
+import { Checks, Verdict } from './Report';
+import { type TestCall, taskProblem } from './testCall';
+
+/** What is tested; it need not be listed yet. */
+export type Subject = {
+    readonly endpoint: string;
+    readonly resultKey: string;
+    readonly binding: boolean;
+    readonly inputSchema: JsonObject;
+    readonly outputSchema: JsonObject;
+    readonly timeoutSeconds: number;
+};
+
+export type EndpointTestProps = {
+    subject: Subject;
+    call: TestCall;
+    onCall: (call: TestCall) => void;
+    /** Whether the button leads on. */
+    isMain?: boolean;
+    onReport?: (report: Schemas['Report']) => void;
+};
+
+type Run =
+    | { readonly kind: 'idle' }
+    | { readonly kind: 'running'; readonly since: number }
+    | { readonly kind: 'done'; readonly report: Schemas['Report']; readonly subject: Subject }
+    | { readonly kind: 'failed'; readonly error: unknown };
+
+export function EndpointTest({ subject, call, onCall, isMain = false, onReport }: EndpointTestProps) {
+    const form = useMemo(() => planOf(subject.inputSchema), [subject.inputSchema]);
+    const [draft, setDraft] = useState(() => draftOf(form, call.parameters));
+    const [problems, setProblems] = useState<readonly Problem[]>([]);
+    const [wrong, setWrong] = useState<{ task?: string; failing?: string; failingParameters?: string }>({});
+    const { run, start, stop } = useTestRun(onReport);
+
+    const change = (next: ParametersDraft): void => {
+        setDraft(next);
+        setProblems([]);
+        onCall({ ...call, parameters: readParameters(form, next).parameters });
+    };
+    const press = async (): Promise<void> => {
+        if (run.kind === 'running') return;
+        const { parameters, problems: unread } = readParameters(form, draft);
+        const failing = readFailing(call.failing);
+        const found = { ...wordsFor('task', taskProblem(call.task)), ...failing.problems };
+        setWrong(found);
+        const unfit = unread.length > 0 ? unread : await checkParameters(subject.inputSchema, parameters).catch(() => []);
+        setProblems(unfit);
+        if (Object.keys(found).length > 0 || unfit.length > 0) return;
+        await start(subject, call.task, parameters, failing.request);
+    };
+    return (
+        <div className="stack">
+            <TextArea
+                label="A task that your agent completes"
+                hint="It is sent to your endpoint as a caller would send it. Nothing is paid, and nothing is sent to the chain."
+                error={wrong.task}
+                value={call.task}
+                onChange={({ target }) => (onCall({ ...call, task: target.value }), setWrong({}))}
+                rows={3}
+            />
+            <ParametersForm form={form} draft={draft} onChange={change} problems={problems} />
+            <Failing call={call} onCall={(next) => (onCall(next), setWrong({}))} wrong={wrong} />
+            <div className="row">
+                <Button look={isMain ? 'primary' : 'plain'} onPress={() => void press()} isDisabled={run.kind === 'running'}>
+                    {run.kind === 'running' ? 'Testing …' : run.kind === 'done' ? 'Test again' : 'Test the endpoint'}
+                </Button>
+                {run.kind === 'running' && <Button onPress={stop}>Stop the test</Button>}
+            </div>
+            <div role="status" className="stack">
+                {run.kind === 'running' && <Running since={run.since} timeoutSeconds={subject.timeoutSeconds} />}
+                {run.kind === 'done' && (
+                    <>
+                        <h2>Report</h2>
+                        {JSON.stringify(run.subject) !== JSON.stringify(subject) && <p>Something was changed after this test. Test again.</p>}
+                        <Verdict report={run.report} />
+                    </>
+                )}
+            </div>
+            {run.kind === 'failed' && <Failure error={run.error} />}
+            {run.kind === 'done' && <Checks checks={run.report.checks} />}
+        </div>
+    );
+}
+
+/** Nothing written yet: the form begins with what the schema suggests. */
+const draftOf = (form: ReturnType<typeof planOf>, written: JsonObject): ParametersDraft =>
+    parametersDraft(form, Object.keys(written).length === 0 ? undefined : written);
+
+/** At most this long, as the service promises. */
+const longest = (timeoutSeconds: number): number => Math.min(8 * timeoutSeconds + 10, 300);
+
+function Running({ since, timeoutSeconds }: { since: number; timeoutSeconds: number }) {
+    const [now, setNow] = useState(since);
+    useEffect(() => {
+        const timer = setInterval(() => setNow(Date.now()), 1_000);
+        return () => clearInterval(timer);
+    }, []);
+    return (
+        <p>
+            The marketplace sends at most 11 requests to your endpoint. This takes at most {longest(timeoutSeconds)} seconds.{' '}
+            <span className="number muted" aria-hidden="true">
+                {Math.max(0, Math.floor((now - since) / 1_000))} s
+            </span>
+        </p>
+    );
+}
+
+type FailingProps = { call: TestCall; onCall: (call: TestCall) => void; wrong: { failing?: string; failingParameters?: string } };
+
+/** The request that must fail: without one, the form of a failure is not tested. */
+const Failing = ({ call, onCall, wrong }: FailingProps) => (
+    <>
+        <Checkbox
+            label="Also send a request that my agent must refuse"
+            checked={call.failing !== null}
+            onChange={({ target }) => onCall({ ...call, failing: target.checked ? { task: '', parameters: '{}' } : null })}
+        />
+        {call.failing !== null && (
+            <>
+                <TextArea
+                    label="The task that it refuses"
+                    error={wrong.failing}
+                    value={call.failing.task}
+                    onChange={({ target }) => onCall({ ...call, failing: { task: target.value, parameters: call.failing?.parameters ?? '{}' } })}
+                    rows={2}
+                />
+                <TextArea
+                    label="Its parameters as JSON"
+                    error={wrong.failingParameters}
+                    value={call.failing.parameters}
+                    onChange={({ target }) => onCall({ ...call, failing: { task: call.failing?.task ?? '', parameters: target.value } })}
+                    rows={2}
+                    dir="ltr"
+                    spellCheck={false}
+                    style={{ fontFamily: 'var(--mono)', fontSize: '0.875em' }}
+                />
+            </>
+        )}
+    </>
+);
+
+type FailingRequest = { readonly task: string; readonly parameters: JsonObject };
+
+type FailingProblems = { failing?: string; failingParameters?: string };
+
+function readFailing(failing: TestCall['failing']): { request: FailingRequest | null; problems: FailingProblems } {
+    if (failing === null) return { request: null, problems: {} };
+    const problems = wordsFor('failing', failing.task.trim() === '' ? 'Write a task that your agent must refuse.' : null);
+    try {
+        const parameters = readJson(failing.parameters.trim() === '' ? '{}' : failing.parameters);
+        if (!isObject(parameters)) throw new JsonError('Parameters are a JSON object: {"name": value}.');
+        return { request: { task: failing.task, parameters: parameters as JsonObject }, problems };
+    } catch (error) {
+        if (!(error instanceof JsonError)) throw error;
+        return { request: null, problems: { ...problems, failingParameters: error.message } };
+    }
+}
+
+const wordsFor = <Name extends string>(name: Name, problem: string | null): { [name in Name]?: string } =>
+    (problem === null ? {} : { [name]: problem }) as { [name in Name]?: string };
+
+/** One test at a time; leaving the page ends it. */
+function useTestRun(onReport: EndpointTestProps['onReport']) {
+    const [run, setRun] = useState<Run>({ kind: 'idle' });
+    const ending = useRef<AbortController | null>(null);
+    useEffect(() => () => ending.current?.abort(), []);
+    const start = async (subject: Subject, task: string, parameters: JsonObject, failing: FailingRequest | null): Promise<void> => {
+        const controller = new AbortController();
+        ending.current = controller;
+        setRun({ kind: 'running', since: Date.now() });
+        try {
+            const request = { body: bodyOf(subject, task, parameters, failing), signal: controller.signal };
+            const report = await body(api.POST('/v1/agent-tests', request));
+            if (controller.signal.aborted) return;
+            setRun({ kind: 'done', report, subject });
+            onReport?.(report);
+        } catch (error) {
+            if (!controller.signal.aborted) setRun({ kind: 'failed', error });
+        }
+    };
+    const stop = (): void => {
+        ending.current?.abort();
+        setRun({ kind: 'idle' });
+    };
+    return { run, start, stop };
+}
+
+/** The generated type of free JSON is an empty object. */
+type FreeJson = Record<string, never>;
+
+function bodyOf(subject: Subject, task: string, parameters: JsonObject, failing: FailingRequest | null): Schemas['AgentTestBody'] {
+    return {
+        endpoint: subject.endpoint,
+        result_key: subject.resultKey,
+        binding: subject.binding,
+        input_schema: subject.inputSchema as FreeJson,
+        output_schema: subject.outputSchema as FreeJson,
+        timeout_seconds: subject.timeoutSeconds,
+        task,
+        parameters: parameters as FreeJson,
+        ...(failing !== null && { failing: { task: failing.task, parameters: failing.parameters as FreeJson } }),
+    };
+}

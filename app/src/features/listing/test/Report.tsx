@@ -1,0 +1,74 @@
+// The report of a test: the verdict, and every check with what it expected, what it received and how to mend it.
+
+import { UserBlock, UserText } from '../../../shared/text/UserText';
+import type { Schemas } from '../../../shared/api/client';
+import { formatMs, plural } from '../../../shared/figures';
+import { Notice } from '../../../shared/ui/Notice';
+import { titleOf } from './checkTitles';
+import styles from './Report.module.css';
+
+type Check = Schemas['Check'];
+
+export function Verdict({ report }: { report: Schemas['Report'] }) {
+    const count = (passed: boolean | null): number => report.checks.filter((check) => (check.passed ?? null) === passed).length;
+    const [passed, failed, skipped] = [count(true), count(false), count(null)];
+    const answer = report.answer_ms ?? null;
+    return (
+        <Notice kind={report.passed ? 'good' : 'bad'} title={report.passed ? 'Your service passes the test' : `Your service fails ${plural(failed, 'check')}`}>
+            <p className="number">
+                {passed} passed, {failed} failed, {skipped} skipped. {plural(report.requests, 'request')} in {formatMs(report.duration_ms)}
+                {answer === null ? '; the first one was not answered.' : `; the first answer came after ${formatMs(answer)}.`}
+            </p>
+            {!report.passed && <p>Callers would get their money back in place of a result. Each failed check says how to mend it.</p>}
+        </Notice>
+    );
+}
+
+/** In the order of the report: later checks build on earlier ones. */
+export const Checks = ({ checks }: { checks: readonly Check[] }) => (
+    <ol className={styles.checks} aria-label="Checks">
+        {checks.map((check) => (
+            <li key={check.name} className={styles[kindOf(check)]}>
+                <h3>
+                    <span aria-hidden="true">{MARKS[kindOf(check)]}</span> {titleOf(check.name)} <span className={styles.word}>{WORDS[kindOf(check)]}</span>
+                </h3>
+                {check.skipped != null && (
+                    <p className="small muted">
+                        <UserText text={check.skipped} />
+                    </p>
+                )}
+                {check.skipped == null && <Details check={check} />}
+            </li>
+        ))}
+    </ol>
+);
+
+const Details = ({ check: { expected, received, fix } }: { check: Check }) => (
+    <dl>
+        <dt>Expected</dt>
+        <dd>
+            <UserText text={expected} />
+        </dd>
+        {received != null && (
+            <>
+                <dt>Received</dt>
+                <dd>
+                    <UserBlock text={received} code />
+                </dd>
+            </>
+        )}
+        {fix != null && (
+            <>
+                <dt>To mend it</dt>
+                <dd className={styles.fix}>
+                    <UserText text={fix} />
+                </dd>
+            </>
+        )}
+    </dl>
+);
+
+type Kind = 'passed' | 'failed' | 'skipped';
+const kindOf = ({ passed }: Check): Kind => (passed === true ? 'passed' : passed === false ? 'failed' : 'skipped');
+const MARKS = { passed: '✓', failed: '✗', skipped: '–' } as const;
+const WORDS = { passed: 'passed', failed: 'FAILED', skipped: 'skipped' } as const;
