@@ -1,0 +1,68 @@
+// The wallet's paid executions, to choose the one that a dispute is about.
+
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+
+import { api, body } from '../../shared/api/client';
+import { formatUsdc } from '../../shared/money';
+import { UserText } from '../../shared/text/UserText';
+import { short } from '../../shared/text/short';
+import { buttonClass } from '../../shared/ui/Button';
+import { Empty } from '../../shared/ui/Empty';
+import { Failure } from '../../shared/ui/Failure';
+import { More } from '../../shared/ui/More';
+import { Skeleton } from '../../shared/ui/Skeleton';
+import { Table } from '../../shared/ui/Table';
+import { Time } from '../../shared/ui/Time';
+import styles from './Disputes.module.css';
+
+const PAGE = 20;
+
+export function ChooseExecution({ wallet }: { wallet: string }) {
+    const list = useInfiniteQuery({
+        queryKey: ['disputable-executions', wallet],
+        queryFn: ({ pageParam, signal }) => {
+            const query = { status: 'completed' as const, limit: PAGE, ...(pageParam !== null && { cursor: pageParam }) };
+            return body(api.GET('/v1/executions', { params: { query }, signal }));
+        },
+        initialPageParam: null as string | null,
+        getNextPageParam: (last) => last.next_cursor,
+    });
+    const executions = list.data?.pages.flatMap((page) => page.executions);
+    if (list.error) return <Failure error={list.error} onRetry={() => void list.refetch()} />;
+    if (executions === undefined) return <Skeleton height="16rem" />;
+    if (executions.length === 0) {
+        return (
+            <Empty title="There is nothing to dispute">
+                <p>A dispute is about a result that you paid for. Calls that failed are refunded without one.</p>
+                <Link to="/" className={buttonClass('primary')}>
+                    Show all agents
+                </Link>
+            </Empty>
+        );
+    }
+    return (
+        <>
+            <p>Which execution is it about? These are the ones that you paid for. The next page says whether there is still time.</p>
+            <Table
+                caption="Paid executions"
+                rows={executions}
+                rowKey={({ execution_id }) => execution_id}
+                columns={[
+                    {
+                        name: 'Execution',
+                        cell: ({ agent_name, execution_id }) => (
+                            <Link to="/disputes/new" search={{ execution: execution_id }} className={styles.subject}>
+                                <UserText text={agent_name} />
+                                <span className="small mono">{short(execution_id, 8)}</span>
+                            </Link>
+                        ),
+                    },
+                    { name: 'Finished', cell: ({ completed_at }) => (completed_at === null ? '\u2013' : <Time iso={completed_at} />) },
+                    { name: 'Paid, USDC', isNumber: true, cell: ({ cost_usdc }) => formatUsdc(cost_usdc) },
+                ]}
+            />
+            <More list={list} shown={executions.length} what="execution" />
+        </>
+    );
+}

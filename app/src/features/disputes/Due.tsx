@@ -1,0 +1,14 @@
+// Until when the resolver means to decide, counted down; or how late the decision is.
+
+import { Badge } from '../../shared/ui/Badge';
+import { Countdown, spanText } from '../../shared/ui/Countdown';
+import type { Dispute } from './query';
+import { secondsOf } from './words';
+
+export function Due({ dispute: { respond_by, expires_at } }: { dispute: Pick<Dispute, 'respond_by' | 'expires_at'> }) {
+    const now = Date.now() / 1_000;
+    const late = now - secondsOf(respond_by);
+    if (now > secondsOf(expires_at)) return <Badge kind="bad">Time is over</Badge>;
+    if (late > 0) return <Badge kind="warn">{spanText(late)} late</Badge>;
+    return <Countdown to={respond_by} over="due now" />;
+}

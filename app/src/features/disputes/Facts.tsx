@@ -1,0 +1,93 @@
+// The facts of a dispute: who, about what, how much, and the transactions of it.
+
+import { Link } from '@tanstack/react-router';
+
+import type { Schemas } from '../../shared/api/client';
+import { formatUsdc } from '../../shared/money';
+import { short } from '../../shared/text/short';
+import { Address } from '../../shared/ui/Address';
+import { Badge } from '../../shared/ui/Badge';
+import styles from './Disputes.module.css';
+import type { Dispute } from './query';
+import { type Part, STATUS_KINDS, STATUS_WORDS, partsOf } from './words';
+
+type Network = Schemas['NetworkResponse'];
+
+export type FactsProps = { dispute: Dispute; resolver: string | undefined; wallet: string; network: Network | undefined };
+
+export function Facts({ dispute, resolver, wallet, network }: FactsProps) {
+    const own = partsOf(dispute, resolver, wallet);
+    const { status, amount_usdc, agent_id, caller, creator, transactions } = dispute;
+    return (
+        <section className={styles.card} aria-labelledby="facts">
+            <h2 id="facts">Facts</h2>
+            <dl className={styles.facts}>
+                <dt>State</dt>
+                <dd>
+                    <Badge kind={STATUS_KINDS[status]}>{STATUS_WORDS[status]}</Badge>
+                </dd>
+                <dt>Paid for the call</dt>
+                <dd className="number">{formatUsdc(amount_usdc)} USDC</dd>
+                {status === 'upheld' && (
+                    <>
+                        <dt>Back to the caller</dt>
+                        <dd className="number">{formatUsdc(dispute.compensation_usdc)} USDC</dd>
+                        <dt>Penalty</dt>
+                        <dd className="number">{formatUsdc(dispute.penalty_usdc)} USDC</dd>
+                    </>
+                )}
+                <dt>Agent</dt>
+                <dd>
+                    <Link to="/agents/$agentId" params={{ agentId: agent_id }} className="mono">
+                        {short(agent_id)}
+                    </Link>
+                </dd>
+                <Wallet name="Caller" part="caller" own={own} address={caller} />
+                <Wallet name="Creator" part="creator" own={own} address={creator} />
+                {resolver !== undefined && <Wallet name="Resolver" part="resolver" own={own} address={resolver} />}
+                <dt>Dispute</dt>
+                <dd>
+                    <Address value={dispute.dispute} href={network?.explorer.account.replace('{address}', dispute.dispute)} />
+                </dd>
+            </dl>
+            <Transactions transactions={transactions} network={network} />
+        </section>
+    );
+}
+
+const Wallet = ({ name, part, own, address }: { name: string; part: Part; own: readonly Part[]; address: string }) => (
+    <>
+        <dt>{name}</dt>
+        <dd>
+            {own.includes(part) && <Badge kind="accent">You</Badge>}
+            <Address value={address} what={`address of the ${part}`} />
+        </dd>
+    </>
+);
+
+const NAMES = { raised: 'Raised', answered: 'Answered', resolved: 'Decided' } as const;
+
+function Transactions({ transactions, network }: { transactions: Dispute['transactions']; network: Network | undefined }) {
+    const template = network?.explorer.transaction;
+    const known = (['raised', 'answered', 'resolved'] as const).flatMap((step) => {
+        const signature = transactions?.[step];
+        return signature ? [{ step, signature }] : [];
+    });
+    if (known.length === 0) return null;
+    return (
+        <dl className={styles.facts} aria-label="Transactions">
+            {known.map(({ step, signature }) => (
+                <TransactionRow key={step} name={NAMES[step]} signature={signature} href={template?.replace('{signature}', signature)} />
+            ))}
+        </dl>
+    );
+}
+
+const TransactionRow = ({ name, signature, href }: { name: string; signature: string; href: string | undefined }) => (
+    <>
+        <dt>{name}</dt>
+        <dd>
+            <Address value={signature} what="signature" href={href} />
+        </dd>
+    </>
+);

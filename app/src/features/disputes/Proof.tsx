@@ -1,0 +1,131 @@
+// What the dispute is about: the result that was paid for, and the check of it against the chain. The service shows an
+// execution to its caller alone, so creator and resolver see it here, from the record on the chain.
+
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { type ReactNode, Suspense, lazy, useMemo } from 'react';
+
+import { hexOf } from '../../chain/accounts';
+import { StoredSettler } from '../../chain/stored';
+import type { Schemas } from '../../shared/api/client';
+import { contentPath } from '../../shared/content';
+import { formatMs } from '../../shared/figures';
+import { formatUsdc } from '../../shared/money';
+import { Address } from '../../shared/ui/Address';
+import { Failure } from '../../shared/ui/Failure';
+import { Notice } from '../../shared/ui/Notice';
+import { Skeleton } from '../../shared/ui/Skeleton';
+import { Time } from '../../shared/ui/Time';
+import { Result } from '../execution/result/Result';
+import type { Claims } from '../execution/verify/evidence';
+import type { Case } from './chain/case';
+import styles from './Disputes.module.css';
+import { contentQuery } from './evidence/read';
+import type { Dispute } from './query';
+
+const VerifyPanel = lazy(() => import('../execution/verify/VerifyPanel'));
+
+export type ProofProps = { dispute: Dispute; found: Case | null; wallet: string; network: Schemas['NetworkResponse'] | undefined };
+
+export function Proof({ dispute, found, wallet, network }: ProofProps) {
+    return (
+        <section className={styles.part} aria-labelledby="proof">
+            <div className="stack">
+                <h2 id="proof">The execution and its proof</h2>
+                {wallet === dispute.caller && (
+                    <p>
+                        <Link to="/executions/$executionId" params={{ executionId: dispute.execution_id }}>
+                            Your execution with its steps
+                        </Link>
+                    </p>
+                )}
+                {found === null ? <Skeleton height="6rem" /> : <RecordFacts found={found} network={network} />}
+            </div>
+            {found !== null && network?.rpc_url && <CheckedResult dispute={dispute} found={found} rpcUrl={network.rpc_url} />}
+        </section>
+    );
+}
+
+const SETTLERS: Record<number, string> = {
+    [StoredSettler.Caller]: 'the caller',
+    [StoredSettler.Creator]: 'the creator',
+    [StoredSettler.Gateway]: 'the service',
+};
+
+const RecordFacts = ({ found: { record, recordAddress, agent }, network }: { found: Case; network: ProofProps['network'] }) => (
+    <dl className={styles.pairs}>
+        <Pair name="Record on the chain">
+            <Address value={recordAddress} href={network?.explorer.account.replace('{address}', recordAddress)} />
+        </Pair>
+        <Pair name="Opened">
+            <Time iso={timeOf(record.openedAtUnixS)} />
+        </Pair>
+        <Pair name="Finished">
+            <Time iso={timeOf(record.finishedAtUnixS)} />
+        </Pair>
+        <Pair name="Took">{formatMs(record.executionTimeMs)}</Pair>
+        <Pair name="Settled by">{SETTLERS[record.settledBy] ?? 'unknown'}</Pair>
+        <Pair name="Result signed for">{record.binding === 1 ? 'this call' : 'its content'}</Pair>
+        {agent !== null && <Pair name="Collateral of the agent">{formatUsdc(agent.collateral)} USDC</Pair>}
+        {agent !== null && <Pair name="In open disputes">{formatUsdc(agent.disputedAmount)} USDC</Pair>}
+    </dl>
+);
+
+const Pair = ({ name, children }: { name: string; children: ReactNode }) => (
+    <div>
+        <dt>{name}</dt>
+        <dd className="number">{children}</dd>
+    </div>
+);
+
+const timeOf = (seconds: bigint): string => new Date(Number(seconds) * 1_000).toISOString();
+
+function CheckedResult({ dispute, found, rpcUrl }: { dispute: Dispute; found: Case; rpcUrl: string }) {
+    const hash = `sha256:${hexOf(found.record.resultHash)}`;
+    const content = useQuery(contentQuery(hash));
+    const text = useMemo(() => (content.data?.state === 'whole' ? textOf(content.data.bytes) : null), [content.data]);
+    if (content.error) return <Failure error={content.error} onRetry={() => void content.refetch()} />;
+    if (content.data === undefined) return <Skeleton height="12rem" />;
+    return (
+        <>
+            {text !== null ? (
+                <Result text={text} executionId={dispute.execution_id} />
+            ) : (
+                <Notice kind="warn" title="The result cannot be shown">
+                    <p>
+                        {content.data.state === 'missing'
+                            ? 'The service does not have the content that the record names.'
+                            : 'The service sent other bytes than those that the record names.'}
+                    </p>
+                </Notice>
+            )}
+            <Suspense fallback={<Skeleton height="8rem" />}>
+                <VerifyPanel execution={claimsOf(dispute, found, text)} rpcUrl={rpcUrl} />
+            </Suspense>
+        </>
+    );
+}
+
+const textOf = (bytes: Uint8Array): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
+
+const STATUSES = { open: 'disputed', upheld: 'failed', rejected: 'completed', expired: 'completed' } as const;
+
+/** What the service states about the dispute is checked; what it does not state comes from the record itself. */
+function claimsOf(dispute: Dispute, { record, recordAddress }: Case, result: string | null): Claims {
+    const hash = `sha256:${hexOf(record.resultHash)}`;
+    const platform = (record.amount * BigInt(record.feeBps)) / 10_000n;
+    return {
+        execution_id: dispute.execution_id,
+        agent_id: dispute.agent_id,
+        status: STATUSES[dispute.status],
+        result,
+        result_hash: hash,
+        cost_usdc: dispute.amount_usdc - dispute.compensation_usdc,
+        creator_amount_usdc: record.amount - platform,
+        platform_amount_usdc: platform,
+        tokens_used: record.tokensReported === 1 ? record.tokensUsed : null,
+        execution_time_ms: record.executionTimeMs,
+        ipfs_url: new URL(contentPath(hash), window.location.origin).href,
+        on_chain_record: new URL(`/${recordAddress}`, window.location.origin).href,
+    };
+}

@@ -1,0 +1,41 @@
+// What the connected wallet can do about a dispute. The forms come and go with its state; what a transaction says stays.
+
+import type { Address } from '@solana/kit';
+
+import type { Schemas } from '../../../shared/api/client';
+import { useTransaction } from '../../../shared/wallet/useTransaction';
+import { TransactionState } from '../../wallet/TransactionState';
+import { type Case, powersOf } from '../chain/case';
+import styles from '../Disputes.module.css';
+import type { Dispute } from '../query';
+import { AnswerForm } from './AnswerForm';
+import { DecideForm } from './DecideForm';
+import { Expire } from './Expire';
+
+export type ActionsProps = {
+    dispute: Dispute;
+    found: Case | null;
+    wallet: Address;
+    network: Schemas['NetworkResponse'] | undefined;
+};
+
+export function Actions({ dispute, found, wallet, network }: ActionsProps) {
+    const answering = useTransaction();
+    const deciding = useTransaction();
+    const expiring = useTransaction();
+    const rpcUrl = network?.rpc_url;
+    if (found === null || !rpcUrl) return null;
+    const common = { dispute, found, wallet, rpcUrl };
+    const { canAnswer, canDecide, canExpire } = powersOf(found, wallet);
+    return (
+        <div className={styles.actions}>
+            {/* A form stays while its transaction is under way, although the chain may have changed already. */}
+            {(canAnswer || answering.isBusy) && <AnswerForm {...common} transaction={answering} />}
+            <TransactionState status={answering.status} done="Your answer stands on the chain. The resolver can decide now." />
+            {(canDecide || deciding.isBusy) && <DecideForm {...common} transaction={deciding} />}
+            <TransactionState status={deciding.status} done="The decision stands on the chain. It is final." />
+            {(canExpire || expiring.isBusy) && <Expire {...common} transaction={expiring} />}
+            <TransactionState status={expiring.status} done="The dispute has ended without a decision." />
+        </div>
+    );
+}

@@ -1,0 +1,136 @@
+// A dispute with everything that decides about it, as the chain has it at one moment. Accounts that are closed are read
+// from the transaction that closed them.
+
+import { type Address, type Decoder, type ReadonlyUint8Array, createSolanaRpc } from '@solana/kit';
+import { queryOptions } from '@tanstack/react-query';
+
+import { type RawAccount, decodeBytes, decodeOwned, readAccounts } from '../../../chain/accounts';
+import { findConfigAddress, findDisputeAddress } from '../../../chain/addresses';
+import { CLOCK_ADDRESS, unixTimeOf } from '../../../chain/clock';
+import { History } from '../../../chain/history';
+import { StoredDisputeOutcome as Outcome } from '../../../chain/stored';
+import { findClosed } from '../../../chain/story';
+import { AGENT_LISTED_DISCRIMINATOR, type AgentListed, getAgentListedDecoder } from '../../../generated/accounts/agentListed';
+import { CONFIG_DISCRIMINATOR, type Config, getConfigDecoder } from '../../../generated/accounts/config';
+import { DISPUTE_DISCRIMINATOR, type Dispute, getDisputeDecoder } from '../../../generated/accounts/dispute';
+import {
+    EXECUTION_RECORD_DISCRIMINATOR,
+    type ExecutionRecord,
+    getExecutionRecordDecoder,
+} from '../../../generated/accounts/executionRecord';
+import type { Status } from '../search';
+
+/** Seconds that the creator has before a dispute can be upheld without an answer. */
+export const ANSWER_PERIOD_S = 24 * 60 * 60;
+/** Seconds that the resolver has; afterwards anybody can end the dispute. */
+export const LIMIT_S = 30 * 24 * 60 * 60;
+/** Seconds in which the resolver means to decide. Nothing enforces it. */
+export const RESPONSE_TARGET_S = 72 * 60 * 60;
+
+export type Case = {
+    readonly recordAddress: Address;
+    readonly disputeAddress: Address;
+    readonly record: ExecutionRecord;
+    readonly dispute: Dispute;
+    /** `null` if the listing is closed. */
+    readonly agent: AgentListed | null;
+    readonly config: Config;
+    /** Time of the chain, in seconds since 1970. */
+    readonly now: number;
+};
+
+export const caseQuery = (record: string | undefined, rpcUrl: string | null | undefined) =>
+    queryOptions({
+        queryKey: ['dispute-case', record, rpcUrl ?? null] as const,
+        queryFn: () => readCase(rpcUrl ?? '', record as Address),
+        enabled: record !== undefined && typeof rpcUrl === 'string',
+        refetchInterval: ({ state: { data } }) => (data === undefined || isOpen(data) ? 15_000 : false),
+    });
+
+export async function readCase(rpcUrl: string, recordAddress: Address): Promise<Case> {
+    const rpc = createSolanaRpc(rpcUrl);
+    const [disputeAddress, configAddress] = await Promise.all([findDisputeAddress(recordAddress), findConfigAddress()]);
+    const closed = async (address: Address): Promise<ReadonlyUint8Array> => {
+        const found = await findClosed(new History(rpc, address), recordAddress);
+        if (found === null) throw new Error('The chain has no such dispute.');
+        return found.bytes;
+    };
+    const decode = async <T>(account: RawAccount | undefined, address: Address, decoder: Decoder<T>, kind: ReadonlyUint8Array): Promise<T> =>
+        account ? decodeOwned(account, decoder, kind) : decodeBytes(await closed(address), decoder, kind);
+    const recordOf = (account: RawAccount | undefined) => decode(account, recordAddress, getExecutionRecordDecoder(), EXECUTION_RECORD_DISCRIMINATOR);
+
+    // The record names its agent for ever, so everything else is of one slot.
+    const [before] = await readAccounts(rpc, [recordAddress]);
+    const { agent: agentAddress } = await recordOf(before);
+    const addresses = [recordAddress, disputeAddress, agentAddress, configAddress, CLOCK_ADDRESS];
+    const [record, dispute, agent, config, clock] = await readAccounts(rpc, addresses);
+    if (!config) throw new Error('This Solana network has no crtx marketplace.');
+    return {
+        recordAddress,
+        disputeAddress,
+        record: await recordOf(record),
+        dispute: await decode(dispute, disputeAddress, getDisputeDecoder(), DISPUTE_DISCRIMINATOR),
+        agent: agent ? decodeOwned(agent, getAgentListedDecoder(), AGENT_LISTED_DISCRIMINATOR) : null,
+        config: decodeOwned(config, getConfigDecoder(), CONFIG_DISCRIMINATOR),
+        now: unixTimeOf(clock ?? null),
+    };
+}
+
+export const isOpen = ({ dispute }: Pick<Case, 'dispute'>): boolean => dispute.outcome === Outcome.Open;
+
+const STATUSES: Record<number, Status> = {
+    [Outcome.Open]: 'open',
+    [Outcome.Upheld]: 'upheld',
+    [Outcome.Rejected]: 'rejected',
+    [Outcome.Expired]: 'expired',
+};
+
+/** `undefined`: a number that this page does not know. */
+export const statusOf = ({ dispute }: Pick<Case, 'dispute'>): Status | undefined => STATUSES[dispute.outcome];
+
+/** First second in which it can be upheld. */
+export const upholdableFrom = ({ dispute }: Pick<Case, 'dispute'>): number =>
+    Number(dispute.answeredAtUnixS === 0n ? dispute.raisedAtUnixS + BigInt(ANSWER_PERIOD_S) : dispute.answeredAtUnixS);
+
+/** Last second that belongs to the resolver alone. */
+export const decidableUntil = ({ dispute }: Pick<Case, 'dispute'>): number => Number(dispute.raisedAtUnixS) + LIMIT_S;
+
+/** The URI that is stored in a fixed number of bytes. */
+export const uriOf = (bytes: ReadonlyUint8Array, length: number): string => new TextDecoder().decode(new Uint8Array(bytes).slice(0, length));
+
+export type Powers = { readonly canAnswer: boolean; readonly canDecide: boolean; readonly canExpire: boolean };
+
+/** What the program lets the wallet do at this moment. */
+export function powersOf(found: Case, wallet: string): Powers {
+    const { agent, dispute, config, now } = found;
+    return {
+        canAnswer: isOpen(found) && agent?.creator === wallet && dispute.answeredAtUnixS === 0n,
+        canDecide: isOpen(found) && agent !== null && config.resolver === wallet,
+        canExpire: isOpen(found) && now > decidableUntil(found),
+    };
+}
+
+export class CaseError extends Error {}
+
+const refuse = (why: string): never => {
+    throw new CaseError(why);
+};
+
+/** The program refuses the same. Here the refusal has its reason, and comes before evidence is uploaded. */
+export function checkAnswer(found: Case, wallet: string): void {
+    if (found.agent?.creator !== wallet) refuse('Only the creator of the agent answers this dispute. Choose its account in your wallet.');
+    if (!isOpen(found)) refuse(`The dispute is ${statusOf(found)}, so it cannot be answered any more.`);
+    if (found.dispute.answeredAtUnixS !== 0n) refuse('The dispute has its answer already, and it can have only one.');
+}
+
+export function checkDecision(found: Case, wallet: string, isUpheld: boolean): void {
+    if (found.config.resolver !== wallet) refuse('Only the resolver decides disputes. Choose its account in your wallet.');
+    if (!isOpen(found)) refuse(`The dispute is ${statusOf(found)} already.`);
+    if (found.agent === null) refuse('The listing of the agent is closed.');
+    if (isUpheld && found.now < upholdableFrom(found)) refuse('The creator can still answer, so the dispute cannot be upheld yet.');
+}
+
+export function checkExpiry(found: Case): void {
+    if (!isOpen(found)) refuse(`The dispute is ${statusOf(found)} already.`);
+    if (found.now <= decidableUntil(found)) refuse('The resolver still has time to decide.');
+}

@@ -1,0 +1,86 @@
+// What a slash does, before it is decided: the rules of `resolve_dispute`, in the program's order, and the amounts that
+// follow. Integers alone.
+
+import type { AgentListed } from '../../../generated/accounts/agentListed';
+import type { Config } from '../../../generated/accounts/config';
+import type { Dispute } from '../../../generated/accounts/dispute';
+import type { ExecutionRecord } from '../../../generated/accounts/executionRecord';
+import type { CollateralTier } from '../../../generated/types/collateralTier';
+import { MAX_USDC, formatUsdc } from '../../../shared/money';
+import { requiredCollateral as collateralOf } from '../../../chain/collateral';
+import { StoredAgentStatus } from '../../../chain/stored';
+
+/** Everything that the rules look at. */
+export type SlashFacts = {
+    readonly record: Pick<ExecutionRecord, 'amount' | 'maxPenaltyMultiple'>;
+    readonly agent: Pick<AgentListed, 'collateral' | 'disputedAmount' | 'price' | 'status'>;
+    readonly dispute: Pick<Dispute, 'raisedAtUnixS'>;
+    readonly config: Pick<Config, 'resolverSinceUnixS'> & { readonly parameters: { readonly collateralTiers: readonly CollateralTier[] } };
+};
+
+/** What a slash of this execution may take at most, whatever the collateral. */
+export const limitOf = ({ record: { amount, maxPenaltyMultiple } }: SlashFacts): bigint => amount * BigInt(maxPenaltyMultiple) + amount;
+
+/** The other open disputes about the agent claim this much of its collateral. */
+export const otherClaims = ({ record, agent }: SlashFacts): bigint => agent.disputedAmount - record.amount;
+
+const isOlderThanTerm = ({ dispute, config }: SlashFacts): boolean => dispute.raisedAtUnixS < config.resolverSinceUnixS;
+
+/** Why the program refuses this slash; `null` if it takes it. */
+export function slashProblem(slash: bigint, facts: SlashFacts): string | null {
+    const { record, agent } = facts;
+    const [limit, others] = [limitOf(facts), otherClaims(facts)];
+    if (limit > MAX_USDC || others < 0n) return 'The accounts of this dispute do not fit together.';
+    if (slash > agent.collateral) return `The collateral has only ${formatUsdc(agent.collateral)} USDC.`;
+    if (slash > limit) return `At most ${formatUsdc(limit)} USDC can be taken for this call: the limit was fixed when it was opened.`;
+    if (slash <= record.amount) return null;
+    if (agent.collateral - slash < others) {
+        return `More than the ${formatUsdc(record.amount)} USDC that were paid must leave ${formatUsdc(others)} USDC for the other open disputes about this agent.`;
+    }
+    return isOlderThanTerm(facts)
+        ? `At most the ${formatUsdc(record.amount)} USDC that were paid: the dispute is older than your time in office.`
+        : null;
+}
+
+/** The highest slash that the program takes. 0 is always possible. */
+export function highestSlash(facts: SlashFacts): bigint {
+    const { record, agent } = facts;
+    const withoutPenalty = lower(record.amount, agent.collateral);
+    if (isOlderThanTerm(facts)) return withoutPenalty;
+    const withPenalty = lower(limitOf(facts), agent.collateral - otherClaims(facts));
+    return withPenalty > withoutPenalty ? withPenalty : withoutPenalty;
+}
+
+export type SlashPreview = {
+    /** To the caller. */
+    readonly compensation: bigint;
+    /** To the insurance. */
+    readonly penalty: bigint;
+    readonly collateralBefore: bigint;
+    readonly collateralAfter: bigint;
+    /** What the agent needs for its price. */
+    readonly required: bigint;
+    /** It takes calls now, and none afterwards. */
+    readonly isPausedByIt: boolean;
+};
+
+export function previewOf(slash: bigint, { record, agent, config }: SlashFacts): SlashPreview {
+    const compensation = lower(slash, record.amount);
+    const collateralAfter = agent.collateral - slash;
+    const required = requiredCollateral(agent.price, config.parameters.collateralTiers);
+    return {
+        compensation,
+        penalty: slash - compensation,
+        collateralBefore: agent.collateral,
+        collateralAfter,
+        required,
+        isPausedByIt: agent.status === StoredAgentStatus.Active && collateralAfter < required,
+    };
+}
+
+/** What the price needs. Without tiers no collateral is enough: a preview never promises too much. */
+export function requiredCollateral(price: bigint, tiers: readonly CollateralTier[]): bigint {
+    return tiers.length === 0 ? MAX_USDC : collateralOf(tiers, price);
+}
+
+const lower = (one: bigint, other: bigint): bigint => (one < other ? one : other);

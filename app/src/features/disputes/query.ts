@@ -1,0 +1,71 @@
+// Disputes as the service has them: the list, how many of each status, and one of them.
+
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
+
+import { ApiError, type Schemas, api, body } from '../../shared/api/client';
+import type { DisputesSearch } from './search';
+
+export type Dispute = Schemas['DisputeResponse'];
+
+const PAGE = 20;
+/** Answers and decisions come while the page is open. */
+const ASK_MS = 10_000;
+const MAX_ASKS = 12;
+
+export const disputesQuery = (wallet: string, search: DisputesSearch) =>
+    infiniteQueryOptions({
+        queryKey: ['disputes', wallet, search] as const,
+        queryFn: ({ pageParam, signal }) => {
+            const query = { ...search, limit: PAGE, ...(pageParam !== null && { cursor: pageParam }) };
+            return body(api.GET('/v1/disputes', { params: { query }, signal }));
+        },
+        initialPageParam: null as string | null,
+        getNextPageParam: (last) => last.next_cursor,
+        placeholderData: keepPreviousData,
+    });
+
+/** The exact number of disputes. */
+export const disputeCountQuery = (wallet: string, search: DisputesSearch) =>
+    queryOptions({
+        queryKey: ['disputes', wallet, 'count', search] as const,
+        queryFn: async ({ signal }) => {
+            const { total } = await body(api.GET('/v1/disputes', { params: { query: { ...search, limit: 1 } }, signal }));
+            return total;
+        },
+        placeholderData: keepPreviousData,
+    });
+
+/** `null`: the service shows no such dispute to the wallet. */
+export const disputeQuery = (id: string, wallet: string) =>
+    queryOptions({
+        queryKey: ['dispute', id, wallet] as const,
+        queryFn: ({ signal }) => findDispute(id, signal),
+        // One that was raised a moment ago may not be in the index yet.
+        refetchInterval: ({ state: { data, dataUpdateCount } }) =>
+            data?.status === 'open' || (data === null && dataUpdateCount < MAX_ASKS) ? ASK_MS : false,
+    });
+
+async function findDispute(id: string, signal?: AbortSignal): Promise<Dispute | null> {
+    try {
+        return await body(api.GET('/v1/disputes/{id}', { params: { path: { id } }, ...(signal && { signal }) }));
+    } catch (error) {
+        if (error instanceof ApiError && error.status === 404) return null;
+        throw error;
+    }
+}
+
+const WAIT_MS = 500;
+const MAX_LOOKS = 40;
+
+/**
+ * Waits until the index shows the change that the chain has taken; `null` if it takes longer. The change is confirmed
+ * anyway, so no failure of this is an error.
+ */
+export async function untilShown(id: string, isThere: (dispute: Dispute) => boolean): Promise<Dispute | null> {
+    for (let look = 0; look < MAX_LOOKS; look += 1) {
+        const found = await findDispute(id).catch(() => null);
+        if (found !== null && isThere(found)) return found;
+        await new Promise((resolve) => setTimeout(resolve, WAIT_MS));
+    }
+    return null;
+}

@@ -1,0 +1,34 @@
+// `/disputes`: the disputes of a wallet; `/disputes/new` raises one; `/disputes/…` is one of them.
+
+import { createRoute, lazyRouteComponent, notFound } from '@tanstack/react-router';
+
+import { rootRoute } from '../../app/root';
+import { readDisputesSearch, readNewDisputeSearch } from './search';
+
+const ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
+
+const listRoute = createRoute({
+    getParentRoute: () => rootRoute,
+    path: '/disputes',
+    validateSearch: readDisputesSearch,
+    component: lazyRouteComponent(() => import('./DisputesPage'), 'DisputesPage'),
+});
+
+const newRoute = createRoute({
+    getParentRoute: () => rootRoute,
+    path: '/disputes/new',
+    validateSearch: readNewDisputeSearch,
+    component: lazyRouteComponent(() => import('./NewDisputePage'), 'NewDisputePage'),
+});
+
+/** The address of the dispute, or of the record of its execution. */
+const oneRoute = createRoute({
+    getParentRoute: () => rootRoute,
+    path: '/disputes/$disputeId',
+    beforeLoad: ({ params }) => {
+        if (!ADDRESS.test(params.disputeId)) throw notFound();
+    },
+    component: lazyRouteComponent(() => import('./DisputePage'), 'DisputePage'),
+});
+
+export const disputeRoutes = [listRoute, newRoute, oneRoute] as const;

@@ -1,0 +1,70 @@
+// Saves everything that matches as CSV, with its progress and a way to stop it.
+
+import { useEffect, useRef, useState } from 'react';
+
+import { saveFile } from '../../shared/csv';
+import { formatCount, plural } from '../../shared/figures';
+import { Button } from '../../shared/ui/Button';
+import styles from './Executions.module.css';
+import { type Exported, MOST_ROWS, PAGE_ROWS, fileName, readAll, toCsv } from './export';
+import { readPage } from './query';
+import type { ExecutionsSearch } from './search';
+
+type State = { readonly is: 'idle' } | { readonly is: 'reading'; readonly rows: number; readonly total: number } | { readonly is: 'ended'; readonly exported: Exported };
+
+export function CsvExport({ search, total }: { search: ExecutionsSearch; total: number }) {
+    const [state, setState] = useState<State>({ is: 'idle' });
+    const running = useRef<AbortController | null>(null);
+    useEffect(() => () => running.current?.abort(), []);
+
+    const save = (exported: Exported): void =>
+        saveFile(fileName(exported, search.role ?? 'caller', new Date().toISOString().slice(0, 10)), 'text/csv;charset=utf-8', toCsv(exported.rows));
+    const start = async (): Promise<void> => {
+        if (running.current !== null) return;
+        const controller = new AbortController();
+        running.current = controller;
+        setState({ is: 'reading', rows: 0, total });
+        // What is called from now on is not part of it.
+        const fixed = { ...search, to: search.to ?? new Date().toISOString() };
+        const exported = await readAll({
+            readPage: (cursor, signal) => readPage(fixed, PAGE_ROWS, cursor, signal),
+            signal: controller.signal,
+            onProgress: (rows, all) => setState({ is: 'reading', rows, total: all }),
+        });
+        running.current = null;
+        setState({ is: 'ended', exported });
+        if (exported.end === 'all' || exported.end === 'most') save(exported);
+    };
+    return (
+        <div className={styles.export}>
+            {state.is === 'reading' ? (
+                <>
+                    <progress max={Math.max(state.total, 1)} value={state.rows} aria-label="Rows read" />
+                    <span className="small number">
+                        {formatCount(state.rows)} of {formatCount(state.total)}
+                    </span>
+                    <Button onPress={() => running.current?.abort()}>Stop</Button>
+                </>
+            ) : (
+                <Button onPress={() => void start()}>Save as CSV</Button>
+            )}
+            <div role="status" className="small muted">
+                {state.is === 'ended' && <Ended exported={state.exported} onSave={() => save(state.exported)} />}
+            </div>
+        </div>
+    );
+}
+
+function Ended({ exported, onSave }: { exported: Exported; onSave: () => void }) {
+    const { rows, total, end } = exported;
+    if (end === 'all') return `Saved ${plural(rows.length, 'execution')}.`;
+    if (end === 'most') {
+        return `Cut off: saved the newest ${formatCount(MOST_ROWS)} of ${formatCount(total)}. For the others, choose an earlier end, or use crtx executions export.`;
+    }
+    return (
+        <span className="row">
+            {end === 'stopped' ? 'Stopped' : `It broke off: ${end.message}`} after {formatCount(rows.length)} of {formatCount(total)}. Nothing is saved.
+            {rows.length > 0 && <Button onPress={onSave}>Save these {formatCount(rows.length)}</Button>}
+        </span>
+    );
+}

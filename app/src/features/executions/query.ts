@@ -1,0 +1,43 @@
+// The executions of a wallet, page after page by cursor, and what it can get back.
+
+import type { Address } from '@solana/kit';
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
+
+import { type Schemas, api, body } from '../../shared/api/client';
+import type { ExecutionsSearch } from './search';
+
+const PAGE = 25;
+const OFTEN_MS = 2_000;
+const SELDOM_MS = 15_000;
+/** A longer list is read again when its reader asks for it. */
+const MOST_PAGES_READ_AGAIN = 3;
+
+export type ListedExecution = Schemas['ExecutionSummary'];
+export type ExecutionsPageAnswer = Schemas['ExecutionListResponse'];
+export type Refundable = Schemas['RefundableExecution'];
+
+export const isUnderWay = ({ status }: Pick<ListedExecution, 'status'>): boolean => status === 'pending' || status === 'running';
+
+export const readPage = (search: ExecutionsSearch, limit: number, cursor: string | null, signal: AbortSignal): Promise<ExecutionsPageAnswer> =>
+    body(api.GET('/v1/executions', { params: { query: { ...search, limit, ...(cursor !== null && { cursor }) } }, signal }));
+
+export const executionsQuery = (wallet: Address, search: ExecutionsSearch) =>
+    infiniteQueryOptions({
+        queryKey: ['executions', wallet, search] as const,
+        queryFn: ({ pageParam, signal }) => readPage(search, PAGE, pageParam, signal),
+        initialPageParam: null as string | null,
+        getNextPageParam: (last) => last.next_cursor,
+        placeholderData: keepPreviousData,
+        refetchInterval: ({ state: { data } }) => {
+            if (data === undefined || data.pages.length > MOST_PAGES_READ_AGAIN) return false;
+            return data.pages.some(({ executions }) => executions.some(isUnderWay)) ? OFTEN_MS : SELDOM_MS;
+        },
+    });
+
+/** Open executions of the wallet whose deadline has passed. */
+export const refundableQuery = (wallet: Address) =>
+    queryOptions({
+        queryKey: ['refundable', wallet] as const,
+        queryFn: async ({ signal }) => (await body(api.GET('/v1/wallets/{wallet}', { params: { path: { wallet } }, signal }))).refundable ?? [],
+        refetchInterval: SELDOM_MS,
+    });

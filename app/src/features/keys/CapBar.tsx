@@ -1,0 +1,23 @@
+// How much of a cap is used, as a bar and in words.
+
+import { formatUsdc, percentOf } from '../../shared/money';
+import styles from './Keys.module.css';
+
+export type CapBarProps = { label: string; spent: bigint; /** `null`: there is no limit. */ cap: bigint | null };
+
+export function CapBar({ label, spent, cap }: CapBarProps) {
+    if (cap === null) return <p className="small">{formatUsdc(spent)} USDC spent; there is no limit.</p>;
+    const used = spent > cap ? cap : spent;
+    const percent = percentOf(used, cap);
+    const words = `${formatUsdc(spent)} of ${formatUsdc(cap)} USDC spent`;
+    return (
+        <div className={styles.bar}>
+            <p className="small number">
+                {words}, <strong>{formatUsdc(cap - used)} left</strong>
+            </p>
+            <div className={styles.track} role="meter" aria-label={label} aria-valuemin={0} aria-valuemax={100} aria-valuenow={percent} aria-valuetext={words}>
+                <div className={`${styles.fill} ${used === cap ? styles.full : ''}`} style={{ width: `${used > 0n ? Math.max(percent, 1) : 0}%` }} />
+            </div>
+        </div>
+    );
+}

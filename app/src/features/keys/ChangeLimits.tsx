@@ -1,0 +1,74 @@
+// Other limits for a key: higher or lower caps, a later or earlier end, other agents. The key stays the same.
+
+import { type Address, createSolanaRpc } from '@solana/kit';
+import { type FormEvent, useState } from 'react';
+
+import { allowedAgents } from '../../chain/grants';
+import { formatUsdc } from '../../shared/money';
+import { Button } from '../../shared/ui/Button';
+import { Notice } from '../../shared/ui/Notice';
+import { useTransaction } from '../../shared/wallet/useTransaction';
+import { TransactionState } from '../wallet/TransactionState';
+import { Effects } from './Effects';
+import { grantOf, isLive, readFunds } from './funds';
+import { grantInstructions } from './grant';
+import type { PanelProps } from './KeyCard';
+import styles from './Keys.module.css';
+import { EMPTY, type Limits, draftOf, isLimits, readLimits } from './limits';
+import { LimitsFields } from './LimitsFields';
+
+export function ChangeLimits({ apiKey, account, network, chain, onClose }: PanelProps) {
+    const sessionKey = apiKey.session_public_key as Address;
+    const [funds, costs] = chain;
+    const grant = grantOf(funds, sessionKey);
+    const [draft, setDraft] = useState(() => (grant === undefined ? EMPTY : startOf(draftOf(grant, allowedAgents(grant)), isLive(grant, funds.now))));
+    const { status, isBusy, send } = useTransaction();
+    if (grant === undefined) return <p className={styles.panel}>The chain does not show the grant of this key yet.</p>;
+    const limits = readLimits(draft, Date.now() / 1_000, grant.expiresAtUnixS);
+    const before: Limits = { perCallCap: grant.perCallCap, totalCap: grant.totalCap, expiry: { at: grant.expiresAtUnixS }, agents: allowedAgents(grant) };
+    const isChanged = isLimits(limits) && textOf(limits) !== textOf(before);
+    const submit = async (event: FormEvent): Promise<void> => {
+        event.preventDefault();
+        if (!isLimits(limits) || !isChanged || isBusy) return;
+        const mint = network.usdc_mint as Address;
+        await send({
+            build: async () => {
+                const now = await readFunds(createSolanaRpc(network.rpc_url ?? ''), account, mint);
+                return grantInstructions(now, account, mint, sessionKey, limits);
+            },
+        });
+        setDraft((current) => ({ ...current, lifetime: 'keep' }));
+    };
+    return (
+        <form className={`${styles.panel} ${styles.fields}`} onSubmit={(event) => void submit(event)} noValidate>
+            <LimitsFields
+                draft={draft}
+                problems={isLimits(limits) ? {} : limits}
+                kept={isLive(grant, funds.now) ? 'As it is' : 'As it was: it has ended'}
+                totalHint={`With what it has spent, which is ${formatUsdc(grant.spent)} USDC.`}
+                onChange={(change) => setDraft({ ...draft, ...change })}
+            />
+            {isLimits(limits) && isChanged && (
+                <Notice title="What will happen">
+                    <Effects funds={funds} costs={costs} limits={limits} sessionKey={sessionKey} />
+                </Notice>
+            )}
+            <div className="row">
+                <Button type="submit" isDisabled={!isChanged}>
+                    {isBusy ? 'Under way …' : 'Sign the new limits'}
+                </Button>
+                <Button look="quiet" onPress={onClose}>
+                    {status.kind === 'done' ? 'Close' : 'Cancel'}
+                </Button>
+            </div>
+            <TransactionState status={status} done="The key has its new limits. The list shows them as soon as they are indexed." />
+        </form>
+    );
+}
+
+/** An expired key needs a new end before anything else. */
+const startOf = (draft: ReturnType<typeof draftOf>, isAlive: boolean): typeof draft => (isAlive ? draft : { ...draft, lifetime: EMPTY.lifetime });
+
+/** Comparable. */
+const textOf = (limits: Limits): string =>
+    [limits.perCallCap, limits.totalCap, 'at' in limits.expiry ? limits.expiry.at : `+${limits.expiry.after}`, ...limits.agents].join(' ');

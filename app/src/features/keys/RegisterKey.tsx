@@ -1,0 +1,62 @@
+// A grant that nobody registered: the holder of the key registers it. The key is typed in, used for the proof, and
+// forgotten.
+
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+
+import { nameProblem } from '../../shared/text/plain';
+import { Button } from '../../shared/ui/Button';
+import { Failure } from '../../shared/ui/Failure';
+import { TextField } from '../../shared/ui/Field';
+import type { PanelProps } from './KeyCard';
+import styles from './Keys.module.css';
+import { MAX_NAME_CHARS, register } from './query';
+import { registrationOf } from './secret';
+
+export function RegisterKey({ apiKey, account, onSaid, onClose }: PanelProps) {
+    const queries = useQueryClient();
+    const [name, setName] = useState('');
+    const [text, setText] = useState('');
+    const [isChecked, setChecked] = useState(false);
+    const registering = useMutation({
+        mutationFn: async () => {
+            const registration = await registrationOf(text.trim(), apiKey.prefix, account);
+            if (registration.sessionKey !== apiKey.session_public_key) throw new Error('This is another key than the one of this grant.');
+            await register({ name, ...registration });
+        },
+        onSuccess: async () => {
+            setText('');
+            await queries.invalidateQueries({ queryKey: ['keys', account] });
+            onSaid(`The key ${name} is registered.`);
+            onClose();
+        },
+    });
+    const wrongName = nameProblem(name, MAX_NAME_CHARS);
+    const submit = (event: FormEvent): void => {
+        event.preventDefault();
+        setChecked(true);
+        if (wrongName === undefined && text !== '' && !registering.isPending) registering.mutate();
+    };
+    return (
+        <form className={`${styles.panel} ${styles.fields}`} onSubmit={submit} noValidate autoComplete="off">
+            <TextField label="Name" maxLength={2 * MAX_NAME_CHARS} value={name} error={isChecked ? wrongName : undefined} onChange={(event) => setName(event.target.value)} />
+            <TextField
+                label="The key"
+                type="password"
+                autoComplete="off"
+                placeholder={`${apiKey.prefix}…`}
+                value={text}
+                error={isChecked && text === '' ? 'Paste the key.' : undefined}
+                hint="It stays in this browser. It signs that it belongs to your wallet, and is forgotten."
+                onChange={(event) => setText(event.target.value)}
+            />
+            <div className="row">
+                <Button type="submit">{registering.isPending ? 'Registering …' : 'Register the key'}</Button>
+                <Button look="quiet" onPress={onClose}>
+                    Cancel
+                </Button>
+            </div>
+            {registering.error && <Failure error={registering.error} />}
+        </form>
+    );
+}

@@ -1,0 +1,52 @@
+// Another name for a key. The service keeps it; nothing is signed.
+
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+
+import { nameProblem } from '../../shared/text/plain';
+import { Button } from '../../shared/ui/Button';
+import { Failure } from '../../shared/ui/Failure';
+import { TextField } from '../../shared/ui/Field';
+import type { PanelProps } from './KeyCard';
+import styles from './Keys.module.css';
+import { MAX_NAME_CHARS, rename } from './query';
+
+export function Rename({ apiKey, account, onSaid, onClose }: PanelProps) {
+    const queries = useQueryClient();
+    const [name, setName] = useState(apiKey.name ?? '');
+    const renaming = useMutation({
+        mutationFn: () => rename(apiKey.session_public_key, name),
+        onSuccess: async () => {
+            await queries.invalidateQueries({ queryKey: ['keys', account] });
+            onSaid(`The key has the name ${name} now.`);
+            onClose();
+        },
+    });
+    const problem = name === apiKey.name ? undefined : nameProblem(name, MAX_NAME_CHARS);
+    const submit = (event: FormEvent): void => {
+        event.preventDefault();
+        if (problem === undefined && name !== apiKey.name && !renaming.isPending) renaming.mutate();
+    };
+    return (
+        <form className={`${styles.panel} ${styles.fields}`} onSubmit={submit} noValidate>
+            <TextField
+                label="New name"
+                autoComplete="off"
+                maxLength={2 * MAX_NAME_CHARS}
+                value={name}
+                error={problem}
+                hint="Nothing is signed, and the key stays the same."
+                onChange={(event) => setName(event.target.value)}
+            />
+            <div className="row">
+                <Button type="submit" isDisabled={problem !== undefined || name === apiKey.name}>
+                    {renaming.isPending ? 'Renaming …' : 'Save the name'}
+                </Button>
+                <Button look="quiet" onPress={onClose}>
+                    Cancel
+                </Button>
+            </div>
+            {renaming.error && <Failure error={renaming.error} />}
+        </form>
+    );
+}

@@ -1,0 +1,90 @@
+// Ends a key: at the service, where it holds at once, and on the chain, where it holds without any service.
+
+import { type Address, createSolanaRpc } from '@solana/kit';
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+
+import { readGrant } from '../../chain/grants';
+import { formatUsdc } from '../../shared/money';
+import { short } from '../../shared/text/short';
+import { visible } from '../../shared/text/visible';
+import { Button } from '../../shared/ui/Button';
+import { messageOf } from '../../shared/ui/Failure';
+import { Notice } from '../../shared/ui/Notice';
+import { useTransaction } from '../../shared/wallet/useTransaction';
+import { TransactionState } from '../wallet/TransactionState';
+import { approvalWithout, grantOf, readFunds } from './funds';
+import { revocationInstructions } from './grant';
+import type { PanelProps } from './KeyCard';
+import styles from './Keys.module.css';
+import { revokeAtService } from './query';
+
+export function Revoke({ apiKey, account, network, chain: [funds], onSaid, onClose }: PanelProps) {
+    const sessionKey = apiKey.session_public_key as Address;
+    const queries = useQueryClient();
+    const { status, isBusy, send } = useTransaction();
+    const [isAtService, setAtService] = useState(false);
+    const [refusal, setRefusal] = useState<string | null>(null);
+    const isWorking = isBusy || isAtService;
+    const name = apiKey.name === null ? short(sessionKey) : visible(apiKey.name);
+
+    const revoke = async (): Promise<void> => {
+        if (isWorking) return;
+        setRefusal(null);
+        setAtService(true);
+        const isRefused = await revokeAtService(sessionKey).then(
+            () => false,
+            (error: unknown) => {
+                setRefusal(messageOf(error));
+                return true;
+            },
+        );
+        const rpc = createSolanaRpc(network.rpc_url ?? '');
+        const grant = await readGrant(rpc, account, sessionKey).catch(() => undefined);
+        setAtService(false);
+        const isOver = grant === null || grant?.revoked === 1;
+        const said = (): void => onSaid(isRefused ? `The key ${name} is revoked on the chain. The service shows it in a moment.` : `The key ${name} is revoked. Nobody can use it any more.`);
+        if (isOver) {
+            if (!isRefused) said();
+            await queries.invalidateQueries({ queryKey: ['keys', account] });
+            return;
+        }
+        const mint = network.usdc_mint as Address;
+        await send({
+            build: async () => revocationInstructions(await readFunds(rpc, account, mint), account, mint, sessionKey),
+            after: said,
+        });
+    };
+    const approved = approvalWithout(funds, sessionKey);
+    const needsSignature = grantOf(funds, sessionKey)?.revoked === 0;
+    return (
+        <div className={styles.panel}>
+            <ul className={styles.effects}>
+                <li>The key is refused at once, by this service and by the chain, for good. A new key is needed afterwards.</li>
+                <li>Calls that are open go on.</li>
+                {needsSignature && approved !== funds.approved && (
+                    <li>
+                        The approval for all of your keys falls from {formatUsdc(funds.approved)} to {formatUsdc(approved)} USDC.
+                    </li>
+                )}
+                {needsSignature && <li>Your wallet signs one transaction. It costs the network fee of 0.000005 SOL; the rent of the grant does not come back.</li>}
+            </ul>
+            <div className="row">
+                <Button onPress={() => void revoke()}>{isWorking ? 'Under way …' : 'Revoke for good'}</Button>
+                {!isWorking && (
+                    <Button look="quiet" onPress={onClose}>
+                        Cancel
+                    </Button>
+                )}
+            </div>
+            {refusal !== null && (
+                <div role="alert">
+                    <Notice kind="warn" title="The service did not take the revocation">
+                        <p dir="auto">{refusal} What the chain says holds without the service.</p>
+                    </Notice>
+                </div>
+            )}
+            <TransactionState status={status} done="The key is revoked." />
+        </div>
+    );
+}

@@ -1,0 +1,88 @@
+// The limits of a key as a form has them, read and checked, and the grant that they become.
+
+import { MoneyError, parseUsdc, usdcText } from '../../shared/money';
+
+export type LimitsDraft = {
+    readonly perCall: string;
+    readonly total: string;
+    /** Seconds from now; `keep`: as it is; `date`: `until`. */
+    readonly lifetime: string;
+    /** Of an input of the type `datetime-local`. */
+    readonly until: string;
+    readonly isLimited: boolean;
+    readonly agents: readonly string[];
+};
+
+export type Limits = {
+    readonly perCallCap: bigint;
+    readonly totalCap: bigint;
+    /** Seconds; from the moment at which the chain is read, or a moment. */
+    readonly expiry: { readonly after: bigint } | { readonly at: bigint };
+    readonly agents: readonly string[];
+};
+
+export type LimitsProblems = Partial<Record<'perCall' | 'total' | 'until' | 'agents', string>>;
+
+export const LIFETIMES: readonly (readonly [string, string])[] = [
+    ['86400', '1 day'],
+    ['604800', '7 days'],
+    ['2592000', '30 days'],
+    ['7776000', '90 days'],
+    ['31536000', '1 year'],
+];
+/** As long as `crtx key create` lets a key live. */
+const LONGEST_S = 10 * 365 * 86_400;
+
+export const EMPTY: LimitsDraft = { perCall: '', total: '', lifetime: '2592000', until: '', isLimited: false, agents: [] };
+
+/** The limits, or what is wrong with them. `now`: seconds. `kept`: when the key ends as it is. */
+export function readLimits(draft: LimitsDraft, now: number, kept?: bigint): Limits | LimitsProblems {
+    const perCall = amountOf(draft.perCall);
+    const total = amountOf(draft.total);
+    const problems: LimitsProblems = {};
+    if (typeof perCall === 'string') problems.perCall = perCall;
+    if (typeof total === 'string') problems.total = total;
+    if (typeof perCall === 'bigint' && typeof total === 'bigint' && perCall > total) {
+        problems.perCall = 'This is above what all calls may cost together, so no call could cost as much.';
+    }
+    const expiry = expiryOf(draft, now, kept);
+    if (typeof expiry === 'string') problems.until = expiry;
+    if (draft.isLimited && draft.agents.length === 0) problems.agents = 'Choose at least one agent, or let the key call every agent.';
+    if (typeof perCall === 'string' || typeof total === 'string' || typeof expiry === 'string' || Object.keys(problems).length > 0) return problems;
+    return { perCallCap: perCall, totalCap: total, expiry, agents: draft.isLimited ? draft.agents : [] };
+}
+
+export const isLimits = (read: Limits | LimitsProblems): read is Limits => 'perCallCap' in read;
+
+function amountOf(text: string): bigint | string {
+    try {
+        const amount = parseUsdc(text);
+        return amount > 0n ? amount : 'Write an amount above 0.';
+    } catch (error) {
+        return error instanceof MoneyError ? error.message : String(error);
+    }
+}
+
+function expiryOf({ lifetime, until }: LimitsDraft, now: number, kept: bigint | undefined): Limits['expiry'] | string {
+    if (lifetime === 'keep' && kept !== undefined) {
+        return kept > BigInt(Math.floor(now)) ? { at: kept } : 'The key has expired. Choose how long it lives from now on.';
+    }
+    if (lifetime !== 'date') return { after: BigInt(lifetime) };
+    const moment = Math.floor(new Date(until).getTime() / 1_000);
+    if (!Number.isFinite(moment)) return 'Choose date and time.';
+    if (moment <= now) return 'Choose a moment in the future.';
+    return moment > now + LONGEST_S ? 'A key lives ten years at most.' : { at: BigInt(moment) };
+}
+
+/** Seconds since 1970. */
+export const expiresAt = ({ expiry }: Limits, now: bigint): bigint => ('at' in expiry ? expiry.at : now + expiry.after);
+
+/** A form that shows the limits of a grant. */
+export const draftOf = ({ perCallCap, totalCap }: { perCallCap: bigint; totalCap: bigint }, agents: readonly string[]): LimitsDraft => ({
+    perCall: usdcText(perCallCap),
+    total: usdcText(totalCap),
+    lifetime: 'keep',
+    until: '',
+    isLimited: agents.length > 0,
+    agents,
+});
