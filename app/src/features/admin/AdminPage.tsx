@@ -1,0 +1,63 @@
+// The page of the admin. Other wallets see who the admin is, and nothing to press; the chain refuses them anyway.
+
+import { useQuery } from '@tanstack/react-query';
+
+import { type Market, NOBODY, marketQuery } from '../../chain/market';
+import { networkQuery } from '../../shared/api/queries';
+import { Failure } from '../../shared/ui/Failure';
+import { Notice } from '../../shared/ui/Notice';
+import { Page } from '../../shared/ui/Page';
+import { Skeleton } from '../../shared/ui/Skeleton';
+import { RoleHolder } from '../market/Roles';
+import { WalletGate } from '../wallet/Gate';
+import { AcceptAdmin } from './roles/AcceptAdmin';
+import { CreatorsPanel } from './creators/CreatorsPanel';
+import { ParametersPanel } from './parameters/ParametersPanel';
+import { PausePanel } from './PausePanel';
+import { RolesPanel } from './roles/RolesPanel';
+
+export const AdminPage = () => (
+    <Page title="Admin">
+        <WalletGate why="This page is for the wallet of the marketplace’s admin.">{(account) => <ForAccount account={account} />}</WalletGate>
+    </Page>
+);
+
+function ForAccount({ account }: { account: string }) {
+    const { data: network, error: networkError, refetch: refetchNetwork } = useQuery(networkQuery);
+    const { data: market, error, refetch } = useQuery(marketQuery(network?.rpc_url));
+    if (networkError) return <Failure error={networkError} onRetry={() => void refetchNetwork()} />;
+    if (network?.rpc_url === null) {
+        return (
+            <Notice kind="warn" title="No Solana node">
+                <p>This service names no node for browsers. Use the command line: crtx admin.</p>
+            </Notice>
+        );
+    }
+    // What was read before is good enough while the node does not answer: every action reads the chain again.
+    if (market !== undefined) return <ForRole account={account} market={market} />;
+    return error ? <Failure error={error} onRetry={() => void refetch()} /> : <Skeleton height="60rem" />;
+}
+
+function ForRole({ account, market }: { account: string; market: Market }) {
+    const { admin, pendingAdmin } = market.config;
+    if (account === admin) {
+        return (
+            <>
+                <p className="muted">What you do here is public, and the program enforces its limits and delays.</p>
+                <CreatorsPanel />
+                <PausePanel market={market} />
+                <ParametersPanel market={market} />
+                <RolesPanel market={market} />
+            </>
+        );
+    }
+    if (account === pendingAdmin && pendingAdmin !== NOBODY) return <AcceptAdmin market={market} />;
+    return (
+        <Notice title="This wallet is not the admin">
+            <p className="row">
+                The admin is <RoleHolder address={admin} />
+            </p>
+            <p>Connect that wallet to change something here. The program refuses every other one.</p>
+        </Notice>
+    );
+}

@@ -1,0 +1,69 @@
+// One action of the admin: what it changes, the button, a question where it is dangerous, and how it goes.
+
+import type { ReactNode } from 'react';
+import { useState } from 'react';
+
+import { Button } from '../../../shared/ui/Button';
+import { useTransaction } from '../../../shared/wallet/useTransaction';
+import { TransactionState } from '../../wallet/TransactionState';
+import styles from '../Admin.module.css';
+import { Confirm } from './Confirm';
+import { type Make, useRequest } from './requests';
+
+export type ActionProps = {
+    /** On the button, such as `Pause the market`. */
+    label: string;
+    /** What changes, for whom, and when. */
+    effects: readonly ReactNode[];
+    /** A dangerous action asks this first. */
+    question?: string;
+    /** Why it is not possible at present. */
+    obstacle?: string | undefined;
+    /** What it is about does not exist (any more): only what became of the last time is shown. */
+    isGone?: boolean;
+    make: Make;
+    /** After the confirmation, for example until the index shows it. */
+    after?: () => Promise<void> | void;
+    /** Said once it is done. */
+    done: string;
+};
+
+export function Action({ label, effects, question, obstacle, isGone = false, make, after, done }: ActionProps) {
+    const { status, isBusy, send } = useTransaction();
+    const request = useRequest();
+    const [isAsking, setAsking] = useState(false);
+    // The action may be another one once the chain shows the change.
+    const [whenDone, setWhenDone] = useState(done);
+    const start = (): void => {
+        setAsking(false);
+        setWhenDone(done);
+        void send({ build: request(make), ...(after && { after }) });
+    };
+    if (isGone) return <TransactionState status={status} done={whenDone} />;
+    const list = <Effects effects={effects} />;
+    return (
+        <div className={styles.action}>
+            {list}
+            {obstacle !== undefined && <p className={styles.obstacle}>{obstacle}</p>}
+            <div>
+                <Button onPress={() => (question === undefined ? start() : setAsking(true))} isDisabled={obstacle !== undefined || isBusy}>
+                    {question === undefined ? label : `${label} …`}
+                </Button>
+            </div>
+            {question !== undefined && isAsking && (
+                <Confirm question={question} label={label} onConfirm={start} onCancel={() => setAsking(false)}>
+                    {list}
+                </Confirm>
+            )}
+            <TransactionState status={status} done={whenDone} />
+        </div>
+    );
+}
+
+const Effects = ({ effects }: { effects: readonly ReactNode[] }) => (
+    <ul className={styles.effects}>
+        {effects.map((effect, index) => (
+            <li key={index}>{effect}</li>
+        ))}
+    </ul>
+);

@@ -1,0 +1,39 @@
+// What an action of the admin sends. The chain is read right before, so that nothing is built on an old page.
+
+import { type Address, type Instruction, type Rpc, type SolanaRpcApi, type TransactionSigner, createNoopSigner, createSolanaRpc } from '@solana/kit';
+import { useQueryClient } from '@tanstack/react-query';
+
+import { type Market, readMarket } from '../../../chain/market';
+import { networkQuery } from '../../../shared/api/queries';
+
+export type Chain = { readonly rpc: Rpc<SolanaRpcApi>; readonly market: Market };
+
+/** Makes the instruction, or throws an error whose message is for the user. */
+export type Make = (signer: TransactionSigner, chain: Chain) => Promise<Instruction>;
+
+/** For `useTransaction`: builds what `make` makes of the chain as it is now. */
+export function useRequest(): (make: Make) => (account: Address) => Promise<Instruction[]> {
+    const queries = useQueryClient();
+    return (make) => async (account) => {
+        const { rpc_url: rpcUrl } = await queries.ensureQueryData(networkQuery);
+        if (rpcUrl === null) throw new Error('This service names no RPC node that a page may use.');
+        const rpc: Rpc<SolanaRpcApi> = createSolanaRpc(rpcUrl);
+        const market = await readMarket(rpc).catch(() => {
+            throw new Error('The Solana network does not answer. Nothing was sent; try again.');
+        });
+        return [await make(createNoopSigner(account), { rpc, market })];
+    };
+}
+
+/** Throws unless the account is the admin now. */
+export function checkAdmin({ market }: Chain, signer: TransactionSigner): void {
+    if (market.config.admin !== signer.address) throw new Error(`Only the admin may do this: ${market.config.admin}.`);
+}
+
+/** The same for instructions of the admin. */
+export const asAdmin =
+    (make: Make): Make =>
+    (signer, chain) => {
+        checkAdmin(chain, signer);
+        return make(signer, chain);
+    };

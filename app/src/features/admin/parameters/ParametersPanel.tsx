@@ -1,0 +1,79 @@
+// Fee, prices, times and collateral: announced together, and in force a week later at the earliest.
+
+import { useState } from 'react';
+
+import type { Market } from '../../../chain/market';
+import { getAnnounceParametersInstructionAsync } from '../../../generated/instructions/announceParameters';
+import { getApplyParametersInstructionAsync } from '../../../generated/instructions/applyParameters';
+import type { Config } from '../../../generated/accounts/config';
+import { Notice } from '../../../shared/ui/Notice';
+import { PARAMETERS_DELAY_S, momentText } from '../../market/announcement';
+import { AnnouncedParameters } from '../../market/Announced';
+import { Differences } from '../../market/Differences';
+import { factsOfChain } from '../../market/facts';
+import { type MarketParameters, sameParameters } from '../../market/parameters';
+import { Action } from '../act/Action';
+import { AnnouncementActions } from '../act/AnnouncementActions';
+import { asAdmin } from '../act/requests';
+import { Panel } from '../Panel';
+import { type Draft, draftOf, readDraft } from './draft';
+import { ParameterFields } from './ParameterFields';
+
+/** What a new announcement starts from: the announced parameters if there are some, so that two changes add up. */
+const basisOf = (config: Config): MarketParameters => (config.parametersApplyFromUnixS === 0n ? config.parameters : config.announcedParameters);
+
+export function ParametersPanel({ market }: { market: Market }) {
+    const { config } = market;
+    const facts = factsOfChain(market);
+    return (
+        <Panel title="Fee, prices, times and collateral">
+            <AnnouncedParameters facts={facts} />
+            <AnnouncementActions
+                what="parameters"
+                applyFrom={facts.announcedParameters?.applyFrom ?? 0}
+                now={market.now}
+                applyFromNow={({ config: now }) => Number(now.parametersApplyFromUnixS)}
+                apply={() => getApplyParametersInstructionAsync({})}
+                withdraw={(admin) => getAnnounceParametersInstructionAsync({ admin, parameters: null })}
+            />
+            <Announce market={market} basis={basisOf(config)} />
+        </Panel>
+    );
+}
+
+function Announce({ market, basis }: { market: Market; basis: MarketParameters }) {
+    // Only the fields that were written: the others follow the chain.
+    const [written, setWritten] = useState<Draft>({});
+    const draft: Draft = { ...draftOf(basis), ...written };
+    const { parameters, problems } = readDraft(draft);
+    const isChanged = parameters !== null && !sameParameters(parameters, basis);
+    const { config } = market;
+    const isAnnounced = config.parametersApplyFromUnixS !== 0n;
+    return (
+        <>
+            <ParameterFields draft={draft} problems={problems ?? {}} onChange={(change) => setWritten((before) => ({ ...before, ...change }))} />
+            {parameters !== null && isChanged && !sameParameters(parameters, config.parameters) && (
+                <Notice title="What you are about to announce">
+                    <Differences caption="Differences to the parameters that hold" before={config.parameters} after={parameters} />
+                </Notice>
+            )}
+            <Action
+                label="Announce these parameters"
+                question="Announce these parameters?"
+                effects={[
+                    'At once: everybody sees the announcement. Nothing else changes.',
+                    `From ${momentText(market.now + PARAMETERS_DELAY_S)} on, seven days after the announcement: they hold. Open executions keep their terms.`,
+                    ...(isAnnounced ? ['It replaces the earlier announcement, which is kept in the form above, and the seven days begin again.'] : []),
+                ]}
+                obstacle={problems !== null ? 'Correct the fields first.' : isChanged ? undefined : 'Change a field first: these parameters hold or are announced already.'}
+                make={asAdmin((admin, { market: now }) => {
+                    if (!sameParameters(basisOf(now.config), basis)) throw new Error('The parameters have just changed on the chain. Look at them again.');
+                    if (parameters === null || sameParameters(parameters, basis)) throw new Error('Nothing is changed.');
+                    return getAnnounceParametersInstructionAsync({ admin, parameters });
+                })}
+                after={() => setWritten({})}
+                done="Announced. The service shows it within half a minute."
+            />
+        </>
+    );
+}

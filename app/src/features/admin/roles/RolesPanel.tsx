@@ -1,0 +1,20 @@
+// Who has which role, and how the admin changes it: by announcement, or at once where that cannot harm anybody.
+
+import type { Market } from '../../../chain/market';
+import { factsOfChain } from '../../market/facts';
+import { Roles } from '../../market/Roles';
+import { Panel } from '../Panel';
+import { GatewayAuthority } from './GatewayAuthority';
+import { NominateAdmin } from './NominateAdmin';
+import { RemoveResolver } from './RemoveResolver';
+import { Succession } from './Succession';
+
+export const RolesPanel = ({ market }: { market: Market }) => (
+    <Panel title="Roles">
+        <Roles facts={factsOfChain(market)} />
+        <Succession market={market} />
+        <RemoveResolver market={market} />
+        <GatewayAuthority market={market} />
+        <NominateAdmin market={market} />
+    </Panel>
+);

@@ -1,0 +1,85 @@
+// Who follows as resolver, treasury owner or insurance owner, sixteen days later.
+
+import { useState } from 'react';
+
+import type { Market } from '../../../chain/market';
+import { getAnnounceRolesInstructionAsync } from '../../../generated/instructions/announceRoles';
+import { getApplyRolesInstructionAsync } from '../../../generated/instructions/applyRoles';
+import { TextField } from '../../../shared/ui/Field';
+import { short } from '../../../shared/text/short';
+import { ROLES_DELAY_S, momentText } from '../../market/announcement';
+import { ANNOUNCED_ROLES, AnnouncedRoles, roleName } from '../../market/Announced';
+import { factsOfChain } from '../../market/facts';
+import { Action } from '../act/Action';
+import { AnnouncementActions } from '../act/AnnouncementActions';
+import { asAdmin } from '../act/requests';
+import styles from '../Admin.module.css';
+import { NO_SUCCESSORS, readSuccessors } from './successors';
+
+const NOBODY_NAMED = { resolver: null, treasuryOwner: null, insuranceOwner: null };
+
+export function Succession({ market }: { market: Market }) {
+    const facts = factsOfChain(market);
+    return (
+        <>
+            <h3>Resolver, treasury owner, insurance owner</h3>
+            <AnnouncedRoles facts={facts} />
+            <AnnouncementActions
+                what="roles"
+                applyFrom={facts.announcedRoles?.applyFrom ?? 0}
+                now={market.now}
+                applyFromNow={({ config }) => Number(config.rolesApplyFromUnixS)}
+                apply={() => getApplyRolesInstructionAsync({})}
+                withdraw={(admin) => getAnnounceRolesInstructionAsync({ admin, ...NOBODY_NAMED })}
+            />
+            <Announce market={market} />
+        </>
+    );
+}
+
+function Announce({ market: { config, now } }: { market: Market }) {
+    const [successors, setSuccessors] = useState(NO_SUCCESSORS);
+    const { named, problems, isEmpty, isValid } = readSuccessors(successors, config);
+    const from = momentText(now + ROLES_DELAY_S);
+    const isAnnounced = config.rolesApplyFromUnixS !== 0n;
+    return (
+        <>
+            <div className={styles.addresses}>
+                {ANNOUNCED_ROLES.map((role) => (
+                    <TextField
+                        key={role}
+                        label={`Next ${roleName(role).toLowerCase()}`}
+                        hint="Empty: no change."
+                        value={successors[role]}
+                        error={problems[role]}
+                        autoComplete="off"
+                        spellCheck={false}
+                        onChange={({ target }) => setSuccessors({ ...successors, [role]: target.value })}
+                    />
+                ))}
+            </div>
+            <Action
+                label="Announce these holders"
+                question="Announce these holders of roles?"
+                effects={[
+                    'At once: everybody sees the announcement. Nothing else changes.',
+                    ...ANNOUNCED_ROLES.filter((role) => named[role] !== null).map((role) => (
+                        <>
+                            From {from} on, sixteen days after the announcement: <span className="mono">{short(named[role] ?? '', 6)}</span> is the {roleName(role).toLowerCase()}.
+                        </>
+                    )),
+                    'Creators who do not trust the successor have the time to delist and to withdraw their collateral.',
+                    ...(isAnnounced ? ['It replaces the earlier announcement as a whole, and the sixteen days begin again.'] : []),
+                ]}
+                obstacle={isEmpty ? 'Name a successor first.' : isValid ? undefined : 'Correct the fields first.'}
+                make={asAdmin((admin, chain) => {
+                    const read = readSuccessors(successors, chain.market.config);
+                    if (!read.isValid) throw new Error('The roles have just changed on the chain. Look at the fields again.');
+                    return getAnnounceRolesInstructionAsync({ admin, ...read.named });
+                })}
+                after={() => setSuccessors(NO_SUCCESSORS)}
+                done="Announced. The service shows it within half a minute."
+            />
+        </>
+    );
+}

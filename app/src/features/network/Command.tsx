@@ -1,0 +1,11 @@
+// A command to copy.
+
+import { Copy } from '../../shared/ui/Copy';
+import styles from './Network.module.css';
+
+export const Command = ({ text }: { text: string }) => (
+    <div className={styles.command}>
+        <code>{text}</code>
+        <Copy text={text} what="command" />
+    </div>
+);

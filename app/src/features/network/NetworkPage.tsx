@@ -1,0 +1,46 @@
+// How the service, its index and the program are, as the service says it and as the chain shows it.
+
+import { useQuery } from '@tanstack/react-query';
+
+import { networkQuery, statusQuery } from '../../shared/api/queries';
+import { Failure } from '../../shared/ui/Failure';
+import { Page } from '../../shared/ui/Page';
+import { Skeleton } from '../../shared/ui/Skeleton';
+import { AuditSection } from './AuditSection';
+import { CreatorsSection } from './CreatorsSection';
+import { MarketSection } from './MarketSection';
+import { ProgramSection } from './program/ProgramSection';
+import { ServiceSection } from './ServiceSection';
+import { StatusSection } from './StatusSection';
+import { TotalsSection } from './totals/TotalsSection';
+
+/** What is known stays on the page while the service does not answer. */
+export function NetworkPage() {
+    const { data: status, error, refetch } = useQuery(statusQuery);
+    const { data: network, error: networkError, refetch: refetchNetwork } = useQuery(networkQuery);
+    return (
+        <Page title="Network">
+            {error && <Failure error={error} onRetry={() => void refetch()} />}
+            {status ? (
+                <>
+                    <StatusSection status={status} />
+                    <TotalsSection counts={status.counts} />
+                    <AuditSection status={status} />
+                    <ServiceSection status={status} />
+                </>
+            ) : (
+                !error && <Skeleton height="60rem" />
+            )}
+            {networkError && <Failure error={networkError} onRetry={() => void refetchNetwork()} />}
+            {network ? (
+                <>
+                    <MarketSection network={network} />
+                    <ProgramSection network={network} />
+                    <CreatorsSection network={network} />
+                </>
+            ) : (
+                !networkError && <Skeleton height="60rem" />
+            )}
+        </Page>
+    );
+}

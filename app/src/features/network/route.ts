@@ -1,0 +1,11 @@
+// `/network`: the state of the service, of its index, and of the program.
+
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+
+import { rootRoute } from '../../app/root';
+
+export const networkRoute = createRoute({
+    getParentRoute: () => rootRoute,
+    path: '/network',
+    component: lazyRouteComponent(() => import('./NetworkPage'), 'NetworkPage'),
+});
