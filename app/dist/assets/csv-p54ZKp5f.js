@@ -1,0 +1,1 @@
+var e=/^[=+\-@\t\r]/,t=t=>{let n=e.test(t)&&!/^-?\d+(\.\d+)?$/.test(t)?`'${t}`:t;return/[",\r\n]/.test(n)?`"${n.replaceAll(`"`,`""`)}"`:n},n=e=>e.map(e=>`${e.map(t).join(`,`)}\r\n`).join(``);function r(e,t,n){let r=URL.createObjectURL(new Blob([n],{type:t})),i=document.createElement(`a`);i.href=r,i.download=e,i.click(),URL.revokeObjectURL(r)}export{r as n,n as t};

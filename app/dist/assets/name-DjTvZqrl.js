@@ -1,0 +1,1 @@
+var e=`Local test wallet`;export{e as t};
