@@ -1,0 +1,69 @@
+//! Writes the table of all files as Rust source: each with its hash and, if that is smaller, its gzip form.
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use flate2::{Compression, write::GzEncoder};
+use sha2::{Digest, Sha256};
+
+use crate::sources::STAMP;
+
+/// Files of the build that no browser asks for.
+const PRIVATE: [&str; 2] = [STAMP, "manifest.json"];
+/// Enough of a SHA-256 to tell versions of a file apart.
+const TAG_CHARS: usize = 32;
+
+/// An empty table if the folder does not exist.
+pub fn write(folder: &Path, target: &Path) -> io::Result<()> {
+    let mut names = Vec::new();
+    if folder.is_dir() {
+        collect(folder, "", &mut names)?;
+    }
+    names.sort();
+    let compressed_folder = target.with_extension("gzip");
+    fs::create_dir_all(&compressed_folder)?;
+    let mut table = String::from("&[\n");
+    for (number, name) in names.iter().enumerate() {
+        let path = fs::canonicalize(folder.join(name))?;
+        let bytes = fs::read(&path)?;
+        let tag: String = hex::encode(Sha256::digest(&bytes)).chars().take(TAG_CHARS).collect();
+        let gzip = gzip(&bytes)?;
+        let gzip = if gzip.len() < bytes.len() {
+            let file = compressed_folder.join(number.to_string());
+            fs::write(&file, gzip)?;
+            format!("Some(include_bytes!({:?}))", file)
+        } else {
+            "None".to_owned()
+        };
+        let path = include(&path);
+        table.push_str(&format!("    File {{ path: {name:?}, tag: {tag:?}, bytes: {path}, gzip: {gzip} }},\n"));
+    }
+    table.push(']');
+    fs::write(target, table)
+}
+
+fn include(path: &PathBuf) -> String {
+    format!("include_bytes!({path:?})")
+}
+
+fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}
+
+fn collect(folder: &Path, prefix: &str, names: &mut Vec<String>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        if entry.path().is_dir() {
+            collect(&entry.path(), &format!("{name}/"), names)?;
+        } else if !PRIVATE.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! Answers the paths that no endpoint has: files of the build, and the page itself for every address that a person opens.
+
+use axum::{
+    body::Body,
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header},
+    response::{IntoResponse, Response},
+    routing::{MethodRouter, any},
+};
+use crtx_http::{ApiError, ErrorCode, Site};
+
+use crate::{
+    files::{self, File},
+    headers::{FIXED, content_security_policy},
+};
+
+/// Below these no page ever opens: a wrong path there is an error of a program.
+const ENDPOINTS: [&str; 8] = ["v1", "ipfs", "local", "docs", "openapi.json", "healthz", "readyz", "metrics"];
+const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+
+/// What is shown instead of the page if nothing was built.
+const NOT_BUILT: &str = "The dashboard was not built into this program.\n\nRun `npm ci` and `npm run build` in the folder \
+                         `app`, then build the program again. The HTTP API works without it: see /docs/.\n";
+
+/// The handler for [`crtx_http::finish_with`]. `site`: where the service is reached. `rpc_url`: the node that the page
+/// reads the chain from.
+pub fn pages(site: Site, rpc_url: Option<&str>) -> MethodRouter {
+    let policy = content_security_policy(rpc_url);
+    any(move |method: Method, uri: Uri, headers: HeaderMap| {
+        let answer = answer(&site, &policy, &method, &uri, &headers);
+        async move { answer }
+    })
+}
+
+fn answer(site: &Site, policy: &HeaderValue, method: &Method, uri: &Uri, headers: &HeaderMap) -> Response {
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        return nothing_here();
+    }
+    if let Some(file) = files::at(uri.path()).filter(|file| file.path != "index.html") {
+        return send(file, policy, headers);
+    }
+    if !is_page(uri.path(), headers) {
+        return nothing_here();
+    }
+    if let Some(url) = own_address(site, uri, headers) {
+        return (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, url)]).into_response();
+    }
+    match files::index() {
+        Some(index) => send(index, policy, headers),
+        None => (StatusCode::OK, FIXED, NOT_BUILT).into_response(),
+    }
+}
+
+fn nothing_here() -> Response {
+    ApiError::new(ErrorCode::NotFound, "there is nothing at this path").into_response()
+}
+
+/// Whether a person opens this address in a browser. The root is a page for everybody.
+fn is_page(path: &str, headers: &HeaderMap) -> bool {
+    let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+    if ENDPOINTS.contains(&first) || first == "assets" {
+        return false;
+    }
+    let accepts_html = headers.get_all(header::ACCEPT).iter().any(|value| contains(value, "text/html"));
+    let navigates = headers.get(FETCH_MODE).is_none_or(|mode| mode == "navigate");
+    path == "/" || (accepts_html && navigates)
+}
+
+fn contains(value: &HeaderValue, part: &str) -> bool {
+    value.to_str().is_ok_and(|text| text.contains(part))
+}
+
+/// Where the page is to be opened instead: a local network that was opened as `localhost` has another origin than the one
+/// that sessions and wallets are bound to.
+fn own_address(site: &Site, uri: &Uri, headers: &HeaderMap) -> Option<HeaderValue> {
+    let host = headers.get(header::HOST)?.to_str().ok()?;
+    let (name, port) = host.rsplit_once(':')?;
+    let own_port = site.domain().rsplit_once(':').map(|(_, port)| port);
+    if name != "localhost" || own_port != Some(port) || site.domain() == host {
+        return None;
+    }
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    HeaderValue::from_str(&format!("{}{path}", site.origin())).ok()
+}
+
+fn send(file: &'static File, policy: &HeaderValue, headers: &HeaderMap) -> Response {
+    let caching = if file.never_changes() { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let tag = format!("\"{}\"", file.tag);
+    let compressed = file.gzip.filter(|_| accepts_gzip(headers));
+    let unchanged = headers.get_all(header::IF_NONE_MATCH).iter().any(|sent| contains(sent, &tag));
+    let (status, body) = match (unchanged, compressed) {
+        (true, _) => (StatusCode::NOT_MODIFIED, Body::empty()),
+        (false, Some(gzip)) => (StatusCode::OK, Body::from(gzip)),
+        (false, None) => (StatusCode::OK, Body::from(file.bytes)),
+    };
+    let mut response = (status, FIXED, body).into_response();
+    let answer = response.headers_mut();
+    answer.insert(header::CONTENT_SECURITY_POLICY, policy.clone());
+    answer.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
+    answer.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        answer.insert(header::ETAG, tag);
+    }
+    if !unchanged {
+        answer.insert(header::CONTENT_TYPE, HeaderValue::from_static(file.content_type()));
+        if compressed.is_some() {
+            answer.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+    }
+    response
+}
+
+/// Whether the browser takes gzip. All of them do; a client that refuses it says `q=0`.
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|coding| {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+        let refused = weight.trim().strip_prefix("q=").is_some_and(|q| q.parse::<f32>().is_ok_and(|q| q == 0.0));
+        name.trim().eq_ignore_ascii_case("gzip") && !refused
+    })
+}
