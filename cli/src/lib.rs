@@ -7,6 +7,7 @@ pub mod api;
 pub mod arguments;
 pub mod ask;
 pub mod asker;
+pub mod audit;
 pub mod case;
 pub mod config;
 pub mod content;

@@ -59,6 +59,11 @@ enum Command {
     /// Look at everything that a command needs, and say how to mend what is wrong
     #[command(after_help = "Example:\n  crtx doctor --network devnet")]
     Doctor(crtx_cli::doctor::DoctorArgs),
+    /// Compare the index of a service with the chain, as any node shows it
+    #[command(
+        after_help = "Example:\n  crtx audit --rpc-url https://api.devnet.solana.com --url https://market.example"
+    )]
+    Audit(crtx_cli::audit::AuditArgs),
     /// Print the script that completes commands in a shell
     #[command(after_help = "Example:\n  crtx completions bash > ~/.local/share/bash-completion/completions/crtx")]
     Completions {
@@ -150,6 +155,7 @@ async fn outcome(command: Command, network: Option<Network>) -> anyhow::Result<E
         Command::Resolver(arguments) => crtx_cli::resolver::run(arguments, &settings()?).await,
         Command::Admin(arguments) => crtx_cli::admin::run(arguments, &settings()?).await,
         Command::Doctor(arguments) => crtx_cli::doctor::run(arguments, &settings()?).await,
+        Command::Audit(arguments) => crtx_cli::audit::run(arguments, &settings()?).await,
         Command::Completions { shell } => print_completions(shell),
         #[cfg(feature = "localnet")]
         Command::Openapi => print_openapi(),

@@ -10,6 +10,8 @@ use crate::config::{Kind, Setting, settings};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Serve,
+    /// Rebuild the mirror from the chain and end.
+    Rebuild,
     /// Print the settings that are in force.
     ConfigCheck,
     /// Print `docs/configuration.md`.
@@ -34,6 +36,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
             Some((_, check)) => (Action::ConfigCheck, check),
             None => (Action::ConfigCheck, config),
         },
+        Some(("rebuild", rebuild)) => (Action::Rebuild, rebuild),
         _ => (Action::Serve, &matches),
     };
     let flags = flag_names().into_iter().filter_map(|name| given(innermost, &name).map(|text| (name, text))).collect();
@@ -69,6 +72,14 @@ pub fn command() -> Command {
         .arg(config_file)
         .args(flags)
         .subcommand(
+            Command::new("rebuild")
+                .about("Rebuild the mirror from all transactions of the program, closed records included, and end")
+                .after_help(
+                    "It goes on where an interrupted rebuild was, and may run while services use the database. The RPC \
+                     node must keep all transactions.\n\nExample:\n  crtx-server --role indexer rebuild",
+                ),
+        )
+        .subcommand(
             Command::new("config")
                 .about("Look at the configuration without starting anything")
                 .subcommand_required(true)
@@ -92,6 +103,7 @@ fn flag(setting: &Setting) -> Arg {
     } else {
         match &setting.kind {
             Kind::Integer { .. } => "NUMBER".to_owned(),
+            Kind::Flag => "true|false".to_owned(),
             Kind::Choice(options) => options.join("|"),
             Kind::List(_) => "LIST".to_owned(),
             Kind::Text => "VALUE".to_owned(),
@@ -132,6 +144,13 @@ mod tests {
             assert_eq!(arguments.action, Action::ConfigCheck);
             assert_eq!(arguments.flags, [("listen".to_owned(), "1.2.3.4:5".to_owned())]);
         }
+    }
+
+    #[test]
+    fn rebuild_takes_the_settings_of_a_process() {
+        let arguments = parsed("crtx-server --role indexer rebuild");
+        assert_eq!(arguments.action, Action::Rebuild);
+        assert_eq!(arguments.flags, [("role".to_owned(), "indexer".to_owned())]);
     }
 
     #[test]

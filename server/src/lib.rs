@@ -4,9 +4,11 @@
 
 pub mod command_line;
 pub mod config;
+mod metrics;
 pub mod openapi;
 pub mod process;
 mod readiness;
+pub mod rebuild;
 mod role;
 mod service;
 

@@ -44,7 +44,11 @@ fn main() -> ExitCode {
     let filter = EnvFilter::try_new(&loaded.settings.log).unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     process::run(STOP_PATIENCE, |stop| async move {
-        match run(resolved, stop).await {
+        let outcome = match arguments.action {
+            Action::Rebuild => rebuild(resolved, stop).await,
+            _ => run(resolved, stop).await,
+        };
+        match outcome {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("crtx-server: {error:#}");
@@ -82,6 +86,23 @@ async fn run(resolved: Resolved, stop: StopSignal) -> Result<()> {
         failure = failed.recv() => failure.map_or(Ok(()), Err),
     };
     running.stop(STOP_LIMITS).await;
+    pools.close().await;
+    outcome
+}
+
+/// What is done is stored, so a signal may end it at any time.
+async fn rebuild(resolved: Resolved, stop: StopSignal) -> Result<()> {
+    let indexer = resolved.service.indexer.context("`rebuild` needs the settings of the role `indexer`")?;
+    let url = resolved.database_url.reveal().as_str();
+    let pools = Pools::connect(url, resolved.pool_sizes).await.context("cannot reach the database")?;
+    crtx_store::migrate(&pools.indexer).await.context("cannot bring the database's schema up to date")?;
+    let outcome = tokio::select! {
+        rebuilt = crtx_server::rebuild::run(&indexer, &pools.indexer) => rebuilt,
+        _ = stop.wait() => {
+            eprintln!("crtx-server: stopped; `rebuild` goes on from here the next time");
+            Ok(())
+        }
+    };
     pools.close().await;
     outcome
 }

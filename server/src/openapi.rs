@@ -1,5 +1,6 @@
 //! The description of every HTTP endpoint, as the services serve it and `docs/openapi.json` keeps it.
 
+use crtx_http::{docs::with_refusals, formats::with_formats};
 use utoipa::openapi::OpenApi;
 
 use crate::readiness;
@@ -8,5 +9,5 @@ pub fn description() -> OpenApi {
     let mut description = crtx_indexer::api::openapi();
     description.merge(crtx_gateway::api::openapi());
     description.merge(readiness::openapi());
-    description
+    with_formats(with_refusals(description))
 }

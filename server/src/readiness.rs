@@ -3,12 +3,14 @@
 
 use std::{
     future::Future,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use axum::{Json, extract::State, http::StatusCode};
 use chrono::Utc;
 use crtx_chain::{ChainClient, CommitmentConfig};
+use crtx_indexer::agent_list::AgentList;
 use crtx_store::{PgPool, StoreError, indexer_status, mirror};
 use serde::Serialize;
 use tokio::{sync::watch, time::timeout};
@@ -37,6 +39,8 @@ pub(crate) struct Dependencies {
     pub database: PgPool,
     pub chain: ChainClient,
     pub roles: Roles,
+    /// The list that this process answers from.
+    pub agents: Option<Arc<AgentList>>,
 }
 
 #[derive(Clone, Debug)]
@@ -77,6 +81,10 @@ impl Readiness {
         if dependencies.roles.has(Role::Api) || dependencies.roles.has(Role::Indexer) {
             checks.push(Check::new("mirror"));
         }
+        if let Some(agents) = &dependencies.agents {
+            agents.start();
+            checks.push(Check::new("agents"));
+        }
         let (sender, receiver) = watch::channel(checks);
         tokio::spawn(async move {
             tokio::select! {
@@ -95,7 +103,7 @@ impl Readiness {
 }
 
 async fn check_again_and_again(dependencies: &Dependencies, checks: &watch::Sender<Vec<Check>>) {
-    let Dependencies { database, chain, .. } = dependencies;
+    let Dependencies { database, chain, agents, .. } = dependencies;
     loop {
         let (mirror, rpc) = tokio::join!(
             within(mirror_state(database)),
@@ -108,11 +116,14 @@ async fn check_again_and_again(dependencies: &Dependencies, checks: &watch::Send
             Ok(mirror) => (Ok(()), mirror),
             Err(problem) => (Err(problem.clone()), Err(problem)),
         };
+        let listed = agents.as_ref().is_none_or(|agents| agents.age().is_some());
+        let agents = if listed { Ok(()) } else { Err("the list of agents was not read yet".to_owned()) };
         checks.send_modify(|checks| {
             for check in checks {
                 check.note(match check.name {
                     "database" => database.clone(),
                     "rpc" => rpc.clone(),
+                    "agents" => agents.clone(),
                     _ => mirror.clone(),
                 });
             }
@@ -161,7 +172,8 @@ struct ReadinessReport {
 
 #[derive(Clone, Debug, Serialize, ToSchema)]
 struct DependencyReport {
-    /// `database`, `rpc` (the Solana RPC node) or `mirror` (an indexer keeps it up to date).
+    /// `database`, `rpc` (the Solana RPC node), `mirror` (an indexer keeps it up to date) or `agents` (the list of agents
+    /// was read).
     name: &'static str,
     /// Stays true for 3 s after the first failure.
     ready: bool,

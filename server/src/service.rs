@@ -1,8 +1,8 @@
 //! The wiring: which parts a process has, in which order they start and stop.
 
-use std::time::Duration;
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use anyhow::{Error, anyhow};
+use anyhow::{Context, Error, anyhow};
 use axum::Router;
 use crtx_chain::{ChainClient, Timeouts};
 use crtx_gateway::{Gateway, GatewayConfig, GatewayError, Recovery};
@@ -10,12 +10,14 @@ use crtx_http::ServeLimits;
 use crtx_indexer::{
     IndexerConfig,
     api::{Deployment, IndexerApiState},
+    figures::Figures,
 };
 use crtx_store::Pools;
 use tokio::{net::TcpListener, sync::mpsc::UnboundedSender, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    metrics::Metrics,
     openapi,
     readiness::{self, Dependencies, Readiness},
     role::{Role, Roles},
@@ -32,6 +34,14 @@ pub struct ServiceConfig {
     pub gateway: Option<GatewayConfig>,
     /// Needed for the role `indexer`.
     pub indexer: Option<IndexerConfig>,
+    /// Where `/metrics` is served; nowhere if `None`.
+    pub metrics_listen: Option<SocketAddr>,
+    /// Whether the dashboard is served at `/`. Only with the role `api`.
+    pub dashboard: bool,
+    /// Endpoints of the local network alone.
+    pub local: Option<Router>,
+    /// Reads of the mirror are refused once its newest proven state is older. `None`: never.
+    pub max_lag: Option<Duration>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -88,14 +98,25 @@ impl Service {
     /// Starts what the roles name. A part that fails reports to `failures`.
     pub fn start(self, listener: TcpListener, failures: &UnboundedSender<Error>) -> Running {
         let mut running = Running::new();
-        let router = self.router(&running.work);
+        let indexed = self.config.roles.has(Role::Indexer).then(Arc::<Figures>::default);
+        let metrics = self.config.metrics_listen.map(|_| Metrics::new(self.pools.clone(), indexed.clone()));
+        let router = self.router(&running.work, metrics.as_ref());
         let Self { config, gateway, pools } = self;
+        if let (Some(listen), Some(metrics)) = (config.metrics_listen, metrics) {
+            let (shutdown, failures) = (running.work.clone(), failures.clone());
+            running.work_tasks.spawn(async move {
+                if let Err(error) = metrics.serve(listen, shutdown).await.context("the metrics") {
+                    let _ = failures.send(error);
+                }
+            });
+        }
         if let Some(gateway) = gateway {
             let recovery = if config.roles.has(Role::Worker) { Recovery::Here } else { Recovery::Elsewhere };
             running.work_tasks.spawn(crtx_gateway::run(gateway, recovery, running.work.clone()));
         }
         if let Some(indexer) = config.indexer.filter(|_| config.roles.has(Role::Indexer)) {
-            let indexing = crtx_indexer::run(indexer, pools.indexer, running.work.clone());
+            let figures = indexed.unwrap_or_default();
+            let indexing = crtx_indexer::run(indexer, pools.indexer, figures, running.work.clone());
             let failures = failures.clone();
             running.work_tasks.spawn(async move {
                 if let Err(error) = indexing.await {
@@ -113,23 +134,41 @@ impl Service {
         running
     }
 
-    fn router(&self, shutdown: &CancellationToken) -> Router {
+    fn router(&self, shutdown: &CancellationToken, metrics: Option<&Metrics>) -> Router {
+        let gateway = self.gateway.as_ref().filter(|_| self.config.roles.has(Role::Api));
+        let api = gateway.map(|gateway| {
+            let reads = IndexerApiState::new(self.pools.reads.clone(), self.config.deployment.clone())
+                .with_max_lag(self.config.max_lag)
+                .with_content(gateway.content().clone())
+                .with_chain(gateway.chain().clone(), gateway.program_id());
+            (gateway, reads)
+        });
         let dependencies = Dependencies {
             database: self.pools.reads.health.clone(),
             chain: ChainClient::with_timeouts(&self.config.deployment.rpc_urls, CHECK_TIMEOUTS),
             roles: self.config.roles.clone(),
+            agents: api.as_ref().map(|(_, reads)| Arc::clone(reads.agent_list())),
         };
         let mut router = readiness::router(Readiness::watch(dependencies, shutdown.clone()));
-        if let (true, Some(gateway)) = (self.config.roles.has(Role::Api), &self.gateway) {
-            let reads = IndexerApiState::new(self.pools.reads.clone(), self.config.deployment.clone())
-                .with_content(gateway.content().clone())
-                .with_chain(gateway.chain().clone(), gateway.program_id());
+        if let Some((gateway, reads)) = api {
             router = router
                 .merge(crtx_indexer::api::router(reads))
                 .merge(crtx_gateway::api::router(gateway.clone()))
                 .merge(crtx_http::docs::router(openapi::description()));
+            if let Some(local) = &self.config.local {
+                router = router.merge(local.clone());
+            }
         }
-        crtx_http::finish(router)
+        // Inside of what answers unknown paths: those have no route.
+        let router = match metrics {
+            Some(metrics) => metrics.count_requests(router),
+            None => router,
+        };
+        if !(self.config.dashboard && self.config.roles.has(Role::Api)) {
+            return crtx_http::finish(router);
+        }
+        let Deployment { links, public_rpc_url, .. } = &self.config.deployment;
+        crtx_http::finish_with(router, crtx_dashboard::pages(links.site().clone(), public_rpc_url.as_deref()))
     }
 }
 

@@ -143,6 +143,25 @@ fn what_a_role_needs_and_nobody_set_is_a_problem_of_its_own() {
 }
 
 #[test]
+fn every_websocket_belongs_to_an_rpc_node() {
+    let urls = "http://127.0.0.1:1,http://127.0.0.1:2";
+    let two = Case::complete().variable("CRTX_RPC_URLS", urls).variable("CRTX_RPC_WS_URL", "ws://h:1, ws://h:2");
+    assert_eq!(two.resolve().expect("resolved").service.indexer.expect("an indexer").ws_url, "ws://h:1,ws://h:2");
+    let problems = Case::complete().variable("CRTX_RPC_WS_URL", "ws://h:1,ws://h:2,ws://h:3").problems();
+    assert!(problems.iter().any(|line| line.contains("more URLs than `rpc.urls`")), "{problems:?}");
+}
+
+#[test]
+fn a_yellowstone_server_and_its_token_are_secrets() {
+    let case = Case::complete()
+        .variable("CRTX_RPC_YELLOWSTONE_URL", "https://grpc.example/hunter2")
+        .variable("CRTX_RPC_YELLOWSTONE_TOKEN", "hunter2");
+    let indexer = case.resolve().expect("resolved").service.indexer.expect("an indexer");
+    assert_eq!(indexer.yellowstone.as_ref().expect("an address").token.as_deref(), Some("hunter2"));
+    assert!(!format!("{indexer:?}").contains("hunter2") && !format!("{:?}", case.load().unwrap()).contains("hunter2"));
+}
+
+#[test]
 fn secrets_are_read_from_files_and_never_printed() {
     let case = Case::complete().without("CRTX_DATABASE_URL");
     let path = case.folder.path().join("url");

@@ -47,26 +47,29 @@ pub struct ExportArgs {
 pub async fn run(arguments: &ExportArgs, settings: &Settings) -> anyhow::Result<()> {
     let asker = Asker::of(settings, &arguments.api, &arguments.keypair)?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    // New executions come first in the list and would move the pages, so the end is fixed.
+    // What is called from now on is not part of the export.
     let mut filter = arguments.filter.clone();
     filter.to = Some(filter.to.unwrap_or_else(Utc::now));
+    let mut query = filter.query(PAGE, 0);
     if arguments.csv {
         writeln!(out, "{}", COLUMNS.join(","))?;
     }
     let mut written = 0_u64;
     loop {
-        let path = format!("/v1/executions?{}", filter.query(PAGE, written));
+        let path = format!("/v1/executions?{query}");
         let page: Value =
             until_answered("reading executions", || asker.send(Method::GET, &path, Body::Nothing)).await?.json()?;
-        let rows = page.get("executions").and_then(Value::as_array).cloned().unwrap_or_default();
-        for row in &rows {
-            if arguments.csv { writeln!(out, "{}", line(row))? } else { writeln!(out, "{row}")? }
+        for row in page.get("executions").and_then(Value::as_array).into_iter().flatten() {
+            if arguments.csv {
+                writeln!(out, "{}", line(row))?
+            } else {
+                writeln!(out, "{row}")?
+            }
+            written = written.saturating_add(1);
         }
-        let count = u64::try_from(rows.len())?;
-        written = written.saturating_add(count);
-        if count < PAGE {
-            break;
-        }
+        // Pages do not move with the executions that others change meanwhile, and have no last offset.
+        let Some(cursor) = page.get("next_cursor").and_then(Value::as_str) else { break };
+        query = filter.query_after(PAGE, cursor);
     }
     out.flush()?;
     eprintln!("{written} executions of {}", asker.described());

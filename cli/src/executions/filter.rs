@@ -22,7 +22,15 @@ pub struct FilterArgs {
 impl FilterArgs {
     /// The query string of a page.
     pub fn query(&self, limit: u64, offset: u64) -> String {
-        let mut query = format!("limit={limit}&offset={offset}");
+        self.query_from(format!("limit={limit}&offset={offset}"))
+    }
+
+    /// The query string of the page after another one, whose `next_cursor` this is.
+    pub fn query_after(&self, limit: u64, cursor: &str) -> String {
+        self.query_from(format!("limit={limit}&cursor={cursor}"))
+    }
+
+    fn query_from(&self, mut query: String) -> String {
         let mut add = |name: &str, value: Option<String>| {
             if let Some(value) = value {
                 query.push_str(&format!("&{name}={value}"));
@@ -68,6 +76,7 @@ mod tests {
         assert_eq!(FilterArgs::default().query(20, 0), "limit=20&offset=0");
         let filter =
             FilterArgs { status: Some("failed".to_owned()), to: time("2026-11-22").ok(), ..FilterArgs::default() };
+        assert_eq!(filter.query_after(5, "abc"), "limit=5&cursor=abc&status=failed&to=2026-11-22T00:00:00.000000Z");
         assert_eq!(filter.query(5, 10), "limit=5&offset=10&status=failed&to=2026-11-22T00:00:00.000000Z");
     }
 }

@@ -46,6 +46,9 @@ pub struct UpArgs {
     /// Which services run in addition to the chain, PostgreSQL and the demo creator
     #[arg(long, value_enum, default_value_t)]
     pub services: Services,
+    /// Leave the dashboard out, with its wallets
+    #[arg(long)]
+    pub no_dashboard: bool,
 }
 
 /// What `crtx up` runs of the marketplace's own services.
@@ -104,7 +107,7 @@ async fn serve(
     let mut base_url = None;
     if let Some(listener) = listener {
         let url = format!("http://{}", listener.local_addr()?);
-        *running = Some(start_services(&marketplace, listener, &url, network)?);
+        *running = Some(start_services(&marketplace, listener, &url, !arguments.no_dashboard, network)?);
         progress.step("waiting until the index shows the agents");
         let ready = services::wait_for_agents(&url, &marketplace.pools.indexer, &marketplace.agents);
         tokio::select! {
@@ -115,7 +118,7 @@ async fn serve(
     }
     progress.finish();
     local_run::note(&marketplace, base_url.clone());
-    let ready = Ready::new(&marketplace, base_url, started.elapsed());
+    let ready = Ready::new(&marketplace, base_url, !arguments.no_dashboard, started.elapsed());
     if arguments.json {
         println!("{}", serde_json::to_string(&ready)?);
     } else {
@@ -128,8 +131,9 @@ fn start_services(
     marketplace: &Marketplace,
     listener: TcpListener,
     base_url: &str,
+    dashboard: bool,
     network: &LocalNetwork,
 ) -> anyhow::Result<Running> {
-    let service = Service::new(services::config(marketplace, base_url)?, marketplace.pools.clone())?;
+    let service = Service::new(services::config(marketplace, base_url, dashboard)?, marketplace.pools.clone())?;
     Ok(service.start(listener, network.failure_sender()))
 }

@@ -15,6 +15,8 @@ use solana_signer::Signer;
 pub struct Ready {
     /// Null without services.
     pub base_url: Option<String>,
+    /// Null without services or dashboard.
+    pub dashboard_url: Option<String>,
     pub api_key: String,
     pub unfunded_api_key: String,
     pub wallet: String,
@@ -50,8 +52,9 @@ impl ReadyAgent {
 }
 
 impl Ready {
-    pub fn new(marketplace: &Marketplace, base_url: Option<String>, took: Duration) -> Self {
+    pub fn new(marketplace: &Marketplace, base_url: Option<String>, dashboard: bool, took: Duration) -> Self {
         Self {
+            dashboard_url: base_url.as_ref().filter(|_| dashboard).map(|url| format!("{url}/")),
             base_url,
             api_key: marketplace.keys.demo.api_key.reveal(),
             unfunded_api_key: marketplace.keys.unfunded.api_key.reveal(),
@@ -72,6 +75,9 @@ impl Ready {
     pub fn page(&self) -> String {
         let mut lines =
             vec![format!("crtx is ready after {} ms. Ctrl-C stops everything.", self.ready_ms), String::new()];
+        if let Some(dashboard_url) = &self.dashboard_url {
+            lines.push(format!("  dashboard  {dashboard_url}   (with test wallets for every role)"));
+        }
         if let Some(base_url) = &self.base_url {
             lines.push(format!("  API        {base_url}   (description: {base_url}/docs)"));
         }
@@ -157,6 +163,7 @@ mod tests {
         let text = |name: &str| name.to_owned();
         Ready {
             base_url: Some(text("http://127.0.0.1:8080")),
+            dashboard_url: Some(text("http://127.0.0.1:8080/")),
             api_key: text("crtx_test_1"),
             unfunded_api_key: text("crtx_test_2"),
             wallet: text("w"),
@@ -178,6 +185,7 @@ mod tests {
         assert!(!line.contains('\n'));
         let keys = [
             "base_url",
+            "dashboard_url",
             "api_key",
             "unfunded_api_key",
             "wallet",
@@ -202,7 +210,7 @@ mod tests {
 
     #[test]
     fn without_services_the_page_names_the_command_that_starts_them() {
-        let page = Ready { base_url: None, ..ready() }.page();
+        let page = Ready { base_url: None, dashboard_url: None, ..ready() }.page();
         assert!(page.ends_with("crtx-server --config /c.toml"), "{page}");
         assert!(!page.contains("curl"), "{page}");
     }

@@ -14,11 +14,13 @@ use crtx_localnet::{ListedAgent, Marketplace};
 use crtx_protocol::cluster::Cluster;
 use crtx_server::{Roles, ServiceConfig};
 use crtx_store::{PgPool, metadata};
+use serde_json::Value;
+use url::Url;
 
 const READY_LIMIT: Duration = Duration::from_secs(60);
 
-/// Every role, over the local network. `base_url` is where the API is served.
-pub fn config(marketplace: &Marketplace, base_url: &str) -> anyhow::Result<ServiceConfig> {
+/// Every role, over the local network. `base_url` is where the API is served, `dashboard` whether its pages are, too.
+pub fn config(marketplace: &Marketplace, base_url: &str, dashboard: bool) -> anyhow::Result<ServiceConfig> {
     let Marketplace { keys, instructions, rpc_url, ws_url, content_dir, .. } = marketplace;
     let links = Links::local(base_url, rpc_url);
     let content = ContentLocation::Folder(content_dir.clone());
@@ -35,6 +37,8 @@ pub fn config(marketplace: &Marketplace, base_url: &str) -> anyhow::Result<Servi
         limits: Limits { housekeeping_every: Duration::from_secs(5), ..Limits::default() },
     };
     let indexer = IndexerConfig {
+        // The chain runs in this process: whatever it closed is closed.
+        accept_mass_closing: true,
         outbound: OutboundPolicy::LOCAL,
         content: ContentSources { store: Some(content), base_url: None },
         ..IndexerConfig::new(rpc_url.parse()?, ws_url, agent_marketplace::ID)
@@ -44,13 +48,17 @@ pub fn config(marketplace: &Marketplace, base_url: &str) -> anyhow::Result<Servi
         deployment: Deployment {
             cluster: Cluster::Localnet,
             addresses: instructions.addresses,
-            links,
+            links: links.clone(),
             rpc_urls: rpc_url.parse()?,
             public_rpc_url: Some(rpc_url.clone()),
             outbound_addresses: Vec::new(),
         },
         gateway: Some(gateway),
         indexer: Some(indexer),
+        metrics_listen: None,
+        dashboard,
+        local: dashboard.then(|| crtx_localnet::demo_wallets::router(keys, links.site().clone())),
+        max_lag: Some(crtx_indexer::config::DEFAULT_MAX_LAG),
     })
 }
 
@@ -63,15 +71,36 @@ pub async fn wait_for_agents(base_url: &str, pool: &PgPool, agents: &[ListedAgen
         let url = format!("{base_url}/v1/agents/{}", agent.agent_id);
         loop {
             let has_document = metadata::document(pool, &agent.agent_id, &agent.metadata_hash).await?.is_some();
-            let answer = client.get(&url).send().await;
-            if has_document && answer.as_ref().is_ok_and(|answer| answer.status().is_success()) {
-                break;
+            let shown = answer(&client, &url).await;
+            match &shown {
+                Ok(shown) if has_document && is_listed_if_active(&client, base_url, shown).await => break,
+                _ => {}
             }
             if started.elapsed() > READY_LIMIT {
-                bail!("the index does not show {}: {answer:?}", agent.name);
+                bail!("the index does not show {}: {shown:?}", agent.name);
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
     Ok(())
+}
+
+/// The answer of an endpoint that succeeds.
+async fn answer(client: &reqwest::Client, url: &str) -> reqwest::Result<Value> {
+    client.get(url).send().await?.error_for_status()?.json().await
+}
+
+/// Whether the list of agents has it too, because the list follows the database a moment later. A paused agent stands in
+/// no list.
+async fn is_listed_if_active(client: &reqwest::Client, base_url: &str, agent: &Value) -> bool {
+    if agent.get("status").and_then(Value::as_str) != Some("active") {
+        return true;
+    }
+    let text = |pointer| agent.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    // By its name, because the creator may have more agents than one page shows.
+    let list = [("limit", "100"), ("sort", "relevance"), ("creator", text("/creator/pubkey")), ("q", text("/name"))];
+    let Ok(url) = Url::parse_with_params(&format!("{base_url}/v1/agents"), list) else { return false };
+    let list = answer(client, url.as_str()).await;
+    let agents = list.as_ref().ok().and_then(|list| list.get("agents")).and_then(Value::as_array);
+    agents.into_iter().flatten().any(|listed| listed.get("agent_id") == agent.get("agent_id"))
 }

@@ -26,8 +26,13 @@ pub struct Setting {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     Text,
-    Integer { min: Option<i64>, max: Option<i64> },
+    Integer {
+        min: Option<i64>,
+        max: Option<i64>,
+    },
     Choice(Vec<String>),
+    /// `true` or `false`.
+    Flag,
     List(Box<Self>),
 }
 
@@ -106,6 +111,7 @@ fn kind_of(schema: &Value) -> Kind {
             let bound = |name: &str| schema.get(name).and_then(Value::as_i64);
             Kind::Integer { min: bound("minimum"), max: bound("maximum") }
         }
+        Some("boolean") => Kind::Flag,
         Some("array") => Kind::List(Box::new(schema.get("items").map_or(Kind::Text, kind_of))),
         _ => Kind::Text,
     }
@@ -147,9 +153,20 @@ mod tests {
         assert_eq!(setting("network").kind, Kind::Choice(networks));
         assert!(matches!(setting("role").kind, Kind::List(kind) if matches!(*kind, Kind::Choice(_))));
         assert_eq!(setting("indexer.resync_seconds").kind, Kind::Integer { min: Some(1), max: Some(86_400) });
+        assert_eq!(setting("indexer.accept_new_genesis").kind, Kind::Flag);
         assert!(matches!(setting("outbound.ports").kind, Kind::List(kind) if matches!(*kind, Kind::Integer { .. })));
         let secrets: Vec<String> =
             settings().into_iter().filter(|setting| setting.secret).map(|setting| setting.key).collect();
-        assert_eq!(secrets, ["database.url", "gateway.keypair", "rpc.urls", "rpc.ws_url"]);
+        assert_eq!(
+            secrets,
+            [
+                "database.url",
+                "gateway.keypair",
+                "rpc.urls",
+                "rpc.ws_url",
+                "rpc.yellowstone_token",
+                "rpc.yellowstone_url"
+            ]
+        );
     }
 }

@@ -62,6 +62,7 @@ fn kind(kind: &Kind) -> String {
             (None, Some(max)) => format!("number up to {max}"),
             (None, None) => "number".to_owned(),
         },
+        Kind::Flag => "`true`, `false`".to_owned(),
         Kind::Choice(options) => options.iter().map(|option| format!("`{option}`")).collect::<Vec<_>>().join(", "),
         Kind::List(item) => format!("list of: {}", self::kind(item)),
     }

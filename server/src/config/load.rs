@@ -311,6 +311,7 @@ fn read(kind: &Kind, text: &str) -> Value {
             Ok(number) => Value::from(number),
             Err(_) => text.trim().parse::<u64>().map_or_else(|_| Value::from(text), Value::from),
         },
+        Kind::Flag => text.trim().parse::<bool>().map_or_else(|_| Value::from(text), Value::from),
         Kind::List(item) => {
             let items = text.split(',').map(str::trim).filter(|part| !part.is_empty());
             Value::from(items.map(|part| read(item, part)).collect::<Vec<_>>())

@@ -6,12 +6,13 @@ use std::{net::SocketAddr, path::PathBuf};
 use crtx_chain::RpcUrls;
 use crtx_content::ContentLocation;
 use crtx_gateway::AdmissionLimits;
+use crtx_indexer::source::Deadlines;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
     secret::Secret,
-    values::{Address, AddressRange, DatabaseUrl, HttpUrl, KeypairText, Network, WebSocketUrl},
+    values::{Address, AddressRange, DatabaseUrl, GrpcUrl, HttpUrl, KeypairText, Network, WebSocketUrls},
 };
 use crate::role::Role;
 
@@ -39,6 +40,29 @@ pub struct Settings {
     pub limits: LimitSettings,
     pub outbound: OutboundSettings,
     pub indexer: IndexerSettings,
+    pub metrics: MetricsSettings,
+    pub dashboard: DashboardSettings,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+pub struct DashboardSettings {
+    /// Serve the dashboard at `/`. Role `api`.
+    pub enabled: bool,
+}
+
+impl Default for DashboardSettings {
+    fn default() -> Self {
+        Self { enabled: true }
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+pub struct MetricsSettings {
+    /// Where this process serves `/metrics` for Prometheus, such as `127.0.0.1:9464`. Anybody who reaches the address can
+    /// read them. Default: nowhere.
+    pub listen: Option<SocketAddr>,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -57,8 +81,14 @@ pub struct RpcSettings {
     /// URL of a Solana RPC node, or several with commas between them: the first is preferred, the others are asked
     /// when it fails, and each receives every transaction. Required.
     pub urls: Option<Secret<RpcUrls>>,
-    /// WebSocket URL of a Solana RPC node. Role `indexer`: required.
-    pub ws_url: Option<Secret<WebSocketUrl>>,
+    /// WebSocket URL of the first RPC node of `urls`, or several with commas between them, in the order of `urls`. The
+    /// indexer follows the first one that streams. Role `indexer`: required.
+    pub ws_url: Option<Secret<WebSocketUrls>>,
+    /// URL of a Yellowstone gRPC server, from which the indexer then gets its changes. While it fails, they come from
+    /// `ws_url`.
+    pub yellowstone_url: Option<Secret<GrpcUrl>>,
+    /// Token of that server, sent as `x-token`.
+    pub yellowstone_token: Option<Secret<String>>,
     /// URL of an RPC node that clients may use, shown by `GET /v1/network`. Default: none; on `local` the first of `urls`.
     pub public_url: Option<HttpUrl>,
 }
@@ -147,9 +177,22 @@ pub struct IndexerSettings {
     /// Seconds between snapshots, which repair what the stream of changes missed.
     #[schemars(range(min = 1, max = 86_400))]
     pub resync_seconds: u64,
+    /// Hide accounts that the chain no longer has, however many they are. Without it, a node that misses more than 50
+    /// accounts and more than one in five hides nothing, and `GET /v1/status` says so.
+    pub accept_mass_closing: bool,
+    /// Empty the mirror and read it again if the node belongs to another chain. Without it, another chain changes
+    /// nothing, and `GET /v1/status` says so.
+    pub accept_new_genesis: bool,
     /// Seconds between audits of the mirror against the chain.
     #[schemars(range(min = 1, max = 604_800))]
     pub audit_seconds: u64,
+    /// Seconds that the mirror may be old. Reads of an older one get 503 `stale`. Role `api`. 0: no limit.
+    #[schemars(range(max = 604_800))]
+    pub max_lag_seconds: u64,
+    /// Seconds without a message after which a stream of changes counts as broken. The indexer then connects again, or
+    /// to the next node.
+    #[schemars(range(min = 2, max = 600))]
+    pub silence_seconds: u64,
 }
 
 impl Default for Settings {
@@ -169,6 +212,8 @@ impl Default for Settings {
             limits: LimitSettings::default(),
             outbound: OutboundSettings::default(),
             indexer: IndexerSettings::default(),
+            metrics: MetricsSettings::default(),
+            dashboard: DashboardSettings::default(),
         }
     }
 }
@@ -224,8 +269,12 @@ impl Default for OutboundSettings {
 impl Default for IndexerSettings {
     fn default() -> Self {
         Self {
+            accept_mass_closing: false,
+            accept_new_genesis: false,
             resync_seconds: crtx_indexer::config::DEFAULT_RESYNC_INTERVAL.as_secs(),
             audit_seconds: crtx_indexer::config::DEFAULT_AUDIT_INTERVAL.as_secs(),
+            max_lag_seconds: crtx_indexer::config::DEFAULT_MAX_LAG.as_secs(),
+            silence_seconds: Deadlines::default().silence.as_secs(),
         }
     }
 }

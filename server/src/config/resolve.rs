@@ -6,7 +6,11 @@ use crtx_chain::RpcUrls;
 use crtx_content::{ContentLocation, ContentSources};
 use crtx_gateway::{AdmissionLimits, GatewayConfig, Limits};
 use crtx_http::{Links, outbound::OutboundPolicy};
-use crtx_indexer::{IndexerConfig, api::Deployment};
+use crtx_indexer::{
+    IndexerConfig,
+    api::Deployment,
+    source::{Deadlines, YellowstoneAddress},
+};
 use crtx_protocol::address::Addresses;
 use crtx_store::{admission::PerSubject, pools::PoolSizes};
 use solana_keypair::Keypair;
@@ -78,7 +82,17 @@ impl Check<'_> {
         });
         let indexer = indexer?.map(|ws_url| IndexerConfig {
             resync_interval: Duration::from_secs(settings.indexer.resync_seconds),
+            accept_mass_closing: settings.indexer.accept_mass_closing,
+            accept_new_genesis: settings.indexer.accept_new_genesis,
             audit_interval: Duration::from_secs(settings.indexer.audit_seconds),
+            yellowstone: settings.rpc.yellowstone_url.as_ref().map(|url| YellowstoneAddress {
+                url: url.reveal().0.clone(),
+                token: settings.rpc.yellowstone_token.as_ref().map(|token| token.reveal().clone()),
+            }),
+            deadlines: Deadlines {
+                silence: Duration::from_secs(settings.indexer.silence_seconds),
+                ..Deadlines::default()
+            },
             outbound,
             content: ContentSources {
                 store: settings.content.location(),
@@ -102,6 +116,10 @@ impl Check<'_> {
                 },
                 gateway,
                 indexer,
+                metrics_listen: settings.metrics.listen,
+                dashboard: settings.dashboard.enabled,
+                local: None,
+                max_lag: Some(settings.indexer.max_lag_seconds).filter(|lag| *lag > 0).map(Duration::from_secs),
             },
         })
     }
@@ -122,8 +140,13 @@ impl Check<'_> {
 
     fn indexer_needs(&mut self) -> Option<Option<String>> {
         let ws_url = self.loaded.settings.rpc.ws_url.as_ref();
-        let ws_url = self.required("rpc.ws_url", ws_url, "the role `indexer`")?;
-        Some(Some(ws_url.reveal().as_str().to_owned()))
+        let ws_urls = self.required("rpc.ws_url", ws_url, "the role `indexer`")?.reveal();
+        let nodes = self.loaded.settings.rpc.urls.as_ref().map_or(usize::MAX, |urls| urls.reveal().iter().count());
+        if ws_urls.count() > nodes {
+            self.problem("rpc.ws_url", "it has more URLs than `rpc.urls`");
+            return None;
+        }
+        Some(Some(ws_urls.joined()))
     }
 
     fn links(&mut self, roles: &Roles) -> Option<Links> {

@@ -2,6 +2,7 @@
 
 use std::{fmt, net::IpAddr, str::FromStr, sync::Arc};
 
+use crtx_chain::urls::MAX_NODES;
 use crtx_protocol::cluster::Cluster;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -130,26 +131,51 @@ impl FromStr for DatabaseUrl {
     }
 }
 
-/// A `ws` or `wss` URL. It may carry a provider's key.
+/// One to eight `ws` or `wss` URLs with commas between them. They may carry a provider's key.
 #[derive(Clone, PartialEq, Eq)]
-pub struct WebSocketUrl(String);
+pub struct WebSocketUrls(Vec<String>);
 
-impl WebSocketUrl {
-    pub fn as_str(&self) -> &str {
-        &self.0
+impl WebSocketUrls {
+    /// With commas between them.
+    pub fn joined(&self) -> String {
+        self.0.join(",")
+    }
+
+    pub const fn count(&self) -> usize {
+        self.0.len()
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is not a ws or wss URL")]
-pub struct NotAWebSocketUrl;
+#[error("it is not one to {MAX_NODES} ws or wss URLs with commas between them")]
+pub struct NotWebSocketUrls;
 
-impl FromStr for WebSocketUrl {
-    type Err = NotAWebSocketUrl;
+impl FromStr for WebSocketUrls {
+    type Err = NotWebSocketUrls;
 
-    fn from_str(text: &str) -> Result<Self, NotAWebSocketUrl> {
-        let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "ws" | "wss") && url.has_host());
-        url.map(|_| Self(text.to_owned())).ok_or(NotAWebSocketUrl)
+    fn from_str(text: &str) -> Result<Self, NotWebSocketUrls> {
+        let is_url =
+            |text: &&str| Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "ws" | "wss") && url.has_host());
+        let parts: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+        let valid = (1..=MAX_NODES).contains(&parts.len()) && parts.iter().all(is_url);
+        if valid { Ok(Self(parts.into_iter().map(str::to_owned).collect())) } else { Err(NotWebSocketUrls) }
+    }
+}
+
+/// An `http` or `https` URL of a gRPC server. Its path may be a provider's key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct GrpcUrl(pub Url);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is not an http or https URL")]
+pub struct NotAGrpcUrl;
+
+impl FromStr for GrpcUrl {
+    type Err = NotAGrpcUrl;
+
+    fn from_str(text: &str) -> Result<Self, NotAGrpcUrl> {
+        let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        url.map(Self).ok_or(NotAGrpcUrl)
     }
 }
 
@@ -207,8 +233,13 @@ mod tests {
     fn only_urls_of_the_right_kind_are_taken() {
         assert!("postgres://u:p@h/d".parse::<DatabaseUrl>().is_ok());
         assert!("http://h".parse::<DatabaseUrl>().is_err());
-        assert!("ws://h:1".parse::<WebSocketUrl>().is_ok());
-        assert!("http://h:1".parse::<WebSocketUrl>().is_err());
+        assert_eq!("ws://h:1".parse::<WebSocketUrls>().unwrap().count(), 1);
+        assert_eq!("ws://h:1, wss://h/key".parse::<WebSocketUrls>().unwrap().joined(), "ws://h:1,wss://h/key");
+        assert!("https://h:443/key".parse::<GrpcUrl>().is_ok());
+        assert!("grpc://h:443".parse::<GrpcUrl>().is_err());
+        for bad in ["http://h:1", "", " , ", "ws://h:1,http://h:2"] {
+            assert!(bad.parse::<WebSocketUrls>().is_err(), "{bad}");
+        }
         assert_eq!(serde_json::from_str::<HttpUrl>("\"http://h:1/\"").unwrap().as_str(), "http://h:1");
         assert!(serde_json::from_str::<HttpUrl>("\"h:1\"").is_err());
     }

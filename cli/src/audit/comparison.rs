@@ -1,0 +1,171 @@
+//! Compares the digest of a node with the one that a service answers for the same slot.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use crtx_indexer::digest::NodeDigest;
+use reqwest::{Method, StatusCode};
+use serde::Deserialize;
+use solana_pubkey::Pubkey;
+use tokio::time::{Instant, sleep};
+use url::Url;
+
+use super::node;
+use crate::api::{Api, Auth, Body};
+
+/// Between two questions whether the service has reached a slot.
+const ASK_EVERY: Duration = Duration::from_secs(1);
+/// Snapshots that are taken of a node that reads its parts at different slots, while accounts change.
+const SNAPSHOTS: u32 = 5;
+
+/// A digest as `GET /v1/digest/{slot}` answers it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct ServiceDigest {
+    pub slot: u64,
+    pub accounts: u64,
+    pub checksum: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Equal,
+    Different,
+    /// Accounts changed while the node read them in parts.
+    Moving,
+}
+
+impl Verdict {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Equal => "equal",
+            Self::Different => "different",
+            Self::Moving => "moving",
+        }
+    }
+}
+
+/// What was compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compared {
+    pub verdict: Verdict,
+    pub slot: u64,
+    pub node: NodeDigest,
+    pub service: ServiceDigest,
+}
+
+impl Compared {
+    /// The outcome in sentences.
+    pub fn words(&self, base_url: &str) -> String {
+        let (slot, ours, theirs) = (self.slot, self.node.accounts, self.service.accounts);
+        match self.verdict {
+            Verdict::Equal => format!(
+                "{base_url} shows the chain as the node does: at finalized slot {slot} both have {ours} accounts and the \
+                 digest {}.",
+                self.service.checksum
+            ),
+            Verdict::Different => {
+                let count = match theirs.cmp(&ours) {
+                    std::cmp::Ordering::Equal => format!("Both have {ours} accounts, so at least one has other bytes."),
+                    std::cmp::Ordering::Less => format!("The service misses at least {}.", ours.saturating_sub(theirs)),
+                    std::cmp::Ordering::Greater => {
+                        format!("The service has at least {} that do not exist.", theirs.saturating_sub(ours))
+                    }
+                };
+                format!(
+                    "{base_url} does not show the chain as the node does. At finalized slot {slot} the node has {ours} \
+                     accounts and the digest {}, the service {theirs} accounts and the digest {}. {count}",
+                    hex(&self.node.checksum),
+                    self.service.checksum
+                )
+            }
+            Verdict::Moving => format!(
+                "The node read its accounts in parts, from slot {} to slot {slot}, and they changed meanwhile. Nothing is \
+                 proved; try again or ask another node.",
+                self.node.from_slot
+            ),
+        }
+    }
+}
+
+/// Asks both, and again if accounts changed between the parts of the node's answer.
+pub async fn compare(api: &Api, rpc_url: &Url, program: Pubkey, wait: Duration) -> anyhow::Result<Compared> {
+    let mut tries: u32 = 1;
+    loop {
+        let node = node::digest(rpc_url, program, 0).await?;
+        let from = service_digest(api, node.from_slot, wait).await?;
+        let to =
+            if node.from_slot == node.to_slot { from.clone() } else { service_digest(api, node.to_slot, wait).await? };
+        let compared = judge(node, from, to);
+        if compared.verdict != Verdict::Moving || tries >= SNAPSHOTS {
+            return Ok(compared);
+        }
+        tries = tries.saturating_add(1);
+    }
+}
+
+/// A node that reads in parts shows neither slot exactly if an account changed between the two.
+fn judge(node: NodeDigest, from: ServiceDigest, to: ServiceDigest) -> Compared {
+    let ours = hex(&node.checksum);
+    let equal = ours == from.checksum || ours == to.checksum;
+    let verdict = match (equal, from.checksum == to.checksum) {
+        (true, _) => Verdict::Equal,
+        (false, true) => Verdict::Different,
+        (false, false) => Verdict::Moving,
+    };
+    Compared { verdict, slot: node.to_slot, node, service: to }
+}
+
+/// The digest of the service at that slot. Waits until it has reached the slot.
+async fn service_digest(api: &Api, slot: u64, wait: Duration) -> anyhow::Result<ServiceDigest> {
+    let until = Instant::now().checked_add(wait).context("the time to wait is too long")?;
+    let path = format!("/v1/digest/{slot}");
+    loop {
+        let answer = api.send(Method::GET, &path, Auth::Nobody, Body::Nothing).await?;
+        if answer.status != StatusCode::NOT_FOUND {
+            return answer.json();
+        }
+        if Instant::now() >= until {
+            bail!("the service does not answer with its digest at slot {slot}: {}", answer.error_text());
+        }
+        sleep(ASK_EVERY).await;
+    }
+}
+
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(from_slot: u64, to_slot: u64, first: u8) -> NodeDigest {
+        let mut checksum = [0; 32];
+        checksum[0] = first;
+        NodeDigest { from_slot, to_slot, accounts: 5, checksum }
+    }
+
+    fn service(slot: u64, accounts: u64, first: u8) -> ServiceDigest {
+        ServiceDigest { slot, accounts, checksum: hex(&node(0, 0, first).checksum) }
+    }
+
+    #[test]
+    fn equal_digests_are_equal_and_others_say_who_has_more() {
+        let equal = judge(node(7, 7, 1), service(7, 5, 1), service(7, 5, 1));
+        assert_eq!(equal.verdict, Verdict::Equal);
+        assert!(equal.words("http://a").contains("at finalized slot 7 both have 5 accounts"));
+        for (accounts, says) in [(5, "at least one has other bytes"), (3, "misses at least 2"), (6, "has at least 1")] {
+            let other = judge(node(7, 7, 1), service(7, accounts, 2), service(7, accounts, 2));
+            assert_eq!(other.verdict, Verdict::Different);
+            assert!(other.words("http://a").contains(says), "{}", other.words("http://a"));
+        }
+    }
+
+    #[test]
+    fn parts_that_were_read_at_different_slots_prove_nothing_if_accounts_changed_between() {
+        assert_eq!(judge(node(7, 9, 1), service(7, 5, 2), service(9, 5, 3)).verdict, Verdict::Moving);
+        assert_eq!(judge(node(7, 9, 1), service(7, 5, 2), service(9, 5, 2)).verdict, Verdict::Different);
+        assert_eq!(judge(node(7, 9, 1), service(7, 5, 1), service(9, 5, 3)).verdict, Verdict::Equal);
+        assert_eq!(judge(node(7, 9, 1), service(7, 5, 1), service(9, 5, 1)).verdict, Verdict::Equal);
+    }
+}
