@@ -2,10 +2,12 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "test support")]
 
+pub mod alone;
 pub mod bench;
 pub mod chain;
 pub mod endpoints;
 pub mod market;
+pub mod process;
 pub mod server;
 pub mod session;
 pub mod slow_disk;
@@ -57,6 +59,9 @@ pub struct Info {
     pub server_config: PathBuf,
     pub ready_ms: u64,
     pub agents: Vec<AgentInfo>,
+    /// Where the dashboard is; `None` if it is not served.
+    #[serde(default)]
+    pub dashboard_url: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

@@ -70,11 +70,11 @@ async fn the_dearest_queries_of_64_clients_starve_nobody() {
     let bystander = site.bystander().unwrap();
     let mut trial = Trial::start(&bystander).await;
     let public = [
-        "/v1/agents?offset=50000&limit=100",
+        "/v1/agents?offset=10000&limit=100",
         "/v1/agents?verified_only=true",
-        "/v1/agents?offset=50000&sort=price_asc&limit=100",
+        "/v1/agents?q=agent+data+tagline&offset=10000&limit=100",
         "/v1/agents?tags=data,tag7&offset=1000&limit=100",
-        "/v1/agents?verified_only=true&offset=50000&sort=success_rate",
+        "/v1/agents?verified_only=true&offset=10000&sort=success_rate",
     ];
     let mut urls: Vec<_> = public.iter().map(|path| (format!("{url}{path}"), None)).collect();
     urls.push((format!("{url}/v1/executions?offset=25000&limit=100"), Some(key.clone())));

@@ -3,9 +3,11 @@
 use std::{collections::HashSet, path::PathBuf, process::Stdio, sync::Arc, time::Duration};
 
 use anyhow::Result;
-use crtx_chain::ChainClient;
 use crtx_e2e::crtx_binary;
-use crtx_indexer::{audit::Auditor, source::RpcSource};
+use crtx_indexer::{
+    audit::Auditor,
+    source::{Deadlines, EndpointUrls, Endpoints},
+};
 use futures::StreamExt;
 use serde_json::Value;
 use solana_pubkey::Pubkey;
@@ -90,9 +92,10 @@ impl Checker<'_> {
     /// Every account of the program against its row, and every token account against what it must hold.
     pub async fn check_audit(&self) -> Result<Option<Violation>> {
         let info = self.world.info()?;
-        let chain = ChainClient::new(&info.rpc_url, RPC_TIMEOUT);
+        let urls = EndpointUrls::pairs(&info.rpc_url.parse()?, &info.ws_url)?;
         let program = info.program_id.parse()?;
-        let source = Arc::new(RpcSource::new(chain, &info.ws_url, program));
+        let source =
+            Arc::new(Endpoints::new(&urls, program, Deadlines { answer: RPC_TIMEOUT, ..Deadlines::default() })?);
         let report = Auditor::new(source, self.pool.clone(), program).audit().await?;
         let rule = "a fresh audit finds chain and mirror equal";
         Ok((!report.ok).then(|| Violation { rule, details: format!("{report:#?}\n") }))

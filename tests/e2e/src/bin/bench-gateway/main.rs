@@ -15,7 +15,6 @@
 
 mod ledger;
 mod load;
-mod process;
 mod signatures;
 mod stubbed;
 mod whole;

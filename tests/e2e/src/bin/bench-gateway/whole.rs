@@ -10,12 +10,12 @@ use crtx_e2e::{
     Up,
     bench::{Row, percentile},
     market::Market,
+    process,
 };
 
 use super::{
     ledger::{Ledger, Moved},
     load::{Lane, Load, Reply, Run, milliseconds},
-    process,
 };
 
 const CALLERS: [usize; 6] = [1, 8, 32, 64, 128, 256];

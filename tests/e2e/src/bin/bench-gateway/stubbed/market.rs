@@ -4,13 +4,11 @@
 use std::{
     fs,
     io::Write,
-    path::{Path, PathBuf},
-    process::Stdio,
     time::{Duration, Instant},
 };
 
 use agent_marketplace::state::{AgentListed, AgentStatus, Config, MarketParameters, SpendingGrant};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, ensure};
 use bytemuck::Zeroable;
 use crtx_chain::{
     FetchedAccount, Instructions,
@@ -20,7 +18,10 @@ use crtx_chain::{
     },
     token::{TOKEN_PROGRAM_ID, TokenAccount},
 };
-use crtx_e2e::{bench::percentile, crtx_binary, free_port};
+use crtx_e2e::{
+    alone::{Alone, Settings},
+    bench::percentile,
+};
 use crtx_postgres::Cluster;
 use crtx_protocol::{
     address::Addresses,
@@ -38,10 +39,7 @@ use serde_json::json;
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
 use solana_signer::Signer;
-use tokio::{
-    process::{Child, Command},
-    runtime::{Handle, Runtime},
-};
+use tokio::runtime::{Handle, Runtime};
 
 use super::{
     super::load::{Lane, milliseconds},
@@ -52,8 +50,6 @@ const WALLETS: u8 = 16;
 const AGENTS: u8 = 4;
 const PRICE: u64 = 1_000;
 const HOLDING: u64 = 1_000_000_000_000;
-const START_LIMIT: Duration = Duration::from_secs(60);
-const STOP_LIMIT: Duration = Duration::from_secs(30);
 
 /// Everything that runs, and where.
 pub struct StubbedMarket {
@@ -61,8 +57,7 @@ pub struct StubbedMarket {
     cluster: Cluster,
     pool: PgPool,
     node: FakeRpc,
-    gateway: Child,
-    base_url: String,
+    gateway: Alone,
     /// Where chain and creator run.
     _stubs: Stubs,
 }
@@ -139,29 +134,25 @@ impl StubbedMarket {
         fill(&mut node.script().accounts, &authority.pubkey(), &result_key);
         node.script().effect = Box::new(program::execute);
 
-        let base_url = format!("http://127.0.0.1:{}", free_port()?);
-        let gateway = start_gateway(folder.path(), &cluster.url(), node.url(), &base_url, &authority)?;
-        let mut market = Self { folder, cluster, pool, node, gateway, base_url, _stubs: stubs };
-        market.wait_until_it_listens().await?;
-        Ok(market)
-    }
-
-    async fn wait_until_it_listens(&mut self) -> Result<()> {
-        let (started, address) = (Instant::now(), self.base_url.trim_start_matches("http://").to_owned());
-        while tokio::net::TcpStream::connect(&address).await.is_err() {
-            if let Some(status) = self.gateway.try_wait()? {
-                bail!("the gateway ended with {status}: {}", fs::read_to_string(log_of(self.folder.path()))?);
-            }
-            ensure!(started.elapsed() < START_LIMIT, "the gateway does not listen");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        Ok(())
+        let settings = Settings {
+            name: "gateway",
+            roles: "api,worker",
+            folder: folder.path().to_owned(),
+            database_url: cluster.url(),
+            rpc_url: node.url().to_owned(),
+            ws_url: None,
+            usdc_mint: instructions().usdc_mint,
+            authority: &authority,
+            more: Vec::new(),
+        };
+        let gateway = settings.start().await?;
+        Ok(Self { folder, cluster, pool, node, gateway, _stubs: stubs })
     }
 
     /// Every wallet with every agent.
     pub fn lanes(&self) -> Vec<Lane> {
         let lane = |wallet: &Wallet, agent: Pubkey| Lane {
-            base_url: self.base_url.clone(),
+            base_url: self.gateway.base_url.clone(),
             agent: agent.to_string(),
             api_key: wallet.key.reveal(),
         };
@@ -169,7 +160,7 @@ impl StubbedMarket {
     }
 
     pub fn gateway_pid(&self) -> u32 {
-        self.gateway.id().expect("still running")
+        self.gateway.pid()
     }
 
     pub async fn server_work(&self) -> Result<ServerWork> {
@@ -195,42 +186,12 @@ impl StubbedMarket {
         Ok(percentile(&mut samples, 0.50))
     }
 
-    pub async fn stop(mut self) -> Result<()> {
-        let pid = self.gateway_pid().to_string();
-        ensure!(Command::new("kill").args(["-s", "TERM", &pid]).status().await?.success(), "kill -s TERM {pid}");
-        let status = tokio::time::timeout(STOP_LIMIT, self.gateway.wait()).await.context("the gateway runs on")??;
-        ensure!(status.success(), "the gateway ended with {status}");
+    pub async fn stop(self) -> Result<()> {
+        self.gateway.stop().await?;
         self.pool.close().await;
         self.cluster.stop().await?;
         crtx_postgres::remove(self.folder.path())
     }
-}
-
-fn log_of(folder: &Path) -> PathBuf {
-    folder.join("gateway.log")
-}
-
-fn start_gateway(folder: &Path, database: &str, rpc: &str, base_url: &str, authority: &Keypair) -> Result<Child> {
-    let keypair = folder.join("authority.json");
-    fs::write(&keypair, serde_json::to_vec(authority.to_bytes().as_slice())?)?;
-    let program = crtx_binary().with_file_name("crtx-server");
-    Command::new(&program)
-        .args(["--role", "api,worker"])
-        .env("CRTX_LISTEN", base_url.trim_start_matches("http://"))
-        .env("CRTX_DATABASE_URL", database)
-        .env("CRTX_RPC_URLS", rpc)
-        .env("CRTX_PROGRAM_USDC_MINT", instructions().usdc_mint.to_string())
-        .env("CRTX_GATEWAY_KEYPAIR_FILE", keypair)
-        .env("CRTX_NETWORK", "local")
-        .env("CRTX_PUBLIC_URL", base_url)
-        .env("CRTX_CONTENT_DIR", folder.join("content"))
-        .env_remove("RUST_LOG")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(fs::File::create(log_of(folder))?)
-        .kill_on_drop(true)
-        .spawn()
-        .with_context(|| format!("cannot start {}", program.display()))
 }
 
 /// The keys' rows and the agents' documents, as the indexer would have stored them.
@@ -252,7 +213,7 @@ async fn publish(pool: &PgPool, endpoint: &str) -> Result<()> {
     let parsed: Metadata = serde_json::from_value(document.clone())?;
     for agent in agents() {
         let wanted = Wanted { agent, sha256: [1; 32], uri: "ipfs://x".to_owned(), attempts: 0 };
-        metadata::store_document(pool, &wanted, &document, &parsed).await?;
+        metadata::store_document(pool, &wanted, document.to_string().as_bytes(), &document, &parsed).await?;
     }
     Ok(())
 }

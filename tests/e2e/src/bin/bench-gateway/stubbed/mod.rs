@@ -7,13 +7,13 @@ mod market;
 use std::time::Duration;
 
 use anyhow::Result;
-use crtx_e2e::bench::{Row, percentile};
-
-use self::market::StubbedMarket;
-use super::{
-    load::{Load, Run},
+use crtx_e2e::{
+    bench::{Row, percentile},
     process,
 };
+
+use self::market::StubbedMarket;
+use super::load::{Load, Run};
 
 const RATE: f64 = 100.0;
 const WARM_UP: Duration = Duration::from_secs(2);

@@ -36,6 +36,11 @@ fn folder(pid: u32) -> std::path::PathBuf {
     Path::new("/proc").join(pid.to_string())
 }
 
+/// The process that has started a process.
+pub fn parent(pid: u32) -> Option<u32> {
+    Stat::read(&folder(pid)).map(|stat| stat.parent)
+}
+
 /// Processor time that a process has used so far, its ended threads included.
 pub fn cpu(pid: u32) -> Duration {
     Stat::read(&folder(pid)).map_or(Duration::ZERO, |stat| stat.own)

@@ -1,0 +1,86 @@
+// Disputes as their parties act on them: with the roles of the local test wallet.
+
+import type { Page } from 'playwright-core';
+
+import type { Network } from './network';
+import { actAs, call, connect } from './runs';
+
+export type Party = 'Caller' | 'Creator' | 'Admin and resolver' | 'New wallet';
+
+/** Where a page asks for it. */
+export async function signIn(page: Page): Promise<void> {
+    await page.getByRole('main').getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('main').getByText('which costs nothing').waitFor({ state: 'detached' });
+}
+
+export type Proof = { name: string; mimeType: string; buffer: Buffer };
+
+export const raiseButton = (page: Page) => page.getByRole('button', { name: 'Raise the dispute' });
+
+/** From the page of the execution to the page of the dispute; returns the address of the dispute. */
+export async function raise(page: Page, executionId: string, text: string, files: Proof[] = []): Promise<string> {
+    await page.goto(`/disputes/new?execution=${executionId}`);
+    await page.getByLabel('What happened').fill(text);
+    if (files.length > 0) await page.getByLabel('Files that prove it').setInputFiles(files);
+    await raiseButton(page).click();
+    await page.waitForURL(/\/disputes\/[1-9A-HJ-NP-Za-km-z]{32,}$/);
+    await page.getByRole('heading', { name: 'What the caller says' }).waitFor();
+    return new URL(page.url()).pathname.split('/').at(-1) ?? '';
+}
+
+/** Changes to the creator's account and answers. */
+export async function answer(page: Page, dispute: string, text: string): Promise<void> {
+    await open(page, dispute, 'Creator');
+    await page.getByLabel('Your answer').fill(text);
+    await page.getByRole('button', { name: 'Send the answer' }).click();
+    await page.getByText('Your answer stands on the chain.').waitFor();
+}
+
+/** The form of the resolver, filled in. `amount`: uphold with so much USDC. */
+export async function prepareDecision(page: Page, dispute: string, reasons: string, amount: string | null): Promise<void> {
+    await open(page, dispute, 'Admin and resolver');
+    await page.getByLabel(amount === null ? 'Reject: the creator' : 'Uphold: the caller').check();
+    if (amount !== null) await page.getByLabel('Take from the collateral, in USDC').fill(amount);
+    await page.getByLabel('Reasons').fill(reasons);
+}
+
+export async function decide(page: Page): Promise<void> {
+    await page.getByRole('button', { name: /^Sign: / }).click();
+    await page.getByText('The decision stands on the chain.').waitFor();
+}
+
+/** The page of the dispute, as a party sees it. */
+export async function open(page: Page, dispute: string, party: Party): Promise<void> {
+    await page.goto(`/disputes/${dispute}`);
+    await actAs(page, party);
+    await signIn(page);
+    await page.getByRole('heading', { name: 'What the caller says' }).waitFor();
+}
+
+let answered: Promise<string> | undefined;
+
+/** A dispute about the demo's agent that has its answer and waits for its decision: made once, for pictures. */
+export function openDispute(page: Page, network: Network): Promise<string> {
+    answered ??= (async () => {
+        const id = await call(page, network);
+        const file = { name: 'request.json', mimeType: 'application/json', buffer: Buffer.from('{"task": "The quick brown fox"}') };
+        const dispute = await raise(page, id, 'I asked for the five most frequent words.\n\nThe result counts “the” once, but it is there twice.', [file]);
+        await answer(page, dispute, 'The parameter top_words was not set, and the result has all words.\nUpper and lower case are counted apart, as the description says.');
+        return dispute;
+    })();
+    return answered;
+}
+
+/** Connected, with the page of that dispute open. */
+export async function showOpenDispute(page: Page, network: Network, party: Party): Promise<string> {
+    await connect(page);
+    const dispute = await openDispute(page, network);
+    // The browser of another picture is at the beginning.
+    await page.goto(`/disputes/${dispute}`);
+    await actAs(page, party);
+    const waiting = page.getByRole('main').getByRole('button', { name: 'Sign in' });
+    await waiting.or(page.getByRole('heading', { name: 'What the caller says' })).waitFor();
+    if (await waiting.isVisible()) await signIn(page);
+    await page.getByRole('heading', { name: 'Verify' }).waitFor();
+    return dispute;
+}

@@ -1,0 +1,12 @@
+// Pictures of pages, as output of the tests: `target/browser/<page>-<width>-<scheme>.png`.
+
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import type { Page } from 'playwright-core';
+
+const folder = path.resolve(import.meta.dirname, '../../../target/browser');
+
+export async function picture(page: Page, name: string): Promise<void> {
+    mkdirSync(folder, { recursive: true });
+    await page.screenshot({ path: path.join(folder, `${name}.png`), fullPage: true, animations: 'disabled' });
+}

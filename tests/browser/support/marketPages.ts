@@ -1,0 +1,62 @@
+// The pages of the network and of its admin, for `pages.ts`.
+
+import { troubledNetwork } from './market';
+import type { PageCase } from './pages';
+import { actAs } from './runs';
+
+export const MARKET_PAGES: readonly PageCase[] = [
+    {
+        name: 'network',
+        path: () => '/network',
+        ready: (page) => page.getByText('The published code').waitFor(),
+    },
+    {
+        name: 'network-behind',
+        path: () => '/',
+        ready: async (page) => {
+            await troubledNetwork(page);
+            await page.goto('/network');
+            await page.getByText('The published code').waitFor();
+            await page.getByText('The node sends no events').waitFor();
+        },
+    },
+    {
+        name: 'menu',
+        path: () => '/network',
+        ready: async (page) => {
+            await page.getByText('The published code').waitFor();
+            const menu = page.getByRole('button', { name: 'Menu' });
+            if (await menu.isVisible()) await menu.click();
+            await page.getByRole('navigation').getByRole('link', { name: 'Network' }).waitFor();
+        },
+    },
+    {
+        name: 'admin',
+        path: () => '/admin',
+        ready: async (page) => {
+            await actAs(page, 'Admin');
+            await page.getByRole('link', { name: /^Who is this/ }).first().click();
+            await page.getByRole('button', { name: /^Verify this creator/ }).waitFor();
+            await page.getByLabel('Fee, percent of a payment').fill('1.5');
+            await page.getByLabel('Tier 2: for a price up to, USDC').fill('0.05');
+            await page.getByLabel('Tier 2: for a price up to, USDC').blur();
+        },
+    },
+    {
+        name: 'admin-question',
+        path: () => '/admin',
+        ready: async (page) => {
+            await actAs(page, 'Admin');
+            await page.getByRole('button', { name: /^Pause the market/ }).click();
+            await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).waitFor();
+        },
+    },
+    {
+        name: 'admin-for-others',
+        path: () => '/admin',
+        ready: async (page) => {
+            await actAs(page, 'Caller');
+            await page.getByText('This wallet is not the admin').waitFor();
+        },
+    },
+];

@@ -1,0 +1,75 @@
+// Calls of agents, as a user makes them.
+
+import type { Page } from 'playwright-core';
+
+import type { Network } from './network';
+
+/** Connects the wallet of the demo's caller. */
+export async function connect(page: Page): Promise<void> {
+    await page.getByRole('banner').getByRole('button', { name: 'Connect' }).click();
+    await page.getByRole('button', { name: 'Local test wallet' }).click();
+    await page.getByText('nothing here has a value').waitFor();
+    await page.keyboard.press('Escape');
+}
+
+/** Signs with another account of the local test wallet from now on, such as `Admin`. The page stays where it is. */
+export async function actAs(page: Page, role: string): Promise<void> {
+    const isKnown = await page.evaluate(() => localStorage.getItem('crtx.wallet') !== null);
+    if (!isKnown) await connect(page);
+    // On a phone the button has the address alone.
+    await page.getByRole('banner').getByRole('button', { name: /…/ }).click();
+    await page.getByRole('radio', { name: new RegExp(`^${role}`) }).check({ force: true });
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog', { name: 'Wallet' }).waitFor({ state: 'detached' });
+}
+
+/** Follows a link of the header, which is in the menu of a narrow window. */
+export async function follow(page: Page, name: string): Promise<void> {
+    const menu = page.getByRole('banner').getByRole('button', { name: 'Menu' });
+    if (await menu.isVisible()) await menu.click();
+    await page.getByRole('navigation').getByRole('link', { name, exact: true }).click();
+}
+
+/** `0`: counts words. `1`: behaves as it is told. */
+export async function openForm(page: Page, { agents }: Network, agent: 0 | 1): Promise<void> {
+    await page.goto(`/agents/${agents[agent]?.agent_id}/run`);
+    await page.getByRole('heading', { level: 1, name: /^Run / }).waitFor();
+}
+
+export const payButton = (page: Page) => page.getByRole('button', { name: /^Pay .* and run$/ });
+
+/** Leaves the page of the execution open, and returns its id. */
+export async function pay(page: Page): Promise<string> {
+    await payButton(page).click();
+    await page.waitForURL(/\/executions\//);
+    return new URL(page.url()).pathname.split('/').at(-1) ?? '';
+}
+
+/** The call has succeeded. */
+export const done = (page: Page): Promise<void> => page.getByText('Done', { exact: true }).first().waitFor();
+
+/** A whole call that succeeds, or that ends in a refund. */
+export async function call(page: Page, network: Network, behaviour?: string): Promise<string> {
+    await openForm(page, network, behaviour === undefined ? 0 : 1);
+    await page.getByLabel('Task').fill('The quick brown fox jumps over the lazy dog. It is quick.');
+    if (behaviour !== undefined) await page.getByLabel(/^behaviour/).selectOption({ label: behaviour });
+    const id = await pay(page);
+    await (behaviour === undefined ? done(page) : page.getByText('your money is back').waitFor());
+    // The chain has ended it too.
+    await page.locator('ol a').nth(1).waitFor();
+    return id;
+}
+
+/** The verdict of Verify, and the names of the checks that failed. */
+export async function verify(page: Page): Promise<{ verdict: string; passed: number; failed: string[] }> {
+    await page.getByRole('button', { name: /^Verify/ }).click();
+    const section = page.getByRole('region', { name: 'Verify' });
+    await section.getByRole('status').getByText(/verified/i).waitFor();
+    await page.getByRole('button', { name: 'Verify again' }).waitFor();
+    const failed = await section.getByRole('heading', { level: 3, name: /FAILED$/ }).allInnerTexts();
+    return {
+        verdict: await section.getByRole('status').innerText(),
+        passed: await section.getByRole('heading', { level: 3, name: /passed$/ }).count(),
+        failed: failed.map((text) => text.replace(/^✗\s*|\s*FAILED$/g, '')),
+    };
+}

@@ -1,0 +1,255 @@
+// What the admin does in the browser, on a network of its own: badges, rules, roles, and the pause.
+
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { useBrowser } from '../support/browser';
+import { usdcOn } from '../support/chain';
+import { NOBODY, configOf, factsOf, hexOf, travel, until } from '../support/market';
+import { type Network, startNetwork } from '../support/network';
+import { actAs, openForm } from '../support/runs';
+
+let network: Network;
+let end: () => Promise<void>;
+
+beforeAll(async () => {
+    ({ network, end } = await startNetwork());
+});
+afterAll(() => end?.());
+
+const open = useBrowser(() => network);
+/** Some address that has no role. */
+const SOMEBODY = '82vpEBc9TeDX6S1Dd3UJ77nQeqFkHSMEgANRBhc28GR8';
+
+async function openAdmin(page: Page, role = 'Admin'): Promise<void> {
+    await page.goto('/admin');
+    await actAs(page, role);
+    if (role === 'Admin') await page.getByRole('heading', { name: 'Verify creators' }).waitFor();
+}
+
+/** Presses the button of an action, and says yes to its question. */
+async function press(page: Page, label: string): Promise<void> {
+    const button = page.getByRole('button', { name: new RegExp(`^${label}`) });
+    const asks = (await button.innerText()).endsWith('…');
+    await button.click();
+    if (asks) await page.getByRole('dialog').getByRole('button', { name: label, exact: true }).click();
+}
+
+/** The same, until the configuration has changed and the page has noticed. */
+async function act(page: Page, label: string): Promise<void> {
+    const { revision: before } = await configOf(network);
+    await press(page, label);
+    await until(() => configOf(network), ({ revision }) => revision > before);
+    await page.getByText(/^(The chain is being read|The transaction is being tried|Your wallet asks|Sent\. Waiting)/).waitFor({ state: 'detached' });
+}
+
+type Agent = { creator: { pubkey: string; verified: boolean } };
+const agentOf = async (): Promise<Agent> => (await (await fetch(`${network.base_url}/v1/agents/${network.agents[0]?.agent_id}`)).json()) as Agent;
+
+const execute = (task: string): Promise<Response> =>
+    fetch(`${network.base_url}/v1/agents/${network.agents[0]?.agent_id}/execute`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${network.api_key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ task }),
+    });
+
+test('a creator gets the badge, every agent of it shows it, and loses it again', async () => {
+    const { page, context, problems } = await open();
+    await openAdmin(page);
+    expect((await agentOf()).creator.verified).toBe(false);
+    await page.getByRole('link', { name: /^Who is this/ }).first().click();
+    await press(page, 'Verify this creator as');
+    await page.getByText('The creator is verified.').waitFor();
+    expect((await agentOf()).creator.verified).toBe(true);
+    await page.goto(`/agents/${network.agents[0]?.agent_id}`);
+    await page.getByText('Verified creator').waitFor();
+
+    await page.goto(`/admin?creator=${(await agentOf()).creator.pubkey}`);
+    await press(page, 'Take the badge away');
+    await page.getByText('The badge is gone.').waitFor();
+    expect((await agentOf()).creator.verified).toBe(false);
+    await page.getByRole('button', { name: /^Verify this creator/ }).waitFor();
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('a wallet without a profile, and what is no address, cannot be verified', async () => {
+    const { page, context, problems } = await open();
+    await openAdmin(page);
+    await page.getByLabel('Wallet of the creator').fill('me');
+    await page.getByRole('button', { name: 'Look up' }).click();
+    await page.getByText('This is no address of a wallet').waitFor();
+    await page.getByLabel('Wallet of the creator').fill(SOMEBODY);
+    await page.getByRole('button', { name: 'Look up' }).click();
+    await page.getByText('This wallet has no creator profile').waitFor();
+    expect(await page.getByRole('button', { name: /^Verify this creator/ }).count()).toBe(0);
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('a pause stops new calls in the browser and over HTTP, and its end allows them again', async () => {
+    const { page, context, problems } = await open();
+    await openAdmin(page);
+    await page.getByRole('button', { name: 'Pause the market …' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+    expect((await configOf(network)).isPaused).toBe(false);
+    try {
+        await act(page, 'Pause the market');
+        expect((await configOf(network)).isPaused).toBe(true);
+        await openForm(page, network, 0);
+        await actAs(page, 'Caller');
+        await page.getByText('The marketplace is paused').waitFor();
+        expect((await execute('one two')).status).toBe(503);
+        await page.goto('/network');
+        await page.getByText('The market is paused').waitFor();
+    } finally {
+        await openAdmin(page);
+        await act(page, 'Open the market');
+    }
+    await until(() => factsOf(network), ({ paused }) => !paused);
+    expect(await (await execute('one two')).json()).toMatchObject({ status: 'completed' });
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('parameters are announced, added to, withdrawn, and hold after a week', async () => {
+    const { page, context, problems } = await open();
+    await openAdmin(page);
+    const announce = page.getByRole('button', { name: /^Announce these parameters/ });
+    await page.getByText('Change a field first').waitFor();
+    expect(await announce.isDisabled()).toBe(true);
+    await page.getByLabel('Fee, percent of a payment').fill('7');
+    await page.getByText('The fee is 0 to 5 percent.').waitFor();
+    expect(await announce.isDisabled()).toBe(true);
+    await page.getByLabel('Fee, percent of a payment').fill('1.5');
+    const preview = page.getByRole('table', { name: 'Differences to the parameters that hold' });
+    expect(await preview.getByRole('row').nth(1).innerText()).toMatch(/Fee\s+1 %\s+1\.5 %/);
+    await act(page, 'Announce these parameters');
+    expect(await configOf(network)).toMatchObject({ feeBps: 100, announcedFeeBps: 150 });
+
+    // The next announcement keeps what is announced.
+    await page.getByLabel('Tier 4: collateral, USDC').fill('2000');
+    await act(page, 'Announce these parameters');
+    const announced = await until(() => factsOf(network), (facts) => facts.announced_parameters?.collateral_tiers[3]?.collateral_usdc === 2_000);
+    expect(announced).toMatchObject({ parameters: { fee_bps: 100 }, announced_parameters: { fee_bps: 150 } });
+    await page.goto('/network');
+    const table = page.getByRole('table', { name: 'Announced parameters' });
+    await table.getByText('1.5 %').waitFor();
+    await table.getByText(/2.000 USDC for a price above 10 USDC/).waitFor();
+    await page.getByText(/^in [67] d/).waitFor();
+
+    await openAdmin(page);
+    expect(await page.getByRole('button', { name: 'Apply the announced parameters' }).isDisabled()).toBe(true);
+    await act(page, 'Withdraw the announced parameters');
+    expect(await configOf(network)).toMatchObject({ feeBps: 100, announcedFeeBps: 0, parametersFrom: 0n });
+    await until(() => factsOf(network), (facts) => facts.announced_parameters === null);
+
+    await page.getByLabel('Fee, percent of a payment').fill('1.5');
+    await act(page, 'Announce these parameters');
+    await travel(network, 7.01);
+    await page.reload();
+    // The service applies what is due as well, so it may have been faster than this press.
+    await Promise.race([
+        page.getByRole('button', { name: 'Apply the announced parameters' }).and(page.locator(':enabled')).click().catch(() => undefined),
+        until(() => configOf(network), ({ parametersFrom }) => parametersFrom === 0n),
+    ]);
+    const applied = await until(() => configOf(network), ({ feeBps }) => feeBps === 150);
+    expect(applied).toMatchObject({ announcedFeeBps: 0, parametersFrom: 0n });
+    const { roles } = await factsOf(network);
+    const before = await usdcOn(network, roles.treasury_owner);
+    expect((await execute('three four')).status).toBe(200);
+    expect((await usdcOn(network, roles.treasury_owner)) - before).toBe(150n);
+    await page.goto('/network');
+    await page.getByText('1.5 %', { exact: true }).waitFor();
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('another wallet sees no action, and the chain refuses it even if its page is made to believe otherwise', async () => {
+    const { page, context, problems } = await open();
+    await openAdmin(page, 'Caller');
+    await page.getByText('This wallet is not the admin').waitFor();
+    expect(await page.getByRole('main').getByRole('button').allInnerTexts()).toEqual(['Copy']);
+    expect(await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Admin' }).count()).toBe(0);
+
+    // A node that names the caller as the admin.
+    const { admin, isPaused } = await configOf(network);
+    await page.route(network.rpc_url, async (route) => {
+        const answer = await route.fetch();
+        const text = await answer.text();
+        const lie = text.replace(/[A-Za-z0-9+/=]{700,}/g, (data) =>
+            Buffer.from(Buffer.from(data, 'base64').toString('hex').replace(admin, hexOf(network.wallet)), 'hex').toString('base64'),
+        );
+        await route.fulfill({ response: answer, body: lie });
+    });
+    await page.reload();
+    await press(page, 'Pause the market');
+    await page.getByText('The program refuses this: the signer is not the admin').waitFor();
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    expect(await configOf(network)).toMatchObject({ admin, isPaused });
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('the role of the admin is nominated, taken, and handed back', async () => {
+    const { page, context, problems } = await open();
+    await openAdmin(page);
+    const first = (await factsOf(network)).roles.admin;
+    await page.getByLabel('Wallet of the next admin').fill(SOMEBODY);
+    await act(page, 'Nominate the next admin');
+    await act(page, 'Withdraw the nomination');
+    await page.getByLabel('Wallet of the next admin').fill(network.wallet);
+    await act(page, 'Nominate the next admin');
+    await actAs(page, 'Caller');
+    await press(page, 'Become the admin');
+    await page.getByRole('heading', { name: 'Verify creators' }).waitFor();
+    expect((await configOf(network)).admin).toBe(hexOf(network.wallet));
+
+    await page.getByLabel('Wallet of the next admin').fill(first);
+    await act(page, 'Nominate the next admin');
+    await actAs(page, 'Admin');
+    await press(page, 'Become the admin');
+    await page.getByRole('heading', { name: 'Verify creators' }).waitFor();
+    expect((await configOf(network)).admin).toBe(hexOf(first));
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('a resolver is removed at once, and its successor takes office after sixteen days', async () => {
+    const { page, context, problems } = await open();
+    await openAdmin(page);
+    const { insurance_owner: insurance } = (await factsOf(network)).roles as unknown as { insurance_owner: string };
+    await page.getByLabel('Next resolver').fill(insurance);
+    await page.getByText('must be neither the treasury owner nor the resolver').waitFor();
+    expect(await page.getByRole('button', { name: /^Announce these holders/ }).isDisabled()).toBe(true);
+    await page.getByLabel('Next resolver').fill(SOMEBODY);
+    await act(page, 'Announce these holders');
+    expect((await configOf(network)).announcedResolver).toBe(hexOf(SOMEBODY));
+    await act(page, 'Remove the resolver');
+    expect(await configOf(network)).toMatchObject({ resolver: NOBODY, announcedResolver: hexOf(SOMEBODY) });
+    await page.goto('/network');
+    await page.getByText('Other role holders are announced').waitFor();
+    await page.getByText('Disputes wait until a successor takes office.').waitFor();
+
+    // From the time to which the chain has been moved already.
+    await travel(network, 24);
+    await openAdmin(page);
+    await Promise.race([
+        page.getByRole('button', { name: 'Apply the announced roles' }).and(page.locator(':enabled')).click().catch(() => undefined),
+        until(() => configOf(network), ({ rolesFrom }) => rolesFrom === 0n),
+    ]);
+    await until(() => configOf(network), ({ resolver }) => resolver === hexOf(SOMEBODY));
+    expect((await configOf(network)).rolesFrom).toBe(0n);
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('another gateway authority is in office at once', async () => {
+    const { page, context, problems } = await open();
+    await openAdmin(page);
+    await page.getByLabel('Next gateway authority').fill(SOMEBODY);
+    await act(page, 'Replace the gateway authority');
+    expect((await configOf(network)).gatewayAuthority).toBe(hexOf(SOMEBODY));
+    expect(problems).toEqual([]);
+    await context.close();
+});

@@ -1,0 +1,331 @@
+// The executions of a wallet from its owner's side: filters, the endless list, CSV, calls that have not ended, and the
+// end of an execution without the service.
+
+import { readFileSync } from 'node:fs';
+
+import type { Page } from 'playwright-core';
+import { expect, inject, test } from 'vitest';
+
+import { useBrowser } from '../support/browser';
+import { rpc, transactionsOf, usdcOf } from '../support/chain';
+import { HOSTILE, harm } from '../support/hostile';
+import { addMockWallet, behave, callerKey } from '../support/mockWallet';
+import { connectNew, signIn } from '../support/newWallet';
+import { call, done, openForm, pay } from '../support/runs';
+
+const open = useBrowser();
+const network = inject('network');
+const [COUNTER, TARGET] = [10_000n, 20_000n];
+const TASK = 'The quick brown fox';
+
+type Row = { execution_id: string; agent_name: string; status: string; initiated_at: string; on_chain_record: string };
+type Answer = { executions: Row[]; total: number; next_cursor: string | null };
+
+/** Opens the list of a wallet that has made one call that succeeded and one that was refunded. */
+async function openList(page: Page): Promise<{ wallet: string; good: string; bad: string }> {
+    await page.goto('/executions');
+    const wallet = await connectNew(page);
+    await signIn(page);
+    await page.getByText('You have not called an agent yet').waitFor();
+    const good = await call(page, network);
+    const bad = await call(page, network, 'fail');
+    await page.getByRole('navigation').getByRole('link', { name: 'Executions', exact: true }).click();
+    await page.getByText('2 executions', { exact: true }).waitFor();
+    return { wallet, good, bad };
+}
+
+const linkTo = (page: Page, id: string) => page.getByRole('main').locator(`a[href="/executions/${id}"]`);
+
+test('every filter is in the URL, the total is exact, and the back button undoes the last one', async () => {
+    const { page, context, problems } = await open();
+    const { good, bad } = await openList(page);
+    await page.getByLabel('State').selectOption('Failed');
+    await page.getByText('1 execution matches').waitFor();
+    expect([await linkTo(page, good).count(), await linkTo(page, bad).count()]).toEqual([0, 1]);
+    await page.getByLabel('Agent', { exact: true }).fill('text');
+    await page.getByRole('button', { name: new RegExp(`^${network.agents[0]?.name}`) }).click();
+    await page.getByText('No execution matches').waitFor();
+    expect(Object.fromEntries(new URL(page.url()).searchParams)).toEqual({ status: 'failed', agent_id: network.agents[0]?.agent_id });
+    await page.goBack();
+    await page.getByText('1 execution matches').waitFor();
+    await page.getByLabel('State').selectOption('Every state');
+    await page.getByText('2 executions', { exact: true }).waitFor();
+
+    await page.getByLabel('Started before').fill('2026-01-01T00:00');
+    await page.keyboard.press('Enter');
+    await page.getByText('No execution matches').waitFor();
+    expect(new URL(page.url()).search).toBe('?to=2026-01-01T00%3A00%3A00Z');
+    await page.getByLabel('Started after').fill('2026-01-02T00:00');
+    await page.keyboard.press('Enter');
+    await page.getByText('nothing can match').waitFor();
+    await page.getByRole('button', { name: 'Clear all filters' }).click();
+    await page.getByText('2 executions', { exact: true }).waitFor();
+    await page.getByLabel('Executions', { exact: true }).selectOption('Calls of my agents');
+    await page.getByText('Nobody has called your agents yet').waitFor();
+    expect(new URL(page.url()).search).toBe('?role=creator');
+    await page.reload();
+    await page.getByText('Nobody has called your agents yet').waitFor();
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('a creator sees the calls of its agents, and the way to each record', async () => {
+    const { page, context, problems } = await open();
+    await page.goto('/executions');
+    await connectNew(page);
+    const id = await call(page, network);
+    await page.getByRole('banner').getByRole('button', { name: /^New wallet/ }).click();
+    await page.getByRole('radio', { name: /^Creator/ }).check({ force: true });
+    await page.keyboard.press('Escape');
+    await page.goto('/executions?role=creator');
+    await signIn(page);
+    const record = page.getByRole('link', { name: `Record of ${id.slice(0, 6)}…${id.slice(-6)} in the explorer` });
+    await record.waitFor();
+    expect(await record.getAttribute('href')).toMatch(/^https?:/);
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('the table is saved with everything that matches', async () => {
+    const { page, context, problems } = await open();
+    const { good, bad } = await openList(page);
+    const saving = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Save as CSV' }).click();
+    const file = await saving;
+    expect(file.suggestedFilename()).toMatch(/^executions-caller-\d{4}-\d\d-\d\d\.csv$/);
+    const lines = readFileSync(await file.path(), 'utf8').trim().split('\r\n');
+    expect(lines[0]).toBe('execution_id,agent_id,agent_name,status,cost_usdc,initiated_at,completed_at,on_chain_record');
+    const rows = lines.slice(1).map((line) => line.split(','));
+    expect(rows.map(([id, , name, status, cost]) => [id, name, status, cost])).toEqual([
+        [bad, network.agents[1]?.name, 'failed', '0'],
+        [good, network.agents[0]?.name, 'completed', '0.01'],
+    ]);
+    await page.getByText('Saved 2 executions.').waitFor();
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+/** Puts a list of so many executions in the place of the service's. */
+async function longList(page: Page, total: number, change: Partial<Row> = {}): Promise<{ stall: () => void }> {
+    let isStalled = false;
+    await page.route(/\/v1\/executions\?/, async (route) => {
+        const { searchParams } = new URL(route.request().url());
+        const [start, limit] = [Number(searchParams.get('cursor') ?? 0), Number(searchParams.get('limit'))];
+        if (isStalled && start > 0) return;
+        const executions = Array.from({ length: Math.min(limit, total - start) }, (_, index) => ({
+            execution_id: `806e1eba-133b-4100-9a5e-${String(start + index).padStart(12, '0')}`,
+            agent_id: network.agents[0]?.agent_id,
+            agent_name: 'Name',
+            status: 'completed',
+            cost_usdc: 0.01,
+            initiated_at: '2026-11-20T10:00:00Z',
+            completed_at: '2026-11-20T10:00:01.5Z',
+            on_chain_record: 'https://explorer.example/address/x',
+            ...change,
+        }));
+        const next = start + executions.length;
+        const answer: Answer & { limit: number; offset: number } = { executions: executions as Row[], total, limit, offset: 0, next_cursor: next < total ? String(next) : null };
+        await route.fulfill({ json: answer });
+    });
+    return { stall: () => void (isStalled = true) };
+}
+
+async function openLong(page: Page, total: number, change: Partial<Row> = {}): Promise<{ stall: () => void }> {
+    const list = await longList(page, total, change);
+    await page.goto('/executions');
+    await connectNew(page);
+    await signIn(page);
+    await page.getByText(`${total} executions`, { exact: true }).waitFor();
+    return list;
+}
+
+test('the list goes on by cursor until its end', async () => {
+    const { page, context, problems } = await open();
+    await openLong(page, 80);
+    const all = page.getByText('That is all: 80 executions.');
+    await expect
+        .poll(
+            async () => {
+                await page.mouse.wheel(0, 4_000);
+                return all.isVisible();
+            },
+            { timeout: 30_000 },
+        )
+        .toBe(true);
+    const links = await page.locator('tbody a[href^="/executions/"]').evaluateAll((found) => found.map((link) => link.getAttribute('href')));
+    expect(new Set(links).size).toBe(80);
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('a long export shows how far it is, can be stopped, and says what it saves', async () => {
+    const { page, context, problems } = await open({ width: 'phone' });
+    const list = await openLong(page, 350);
+    list.stall();
+    await page.getByRole('button', { name: 'Save as CSV' }).click();
+    await page.getByText('100 of 350').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText('Stopped after 100 of 350. Nothing is saved.').waitFor();
+    const saving = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Save these 100' }).click();
+    const file = await saving;
+    expect(file.suggestedFilename()).toMatch(/-first-100-of-350\.csv$/);
+    expect(readFileSync(await file.path(), 'utf8').trim().split('\r\n')).toHaveLength(101);
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test.each(Object.keys(HOSTILE) as (keyof typeof HOSTILE)[])('an agent named %s changes nothing else in the list', async (kind) => {
+    const { page, context, problems } = await open({ width: 'phone' });
+    await openLong(page, 3, { agent_name: HOSTILE[kind] });
+    await page.locator('tbody tr').first().waitFor();
+    expect(await harm(page)).toEqual([]);
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('a call that was never paid is shown, can be gone on with, and can be forgotten', async () => {
+    const { page, context, problems } = await open();
+    await addMockWallet(page, await callerKey(network));
+    await page.goto('/executions');
+    await page.getByRole('banner').getByRole('button', { name: 'Connect' }).click();
+    await page.getByRole('button', { name: 'Mock wallet' }).click();
+    await page.keyboard.press('Escape');
+    await signIn(page);
+    const list = page.getByRole('navigation').getByRole('link', { name: 'Executions', exact: true });
+    for (const way of ['Go on', 'Forget it'] as const) {
+        await openForm(page, network, 0);
+        await page.getByLabel('Task').fill(TASK);
+        await behave(page, { transaction: 'reject' });
+        const id = await pay(page);
+        await page.getByText('You did not sign').waitFor();
+        await list.click();
+        await page.getByText('1 call of this browser has not ended').waitFor();
+        await page.getByText('Nothing was paid for it.').waitFor();
+        if (way === 'Forget it') {
+            await page.getByRole('button', { name: 'Forget it' }).click();
+        } else {
+            await page.getByRole('link', { name: /^Go on with/ }).click();
+            await behave(page, { transaction: 'sign' });
+            await page.getByRole('button', { name: /Try again|Sign and pay/ }).click();
+            await done(page);
+            await list.click();
+            await linkTo(page, id).waitFor();
+        }
+        await page.getByText('of this browser').waitFor({ state: 'detached' });
+    }
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+/** Pays for a call of which the service never hears. */
+async function openWithoutService(page: Page, agent: 0 | 1): Promise<{ wallet: string; id: string }> {
+    await page.route('**/dispatch', (route) => route.fulfill({ status: 400, json: { error: { code: 'invalid_request', message: 'not today' } } }));
+    await page.goto('/executions');
+    const wallet = await connectNew(page);
+    await openForm(page, network, agent);
+    await page.getByLabel('Task').fill(TASK);
+    const id = await pay(page);
+    await page.getByText('The service did not take the request').waitFor();
+    return { wallet, id };
+}
+
+const recordOf = async (page: Page, id: string): Promise<string> => {
+    const answer = page.evaluate(async (id) => ((await (await fetch(`/v1/executions/${id}`)).json()) as Row).on_chain_record, id);
+    return new URL(await answer).pathname.split('/').at(-1) ?? '';
+};
+
+type Metadata = { endpoint: string };
+
+/** What the demo's creator answers, asked without the service. */
+async function askCreator(id: string, record: string, wallet: string): Promise<string> {
+    const agent = network.agents[0]?.agent_id ?? '';
+    const listing = (await (await fetch(`${network.base_url}/v1/agents/${agent}/listing`)).json()) as { document: object };
+    const cid = /bafkrei[a-z2-7]+/.exec(JSON.stringify(listing.document))?.[0] ?? '';
+    const { endpoint } = (await (await fetch(`${network.base_url}/ipfs/${cid}`)).json()) as Metadata;
+    const request = { execution_id: id, task: TASK, parameters: {}, user_pubkey: wallet, timeout_seconds: 60, execution_record: record };
+    const answer = await fetch(endpoint, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(request) });
+    return answer.text();
+}
+
+test('a caller settles with the creator\u2019s signed answer, and the service then has the result', async () => {
+    const { page, context, problems } = await open();
+    const { wallet, id } = await openWithoutService(page, 0);
+    const { roles } = (await (await fetch(`${network.base_url}/v1/network`)).json()) as { roles: { treasury_owner: string } };
+    const agent = (await (await fetch(`${network.base_url}/v1/agents/${network.agents[0]?.agent_id}`)).json()) as { creator: { pubkey: string } };
+    const holders = [wallet, agent.creator.pubkey, roles.treasury_owner];
+    const before = await Promise.all(holders.map(usdcOf));
+    expect(before[0]).toBe(1_000_000_000n - COUNTER);
+    const answer = await askCreator(id, await recordOf(page, id), wallet);
+
+    await page.getByText('If the service does not end it').click();
+    const settle = page.getByRole('button', { name: 'Check, sign and settle' });
+    const field = page.getByLabel('Answer of the creator (JSON)');
+    await field.fill(answer.replace(id, '806e1eba-133b-4100-9a5e-ddbe7c578906'));
+    await settle.click();
+    await page.getByText('This answer is for another execution.').waitFor();
+    const stranger = await askCreator(id, network.wallet, wallet);
+    await field.fill(stranger);
+    await settle.click();
+    await page.getByText('The call_signature is not for this execution').waitFor();
+    expect(await Promise.all(holders.map(usdcOf))).toEqual(before);
+
+    await field.fill(answer);
+    await settle.click();
+    await done(page);
+    const after = await Promise.all(holders.map(usdcOf));
+    expect(after.map((amount, index) => amount - (before[index] ?? 0n))).toEqual([0n, COUNTER - COUNTER / 100n, COUNTER / 100n]);
+    await page.getByText('top_words').first().waitFor();
+    expect(await page.getByRole('link', { name: 'Raise a dispute' }).count()).toBe(0);
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+/** The wallet that signed and paid the network fee. */
+async function payerOf(signature: string): Promise<string | undefined> {
+    type Sent = { transaction: { message: { accountKeys: string[] } } };
+    const config = { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 0 };
+    return (await rpc<Sent>('getTransaction', [signature, config])).transaction.message.accountKeys[0];
+}
+
+test('after the deadline a caller takes the whole price back, once', { timeout: 400_000 }, async () => {
+    const { page, context, problems } = await open();
+    const { wallet, id } = await openWithoutService(page, 1);
+    expect(await usdcOf(wallet)).toBe(1_000_000_000n - TARGET);
+    await page.getByText('If the service does not end it').waitFor();
+    const record = await recordOf(page, id);
+    // The deadline of the agent with the shortest time-out: five seconds and two minutes of grace.
+    await page.getByText('Nobody has settled this call in time').waitFor({ timeout: 180_000 });
+    await page.getByRole('navigation').getByRole('link', { name: 'Executions', exact: true }).click();
+    await page.getByText('You can get 0.02 USDC back').waitFor({ timeout: 30_000 });
+    await page.getByRole('main').getByRole('listitem').getByRole('link').first().click();
+    await page.getByText('Nobody has settled this call in time').waitFor();
+    const refund = page.getByRole('button', { name: 'Take the money back' });
+    // The clock of the chain may be some seconds behind.
+    await expect
+        .poll(async () => {
+            if (await refund.isVisible()) await refund.click({ timeout: 1_000 }).catch(() => undefined);
+            return page.getByText('your money is back').isVisible();
+        }, { timeout: 50_000, interval: 1_000 })
+        .toBe(true);
+    expect(await usdcOf(wallet)).toBe(1_000_000_000n);
+    const [ending, opening, ...others] = await transactionsOf(record);
+    expect([await payerOf(ending ?? ''), await payerOf(opening ?? ''), others]).toEqual([wallet, wallet, []]);
+    await page.getByRole('navigation').getByRole('link', { name: 'Executions', exact: true }).click();
+    await page.getByText('1 execution', { exact: true }).waitFor();
+    await page.getByText('USDC back').waitFor({ state: 'detached' });
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('a result that was paid can be disputed, from its page', async () => {
+    const { page, context, problems } = await open();
+    await page.goto('/');
+    await connectNew(page);
+    const id = await call(page, network);
+    const link = page.getByRole('link', { name: 'Raise a dispute' });
+    await link.waitFor();
+    expect(await link.getAttribute('href')).toBe(`/disputes/new?execution=${id}`);
+    expect(problems).toEqual([]);
+    await context.close();
+});
