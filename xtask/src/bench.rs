@@ -5,12 +5,13 @@
 use std::{collections::BTreeMap, process::Command};
 
 use anyhow::{Context, Result, bail};
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
 use crate::{
+    browser,
     figures::{self, Figures, Machine, REPORT, Report, Row},
-    workspace,
+    load_generator, workspace,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -21,6 +22,12 @@ pub enum Name {
     Execute,
     /// Paid calls under load: through the whole system, and through a gateway with chain and creator stubbed.
     Gateway,
+    /// Lists and single reads of the API over a seeded market, with 50 connections.
+    Reads,
+    /// The indexer over a scripted node with a million accounts: updates, resyncs, a rebuild.
+    Ingest,
+    /// Chromium on the local network: how long until the first list is seen, with an empty cache.
+    Dashboard,
 }
 
 impl Name {
@@ -29,6 +36,9 @@ impl Name {
             Self::Cu => "cu",
             Self::Execute => "execute",
             Self::Gateway => "gateway",
+            Self::Reads => "reads",
+            Self::Ingest => "ingest",
+            Self::Dashboard => "dashboard",
         }
     }
 
@@ -41,6 +51,14 @@ impl Name {
             Self::Gateway => {
                 "Paid calls under load (release build): N callers of the whole system, and the gateway alone against \
                  stubs of chain and creator"
+            }
+            Self::Reads => {
+                "The read API under load (release build): one process, 50 connections of `oha`, a seeded market"
+            }
+            Self::Ingest => "The indexer (release build) over a scripted node and a durable PostgreSQL",
+            Self::Dashboard => {
+                "The dashboard (release build): from the navigation until the first list is painted, 30 visits with an \
+                 empty cache"
             }
         }
     }
@@ -62,8 +80,46 @@ struct MeasuredRow {
     at_least: bool,
 }
 
-pub fn run(name: Name, json: bool) -> Result<()> {
-    let report = measure(name)?;
+/// How large the measured market is. What is left out is the program's own default.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct Size {
+    /// `reads`: listings.
+    #[arg(long)]
+    agents: Option<u32>,
+    /// `reads`: executions on chain.
+    #[arg(long)]
+    executions: Option<u32>,
+    /// `ingest`: accounts of the program.
+    #[arg(long)]
+    accounts: Option<u32>,
+}
+
+impl Size {
+    pub const fn of_market(agents: u32, executions: u32) -> Self {
+        Self { agents: Some(agents), executions: Some(executions), accounts: None }
+    }
+
+    /// The arguments for the benchmark program.
+    fn arguments(&self, name: Name) -> Result<Vec<String>> {
+        let flags = [
+            ("--agents", self.agents, Name::Reads),
+            ("--executions", self.executions, Name::Reads),
+            ("--accounts", self.accounts, Name::Ingest),
+        ];
+        let mut arguments = Vec::new();
+        for (flag, value, of) in flags {
+            let Some(value) = value else { continue };
+            if name != of {
+                bail!("`{flag}` is an option of `bench {}`", of.text());
+            }
+            arguments.extend([flag.to_owned(), value.to_string()]);
+        }
+        Ok(arguments)
+    }
+}
+
+pub fn run(name: Name, size: &Size, json: bool) -> Result<()> {
+    let report = measure(name, size)?;
     if json {
         println!("{}", serde_json::to_string(&report)?);
     } else {
@@ -77,8 +133,10 @@ pub fn run(name: Name, json: bool) -> Result<()> {
     Ok(())
 }
 
-fn measure(name: Name) -> Result<Report> {
-    let printed = workspace::output(command(name)?.stderr(std::process::Stdio::inherit()))?;
+/// Runs the benchmark and reads what it prints.
+pub fn measure(name: Name, size: &Size) -> Result<Report> {
+    let arguments = size.arguments(name)?;
+    let printed = workspace::output(command(name)?.args(arguments).stderr(std::process::Stdio::inherit()))?;
     let measured: Measured = serde_json::from_str(&printed).context("the benchmark did not print its results")?;
     Ok(Report {
         bench: name.text().to_owned(),
@@ -95,7 +153,7 @@ const TOLERANCE_PERCENT: f64 = 3.0;
 pub fn check_cu() -> Result<String> {
     let before = figures::committed::<Report>(Name::Cu.text())?.results;
     let mut committed: BTreeMap<_, _> = before.into_iter().map(|row| (row.name, row.value)).collect();
-    let report = measure(Name::Cu)?;
+    let report = measure(Name::Cu, &Size::default())?;
     let mut complaints = Vec::new();
     for row in &report.results {
         match committed.remove(&row.name) {
@@ -122,10 +180,19 @@ fn command(name: Name) -> Result<Command> {
         }
         Name::Execute => "bench-execute",
         Name::Gateway => "bench-gateway",
+        Name::Reads => "bench-reads",
+        Name::Ingest => "bench-ingest",
+        Name::Dashboard => {
+            workspace::build_release_binaries()?;
+            return browser::first_list(&workspace::release_binary("crtx"));
+        }
     };
     workspace::build_release_binaries()?;
     let mut command = Command::new(workspace::release_binary(program));
     command.env("CRTX_BIN", workspace::release_binary("crtx"));
+    if name == Name::Reads {
+        command.arg("--oha").arg(load_generator::installed()?);
+    }
     Ok(command)
 }
 
@@ -155,5 +222,14 @@ mod tests {
         let allowed = [4.0, 5.0, 6.0].map(|value| measured(value, false));
         let wanted = [4.0, 5.0, 6.0].map(|value| measured(value, true));
         assert_eq!((allowed, wanted), ([true, true, false], [false, true, true]));
+    }
+
+    #[test]
+    fn a_size_is_accepted_by_its_own_benchmark_alone() {
+        let size = Size::of_market(10, 20);
+        let arguments = size.arguments(Name::Reads).expect("arguments");
+        assert_eq!(arguments, ["--agents", "10", "--executions", "20"]);
+        let refused = size.arguments(Name::Ingest).expect_err("agents are no size of this benchmark");
+        assert_eq!(refused.to_string(), "`--agents` is an option of `bench reads`");
     }
 }

@@ -48,10 +48,11 @@ const RECORDS: &str = "docs/adr/README.md";
 const NO_COMMANDS: [(&str, &str); 1] = [("crtx session key v1", "a label of the key derivation")];
 
 /// Endings of files that are paths even without a folder before them.
-const ENDINGS: [&str; 12] = ["rs", "sql", "toml", "md", "ts", "json", "mjs", "sh", "yml", "so", "c", "bc"];
+const ENDINGS: [&str; 13] = ["rs", "sql", "toml", "md", "ts", "tsx", "json", "mjs", "sh", "yml", "so", "c", "bc"];
 
 /// Endings of sources, in which the names of the documents are looked up.
-const SOURCES: [&str; 9] = [".rs", ".sql", ".mjs", ".ts", ".c", ".sh", ".toml", "tests/vectors/stored.json", SETTINGS];
+const SOURCES: [&str; 10] =
+    [".rs", ".sql", ".mjs", ".ts", ".tsx", ".c", ".sh", ".toml", "tests/vectors/stored.json", SETTINGS];
 
 /// Words that a reader whose first language is not English has to look up, and what to write instead.
 const HARD_WORDS: [(&str, &str); 10] = [

@@ -80,6 +80,20 @@ enum Cell {
     Text(String),
 }
 
+impl Grid {
+    /// A table of numbers: the name of its first column, those of the others, and rows that begin with a text.
+    pub fn of_numbers(first: &str, columns: Vec<String>, rows: Vec<(String, Vec<f64>)>) -> Self {
+        let numbers = columns.into_iter().map(|name| Column { name, number: true });
+        let row = |(text, numbers): (String, Vec<f64>)| {
+            [Cell::Text(text)].into_iter().chain(numbers.into_iter().map(Cell::Number)).collect()
+        };
+        Self {
+            columns: [Column { name: first.to_owned(), number: false }].into_iter().chain(numbers).collect(),
+            rows: rows.into_iter().map(row).collect(),
+        }
+    }
+}
+
 /// A kind of figures that documents show as a table.
 pub trait Figures: Serialize + DeserializeOwned {
     fn table(&self) -> String;
@@ -174,8 +188,18 @@ fn with_section(text: &str, name: &str, heading: &str, table: &str) -> String {
     let section = format!("{begin}\n## `{name}`: {heading}\n\n{table}{end}\n");
     match (text.split_once(&begin), text.split_once(&format!("{end}\n"))) {
         (Some((before, _)), Some((_, after))) => format!("{before}{section}{after}"),
-        _ => format!("{}\n\n{section}", text.trim_end()),
+        _ => {
+            let (before, after) = text.split_at(end_of_last_section(text));
+            format!("{}\n\n{section}{after}", before.trim_end())
+        }
     }
+}
+
+/// Where a new section goes: behind the others, before the text that explains them.
+fn end_of_last_section(text: &str) -> usize {
+    let end = text.match_indices("<!-- end ").last().map_or(text.len(), |(at, _)| at);
+    let line = text.get(end..).and_then(|rest| rest.find('\n')).map_or(text.len(), |length| end.saturating_add(length));
+    line.saturating_add(1).min(text.len())
 }
 
 /// The table of the section `name`, without its heading.
@@ -256,6 +280,15 @@ mod tests {
     }
 
     #[test]
+    fn a_new_section_stands_before_the_text_that_explains_the_sections() {
+        let one = with_section("# Benchmarks\n", "cu", "CU", "c\n") + "\n## Meaning\n\nWords.\n";
+        let two = with_section(&one, "reads", "Reads", "r\n");
+        let begins = ["<!-- begin cu -->", "<!-- begin reads -->", "## Meaning"].map(|text| two.find(text));
+        assert!(begins.is_sorted() && begins.iter().all(Option::is_some), "{two}");
+        assert!(two.ends_with("<!-- end reads -->\n\n## Meaning\n\nWords.\n"), "{two}");
+    }
+
+    #[test]
     fn the_table_of_a_section_is_read_back() {
         let text = with_section("# Benchmarks\n", "cu", "CU", "2 cores\n\n| `open` | 1 |\n");
         let text = with_section(&text, "execute", "Calls", "e\n");
@@ -293,6 +326,12 @@ mod tests {
         let json = r#"{"columns": [{"name": "Fault"}, {"name": "Times", "number": true}], "rows": [["all", 58], ["one", 1.5]]}"#;
         let grid: Grid = serde_json::from_str(json).expect("a table");
         assert_eq!(grid.table(), "| Fault | Times |\n|---|---:|\n| all | 58 |\n| one | 1.5 |\n");
+    }
+
+    #[test]
+    fn a_table_of_numbers_begins_each_row_with_its_text() {
+        let grid = Grid::of_numbers("Case", vec!["10".to_owned()], vec![("`a`".to_owned(), vec![1.5])]);
+        assert_eq!(grid.table(), "| Case | 10 |\n|---|---:|\n| `a` | 1.5 |\n");
     }
 
     #[test]

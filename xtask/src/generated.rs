@@ -10,9 +10,11 @@ type Check = fn() -> Result<String>;
 
 /// Name of each generated thing and how it is checked; a check returns what it found. The documents are not generated,
 /// but they repeat what the programs and the benchmarks say.
-pub const CHECKS: [(&str, Check); 8] = [
+pub const CHECKS: [(&str, Check); 10] = [
     ("idl", idl::check),
     ("client", web::check_client),
+    ("api types", web::check_api_types),
+    ("dashboard", web::check_build),
     ("openapi", openapi),
     ("configuration", configuration),
     ("sqlx", sqlx_data::check),

@@ -15,7 +15,7 @@ const LAYERS: [&[&str]; 9] = [
     &["agent-marketplace"],
     &["crtx-chain", "crtx-content", "crtx-schema", "crtx-store", "crtx-postgres"],
     &["crtx-http"],
-    &["crtx-conformance"],
+    &["crtx-conformance", "crtx-dashboard"],
     &["crtx-gateway", "crtx-indexer"],
     &["crtx-server", "crtx-localnet"],
     &["crtx-cli"],

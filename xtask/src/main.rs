@@ -1,6 +1,8 @@
 //! `cargo xtask …`: tests, benchmarks, the program's ELF and everything generated.
 
+mod api;
 mod bench;
+mod browser;
 mod chaos;
 mod command_lines;
 mod documents;
@@ -9,12 +11,16 @@ mod figures;
 mod file_cycles;
 mod fuzz;
 mod generated;
+mod growth;
+mod growth_plot;
 mod idl;
 mod idl_additions;
 #[cfg(test)]
 mod layers;
+mod load_generator;
 mod markdown;
 mod mutants;
+mod npm;
 mod program;
 #[cfg(test)]
 mod repeated_lines;
@@ -40,15 +46,20 @@ struct Cli {
 enum Command {
     /// Build what is missing and run every suite and check; ends with one summary line per suite.
     Test {
-        /// Run only these suites (unit, program, e2e, faults, web, generated).
+        /// Run only these suites (unit, program, e2e, faults, api, web, browser, generated).
         suites: Vec<suites::Suite>,
     },
     /// Measure. Without `--json` a table is printed and docs/benchmarks.md is updated.
     Bench {
         name: bench::Name,
+        #[command(flatten)]
+        size: bench::Size,
         /// Print one JSON object on stdout and nothing else there.
         #[arg(long)]
         json: bool,
+        /// `reads` at 10 000, 100 000 and 1 000 000 agents and executions: a table and a plot.
+        #[arg(long, conflicts_with_all = ["json", "agents", "executions", "accounts"])]
+        growth: bool,
     },
     /// Build the program's ELF and the record of the build next to it.
     BuildProgram {
@@ -108,7 +119,8 @@ enum Command {
 fn main() -> Result<()> {
     match Cli::parse().command {
         Command::Test { suites } => suites::run(&suites),
-        Command::Bench { name, json } => bench::run(name, json),
+        Command::Bench { name, growth: true, .. } => growth::run(name),
+        Command::Bench { name, size, json, growth: false } => bench::run(name, &size, json),
         Command::BuildProgram { check: false } => program::build(),
         Command::BuildProgram { check: true } => program::check().map(|verdict| println!("{verdict}")),
         Command::Mutants { list: true, .. } => mutants::list(),

@@ -33,7 +33,7 @@ const SOURCES: [&str; 13] = [
     "xtask",
 ];
 const MIGRATIONS: &str = "migrations/";
-const ENDINGS: [&str; 7] = ["rs", "sql", "ts", "mjs", "js", "c", "sh"];
+const ENDINGS: [&str; 8] = ["rs", "sql", "ts", "tsx", "mjs", "js", "c", "sh"];
 
 /// A line that counts.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use serde::Deserialize;
 
-use crate::{generated, test_database::TestDatabase, web, workspace};
+use crate::{api, browser, generated, test_database::TestDatabase, web, workspace};
 
 /// The suites, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -25,14 +25,19 @@ pub enum Suite {
     E2e,
     /// The same while it breaks: crashes, pauses, hung dependencies, hostile clients.
     Faults,
-    /// The TypeScript of `app/`: types and tests.
+    /// The description of the API against a running service, by schemathesis.
+    Api,
+    /// The TypeScript of `app/`: types, tests, size.
     Web,
+    /// The dashboard in Chromium, against a `crtx up` of its own.
+    Browser,
     /// Committed files that are generated, against their sources.
     Generated,
 }
 
 impl Suite {
-    const ALL: [Self; 6] = [Self::Unit, Self::Program, Self::E2e, Self::Faults, Self::Web, Self::Generated];
+    const ALL: [Self; 8] =
+        [Self::Unit, Self::Program, Self::E2e, Self::Faults, Self::Api, Self::Web, Self::Browser, Self::Generated];
 
     const fn name(self) -> &'static str {
         match self {
@@ -40,7 +45,9 @@ impl Suite {
             Self::Program => "program",
             Self::E2e => "e2e",
             Self::Faults => "faults",
+            Self::Api => "api",
             Self::Web => "web",
+            Self::Browser => "browser",
             Self::Generated => "generated",
         }
     }
@@ -76,16 +83,20 @@ pub struct TestBinary {
 
 pub fn run(wanted: &[Suite]) -> Result<()> {
     let wanted = if wanted.is_empty() { &Suite::ALL } else { wanted };
-    let rust = wanted.iter().any(|suite| !matches!(suite, Suite::Web | Suite::Generated));
+    let rust = wanted.iter().any(|suite| !matches!(suite, Suite::Web | Suite::Browser | Suite::Generated));
     let binaries = if rust { build()? } else { Vec::new() };
+    if !rust && wanted.contains(&Suite::Browser) {
+        workspace::build_binaries()?;
+    }
     let mut tallies: BTreeMap<Suite, Tally> = BTreeMap::new();
     for suite in Suite::ALL.into_iter().filter(|suite| wanted.contains(suite)) {
         eprintln!("\n=== suite {}", suite.name());
         let started = Instant::now();
         let mut tally = match suite {
             Suite::Generated => run_generated(),
-            Suite::Web => run_web()?,
-            Suite::Unit | Suite::Program | Suite::E2e | Suite::Faults => run_binaries(suite, &binaries)?,
+            Suite::Web => tally(web::test()?),
+            Suite::Browser => tally(browser::test()?),
+            Suite::Unit | Suite::Program | Suite::E2e | Suite::Faults | Suite::Api => run_binaries(suite, &binaries)?,
         };
         tally.took = started.elapsed();
         tallies.insert(suite, tally);
@@ -166,11 +177,16 @@ fn test_binary(line: &str) -> Option<TestBinary> {
     let artifact: Artifact = serde_json::from_str(line).ok()?;
     let executable = artifact.executable.filter(|_| artifact.profile.test)?;
     let folder = artifact.manifest_path.parent()?.to_path_buf();
-    Some(TestBinary { suite: Suite::of_package(&folder), executable, folder })
+    let mut binary = TestBinary { suite: Suite::of_package(&folder), executable, folder };
+    if binary.name() == api::TEST {
+        binary.suite = Suite::Api;
+    }
+    Some(binary)
 }
 
 fn run_binaries(suite: Suite, binaries: &[TestBinary]) -> Result<Tally> {
     let database = if suite == Suite::Unit { Some(TestDatabase::start()?) } else { None };
+    let schemathesis = if suite == Suite::Api { Some(api::install()?) } else { None };
     let mut tally = Tally::default();
     for binary in binaries.iter().filter(|binary| binary.suite == suite) {
         let name = binary.executable.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -182,6 +198,9 @@ fn run_binaries(suite: Suite, binaries: &[TestBinary]) -> Result<Tally> {
             .env("CRTX_BIN", workspace::binary("crtx"));
         if let Some(database) = &database {
             command.env("CRTX_TEST_DATABASE_URL", database.url());
+        }
+        if let Some(schemathesis) = &schemathesis {
+            command.env(api::VARIABLE, schemathesis).arg("--nocapture");
         }
         let (passed, failed, success) = count(&mut command)?;
         tally.passed = tally.passed.saturating_add(passed);
@@ -219,9 +238,8 @@ fn number_before(text: &str, word: &str) -> u64 {
         .unwrap_or(0)
 }
 
-fn run_web() -> Result<Tally> {
-    let (passed, failed) = web::test()?;
-    Ok(Tally { passed, failed, took: Duration::ZERO })
+fn tally((passed, failed): (u64, u64)) -> Tally {
+    Tally { passed, failed, took: Duration::ZERO }
 }
 
 fn run_generated() -> Tally {

@@ -1,5 +1,5 @@
-//! The TypeScript side in `app/`: packages installed as locked, the generated client compared with what
-//! the IDL gives today, types, tests.
+//! The TypeScript side in `app/`: the generated clients and the built dashboard compared with what their sources give
+//! today, types, tests, size.
 
 use std::{
     collections::BTreeMap,
@@ -8,31 +8,54 @@ use std::{
     process::Command,
 };
 
-use anyhow::{Context, Result, bail, ensure};
-use serde::Deserialize;
+use anyhow::{Result, bail, ensure};
 
-use crate::{source_hash, workspace};
+use crate::{npm, npm::Package, source_hash, workspace};
 
 const CLIENT: &str = "app/src/generated";
+const API_TYPES: &str = "app/src/shared/api/schema.d.ts";
+const BUILD: &str = "app/dist";
 
-fn app() -> PathBuf {
-    workspace::root().join("app")
-}
-
-fn npm(arguments: &[&str]) -> Command {
-    let mut command = Command::new("npm");
-    command.current_dir(app()).args(["--loglevel=error"]).args(arguments);
-    command
+fn app() -> Result<Package> {
+    let app = Package::at("app");
+    app.install()?;
+    Ok(app)
 }
 
 /// Fails unless the committed client is the one that the IDL gives.
 pub fn check_client() -> Result<String> {
-    install()?;
+    let app = app()?;
     let folder = tempfile::tempdir()?;
     let fresh = folder.path().join("generated");
     let mut generate = Command::new("node");
-    workspace::run(generate.current_dir(app()).arg("scripts/generate-client.mjs").arg(&fresh))?;
-    let (committed, generated) = (files(&workspace::root().join(CLIENT))?, files(&fresh)?);
+    workspace::run(generate.current_dir(app.folder()).arg("scripts/generate-client.mjs").arg(&fresh))?;
+    same_files(CLIENT, &fresh, "npm run generate")
+}
+
+/// Fails unless the committed types of the API are those of its description.
+pub fn check_api_types() -> Result<String> {
+    let app = app()?;
+    let folder = tempfile::tempdir()?;
+    let fresh = folder.path().join("schema.d.ts");
+    let mut generate = Command::new("node");
+    workspace::run(generate.current_dir(app.folder()).arg("scripts/generate-api.mjs").arg(&fresh))?;
+    let equal = fs::read(workspace::root().join(API_TYPES))? == fs::read(&fresh)?;
+    ensure!(equal, "{API_TYPES} is not of docs/openapi.json: run `npm run generate:api` in app/");
+    Ok(format!("api types: {API_TYPES} is of docs/openapi.json"))
+}
+
+/// Fails unless the committed build of the dashboard is the one that its sources give.
+pub fn check_build() -> Result<String> {
+    let app = app()?;
+    let folder = tempfile::tempdir()?;
+    let fresh = folder.path().join("dist");
+    let target = fresh.to_string_lossy();
+    workspace::run(&mut app.npm(&["run", "build", "--silent", "--", "--logLevel=error", "--outDir", &target]))?;
+    same_files(BUILD, &fresh, "npm run build")
+}
+
+fn same_files(committed_at: &str, fresh: &Path, command: &str) -> Result<String> {
+    let (committed, generated) = (files(&workspace::root().join(committed_at))?, files(fresh)?);
     let differing: Vec<_> = committed
         .keys()
         .chain(generated.keys())
@@ -40,58 +63,23 @@ pub fn check_client() -> Result<String> {
         .map(|name| name.display().to_string())
         .collect();
     if !differing.is_empty() {
-        bail!("{CLIENT} is not the IDL's client ({}): run `npm run generate` in app/", differing.join(", "));
+        bail!("{committed_at} is not what its sources give ({}): run `{command}` in app/", differing.join(", "));
     }
-    Ok(format!("client: {CLIENT} is the one of the IDL ({} files)", committed.len()))
+    Ok(format!("{committed_at} is what its sources give ({} files)", committed.len()))
 }
 
-/// Types and tests; counts of what passed and failed. The check of types counts as one.
+/// Types, tests and size of what a browser loads first; counts of what passed and failed.
 pub fn test() -> Result<(u64, u64)> {
-    install()?;
-    let types = workspace::status(&mut npm(&["run", "typecheck", "--silent"]))?.success();
-    println!("typecheck ... {}", if types { "ok" } else { "FAILED" });
+    let app = app()?;
     let folder = tempfile::tempdir()?;
-    let report = folder.path().join("report.json");
-    let file = format!("--outputFile.json={}", report.display());
-    let status = workspace::status(&mut npm(&[
-        "run",
-        "test",
-        "--silent",
-        "--",
-        "--reporter=verbose",
-        "--reporter=json",
-        &file,
-    ]))?;
-    let (passed, failed) = counts(&report).unwrap_or((0, 0));
-    // A run that dies without a report, or fails outside of a test, has failed as well.
-    let failed = if status.success() { failed } else { failed.max(1) };
-    Ok(if types { (passed.saturating_add(1), failed) } else { (passed, failed.saturating_add(1)) })
-}
-
-fn counts(report: &Path) -> Result<(u64, u64)> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Report {
-        num_passed_tests: u64,
-        num_failed_tests: u64,
-    }
-    let report: Report = serde_json::from_str(&fs::read_to_string(report)?)?;
-    Ok((report.num_passed_tests, report.num_failed_tests))
-}
-
-/// Installs the packages of the lock file, unless they are what is installed.
-fn install() -> Result<()> {
-    let wanted = source_hash::of_file(&app().join("package-lock.json"))?;
-    let stamp = app().join("node_modules/.installed-from");
-    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
-        return Ok(());
-    }
-    eprintln!("installing the packages of app/ …");
-    ensure!(
-        workspace::status(&mut npm(&["ci", "--no-audit", "--no-fund"])).context("npm is needed")?.success(),
-        "`npm ci` failed in app/"
-    );
-    fs::write(&stamp, wanted).context("app/node_modules")
+    let dist = folder.path().join("dist");
+    let dist = dist.to_string_lossy();
+    Ok(npm::total([
+        app.check(&["typecheck"])?,
+        app.test(&[])?,
+        app.check(&["build", "--", "--logLevel=error", "--outDir", &dist])?,
+        app.check(&["size", &dist])?,
+    ]))
 }
 
 /// Every file below a folder, by its path in it.

@@ -50,7 +50,8 @@ pub fn release_binary(name: &str) -> PathBuf {
     target().join(RELEASE_PROFILE).join(name)
 }
 
-fn target() -> PathBuf {
+/// The build folder.
+pub fn target() -> PathBuf {
     root().join(std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from))
 }
 

@@ -1,0 +1,85 @@
+//! `cargo xtask bench reads --growth`: the read API at three sizes of the market, as a table and a plot.
+
+use std::fs;
+
+use anyhow::{Context, Result, bail};
+
+use crate::{
+    bench::{self, Name, Size},
+    figures::{self, FOLDER, Figures, Grid, Report},
+    growth_plot::{self, Panel},
+    workspace,
+};
+
+const NAME: &str = "growth";
+/// Agents, and as many executions.
+const SIZES: [u32; 3] = [10_000, 100_000, 1_000_000];
+/// What the plot shows: requests per second, and the slowest of a hundred.
+const RPS: [&str; 5] = ["healthz_rps", "agent_get_rps", "execution_get_rps", "agents_list_rps", "executions_list_rps"];
+const P99: [&str; 2] = ["agents_list_p99_ms", "executions_list_p99_ms"];
+
+pub fn run(name: Name) -> Result<()> {
+    if name != Name::Reads {
+        bail!("`--growth` is an option of `bench reads`");
+    }
+    let measure = |size: &u32| {
+        eprintln!("{size} agents, {size} executions");
+        bench::measure(name, &Size::of_market(*size, *size))
+    };
+    let reports = SIZES.iter().map(measure).collect::<Result<Vec<_>>>()?;
+    let grid = grid(&reports);
+    println!("{}", grid.table());
+    let path = workspace::root().join(FOLDER).join(format!("{NAME}.svg"));
+    fs::write(&path, plot(&reports)).with_context(|| path.display().to_string())?;
+    let heading = format!(
+        "The read API at three sizes: as many executions as agents ([plot](benchmarks/{NAME}.svg); what is not 1/s has \
+         its unit in its name)"
+    );
+    figures::keep(NAME, &heading, &grid)
+}
+
+/// A row for each figure with a rate, a time or a size.
+fn grid(reports: &[Report]) -> Grid {
+    let names = reports.first().into_iter().flat_map(|report| &report.results).map(|row| row.name.as_str());
+    let shown = |name: &&str| ["_rps", "_ms", "_mib", "_s"].iter().any(|end| name.ends_with(end));
+    let rows = names.filter(shown).map(|name| (format!("`{name}`"), values(reports, name))).collect();
+    Grid::of_numbers("Figure", SIZES.iter().map(|size| grouped(*size)).collect(), rows)
+}
+
+/// A figure at each size; 0 where it was not measured.
+fn values(reports: &[Report], name: &str) -> Vec<f64> {
+    let value = |report: &Report| report.results.iter().find(|row| row.name == name).map_or(0.0, |row| row.value);
+    reports.iter().map(value).collect()
+}
+
+fn plot(reports: &[Report]) -> String {
+    let panel = |title, names: &[&str]| Panel {
+        title,
+        lines: names.iter().map(|name| ((*name).to_owned(), values(reports, name))).collect(),
+    };
+    let sizes: Vec<String> = SIZES.iter().map(|size| grouped(*size)).collect();
+    growth_plot::svg(&sizes, &[panel("requests per second", &RPS), panel("99th percentile, ms", &P99)])
+}
+
+/// A number with a space before each three digits.
+fn grouped(number: u32) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && digits.len().wrapping_sub(index).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_three_digits() {
+        assert_eq!([7, 10_000, 1_000_000].map(grouped), ["7", "10 000", "1 000 000"]);
+    }
+}
