@@ -23,7 +23,7 @@ export async function usdcOn({ usdc_mint: mint, rpc_url: url }: Network, owner: 
 }
 
 /** Successful transactions about an account. */
-export async function transactionsOf(address: string): Promise<string[]> {
-    const found = await rpc<{ signature: string; err: unknown }[]>('getSignaturesForAddress', [address, { commitment: 'confirmed' }]);
+export async function transactionsOf(address: string, url?: string): Promise<string[]> {
+    const found = await rpc<{ signature: string; err: unknown }[]>('getSignaturesForAddress', [address, { commitment: 'confirmed' }], url);
     return found.filter(({ err }) => err === null).map(({ signature }) => signature);
 }

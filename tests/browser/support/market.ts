@@ -59,7 +59,7 @@ export async function travel({ rpc_url: url }: Network, days: number): Promise<v
     // The next block has the new time.
     await until(
         () => clockOf(url),
-        (now) => now * 1_000 >= target - 60_000,
+        (now) => now * 1_000 >= target - 2_000,
     );
 }
 

@@ -3,6 +3,7 @@
 import type { Page } from 'playwright-core';
 
 import type { Network } from './network';
+import { connectNew } from './newWallet';
 
 /** Connects the wallet of the demo's caller. */
 export async function connect(page: Page): Promise<void> {
@@ -58,6 +59,24 @@ export async function call(page: Page, network: Network, behaviour?: string): Pr
     // The chain has ended it too.
     await page.locator('ol a').nth(1).waitFor();
     return id;
+}
+
+/** A new wallet pays for a call of which the service never hears. */
+export async function openWithoutService(page: Page, network: Network, agent: 0 | 1, task: string): Promise<{ wallet: string; id: string }> {
+    await page.route('**/dispatch', (route) => route.fulfill({ status: 400, json: { error: { code: 'invalid_request', message: 'not today' } } }));
+    await page.goto('/executions');
+    const wallet = await connectNew(page);
+    await openForm(page, network, agent);
+    await page.getByLabel('Task').fill(task);
+    const id = await pay(page);
+    await page.getByText('The service did not take the request').waitFor();
+    return { wallet, id };
+}
+
+/** The address of an execution's record, as the service tells the page. */
+export async function recordOf(page: Page, id: string): Promise<string> {
+    const link = page.evaluate(async (id) => ((await (await fetch(`/v1/executions/${id}`)).json()) as { on_chain_record: string }).on_chain_record, id);
+    return new URL(await link).pathname.split('/').at(-1) ?? '';
 }
 
 /** The verdict of Verify, and the names of the checks that failed. */

@@ -7,15 +7,15 @@ import type { Page } from 'playwright-core';
 import { expect, inject, test } from 'vitest';
 
 import { useBrowser } from '../support/browser';
-import { rpc, transactionsOf, usdcOf } from '../support/chain';
+import { usdcOf } from '../support/chain';
 import { HOSTILE, harm } from '../support/hostile';
 import { addMockWallet, behave, callerKey } from '../support/mockWallet';
 import { connectNew, signIn } from '../support/newWallet';
-import { call, done, openForm, pay } from '../support/runs';
+import { call, done, openForm, openWithoutService, pay, recordOf } from '../support/runs';
 
 const open = useBrowser();
 const network = inject('network');
-const [COUNTER, TARGET] = [10_000n, 20_000n];
+const COUNTER = 10_000n;
 const TASK = 'The quick brown fox';
 
 type Row = { execution_id: string; agent_name: string; status: string; initiated_at: string; on_chain_record: string };
@@ -218,23 +218,6 @@ test('a call that was never paid is shown, can be gone on with, and can be forgo
     await context.close();
 });
 
-/** Pays for a call of which the service never hears. */
-async function openWithoutService(page: Page, agent: 0 | 1): Promise<{ wallet: string; id: string }> {
-    await page.route('**/dispatch', (route) => route.fulfill({ status: 400, json: { error: { code: 'invalid_request', message: 'not today' } } }));
-    await page.goto('/executions');
-    const wallet = await connectNew(page);
-    await openForm(page, network, agent);
-    await page.getByLabel('Task').fill(TASK);
-    const id = await pay(page);
-    await page.getByText('The service did not take the request').waitFor();
-    return { wallet, id };
-}
-
-const recordOf = async (page: Page, id: string): Promise<string> => {
-    const answer = page.evaluate(async (id) => ((await (await fetch(`/v1/executions/${id}`)).json()) as Row).on_chain_record, id);
-    return new URL(await answer).pathname.split('/').at(-1) ?? '';
-};
-
 type Metadata = { endpoint: string };
 
 /** What the demo's creator answers, asked without the service. */
@@ -250,7 +233,7 @@ async function askCreator(id: string, record: string, wallet: string): Promise<s
 
 test('a caller settles with the creator\u2019s signed answer, and the service then has the result', async () => {
     const { page, context, problems } = await open();
-    const { wallet, id } = await openWithoutService(page, 0);
+    const { wallet, id } = await openWithoutService(page, network, 0, TASK);
     const { roles } = (await (await fetch(`${network.base_url}/v1/network`)).json()) as { roles: { treasury_owner: string } };
     const agent = (await (await fetch(`${network.base_url}/v1/agents/${network.agents[0]?.agent_id}`)).json()) as { creator: { pubkey: string } };
     const holders = [wallet, agent.creator.pubkey, roles.treasury_owner];
@@ -277,43 +260,6 @@ test('a caller settles with the creator\u2019s signed answer, and the service th
     expect(after.map((amount, index) => amount - (before[index] ?? 0n))).toEqual([0n, COUNTER - COUNTER / 100n, COUNTER / 100n]);
     await page.getByText('top_words').first().waitFor();
     expect(await page.getByRole('link', { name: 'Raise a dispute' }).count()).toBe(0);
-    expect(problems).toEqual([]);
-    await context.close();
-});
-
-/** The wallet that signed and paid the network fee. */
-async function payerOf(signature: string): Promise<string | undefined> {
-    type Sent = { transaction: { message: { accountKeys: string[] } } };
-    const config = { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 0 };
-    return (await rpc<Sent>('getTransaction', [signature, config])).transaction.message.accountKeys[0];
-}
-
-test('after the deadline a caller takes the whole price back, once', { timeout: 400_000 }, async () => {
-    const { page, context, problems } = await open();
-    const { wallet, id } = await openWithoutService(page, 1);
-    expect(await usdcOf(wallet)).toBe(1_000_000_000n - TARGET);
-    await page.getByText('If the service does not end it').waitFor();
-    const record = await recordOf(page, id);
-    // The deadline of the agent with the shortest time-out: five seconds and two minutes of grace.
-    await page.getByText('Nobody has settled this call in time').waitFor({ timeout: 180_000 });
-    await page.getByRole('navigation').getByRole('link', { name: 'Executions', exact: true }).click();
-    await page.getByText('You can get 0.02 USDC back').waitFor({ timeout: 30_000 });
-    await page.getByRole('main').getByRole('listitem').getByRole('link').first().click();
-    await page.getByText('Nobody has settled this call in time').waitFor();
-    const refund = page.getByRole('button', { name: 'Take the money back' });
-    // The clock of the chain may be some seconds behind.
-    await expect
-        .poll(async () => {
-            if (await refund.isVisible()) await refund.click({ timeout: 1_000 }).catch(() => undefined);
-            return page.getByText('your money is back').isVisible();
-        }, { timeout: 50_000, interval: 1_000 })
-        .toBe(true);
-    expect(await usdcOf(wallet)).toBe(1_000_000_000n);
-    const [ending, opening, ...others] = await transactionsOf(record);
-    expect([await payerOf(ending ?? ''), await payerOf(opening ?? ''), others]).toEqual([wallet, wallet, []]);
-    await page.getByRole('navigation').getByRole('link', { name: 'Executions', exact: true }).click();
-    await page.getByText('1 execution', { exact: true }).waitFor();
-    await page.getByText('USDC back').waitFor({ state: 'detached' });
     expect(problems).toEqual([]);
     await context.close();
 });

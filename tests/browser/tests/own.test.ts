@@ -1,7 +1,9 @@
 // A creator's own agents from the creator's side: pause, collateral, result key, the way out of the market, the profile,
 // with the chain's balances to the base unit and what callers get over HTTP.
 
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 
 import type { Page } from 'playwright-core';
 import { expect, inject, test } from 'vitest';
@@ -165,6 +167,34 @@ test('a result key made in the browser is saved as a file with which the service
     await page.getByText(`New calls need the signature of ${old.slice(0, 4)}`).waitFor();
     expect(await resultKeyOf(agentId)).toBe(old);
     expect(await asked(page)).toBe(2);
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('what an agent earned today is shown, and saved as CSV, to the base unit', async () => {
+    const creator = await newCreator(network);
+    const { agentId, useKey } = await creator.list('earning');
+    const before = await usdcOf(creator.address);
+    expect((await execute(agentId)).status).toBe(200);
+    expect((await execute(agentId)).status).toBe(200);
+    const other = path.join(mkdtempSync(path.join(tmpdir(), 'crtx-key-')), 'key.json');
+    await creator.crtx(['wallet', 'new', '--out', other]);
+    await useKey(other);
+    expect((await execute(agentId)).status).toBe(500);
+    const earned = (await usdcOf(creator.address)) - before;
+    expect(earned).toBe(2n * (PRICE - PRICE / 100n));
+
+    const { page, context, problems } = await open();
+    await openAs(page, creator, '/creator');
+    const earnings = part(page, 'Earnings, last 30 days');
+    await earnings.getByText('2 completed, 1 failed').waitFor();
+    expect(await earnings.getByRole('definition').allInnerTexts()).toEqual(['0.099 USDC', '0.001 USDC', '2 completed, 1 failed']);
+    const { name, file } = await save(page, 'Save as CSV');
+    expect(name).toBe(`crtx-earnings-${creator.address.slice(0, 8)}.csv`);
+    const [head, row, ...others] = readFileSync(file, 'utf8').trim().split('\r\n');
+    expect(head).toContain('earned_usdc');
+    expect(row).toMatch(/^\d{4}-\d\d-\d\d,2,1,0,0\.099,0\.001$/);
+    expect(others).toEqual([]);
     expect(problems).toEqual([]);
     await context.close();
 });

@@ -7,6 +7,7 @@ import { expect, inject, test } from 'vitest';
 
 import { useBrowser } from '../support/browser';
 import { rpc, transactionsOf, usdcOf } from '../support/chain';
+import { base58 } from '../support/creators';
 import { HOSTILE, harm } from '../support/hostile';
 import { addMockWallet, asked, behave, callerKey } from '../support/mockWallet';
 import { call, connect, done, openForm, pay, payButton, verify } from '../support/runs';
@@ -112,6 +113,36 @@ test('a rejected signature costs nothing, and the same call can be signed after 
     expect(new URL(page.url()).pathname).toBe(`/executions/${id}`);
     expect([await usdcOf(network.wallet), await asked(page)]).toEqual([before - PRICE, 1]);
     expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('a transaction that the network did not take in time pays nothing, and the same call can be signed again', async () => {
+    const { page, context } = await open();
+    await page.goto('/');
+    await connect(page);
+    const before = await usdcOf(network.wallet);
+    await openForm(page, network, 0);
+    await page.getByLabel('Task').fill('one two three');
+    // The network loses the transaction, and goes on for longer than its blockhash holds.
+    await page.route(`${network.rpc_url}/**`, async (route) => {
+        const { method, id, params } = route.request().postDataJSON() as { method: string; id: unknown; params: [string] };
+        if (method === 'sendTransaction') {
+            const signature = base58(Buffer.from(params[0], 'base64').subarray(1, 65));
+            return route.fulfill({ json: { jsonrpc: '2.0', id, result: signature } });
+        }
+        const answer = await route.fetch();
+        if (method !== 'getBlockHeight') return route.fulfill({ response: answer });
+        const body = (await answer.json()) as { result: number };
+        return route.fulfill({ response: answer, json: { ...body, result: body.result + 1_000 } });
+    });
+    const id = await pay(page);
+    await page.getByText('The signature has expired').waitFor();
+    expect(await usdcOf(network.wallet)).toBe(before);
+    await page.unrouteAll();
+    await page.getByRole('button', { name: /^(Sign and pay|Try again)/ }).click();
+    await done(page);
+    expect(new URL(page.url()).pathname).toBe(`/executions/${id}`);
+    expect(await usdcOf(network.wallet)).toBe(before - PRICE);
     await context.close();
 });
 
