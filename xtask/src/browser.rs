@@ -8,10 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{
-    npm::{self, Package},
-    workspace,
-};
+use crate::{npm::Package, tally::Tally, workspace};
 
 const FOLDER: &str = "tests/browser";
 /// Names the browser's program, for this tool and for the tests.
@@ -20,15 +17,15 @@ const PROGRAMS: [&str; 5] = ["chromium", "chromium-browser", "google-chrome", "g
 const NEEDED: &str = "the suite `browser` needs Chromium: install it (`apt-get install chromium`), or name its program \
                       in CRTX_CHROMIUM";
 
-/// Types and tests; counts of what passed and failed.
-pub fn test() -> Result<(u64, u64)> {
+/// Types and tests.
+pub fn test() -> Result<Tally> {
     let chromium = chromium()?;
     // The tests use code of the dashboard to read accounts.
     Package::at("app").install()?;
     let tests = Package::at(FOLDER);
     tests.install()?;
     let crtx = workspace::binary("crtx");
-    Ok(npm::total([tests.check(&["typecheck"])?, tests.test(&[(VARIABLE, &chromium), ("CRTX_BIN", &crtx)])?]))
+    Ok(tests.check(&["typecheck"])? + tests.test(&[(VARIABLE, &chromium), ("CRTX_BIN", &crtx)])?)
 }
 
 /// The program that measures how long until a visitor sees the first list.

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{bench, documents, idl, program, sqlx_data, web, workspace};
 
-type Check = fn() -> Result<String>;
+pub type Check = fn() -> Result<String>;
 
 /// Name of each generated thing and how it is checked; a check returns what it found. The documents are not generated,
 /// but they repeat what the programs and the benchmarks say.

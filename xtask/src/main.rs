@@ -28,9 +28,12 @@ mod source_hash;
 mod specification;
 mod sqlx_data;
 mod suites;
+mod tally;
 mod test_database;
 mod web;
 mod workspace;
+
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
@@ -116,8 +119,19 @@ enum Command {
     Ci,
 }
 
-fn main() -> Result<()> {
-    match Cli::parse().command {
+/// Errors are told in one line, without the stack of this tool: most are failures of what it ran.
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("Error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
         Command::Test { suites } => suites::run(&suites),
         Command::Bench { name, growth: true, .. } => growth::run(name),
         Command::Bench { name, size, json, growth: false } => bench::run(name, &size, json),

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use crate::{source_hash, workspace};
+use crate::{source_hash, tally::Tally, workspace};
 
 /// A folder with a `package.json`.
 pub struct Package(PathBuf);
@@ -47,40 +47,78 @@ impl Package {
         fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))
     }
 
-    /// Runs a script as one test: (1, 0) if it succeeds, else (0, 1).
-    pub fn check(&self, script: &[&str]) -> Result<(u64, u64)> {
+    /// Runs a script as one test.
+    pub fn check(&self, script: &[&str]) -> Result<Tally> {
         let passed = workspace::status(&mut self.npm(&[&["run", "--silent"], script].concat()))?.success();
-        println!("{} ... {}", script.join(" "), if passed { "ok" } else { "FAILED" });
-        Ok(if passed { (1, 0) } else { (0, 1) })
+        let name = script.join(" ");
+        println!("{name} ... {}", if passed { "ok" } else { "FAILED" });
+        Ok(Tally::of_check(&name, passed))
     }
 
-    /// Runs the tests with vitest: counts of what passed and failed.
-    pub fn test(&self, variables: &[(&str, &Path)]) -> Result<(u64, u64)> {
+    /// Runs the tests with vitest.
+    pub fn test(&self, variables: &[(&str, &Path)]) -> Result<Tally> {
         let folder = tempfile::tempdir()?;
         let report = folder.path().join("report.json");
         let file = format!("--outputFile.json={}", report.display());
         let mut command = self.npm(&["run", "test", "--silent", "--", "--reporter=verbose", "--reporter=json", &file]);
         let status = workspace::status(command.envs(variables.iter().copied()))?;
-        let (passed, failed) = counts(&report).unwrap_or((0, 0));
+        let tally = fs::read_to_string(&report).ok().and_then(|report| tally(&report).ok()).unwrap_or_default();
         // A run that dies without a report, or fails outside of a test, has failed as well.
-        Ok((passed, if status.success() { failed } else { failed.max(1) }))
+        Ok(if !status.success() && tally.is_success() {
+            tally + Tally::failed("vitest, outside of a test")
+        } else {
+            tally
+        })
     }
 }
 
-/// The sum of counts.
-pub fn total<const N: usize>(counts: [(u64, u64); N]) -> (u64, u64) {
-    counts.iter().fold((0, 0), |(passed, failed), (more_passed, more_failed)| {
-        (passed.saturating_add(*more_passed), failed.saturating_add(*more_failed))
-    })
-}
-
-fn counts(report: &Path) -> Result<(u64, u64)> {
+/// Reads vitest's report.
+fn tally(report: &str) -> Result<Tally> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Report {
         num_passed_tests: u64,
-        num_failed_tests: u64,
+        test_results: Vec<File>,
     }
-    let report: Report = serde_json::from_str(&fs::read_to_string(report)?)?;
-    Ok((report.num_passed_tests, report.num_failed_tests))
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct File {
+        assertion_results: Vec<Test>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Test {
+        full_name: String,
+        status: String,
+        /// Of every attempt that failed.
+        failure_messages: Vec<String>,
+    }
+    let report: Report = serde_json::from_str(report)?;
+    let mut tally = Tally::passed(report.num_passed_tests);
+    for test in report.test_results.into_iter().flat_map(|file| file.assertion_results) {
+        if test.status == "failed" {
+            tally.failed.push(test.full_name);
+        } else if !test.failure_messages.is_empty() {
+            tally.second.push(test.full_name);
+        }
+    }
+    Ok(tally)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_of_vitest_names_the_tests_that_failed_once_or_twice() {
+        let report = r#"{"numPassedTests": 2, "numFailedTests": 1, "testResults": [{"assertionResults": [
+            {"fullName": "money is exact", "status": "passed", "failureMessages": []},
+            {"fullName": "money moves", "status": "passed", "failureMessages": ["late"]},
+            {"fullName": "money is shown", "status": "failed", "failureMessages": ["no", "no"]}]}]}"#;
+        let read = tally(report).expect("a report");
+        assert_eq!(
+            read,
+            Tally { second: vec!["money moves".into()], failed: vec!["money is shown".into()], ..Tally::passed(2) }
+        );
+    }
 }

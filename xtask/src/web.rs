@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Result, bail, ensure};
 
-use crate::{npm, npm::Package, source_hash, workspace};
+use crate::{npm::Package, source_hash, tally::Tally, workspace};
 
 const CLIENT: &str = "app/src/generated";
 const API_TYPES: &str = "app/src/shared/api/schema.d.ts";
@@ -68,18 +68,16 @@ fn same_files(committed_at: &str, fresh: &Path, command: &str) -> Result<String>
     Ok(format!("{committed_at} is what its sources give ({} files)", committed.len()))
 }
 
-/// Types, tests and size of what a browser loads first; counts of what passed and failed.
-pub fn test() -> Result<(u64, u64)> {
+/// Types, tests and size of what a browser loads first.
+pub fn test() -> Result<Tally> {
     let app = app()?;
     let folder = tempfile::tempdir()?;
     let dist = folder.path().join("dist");
     let dist = dist.to_string_lossy();
-    Ok(npm::total([
-        app.check(&["typecheck"])?,
-        app.test(&[])?,
-        app.check(&["build", "--", "--logLevel=error", "--outDir", &dist])?,
-        app.check(&["size", &dist])?,
-    ]))
+    Ok(app.check(&["typecheck"])?
+        + app.test(&[])?
+        + app.check(&["build", "--", "--logLevel=error", "--outDir", &dist])?
+        + app.check(&["size", &dist])?)
 }
 
 /// Every file below a folder, by its path in it.

@@ -1,0 +1,98 @@
+//! What a suite ran: how many tests passed, and which failed.
+
+use std::{iter::Sum, ops::Add, time::Duration};
+
+/// How a suite went, or a part of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub passed: u64,
+    /// Names of the tests that failed.
+    pub failed: Vec<String>,
+    /// Names of the tests, among those that passed, that passed only at a second attempt.
+    pub second: Vec<String>,
+    pub took: Duration,
+}
+
+impl Tally {
+    pub fn passed(passed: u64) -> Self {
+        Self { passed, ..Self::default() }
+    }
+
+    pub fn failed(name: impl Into<String>) -> Self {
+        Self { failed: vec![name.into()], ..Self::default() }
+    }
+
+    /// A check that is one test.
+    pub fn of_check(name: &str, passed: bool) -> Self {
+        if passed { Self::passed(1) } else { Self::failed(name) }
+    }
+
+    /// What remains after the tests that failed ran once more. If not all of them ran, they stay failed.
+    pub fn after(mut self, again: Self) -> Self {
+        let ran = again.failed.len().saturating_add(usize::try_from(again.passed).unwrap_or(usize::MAX));
+        if ran < self.failed.len() {
+            return self;
+        }
+        let passed = |test: &String| !again.failed.contains(test);
+        self.second.extend(self.failed.iter().filter(|test| passed(test)).cloned());
+        self.passed = self.passed.saturating_add(again.passed);
+        self.failed = again.failed;
+        self
+    }
+
+    pub fn is_success(&self) -> bool {
+        self.failed.is_empty()
+    }
+
+    pub fn ran_nothing(&self) -> bool {
+        self.passed == 0 && self.failed.is_empty()
+    }
+}
+
+impl Add for Tally {
+    type Output = Self;
+
+    fn add(mut self, more: Self) -> Self {
+        self.passed = self.passed.saturating_add(more.passed);
+        self.failed.extend(more.failed);
+        self.second.extend(more.second);
+        self.took = self.took.saturating_add(more.took);
+        self
+    }
+}
+
+impl Sum for Tally {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), Add::add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_test_that_fails_twice_stays_failed_and_the_others_are_named() {
+        let first = Tally { failed: names(&["a", "b"]), ..Tally::passed(3) };
+        let again = Tally { failed: names(&["b"]), ..Tally::passed(1) };
+        let whole = first.after(again);
+        assert_eq!((whole.passed, whole.failed, whole.second), (4, names(&["b"]), names(&["a"])));
+    }
+
+    #[test]
+    fn a_test_that_did_not_run_again_stays_failed() {
+        let first = Tally { failed: names(&["a", "b"]), ..Tally::passed(3) };
+        assert_eq!(first.clone().after(Tally::passed(1)), first);
+    }
+
+    #[test]
+    fn parts_add_up() {
+        let whole: Tally = [Tally::passed(2), Tally::failed("x"), Tally::of_check("y", false)].into_iter().sum();
+        assert_eq!((whole.passed, whole.failed.clone(), whole.is_success()), (2, names(&["x", "y"]), false));
+        assert!(Tally::default().ran_nothing() && !whole.ran_nothing());
+    }
+}
