@@ -1,11 +1,22 @@
--- GET /v1/agents is answered from the memory of the api processes. They read what changed since their last look, so each
--- row says which transaction changed it. A sequence or a time would not do: a transaction that commits late would be
+-- GET /v1/agents is answered from the memory of the api processes. They read what changed since their last look, so it is
+-- noted which transaction changed a row. A sequence or a time would not do: a transaction that commits late would be
 -- behind the last look already.
 
-ALTER TABLE mirror_agents ADD COLUMN changed_in xid8 NOT NULL DEFAULT '0';
+-- Agents, with the transaction that changed them last. A table of its own: with an index over a column of
+-- `mirror_agents`, each change of a listing would be one of all its indexes. An agent that has not changed since this
+-- table exists has no row.
+CREATE TABLE mirror_agent_changes (
+    agent      text PRIMARY KEY,
+    changed_in xid8 NOT NULL
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+CREATE INDEX mirror_agent_changes_in_order ON mirror_agent_changes (changed_in, agent);
+
+-- Profiles change seldom.
 ALTER TABLE mirror_creators ADD COLUMN changed_in xid8 NOT NULL DEFAULT '0';
-CREATE INDEX mirror_agents_by_change ON mirror_agents (changed_in, address);
 CREATE INDEX mirror_creators_by_change ON mirror_creators (changed_in, wallet);
+
+-- Room for the next state of a listing on its own page. Then its indexes do not change with it.
+ALTER TABLE mirror_agents SET (fillfactor = 70);
 
 CREATE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -14,10 +25,19 @@ BEGIN
 END
 $$;
 
-CREATE TRIGGER note_inserted BEFORE INSERT ON mirror_agents FOR EACH ROW EXECUTE FUNCTION note_change();
+-- A transaction that changes an agent has locked its row, so two transactions never wait for each other here.
+CREATE FUNCTION note_changed_agent() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO mirror_agent_changes AS c (agent, changed_in) VALUES (NEW.address, pg_current_xact_id())
+    ON CONFLICT (agent) DO UPDATE SET changed_in = excluded.changed_in WHERE c.changed_in <> excluded.changed_in;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER note_inserted AFTER INSERT ON mirror_agents FOR EACH ROW EXECUTE FUNCTION note_changed_agent();
 -- Every column that the list shows, sorts or filters by, or that such a column is generated from. An update of another
 -- one, such as the open amount, which changes with each call, is no change of the list.
-CREATE TRIGGER note_changed BEFORE UPDATE ON mirror_agents FOR EACH ROW
+CREATE TRIGGER note_changed AFTER UPDATE ON mirror_agents FOR EACH ROW
     WHEN ((OLD.address, OLD.creator, OLD.price, OLD.total_executions, OLD.successful_executions,
            OLD.completed_executions, OLD.execution_time_ms_total, OLD.platform_fees_total, OLD.binding, OLD.created_at,
            OLD.status, OLD.closed_at_slot, OLD.metadata_hash, OLD.name, OLD.tagline, OLD.tags)
@@ -25,7 +45,7 @@ CREATE TRIGGER note_changed BEFORE UPDATE ON mirror_agents FOR EACH ROW
           (NEW.address, NEW.creator, NEW.price, NEW.total_executions, NEW.successful_executions,
            NEW.completed_executions, NEW.execution_time_ms_total, NEW.platform_fees_total, NEW.binding, NEW.created_at,
            NEW.status, NEW.closed_at_slot, NEW.metadata_hash, NEW.name, NEW.tagline, NEW.tags))
-    EXECUTE FUNCTION note_change();
+    EXECUTE FUNCTION note_changed_agent();
 CREATE TRIGGER note_inserted BEFORE INSERT ON mirror_creators FOR EACH ROW EXECUTE FUNCTION note_change();
 CREATE TRIGGER note_changed BEFORE UPDATE ON mirror_creators FOR EACH ROW
     WHEN ((OLD.wallet, OLD.verified, OLD.closed_at_slot) IS DISTINCT FROM (NEW.wallet, NEW.verified, NEW.closed_at_slot))
@@ -51,6 +71,7 @@ CREATE FUNCTION note_removed_agents() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO mirror_removals (agent) SELECT address FROM removed;
     IF FOUND THEN
+        DELETE FROM mirror_agent_changes WHERE agent IN (SELECT address FROM removed);
         PERFORM prune_removals();
     END IF;
     RETURN NULL;
@@ -70,6 +91,9 @@ $$;
 CREATE FUNCTION note_emptied() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO mirror_removals (agent, wallet) VALUES (NULL, NULL);
+    IF TG_TABLE_NAME = 'mirror_agents' THEN
+        DELETE FROM mirror_agent_changes;
+    END IF;
     PERFORM prune_removals();
     RETURN NULL;
 END

@@ -35,7 +35,7 @@ CREATE TABLE mirror_final_accounts (
     address   text PRIMARY KEY,
     slot      bigint NOT NULL,
     data_hash bytea CHECK (octet_length(data_hash) = 32)
-);
+) WITH (fillfactor = 80);
 INSERT INTO mirror_final_accounts (address, slot) SELECT address, slot FROM mirror_accounts;
 
 -- The digest of the accounts in `mirror_final_accounts` whose hash is not null.

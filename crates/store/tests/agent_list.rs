@@ -28,7 +28,7 @@ async fn look_after_all_others(pool: &PgPool) -> String {
         let look = Look::begin(pool).await.unwrap();
         let seen = look.head.seen.clone();
         look.end().await.unwrap();
-        let is_behind = "SELECT bool_and(changed_in < split_part($1, ':', 1)::xid8) FROM mirror_agents";
+        let is_behind = "SELECT bool_and(changed_in < split_part($1, ':', 1)::xid8) FROM mirror_agent_changes";
         if sqlx::query_scalar::<_, bool>(is_behind).bind(&seen).fetch_one(pool).await.unwrap() {
             return seen;
         }
@@ -43,7 +43,7 @@ async fn a_look_reads_what_changed_and_not_the_rest() {
     volume::agents(pool, &wallet(1), 20_000).await;
     put(pool, &wallet(101), 1, &profile(wallet(1), "Ada", true)).await;
     // As autovacuum does soon after a load: until then the plan reads the table.
-    sqlx::query("ANALYZE mirror_agents").execute(pool).await.unwrap();
+    sqlx::query("ANALYZE mirror_agents, mirror_agent_changes").execute(pool).await.unwrap();
     let seen = look_after_all_others(pool).await;
 
     let agents = agent_list::all(pool, None, 2).await.unwrap();

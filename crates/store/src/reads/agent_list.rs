@@ -39,7 +39,7 @@ pub struct LookHead {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListRow {
     pub address: Pubkey,
-    /// The transaction that changed it last.
+    /// The transaction that changed it last; not read with all agents.
     pub changed_in: String,
     /// `None` if lists do not show the agent.
     pub listed: Option<ListedRow>,
@@ -89,9 +89,9 @@ impl Look {
     pub async fn begin(pool: &PgPool) -> Result<Self, StoreError> {
         let mut transaction = transaction::begin(pool).await?;
         // Few rows of a large table: without statistics the planner would read all of them.
-        sqlx::raw_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
-            .execute(&mut *transaction)
-            .await?;
+        let settings = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL enable_seqscan = off;
+                        SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
+        sqlx::raw_sql(settings).execute(&mut *transaction).await?;
         let row = sqlx::query!(
             r#"SELECT pg_current_snapshot()::text AS "seen!",
                       pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS "next_transaction!",
@@ -170,12 +170,12 @@ impl TryFrom<Row> for ListRow {
     }
 }
 
-/// The columns of [`Row`], and then the rest of a query.
+/// The columns of [`Row`], `changed_in` from somewhere, and then the rest of a query over `mirror_agents`.
 macro_rules! rows {
-    ($rest:literal $(, $argument:expr)* $(,)?) => {
+    ($changed_in:literal, $rest:literal $(, $argument:expr)* $(,)?) => {
         sqlx::query_as!(
             Row,
-            r#"SELECT address, changed_in::text AS "changed_in!",
+            "SELECT " + $changed_in + r#"::text AS "changed_in!", address,
                       (status = agent_status('active') AND closed_at_slot IS NULL AND name IS NOT NULL) AS "listed!",
                       creator, price, total_executions, trust, success_rate, avg_execution_time_ms, created_at,
                       binding, metadata_hash, name, tagline, tags
@@ -192,7 +192,7 @@ pub async fn all(
     limit: u32,
 ) -> Result<Vec<ListRow>, StoreError> {
     let after = after.map(Pubkey::to_string).unwrap_or_default();
-    let rows = rows!("WHERE address > $1 ORDER BY address LIMIT $2", after, i64::from(limit));
+    let rows = rows!("0", "WHERE address > $1 ORDER BY address LIMIT $2", after, i64::from(limit));
     rows.fetch_all(executor).await?.into_iter().map(ListRow::try_from).collect()
 }
 
@@ -205,9 +205,11 @@ pub async fn changed(
 ) -> Result<Vec<ListRow>, StoreError> {
     let (changed_in, address) = start(seen, after);
     let rows = rows!(
-        "WHERE (changed_in, address) > ($2::text::xid8, $3)
-             AND NOT pg_visible_in_snapshot(changed_in, $1::text::pg_snapshot)
-         ORDER BY changed_in, address LIMIT $4",
+        "c.changed_in",
+        "JOIN mirror_agent_changes c ON c.agent = address
+         WHERE (c.changed_in, c.agent) > ($2::text::xid8, $3)
+             AND NOT pg_visible_in_snapshot(c.changed_in, $1::text::pg_snapshot)
+         ORDER BY c.changed_in, c.agent LIMIT $4",
         seen,
         changed_in,
         address,
