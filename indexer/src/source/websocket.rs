@@ -141,7 +141,7 @@ struct Stream {
     finalized: Option<u64>,
     /// When the newest slot moved.
     moved_at: Instant,
-    /// When the clock account was notified.
+    /// When the clock account was notified. `None`: never, although it may be granted. Surfpool is such a node.
     clock_at: Option<Instant>,
     /// The node's slot, asked for over HTTP.
     polled: Option<mpsc::Receiver<Result<u64, SourceError>>>,
@@ -311,8 +311,8 @@ impl Stream {
             return Err(SourceError::StandsStill { node: self.node(), slot: self.slot, after: still });
         }
         // The clock changes in every slot and is notified like the program's accounts.
-        let clock_stopped = self.clock_at.is_some_and(|at| passed(at, silence)) && !passed(self.moved_at, silence);
-        if clock_stopped {
+        let slots_without_clock = self.clock_at.map(|at| self.moved_at.saturating_duration_since(at));
+        if slots_without_clock.is_some_and(|time| time >= silence) {
             let reason = "notifications of slots arrive, notifications of accounts do not".to_owned();
             return Err(SourceError::Missed { node: self.node(), reason });
         }
