@@ -1,6 +1,6 @@
 //! Every account of the chain has its row: a snapshot, page by page, compared column by column.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Instant};
 
 use crtx_store::mirror::{self, Batch, Comparison, Difference};
 use solana_pubkey::Pubkey;
@@ -58,7 +58,9 @@ pub async fn compare(context: &Context<'_>, report: &mut AuditReport) -> Result<
             Some(Ok(SnapshotItem::Page { slot, accounts })) => {
                 let page = Page { slot, accounts };
                 sample.extend(page.accounts.first().map(|(address, _)| *address).filter(|_| sample.len() < WITNESSED));
+                let began = Instant::now();
                 page.compare(context, report, &mut seen, &mut suspects, &mut agents).await?;
+                context.rest(began).await;
             }
             Some(Ok(SnapshotItem::End { slot })) => break slot,
             Some(Err(error)) => return Err(error.into()),

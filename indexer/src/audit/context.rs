@@ -38,6 +38,11 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// Between two pages, for as long as the last one took: changes of the chain come first.
+    pub async fn rest(&self, page_began: Instant) {
+        tokio::time::sleep(page_began.elapsed()).await;
+    }
+
     /// The time is over.
     pub fn is_over(&self) -> bool {
         Instant::now() >= self.until

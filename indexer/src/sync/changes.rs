@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crtx_store::mirror::{FinalState, FinalStep};
 use solana_pubkey::Pubkey;
 
-/// Accounts with changes that are not final.
-const MAX_ACCOUNTS: usize = 100_000;
+/// Accounts with changes that are not final: those of half a minute with thousands of changes per second.
+const MAX_ACCOUNTS: usize = 200_000;
 /// States of one account that are not final.
 const MAX_STATES: usize = 64;
 
