@@ -55,6 +55,11 @@ kill $watcher 2>/dev/null
 exit $status
 "#;
 
+/// PostgreSQL's defaults are for small databases. The mirror of a million accounts has gigabytes, and its changes are all
+/// over them: with 128 MB of buffers most pages are read again for each change, and with 1 GB of log there is a
+/// checkpoint every few seconds, after which each page is logged as a whole. Memory is taken as it is used.
+const SIZES: [&str; 3] = ["shared_buffers=512MB", "max_wal_size=4GB", "checkpoint_timeout=15min"];
+
 /// A running private cluster. Dropping it also stops the server, without waiting for it.
 pub struct Cluster {
     child: Child,
@@ -192,8 +197,12 @@ fn spawn(binaries: &Binaries, place: &Place) -> anyhow::Result<Child> {
         "max_connections=80".to_owned(),
         "timezone=UTC".to_owned(),
         "log_timezone=UTC".to_owned(),
-    ] {
-        command.args(["-c", &setting]);
+    ]
+    .iter()
+    .map(String::as_str)
+    .chain(SIZES)
+    {
+        command.args(["-c", setting]);
     }
     command.stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log);
     // Ctrl-C in a terminal goes to the whole process group; the server has to outlive its clients.
