@@ -1,7 +1,11 @@
 //! What the mirror holds, and what was written to get there, for benchmarks of the indexer.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::SystemTime,
+};
 
+use chrono::{DateTime, Utc};
 use sqlx::PgPool;
 
 /// Rows inserted, updated and deleted so far, by table.
@@ -45,6 +49,16 @@ pub async fn count_and_revisions(pool: &PgPool) -> (i64, i64) {
     .fetch_one(pool)
     .await
     .expect("accounts are counted")
+}
+
+/// Whether an audit has ended after a moment.
+///
+/// # Panics
+/// When the database refuses.
+pub async fn audited_after(pool: &PgPool, moment: SystemTime) -> bool {
+    let query = "SELECT COALESCE((SELECT at > $1 FROM indexer_audit), false)";
+    let moment = DateTime::<Utc>::from(moment);
+    sqlx::query_scalar(query).bind(moment).fetch_one(pool).await.expect("the audit's time is read")
 }
 
 /// Documents of listings that were fetched.

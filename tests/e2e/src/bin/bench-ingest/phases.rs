@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use anyhow::{Context, Result, ensure};
@@ -66,9 +66,10 @@ pub async fn measure(accounts: u32, seconds: u32) -> Result<Vec<Row>> {
     // As it is deployed: resyncs once a minute, and a process that answers lists.
     let before = market.node.state().await?.subscriptions;
     ensure!(before == 0, "somebody is subscribed after the end of the indexer");
+    let since = SystemTime::now();
     let indexer = market.service("indexer", "indexer", indexer_settings(60)).await?;
     let api = market.service("api", "api", Vec::new()).await?;
-    rows.extend(throughput(&market, seconds).await?);
+    rows.extend(throughput(&market, seconds, since).await?);
     peak_mib = peak_mib.max(process::peak_memory_mib(indexer.pid())?);
     rows.push(Row::new("rss_peak_mib", peak_mib, "MiB").at_most(512.0));
     rows.push(Row::new("ingest_api_rss_mib", process::peak_memory_mib(api.pid())?, "MiB"));
@@ -213,10 +214,15 @@ async fn beside_resync(market: &Market, seconds: u32) -> Result<Vec<Row>> {
 }
 
 /// As many changes per second as are offered, or as the indexer takes.
-async fn throughput(market: &Market, seconds: u32) -> Result<Vec<Row>> {
-    // The first resync of the new process is over.
+async fn throughput(market: &Market, seconds: u32, since: SystemTime) -> Result<Vec<Row>> {
+    // What the process does once when it starts is over: its first resync, and its first audit.
     listed_once_more(market).await?;
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    let started = Instant::now();
+    while !mirror_figures::audited_after(&market.pool, since).await {
+        ensure!(started.elapsed() < RESYNC_LIMIT.saturating_mul(2), "the indexer does not audit");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    eprintln!("audited {:.0} s after the first resync", started.elapsed().as_secs_f64());
     let emission = Emission { per_second: OFFERED_PER_SECOND, seconds, probes_per_second: PROBES_PER_SECOND };
     let watch = Watch::start(market.pool.clone(), probes(market.accounts));
     let emitted = market.node.emit(emission).await?;
