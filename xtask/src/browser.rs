@@ -25,7 +25,7 @@ pub fn test() -> Result<Tally> {
     let tests = Package::at(FOLDER);
     tests.install()?;
     let crtx = workspace::binary("crtx");
-    Ok(tests.check(&["typecheck"])? + tests.test(&[(VARIABLE, &chromium), ("CRTX_BIN", &crtx)])?)
+    Ok(tests.check(&["typecheck"])?.and(tests.test(&[(VARIABLE, &chromium), ("CRTX_BIN", &crtx)])?))
 }
 
 /// The program that measures how long until a visitor sees the first list.

@@ -65,7 +65,7 @@ impl Package {
         let tally = fs::read_to_string(&report).ok().and_then(|report| tally(&report).ok()).unwrap_or_default();
         // A run that dies without a report, or fails outside of a test, has failed as well.
         Ok(if !status.success() && tally.is_success() {
-            tally + Tally::failed("vitest, outside of a test")
+            tally.and(Tally::failed("vitest, outside of a test"))
         } else {
             tally
         })

@@ -1,6 +1,6 @@
 //! What a suite ran: how many tests passed, and which failed.
 
-use std::{iter::Sum, ops::Add, time::Duration};
+use std::{iter::Sum, time::Duration};
 
 /// How a suite went, or a part of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +27,15 @@ impl Tally {
         if passed { Self::passed(1) } else { Self::failed(name) }
     }
 
+    /// Both together.
+    pub fn and(mut self, more: Self) -> Self {
+        self.passed = self.passed.saturating_add(more.passed);
+        self.failed.extend(more.failed);
+        self.second.extend(more.second);
+        self.took = self.took.saturating_add(more.took);
+        self
+    }
+
     /// What remains after the tests that failed ran once more. If not all of them ran, they stay failed.
     pub fn after(mut self, again: Self) -> Self {
         let ran = again.failed.len().saturating_add(usize::try_from(again.passed).unwrap_or(usize::MAX));
@@ -49,21 +58,9 @@ impl Tally {
     }
 }
 
-impl Add for Tally {
-    type Output = Self;
-
-    fn add(mut self, more: Self) -> Self {
-        self.passed = self.passed.saturating_add(more.passed);
-        self.failed.extend(more.failed);
-        self.second.extend(more.second);
-        self.took = self.took.saturating_add(more.took);
-        self
-    }
-}
-
 impl Sum for Tally {
     fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
-        parts.fold(Self::default(), Add::add)
+        parts.fold(Self::default(), Self::and)
     }
 }
 
