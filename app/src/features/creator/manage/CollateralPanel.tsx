@@ -143,7 +143,7 @@ function BeforeAndAfter({ chain: { listing, tiers, wallet }, amount, metrics, ma
                 <tr>
                     <th scope="col">USDC</th>
                     <th scope="col">Now</th>
-                    <th scope="col">Afterwards</th>
+                    <th scope="col">After</th>
                 </tr>
             </thead>
             <tbody>
