@@ -25,7 +25,8 @@ export async function startService(keyFile: string): Promise<Service> {
     return { endpoint, stop };
 }
 
-async function endpointOf(child: ChildProcess): Promise<string> {
+/** Where a service listens, once it says so. */
+export async function endpointOf(child: ChildProcess): Promise<string> {
     if (child.stdout === null) throw new Error('The output is piped.');
     for await (const line of createInterface({ input: child.stdout })) {
         const found = /http:\/\/\S+\/execute/.exec(line)?.[0];

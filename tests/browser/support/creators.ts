@@ -5,12 +5,13 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 
 import { afterAll } from 'vitest';
 
+import { base58, fromBase58 } from './base58';
 import { rpc } from './chain';
+import { endpointOf } from './creatorService';
 import type { Network } from './network';
 
 const program = process.env['CRTX_BIN'] ?? path.resolve(import.meta.dirname, '../../../target/debug/crtx');
@@ -111,30 +112,10 @@ async function writeSettings(folder: string, network: Network): Promise<void> {
     const admin = wallets.find(({ address }) => address === roles.admin)?.secret_key ?? '';
     mkdirSync(folder, { recursive: true });
     const file = path.join(folder, 'admin.json');
-    writeFileSync(file, JSON.stringify([...fromBase58(admin)]), { mode: 0o600 });
+    writeFileSync(file, JSON.stringify([...fromBase58(admin, 64)]), { mode: 0o600 });
     const keypairs = { demo: file, creator: file, admin: file, resolver: file };
     const local = { ...network, ws_url: network.rpc_url, data_dir: folder, keypairs };
     writeFileSync(path.join(folder, 'local.json'), JSON.stringify(local), { mode: 0o600 });
-}
-
-async function endpointOf({ stdout }: ChildProcess): Promise<string> {
-    if (stdout === null) throw new Error('The output is piped.');
-    for await (const line of createInterface({ input: stdout })) return /http:\S+\/execute/.exec(line)?.[0] ?? '';
-    throw new Error('The service of the agent ended before it was ready.');
-}
-
-const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
-
-export function base58(bytes: Buffer): string {
-    let [number, text] = [BigInt(`0x00${bytes.toString('hex')}`), ''];
-    for (; number > 0n; number /= 58n) text = `${ALPHABET[Number(number % 58n)]}${text}`;
-    const zeros = bytes.findIndex((byte) => byte !== 0);
-    return '1'.repeat(zeros < 0 ? bytes.length : zeros) + text;
-}
-
-function fromBase58(text: string): Buffer {
-    const number = Array.from(text).reduce((sum, digit) => sum * 58n + BigInt(ALPHABET.indexOf(digit)), 0n);
-    return Buffer.from(number.toString(16).padStart(128, '0'), 'hex');
 }
 
 /** The bytes of an account. */

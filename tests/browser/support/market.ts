@@ -2,6 +2,7 @@
 
 import type { Page } from 'playwright-core';
 
+import { fromBase58 } from './base58';
 import { rpc } from './chain';
 import type { Network } from './network';
 
@@ -70,14 +71,8 @@ async function clockOf(url: string): Promise<number> {
     return Number(Buffer.from(value.data[0], 'base64').readBigInt64LE(32));
 }
 
-const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
-
 /** The 32 bytes of an address, in hexadecimal form. */
-export const hexOf = (address: string): string =>
-    Array.from(address)
-        .reduce((sum, letter) => sum * 58n + BigInt(ALPHABET.indexOf(letter)), 0n)
-        .toString(16)
-        .padStart(64, '0');
+export const hexOf = (address: string): string => fromBase58(address, 32).toString('hex');
 
 /** Lets the page see an index with problems, an audit with a fault, and totals of a month. */
 export async function troubledNetwork(page: Page): Promise<void> {

@@ -5,9 +5,9 @@ import path from 'node:path';
 
 import { expect, inject, test } from 'vitest';
 
+import { base58 } from '../support/base58';
 import { useBrowser } from '../support/browser';
 import { rpc, transactionsOf, usdcOf } from '../support/chain';
-import { base58 } from '../support/creators';
 import { HOSTILE, harm } from '../support/hostile';
 import { addMockWallet, asked, behave, callerKey } from '../support/mockWallet';
 import { call, connect, done, openForm, pay, payButton, verify } from '../support/runs';
