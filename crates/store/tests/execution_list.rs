@@ -1,4 +1,4 @@
-//! The list of executions and its counters: always what the sources say, whoever writes them and whenever counters are
+//! The list of executions and its counters: always what the sources say, for every writer and whenever counters are
 //! folded.
 #![allow(
     clippy::unwrap_used,

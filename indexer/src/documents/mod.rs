@@ -100,7 +100,7 @@ impl Fetcher {
         self.follow(&syncer.listings_changed, &shutdown).await;
     }
 
-    /// The same for whoever says that listings changed.
+    /// The same, for the task that says that listings changed.
     pub async fn follow(&self, changed: &Notify, shutdown: &CancellationToken) {
         tokio::select! {
             () = shutdown.cancelled() => {}
