@@ -10,7 +10,10 @@
 )]
 
 use std::{
-    sync::{Arc, Mutex, atomic::AtomicUsize, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -468,17 +471,20 @@ impl Worker {
 async fn creator_service(calls: Arc<AtomicUsize>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("port");
     let url = format!("http://{}/execute", listener.local_addr().expect("bound"));
-    let first = Arc::new(Mutex::new(true));
+    let first = Arc::new(AtomicBool::new(true));
     let router = Router::new().route("/execute", post(creator)).with_state((calls, first));
     tokio::spawn(async move { axum::serve(listener, router).await });
     url
 }
 
-type CreatorState = (Arc<AtomicUsize>, Arc<Mutex<bool>>);
+type CreatorState = (Arc<AtomicUsize>, Arc<AtomicBool>);
 
 async fn creator(State((calls, first)): State<CreatorState>, Json(request): Json<Value>) -> Response {
-    calls.fetch_add(1, Ordering::SeqCst);
     let parameters = &request["parameters"];
+    // Before the call is counted and before the first wait: a test may end the caller as soon as it sees the count,
+    // which drops this future.
+    let stalls = parameters["behaviour"] == "slow once" && first.swap(false, Ordering::SeqCst);
+    calls.fetch_add(1, Ordering::SeqCst);
     tokio::time::sleep(Duration::from_millis(parameters["delay_ms"].as_u64().unwrap_or(0))).await;
     let result = format!("did {}", request["task"].as_str().expect("a task"));
     let hash = ResultHash::of(result.as_bytes());
@@ -495,12 +501,7 @@ async fn creator(State((calls, first)): State<CreatorState>, Json(request): Json
             answer = json!({"execution_id": request["execution_id"], "status": "failed", "error": "out of ideas"});
         }
         "slow" => tokio::time::sleep(Duration::from_secs(5)).await,
-        "slow once" => {
-            let first = std::mem::replace(&mut *first.lock().expect("lock"), false);
-            if first {
-                tokio::time::sleep(Duration::from_secs(600)).await;
-            }
-        }
+        "slow once" if stalls => tokio::time::sleep(Duration::from_secs(600)).await,
         "bad_signature" => answer["signature"] = json!(format_signature(&[1; 64])),
         "no_call_signature" => answer["call_signature"] = Value::Null,
         "old_signature" => answer["call_signature"] = answer["signature"].clone(),
