@@ -52,11 +52,11 @@ impl Suite {
         }
     }
 
-    /// Whether its tests watch whole systems in real time. On a machine that is busy with other work, such a test can be
-    /// late for no fault of ours, so each one that fails runs once more, and the summary names it. The browser suite does
-    /// the same by itself.
+    /// Whether some of its tests wait in real time: for leases, deadlines and streams, or for whole systems. On a machine
+    /// that is busy with other work, such a test can be late for no fault of ours, so each one that fails runs once more,
+    /// and the summary names it. The browser suite does the same by itself.
     const fn depends_on_time(self) -> bool {
-        matches!(self, Self::E2e | Self::Faults | Self::Api)
+        matches!(self, Self::Unit | Self::E2e | Self::Faults | Self::Api)
     }
 
     fn of_package(folder: &std::path::Path) -> Self {
