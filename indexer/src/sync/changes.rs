@@ -1,7 +1,7 @@
 //! Changes that are not final yet, in memory: which states of which accounts were delivered, and at which slots. It is
 //! bounded; past the bound it forgets all, and the finalized accounts are read as a whole.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crtx_store::mirror::{FinalState, FinalStep};
 use solana_pubkey::Pubkey;
@@ -54,6 +54,8 @@ pub struct Changes {
     states: HashMap<Pubkey, Vec<State>>,
     /// Accounts whose row may be wrong. They are read again.
     suspects: BTreeSet<Pubkey>,
+    /// Accounts whose rows the stream is writing.
+    writing: HashSet<Pubkey>,
     /// States were forgotten.
     overflowed: bool,
 }
@@ -84,6 +86,27 @@ impl Changes {
                 first.exact = false;
             }
         }
+    }
+
+    /// The rows of these accounts do not show the noted states yet, until [`Self::write_ended`].
+    pub fn write_begins(&mut self, addresses: impl IntoIterator<Item = Pubkey>) {
+        self.writing.extend(addresses);
+    }
+
+    pub fn write_ended(&mut self) {
+        self.writing.clear();
+    }
+
+    /// The newest states of those accounts whose rows are not being written.
+    pub fn written(&self, addresses: &[Pubkey]) -> HashMap<Pubkey, Option<State>> {
+        let written = addresses.iter().filter(|address| !self.writing.contains(address));
+        written.map(|address| (*address, self.newest(address))).collect()
+    }
+
+    /// Whether the last state that was delivered up to a slot has these bytes.
+    pub fn had(&self, address: &Pubkey, slot: u64, data_hash: Option<[u8; 32]>) -> bool {
+        let states = self.states.get(address).into_iter().flatten();
+        states.take_while(|state| state.slot <= slot).last().is_some_and(|state| state.data_hash == data_hash)
     }
 
     /// States were forgotten, or never known. Collects again from now on.

@@ -8,6 +8,7 @@ use solana_pubkey::Pubkey;
 use tokio::time::{Instant, timeout};
 
 use super::{
+    changes::State,
     closing::READ_AT_ONCE,
     correct::{hash_of, shows},
     error::SyncError,
@@ -36,6 +37,8 @@ struct Looked {
 struct FinalRead {
     addresses: Vec<Pubkey>,
     read: Read,
+    /// The newest states of accounts whose rows showed them before the rows were read.
+    written: HashMap<Pubkey, Option<State>>,
     shown: HashMap<Pubkey, Vec<mirror::Shown>>,
 }
 
@@ -119,7 +122,10 @@ impl Parts {
     }
 
     /// Reads accounts at the finalized state. What differs from what was delivered is suspected, and so are rows that
-    /// do not show what was delivered last.
+    /// do not show what was delivered and written last.
+    ///
+    /// A read later than the indexed slot may show changes that still wait in the stream: what differs then proves
+    /// nothing, and is read again.
     async fn confirm(&self, due: &[Pubkey], finalized: u64) -> Result<Looked, SyncError> {
         let mut looked = Looked { slot: finalized, not_before: 0 };
         let chunks: Vec<Vec<Pubkey>> = due.chunks(READ_AT_ONCE).map(<[Pubkey]>::to_vec).collect();
@@ -132,13 +138,19 @@ impl Parts {
             looked.slot = slot;
         }
         let mut changes = self.changes();
-        for FinalRead { addresses, read, shown } in reads {
+        for FinalRead { addresses, read, written, shown } in reads {
+            let ahead = read.slot > self.indexed();
             for (address, account) in addresses.iter().zip(&read.accounts) {
                 let hash = hash_of(account.as_ref().map(|account| account.data.as_slice()));
+                if ahead && !changes.had(address, read.slot, hash) {
+                    continue;
+                }
+                let settled = written.get(address) == Some(&changes.newest(address));
                 let confirmed = changes.confirm(address, read.slot, hash);
                 looked.not_before = looked.not_before.max(confirmed.not_before);
                 let newest = changes.newest(address).and_then(|state| state.data_hash);
-                if confirmed.differs || !shows(&shown, address, newest) || never_existed(&shown, address, newest) {
+                let wrong = !shows(&shown, address, newest) || never_existed(&shown, address, newest);
+                if confirmed.differs || settled && wrong {
                     changes.suspect([*address]);
                 }
             }
@@ -148,8 +160,9 @@ impl Parts {
 
     async fn read_final(&self, addresses: Vec<Pubkey>, finalized: u64) -> Result<FinalRead, SyncError> {
         let read = self.read_doubted(self.source.as_ref(), &addresses, At::Finalized, finalized).await?;
+        let written = self.changes().written(&addresses);
         let shown = mirror::shown(&self.pool, &addresses).await?;
-        Ok(FinalRead { addresses, read, shown })
+        Ok(FinalRead { addresses, read, written, shown })
     }
 
     async fn move_digest(&self, target: u64) -> Result<(), SyncError> {

@@ -49,7 +49,9 @@ impl Parts {
     async fn probe(&self, known: &mut Known) -> Result<bool, SyncError> {
         let slot = self.source.slot(At::Confirmed).await?;
         self.pulse.chain_slot(slot);
-        if slot <= self.indexed() {
+        // What a late stream lacks may wait in it.
+        if slot <= self.indexed() || self.pulse.heard().late() {
+            known.waiting = None;
             return Ok(true);
         }
         let Some(transactions) = self.source.transactions_after(known.newest, slot).await? else { return Ok(false) };

@@ -12,6 +12,8 @@ use tokio::time::Instant;
 const SILENCE: Duration = Duration::from_secs(12);
 /// A slot that stays the same for so long stands still.
 const STANDSTILL: Duration = Duration::from_secs(15);
+/// For so long after events had to wait, the stream still counts as late.
+const LATE: Duration = Duration::from_secs(2);
 
 /// What was heard last.
 #[derive(Debug, Default)]
@@ -24,6 +26,10 @@ pub struct Heard {
     pub connected: bool,
     pub event: Option<Instant>,
     pub event_at: Option<DateTime<Utc>>,
+    /// The stream has more events than are applied in one step.
+    pub full: bool,
+    /// When it last had.
+    pub full_at: Option<Instant>,
     pub change_at: Option<DateTime<Utc>>,
     pub chain_slot: Option<u64>,
     pub chain_slot_since: Option<Instant>,
@@ -33,6 +39,11 @@ pub struct Heard {
 impl Heard {
     pub fn streaming(&self) -> bool {
         self.connected && self.event.is_some_and(|event| event.elapsed() < SILENCE)
+    }
+
+    /// Whether events that the node sent wait to be applied.
+    pub fn late(&self) -> bool {
+        self.connected && (self.full || self.full_at.is_some_and(|at| at.elapsed() < LATE))
     }
 
     /// For how long the stream has been silent, if that is too long.
@@ -60,6 +71,7 @@ impl Pulse {
     pub fn connected(&self, connected: bool) {
         self.with(|heard| {
             heard.connected = connected;
+            heard.full = false;
             heard.event = connected.then(Instant::now);
         });
     }
@@ -68,6 +80,16 @@ impl Pulse {
         self.with(|heard| {
             heard.event = Some(Instant::now());
             heard.event_at = Some(Utc::now());
+        });
+    }
+
+    /// Whether events wait after a step that took as many as it may.
+    pub fn full(&self, full: bool) {
+        self.with(|heard| {
+            if full || heard.full {
+                heard.full_at = Some(Instant::now());
+            }
+            heard.full = full;
         });
     }
 

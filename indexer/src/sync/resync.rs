@@ -18,6 +18,10 @@ const MIN_PAUSE: Duration = Duration::from_millis(500);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 /// A snapshot that was asked for waits for so many times the length of the last one.
 const REST: u32 = 10;
+/// A snapshot waits for a stream that is late, but not longer than so many intervals.
+const INTERVALS_WHILE_LATE: u32 = 5;
+/// Between two looks whether the stream is still late.
+const LATE_LOOK: Duration = Duration::from_millis(500);
 /// How long a status says that the stream had missed changes.
 const MISSED_IS_SHOWN: Duration = Duration::from_secs(60);
 
@@ -145,6 +149,17 @@ impl Parts {
             sleep(rest).await;
             let wait = self.settings.resync_interval.saturating_sub(rest);
             asked = timeout(wait, self.resync_now.notified()).await.is_ok();
+            self.while_late().await;
+        }
+    }
+
+    /// A snapshot adds what the stream missed. While the stream is late, nobody knows what it missed, and a snapshot
+    /// would only delay it more.
+    async fn while_late(&self) {
+        let began = Instant::now();
+        let most = self.settings.resync_interval.saturating_mul(INTERVALS_WHILE_LATE);
+        while self.pulse.heard().late() && began.elapsed() < most {
+            sleep(LATE_LOOK).await;
         }
     }
 

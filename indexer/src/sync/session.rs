@@ -83,6 +83,7 @@ impl Parts {
                 next = if taken < MAX_EVENTS && group.ended.is_none() { events.try_recv().ok() } else { None };
             }
             self.pulse.event();
+            self.pulse.full(taken >= MAX_EVENTS && !events.is_empty());
             self.problems.clear(&["silent_stream", "subscription_refused", "stream_missed_changes"]);
             if let Err(error) = self.apply_group(&group).await {
                 return error;
@@ -154,7 +155,10 @@ impl Parts {
             self.pulse.change();
         }
         if !group.items.is_empty() {
-            self.apply_changes(&group.items, moves).await?;
+            self.changes().write_begins(group.items.iter().map(|item| item.address));
+            let applied = self.apply_changes(&group.items, moves).await;
+            self.changes().write_ended();
+            applied?;
             self.listings_changed.notify_one();
         } else if moves > 0 {
             crtx_store::mirror::move_to(&self.pool, moves).await?;

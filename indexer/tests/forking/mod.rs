@@ -52,6 +52,9 @@ pub struct State {
     listeners: Vec<mpsc::Sender<Result<Event, SourceError>>>,
     old: Vec<Chain>,
     signed: u64,
+    confirmed_reads: usize,
+    finalized_reads: usize,
+    snapshots: usize,
     /// Changes are not delivered.
     pub swallow: bool,
     pub offers_transactions: bool,
@@ -80,6 +83,9 @@ impl Default for Node {
             listeners: Vec::new(),
             old: Vec::new(),
             signed: 0,
+            confirmed_reads: 0,
+            finalized_reads: 0,
+            snapshots: 0,
             swallow: false,
             offers_transactions: true,
             hide: Box::new(|_| false),
@@ -145,6 +151,19 @@ impl Node {
 
     pub fn chain_at(&self, at: At) -> Chain {
         self.state().at(at).clone()
+    }
+
+    /// Reads of single accounts so far.
+    pub fn reads(&self, at: At) -> usize {
+        match at {
+            At::Confirmed => self.state().confirmed_reads,
+            At::Finalized => self.state().finalized_reads,
+        }
+    }
+
+    /// Snapshots of the confirmed state so far.
+    pub fn snapshots(&self) -> usize {
+        self.state().snapshots
     }
 
     /// A transaction changes an account, in a slot of its own.
@@ -312,6 +331,7 @@ impl AccountSource for Node {
 
     async fn snapshot(&self, at: At, _: u64) -> Result<Snapshot, SourceError> {
         let mut state = self.state();
+        state.snapshots += usize::from(at == At::Confirmed);
         if at == At::Confirmed
             && std::mem::take(&mut state.old_snapshot)
             && let Some(old) = state.old.first()
@@ -324,7 +344,11 @@ impl AccountSource for Node {
     }
 
     async fn read(&self, addresses: &[Pubkey], at: At, _: u64) -> Result<Read, SourceError> {
-        let state = self.state();
+        let mut state = self.state();
+        match at {
+            At::Confirmed => state.confirmed_reads += 1,
+            At::Finalized => state.finalized_reads += 1,
+        }
         let chain = state.at(at);
         let account = |address: &Pubkey| {
             let data = chain.accounts.get(address).filter(|_| !(state.hide)(address))?;

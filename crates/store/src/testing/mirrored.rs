@@ -2,7 +2,7 @@
 #![allow(missing_docs, reason = "the names say it")]
 
 use solana_pubkey::Pubkey;
-use sqlx::PgPool;
+use sqlx::{PgPool, Postgres, Transaction};
 
 /// Every account that the mirror has a row of, closed ones among them.
 pub async fn known_accounts(pool: &PgPool) -> Vec<Pubkey> {
@@ -58,6 +58,17 @@ pub async fn refuse_executions_of_1200_ms(pool: &PgPool) {
         .execute(pool)
         .await
         .expect("the constraint");
+}
+
+/// Locks the row of a record. A writer of it waits for the end of the transaction.
+pub async fn lock_execution(pool: &PgPool, record: &Pubkey) -> Transaction<'static, Postgres> {
+    let mut transaction = pool.begin().await.expect("a transaction");
+    sqlx::query("SELECT FROM mirror_executions WHERE address = $1 FOR UPDATE")
+        .bind(record.to_string())
+        .execute(&mut *transaction)
+        .await
+        .expect("the lock");
+    transaction
 }
 
 /// Ends the connections that hold advisory locks.
