@@ -9,8 +9,9 @@ use crtx_store::{PgPool, execution_list};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// Between two rounds that found little to do.
-const INTERVAL: Duration = Duration::from_millis(250);
+/// Between two rounds that found little to do. Notes of the same counter are added together, so fewer rounds cost less;
+/// and a reader adds the notes that wait, so they must not be many.
+const INTERVAL: Duration = Duration::from_secs(1);
 /// After a round that failed.
 const PAUSE: Duration = Duration::from_secs(2);
 
