@@ -16,10 +16,7 @@ const MAX_DIFFERENCES: i64 = 100;
 ///
 /// The commit does not wait for the disk: after a crash the notes are there again.
 pub async fn fold(pool: &PgPool) -> Result<u64, StoreError> {
-    let mut transaction = transaction::begin(pool).await?;
-    sqlx::query!("SELECT set_config('synchronous_commit', 'off', true) AS relaxed")
-        .fetch_one(&mut *transaction)
-        .await?;
+    let mut transaction = transaction::begin_relaxed(pool).await?;
     let taken = sqlx::query_scalar!(r#"SELECT fold_list_notes($1) AS "taken!""#, NOTES_PER_ROUND)
         .fetch_one(&mut *transaction)
         .await?;

@@ -2,7 +2,7 @@
 //!
 //! sqlx 0.9 sends no `ROLLBACK` if the future of `begin` is dropped before the server has answered. The connection then
 //! returns to its pool inside an open transaction, and later statements of others are never committed. So this crate
-//! opens transactions only with [`begin`], and pools check every connection that is returned ([`is_idle`]).
+//! opens transactions only with [`begin`] and [`begin_relaxed`], and pools check every connection that is returned ([`is_idle`]).
 
 use sqlx::{Connection, PgConnection, PgPool, Postgres, Row, Transaction};
 
@@ -11,8 +11,18 @@ use crate::error::StoreError;
 /// Opens a transaction in a task of its own. If the caller is cancelled, the task drops a transaction that was fully
 /// opened, and sqlx rolls that back.
 pub async fn begin(pool: &PgPool) -> Result<Transaction<'static, Postgres>, StoreError> {
+    begin_with(pool, "BEGIN").await
+}
+
+/// The same for a transaction that can be done again from its source: its commit does not wait for the disk. After a
+/// crash of the server, the newest of these commits may be lost, and then all later ones with them.
+pub async fn begin_relaxed(pool: &PgPool) -> Result<Transaction<'static, Postgres>, StoreError> {
+    begin_with(pool, "BEGIN; SET LOCAL synchronous_commit = off").await
+}
+
+async fn begin_with(pool: &PgPool, statement: &'static str) -> Result<Transaction<'static, Postgres>, StoreError> {
     let pool = pool.clone();
-    let begun = tokio::spawn(async move { pool.begin().await }).await;
+    let begun = tokio::spawn(async move { pool.begin_with(statement).await }).await;
     Ok(begun.map_err(|_| sqlx::Error::WorkerCrashed)??)
 }
 

@@ -65,13 +65,14 @@ impl Parts {
         self.look_at_suspects().await?;
         self.look_at_unproved().await?;
         let needed = !self.filled.load(Ordering::Relaxed) || self.changes().overflowed();
-        let regular = *fill_due <= Instant::now();
-        if needed || regular {
+        // While the stream is late, rows lack what it is about to bring.
+        let due = *fill_due <= Instant::now() && !self.pulse.heard().late();
+        if needed && !due {
+            return Ok(());
+        }
+        if due {
             let later = |time: Duration| Instant::now().checked_add(time).unwrap_or_else(Instant::now);
-            if needed && !regular {
-                // The last attempt failed a moment ago.
-                return Ok(());
-            }
+            // If the attempt fails, the next one is later.
             *fill_due = later(*pause);
             *pause = pause.saturating_mul(2).min(LAST_PAUSE);
             self.fill().await?;

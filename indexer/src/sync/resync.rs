@@ -20,6 +20,8 @@ const MAX_PAUSE: Duration = Duration::from_secs(30);
 const REST: u32 = 10;
 /// A snapshot waits for a stream that is late, but not longer than so many intervals.
 const INTERVALS_WHILE_LATE: u32 = 5;
+/// While the stream is late, a snapshot that is under way rests for so many times the length of each page.
+const PAGES_OF_REST: u32 = 4;
 /// Between two looks whether the stream is still late.
 const LATE_LOOK: Duration = Duration::from_millis(500);
 /// How long a status says that the stream had missed changes.
@@ -61,8 +63,12 @@ impl Parts {
             match self.next_part(&mut snapshot, from, until).await? {
                 Part::End { slot } => return Ok((seen.sorted(), slot, changed)),
                 Part::Page { slot, accounts } => {
+                    let began = Instant::now();
                     let items = self.items(slot, accounts, &mut seen)?;
                     changed = changed.saturating_add(self.apply_page(&items).await?);
+                    if self.pulse.heard().late() {
+                        sleep(began.elapsed().saturating_mul(PAGES_OF_REST)).await;
+                    }
                 }
             }
         }

@@ -40,7 +40,8 @@ pub struct Applied {
 }
 
 /// Compares a part of a snapshot with the stored rows first, and writes only what differs, in a transaction of its own.
-/// It writes nothing, and locks nothing, if all rows are equal.
+/// It writes nothing, and locks nothing, if all rows are equal. The commit does not wait for the disk: what says that
+/// the snapshot was applied is committed later.
 pub async fn apply_differing(pool: &PgPool, mut batch: Batch) -> Result<Applied, StoreError> {
     let mut applied = Applied::default();
     let mut kept = HashSet::new();
@@ -67,7 +68,7 @@ pub async fn apply_differing(pool: &PgPool, mut batch: Batch) -> Result<Applied,
         addresses.into_iter().zip(slots).filter(|(address, _)| quarantined.contains_key(address)).unzip();
     batch.retain(&kept);
     if !batch.is_empty() || !released.0.is_empty() {
-        let mut transaction = transaction::begin(pool).await?;
+        let mut transaction = transaction::begin_relaxed(pool).await?;
         apply(&mut transaction, &batch).await?;
         quarantine::write(&mut transaction, &HashMap::new(), (&released.0, &released.1)).await?;
         transaction.commit().await?;
@@ -86,21 +87,16 @@ async fn differing<R: MirrorTable>(
 /// Writes a batch whose rows nobody else has locked. It waits for a lock only for a moment: the batch can be written
 /// later. The commit does not wait for the disk: the chain can repeat the batch.
 pub async fn apply_if_free(pool: &PgPool, batch: &Batch) -> Result<(), StoreError> {
-    let mut transaction = transaction::begin(pool).await?;
-    sqlx::query!(
-        "SELECT set_config('synchronous_commit', 'off', true) AS relaxed,
-                set_config('lock_timeout', '100ms', true) AS patience"
-    )
-    .fetch_one(&mut *transaction)
-    .await?;
+    let mut transaction = transaction::begin_relaxed(pool).await?;
+    sqlx::query!("SELECT set_config('lock_timeout', '100ms', true) AS patience").fetch_one(&mut *transaction).await?;
     apply(&mut transaction, batch).await?;
     Ok(transaction.commit().await?)
 }
 
 /// Writes a batch of changes and moves the checkpoint to `slot` if that is later, in one transaction. Slot 0 does not
-/// move it.
+/// move it. The commit does not wait for the disk: the chain can repeat the batch.
 pub async fn apply_changes(pool: &PgPool, batch: &Batch, slot: u64) -> Result<u64, StoreError> {
-    let mut transaction = transaction::begin(pool).await?;
+    let mut transaction = transaction::begin_relaxed(pool).await?;
     let changed = apply(&mut transaction, batch).await?;
     if slot > 0 {
         checkpoint::reach(&mut *transaction, slot).await?;
