@@ -30,7 +30,7 @@ pub trait Question: Sized + Send + Sync + 'static {
     type Answer: Send + 'static;
 
     /// Questions in one statement. All of them wait until the last one is answered.
-    const MOST_TOGETHER: usize = 16;
+    const MOST_TOGETHER: usize = 32;
 
     /// Questions with the same text are asked together.
     fn text(&self) -> usize;
