@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Longest wait for the database. Without its figures the others are served.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// The database is not asked more often, whoever asks.
+/// The database is not asked more often, however many ask.
 const EVERY: Duration = Duration::from_secs(5);
 const CONTENT_TYPE: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");

@@ -145,7 +145,7 @@ pub fn measure(name: Name, size: &Size) -> Result<Report> {
     })
 }
 
-/// Percent by which a figure of the table `cu` may grow before it has to be committed anew.
+/// Percent by which a figure of the table `cu` may grow before it has to be committed again.
 const TOLERANCE_PERCENT: f64 = 3.0;
 
 /// Measures the table `cu` again, over the same keys, and fails where a figure missed its gate or grew by

@@ -61,7 +61,7 @@ pub(super) struct Ways {
 /// Where a snapshot goes, and what of it went there.
 pub(super) struct Sink {
     items: mpsc::Sender<Result<SnapshotItem, SourceError>>,
-    /// The reader has taken, or can take, a page. From then on no other endpoint can start anew.
+    /// The reader has taken, or can take, a page. From then on no other endpoint can begin from the start.
     pub delivered: bool,
 }
 
