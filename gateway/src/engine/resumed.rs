@@ -26,7 +26,10 @@ impl Engine {
 
     pub(super) async fn carry_on(&self, mut call: ResumedCall<'_>) -> Result<Ended, EngineError> {
         loop {
-            call.work.hold.check()?;
+            // An execution that ended has no lease any more, and its renewal can find that before this loop ends.
+            if !call.state.is_finished() {
+                call.work.hold.check()?;
+            }
             let ended = match call.state {
                 State::Reserved => {
                     let error = "the call was interrupted before its escrow was opened; nothing was charged";
