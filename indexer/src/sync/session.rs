@@ -40,6 +40,8 @@ impl Parts {
     pub async fn session(&self) -> SyncError {
         self.caught_up.store(false, Ordering::Relaxed);
         *lock(&self.delivered) = Delivered::default();
+        // A session that was cut off may have left a write without its end.
+        self.changes().write_ended();
         if let Err(error) = self.check_genesis().await {
             return error;
         }
