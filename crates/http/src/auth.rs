@@ -12,7 +12,7 @@ use crtx_store::{
 };
 use solana_pubkey::Pubkey;
 
-use crate::{credentials::bearer, error::ApiError, site::Site};
+use crate::{credentials::bearer, error::ApiError, session_keys, site::Site};
 
 /// What authentication needs of a service's state.
 pub trait AuthState: Send + Sync {
@@ -62,7 +62,7 @@ impl Presented {
             let expected = network.prefix();
             return Err(ApiError::unauthorized(format!("this service accepts keys that start with `{expected}`")));
         }
-        Ok(Self { session_key: Pubkey::new_from_array(key.session_public_key()), key })
+        Ok(Self { session_key: session_keys::of(&key), key })
     }
 
     /// The key as a read names it that finds the wallet itself.

@@ -25,6 +25,7 @@ pub mod pace;
 pub mod query;
 pub mod reader;
 pub mod serve;
+mod session_keys;
 pub mod session_token;
 pub mod signed_in;
 pub mod site;
