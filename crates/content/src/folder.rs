@@ -12,18 +12,22 @@ use bytes::Bytes;
 use crtx_protocol::result_hash::ResultHash;
 use object_store::{ObjectStoreExt, PutPayload, local::LocalFileSystem, path::Path as Key};
 
-use crate::backend::{Backend, ContentError, is_content_of};
+use crate::{
+    backend::{Backend, ContentError, is_content_of},
+    few_threads::FewThreads,
+};
 
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
     /// Opened at the first use: a reader may start before the folder exists.
     files: OnceLock<LocalFileSystem>,
+    readers: FewThreads,
 }
 
 impl Folder {
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), files: OnceLock::new() }
+        Self { path: path.to_owned(), files: OnceLock::new(), readers: FewThreads::default() }
     }
 
     /// Creates the folder if it does not exist, and checks that it can be used.
@@ -52,10 +56,10 @@ impl Backend for Folder {
 
     async fn get(&self, key: &str, max_bytes: usize) -> Result<Option<Bytes>, ContentError> {
         let path = self.path.join(key);
-        blocking(move || read(&path, max_bytes)).await
+        self.readers.run(move || read(&path, max_bytes)).await?
     }
 
-    /// One task for all keys: a read that finds nothing would otherwise wait for one after the other.
+    /// All keys at once: a read that finds nothing would otherwise wait for one after the other.
     async fn get_checked(
         &self,
         keys: Vec<String>,
@@ -63,7 +67,7 @@ impl Backend for Folder {
         max_bytes: usize,
     ) -> Result<Option<Bytes>, ContentError> {
         let folder = self.path.clone();
-        blocking(move || {
+        let reading = self.readers.run(move || {
             for key in keys {
                 if let Some(content) = read(&folder.join(key), max_bytes)?
                     && is_content_of(&hash, &content)
@@ -72,8 +76,8 @@ impl Backend for Folder {
                 }
             }
             Ok(None)
-        })
-        .await
+        });
+        reading.await?
     }
 
     async fn delete(&self, key: &str) -> Result<(), ContentError> {
@@ -82,12 +86,6 @@ impl Backend for Folder {
             Err(error) => Err(error.into()),
         }
     }
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ContentError> + Send + 'static,
-) -> Result<T, ContentError> {
-    tokio::task::spawn_blocking(work).await.map_err(std::io::Error::from)?
 }
 
 /// The bytes of a file. `None` if there is none, as long as there is no folder as well.

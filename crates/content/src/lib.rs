@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod backend;
+mod few_threads;
 mod folder;
 mod location;
 mod reader;
