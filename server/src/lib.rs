@@ -12,5 +12,10 @@ pub mod rebuild;
 mod role;
 mod service;
 
+/// Of every program that contains the services. The list of agents in memory leaves gaps of all sizes between its parts,
+/// and the allocator of glibc searches them for each request: a read took the service a third more processor time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 pub use role::{Role, Roles};
 pub use service::{Running, Service, ServiceConfig, ServiceError, StopLimits};
