@@ -1,6 +1,6 @@
 //! Keeping the list of executions and its counters: folding, locking, rebuilding, and comparing with the sources.
 //!
-//! Triggers keep the list. See `migrations/0012_execution_list.sql`.
+//! Triggers keep the list. See `migrations/0012_execution_list.sql`, and `0017_execution_spans.sql` for sums of chunks.
 
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
@@ -139,7 +139,7 @@ async fn differing_rows(executor: impl PgExecutor<'_>, records: &[String]) -> Re
 }
 
 /// How many keys the rows of these records are in, and those whose counters, together with the notes, are not what the
-/// list has: the totals by status, and their chunks if there are any.
+/// list has: the totals by status, and their chunks and spans if there are any.
 async fn differing_counters(
     executor: impl PgExecutor<'_>,
     records: &[String],
@@ -154,7 +154,8 @@ async fn differing_counters(
                WHERE l.record = ANY ($1) AND l.status >= 0 AND k.owner IS NOT NULL)
            SELECT keys.role AS "role!", keys.owner AS "owner!", keys.agent AS "agent!",
                   counted.by_status IS DISTINCT FROM kept.by_status
-                  OR (chunked.chunks > 0 AND chunked.by_status IS DISTINCT FROM counted.by_status) AS "differs!"
+                  OR (chunked.parts > 0 AND chunked.by_status IS DISTINCT FROM counted.by_status)
+                  OR (spanned.parts > 0 AND spanned.by_status IS DISTINCT FROM counted.by_status) AS "differs!"
            FROM keys
            CROSS JOIN LATERAL (
                SELECT ARRAY[count(*) FILTER (WHERE status = 0), count(*) FILTER (WHERE status = 1),
@@ -173,12 +174,19 @@ async fn differing_counters(
                FROM execution_totals t
                WHERE t.role = keys.role AND t.owner = keys.owner AND t.agent = keys.agent) AS kept
            CROSS JOIN LATERAL (
-               SELECT count(*) AS chunks,
+               SELECT count(*) AS parts,
                       ARRAY[COALESCE(sum(pending), 0) + noted.a, COALESCE(sum(running), 0) + noted.b,
                             COALESCE(sum(completed), 0) + noted.c, COALESCE(sum(failed), 0) + noted.d,
                             COALESCE(sum(disputed), 0) + noted.e]::bigint[] AS by_status
                FROM execution_chunks t
-               WHERE t.role = keys.role AND t.owner = keys.owner AND t.agent = keys.agent) AS chunked"#,
+               WHERE t.role = keys.role AND t.owner = keys.owner AND t.agent = keys.agent) AS chunked
+           CROSS JOIN LATERAL (
+               SELECT count(*) AS parts,
+                      ARRAY[COALESCE(sum(pending), 0) + noted.a, COALESCE(sum(running), 0) + noted.b,
+                            COALESCE(sum(completed), 0) + noted.c, COALESCE(sum(failed), 0) + noted.d,
+                            COALESCE(sum(disputed), 0) + noted.e]::bigint[] AS by_status
+               FROM execution_spans t
+               WHERE t.role = keys.role AND t.owner = keys.owner AND t.agent = keys.agent) AS spanned"#,
         records,
     )
     .fetch_all(executor)

@@ -2,7 +2,8 @@
 //!
 //! sqlx 0.9 sends no `ROLLBACK` if the future of `begin` is dropped before the server has answered. The connection then
 //! returns to its pool inside an open transaction, and later statements of others are never committed. So this crate
-//! opens transactions only with [`begin`] and [`begin_relaxed`], and pools check every connection that is returned ([`is_idle`]).
+//! opens transactions only with [`begin`] and [`begin_relaxed`], and pools check every connection that is returned
+//! ([`is_idle`]).
 
 use sqlx::{Connection, PgConnection, PgPool, Postgres, Row, Transaction};
 

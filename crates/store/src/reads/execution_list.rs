@@ -1,8 +1,8 @@
 //! The list of executions of a caller, or of a creator's agents: `execution_list` and its counters.
 //!
 //! One statement reads a page and the total, so both are of the same moment, and it answers several questions of one
-//! shape. Its text is put together from constant parts, one text for each combination of filters. So every text has one plan that fits it: ranges of one index in the
-//! order of the page, one range for each status. All values are bound.
+//! shape. Its text is put together from constant parts, one text for each combination of filters. So every text has one
+//! plan that fits it: ranges of one index in the order of the page, one range for each status. All values are bound.
 
 use std::sync::{Arc, LazyLock};
 
@@ -237,7 +237,8 @@ impl Shape {
     /// The total. Without a time range it is one row of counters, and the notes that are not folded yet.
     ///
     /// With one, it is the chunks from the one in which the range begins to the one before the range ends, plus the rows
-    /// of the last chunk before the end, minus the rows of the first one before the begin.
+    /// of the last chunk before the end, minus the rows of the first one before the begin. Where spans lie between these
+    /// chunks, they are counted in place of their chunks.
     ///
     /// `OFFSET 0` keeps the planner from computing a bound again wherever it is named. Each status is a range of its own:
     /// with `status = ANY (…)` the planner may read all entries of the owner and look at their times afterwards.
@@ -258,6 +259,21 @@ impl Shape {
                            ORDER BY c.start DESC LIMIT 1), '-infinity')"
             )
         };
+        // Only between two chunks.
+        let span = |bound: &str, order: &str| {
+            format!(
+                "CASE WHEN f.first < f.last THEN
+                     (SELECT c.start FROM execution_spans c WHERE {counters} AND c.start {bound}
+                      ORDER BY c.start {order} LIMIT 1) END"
+            )
+        };
+        let sum = |table: &str, from: &str, to: &str| {
+            format!(
+                "CASE WHEN {from} < {to} THEN (
+                     SELECT COALESCE(sum({counted}), 0) FROM {table} c
+                     WHERE {counters} AND c.start >= {from} AND c.start < {to}) ELSE 0 END"
+            )
+        };
         let count = |from: &str, to: &str| {
             format!(
                 "(SELECT sum(counted.n) FROM ({statuses}) AS s (status) CROSS JOIN LATERAL (
@@ -268,29 +284,39 @@ impl Shape {
         };
         format!(
             "SELECT CASE WHEN b.from >= b.to THEN 0 ELSE
-                        (SELECT COALESCE(sum({counted}), 0) FROM execution_chunks c
-                         WHERE {counters} AND c.start >= b.first AND c.start < b.last)
+                        {} + {} + {}
                       + (SELECT COALESCE(sum(t.n), 0) FROM execution_notes t
                          WHERE {notes} {of_status} AND t.initiated_at >= b.first AND t.initiated_at < b.last)
                       + {}
                       - CASE WHEN b.first = b.last THEN 0 ELSE {} END END AS total
-             FROM (SELECT r.from, r.to, {} AS first, {} AS last
-                   FROM (SELECT COALESCE(q.since + interval '1 microsecond', '-infinity') AS from,
-                                COALESCE(q.until, 'infinity') AS to OFFSET 0) AS r OFFSET 0) AS b OFFSET 0",
+             FROM (SELECT m.from, m.to, m.first, m.last,
+                          CASE WHEN m.since < m.until THEN m.since ELSE m.last END AS since,
+                          CASE WHEN m.since < m.until THEN m.until ELSE m.last END AS until
+                   FROM (SELECT f.from, f.to, f.first, f.last, {} AS since, {} AS until
+                         FROM (SELECT r.from, r.to, {} AS first, {} AS last
+                               FROM (SELECT COALESCE(q.since + interval '1 microsecond', '-infinity') AS from,
+                                            COALESCE(q.until, 'infinity') AS to OFFSET 0) AS r OFFSET 0) AS f
+                         OFFSET 0) AS m OFFSET 0) AS b OFFSET 0",
+            sum("execution_chunks", "b.first", "b.since"),
+            sum("execution_spans", "b.since", "b.until"),
+            sum("execution_chunks", "b.until", "b.last"),
             count("GREATEST(b.last, b.from)", "b.to"),
             count("b.first", "b.from"),
+            span(">= f.first", ""),
+            span("<= f.last", "DESC"),
             chunk("r.from"),
             chunk("r.to"),
         )
     }
 
     /// Pages and totals for several questions. A question without rows on its page has one row with the total alone; one
-    /// of a credential that has no wallet here has no wallet in its row.
+    /// of a credential that has no wallet here has no wallet in its row. The names of agents are a join: PostgreSQL then
+    /// remembers them within the statement, and most rows are of few agents.
     fn statement(self) -> String {
         format!(
             "SELECT q.place, w.wallet, c.total::bigint AS total, l.record, l.execution_id, l.agent, l.status, l.cost,
                     l.initiated_at, l.completed_at,
-                    COALESCE((SELECT a.name FROM mirror_agents a WHERE a.address = l.agent), (
+                    COALESCE(n.name, (
                         SELECT m.name FROM agent_metadata m LEFT JOIN mirror_agents a ON a.address = m.agent
                         WHERE m.agent = l.agent AND m.error IS NULL
                         ORDER BY (m.sha256 = a.metadata_hash) DESC NULLS LAST, m.fetched_at DESC LIMIT 1))
@@ -301,7 +327,8 @@ impl Shape {
                                         place_record, most, skipped, place)
              CROSS JOIN LATERAL ({WALLET} OFFSET 0) AS w
              CROSS JOIN LATERAL ({}) AS c
-             LEFT JOIN LATERAL ({}) AS l ON true",
+             LEFT JOIN LATERAL ({}) AS l ON true
+             LEFT JOIN LATERAL (SELECT a.name FROM mirror_agents a WHERE a.address = l.agent OFFSET 0) AS n ON true",
             self.total(),
             self.page(),
         )
@@ -319,7 +346,7 @@ pub fn execution_list_statements() -> Vec<Arc<str>> {
 }
 
 /// One question for a part of a list.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecutionListQuestion {
     pub asker: Asker,
     pub filter: ExecutionFilter,

@@ -114,9 +114,10 @@ pub async fn executions(
                   x.error_code, x.error_message, x.dispute_outcome, x.dispute_raised_at, x.dispute_resolved_at,
                   x.dispute_evidence_hash, x.dispute_evidence_uri, x.dispute_compensation, x.dispute_penalty,
                   x.dispute_answer_hash, x.dispute_answer_uri, x.dispute_answered_at,
-                  (SELECT m.name FROM agent_metadata m LEFT JOIN mirror_agents a ON a.address = m.agent
-                   WHERE m.agent = x.agent AND m.error IS NULL
-                   ORDER BY (m.sha256 = a.metadata_hash) DESC NULLS LAST, m.fetched_at DESC LIMIT 1)
+                  COALESCE((SELECT a.name FROM mirror_agents a WHERE a.address = x.agent), (
+                      SELECT m.name FROM agent_metadata m LEFT JOIN mirror_agents a ON a.address = m.agent
+                      WHERE m.agent = x.agent AND m.error IS NULL
+                      ORDER BY (m.sha256 = a.metadata_hash) DESC NULLS LAST, m.fetched_at DESC LIMIT 1))
                   AS "agent_name?"
            FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::uuid[])
                 WITH ORDINALITY AS q (wallet, key, token, kind, execution_id, place)
