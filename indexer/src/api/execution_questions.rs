@@ -41,6 +41,14 @@ impl Question for ExecutionListQuestion {
         matches!(self.start, Start::Offset(skipped) if skipped > LARGE_OFFSET)
     }
 
+    fn equals(&self, other: &Self) -> bool {
+        self == other
+    }
+
+    fn copy(answer: &Self::Answer) -> Option<Self::Answer> {
+        Some(answer.clone())
+    }
+
     async fn ask(connection: &mut PgConnection, questions: &[Self]) -> Result<Vec<Self::Answer>, StoreError> {
         reads::execution_lists(connection, questions).await
     }

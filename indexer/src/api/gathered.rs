@@ -3,7 +3,8 @@
 //! the start of a plan, and of a snapshot.
 //!
 //! A statement begins after the requests of its questions have come. So each answer is as new as if it were read alone,
-//! and a credential that was revoked before a request came is refused.
+//! and a credential that was revoked before a request came is refused. For the same reason equal questions can share one
+//! answer: several processes of one client often ask for the same list.
 
 use std::{
     collections::VecDeque,
@@ -40,6 +41,16 @@ pub trait Question: Sized + Send + Sync + 'static {
         false
     }
 
+    /// Whether a copy of this question's answer answers the other one.
+    fn equals(&self, _other: &Self) -> bool {
+        false
+    }
+
+    /// A copy of an answer. Questions without one are never asked for each other.
+    fn copy(_answer: &Self::Answer) -> Option<Self::Answer> {
+        None
+    }
+
     /// The answers, in the order of the questions.
     async fn ask(connection: &mut PgConnection, questions: &[Self]) -> Result<Vec<Self::Answer>, StoreError>;
 }
@@ -61,7 +72,35 @@ struct State<Q: Question> {
 
 struct Waiting<Q: Question> {
     question: Q,
-    answer: oneshot::Sender<Result<Q::Answer, ApiError>>,
+    answer: Answers<Q>,
+}
+
+type Answers<Q> = oneshot::Sender<Result<<Q as Question>::Answer, ApiError>>;
+
+/// A question of a statement, and all who asked it.
+type Asked<Q> = (Q, Askers<Q>);
+
+/// Those who wait for one answer.
+struct Askers<Q: Question> {
+    first: Answers<Q>,
+    others: Vec<Answers<Q>>,
+}
+
+impl<Q: Question> Askers<Q> {
+    const fn new(first: Answers<Q>) -> Self {
+        Self { first, others: Vec::new() }
+    }
+
+    fn tell(self, answer: Result<Q::Answer, ApiError>) {
+        for other in self.others {
+            let copy = match &answer {
+                Ok(answer) => Q::copy(answer).ok_or_else(|| ApiError::internal("an answer cannot be copied")),
+                Err(error) => Err(error.clone()),
+            };
+            let _ = other.send(copy);
+        }
+        let _ = self.first.send(answer);
+    }
 }
 
 impl<Q: Question> Gathered<Q> {
@@ -97,48 +136,50 @@ impl<Q: Question> Shared<Q> {
 
     /// The questions of the next statement, those first that wait longest. Without one, the place is given up at once, so
     /// that no question comes in between and is not seen.
-    fn next(&self) -> Option<Vec<Waiting<Q>>> {
+    fn next(&self) -> Option<Vec<Asked<Q>>> {
         let mut state = self.state();
         state.waiting.retain(|waiting| !waiting.answer.is_closed());
         let Some(first) = state.waiting.pop_front() else {
             state.running = state.running.saturating_sub(1);
             return None;
         };
-        let (text, mut together) = (first.question.text(), vec![first]);
-        if together.iter().any(|first| first.question.is_large()) {
-            return Some(together);
-        }
-        let mut at = 0;
-        while let Some(waiting) = state.waiting.get(at).filter(|_| together.len() < Q::MOST_TOGETHER) {
-            if waiting.question.text() == text && !waiting.question.is_large() {
-                together.extend(state.waiting.remove(at));
+        let (text, is_large) = (first.question.text(), first.question.is_large());
+        let mut together = vec![(first.question, Askers::new(first.answer))];
+        let mut others = VecDeque::with_capacity(state.waiting.len());
+        for waiting in state.waiting.drain(..) {
+            if waiting.question.text() != text {
+                others.push_back(waiting);
+            } else if let Some((_, askers)) = together.iter_mut().find(|(asked, _)| asked.equals(&waiting.question)) {
+                askers.others.push(waiting.answer);
+            } else if !is_large && !waiting.question.is_large() && together.len() < Q::MOST_TOGETHER {
+                together.push((waiting.question, Askers::new(waiting.answer)));
             } else {
-                at = at.saturating_add(1);
+                others.push_back(waiting);
             }
         }
+        state.waiting = others;
         Some(together)
     }
 
-    async fn answer(&self, together: Vec<Waiting<Q>>) {
-        let (questions, senders): (Vec<Q>, Vec<_>) =
-            together.into_iter().map(|waiting| (waiting.question, waiting.answer)).unzip();
+    async fn answer(&self, together: Vec<Asked<Q>>) {
+        let (questions, askers): (Vec<Q>, Vec<Askers<Q>>) = together.into_iter().unzip();
         match self.answers(&questions).await {
             Ok(answers) => {
-                for (sender, answer) in senders.into_iter().zip(answers) {
-                    let _ = sender.send(Ok(answer));
+                for (askers, answer) in askers.into_iter().zip(answers) {
+                    askers.tell(Ok(answer));
                 }
             }
             // The fault of one question is not the others'.
             Err(error) if questions.len() > 1 && error.code != ErrorCode::Unavailable => {
-                for (sender, question) in senders.into_iter().zip(questions) {
+                for (askers, question) in askers.into_iter().zip(questions) {
                     let alone = self.answers(&[question]).await.map(|mut answers| answers.pop());
                     let missing = || ApiError::internal("a read has no answer");
-                    let _ = sender.send(alone.and_then(|answer| answer.ok_or_else(missing)));
+                    askers.tell(alone.and_then(|answer| answer.ok_or_else(missing)));
                 }
             }
             Err(error) => {
-                for sender in senders {
-                    let _ = sender.send(Err(error.clone()));
+                for askers in askers {
+                    askers.tell(Err(error.clone()));
                 }
             }
         }
@@ -179,5 +220,77 @@ impl<Q: Question> Drop for Place<Q> {
             let mut state = self.shared.state();
             state.running = state.running.saturating_sub(1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crtx_store::testing::TestDatabase;
+    use tokio::time::sleep;
+
+    use super::*;
+
+    type Asked = Arc<Mutex<Vec<Vec<u32>>>>;
+
+    struct Number {
+        number: u32,
+        /// The numbers of each statement.
+        asked: Asked,
+    }
+
+    #[async_trait]
+    impl Question for Number {
+        type Answer = u32;
+
+        fn text(&self) -> usize {
+            0
+        }
+
+        fn equals(&self, other: &Self) -> bool {
+            self.number == other.number
+        }
+
+        fn copy(answer: &u32) -> Option<u32> {
+            Some(*answer)
+        }
+
+        async fn ask(_: &mut PgConnection, questions: &[Self]) -> Result<Vec<u32>, StoreError> {
+            for question in questions.iter().take(1) {
+                let numbers = questions.iter().map(|question| question.number).collect();
+                question.asked.lock().expect("not poisoned").push(numbers);
+            }
+            sleep(Duration::from_millis(200)).await;
+            if questions.iter().any(|question| question.number == 13) {
+                return Err(StoreError::OutOfRange { what: "number", value: "13".to_owned() });
+            }
+            Ok(questions.iter().map(|question| question.number.saturating_mul(10)).collect())
+        }
+    }
+
+    #[tokio::test]
+    async fn equal_questions_that_wait_are_asked_once_and_everyone_has_an_answer() {
+        let database = TestDatabase::create().await;
+        let (gathered, asked) = (Arc::new(Gathered::<Number>::new(database.pool().clone())), Asked::default());
+        let ask = |number| {
+            let (gathered, asked) = (Arc::clone(&gathered), Arc::clone(&asked));
+            tokio::spawn(async move { (number, gathered.ask(Number { number, asked }).await) })
+        };
+        // Both statements that may run are under way when the others come.
+        let mut all = vec![ask(1)];
+        sleep(Duration::from_millis(20)).await;
+        all.push(ask(1));
+        sleep(Duration::from_millis(20)).await;
+        all.extend([1, 2, 2, 3, 1, 2, 13, 13, 2].map(ask));
+        for answered in all {
+            let (number, answer) = answered.await.expect("no panic");
+            match number {
+                13 => assert_eq!(answer.expect_err("its own fault").code, ErrorCode::Internal),
+                _ => assert_eq!(answer.expect("an answer"), number * 10),
+            }
+        }
+        let asked = asked.lock().expect("not poisoned");
+        // One of the third statement failed, so each of its questions was asked alone.
+        let alone = [vec![1], vec![2], vec![3], vec![13]];
+        assert_eq!(*asked, [vec![vec![1], vec![1], vec![1, 2, 3, 13]], alone.to_vec()].concat());
     }
 }
