@@ -3,6 +3,7 @@
 
 mod binaries;
 mod install;
+mod memory;
 mod place;
 mod unsynced;
 
@@ -56,9 +57,8 @@ exit $status
 "#;
 
 /// PostgreSQL's defaults are for small databases. The mirror of a million accounts has gigabytes, and its changes are all
-/// over them: with 128 MB of buffers most pages are read again for each change, and with 1 GB of log there is a
-/// checkpoint every few seconds, after which each page is logged as a whole. Memory is taken as it is used.
-const SIZES: [&str; 3] = ["shared_buffers=512MB", "max_wal_size=4GB", "checkpoint_timeout=15min"];
+/// over them: with 1 GB of log there is a checkpoint every few seconds, after which each page is logged as a whole.
+const SIZES: [&str; 2] = ["max_wal_size=4GB", "checkpoint_timeout=15min"];
 
 /// A running private cluster. Dropping it also stops the server, without waiting for it.
 pub struct Cluster {
@@ -197,6 +197,7 @@ fn spawn(binaries: &Binaries, place: &Place) -> anyhow::Result<Child> {
         "max_connections=80".to_owned(),
         "timezone=UTC".to_owned(),
         "log_timezone=UTC".to_owned(),
+        format!("shared_buffers={}MB", memory::shared_buffers_mib()),
     ]
     .iter()
     .map(String::as_str)
