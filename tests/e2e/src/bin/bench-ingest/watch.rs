@@ -12,8 +12,8 @@ use std::{
 use anyhow::Result;
 use crtx_store::{
     PgPool,
-    mirror::ExecutionAccount,
-    testing::{fixtures, mirror_figures},
+    mirror::{self, ExecutionAccount},
+    testing::mirror_figures,
 };
 use tokio::task::JoinHandle;
 
@@ -91,8 +91,8 @@ pub async fn until_there(pool: &PgPool, told: &[Told], limit: Duration) -> Optio
     None
 }
 
-/// Writes single rows again and again, as the gateway does after each call, for so long. Returns the milliseconds of
-/// each write.
+/// Writes single rows again and again, as the gateway does after each call, for so long. Each write waits for the locks of
+/// others, and like every write of the mirror not for the disk. Returns the milliseconds of each write.
 pub async fn write_rows(pool: &PgPool, node: &NodeProcess, accounts: u32, length: Duration) -> Result<Vec<f64>> {
     let (started, mut writes_ms) = (Instant::now(), Vec::new());
     let mut number = accounts / 2;
@@ -102,7 +102,9 @@ pub async fn write_rows(pool: &PgPool, node: &NodeProcess, accounts: u32, length
         let changed = execution(number, node.change(number).await?);
         let account = ExecutionAccount { record: changed.record, terms: changed.terms };
         let began = Instant::now();
-        fixtures::put(pool, &address(number), 0, &account).await;
+        let mut batch = mirror::Batch::default();
+        batch.push(&address(number), 0, &account)?;
+        mirror::apply_changes(pool, &batch, 0).await?;
         writes_ms.push(began.elapsed().as_secs_f64() * 1_000.0);
         tokio::time::sleep(WRITE_EVERY).await;
     }

@@ -36,6 +36,7 @@ pub async fn measure(runner: &mut Runner, service: &Service) -> Result<()> {
             };
             worst.add(runner.run(&case, GATES).await?);
         }
+        worst.add(different(runner, service, &name, &key).await?);
         worst.add(last_page(runner, &name, &key).await?);
     }
     for row in worst.rows("executions_list", GATES) {
@@ -75,6 +76,21 @@ fn filters(service: &Service, caller: u32) -> Vec<(&'static str, String, Executi
             ExecutionCount { as_creator: true, status: Some("completed"), agent: Some(agent), ..within() },
         ),
     ]
+}
+
+/// Time ranges of which no two are equal.
+async fn different(runner: &mut Runner, service: &Service, name: &str, key: &ApiKey) -> Result<Outcome> {
+    let full_name = format!("{name}_different_times");
+    if !runner.wants(&full_name) {
+        return Ok(Outcome::Skipped);
+    }
+    let paths = (0..VALUES).map(|value| {
+        let from = service.size.now - TimeDelta::days(DAYS * 2 / 3) + TimeDelta::minutes(7 * value);
+        let to = service.size.now - TimeDelta::days(DAYS / 3) - TimeDelta::minutes(11 * value);
+        format!("/v1/executions?limit=20&from={}&to={}", from.format("%FT%TZ"), to.format("%FT%TZ"))
+    });
+    let case = Case { key: Some(key.clone()), ..Case::new(full_name, paths.collect()) };
+    runner.run(&case, GATES).await
 }
 
 /// The last page by cursor, after a walk through all pages.
