@@ -9,7 +9,7 @@ use crtx_store::{
 use solana_pubkey::Pubkey;
 
 use super::{
-    gathered::{Gathered, Question},
+    gathered::{CopyAnswer, Gathered, Question},
     state::IndexerApiState,
 };
 
@@ -41,12 +41,8 @@ impl Question for ExecutionListQuestion {
         matches!(self.start, Start::Offset(skipped) if skipped > LARGE_OFFSET)
     }
 
-    fn equals(&self, other: &Self) -> bool {
-        self == other
-    }
-
-    fn copy(answer: &Self::Answer) -> Option<Self::Answer> {
-        Some(answer.clone())
+    fn copy_for(&self, other: &Self) -> Option<CopyAnswer<Self>> {
+        (self == other).then_some(Clone::clone)
     }
 
     async fn ask(connection: &mut PgConnection, questions: &[Self]) -> Result<Vec<Self::Answer>, StoreError> {

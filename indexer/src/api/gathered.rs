@@ -41,19 +41,17 @@ pub trait Question: Sized + Send + Sync + 'static {
         false
     }
 
-    /// Whether a copy of this question's answer answers the other one.
-    fn equals(&self, _other: &Self) -> bool {
-        false
-    }
-
-    /// A copy of an answer. Questions without one are never asked for each other.
-    fn copy(_answer: &Self::Answer) -> Option<Self::Answer> {
+    /// How the answer to this question is copied for the other one. `None`: the other one has to be asked.
+    fn copy_for(&self, _other: &Self) -> Option<CopyAnswer<Self>> {
         None
     }
 
     /// The answers, in the order of the questions.
     async fn ask(connection: &mut PgConnection, questions: &[Self]) -> Result<Vec<Self::Answer>, StoreError>;
 }
+
+/// Makes the answer to an equal question.
+pub type CopyAnswer<Q> = fn(&<Q as Question>::Answer) -> <Q as Question>::Answer;
 
 /// Gathers questions of one kind.
 pub struct Gathered<Q: Question> {
@@ -83,7 +81,7 @@ type Asked<Q> = (Q, Askers<Q>);
 /// Those who wait for one answer.
 struct Askers<Q: Question> {
     first: Answers<Q>,
-    others: Vec<Answers<Q>>,
+    others: Vec<(Answers<Q>, CopyAnswer<Q>)>,
 }
 
 impl<Q: Question> Askers<Q> {
@@ -92,12 +90,8 @@ impl<Q: Question> Askers<Q> {
     }
 
     fn tell(self, answer: Result<Q::Answer, ApiError>) {
-        for other in self.others {
-            let copy = match &answer {
-                Ok(answer) => Q::copy(answer).ok_or_else(|| ApiError::internal("an answer cannot be copied")),
-                Err(error) => Err(error.clone()),
-            };
-            let _ = other.send(copy);
+        for (other, copy) in self.others {
+            let _ = other.send(answer.as_ref().map(copy).map_err(ApiError::clone));
         }
         let _ = self.first.send(answer);
     }
@@ -147,10 +141,12 @@ impl<Q: Question> Shared<Q> {
         let mut together = vec![(first.question, Askers::new(first.answer))];
         let mut others = VecDeque::with_capacity(state.waiting.len());
         for waiting in state.waiting.drain(..) {
+            let mut equal = together.iter_mut();
+            let equal = equal.find_map(|(asked, askers)| Some((asked.copy_for(&waiting.question)?, askers)));
             if waiting.question.text() != text {
                 others.push_back(waiting);
-            } else if let Some((_, askers)) = together.iter_mut().find(|(asked, _)| asked.equals(&waiting.question)) {
-                askers.others.push(waiting.answer);
+            } else if let Some((copy, askers)) = equal {
+                askers.others.push((waiting.answer, copy));
             } else if !is_large && !waiting.question.is_large() && together.len() < Q::MOST_TOGETHER {
                 together.push((waiting.question, Askers::new(waiting.answer)));
             } else {
@@ -246,16 +242,12 @@ mod tests {
             0
         }
 
-        fn equals(&self, other: &Self) -> bool {
-            self.number == other.number
-        }
-
-        fn copy(answer: &u32) -> Option<u32> {
-            Some(*answer)
+        fn copy_for(&self, other: &Self) -> Option<CopyAnswer<Self>> {
+            (self.number == other.number).then_some(u32::clone)
         }
 
         async fn ask(_: &mut PgConnection, questions: &[Self]) -> Result<Vec<u32>, StoreError> {
-            for question in questions.iter().take(1) {
+            if let Some(question) = questions.first() {
                 let numbers = questions.iter().map(|question| question.number).collect();
                 question.asked.lock().expect("not poisoned").push(numbers);
             }
