@@ -18,13 +18,31 @@ const WAITING_PER_THREAD: usize = 4;
 /// Work that waits. More is refused.
 const MOST_WAITING: usize = 4_096;
 
-/// Returns whether somebody still wants the work, without doing it, or does it.
-type Work = Box<dyn FnMut(Step) -> bool + Send>;
+/// A piece of work that waits.
+trait Work: Send {
+    /// Whether somebody still waits for it.
+    fn is_wanted(&self) -> bool;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
-    IsWanted,
-    Do,
+    /// Does it, if it is wanted.
+    fn run(self: Box<Self>);
+}
+
+/// Work, and who waits for what it returns.
+struct Asked<T, F> {
+    work: F,
+    answer: oneshot::Sender<T>,
+}
+
+impl<T: Send, F: FnOnce() -> T + Send> Work for Asked<T, F> {
+    fn is_wanted(&self) -> bool {
+        !self.answer.is_closed()
+    }
+
+    fn run(self: Box<Self>) {
+        if self.is_wanted() {
+            let _ = self.answer.send((self.work)());
+        }
+    }
 }
 
 #[derive(Default)]
@@ -34,7 +52,7 @@ pub(crate) struct FewThreads {
 
 #[derive(Default)]
 struct State {
-    waiting: VecDeque<Work>,
+    waiting: VecDeque<Box<dyn Work>>,
     running: usize,
 }
 
@@ -51,25 +69,15 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 impl FewThreads {
     /// What `work` returns. It is not begun if the caller does not wait any more.
     pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
-        let (sender, done) = oneshot::channel();
-        let (mut work, mut sender) = (Some(work), Some(sender));
-        self.add(Box::new(move |step| {
-            let is_wanted = sender.as_ref().is_some_and(|sender| !sender.is_closed());
-            if step == Step::Do
-                && is_wanted
-                && let (Some(work), Some(sender)) = (work.take(), sender.take())
-            {
-                let _ = sender.send(work());
-            }
-            is_wanted
-        }))?;
+        let (answer, done) = oneshot::channel();
+        self.add(Box::new(Asked { work, answer }))?;
         done.await.map_err(|_| io::Error::other("a read ended without an answer"))
     }
 
-    fn add(&self, work: Work) -> io::Result<()> {
+    fn add(&self, work: Box<dyn Work>) -> io::Result<()> {
         let mut state = lock(&self.state);
         if state.waiting.len() >= MOST_WAITING {
-            state.waiting.retain_mut(|work| work(Step::IsWanted));
+            state.waiting.retain(|work| work.is_wanted());
             if state.waiting.len() >= MOST_WAITING {
                 return Err(io::Error::new(io::ErrorKind::ResourceBusy, "too many reads wait"));
             }
@@ -102,8 +110,8 @@ impl Place {
         self.begun = true;
         loop {
             let next = lock(&self.state).waiting.pop_front();
-            let Some(mut work) = next else { break };
-            work(Step::Do);
+            let Some(work) = next else { break };
+            work.run();
         }
     }
 }
