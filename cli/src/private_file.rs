@@ -1,10 +1,14 @@
 //! Files that only their owner may read: keys, tokens, signed transactions. Each is written whole or not at all.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    ffi::OsStr,
+    fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
-    path::Path,
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    },
+    path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
 };
 
@@ -27,45 +31,99 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
 
 /// Replaces the file. It is on the disk when this returns.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let temporary = temporary_beside(path)?;
-    let written = write_new_synced(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written?;
+    let temporary = Temporary::write(path, bytes)?;
+    fs::rename(&temporary.path, path)?;
     sync_folder_of(path)
 }
 
 /// Writes a file that must not exist yet.
 pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let temporary = temporary_beside(path)?;
+    let temporary = Temporary::write(path, bytes)?;
     // A link is made only if nothing has that name, and it names a whole file.
-    let written = write_new_synced(&temporary, bytes).and_then(|()| fs::hard_link(&temporary, path));
-    let _ = fs::remove_file(&temporary);
-    written?;
+    fs::hard_link(&temporary.path, path)?;
+    drop(temporary);
     sync_folder_of(path)
 }
 
-/// Several processes may write the same file at the same time, so each has a name of its own first.
-fn temporary_beside(path: &Path) -> io::Result<std::path::PathBuf> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        create_folder(folder)?;
-    }
-    let mut name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
-    name.push(format!(".{}-{}.new", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
-    Ok(path.with_file_name(name))
+/// A whole file under another name in the same folder, removed in the end. Several processes may write the same file at
+/// the same time, so each has a name of its own.
+///
+/// The process holds a lock on it. What a process leaves that was stopped meanwhile has no lock: the next one that writes
+/// or removes the same file removes it.
+struct Temporary {
+    path: PathBuf,
+    _locked: File,
 }
 
-fn write_new_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+impl Temporary {
+    /// Tries again if another process removes the file before it is locked.
+    const MOST_TRIES: usize = 100;
+
+    fn write(path: &Path, bytes: &[u8]) -> io::Result<Self> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            create_folder(folder)?;
+        }
+        remove_abandoned(path)?;
+        for _ in 0..Self::MOST_TRIES {
+            let mut name = name_of(path)?.to_owned();
+            name.push(format!(".{}-{}.new", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
+            let path = path.with_file_name(name);
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(&path)?;
+            let is_taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock)) || file.metadata()?.nlink() == 0;
+            if !is_taken {
+                // From here on the file is removed if something fails.
+                let temporary = Self { path, _locked: file.try_clone()? };
+                file.write_all(bytes)?;
+                file.sync_all()?;
+                return Ok(temporary);
+            }
+        }
+        Err(io::Error::other("other processes remove the file while it is written"))
+    }
+
+    /// Whether a file has the name of such a file for the file `name`.
+    fn is_of(name: &OsStr, temporary: &OsStr) -> bool {
+        let rest = temporary.as_bytes().strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"."));
+        let Some(numbers) = rest.and_then(|rest| rest.strip_suffix(b".new")) else { return false };
+        let mut parts = numbers.split(|byte| *byte == b'-');
+        let is_number =
+            |part: Option<&[u8]>| part.is_some_and(|it| !it.is_empty() && it.iter().all(u8::is_ascii_digit));
+        is_number(parts.next()) && is_number(parts.next()) && parts.next().is_none()
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Removes what processes have left that were stopped while they wrote this file.
+fn remove_abandoned(path: &Path) -> io::Result<()> {
+    let name = name_of(path)?;
+    for entry in fs::read_dir(folder_of(path))? {
+        let entry = entry?;
+        if Temporary::is_of(name, &entry.file_name())
+            && let Ok(file) = File::open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            remove_one(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn name_of(path: &Path) -> io::Result<&OsStr> {
+    path.file_name().ok_or_else(|| io::ErrorKind::InvalidInput.into())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn sync_folder_of(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
+    File::open(folder_of(path))?.sync_all()
 }
 
 /// The whole file; `None` if there is none.
@@ -83,8 +141,16 @@ pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// Removes the file, if there is one.
+/// Removes the file, if there is one, and what was left of writing it.
 pub fn remove(path: &Path) -> io::Result<()> {
+    match remove_abandoned(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    remove_one(path)
+}
+
+fn remove_one(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -134,6 +200,37 @@ mod tests {
         });
         let bytes = read(&path).expect("reads").expect("a file");
         assert!(bytes.len() == 4096 && bytes.iter().all(|byte| *byte == bytes[0]));
+    }
+
+    #[test]
+    fn what_a_stopped_process_left_is_removed_with_the_next_writing_or_removal_of_the_file() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("key.json");
+        let left = |name: &str| fs::write(folder.path().join(name), b"secret").expect("writes");
+        let names = || {
+            let entries = fs::read_dir(folder.path()).expect("folder").map(|entry| entry.expect("entry").file_name());
+            entries.map(|name| name.into_string().expect("text")).collect::<std::collections::BTreeSet<_>>()
+        };
+        // Of other files, or not of ours.
+        let others = ["key.json.new", "key.json.1-x.new", "key.json.1-2-3.new", "other.json.1-0.new", "key.json.1-0"];
+        others.iter().for_each(|name| left(name));
+        let kept: std::collections::BTreeSet<String> = others.iter().map(|name| (*name).to_owned()).collect();
+        let with_file: std::collections::BTreeSet<String> = kept.iter().cloned().chain(["key.json".into()]).collect();
+        left("key.json.4294967-0.new");
+        write_new(&path, b"mine").expect("writes");
+        assert_eq!(names(), with_file);
+        left("key.json.1-12.new");
+        write(&path, b"mine").expect("writes");
+        assert_eq!(names(), with_file);
+        left("key.json.1-12.new");
+        remove(&path).expect("removes");
+        assert_eq!(names(), kept);
+        remove(&path).expect("nothing to remove");
+        remove(&folder.path().join("no folder/key.json")).expect("nothing to remove");
+        // While a process writes, it keeps its file.
+        let writing = Temporary::write(&path, b"mine").expect("writes");
+        remove_abandoned(&path).expect("nothing to remove");
+        assert_eq!(read(&writing.path).expect("reads").as_deref(), Some(b"mine".as_slice()));
     }
 
     #[test]
