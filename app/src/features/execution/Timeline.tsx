@@ -89,7 +89,7 @@ function stepsOf({ call, execution, onChain, network }: TimelineProps): Step[] {
 function runningDetail(execution: Execution | null, isRunning: boolean, hasEnded: boolean): ReactNode {
     const ms = execution?.execution_time_ms;
     if (hasEnded) return ms === null || ms === undefined ? 'The agent was asked.' : `The agent took ${duration(ms)}.`;
-    return isRunning ? 'The agent works.' : 'The service asks the agent.';
+    return isRunning ? 'The agent was asked and has not answered yet.' : 'The service asks the agent.';
 }
 
 export const duration = (ms: number): string => (ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`);
