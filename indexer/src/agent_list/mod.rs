@@ -4,6 +4,7 @@
 mod answers;
 mod bits;
 mod model;
+mod names;
 mod order;
 mod query;
 mod reader;
@@ -22,6 +23,7 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use crtx_store::PgPool;
+use solana_pubkey::Pubkey;
 use tokio::{
     sync::{Mutex, Notify},
     time::{sleep, timeout},
@@ -35,6 +37,7 @@ pub use search::{Document, MAX_WORDS, words};
 pub use table::Table;
 
 use answers::Answers;
+use names::Names;
 use reader::{Reader, Shown};
 
 /// Between two looks at the database.
@@ -44,6 +47,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const PAUSE_PER_LOOK: u32 = 4;
 /// After a look that failed.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
+/// Names of an older table are not used.
+const MAX_AGE_OF_NAMES: Duration = Duration::from_secs(2);
 /// How long a request waits for the first table.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -52,6 +57,7 @@ pub struct AgentList {
     pool: PgPool,
     current: ArcSwapOption<Current>,
     reader: Mutex<Reader>,
+    names: Arc<Names>,
     started: AtomicBool,
     published: Notify,
 }
@@ -87,10 +93,12 @@ impl Current {
 
 impl AgentList {
     pub fn new(pool: PgPool) -> Arc<Self> {
+        let reader = Reader::default();
         Arc::new(Self {
             pool,
             current: ArcSwapOption::empty(),
-            reader: Mutex::default(),
+            names: reader.names(),
+            reader: Mutex::new(reader),
             started: AtomicBool::new(false),
             published: Notify::new(),
         })
@@ -131,6 +139,14 @@ impl AgentList {
     /// The slot of the last table.
     pub fn indexed_slot(&self) -> Option<u64> {
         self.current.load().as_ref().and_then(|current| current.slot())
+    }
+
+    /// The names of those agents that are listed, in the order of `agents`, and a slot that they are not older than.
+    /// `None`: there is no table of the last moments.
+    pub fn names(&self, agents: &[Pubkey]) -> Option<(Vec<Option<String>>, u64)> {
+        // Before the names are read.
+        let slot = self.current.load().as_ref().filter(|current| current.age() <= MAX_AGE_OF_NAMES)?.slot()?;
+        Some((self.names.of(agents), slot))
     }
 
     /// Reads what is committed now, and publishes it.

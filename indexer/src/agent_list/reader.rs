@@ -11,6 +11,7 @@ use solana_pubkey::Pubkey;
 
 use super::{
     model::{Agent, Model},
+    names::Names,
     row::Address,
     search::Document,
     table::Table,
@@ -49,17 +50,23 @@ pub struct Reader {
     model: Model,
     /// The last look. `None`: everything is to be read.
     last: Option<LookHead>,
+    names: Arc<Names>,
 }
 
 /// Rows of one look.
 #[derive(Default)]
 struct Changes {
     creators: Vec<(Address, bool)>,
-    removed: Vec<Address>,
+    removed: Vec<Pubkey>,
     rows: Vec<ListRow>,
 }
 
 impl Reader {
+    /// The names of the agents that were read.
+    pub fn names(&self) -> Arc<Names> {
+        Arc::clone(&self.names)
+    }
+
     /// Reads what is new, and makes a table of it.
     pub async fn read(&mut self, pool: &PgPool) -> Result<Shown, ReadError> {
         if let Some(last) = self.last.clone()
@@ -90,7 +97,8 @@ impl Reader {
         for (creator, verified) in changes.creators {
             self.model.verify(creator, verified);
         }
-        changes.removed.iter().for_each(|agent| self.model.remove(agent));
+        self.names.put(changes.removed.iter().map(|agent| (agent, None)));
+        changes.removed.iter().for_each(|agent| self.model.remove(&Address::from(agent)));
         self.put(pool, changes.rows).await?;
         let table = self.table().await?;
         self.last = Some(head.clone());
@@ -116,6 +124,7 @@ impl Reader {
     /// Reads all rows into an empty model. Returns the look before the first.
     async fn read_all(&mut self, pool: &PgPool) -> Result<LookHead, StoreError> {
         self.model = Model::default();
+        self.names.clear();
         let look = Look::begin(pool).await?;
         let seen = look.head.clone();
         look.end().await?;
@@ -142,6 +151,8 @@ impl Reader {
 
     /// Puts rows into the model, with the documents of those whose texts it does not have.
     async fn put(&mut self, pool: &PgPool, rows: Vec<ListRow>) -> Result<(), StoreError> {
+        let names = rows.iter().map(|row| (&row.address, row.listed.as_ref().map(|listed| listed.name.as_str())));
+        self.names.put(names);
         let mut without_texts = Vec::new();
         for row in rows {
             let address = Address::from(&row.address);
@@ -200,7 +211,7 @@ async fn changes(look: &mut Look, last: &LookHead) -> Result<Option<Changes>, St
     }
     for removed in removed {
         match removed {
-            Removed::Agent(agent) => changes.removed.push(Address::from(&agent)),
+            Removed::Agent(agent) => changes.removed.push(agent),
             Removed::Creator(wallet) => changes.creators.push((Address::from(&wallet), false)),
             Removed::All => return Ok(None),
         }

@@ -22,16 +22,18 @@ pub async fn respond(state: &IndexerApiState, asked: Asked, answer: Result<Shown
     response
 }
 
-/// A read of rows that the client alone may see. The slot is read before them, so they are at least as new.
+/// A read of rows that the client alone may see. The slot is read before them, so they are at least as new. A part that
+/// is from memory can be older: then its slot comes with the body.
 pub async fn read(
     state: &IndexerApiState,
-    rows: impl Future<Output = Result<Whole, ApiError>>,
+    rows: impl Future<Output = Result<(Whole, Option<u64>), ApiError>>,
 ) -> Result<Shown, ApiError> {
     if let Some(refusal) = state.freshness().refusal().await {
         return Err(refusal);
     }
     let slot = state.mirror_slot().get().await;
-    Ok((Arc::new(limited(rows).await?), slot))
+    let (body, slot_of_memory) = limited(rows).await?;
+    Ok((Arc::new(body), slot.map(|slot| slot.min(slot_of_memory.unwrap_or(slot)))))
 }
 
 /// Ends a read that takes too long.

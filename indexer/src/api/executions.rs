@@ -24,6 +24,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::{
+    agent_names::Named,
     bare,
     disputes::outcome_text,
     execution_questions::ask_as,
@@ -154,11 +155,11 @@ pub struct ExecutionDispute {
 }
 
 impl ExecutionSummary {
-    fn new(state: &IndexerApiState, execution: reads::ListedExecution) -> Self {
+    fn new(state: &IndexerApiState, execution: &reads::ListedExecution, agent_name: String) -> Self {
         Self {
             execution_id: execution.execution_id,
             agent_id: execution.agent.to_string(),
-            agent_name: execution.agent_name,
+            agent_name,
             status: execution.status.as_str(),
             cost_usdc: execution.cost,
             initiated_at: Timestamp(execution.initiated_at),
@@ -170,7 +171,7 @@ impl ExecutionSummary {
 
 impl ExecutionResponse {
     fn new(state: &IndexerApiState, execution: reads::ExecutionDetails) -> Self {
-        let summary = ExecutionSummary::new(state, execution.summary);
+        let summary = ExecutionSummary::new(state, &execution.summary, execution.agent_name);
         let hash = execution.result_hash.map(ResultHash);
         Self {
             execution_id: summary.execution_id,
@@ -346,7 +347,7 @@ async fn list(
     state: &IndexerApiState,
     credential: Credential,
     query: Result<ApiQuery<ExecutionListQuery>, ApiError>,
-) -> Result<Whole, ApiError> {
+) -> Result<(Whole, Option<u64>), ApiError> {
     let read =
         query.and_then(|ApiQuery(ExecutionListQuery { limit, offset, cursor, role, status, agent_id, from, to })| {
             let paging = Paging { limit, offset, cursor };
@@ -363,13 +364,17 @@ async fn list(
     let (wallet, listed) = ask_as(state, state.execution_lists(), credential, question).await?;
     let scope = format!("executions of {wallet} {filter:?}");
     paging.check(&scope)?;
-    Whole::of_json(&ExecutionListResponse {
-        executions: listed.items.into_iter().map(|execution| ExecutionSummary::new(state, execution)).collect(),
+    let agents: Vec<Pubkey> = listed.items.iter().map(|execution| execution.agent).collect();
+    let Named { names, slot } = state.agent_names().of(&agents).await?;
+    let executions = listed.items.iter().zip(names);
+    let body = Whole::of_json(&ExecutionListResponse {
+        executions: executions.map(|(execution, name)| ExecutionSummary::new(state, execution, name)).collect(),
         total: listed.total,
         limit,
         offset: paging.offset,
         next_cursor: listed.next.map(|place| Cursor::encode_in(&scope, &key(&place))),
-    })
+    })?;
+    Ok((body, slot))
 }
 
 /// The sort key in a cursor.
@@ -409,7 +414,7 @@ async fn one(
     state: &IndexerApiState,
     credential: Credential,
     execution_id: Result<Uuid, ApiError>,
-) -> Result<Whole, ApiError> {
+) -> Result<(Whole, Option<u64>), ApiError> {
     let execution_id = match execution_id {
         Ok(id) => id,
         Err(error) => return Err(credential.authenticate(state.pool()).await.err().unwrap_or(error)),
@@ -422,5 +427,5 @@ async fn one(
     {
         execution.result = state.published_result(&ResultHash(hash)).await;
     }
-    Whole::of_json(&ExecutionResponse::new(state, execution))
+    Ok((Whole::of_json(&ExecutionResponse::new(state, execution))?, None))
 }

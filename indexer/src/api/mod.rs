@@ -6,6 +6,7 @@ mod agent_history;
 mod agent_list;
 mod agent_list_response;
 mod agent_metrics;
+mod agent_names;
 mod agent_reads;
 mod agents;
 mod bare;

@@ -17,6 +17,7 @@ use super::{
     agent_answers::AgentAnswers,
     agent_documents::AgentDocuments,
     agent_metrics::Metrics,
+    agent_names::AgentNames,
     agent_reads::AgentQuestion,
     cache::Cache,
     deployment::Deployment,
@@ -58,6 +59,7 @@ struct Shared {
     agent_reads: Gathered<AgentQuestion>,
     agent_documents: AgentDocuments,
     agent_metrics: Metrics,
+    agent_names: AgentNames,
     executions: Gathered<ExecutionQuestion>,
     execution_lists: Gathered<ExecutionListQuestion>,
 }
@@ -66,6 +68,7 @@ impl IndexerApiState {
     pub fn new(pools: impl Into<ReadPools>, deployment: Deployment) -> Self {
         let pools = pools.into();
         let freshness = MirrorFreshness::new(pools.health.clone(), None);
+        let agents = AgentList::new(pools.points.clone());
         let shared = Shared {
             lanes: Lanes::new(&pools),
             mirror_slot: MirrorSlot::new(pools.health.clone()),
@@ -75,7 +78,8 @@ impl IndexerApiState {
             counts: Cache::default(),
             network_facts: Cache::default(),
             market_history: Cache::default(),
-            agents: AgentList::new(pools.points.clone()),
+            agent_names: AgentNames::new(Arc::clone(&agents), pools.points.clone()),
+            agents,
             executions: Gathered::new(pools.points.clone()),
             execution_lists: Gathered::new(pools.points.clone()),
             agent_answers: AgentAnswers::default(),
@@ -170,6 +174,10 @@ impl IndexerApiState {
 
     pub(super) fn agent_metrics(&self) -> &Metrics {
         &self.shared.agent_metrics
+    }
+
+    pub(super) fn agent_names(&self) -> &AgentNames {
+        &self.shared.agent_names
     }
 
     pub(super) fn executions(&self) -> &Gathered<ExecutionQuestion> {

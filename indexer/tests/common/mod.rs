@@ -95,13 +95,17 @@ impl Market {
     }
 
     pub async fn get_as(&self, key: &ApiKey, path: &str) -> Answer {
-        let request = Request::get(path).header("authorization", format!("Bearer {}", key.reveal()));
-        self.send(request.body(Body::empty()).expect("request")).await
+        self.send(get_as(key, path)).await
     }
 
     /// The list of agents shows what the test has written before.
     pub async fn send(&self, request: Request<Body>) -> Answer {
         self.state.agent_list().refresh().await.expect("the list of agents is read");
+        self.send_at_once(request).await
+    }
+
+    /// The list of agents is the one that the service has in memory.
+    pub async fn send_at_once(&self, request: Request<Body>) -> Answer {
         let response = self.router.clone().oneshot(request).await.expect("infallible");
         let status = response.status().as_u16();
         let headers = response.headers().clone();
@@ -137,6 +141,12 @@ impl Market {
         api_keys::insert(self.database.pool(), &new).await.expect("stored");
         key
     }
+}
+
+/// A request with that key.
+pub fn get_as(key: &ApiKey, path: &str) -> Request<Body> {
+    let request = Request::get(path).header("authorization", format!("Bearer {}", key.reveal()));
+    request.body(Body::empty()).expect("request")
 }
 
 /// Three active agents and a paused one that differ in everything that is sorted or filtered by.

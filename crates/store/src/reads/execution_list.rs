@@ -2,7 +2,8 @@
 //!
 //! One statement reads a page and the total, so both are of the same moment, and it answers several questions of one
 //! shape. Its text is put together from constant parts, one text for each combination of filters. So every text has one
-//! plan that fits it: ranges of one index in the order of the page, one range for each status. All values are bound.
+//! plan that fits it: ranges of one index in the order of the page. All values are bound. The names of agents are another
+//! read: `agent_names`.
 
 use std::sync::{Arc, LazyLock};
 
@@ -106,8 +107,6 @@ pub struct ListedExecution {
     /// Address of the on-chain record.
     pub record: Pubkey,
     pub agent: Pubkey,
-    /// The agent's address if none of its documents is known.
-    pub agent_name: String,
     pub status: ShownStatus,
     pub cost: UsdcBase,
     pub initiated_at: DateTime<Utc>,
@@ -159,9 +158,17 @@ impl Shape {
         role | ((self.of_agent as usize) << 2) | ((self.of_status as usize) << 1) | self.timed as usize
     }
 
+    /// Whether one index has the rows in the order of the page. With an agent or a status they are found by status.
+    const fn in_order(self) -> bool {
+        !self.of_agent && !self.of_status
+    }
+
     /// The rows of the list, without status and time.
     const fn rows(self) -> &'static str {
         match (self.role, self.of_agent) {
+            // The inequality says that the index in order of time may be used: it has no other rows.
+            (ExecutionRole::Caller, false) if self.in_order() => "l.caller = w.wallet AND l.caller <> ''",
+            (ExecutionRole::Creator, false) if self.in_order() => "l.creator = w.wallet AND l.creator <> ''",
             (ExecutionRole::Caller, false) => "l.caller = w.wallet",
             (ExecutionRole::Caller, true) => "l.caller = w.wallet AND l.agent = q.agent",
             (ExecutionRole::Creator, false) => "l.creator = w.wallet",
@@ -218,19 +225,24 @@ impl Shape {
         }
     }
 
-    /// One page, as a merge of ranges that are in order.
+    /// One page: a range that is in order, or a merge of such ranges.
     fn page(self) -> String {
         let (rows, after, order) = (self.rows(), self.after(), self.order());
-        let range = |status: &str| {
+        let range = |of_status: &str| {
             format!(
                 "(SELECT l.record, l.execution_id, l.agent, l.status, l.cost, l.initiated_at, l.completed_at
                   FROM execution_list l
-                  WHERE {rows} AND l.status = {status} AND l.initiated_at > COALESCE(q.since, '-infinity') AND {after}
+                  WHERE {rows} {of_status} AND l.initiated_at > COALESCE(q.since, '-infinity') AND {after}
                   ORDER BY {order} LIMIT q.most + q.skipped)"
             )
         };
-        let ranges: Vec<String> =
-            if self.of_status { vec![range("q.status")] } else { ["0", "1", "2", "3", "4"].map(range).into() };
+        let ranges = if self.in_order() {
+            vec![range("")]
+        } else if self.of_status {
+            vec![range("AND l.status = q.status")]
+        } else {
+            [0, 1, 2, 3, 4].map(|status| range(&format!("AND l.status = {status}"))).into()
+        };
         format!("SELECT * FROM ({}) AS l ORDER BY {order} LIMIT q.most OFFSET q.skipped", ranges.join(" UNION ALL "))
     }
 
@@ -240,8 +252,9 @@ impl Shape {
     /// of the last chunk before the end, minus the rows of the first one before the begin. Where spans lie between these
     /// chunks, they are counted in place of their chunks.
     ///
-    /// `OFFSET 0` keeps the planner from computing a bound again wherever it is named. Each status is a range of its own:
-    /// with `status = ANY (…)` the planner may read all entries of the owner and look at their times afterwards.
+    /// `OFFSET 0` keeps the planner from computing a bound again wherever it is named. Where no index has the rows in order
+    /// of time, each status is a range of its own: with `status = ANY (…)` the planner may read all entries of the owner and
+    /// look at their times afterwards.
     fn total(self) -> String {
         let (rows, notes, counters, counted) = (self.rows(), self.notes(), self.counters(), self.counted());
         let of_status = if self.of_status { "AND t.status = q.status" } else { "" };
@@ -275,11 +288,19 @@ impl Shape {
             )
         };
         let count = |from: &str, to: &str| {
+            let counted = |of_status: &str| {
+                format!(
+                    "SELECT count(*) AS n FROM execution_list l
+                     WHERE {rows} {of_status} AND l.initiated_at >= {from} AND l.initiated_at < {to}"
+                )
+            };
+            if self.in_order() {
+                return format!("({})", counted(""));
+            }
+            let counted = counted("AND l.status = s.status");
             format!(
-                "(SELECT sum(counted.n) FROM ({statuses}) AS s (status) CROSS JOIN LATERAL (
-                      SELECT count(*) AS n FROM execution_list l
-                      WHERE {rows} AND l.status = s.status AND l.initiated_at >= {from} AND l.initiated_at < {to}
-                      OFFSET 0) AS counted)"
+                "(SELECT sum(counted.n) FROM ({statuses}) AS s (status)
+                  CROSS JOIN LATERAL ({counted} OFFSET 0) AS counted)"
             )
         };
         format!(
@@ -310,25 +331,18 @@ impl Shape {
     }
 
     /// Pages and totals for several questions. A question without rows on its page has one row with the total alone; one
-    /// of a credential that has no wallet here has no wallet in its row. The names of agents are a join: PostgreSQL then
-    /// remembers them within the statement, and most rows are of few agents.
+    /// of a credential that has no wallet here has no wallet in its row.
     fn statement(self) -> String {
         format!(
             "SELECT q.place, w.wallet, c.total::bigint AS total, l.record, l.execution_id, l.agent, l.status, l.cost,
-                    l.initiated_at, l.completed_at,
-                    COALESCE(n.name, (
-                        SELECT m.name FROM agent_metadata m LEFT JOIN mirror_agents a ON a.address = m.agent
-                        WHERE m.agent = l.agent AND m.error IS NULL
-                        ORDER BY (m.sha256 = a.metadata_hash) DESC NULLS LAST, m.fetched_at DESC LIMIT 1))
-                    AS agent_name
+                    l.initiated_at, l.completed_at
              FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::text[], $6::int2[], $7::timestamptz[],
                          $8::timestamptz[], $9::timestamptz[], $10::uuid[], $11::text[], $12::int8[], $13::int8[])
                   WITH ORDINALITY AS q (wallet, key, token, kind, agent, status, since, until, place_time, place_id,
                                         place_record, most, skipped, place)
              CROSS JOIN LATERAL ({WALLET} OFFSET 0) AS w
              CROSS JOIN LATERAL ({}) AS c
-             LEFT JOIN LATERAL ({}) AS l ON true
-             LEFT JOIN LATERAL (SELECT a.name FROM mirror_agents a WHERE a.address = l.agent OFFSET 0) AS n ON true",
+             LEFT JOIN LATERAL ({}) AS l ON true",
             self.total(),
             self.page(),
         )
@@ -445,7 +459,6 @@ mod column {
     pub const COST: usize = 7;
     pub const INITIATED_AT: usize = 8;
     pub const COMPLETED_AT: usize = 9;
-    pub const AGENT_NAME: usize = 10;
 }
 
 /// The answer in the rows of one question.
@@ -463,12 +476,10 @@ fn answer(rows: &[PgRow], question: &ExecutionListQuestion) -> Result<Option<(Pu
 /// The execution of a row; `None` for the row of an empty page.
 fn listed(row: &PgRow) -> Result<Option<ListedExecution>, StoreError> {
     let Some(record) = row.try_get::<Option<&str>, _>(column::RECORD)? else { return Ok(None) };
-    let agent: &str = row.try_get(column::AGENT)?;
     Ok(Some(ListedExecution {
         execution_id: row.try_get(column::EXECUTION_ID)?,
         record: pubkey("record address", record)?,
-        agent: pubkey("agent address", agent)?,
-        agent_name: row.try_get::<Option<String>, _>(column::AGENT_NAME)?.unwrap_or_else(|| agent.to_owned()),
+        agent: pubkey("agent address", row.try_get(column::AGENT)?)?,
         status: ShownStatus::from_db(row.try_get(column::STATUS)?)?,
         cost: UsdcBase(amount_from_db("cost", row.try_get(column::COST)?)?),
         initiated_at: row.try_get(column::INITIATED_AT)?,

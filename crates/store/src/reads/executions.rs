@@ -24,6 +24,8 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExecutionDetails {
     pub summary: ListedExecution,
+    /// The agent's address if none of its documents is known.
+    pub agent_name: String,
     pub creator_amount: UsdcBase,
     pub platform_amount: UsdcBase,
     /// Shown once it is paid for, if a gateway of this deployment made the call.
@@ -197,7 +199,6 @@ impl ShownRow {
             execution_id,
             record: pubkey("record address", record)?,
             agent: pubkey("agent address", agent)?,
-            agent_name: self.agent_name.clone().unwrap_or_else(|| agent.clone()),
             status: ShownStatus::parse(status).ok_or_else(|| StoreError::corrupt("execution status", status))?,
             cost: UsdcBase(amount_from_db("cost", self.cost.ok_or_else(missing)?)?),
             initiated_at: self.initiated_at.ok_or_else(missing)?,
@@ -217,6 +218,7 @@ impl ShownRow {
             binding: self.binding,
             steps: self.steps,
             failure: if failed { failure(self.error_code, self.error_message, self.failure_reason)? } else { None },
+            agent_name: self.agent_name.unwrap_or_else(|| summary.agent.to_string()),
             dispute,
             summary,
         }))

@@ -5,6 +5,7 @@
 mod agent_history;
 pub mod agent_list;
 mod agent_metrics;
+mod agent_names;
 mod agents;
 mod asker;
 mod configuration;
@@ -22,6 +23,7 @@ mod wallets;
 
 pub use agent_history::{AgentDay, PublicExecution, agent_days, recent_executions};
 pub use agent_metrics::{AgentMetrics, METRICS_DAYS, agent_metrics};
+pub use agent_names::agent_names;
 pub use agents::{
     AgentDetails, AgentVersion, KnownAgent, ListedAgent, ListingStatus, agent, agent_versions, agents,
     disputable_amount,
