@@ -13,7 +13,7 @@ use solana_pubkey::Pubkey;
 use super::gathered::{Gathered, Question};
 use crate::agent_list::AgentList;
 
-/// Asks the database for the names of some agents, each of them once.
+/// Asks for the names of some agents. The database is asked once for each agent of all questions.
 struct NamesQuestion(Vec<Pubkey>);
 
 #[async_trait]
@@ -61,13 +61,9 @@ impl AgentNames {
             }
             None => (vec![None; agents.len()], None),
         };
-        let missing: HashSet<Pubkey> =
+        let missing: Vec<Pubkey> =
             agents.iter().zip(&listed).filter(|(_, name)| name.is_none()).map(|(agent, _)| *agent).collect();
-        let others = if missing.is_empty() {
-            HashMap::new()
-        } else {
-            self.others.ask(NamesQuestion(missing.into_iter().collect())).await?
-        };
+        let others = if missing.is_empty() { HashMap::new() } else { self.others.ask(NamesQuestion(missing)).await? };
         let name = |(agent, listed): (&Pubkey, Option<String>)| {
             listed.or_else(|| others.get(agent).cloned()).unwrap_or_else(|| agent.to_string())
         };

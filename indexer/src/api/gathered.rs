@@ -141,11 +141,11 @@ impl<Q: Question> Shared<Q> {
         let mut together = vec![(first.question, Askers::new(first.answer))];
         let mut others = VecDeque::with_capacity(state.waiting.len());
         for waiting in state.waiting.drain(..) {
-            let mut equal = together.iter_mut();
-            let equal = equal.find_map(|(asked, askers)| Some((asked.copy_for(&waiting.question)?, askers)));
             if waiting.question.text() != text {
                 others.push_back(waiting);
-            } else if let Some((copy, askers)) = equal {
+            } else if let Some((copy, askers)) =
+                together.iter_mut().find_map(|(asked, askers)| Some((asked.copy_for(&waiting.question)?, askers)))
+            {
                 askers.others.push((waiting.answer, copy));
             } else if !is_large && !waiting.question.is_large() && together.len() < Q::MOST_TOGETHER {
                 together.push((waiting.question, Askers::new(waiting.answer)));
