@@ -20,6 +20,13 @@ export default defineConfig({
         modulePreload: { polyfill: false },
         reportCompressedSize: false,
         manifest: 'manifest.json',
+        rolldownOptions: {
+            output: {
+                // One file for what every page needs. As many small ones, which pages could share, make the first page
+                // wait longer: each costs the browser a request.
+                codeSplitting: { groups: [{ name: 'first', tags: ['$initial'] }] },
+            },
+        },
     },
     server: {
         proxy: Object.fromEntries(

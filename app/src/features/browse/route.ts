@@ -1,8 +1,9 @@
 // `/`: all agents.
 
-import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { createRoute } from '@tanstack/react-router';
 
 import { rootRoute } from '../../app/root';
+import { BrowsePage } from './BrowsePage';
 import { agentsQuery } from './query';
 import { readSearch } from './search';
 
@@ -13,5 +14,6 @@ export const browseRoute = createRoute({
     loaderDeps: ({ search }) => search,
     // Not awaited: the page shows skeletons of its own, and keeps the list while a search is typed.
     loader: ({ context, deps }) => void context.queryClient.prefetchInfiniteQuery(agentsQuery(deps)),
-    component: lazyRouteComponent(() => import('./BrowsePage'), 'BrowsePage'),
+    // Not loaded on demand: it is the first page of most visits.
+    component: BrowsePage,
 });

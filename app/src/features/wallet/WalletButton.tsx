@@ -1,6 +1,6 @@
 // The button in the header that connects a wallet, and shows which account signs.
 
-import { useQuery } from '@tanstack/react-query';
+import { useIsFetching, useQuery } from '@tanstack/react-query';
 import { Suspense, lazy, useEffect, useState } from 'react';
 import { Dialog, DialogTrigger } from 'react-aria-components/Dialog';
 import { Popover } from 'react-aria-components/Popover';
@@ -10,27 +10,35 @@ import { visible } from '../../shared/text/visible';
 import { short } from '../../shared/text/short';
 import { Button } from '../../shared/ui/Button';
 import { Skeleton } from '../../shared/ui/Skeleton';
-import { useWallet } from '../../shared/wallet/useWallet';
+import { loadLocalWallet } from '../../shared/wallet/local/load';
+import { LOCAL_WALLET } from '../../shared/wallet/local/name';
+import { useWallet, walletStore } from '../../shared/wallet/useWallet';
 import styles from './Wallet.module.css';
 
 const WalletPanel = lazy(() => import('./WalletPanel'));
 
-let registered = false;
+/** How long the page has been quiet, in milliseconds, when it loads the built-in wallet. */
+const QUIET_MS = 500;
 
-/** The built-in wallet exists on the local network alone. */
-function useLocalWallet(network: string | undefined): void {
+/**
+ * The built-in wallet exists on the local network alone. A page that reconnects it loads it at once. Other pages show
+ * their first content before; a visitor who opens the panel earlier makes the panel load it.
+ */
+function useLocalWallet(): void {
+    const { data: network } = useQuery(networkQuery);
+    const isLocal = network?.network === 'local';
+    const isQuiet = useIsFetching() === 0;
     useEffect(() => {
-        if (network !== 'local' || registered) return;
-        registered = true;
-        import('../../shared/wallet/local/register')
-            .then(({ registerLocalWallet }) => registerLocalWallet())
-            .catch((error: unknown) => console.info('There is no local test wallet:', error));
-    }, [network]);
+        if (!isLocal) return;
+        if (walletStore().remembers(LOCAL_WALLET)) void loadLocalWallet();
+        if (!isQuiet) return;
+        const timer = setTimeout(() => void loadLocalWallet(), QUIET_MS);
+        return () => clearTimeout(timer);
+    }, [isLocal, isQuiet]);
 }
 
 export function WalletButton() {
-    const { data: network } = useQuery(networkQuery);
-    useLocalWallet(network?.network);
+    useLocalWallet();
     const { connection } = useWallet();
     // The popover belongs to the header's landmark.
     const [home, setHome] = useState<HTMLDivElement | null>(null);

@@ -1,14 +1,20 @@
 // What the wallet button opens: the wallets of this browser, or the connected one with its accounts.
 
-import { useState } from 'react';
+import { useQuery } from '@tanstack/react-query';
+import { use, useState } from 'react';
 
+import { networkQuery } from '../../shared/api/queries';
 import { messageOf } from '../../shared/ui/Failure';
+import { loadLocalWallet } from '../../shared/wallet/local/load';
 import { useWallet } from '../../shared/wallet/useWallet';
 import { Connected } from './Connected';
 import { WalletChoice } from './WalletChoice';
 import styles from './Wallet.module.css';
 
 export default function WalletPanel() {
+    const { data: network } = useQuery(networkQuery);
+    // Suspends: a list of wallets without the built-in one would say that there is none.
+    if (network?.network === 'local') use(loadLocalWallet());
     const { connection } = useWallet();
     const [problem, setProblem] = useState<string | null>(null);
     const report = (error: unknown): void => setProblem(error === null ? null : messageOf(error));

@@ -65,6 +65,9 @@ export class WalletStore {
         if (connection !== null) await disconnect(connection.wallet);
     };
 
+    /** Whether the wallet of this name was connected at the last visit. */
+    readonly remembers = (name: string): boolean => remembered()[0] === name;
+
     #use(connection: Connection): void {
         this.#stopEvents();
         this.#stopEvents = onAccountsChanged(connection.wallet, () => this.#accountsChanged());

@@ -1,1 +1,0 @@
-import{gt as e}from"./Failure-sRjNvnue.js";var t={badge:`_badge_1x7nm_1`,plain:`_plain_1x7nm_12`,good:`_good_1x7nm_18`,warn:`_warn_1x7nm_23`,bad:`_bad_1x7nm_1`,accent:`_accent_1x7nm_33`},n=e(),r=({kind:e=`plain`,children:r})=>(0,n.jsx)(`span`,{className:`${t.badge} ${t[e]}`,children:r});export{r as t};

@@ -1,1 +1,0 @@
-import{gt as e}from"./Failure-sRjNvnue.js";var t={empty:`_empty_1963l_1`},n=e(),r=({title:e,children:r})=>(0,n.jsxs)(`div`,{className:t.empty,children:[(0,n.jsx)(`h2`,{children:e}),r]});export{r as t};

@@ -1,1 +1,0 @@
-import{gt as e,r as t}from"./Failure-sRjNvnue.js";var n=e(),r=({kind:e=`plain`,title:r,children:i})=>(0,n.jsxs)(`div`,{className:`${t.notice} ${t[e]}`,children:[r!==void 0&&(0,n.jsx)(`p`,{className:t.title,children:r}),i]});export{r as t};

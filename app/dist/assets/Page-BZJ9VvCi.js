@@ -1,1 +1,0 @@
-import{gt as e}from"./Failure-sRjNvnue.js";var t=e(),n=({title:e,heading:n,children:r})=>(0,t.jsxs)(`div`,{className:`stack`,children:[(0,t.jsx)(`title`,{children:`${e} · crtx`}),(0,t.jsx)(`h1`,{children:n??e}),r]});export{n as t};

@@ -1,1 +1,0 @@
-var e=`Local test wallet`;export{e as t};

@@ -1,1 +1,0 @@
-var e=[`caller`,`creator`,`resolver`],t=[`open`,`upheld`,`rejected`,`expired`];function n(n){let r=e.find(e=>e===n.role),i=t.find(e=>e===n.status);return{...r&&{role:r},...i&&{status:i}}}var r=/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;function i({execution:e}){return typeof e==`string`&&r.test(e)?{execution:e.toLowerCase()}:{}}export{n,i as r,t};

@@ -1,1 +1,0 @@
-var e=`standard:connect`,t=`standard:disconnect`,n=`standard:events`,r=`solana:signMessage`,i=`solana:signTransaction`;export{e as a,t as i,r as n,n as r,i as t};

@@ -1,1 +1,0 @@
-import{c as e,d as t,l as n}from"./Skeleton-B2NXUcaA.js";function r(r,i){return e({...r,enabled:!0,suspense:!0,throwOnError:n,placeholderData:void 0},t,i)}export{r as t};
