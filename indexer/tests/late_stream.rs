@@ -61,6 +61,54 @@ async fn what_is_final_and_still_waits_in_the_stream_is_waited_for() {
 }
 
 #[tokio::test]
+async fn what_is_confirmed_is_not_read_again_while_another_account_waits() {
+    let node = market(3);
+    node.state().offers_transactions = false;
+    let running = Running::start(&node, quick(NEVER)).await;
+    for number in [1, 2] {
+        let (address, data) = execution(number, 2, None);
+        node.change(address, data);
+    }
+    node.send(Event::Reached(node.chain().slot));
+    running.until("both changes", async || running.checkpoint().await.unwrap() == node.chain().slot).await;
+    node.delay(true);
+    let (address, data) = execution(2, 3, Some("r"));
+    node.change(address, data);
+    node.slots(40);
+    node.finalize();
+    let reads = async || [1, 2].map(|number| node.finalized_reads_of(&execution_at(number)));
+    tokio::time::sleep(LONG).await;
+    let [confirmed, waiting] = reads().await;
+    assert!(confirmed > 0);
+    tokio::time::sleep(LONG).await;
+    let [confirmed_later, waiting_later] = reads().await;
+    assert_eq!(confirmed_later, confirmed, "it was read again");
+    assert!(waiting_later > waiting, "it was not read again");
+
+    node.delay(false);
+    node.send(Event::Reached(node.chain().slot));
+    running.until_equal().await;
+}
+
+#[tokio::test]
+async fn the_finalized_state_is_left_alone_while_a_late_stream_is_behind_it() {
+    let node = market(2);
+    node.state().offers_transactions = false;
+    let running = Running::start(&node, quick(NEVER)).await;
+    let lock = lock_execution(running.pool(), &execution_at(1)).await;
+    flood(&node);
+    node.slots(40);
+    node.finalize();
+    tokio::time::sleep(LONG).await;
+    let reads = node.reads(At::Finalized);
+    tokio::time::sleep(LONG).await;
+    assert_eq!(node.reads(At::Finalized), reads, "the finalized state was read");
+    lock.rollback().await.expect("released");
+    node.send(Event::Reached(node.chain().slot));
+    running.until_equal().await;
+}
+
+#[tokio::test]
 async fn what_the_stream_never_brings_is_read_once_the_indexed_slot_has_passed_it() {
     let node = market(2);
     node.state().offers_transactions = false;

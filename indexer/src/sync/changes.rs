@@ -56,6 +56,8 @@ pub struct Changes {
     suspects: BTreeSet<Pubkey>,
     /// Accounts whose rows the stream is writing.
     writing: HashSet<Pubkey>,
+    /// Accounts with states here whose rows were being written when a read confirmed the states.
+    rows_to_look_at: HashSet<Pubkey>,
     /// States were forgotten.
     overflowed: bool,
 }
@@ -127,10 +129,23 @@ impl Changes {
         self.states.contains_key(address)
     }
 
-    /// Accounts with a change at that slot or before.
+    /// Accounts with a change at that slot or before that no read of the finalized state has confirmed, or whose row was
+    /// being written then. What is confirmed stays here until the digest moves, and is not read again.
     pub fn due(&self, slot: u64) -> Vec<Pubkey> {
-        let due = |states: &Vec<State>| states.first().is_some_and(|first| first.slot <= slot);
-        self.states.iter().filter(|(_, states)| due(states)).map(|(address, _)| *address).collect()
+        let due = |address: &Pubkey, states: &[State]| {
+            let past = states.get(..states.partition_point(|state| state.slot <= slot)).unwrap_or_default();
+            !past.is_empty() && self.rows_to_look_at.contains(address) || past.iter().any(|state| !state.confirmed)
+        };
+        self.states.iter().filter(|(address, states)| due(address, states)).map(|(address, _)| *address).collect()
+    }
+
+    /// Whether the row of an account that was confirmed has to be looked at again.
+    pub fn look_at_row(&mut self, address: Pubkey, again: bool) {
+        if again && self.is_pending(&address) {
+            self.rows_to_look_at.insert(address);
+        } else {
+            self.rows_to_look_at.remove(&address);
+        }
     }
 
     pub fn newest(&self, address: &Pubkey) -> Option<State> {
@@ -193,6 +208,7 @@ impl Changes {
                 states.retain(|known| known != state);
                 if states.is_empty() {
                     self.states.remove(address);
+                    self.rows_to_look_at.remove(address);
                 }
             }
         }
@@ -209,6 +225,7 @@ impl Changes {
             }
         }
         self.states.retain(|_, states| !states.is_empty());
+        self.rows_to_look_at.retain(|address| self.states.contains_key(address));
         self.suspects.extend(dropped);
     }
 

@@ -22,6 +22,8 @@ const READS_AT_ONCE: usize = 4;
 const SLOTS_PER_MOVE: u64 = 8;
 /// Between two readings of all finalized accounts, in snapshots.
 const RESYNCS_PER_FILL: u32 = 10;
+/// Between two rounds while the stream is late.
+const ROUND_WHILE_LATE: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LAST_PAUSE: Duration = Duration::from_secs(60);
 
@@ -47,12 +49,17 @@ impl Parts {
     pub async fn finality(&self) -> SyncError {
         let mut fill_due = Instant::now();
         let mut pause = FIRST_PAUSE;
+        let mut round_ended = Instant::now();
         loop {
             drop(timeout(self.settings.finality_interval, self.look_now.notified()).await);
             if !self.caught_up.load(Ordering::Relaxed) {
                 continue;
             }
-            let looked = self.look(&mut fill_due, &mut pause).await;
+            let proves_little = self.finalized_is_ahead() && round_ended.elapsed() < ROUND_WHILE_LATE;
+            let looked = self.look(&mut fill_due, &mut pause, !proves_little).await;
+            if !proves_little {
+                round_ended = Instant::now();
+            }
             match looked {
                 Ok(()) => {}
                 Err(error @ SyncError::Store(_)) => return error,
@@ -61,7 +68,14 @@ impl Parts {
         }
     }
 
-    async fn look(&self, fill_due: &mut Instant, pause: &mut Duration) -> Result<(), SyncError> {
+    /// Whether the stream is so late that a read of the finalized state shows changes that still wait in it. Such a read
+    /// proves little, its accounts are read again, and the database is busy with the stream.
+    fn finalized_is_ahead(&self) -> bool {
+        let heard = self.pulse.heard();
+        heard.late() && heard.finalized_slot.is_some_and(|finalized| finalized > self.indexed())
+    }
+
+    async fn look(&self, fill_due: &mut Instant, pause: &mut Duration, with_round: bool) -> Result<(), SyncError> {
         self.look_at_suspects().await?;
         self.look_at_unproved().await?;
         let needed = !self.filled.load(Ordering::Relaxed) || self.changes().overflowed();
@@ -80,7 +94,7 @@ impl Parts {
             *fill_due = later(self.settings.resync_interval.saturating_mul(RESYNCS_PER_FILL));
             self.look_at_suspects().await?;
         }
-        self.round().await
+        if with_round { self.round().await } else { Ok(()) }
     }
 
     /// After each snapshot, looks at all closed rows of accounts that were never final. It does not matter when they were
@@ -148,6 +162,7 @@ impl Parts {
                 }
                 let settled = written.get(address) == Some(&changes.newest(address));
                 let confirmed = changes.confirm(address, read.slot, hash);
+                changes.look_at_row(*address, !settled);
                 looked.not_before = looked.not_before.max(confirmed.not_before);
                 let newest = changes.newest(address).and_then(|state| state.data_hash);
                 let wrong = !shows(&shown, address, newest) || never_existed(&shown, address, newest);

@@ -11,7 +11,7 @@
 pub mod running;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Arc, Mutex, MutexGuard},
 };
 
@@ -54,6 +54,7 @@ pub struct State {
     signed: u64,
     confirmed_reads: usize,
     finalized_reads: usize,
+    finalized_reads_of: HashMap<Pubkey, usize>,
     snapshots: usize,
     /// Changes are not delivered.
     pub swallow: bool,
@@ -85,6 +86,7 @@ impl Default for Node {
             signed: 0,
             confirmed_reads: 0,
             finalized_reads: 0,
+            finalized_reads_of: HashMap::new(),
             snapshots: 0,
             swallow: false,
             offers_transactions: true,
@@ -159,6 +161,11 @@ impl Node {
             At::Confirmed => self.state().confirmed_reads,
             At::Finalized => self.state().finalized_reads,
         }
+    }
+
+    /// How often the finalized state of an account was read.
+    pub fn finalized_reads_of(&self, address: &Pubkey) -> usize {
+        self.state().finalized_reads_of.get(address).copied().unwrap_or_default()
     }
 
     /// Snapshots of the confirmed state so far.
@@ -347,7 +354,12 @@ impl AccountSource for Node {
         let mut state = self.state();
         match at {
             At::Confirmed => state.confirmed_reads += 1,
-            At::Finalized => state.finalized_reads += 1,
+            At::Finalized => {
+                state.finalized_reads += 1;
+                for address in addresses {
+                    *state.finalized_reads_of.entry(*address).or_default() += 1;
+                }
+            }
         }
         let chain = state.at(at);
         let account = |address: &Pubkey| {
