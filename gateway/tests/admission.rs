@@ -75,6 +75,23 @@ async fn all_listed(market: &Market) -> Vec<ListedExecution> {
     list.items
 }
 
+/// All calls, once none is under way. A call that started just now is not in the list yet, so the list has to stay the same
+/// for a while.
+async fn all_ended(market: &Market) -> Vec<ListedExecution> {
+    let mut calls = all_listed(market).await;
+    let mut same: u32 = 0;
+    for _ in 0..200 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let before = std::mem::replace(&mut calls, all_listed(market).await);
+        let is_over = calls.len() == before.len() && calls.iter().all(|call| call.status == ShownStatus::Completed);
+        same = if is_over { same + 1 } else { 0 };
+        if same == 10 {
+            break;
+        }
+    }
+    calls
+}
+
 async fn listed(market: &Market) -> u64 {
     all_listed(market).await.len() as u64
 }
@@ -183,14 +200,7 @@ async fn a_caller_that_disconnects_leaves_no_reservation_behind() {
     for after_ms in [0, 2, 4, 6, 8, 12, 16, 24] {
         drop(tokio::time::timeout(Duration::from_millis(after_ms), market.execute(&body)).await);
     }
-    let mut calls = all_listed(&market).await;
-    for _ in 0..100 {
-        if calls.iter().all(|call| call.status == ShownStatus::Completed) {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        calls = all_listed(&market).await;
-    }
+    let calls = all_ended(&market).await;
     assert!(
         calls.iter().all(|call| call.status == ShownStatus::Completed),
         "a call that started is finished: {calls:?}"
