@@ -24,8 +24,14 @@ use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
-const LIMITS: ClaimLimits =
-    ClaimLimits { fresh: 10, retries: 10, per_creator: 10, per_host: 10, lease: Duration::from_secs(60) };
+const LIMITS: ClaimLimits = ClaimLimits {
+    fresh: 10,
+    retries: 10,
+    per_creator: 10,
+    per_host: 10,
+    of_content: 10,
+    lease: Duration::from_secs(60),
+};
 
 async fn put_listing(market: &Market, change: impl FnOnce(&mut AgentListed)) -> Pubkey {
     let mut listing = listing(wallet(1), 0);

@@ -42,8 +42,10 @@ pub struct ClaimLimits {
     pub retries: u32,
     /// Leases of one creator, in all processes.
     pub per_creator: u32,
-    /// Leases on one host, in all processes.
+    /// Leases on one host that a creator has chosen, in all processes.
     pub per_host: u32,
+    /// Leases of content by its hash, in all processes. Where it is read, the operator has chosen.
+    pub of_content: u32,
     /// After this time another process may take the document.
     pub lease: Duration,
 }
@@ -90,7 +92,7 @@ pub async fn claim(pool: &PgPool, holder: Uuid, limits: ClaimLimits) -> Result<V
            ranked AS (
                SELECT h.*, row_number() OVER (PARTITION BY h.attempts > 0
                                               ORDER BY h.of_creator, h.of_host, h.attempts, h.address) AS place
-               FROM of_hosts h WHERE h.of_host <= $4
+               FROM of_hosts h WHERE h.of_host <= CASE h.host WHEN 'ipfs' THEN $7::bigint ELSE $4::bigint END
            ),
            claimed AS (
                INSERT INTO document_leases AS t (agent, creator, host, holder, until)
@@ -109,6 +111,7 @@ pub async fn claim(pool: &PgPool, holder: Uuid, limits: ClaimLimits) -> Result<V
         i64::from(limits.per_host),
         i64::from(limits.fresh),
         i64::from(limits.retries),
+        i64::from(limits.of_content),
     )
     .fetch_all(&mut *transaction)
     .await?;

@@ -18,8 +18,14 @@ use crtx_store::{
 use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
-const LIMITS: ClaimLimits =
-    ClaimLimits { fresh: 100, retries: 50, per_creator: 4, per_host: 8, lease: Duration::from_secs(60) };
+const LIMITS: ClaimLimits = ClaimLimits {
+    fresh: 100,
+    retries: 50,
+    per_creator: 4,
+    per_host: 8,
+    of_content: 20,
+    lease: Duration::from_secs(60),
+};
 
 async fn put_listing(database: &TestDatabase, creator: Pubkey, index: u32, revision: u64, uri: &str) -> Pubkey {
     let mut listing = listing(creator, index);
@@ -59,6 +65,22 @@ async fn every_creator_and_every_host_has_documents_among_those_that_are_claimed
     assert_eq!(claim(&database, 2, LIMITS).await, []);
     document_claims::release_all(database.pool(), Uuid::from_u128(1)).await.expect("released");
     assert_eq!(claim(&database, 2, LIMITS).await.len(), claimed.len());
+}
+
+#[tokio::test]
+async fn content_by_its_hash_has_a_limit_of_its_own() {
+    let database = TestDatabase::create().await;
+    for number in 1..=30 {
+        put_listing(&database, wallet(number), 0, 1, &format!("ipfs://content-{number}")).await;
+        put_listing(&database, wallet(number), 1, 1, &format!("https://one.example/{number}")).await;
+    }
+    for index in 2..20 {
+        put_listing(&database, wallet(1), index, 1, &format!("IPFS://content-of-one-{index}")).await;
+    }
+    let claimed = claim(&database, 1, LIMITS).await;
+    let content = claimed.iter().filter(|claimed| claimed.wanted.uri.to_lowercase().starts_with("ipfs:")).count();
+    assert_eq!((content, claimed.len()), (20, 28));
+    assert!(claimed.iter().filter(|claimed| claimed.creator == wallet(1)).count() <= 4);
 }
 
 #[tokio::test]

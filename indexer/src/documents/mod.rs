@@ -43,6 +43,9 @@ const LEASE: Duration = Duration::from_secs(60);
 /// Creators and hosts with more documents wait in the database, so that those in memory are of many.
 const LEASES_PER_CREATOR: u32 = 4;
 const LEASES_PER_HOST: u32 = 16;
+/// Content by its hash is read at places that the operator has chosen, which are trusted to be quick. Each look for due
+/// documents ranks all of them, so few looks have to be enough for a market whose documents are all in the store.
+const LEASES_OF_CONTENT: u32 = 128;
 /// Documents that are written at once. Each takes a connection, and the mirror needs the others.
 const STORES_AT_ONCE: usize = 2;
 /// Between looks for due retries. Documents of new listings are looked for at once.
@@ -160,6 +163,7 @@ impl Fetcher {
             retries,
             per_creator: LEASES_PER_CREATOR,
             per_host: LEASES_PER_HOST,
+            of_content: LEASES_OF_CONTENT,
             lease: LEASE,
         };
         if room == 0 {
