@@ -61,6 +61,15 @@ pub async fn audited_after(pool: &PgPool, moment: SystemTime) -> bool {
     sqlx::query_scalar(query).bind(moment).fetch_one(pool).await.expect("the audit's time is read")
 }
 
+/// Accounts whose finalized state is noted: the mirror digest is over these.
+///
+/// # Panics
+/// When the database refuses.
+pub async fn final_accounts(pool: &PgPool) -> i64 {
+    let query = "SELECT count(*) FROM mirror_final_accounts WHERE data_hash IS NOT NULL";
+    sqlx::query_scalar(query).fetch_one(pool).await.expect("finalized accounts are counted")
+}
+
 /// Documents of listings that were fetched.
 ///
 /// # Panics

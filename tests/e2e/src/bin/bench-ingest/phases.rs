@@ -85,7 +85,7 @@ fn indexer_settings(resync_seconds: u32) -> Vec<(&'static str, String)> {
     vec![("CRTX_INDEXER_RESYNC_SECONDS", resync_seconds.to_string())]
 }
 
-/// From the start of the indexer until every account is in the database.
+/// From the start of the indexer until every account is in the database, with documents and finalized states.
 async fn rebuild(market: &Market) -> Result<Vec<Row>> {
     let (started, work) = (Instant::now(), server::work(&market.pool).await?);
     loop {
@@ -108,10 +108,21 @@ async fn rebuild(market: &Market) -> Result<Vec<Row>> {
     }
     let documents_s = started.elapsed().as_secs_f64();
     eprintln!("documents after {documents_s:.0} s");
+    loop {
+        let count = mirror_figures::final_accounts(&market.pool).await;
+        if count >= market.accounts.into() {
+            break;
+        }
+        ensure!(started.elapsed() < PATIENCE, "{count} of {} finalized accounts after {PATIENCE:?}", market.accounts);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let final_s = started.elapsed().as_secs_f64();
+    eprintln!("all accounts are final after {final_s:.0} s");
     let wal = wal_mib(&work, &server::work(&market.pool).await?);
     Ok(vec![
         Row::new("rebuild_1m_s", rebuild_s, "s").at_most(600.0),
         Row::new("rebuild_documents_s", documents_s, "s"),
+        Row::new("rebuild_final_s", final_s, "s").at_most(600.0),
         Row::new("rebuild_wal_mib", wal, "MiB"),
     ])
 }
