@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 
+use crtx_http::log::OneLine;
 use tracing_subscriber::EnvFilter;
 
 /// PostgreSQL's notices are about statements that were cut off by a stop; nobody can act on them.
@@ -11,6 +12,6 @@ pub fn start() {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(DEFAULT));
     let colours = std::io::stderr().is_terminal();
     // Fails only where a subscriber is set already, as in tests.
-    let _ =
-        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).try_init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours);
+    let _ = log.with_writer(|| OneLine(std::io::stderr())).try_init();
 }

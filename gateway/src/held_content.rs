@@ -1,5 +1,6 @@
-//! Content that clients hand in. What something on chain refers to is kept. What may be referred to soon is held for
-//! the wallet that signed in, within its limits, and dropped after a day if nothing refers to it by then.
+//! Content that clients hand in. What a record or a dispute refers to is kept. What a listing refers to is held for its
+//! creator until the listing has had ten newer documents. What may be referred to soon is held for the wallet that signed
+//! in, within its limits, and dropped after a day if nothing refers to it by then.
 //!
 //! Held content is apart from kept content, so a drop never takes away a result that this gateway has stored.
 
@@ -11,7 +12,7 @@ use crtx_http::{ApiError, ErrorCode, QuotaUnit, RateLimit};
 use crtx_protocol::result_hash::ResultHash;
 use crtx_store::{
     StoreError,
-    held_content::{self as store, Held, Piece, Room},
+    held_content::{self as store, Fate, Held, Piece, Reference, Room},
 };
 use solana_pubkey::Pubkey;
 
@@ -21,7 +22,7 @@ use crate::engine::Engine;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// When it is worth to try again after all wallets together held too much.
 const FULL_RETRY: Duration = Duration::from_secs(60);
-/// A piece that something refers to is kept after this time: by then its bytes have been written.
+/// A piece that something refers to is kept or listed after this time: by then its bytes have been written.
 const WRITTEN_AFTER: Duration = Duration::from_secs(60);
 /// Pieces that one statement looks at. Strangers decide how many there are, and each costs several look-ups.
 const PER_SEARCH: u32 = 1_000;
@@ -34,9 +35,14 @@ enum TidyError {
     Content(#[from] ContentError),
 }
 
-/// Whether something on chain refers to the content, as far as the mirror shows.
-pub(crate) async fn is_referred_to(engine: &Engine, hash: &ResultHash) -> Result<bool, ApiError> {
-    Ok(store::is_referred_to(engine.executions.pool(), &hash.0).await?)
+/// What on chain refers to the content, as far as the mirror shows.
+pub(crate) async fn reference(engine: &Engine, hash: &ResultHash) -> Result<Option<Reference>, ApiError> {
+    Ok(store::reference(engine.executions.pool(), &hash.0).await?)
+}
+
+/// Whether the content is there for readers.
+pub(crate) async fn is_there(engine: &Engine, hash: &ResultHash) -> Result<bool, ApiError> {
+    Ok(in_time(engine.content.get(hash)).await?.is_some())
 }
 
 /// Keeps content that something on chain refers to. Returns whether it was missing.
@@ -97,7 +103,8 @@ async fn in_time<T>(work: impl Future<Output = Result<T, ContentError>>) -> Resu
 fn wallet_full(room: &Room, window: Duration, retry_after: Duration) -> ApiError {
     let Room { pieces, bytes } = room;
     let message = format!(
-        "this wallet may have {pieces} pieces of content and {bytes} bytes stored that nothing on chain refers to"
+        "this wallet may have {pieces} pieces of content stored that nothing on chain refers to, and {bytes} bytes \
+         together with what its listings named since yesterday"
     );
     let quota = u32::try_from(*pieces).unwrap_or(u32::MAX);
     let limit = RateLimit { policy: "held-content-per-wallet", quota, unit: QuotaUnit::Within(window) };
@@ -109,12 +116,14 @@ fn full() -> ApiError {
     ApiError::new(ErrorCode::Unavailable, message).with_retry_after(FULL_RETRY)
 }
 
-/// Keeps what something refers to by now, and drops what nothing refers to after its time.
+/// Keeps what a record or a dispute refers to by now, notes what a listing refers to, and drops what nothing refers to
+/// after its time.
 pub(crate) async fn tidy(engine: &Engine) {
-    for (held_for, referred_to) in [(WRITTEN_AFTER, true), (engine.config.limits.held_content.keep_for, false)] {
+    let keep_for = engine.config.limits.held_content.keep_for;
+    for (held_for, fate) in [(WRITTEN_AFTER, Fate::Kept), (WRITTEN_AFTER, Fate::Listed), (keep_for, Fate::Dropped)] {
         let mut after = None;
         loop {
-            match tidy_some(engine, held_for, referred_to, after).await {
+            match tidy_some(engine, held_for, fate, after).await {
                 Ok(Some(last)) => after = Some(last),
                 Ok(None) => break,
                 Err(error) => {
@@ -130,17 +139,21 @@ pub(crate) async fn tidy(engine: &Engine) {
 async fn tidy_some(
     engine: &Engine,
     held_for: Duration,
-    referred_to: bool,
+    fate: Fate,
     after: Option<[u8; 32]>,
 ) -> Result<Option<[u8; 32]>, TidyError> {
     let pool = engine.executions.pool();
-    let search = store::search(pool, held_for, referred_to, after, PER_SEARCH).await?;
+    let search = store::search(pool, held_for, fate, after, PER_SEARCH).await?;
+    if fate == Fate::Listed {
+        store::note_listed(pool, &search.found).await?;
+        return Ok(search.last);
+    }
     for sha256 in search.found {
         let hash = ResultHash(sha256);
-        if referred_to && !engine.content.keep(&hash).await? {
+        if fate == Fate::Kept && !engine.content.keep(&hash).await? {
             tracing::warn!(%hash, "content that something refers to was never written");
         }
-        if let Some(released) = store::release(pool, &sha256, held_for, referred_to).await? {
+        if let Some(released) = store::release(pool, &sha256, held_for, fate).await? {
             engine.content.release(&hash).await?;
             released.commit().await?;
         }

@@ -11,7 +11,7 @@ mod support;
 
 use std::time::Duration;
 
-use agent_marketplace::state::AgentListed;
+use agent_marketplace::state::{AgentListed, Dispute, DisputeOutcome};
 use axum::{body::Body, http::Request};
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use crtx_gateway::Limits;
@@ -58,6 +58,14 @@ async fn refer_to(market: &Market, content: &[u8]) {
     put(market.database.pool(), &Pubkey::new_unique(), 10, &listing).await;
 }
 
+/// A dispute in the mirror whose evidence has this content.
+async fn dispute_about(market: &Market, content: &[u8]) {
+    let (record, agent) = (Pubkey::new_unique(), Pubkey::new_unique());
+    let dispute = fixtures::dispute(record, agent, fixtures::wallet(4), DisputeOutcome::Upheld);
+    let dispute = Dispute { evidence_hash: ResultHash::of(content).0, ..dispute };
+    put(market.database.pool(), &Pubkey::new_unique(), 10, &dispute).await;
+}
+
 /// Makes every held piece older than its time.
 async fn wait(market: &Market) {
     fixtures::age_held_content(market.database.pool(), Duration::from_secs(2 * 86_400)).await;
@@ -98,7 +106,51 @@ async fn content_that_a_listing_names_is_stored_for_anybody_and_kept() {
     assert_eq!((answer.status, &answer.body), (201, &expected));
     assert_eq!(hand_in(&market, None, &cid(b"document"), b"document").await.status, 200);
     assert_eq!(get(&market, &cid(b"document")).await.body, json!("document"));
-    assert!(market.gateway.content().is_kept(&hash).await.unwrap());
+    wait(&market).await;
+    tidy(&market).await;
+    assert_eq!(get(&market, &cid(b"document")).await.body, json!("document"), "as long as the listing names it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_creator_that_changes_its_listing_again_and_again_leaves_no_content_behind() {
+    let market = Market::start().await;
+    let (creator, address) = (fixtures::wallet(3), Pubkey::new_unique());
+    let documents: Vec<String> = (0..12).map(|number| format!("document {number}")).collect();
+    for (revision, document) in (1..).zip(&documents) {
+        let listing = AgentListed {
+            metadata_hash: ResultHash::of(document.as_bytes()).0,
+            revision,
+            ..fixtures::listing(creator, 0)
+        };
+        put(market.database.pool(), &address, 10 + revision, &listing).await;
+        assert_eq!(hand_in(&market, None, &cid(document.as_bytes()), document.as_bytes()).await.status, 201);
+        assert_eq!(hand_in(&market, None, &cid(document.as_bytes()), document.as_bytes()).await.status, 200);
+    }
+    wait(&market).await;
+    tidy(&market).await;
+    let mut statuses = Vec::new();
+    for document in &documents {
+        statuses.push(get(&market, &cid(document.as_bytes())).await.status);
+    }
+    // None of these is a document that the indexer could read, so only the one that is named now stays.
+    assert_eq!(statuses[..11], [404; 11]);
+    assert_eq!(statuses[11], 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_listings_content_is_bounded_in_length_and_by_day() {
+    let market = Market::start_with(limits(Room { pieces: 10, bytes: 300_000 }, Duration::from_secs(86_400))).await;
+    let long = vec![b'x'; crtx_protocol::metadata::MAX_BYTES + 1];
+    refer_to(&market, &long).await;
+    let answer = hand_in(&market, None, &cid(&long), &long).await;
+    assert_eq!((answer.status, answer.code()), (413, "payload_too_large"), "{answer:?}");
+    let (first, second) = (&long[1..], &long[2..]);
+    refer_to(&market, first).await;
+    assert_eq!(hand_in(&market, None, &cid(first), first).await.status, 201);
+    refer_to(&market, second).await;
+    let answer = hand_in(&market, None, &cid(second), second).await;
+    assert_eq!((answer.status, answer.code()), (429, "rate_limited"), "{answer:?}");
+    assert_eq!(hand_in(&market, None, &cid(first), first).await.status, 200, "what is there takes no room");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -165,7 +217,7 @@ async fn what_something_refers_to_in_time_is_kept() {
     let market = Market::start().await;
     let session = market.session_of(market.wallet).await;
     hand_in(&market, Some(&session), &cid(b"x"), b"x").await;
-    refer_to(&market, b"x").await;
+    dispute_about(&market, b"x").await;
     wait(&market).await;
     tidy(&market).await;
     tidy(&market).await;
@@ -195,7 +247,7 @@ async fn a_row_whose_bytes_were_never_written_is_repaired_or_dropped() {
     assert_eq!(get(&market, &cid(b"x")).await.status, 200);
     market.gateway.content().release(&ResultHash::of(b"x")).await.unwrap();
     wait(&market).await;
-    refer_to(&market, b"x").await;
+    dispute_about(&market, b"x").await;
     tidy(&market).await;
     assert_eq!(hand_in(&market, None, &cid(b"x"), b"x").await.status, 201, "who is referred to hands it in again");
 }
@@ -246,7 +298,7 @@ async fn a_dispute_about_evidence_keeps_its_files() {
     let session = market.session_of(market.wallet).await;
     let answer = market.ask_as(&session, "POST", "/v1/evidence", Some(&evidence())).await;
     let document = get(&market, answer.body["cid"].as_str().unwrap()).await;
-    refer_to(&market, serde_json_canonicalizer_of(&document.body).as_bytes()).await;
+    dispute_about(&market, serde_json_canonicalizer_of(&document.body).as_bytes()).await;
     wait(&market).await;
     tidy(&market).await;
     for content in [&b"asked"[..], &[0, 255]] {

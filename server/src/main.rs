@@ -3,6 +3,7 @@
 use std::{process::ExitCode, time::Duration};
 
 use anyhow::{Context, Error, Result};
+use crtx_http::log::OneLine;
 use crtx_server::{
     Running, Service, StopLimits,
     command_line::{self, Action, Arguments},
@@ -42,7 +43,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let filter = EnvFilter::try_new(&loaded.settings.log).unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| OneLine(std::io::stderr())).init();
     process::run(STOP_PATIENCE, |stop| async move {
         let outcome = match arguments.action {
             Action::Rebuild => rebuild(resolved, stop).await,

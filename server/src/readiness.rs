@@ -25,6 +25,8 @@ const EVERY: Duration = Duration::from_secs(1);
 const CHECK_LIMIT: Duration = Duration::from_secs(2);
 /// A dependency that fails for less than this leaves the process ready: requests wait longer for an answer.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// A chain that confirmed no new slot for this long takes no transactions, though its node answers.
+const STANDSTILL: Duration = Duration::from_secs(10);
 /// An indexer that has not reported for this long is taken to be down.
 const MAX_MIRROR_AGE_S: i64 = 30;
 
@@ -73,6 +75,31 @@ impl Check {
     }
 }
 
+/// The newest slot that was seen, and when.
+#[derive(Clone, Copy, Debug)]
+struct ChainProgress {
+    slot: u64,
+    at: Instant,
+}
+
+impl ChainProgress {
+    fn new(now: Instant) -> Self {
+        Self { slot: 0, at: now }
+    }
+
+    /// Notes the confirmed slot of a node. Another node may be behind, which is no standstill.
+    fn note(&mut self, slot: u64, now: Instant) -> Result<(), String> {
+        if slot > self.slot {
+            *self = Self { slot, at: now };
+        }
+        let still = now.saturating_duration_since(self.at);
+        if still < STANDSTILL {
+            return Ok(());
+        }
+        Err(format!("the chain has confirmed no new slot for {} s", still.as_secs()))
+    }
+}
+
 impl Readiness {
     /// Begins to check, until `shutdown`.
     pub fn watch(dependencies: Dependencies, shutdown: CancellationToken) -> Self {
@@ -104,13 +131,13 @@ impl Readiness {
 
 async fn check_again_and_again(dependencies: &Dependencies, checks: &watch::Sender<Vec<Check>>) {
     let Dependencies { database, chain, agents, .. } = dependencies;
+    let mut progress = ChainProgress::new(Instant::now());
     loop {
         let (mirror, rpc) = tokio::join!(
             within(mirror_state(database)),
-            within(async {
-                chain.slot(CommitmentConfig::confirmed()).await.map(drop).map_err(|error| error.to_string())
-            }),
+            within(async { chain.slot(CommitmentConfig::confirmed()).await.map_err(|error| error.to_string()) }),
         );
+        let rpc = rpc.and_then(|slot| progress.note(slot, Instant::now()));
         // What the database says about the mirror shows as well that the database answers.
         let (database, mirror) = match mirror {
             Ok(mirror) => (Ok(()), mirror),
@@ -172,7 +199,7 @@ struct ReadinessReport {
 
 #[derive(Clone, Debug, Serialize, ToSchema)]
 struct DependencyReport {
-    /// `database`, `rpc` (the Solana RPC node), `mirror` (an indexer keeps it up to date) or `agents` (the list of agents
+    /// `database`, `rpc` (a Solana RPC node answers, and the chain goes on), `mirror` (an indexer keeps it up to date) or `agents` (the list of agents
     /// was read).
     name: &'static str,
     /// Stays true for 3 s after the first failure.
@@ -239,6 +266,19 @@ mod tests {
         check.note(Err("refused".to_owned()));
         assert!(!check.is_ready());
         assert_eq!(DependencyReport::of(&check).problem.as_deref(), Some("refused"));
+    }
+
+    #[test]
+    fn a_chain_that_stands_still_is_not_ready_and_a_node_that_is_behind_is_no_standstill() {
+        let start = Instant::now();
+        let after = |seconds| start.checked_add(Duration::from_secs(seconds)).expect("a time");
+        let mut progress = ChainProgress::new(start);
+        assert_eq!(progress.note(100, start), Ok(()));
+        assert_eq!(progress.note(101, after(8)), Ok(()));
+        assert_eq!(progress.note(90, after(12)), Ok(()), "another node is behind");
+        let problem = progress.note(101, after(18)).expect_err("nothing moved for 10 s");
+        assert!(problem.contains("no new slot for 10 s"), "{problem}");
+        assert_eq!(progress.note(102, after(19)), Ok(()));
     }
 
     #[test]

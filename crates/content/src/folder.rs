@@ -1,8 +1,9 @@
 //! Content in a folder of this machine: one file for each key.
 
 use std::{
-    fs,
+    fs::{self, Permissions},
     io::{ErrorKind, Read},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::OnceLock,
 };
@@ -16,6 +17,9 @@ use crate::{
     backend::{Backend, ContentError, is_content_of},
     few_threads::FewThreads,
 };
+
+const FOLDER_OF_OWNER: u32 = 0o700;
+const FILE_OF_OWNER: u32 = 0o600;
 
 #[derive(Debug)]
 pub(crate) struct Folder {
@@ -33,6 +37,8 @@ impl Folder {
     /// Creates the folder if it does not exist, and checks that it can be used.
     pub fn create(path: &Path) -> Result<Self, ContentError> {
         fs::create_dir_all(path)?;
+        // Also one of an earlier version: what only a session may read is nobody else's on this machine.
+        fs::set_permissions(path, Permissions::from_mode(FOLDER_OF_OWNER))?;
         let folder = Self::new(path);
         folder.files()?;
         Ok(folder)
@@ -51,7 +57,13 @@ impl Folder {
 impl Backend for Folder {
     async fn put(&self, key: &str, content: Bytes) -> Result<(), ContentError> {
         self.files()?.put(&Key::from(key), PutPayload::from_bytes(content)).await?;
-        Ok(())
+        let path = self.path.join(key);
+        let restricted = move || match fs::set_permissions(&path, Permissions::from_mode(FILE_OF_OWNER)) {
+            // Somebody dropped it at the same time.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            done => done,
+        };
+        Ok(self.readers.run(restricted).await??)
     }
 
     async fn get(&self, key: &str, max_bytes: usize) -> Result<Option<Bytes>, ContentError> {

@@ -151,6 +151,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn content_is_readable_by_its_owner_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("content");
+        let store = ContentStore::create(&location(&path)).expect("store");
+        let (kept, held) = (store.put("kept").await.expect("put"), store.hold("held").await.expect("held"));
+        let mode = |name: &str| std::fs::metadata(path.join(name)).expect("there").permissions().mode() & 0o777;
+        assert_eq!(mode(""), 0o700);
+        assert_eq!((mode(&cid_of(&kept)), mode(&format!("held/{}", cid_of(&held)))), (0o600, 0o600));
+    }
+
+    #[tokio::test]
     async fn damaged_content_is_not_served_and_can_be_stored_again() {
         let folder = tempfile::tempdir().expect("folder");
         let store = ContentStore::create(&location(folder.path())).expect("store");

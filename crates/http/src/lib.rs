@@ -19,6 +19,7 @@ pub mod formats;
 pub mod json_body;
 pub mod layers;
 pub mod links;
+pub mod log;
 pub mod offload;
 pub mod outbound;
 pub mod pace;

@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File, TryLockError},
     io,
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
@@ -34,7 +35,9 @@ pub struct LastPorts {
 impl DataDir {
     /// Opens or makes the directory. Fails if something else lies there, or if another process uses it.
     pub fn open(path: &Path, fresh: bool) -> anyhow::Result<Self> {
-        fs::create_dir_all(path).with_context(|| format!("cannot make the data directory {}", path.display()))?;
+        // Keys and content of the marketplace are nobody else's.
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+        made.with_context(|| format!("cannot make the data directory {}", path.display()))?;
         let path = fs::canonicalize(path)?;
         let marker = path.join(MARKER);
         if !marker.exists() {

@@ -6,11 +6,12 @@
 
 use std::time::Duration;
 
+use crtx_protocol::metadata;
 use solana_pubkey::Pubkey;
 use sqlx::{PgConnection, PgExecutor, PgPool, Postgres, Transaction};
 
 use crate::{
-    convert::{amount_from_db, amount_to_db, fixed_bytes},
+    convert::{amount_from_db, amount_to_db, fixed_bytes, pubkey, saturating_to_db},
     error::StoreError,
     transaction,
 };
@@ -32,16 +33,54 @@ pub struct Room {
     pub bytes: u64,
 }
 
-/// The limits of held content. Only pieces that nothing refers to count for a wallet.
+/// The limits of held content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HoldLimits {
+    /// Pieces that nothing refers to. Their bytes count together with those that a listing refers to and that were
+    /// handed in within [`Self::keep_for`], so that a creator who changes listings does not write without a limit.
     pub wallet: Room,
-    /// All wallets that have nothing on chain, together.
+    /// All wallets that have nothing on chain, together, without what listings refer to.
     pub unknown_wallets: Room,
-    /// All other wallets together.
+    /// All other wallets together, without what listings refer to.
     pub known_wallets: Room,
     /// How long a piece is held that nothing refers to.
     pub keep_for: Duration,
+}
+
+/// What on chain refers to a piece of content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reference {
+    /// A record, a dispute, or an evidence document that a dispute refers to: for ever.
+    Lasting,
+    /// An open listing of this creator, until it names something else.
+    Listing { creator: Pubkey },
+}
+
+/// What becomes of a held piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It joins the content that stays for ever.
+    Kept,
+    /// It is held as long as a listing names it, or it is one of the listing's last documents.
+    Listed,
+    /// It is dropped after its time.
+    Dropped,
+}
+
+impl Fate {
+    /// As the SQL function `content_fate` names it.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Listed => "listed",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
+/// Longest content of a listing that is held for it.
+fn max_listed() -> i64 {
+    i64::try_from(metadata::MAX_BYTES).unwrap_or(i64::MAX)
 }
 
 /// Outcome of handing in.
@@ -60,13 +99,21 @@ pub enum Held {
     Full,
 }
 
-/// Whether something on chain refers to the content: a record, a listing, a dispute, or an evidence document that a
-/// dispute refers to.
-pub async fn is_referred_to(executor: impl PgExecutor<'_>, sha256: &[u8; 32]) -> Result<bool, StoreError> {
-    let referred = sqlx::query_scalar!(r#"SELECT is_referred_to($1) AS "referred!""#, sha256.as_slice())
-        .fetch_one(executor)
-        .await?;
-    Ok(referred)
+/// What refers to the content. `None`: nothing that still does.
+pub async fn reference(executor: impl PgExecutor<'_>, sha256: &[u8; 32]) -> Result<Option<Reference>, StoreError> {
+    let row = sqlx::query!(
+        r#"SELECT is_kept_for_ever($1) AS "lasting!",
+                  (SELECT creator FROM mirror_agents WHERE metadata_hash = $1 AND closed_at_slot IS NULL
+                   ORDER BY address LIMIT 1) AS creator"#,
+        sha256.as_slice()
+    )
+    .fetch_one(executor)
+    .await?;
+    if row.lasting {
+        return Ok(Some(Reference::Lasting));
+    }
+    let creator = row.creator.map(|creator| pubkey("creator", &creator)).transpose()?;
+    Ok(creator.map(|creator| Reference::Listing { creator }))
 }
 
 /// Notes that the wallet holds these pieces from now on, if the limits allow it: all of them or none. The bytes are
@@ -130,24 +177,25 @@ pub struct Search {
 }
 
 /// Looks at up to `most` pieces that have been held for longer than `held_for`, in the order of their hashes behind
-/// `after`, and finds those that something refers to, or nothing.
+/// `after`, and finds those with that fate. Pieces that are noted as listed are not found as such again.
 pub async fn search(
     executor: impl PgExecutor<'_>,
     held_for: Duration,
-    referred_to: bool,
+    fate: Fate,
     after: Option<[u8; 32]>,
     most: u32,
 ) -> Result<Search, StoreError> {
     let rows = sqlx::query!(
-        r#"SELECT sha256, is_referred_to(sha256) = $2 AS "found!"
-           FROM (SELECT DISTINCT sha256 FROM held_content
-                 WHERE sha256 > $3 AND held_at < now() - make_interval(secs => $1)
+        r#"SELECT sha256, content_fate(sha256, size, $5) = $2 AS "found!"
+           FROM (SELECT DISTINCT sha256, size FROM held_content
+                 WHERE sha256 > $3 AND held_at < now() - make_interval(secs => $1) AND NOT ($2 = 'listed' AND listed)
                  ORDER BY sha256 LIMIT $4) AS old
            ORDER BY sha256"#,
         held_for.as_secs_f64(),
-        referred_to,
+        fate.as_str(),
         after.as_ref().map_or(&[][..], |after| &after[..]),
         i64::from(most),
+        max_listed(),
     )
     .fetch_all(executor)
     .await?;
@@ -155,6 +203,15 @@ pub async fn search(
     let last = rows.last().filter(|_| is_full).map(|row| fixed_bytes("content hash", &row.sha256)).transpose()?;
     let found = rows.iter().filter(|row| row.found).map(|row| fixed_bytes("content hash", &row.sha256));
     Ok(Search { found: found.collect::<Result<_, _>>()?, last })
+}
+
+/// Notes that listings refer to these pieces.
+pub async fn note_listed(executor: impl PgExecutor<'_>, pieces: &[[u8; 32]]) -> Result<(), StoreError> {
+    let hashes: Vec<Vec<u8>> = pieces.iter().map(|sha256| sha256.to_vec()).collect();
+    sqlx::query!("UPDATE held_content SET listed = true WHERE sha256 = ANY ($1) AND NOT listed", &hashes)
+        .execute(executor)
+        .await?;
+    Ok(())
 }
 
 /// A piece that nobody holds any more. Nobody hands it in again before [`Released::commit`] or a drop of this value, so
@@ -167,21 +224,22 @@ impl Released {
     }
 }
 
-/// Forgets those who have held the piece for longer than `held_for`, if something still refers to it, or still nothing
-/// does. `None`: that has changed, or somebody holds it for less time.
+/// Forgets those who have held the piece for longer than `held_for`, if it still has that fate. `None`: that has changed,
+/// or somebody holds it for less time.
 pub async fn release(
     pool: &PgPool,
     sha256: &[u8; 32],
     held_for: Duration,
-    referred_to: bool,
+    fate: Fate,
 ) -> Result<Option<Released>, StoreError> {
     let mut transaction = locked(pool).await?;
     let gone = sqlx::query!(
         "DELETE FROM held_content
-         WHERE sha256 = $1 AND held_at < now() - make_interval(secs => $2) AND is_referred_to($1) = $3",
+         WHERE sha256 = $1 AND held_at < now() - make_interval(secs => $2) AND content_fate($1, size, $4) = $3",
         sha256.as_slice(),
         held_for.as_secs_f64(),
-        referred_to,
+        fate.as_str(),
+        max_listed(),
     )
     .execute(&mut *transaction)
     .await?
@@ -196,7 +254,7 @@ pub async fn release(
         transaction.commit().await?;
         return Ok(None);
     }
-    if !referred_to {
+    if fate == Fate::Dropped {
         sqlx::query!("DELETE FROM content_parts WHERE whole = $1", sha256.as_slice())
             .execute(&mut *transaction)
             .await?;
@@ -223,15 +281,18 @@ async fn other_pieces(
                   t.pieces AS "kind_pieces!", t.bytes AS "kind_bytes!"
            FROM (SELECT is_known_wallet($1) AS known) AS k,
                 LATERAL (
-                    SELECT count(*) AS pieces, COALESCE(sum(size), 0)::bigint AS bytes,
+                    SELECT count(*) FILTER (WHERE alone) AS pieces, COALESCE(sum(size), 0)::bigint AS bytes,
                            COALESCE(extract(epoch FROM now() - min(held_at)), 0)::float8 AS seconds
-                    FROM held_content
-                    WHERE wallet = $1 AND sha256 <> ALL ($2) AND NOT is_referred_to(sha256)) AS w,
+                    FROM (SELECT size, held_at, NOT listed AND NOT is_referred_to(sha256) AS alone
+                          FROM held_content WHERE wallet = $1 AND sha256 <> ALL ($2)) AS own
+                    WHERE alone OR held_at > now() - make_interval(secs => $3)) AS w,
                 LATERAL (
                     SELECT count(*) AS pieces, COALESCE(sum(size), 0)::bigint AS bytes
-                    FROM held_content WHERE known = k.known AND (wallet <> $1 OR sha256 <> ALL ($2))) AS t"#,
+                    FROM held_content
+                    WHERE known = k.known AND NOT listed AND (wallet <> $1 OR sha256 <> ALL ($2))) AS t"#,
         wallet.to_string(),
         hashes,
+        keep_for.as_secs_f64(),
     )
     .fetch_one(connection)
     .await?;

@@ -12,8 +12,9 @@ use crate::{document_claims, error::StoreError, transaction};
 pub use crate::document_claims::Wanted;
 
 /// Documents of an agent that are kept in addition to the one that its listing names: reads name an agent after its
-/// newest document while the next one is fetched, and a creator may return to an earlier one.
-const KEPT_EARLIER: i64 = 4;
+/// newest document while the next one is fetched, and a creator may return to an earlier one. Their content is held too
+/// (`is_of_listing` in `migrations/0022_listing_content.sql`).
+const KEPT_EARLIER: i64 = 9;
 /// Documents that one call of [`prune_closed`] deletes.
 const MAX_PRUNED: i64 = 1_000;
 
@@ -148,9 +149,10 @@ async fn prune(connection: &mut PgConnection, agent: &str) -> Result<(), StoreEr
     Ok(())
 }
 
-/// Deletes the earlier documents of agents whose listings closed longer ago than `after`, some at a time. The one that
-/// names the agent in executions and disputes stays. Returns how many it deleted.
-pub async fn prune_closed(executor: impl PgExecutor<'_>, after: Duration) -> Result<u64, StoreError> {
+/// Deletes the documents of agents whose listings closed longer ago than `after`, some at a time. Of the one that names
+/// the agent in executions and disputes, name, tagline and tags stay: a closed listing locks no collateral that pays for
+/// more. Returns how many it deleted.
+pub async fn prune_closed(pool: &PgPool, after: Duration) -> Result<u64, StoreError> {
     let deleted = sqlx::query!(
         "DELETE FROM agent_metadata WHERE (agent, sha256) IN (
              SELECT d.agent, d.sha256
@@ -165,7 +167,20 @@ pub async fn prune_closed(executor: impl PgExecutor<'_>, after: Duration) -> Res
         after.as_secs_f64(),
         MAX_PRUNED,
     )
-    .execute(executor)
+    .execute(pool)
+    .await?;
+    sqlx::query!(
+        "UPDATE agent_metadata SET document = '{}', bytes = NULL, has_no_bytes = true
+         WHERE (agent, sha256) IN (
+             SELECT m.agent, m.sha256
+             FROM agent_metadata m JOIN mirror_agents a ON a.address = m.agent
+             WHERE m.bytes IS NOT NULL AND a.closed_at_slot IS NOT NULL
+               AND a.observed_at < now() - make_interval(secs => $1)
+             LIMIT $2)",
+        after.as_secs_f64(),
+        MAX_PRUNED,
+    )
+    .execute(pool)
     .await?;
     Ok(deleted.rows_affected())
 }

@@ -14,7 +14,7 @@ use agent_marketplace::state::DisputeOutcome;
 use crtx_protocol::result_hash::ResultHash;
 use crtx_store::{
     PgPool,
-    held_content::{self, Held, HoldLimits, Piece, Room, is_referred_to, release, search},
+    held_content::{self, Fate, Held, HoldLimits, Piece, Reference, Room, note_listed, reference, release, search},
     testing::{TestDatabase, fixtures::*},
 };
 use futures::future::join_all;
@@ -33,14 +33,26 @@ async fn hold(pool: &PgPool, who: u8, pieces: &[Piece]) -> Held {
     held_content::hold(pool, &wallet(who), pieces, None, &LIMITS).await.unwrap()
 }
 
-async fn held_for(pool: &PgPool, held_for: Duration, referred_to: bool) -> Vec<[u8; 32]> {
-    search(pool, held_for, referred_to, None, 10).await.unwrap().found
+async fn held_for(pool: &PgPool, held_for: Duration, fate: Fate) -> Vec<[u8; 32]> {
+    search(pool, held_for, fate, None, 10).await.unwrap().found
+}
+
+async fn is_referred_to(pool: &PgPool, hash: &[u8; 32]) -> bool {
+    reference(pool, hash).await.unwrap().is_some()
+}
+
+/// A dispute whose evidence has this hash.
+async fn dispute_about(pool: &PgPool, hash: [u8; 32]) {
+    let execution = addresses().execution(&wallet(41), &[hash[0]; 16]);
+    let mut dispute = dispute(execution, addresses().agent(&wallet(40), 0), wallet(41), DisputeOutcome::Upheld);
+    dispute.evidence_hash = hash;
+    put(pool, &addresses().dispute(&execution), 10, &dispute).await;
 }
 
 async fn refer_to(pool: &PgPool, hash: [u8; 32]) {
-    let mut listing = listing(wallet(40), 0);
+    let mut listing = listing(wallet(40), u32::from(hash[0]));
     listing.metadata_hash = hash;
-    put(pool, &addresses().agent(&wallet(40), 0), 10, &listing).await;
+    put(pool, &addresses().agent(&wallet(40), listing.index), 10, &listing).await;
 }
 
 #[tokio::test]
@@ -53,18 +65,20 @@ async fn results_documents_and_all_statements_of_a_dispute_are_references() {
     let open = record(caller, agent, id);
     put(pool, &record_address, 10, &open).await;
     let result = ResultHash::of(b"the result").0;
-    assert!(!is_referred_to(pool, &result).await.unwrap(), "an open record has no result");
+    assert!(!is_referred_to(pool, &result).await, "an open record has no result");
     put(pool, &record_address, 11, &completed(open, "the result")).await;
     let mut dispute = dispute(record_address, agent, caller, DisputeOutcome::Upheld);
     (dispute.evidence_hash, dispute.answer_hash, dispute.resolution_hash) = ([21; 32], [22; 32], [23; 32]);
     (dispute.answered_at_unix_s, dispute.resolved_at_unix_s) = (NOON + 70, NOON + 80);
     put(pool, &addresses().dispute(&record_address), 12, &dispute).await;
     refer_to(pool, [24; 32]).await;
+    assert_eq!(reference(pool, &[24; 32]).await.unwrap(), Some(Reference::Listing { creator: wallet(40) }));
+    assert_eq!(reference(pool, &result).await.unwrap(), Some(Reference::Lasting));
     for referred in [result, [21; 32], [22; 32], [23; 32], [24; 32]] {
-        assert!(is_referred_to(pool, &referred).await.unwrap());
+        assert!(is_referred_to(pool, &referred).await);
     }
     for other in [[0; 32], [25; 32]] {
-        assert!(!is_referred_to(pool, &other).await.unwrap());
+        assert!(!is_referred_to(pool, &other).await);
     }
 }
 
@@ -84,13 +98,93 @@ async fn a_wallet_holds_neither_more_pieces_nor_more_bytes_than_its_limits() {
 }
 
 #[tokio::test]
-async fn what_something_refers_to_takes_no_room_of_the_wallet() {
+async fn what_a_dispute_refers_to_takes_no_room_once_it_is_kept() {
     let database = TestDatabase::create().await;
     let pool = database.pool();
     assert_eq!(hold(pool, 1, &[piece(1, 100)]).await, Held::New);
     assert!(matches!(hold(pool, 1, &[piece(2, 1)]).await, Held::WalletFull { .. }));
-    refer_to(pool, [1; 32]).await;
+    dispute_about(pool, [1; 32]).await;
+    age_held_content(pool, Duration::from_secs(60)).await;
+    let kept = release(pool, &[1; 32], Duration::from_secs(30), Fate::Kept).await.unwrap();
+    kept.expect("kept").commit().await.unwrap();
     assert_eq!(hold(pool, 1, &[piece(2, 100)]).await, Held::New);
+}
+
+#[tokio::test]
+async fn what_a_listing_refers_to_takes_the_room_of_one_day_and_no_more() {
+    let database = TestDatabase::create().await;
+    let pool = database.pool();
+    assert_eq!(hold(pool, 1, &[piece(1, 50), piece(2, 40), piece(3, 1)]).await, Held::New);
+    assert!(matches!(hold(pool, 1, &[piece(4, 1)]).await, Held::WalletFull { .. }), "three pieces are held");
+    refer_to(pool, [1; 32]).await;
+    assert_eq!(hold(pool, 1, &[piece(4, 9)]).await, Held::New, "what is referred to is not counted as a piece");
+    refer_to(pool, [2; 32]).await;
+    let full = hold(pool, 1, &[piece(5, 1)]).await;
+    assert!(matches!(full, Held::WalletFull { .. }), "100 bytes were handed in within a day: {full:?}");
+    age_held_content(pool, DAY).await;
+    refer_to(pool, [5; 32]).await;
+    assert_eq!(hold(pool, 1, &[piece(2, 40)]).await, Held::Again);
+}
+
+#[tokio::test]
+async fn what_a_listing_no_longer_refers_to_is_dropped_and_its_last_documents_are_not() {
+    let database = TestDatabase::create().await;
+    let pool = database.pool();
+    hold(pool, 1, &[piece(1, 1), piece(2, 1)]).await;
+    refer_to(pool, [1; 32]).await;
+    age_held_content(pool, DAY).await;
+    assert_eq!(held_for(pool, DAY, Fate::Listed).await, [[1; 32]]);
+    note_listed(pool, &[[1; 32]]).await.unwrap();
+    assert!(held_for(pool, DAY, Fate::Listed).await.is_empty(), "it is noted");
+    assert_eq!(held_for(pool, DAY, Fate::Dropped).await, [[2; 32]]);
+    sqlx::query("UPDATE mirror_agents SET metadata_hash = $1").bind(&[9_u8; 32][..]).execute(pool).await.unwrap();
+    assert_eq!(held_for(pool, DAY, Fate::Dropped).await, [[1; 32], [2; 32]], "noted or not");
+    let bytes = document("earlier", &["data"]);
+    let hash = ResultHash::of(&bytes).0;
+    store_document(pool, &addresses().agent(&wallet(40), 1), &bytes).await;
+    hold(pool, 1, &[Piece { sha256: hash, size: 1 }]).await;
+    age_held_content(pool, DAY).await;
+    assert_eq!(held_for(pool, DAY, Fate::Listed).await, [hash], "one of the last documents");
+    sqlx::query("UPDATE mirror_agents SET closed_at_slot = 9").execute(pool).await.unwrap();
+    crtx_store::metadata::prune_closed(pool, Duration::ZERO).await.unwrap();
+    assert!(held_for(pool, DAY, Fate::Dropped).await.contains(&hash), "the listing is closed");
+}
+
+#[tokio::test]
+async fn content_that_is_longer_than_a_document_is_not_held_for_a_listing() {
+    let database = TestDatabase::create().await;
+    let pool = database.pool();
+    let longest = u64::try_from(crtx_protocol::metadata::MAX_BYTES).unwrap();
+    let limits = HoldLimits {
+        wallet: Room { pieces: 3, bytes: 1 << 30 },
+        known_wallets: Room { pieces: 3, bytes: 1 << 30 },
+        unknown_wallets: Room { pieces: 3, bytes: 1 << 30 },
+        ..LIMITS
+    };
+    held_content::hold(pool, &wallet(1), &[piece(1, longest)], None, &limits).await.unwrap();
+    held_content::hold(pool, &wallet(1), &[piece(2, longest + 1)], None, &limits).await.unwrap();
+    refer_to(pool, [1; 32]).await;
+    let mut other = listing(wallet(42), 0);
+    other.metadata_hash = [2; 32];
+    put(pool, &addresses().agent(&wallet(42), 0), 10, &other).await;
+    age_held_content(pool, DAY).await;
+    assert_eq!(held_for(pool, DAY, Fate::Listed).await, [[1; 32]]);
+    assert_eq!(held_for(pool, DAY, Fate::Dropped).await, [[2; 32]]);
+}
+
+#[tokio::test]
+async fn listed_content_takes_no_room_that_wallets_share() {
+    let database = TestDatabase::create().await;
+    let pool = database.pool();
+    let limits = HoldLimits { unknown_wallets: Room { pieces: 10, bytes: 100 }, ..LIMITS };
+    let hold = async |who: u8, number: u8| {
+        held_content::hold(pool, &wallet(who), &[piece(number, 60)], None, &limits).await.unwrap()
+    };
+    assert_eq!(hold(1, 1).await, Held::New);
+    assert_eq!(hold(2, 2).await, Held::Full);
+    refer_to(pool, [1; 32]).await;
+    note_listed(pool, &[[1; 32]]).await.unwrap();
+    assert_eq!(hold(2, 2).await, Held::New);
 }
 
 #[tokio::test]
@@ -120,12 +214,12 @@ async fn a_piece_is_dropped_after_its_time_and_not_before() {
     let database = TestDatabase::create().await;
     let pool = database.pool();
     hold(pool, 1, &[piece(1, 1)]).await;
-    assert!(held_for(pool, DAY, false).await.is_empty());
-    assert!(release(pool, &[1; 32], DAY, false).await.unwrap().is_none(), "its time is not over");
+    assert!(held_for(pool, DAY, Fate::Dropped).await.is_empty());
+    assert!(release(pool, &[1; 32], DAY, Fate::Dropped).await.unwrap().is_none(), "its time is not over");
     age_held_content(pool, DAY).await;
-    assert_eq!(held_for(pool, DAY, false).await, [[1; 32]]);
-    release(pool, &[1; 32], DAY, false).await.unwrap().expect("dropped").commit().await.unwrap();
-    assert!(held_for(pool, Duration::ZERO, false).await.is_empty());
+    assert_eq!(held_for(pool, DAY, Fate::Dropped).await, [[1; 32]]);
+    release(pool, &[1; 32], DAY, Fate::Dropped).await.unwrap().expect("dropped").commit().await.unwrap();
+    assert!(held_for(pool, Duration::ZERO, Fate::Dropped).await.is_empty());
 }
 
 #[tokio::test]
@@ -134,16 +228,16 @@ async fn a_piece_is_not_dropped_once_something_refers_to_it_or_it_was_handed_in_
     let pool = database.pool();
     hold(pool, 1, &[piece(1, 1), piece(2, 1), piece(3, 1)]).await;
     age_held_content(pool, DAY).await;
-    assert_eq!(held_for(pool, DAY, false).await.len(), 3);
+    assert_eq!(held_for(pool, DAY, Fate::Dropped).await.len(), 3);
     // All of this happens after the search and before the drop.
     refer_to(pool, [1; 32]).await;
     hold(pool, 1, &[piece(2, 1)]).await;
     hold(pool, 2, &[piece(3, 1)]).await;
     for number in [1, 2, 3] {
-        assert!(release(pool, &[number; 32], DAY, false).await.unwrap().is_none(), "{number}");
+        assert!(release(pool, &[number; 32], DAY, Fate::Dropped).await.unwrap().is_none(), "{number}");
     }
-    assert_eq!(held_for(pool, DAY, true).await, [[1; 32]]);
-    assert!(held_for(pool, DAY, false).await.is_empty());
+    assert_eq!(held_for(pool, DAY, Fate::Listed).await, [[1; 32]]);
+    assert!(held_for(pool, DAY, Fate::Dropped).await.is_empty());
 }
 
 #[tokio::test]
@@ -152,8 +246,8 @@ async fn a_drop_that_is_not_committed_changes_nothing() {
     let pool = database.pool();
     hold(pool, 1, &[piece(1, 1)]).await;
     age_held_content(pool, DAY).await;
-    drop(release(pool, &[1; 32], DAY, false).await.unwrap().expect("dropped"));
-    assert_eq!(held_for(pool, DAY, false).await, [[1; 32]]);
+    drop(release(pool, &[1; 32], DAY, Fate::Dropped).await.unwrap().expect("dropped"));
+    assert_eq!(held_for(pool, DAY, Fate::Dropped).await, [[1; 32]]);
 }
 
 #[tokio::test]
@@ -162,7 +256,7 @@ async fn a_piece_is_not_handed_in_while_it_is_dropped() {
     let pool = database.pool();
     hold(pool, 1, &[piece(1, 1)]).await;
     age_held_content(pool, DAY).await;
-    let released = release(pool, &[1; 32], DAY, false).await.unwrap().expect("dropped");
+    let released = release(pool, &[1; 32], DAY, Fate::Dropped).await.unwrap().expect("dropped");
     let again = tokio::spawn({
         let pool = pool.clone();
         async move { hold(&pool, 1, &[piece(1, 1)]).await }
@@ -173,7 +267,7 @@ async fn a_piece_is_not_handed_in_while_it_is_dropped() {
     assert!(!again.is_finished());
     released.commit().await.unwrap();
     assert_eq!(again.await.unwrap(), Held::New);
-    assert_eq!(held_for(pool, Duration::ZERO, false).await, [[1; 32]]);
+    assert_eq!(held_for(pool, Duration::ZERO, Fate::Dropped).await, [[1; 32]]);
 }
 
 async fn waiting_for_locks(pool: &PgPool) -> i64 {
@@ -188,17 +282,17 @@ async fn who_refers_to_a_document_refers_to_its_files() {
     let pool = database.pool();
     let pieces = [piece(1, 1), piece(2, 1), piece(3, 1)];
     held_content::hold(pool, &wallet(1), &pieces, Some([1; 32]), &LIMITS).await.unwrap();
-    assert!(!is_referred_to(pool, &[2; 32]).await.unwrap());
-    refer_to(pool, [1; 32]).await;
+    assert!(!is_referred_to(pool, &[2; 32]).await);
+    dispute_about(pool, [1; 32]).await;
     for number in [1, 2, 3] {
-        assert!(is_referred_to(pool, &[number; 32]).await.unwrap(), "{number}");
+        assert!(is_referred_to(pool, &[number; 32]).await, "{number}");
     }
     age_held_content(pool, DAY).await;
-    assert!(held_for(pool, DAY, false).await.is_empty());
+    assert!(held_for(pool, DAY, Fate::Dropped).await.is_empty());
     for number in [1, 2, 3] {
-        release(pool, &[number; 32], DAY, true).await.unwrap().expect("kept now").commit().await.unwrap();
+        release(pool, &[number; 32], DAY, Fate::Kept).await.unwrap().expect("kept now").commit().await.unwrap();
     }
-    assert!(is_referred_to(pool, &[2; 32]).await.unwrap(), "its files stay known");
+    assert!(is_referred_to(pool, &[2; 32]).await, "its files stay known");
 }
 
 #[tokio::test]
@@ -207,9 +301,9 @@ async fn a_document_that_is_dropped_no_longer_refers_to_its_files() {
     let pool = database.pool();
     held_content::hold(pool, &wallet(1), &[piece(1, 1), piece(2, 1)], Some([1; 32]), &LIMITS).await.unwrap();
     age_held_content(pool, DAY).await;
-    release(pool, &[1; 32], DAY, false).await.unwrap().expect("dropped").commit().await.unwrap();
-    refer_to(pool, [1; 32]).await;
-    assert!(!is_referred_to(pool, &[2; 32]).await.unwrap());
+    release(pool, &[1; 32], DAY, Fate::Dropped).await.unwrap().expect("dropped").commit().await.unwrap();
+    dispute_about(pool, [1; 32]).await;
+    assert!(!is_referred_to(pool, &[2; 32]).await);
 }
 
 #[tokio::test]
@@ -219,9 +313,9 @@ async fn one_look_is_bounded_however_much_is_held_and_the_next_goes_on_behind_it
     for who in 1..=2 {
         assert_eq!(hold(pool, who, &[piece(who, 1), piece(who + 2, 1), piece(9, 1)]).await, Held::New);
     }
-    refer_to(pool, [4; 32]).await;
-    let first = search(pool, Duration::ZERO, true, None, 3).await.unwrap();
+    dispute_about(pool, [4; 32]).await;
+    let first = search(pool, Duration::ZERO, Fate::Kept, None, 3).await.unwrap();
     assert_eq!((first.found, first.last), (vec![], Some([3; 32])), "1, 2 and 3 are looked at");
-    let second = search(pool, Duration::ZERO, true, first.last, 3).await.unwrap();
+    let second = search(pool, Duration::ZERO, Fate::Kept, first.last, 3).await.unwrap();
     assert_eq!((second.found, second.last), (vec![[4; 32]], None), "4 and 9, which two wallets hold");
 }

@@ -114,11 +114,11 @@ async fn retries_leave_room_for_documents_that_were_never_tried() {
 }
 
 #[tokio::test]
-async fn only_the_newest_documents_of_an_agent_are_kept_and_after_its_end_only_the_one_that_names_it() {
+async fn the_ten_newest_documents_of_an_agent_are_kept_and_after_its_end_only_its_name() {
     let database = TestDatabase::create().await;
     let bytes = |number: u64| document(&format!("name {number}"), &["data"]);
     let mut address = Pubkey::default();
-    for number in 1..=12 {
+    for number in 1..=24 {
         let mut listing = listing(wallet(1), 0);
         (listing.metadata_hash, listing.revision) = (ResultHash::of(&bytes(number)).0, number);
         set_uri(&mut listing, &format!("https://a.example/{number}"));
@@ -136,16 +136,17 @@ async fn only_the_newest_documents_of_an_agent_are_kept_and_after_its_end_only_t
             store_document(database.pool(), &address, &bytes(number)).await;
         }
     }
-    // The failure of the current document, and four earlier documents.
-    assert_eq!(count(&database).await, 5);
+    // The failure of the current document, and nine earlier documents.
+    assert_eq!(count(&database).await, 10);
     assert_eq!(metadata::prune_closed(database.pool(), Duration::ZERO).await.expect("pruned"), 0);
     sqlx::query("UPDATE mirror_agents SET closed_at_slot = 9").execute(database.pool()).await.expect("closed");
     assert_eq!(metadata::prune_closed(database.pool(), Duration::from_secs(3_600)).await.expect("pruned"), 0);
-    assert_eq!(metadata::prune_closed(database.pool(), Duration::ZERO).await.expect("pruned"), 4);
-    let name: String = sqlx::query_scalar("SELECT name FROM agent_metadata WHERE agent = $1")
-        .bind(address.to_string())
-        .fetch_one(database.pool())
-        .await
-        .expect("one is left");
-    assert_eq!(name, "name 11");
+    assert_eq!(metadata::prune_closed(database.pool(), Duration::ZERO).await.expect("pruned"), 9);
+    let (name, document, bytes): (String, String, Option<Vec<u8>>) =
+        sqlx::query_as("SELECT name, document::text, bytes FROM agent_metadata WHERE agent = $1")
+            .bind(address.to_string())
+            .fetch_one(database.pool())
+            .await
+            .expect("one is left");
+    assert_eq!((name.as_str(), document.as_str(), bytes), ("name 23", "{}", None));
 }

@@ -15,8 +15,10 @@ use crtx_http::{
 };
 use crtx_protocol::{
     content::{cid_of, ipfs_uri, parse_cid},
+    metadata,
     result_hash::ResultHash,
 };
+use crtx_store::held_content::Reference;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -83,8 +85,9 @@ pub async fn get(
     Ok((content_headers(&tag), kind, content).into_response())
 }
 
-/// Stores content under the CID of its bytes. If the hash stands in a record, a listing or a dispute, anybody may hand
-/// the content in. Otherwise it is held for the wallet that signed in, and dropped after a day if nothing refers to it.
+/// Stores content under the CID of its bytes. If the hash is in a record, a listing or a dispute, anybody may hand the
+/// content in; a listing's content has at most 256 KiB and is dropped after ten newer documents. Otherwise the content is
+/// held for the wallet that signed in, and dropped after a day if nothing refers to it.
 #[utoipa::path(
     put,
     path = "/ipfs/{cid}",
@@ -92,7 +95,7 @@ pub async fn get(
     tag = "content",
     security((), ("session" = []), ("session_cookie" = [])),
     params(("cid" = String, Path, description = "CIDv1, raw codec, sha2-256")),
-    request_body(content = String, content_type = "application/octet-stream", description = "The bytes; at most 1 MiB"),
+    request_body(content = String, content_type = "application/octet-stream", description = "The bytes; at most 1 MiB, for a listing 256 KiB"),
     responses(
         (status = 200, description = "It was stored before", body = StoredContent),
         (status = 201, description = "Stored", body = StoredContent),
@@ -102,7 +105,7 @@ pub async fn get(
         (status = 408, description = "`request_timeout`: the body did not arrive in time", body = ErrorBody),
         (status = 409, description = "`conflict`: nothing refers to it (yet), and nobody signed in", body = ErrorBody,
             headers(("Retry-After" = u64, description = "Seconds"))),
-        (status = 413, description = "`payload_too_large`: more than 1 MiB", body = ErrorBody),
+        (status = 413, description = "`payload_too_large`: more than 1 MiB, or more than 256 KiB for a listing", body = ErrorBody),
         (status = 429, description = "`rate_limited`: the wallet has stored too much that nothing refers to", body = ErrorBody,
             headers(("Retry-After" = u64, description = "Seconds"))),
         (status = 503, description = "`unavailable`", body = ErrorBody),
@@ -117,9 +120,13 @@ pub async fn put(
     let (mut head, body) = request.into_parts();
     refuse_query(&head)?;
     let engine = &gateway.engine;
-    let referenced = held_content::is_referred_to(engine, &hash).await?;
-    let holder = if referenced { None } else { Some(signed_in(&gateway, &mut head).await?.wallet) };
-    let content = crtx_http::body::read(body, MAX_PIECE_BYTES).await?;
+    let reference = held_content::reference(engine, &hash).await?;
+    let (holder, max_bytes) = match reference {
+        Some(Reference::Lasting) => (None, MAX_PIECE_BYTES),
+        Some(Reference::Listing { creator }) => (Some(creator), metadata::MAX_BYTES),
+        None => (Some(signed_in(&gateway, &mut head).await?.wallet), MAX_PIECE_BYTES),
+    };
+    let content = crtx_http::body::read(body, max_bytes).await?;
     let actual = ResultHash::of(&content);
     if actual != hash {
         let cid = cid_of(&actual);
@@ -128,10 +135,12 @@ pub async fn put(
     let size = content.len();
     let new = match holder {
         None => held_content::keep(engine, &hash, content).await?,
+        // Strangers may repeat what is there without taking anything of the creator's room.
+        Some(_) if reference.is_some() && held_content::is_there(engine, &hash).await? => false,
         Some(wallet) => held_content::hold(engine, &wallet, &[content], None).await?,
     };
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(StoredContent::new(&hash, size, referenced))))
+    Ok((status, Json(StoredContent::new(&hash, size, reference.is_some()))))
 }
 
 /// The session of a request about content that nothing refers to. Without any: 409 `conflict`, because the mirror may

@@ -123,7 +123,7 @@ impl Engine {
 
     /// Stores the reason and starts the refund of the escrow.
     pub(super) async fn give_up(&self, work: &mut Work, failure: &Failure) -> Result<(), EngineError> {
-        tracing::info!(record = %work.lease.record, message = failure.message, "refunding");
+        tracing::info!(record = %work.lease.record, reason = failure.message, "refunding");
         self.executions.refunding(work.lease, failure).await?;
         work.failure = Some(failure.clone());
         Ok(())

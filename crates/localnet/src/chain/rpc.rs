@@ -1,4 +1,5 @@
-//! The chain's JSON-RPC: Surfpool's methods, except two that are answered from the history. For transactions by
+//! The chain's JSON-RPC: Surfpool's methods without those of an administrator, one of which ends the chain, and except
+//! two that are answered from the history. For transactions by
 //! address Surfpool walks all transactions, and for the status of one it encodes the whole of it.
 
 use std::{net::SocketAddr, sync::Arc};
@@ -11,12 +12,11 @@ use solana_rpc_client_api::response::{Response, RpcConfirmedTransactionStatusWit
 use solana_transaction_status::{TransactionConfirmationStatus, TransactionStatus};
 use surfpool_core::{
     jsonrpc_core::{Error, MetaIoHandler, Params, Value},
-    jsonrpc_http_server::{DomainsValidation, Server, ServerBuilder},
+    jsonrpc_http_server::{DomainsValidation, Server, ServerBuilder, cors::AccessControlAllowOrigin},
     rpc::{
         RunloopContext, SurfpoolMiddleware,
         accounts_data::{AccountsData, SurfpoolAccountsDataRpc},
         accounts_scan::{AccountsScan, SurfpoolAccountsScanRpc},
-        admin::{AdminRpc, SurfpoolAdminRpc},
         bank_data::{BankData, SurfpoolBankDataRpc},
         full::{Full, SurfpoolFullRpc},
         jito::{Jito, SurfpoolJitoRpc},
@@ -38,7 +38,12 @@ const MAX_STATUSES: usize = 256;
 
 type Io = MetaIoHandler<Option<RunloopContext>, SurfpoolMiddleware>;
 
-/// Serves on 127.0.0.1 until the server is closed.
+/// Pages that may read the answers: the dashboard, from whichever port of this machine it is served. A page of another
+/// site would otherwise use the cheat codes of every developer who visits it.
+const ORIGINS: [&str; 2] = ["http://127.0.0.1:*", "http://localhost:*"];
+
+/// Serves on 127.0.0.1 until the server is closed. Requests with another `Host` are refused, because a name of a stranger
+/// can resolve to this address.
 pub fn serve(
     port: u16,
     ws_port: u16,
@@ -56,7 +61,8 @@ pub fn serve(
     let address = SocketAddr::from(([127, 0, 0, 1], port));
     let start = move || {
         ServerBuilder::new(io)
-            .cors(DomainsValidation::Disabled)
+            .cors(DomainsValidation::AllowOnly(ORIGINS.map(AccessControlAllowOrigin::from).into()))
+            .allowed_hosts(DomainsValidation::AllowOnly(vec![])) // The server adds its own address and `localhost`.
             .threads(THREADS)
             .max_request_body_size(MAX_BODY_BYTES)
             .start_http(&address)
@@ -80,7 +86,6 @@ fn add_surfpools_methods(io: &mut Io) {
     io.extend_with(SurfpoolAccountsDataRpc.to_delegate());
     io.extend_with(SurfpoolAccountsScanRpc.to_delegate());
     io.extend_with(SurfpoolBankDataRpc.to_delegate());
-    io.extend_with(SurfpoolAdminRpc.to_delegate());
 }
 
 /// The second parameter of `getSignaturesForAddress`. Confirmed and finalized see the same: there are no forks here.

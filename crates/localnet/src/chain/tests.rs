@@ -318,3 +318,47 @@ async fn two_networks_run_side_by_side() {
     stop(one).await;
     stop(two).await;
 }
+
+/// Answer of the chain's RPC server to one request, as the client gets it: status and body.
+async fn asked(chain: &Chain, host: Option<&str>, origin: Option<&str>, method: &str) -> (u16, String) {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
+    let host = host.map_or_else(|| format!("127.0.0.1:{}", chain.rpc_port), str::to_owned);
+    let origin = origin.map(|origin| format!("origin: {origin}\r\n")).unwrap_or_default();
+    let request = format!(
+        "POST / HTTP/1.1\r\nhost: {host}\r\n{origin}content-type: application/json\r\nconnection: close\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", chain.rpc_port)).await.expect("connects");
+    stream.write_all(request.as_bytes()).await.expect("sends");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("answers");
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+    (status, answer)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_other_sites_and_names_of_strangers_are_refused_and_nobody_ends_the_chain() {
+    let folder = tempfile::tempdir().expect("folder");
+    let (chain, client) = start(folder.path());
+    for origin in [None, Some("http://127.0.0.1:8080"), Some("http://localhost:5173")] {
+        let (status, answer) = asked(&chain, None, origin, "getSlot").await;
+        assert_eq!(status, 200, "{answer}");
+        assert!(answer.contains("\"result\""), "{answer}");
+    }
+    for origin in ["https://evil.example", "http://127.0.0.1.evil.example", "http://localhost.evil.example:80", "null"]
+    {
+        let (status, answer) = asked(&chain, None, Some(origin), "surfnet_timeTravel").await;
+        assert_eq!(status, 403, "{origin}: {answer}");
+    }
+    for host in ["evil.example", "evil.example:8899", "127.0.0.1.evil.example"] {
+        assert_eq!(asked(&chain, Some(host), None, "getSlot").await.0, 403, "{host}");
+    }
+    let localhost = format!("localhost:{}", chain.rpc_port);
+    assert_eq!(asked(&chain, Some(&localhost), None, "getSlot").await.0, 200);
+    let (_, answer) = asked(&chain, None, None, "exit").await;
+    assert!(answer.contains("-32601"), "the method does not exist: {answer}");
+    pay(&client, Pubkey::new_unique(), 1_000_000).await;
+    stop(chain).await;
+}

@@ -31,7 +31,8 @@ pub struct ListedParts {
     pub tags: Option<Vec<String>>,
 }
 
-/// Documents after `after`, in the order of agents and hashes.
+/// Documents after `after`, in the order of agents and hashes. Those of closed listings, of which only the name is left,
+/// are left out.
 pub async fn documents(
     executor: impl PgExecutor<'_>,
     after: &(String, Vec<u8>),
@@ -45,7 +46,7 @@ pub async fn documents(
                   a.tagline AS "listed_tagline?", a.tags AS "listed_tags?"
            FROM agent_metadata d
            LEFT JOIN mirror_agents a ON a.address = d.agent AND a.metadata_hash = d.sha256
-           WHERE d.error IS NULL AND (d.agent, d.sha256) > ($1, $2)
+           WHERE d.error IS NULL AND NOT (d.has_no_bytes AND d.document = '{}') AND (d.agent, d.sha256) > ($1, $2)
            ORDER BY d.agent, d.sha256 LIMIT $3"#,
         after.0,
         after.1,
