@@ -6,7 +6,7 @@ use anyhow::{Context, Error, anyhow};
 use axum::Router;
 use crtx_chain::{ChainClient, Timeouts};
 use crtx_gateway::{Gateway, GatewayConfig, GatewayError, Recovery};
-use crtx_http::{ServeLimits, TrustedProxies};
+use crtx_http::{AuthState, ServeLimits, TrustedProxies};
 use crtx_indexer::{
     IndexerConfig,
     api::{Deployment, IndexerApiState},
@@ -142,6 +142,7 @@ impl Service {
         let api = gateway.map(|gateway| {
             let reads = IndexerApiState::new(self.pools.reads.clone(), self.config.deployment.clone())
                 .with_max_lag(self.config.max_lag)
+                .with_strangers(Arc::clone(gateway.strangers()))
                 .with_content(gateway.content().clone())
                 .with_chain(gateway.chain().clone(), gateway.program_id());
             (gateway, reads)

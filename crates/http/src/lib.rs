@@ -29,6 +29,7 @@ mod session_keys;
 pub mod session_token;
 pub mod signed_in;
 pub mod site;
+pub mod strangers;
 pub mod whole;
 
 pub use auth::{AuthState, Caller};
@@ -43,4 +44,5 @@ pub use reader::{Credential, Reader};
 pub use serve::{AddressRange, ServeLimits, TrustedProxies, serve, serve_behind};
 pub use signed_in::SignedIn;
 pub use site::Site;
+pub use strangers::Strangers;
 pub use whole::Whole;
