@@ -1,20 +1,22 @@
 //! Which tests of creators' endpoints are run. A test sends a few requests to an address that a stranger names, so tests
-//! are limited by wallet, by client, by host, and in all: nobody can use this service to attack a third party.
+//! are limited by wallet, by client, by host, and in all: nobody can use this service to attack a third party. Tests that
+//! wait for their endpoint keep a place, so their time is limited too.
 
 use std::{
-    collections::HashSet,
     net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    sync::Arc,
+    time::{Duration, Instant},
 };
 
 use crtx_http::{
     ApiError, QuotaUnit, RateLimit,
-    allowance::{Allowances, Rate},
+    allowance::{Allowances, Rate, holder_of},
     outbound::Outbound,
 };
 use solana_pubkey::Pubkey;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::admission::turns::{Policies, Subject, Turn, Turns};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 /// Tests of one wallet, of one client address, of one host, and of all of them, in one process.
@@ -22,62 +24,89 @@ const PER_WALLET: Rate = Rate { policy: "agent-tests-per-wallet", burst: 20, quo
 const PER_ADDRESS: Rate = Rate { policy: "agent-tests-per-address", burst: 30, quota: 120, window: HOUR };
 const PER_HOST: Rate = Rate { policy: "agent-tests-per-host", burst: 20, quota: 60, window: HOUR };
 const IN_ALL: Rate = Rate { policy: "agent-tests", burst: 60, quota: 600, window: HOUR };
-/// Tests that this process runs at a time.
-const AT_ONCE: u32 = 4;
+/// Seconds of the tests of one wallet, of one client address, and of one host.
+const SECONDS_PER_WALLET: Rate = Rate { policy: "agent-test-seconds-per-wallet", ..SECONDS };
+const SECONDS_PER_ADDRESS: Rate = Rate { policy: "agent-test-seconds-per-address", ..SECONDS };
+const SECONDS_PER_HOST: Rate = Rate { policy: "agent-test-seconds-per-host", ..SECONDS };
+const SECONDS: Rate = Rate { policy: "agent-test-seconds", burst: 600, quota: 1_200, window: HOUR };
+/// Tests that this process runs at a time, those that wait for a place, and how long they wait.
+const AT_ONCE: u32 = 8;
+const WAITING: u32 = 32;
+const PATIENCE: Duration = Duration::from_secs(20);
 /// When to try again while other tests are under way.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
+const ONE_AT_A_TIME: Policies = Policies {
+    what: "a test",
+    wallet: "agent-tests-at-once-per-wallet",
+    address: "agent-tests-at-once-per-address",
+    host: "agent-tests-at-once-per-host",
+    retry_after: RETRY_AFTER,
+};
 
 /// Admits tests.
 pub(crate) struct AgentTests {
     pub outbound: Outbound,
-    under_way: Arc<Mutex<HashSet<Pubkey>>>,
+    turns: Turns,
+    /// Of the tests that run. Who waits gets the next one in the order of the requests.
     places: Arc<Semaphore>,
-    wallets: Allowances<Pubkey>,
-    addresses: Allowances<Option<IpAddr>>,
-    hosts: Allowances<String>,
+    /// Of the tests that run or wait.
+    queue: Arc<Semaphore>,
     all: Allowances<()>,
+    tests: Limits,
+    seconds: Arc<Limits>,
 }
 
-/// A test that may run. Its place is free again when this is dropped.
-pub(crate) struct Admitted {
-    under_way: Arc<Mutex<HashSet<Pubkey>>>,
+/// A limit of wallets, client addresses and hosts.
+struct Limits {
+    wallets: Allowances<Pubkey>,
+    addresses: Allowances<IpAddr>,
+    hosts: Allowances<String>,
+}
+
+/// Whose test it is. An endpoint that may not be called gets no request and has no host.
+#[derive(Clone, Debug)]
+struct Whose {
     wallet: Pubkey,
-    _place: OwnedSemaphorePermit,
+    address: Option<IpAddr>,
+    host: Option<String>,
+}
+
+/// A test that may run. Its place is free again when this is dropped, and its time is counted.
+pub(crate) struct Admitted {
+    whose: Whose,
+    seconds: Arc<Limits>,
+    started: Instant,
+    _turn: Turn,
+    _places: (OwnedSemaphorePermit, OwnedSemaphorePermit),
 }
 
 impl AgentTests {
     pub fn new(outbound: Outbound) -> Self {
+        let places = |number: u32| Arc::new(Semaphore::new(usize::try_from(number).unwrap_or(1)));
         Self {
             outbound,
-            under_way: Arc::default(),
-            places: Arc::new(Semaphore::new(usize::try_from(AT_ONCE).unwrap_or(1))),
-            wallets: Allowances::new(PER_WALLET),
-            addresses: Allowances::new(PER_ADDRESS),
-            hosts: Allowances::new(PER_HOST),
+            turns: Turns::new(ONE_AT_A_TIME),
+            places: places(AT_ONCE),
+            queue: places(AT_ONCE.saturating_add(WAITING)),
             all: Allowances::new(IN_ALL),
+            tests: Limits::new(PER_WALLET, PER_ADDRESS, PER_HOST),
+            seconds: Arc::new(Limits::new(SECONDS_PER_WALLET, SECONDS_PER_ADDRESS, SECONDS_PER_HOST)),
         }
     }
 
-    /// Takes a place for a test, or answers 429. An endpoint that may not be called gets no request and needs no
-    /// allowance of its host.
-    pub fn admit(&self, wallet: Pubkey, client: Option<IpAddr>, endpoint: &str) -> Result<Admitted, ApiError> {
-        let busy = |what: &str, policy, quota| {
-            let limit = RateLimit { policy, quota, unit: QuotaUnit::Concurrent };
-            ApiError::rate_limited(format!("{what}; try again when it has ended"), limit, RETRY_AFTER)
-        };
-        let place = Arc::clone(&self.places).try_acquire_owned();
-        let place = place.map_err(|_| busy("other tests are under way", "agent-tests-at-once", AT_ONCE))?;
-        if !self.under_way.lock().unwrap_or_else(PoisonError::into_inner).insert(wallet) {
-            return Err(busy("a test of this wallet is under way", "agent-tests-at-once-per-wallet", 1));
-        }
-        let admitted = Admitted { under_way: Arc::clone(&self.under_way), wallet, _place: place };
-        self.wallets.take(wallet, "tests of this wallet")?;
-        self.addresses.take(client, "tests from this address")?;
-        if let Some(host) = self.host(endpoint) {
-            self.hosts.take(host, "tests of this host")?;
-        }
+    /// Takes a place for a test, and waits for it for a moment, or answers 429.
+    pub async fn admit(&self, wallet: Pubkey, client: Option<IpAddr>, endpoint: &str) -> Result<Admitted, ApiError> {
+        let whose = Whose { wallet, address: client.map(holder_of), host: self.host(endpoint) };
+        let host = whose.host.clone().map(Subject::Host);
+        let turn = self.turns.take(Subject::of(wallet, client).into_iter().chain(host).collect())?;
+        self.seconds.each(&whose, Allowances::check, Allowances::check, Allowances::check)?;
+        self.tests.each(&whose, Allowances::take, Allowances::take, Allowances::take)?;
         self.all.take((), "tests")?;
-        Ok(admitted)
+        let waiting = Arc::clone(&self.queue).try_acquire_owned().map_err(|_| busy())?;
+        let place = tokio::time::timeout(PATIENCE, Arc::clone(&self.places).acquire_owned()).await;
+        let place = place.map_err(|_| busy())?.map_err(ApiError::internal)?;
+        let seconds = Arc::clone(&self.seconds);
+        Ok(Admitted { whose, seconds, started: Instant::now(), _turn: turn, _places: (place, waiting) })
     }
 
     /// The host of a URL that may be called, in one spelling.
@@ -87,9 +116,45 @@ impl AgentTests {
     }
 }
 
+fn busy() -> ApiError {
+    let limit = RateLimit { policy: "agent-tests-at-once", quota: AT_ONCE, unit: QuotaUnit::Concurrent };
+    ApiError::rate_limited("other tests are under way; try again when they have ended", limit, RETRY_AFTER)
+}
+
+impl Limits {
+    fn new(wallets: Rate, addresses: Rate, hosts: Rate) -> Self {
+        Self { wallets: Allowances::new(wallets), addresses: Allowances::new(addresses), hosts: Allowances::new(hosts) }
+    }
+
+    /// Asks the allowance of each of them.
+    fn each(
+        &self,
+        whose: &Whose,
+        wallet: fn(&Allowances<Pubkey>, Pubkey, &str) -> Result<(), ApiError>,
+        address: fn(&Allowances<IpAddr>, IpAddr, &str) -> Result<(), ApiError>,
+        host: fn(&Allowances<String>, String, &str) -> Result<(), ApiError>,
+    ) -> Result<(), ApiError> {
+        wallet(&self.wallets, whose.wallet, "tests of this wallet")?;
+        if let Some(client) = whose.address {
+            address(&self.addresses, client, "tests from this address")?;
+        }
+        match &whose.host {
+            Some(name) => host(&self.hosts, name.clone(), "tests of this host"),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Drop for Admitted {
     fn drop(&mut self) {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.wallet);
+        let seconds = u32::try_from(self.started.elapsed().as_secs()).unwrap_or(u32::MAX).saturating_add(1);
+        self.seconds.wallets.charge(self.whose.wallet, seconds);
+        if let Some(client) = self.whose.address {
+            self.seconds.addresses.charge(client, seconds);
+        }
+        if let Some(host) = self.whose.host.take() {
+            self.seconds.hosts.charge(host, seconds);
+        }
     }
 }
 
@@ -120,41 +185,77 @@ mod tests {
         AgentTests::new(Outbound::new(OutboundPolicy::STRICT))
     }
 
-    #[test]
-    fn a_wallet_runs_one_test_at_a_time_and_a_process_a_few() {
-        let tests = tests();
-        let test = |number| tests.admit(wallet(number), client(number), &format!("https://a{number}.example/"));
-        let first = test(0).expect("free");
-        assert_eq!(refused(test(0)), "agent-tests-at-once-per-wallet");
-        let more: Vec<Admitted> = (1..AT_ONCE).map(|number| test(number).expect("free")).collect();
-        assert_eq!(refused(test(9)), "agent-tests-at-once");
-        drop(first);
-        assert!(test(0).is_ok());
-        drop(more);
-        assert_eq!(tests.places.available_permits(), 4);
-        assert!(tests.under_way.lock().expect("unpoisoned").is_empty());
+    fn url(number: u32) -> String {
+        format!("https://a{number}.example/")
     }
 
-    #[test]
-    fn tests_of_one_wallet_client_or_host_are_few_and_so_are_all_together() {
-        let url = |number: u32| format!("https://a{number}.example/");
+    #[tokio::test]
+    async fn a_wallet_an_address_and_a_host_have_one_test_at_a_time() {
+        let tests = tests();
+        let first = tests.admit(wallet(0), client(0), &url(0)).await.expect("free");
+        assert_eq!(refused(tests.admit(wallet(0), client(1), &url(1)).await), ONE_AT_A_TIME.wallet);
+        for free in 1..5 {
+            assert_eq!(refused(tests.admit(wallet(free), client(0), &url(free)).await), ONE_AT_A_TIME.address);
+        }
+        assert_eq!(refused(tests.admit(wallet(1), client(1), "https://A0.example./x").await), ONE_AT_A_TIME.host);
+        assert!(tests.admit(wallet(1), client(1), &url(1)).await.is_ok(), "one address leaves the places to others");
+        drop(first);
+        assert!(tests.admit(wallet(0), client(0), &url(0)).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_a_place_gets_it_when_a_test_ends() {
+        let tests = Arc::new(tests());
+        let mut running = Vec::new();
+        for number in 0..AT_ONCE {
+            running.push(tests.admit(wallet(number), client(number), &url(number)).await.expect("free"));
+        }
+        let waiting = tokio::spawn({
+            let tests = Arc::clone(&tests);
+            async move { tests.admit(wallet(90), client(90), &url(90)).await.is_ok() }
+        });
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert!(!waiting.is_finished());
+        running.pop();
+        assert!(waiting.await.expect("joined"));
+        drop(running);
+        assert_eq!(tests.places.available_permits(), 8);
+    }
+
+    #[tokio::test]
+    async fn the_time_of_tests_is_counted_for_wallet_address_and_host() {
+        let tests = tests();
+        let long = async |number: u32, from: u32, to: u32| {
+            let mut admitted = tests.admit(wallet(number), client(from), &url(to)).await?;
+            admitted.started = Instant::now().checked_sub(Duration::from_secs(700)).expect("a time");
+            Ok::<_, ApiError>(admitted)
+        };
+        drop(long(1, 1, 1).await.expect("free"));
+        assert_eq!(refused(long(1, 2, 2).await), SECONDS_PER_WALLET.policy);
+        assert_eq!(refused(long(2, 1, 2).await), SECONDS_PER_ADDRESS.policy);
+        assert_eq!(refused(long(2, 2, 1).await), SECONDS_PER_HOST.policy);
+        assert!(long(2, 2, 2).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn tests_of_one_wallet_client_or_host_are_few_and_so_are_all_together() {
         let (by_wallet, by_client, by_host, by_all) = (tests(), tests(), tests(), tests());
         for number in 0..PER_WALLET.burst {
-            assert!(by_wallet.admit(wallet(1), client(number), &url(number)).is_ok());
+            assert!(by_wallet.admit(wallet(1), client(number), &url(number)).await.is_ok());
         }
-        assert_eq!(refused(by_wallet.admit(wallet(1), client(99), &url(99))), PER_WALLET.policy);
+        assert_eq!(refused(by_wallet.admit(wallet(1), client(99), &url(99)).await), PER_WALLET.policy);
         for number in 0..PER_ADDRESS.burst {
-            assert!(by_client.admit(wallet(number), client(1), &url(number)).is_ok());
+            assert!(by_client.admit(wallet(number), client(1), &url(number)).await.is_ok());
         }
-        assert_eq!(refused(by_client.admit(wallet(99), client(1), &url(99))), PER_ADDRESS.policy);
+        assert_eq!(refused(by_client.admit(wallet(99), client(1), &url(99)).await), PER_ADDRESS.policy);
         let spellings = ["https://victim.example/a", "https://VICTIM.example./b", "https://victim.example:443/?c"];
         for (number, spelling) in (0..PER_HOST.burst).zip(spellings.iter().cycle()) {
-            assert!(by_host.admit(wallet(number), client(number), spelling).is_ok());
+            assert!(by_host.admit(wallet(number), client(number), spelling).await.is_ok());
         }
-        assert_eq!(refused(by_host.admit(wallet(99), client(99), spellings[1])), PER_HOST.policy);
+        assert_eq!(refused(by_host.admit(wallet(99), client(99), spellings[1]).await), PER_HOST.policy);
         for number in 0..IN_ALL.burst {
-            assert!(by_all.admit(wallet(number), client(number), &url(number)).is_ok());
+            assert!(by_all.admit(wallet(number), client(number), &url(number)).await.is_ok());
         }
-        assert_eq!(refused(by_all.admit(wallet(99), client(99), &url(99))), IN_ALL.policy);
+        assert_eq!(refused(by_all.admit(wallet(99), client(99), &url(99)).await), IN_ALL.policy);
     }
 }

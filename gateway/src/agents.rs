@@ -5,10 +5,11 @@
 
 use std::{io, sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use crtx_http::{
     ApiError, ErrorCode,
     offload::{Offload, OffloadConfig, OffloadError},
-    outbound::{Outbound, OutboundError},
+    outbound::{Outbound, OutboundError, OutboundPolicy},
 };
 use crtx_protocol::metadata::Metadata;
 use crtx_schema::{CheckError, Schema, limits};
@@ -17,6 +18,8 @@ use moka::future::Cache;
 use serde_json::{Map, Value};
 use solana_pubkey::Pubkey;
 
+use crate::admission::turns::Turn;
+
 /// Approximate memory of the cached documents, in bytes. Documents are named by their hash, so a cached one never
 /// becomes stale.
 const CACHED_BYTES: u64 = 64 * 1024 * 1024;
@@ -24,8 +27,9 @@ const CACHED_BYTES: u64 = 64 * 1024 * 1024;
 const DOCUMENT_BYTES: u32 = 4 * 1024;
 /// Schemas that are compiled or checked at the same time, and those that wait.
 const SCHEMA_WORK: OffloadConfig = OffloadConfig { threads: 2, places: 64, stack_bytes: limits::STACK_BYTES };
-/// The same for documents that are examined before they are published.
-const EXAMINATION: OffloadConfig = OffloadConfig { threads: 1, places: 16, stack_bytes: limits::STACK_BYTES };
+/// The same for documents that are examined before they are published: one at a time of each wallet and client
+/// ([`crate::examinations`]), so none of them keeps both threads.
+const EXAMINATION: OffloadConfig = OffloadConfig { threads: 2, places: 32, stack_bytes: limits::STACK_BYTES };
 /// Longest wait for a schema to be compiled or checked. The schema's budget ends the work earlier, unless the machine
 /// is busy.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -76,23 +80,19 @@ impl AgentDocuments {
         known.await.map_err(|error| ApiError::clone(&error))?
     }
 
-    /// Why calls with this document would not be possible, or its schemas not be used: every problem.
-    pub async fn problems(&self, metadata: Metadata) -> Result<Vec<String>, ApiError> {
-        let url = self.outbound.policy().check_url(&metadata.endpoint);
-        let endpoint = url.err().map(|error| format!("`endpoint` cannot be called: {error}"));
+    /// Why a listing cannot have this document: every problem. `turn` ends with the work, which goes on when nobody waits
+    /// for it any more.
+    pub async fn problems(&self, document: Bytes, turn: Turn) -> Result<Vec<String>, ApiError> {
+        let policy = self.outbound.policy();
         let read = self.examining.try_run(PATIENCE, move || {
-            let schemas = [("input_schema", &metadata.input_schema), ("output_schema", &metadata.output_schema)];
-            let refused = |(name, schema)| {
-                Schema::compile(schema).err().map(|error| format!("`{name}` is not accepted: {error}"))
-            };
-            schemas.into_iter().filter_map(refused).collect::<Vec<_>>()
+            let _turn = turn;
+            examine(&document, &policy)
         });
-        let schemas = match read.await {
-            Ok(problems) => problems,
-            Err(OffloadError::Failed) => vec!["a schema cannot be compiled".to_owned()],
-            Err(busy @ (OffloadError::Full | OffloadError::TooSlow)) => return Err(try_again(busy)),
-        };
-        Ok(endpoint.into_iter().chain(schemas).collect())
+        match read.await {
+            Ok(problems) => Ok(problems),
+            Err(OffloadError::Failed) => Ok(vec!["a schema cannot be compiled".to_owned()]),
+            Err(busy @ (OffloadError::Full | OffloadError::TooSlow)) => Err(try_again(busy)),
+        }
     }
 
     /// The outer error is temporary. The inner error belongs to the document and is permanent.
@@ -114,6 +114,19 @@ impl AgentDocuments {
             Ok(Arc::new(AgentDocument { endpoint, input, outbound, work }))
         }))
     }
+}
+
+fn examine(document: &[u8], policy: &OutboundPolicy) -> Vec<String> {
+    let metadata = match Metadata::examine(document) {
+        Ok(metadata) => metadata,
+        Err(problems) => return problems.iter().map(ToString::to_string).collect(),
+    };
+    let url = policy.check_url(&metadata.endpoint);
+    let endpoint = url.err().map(|error| format!("`endpoint` cannot be called: {error}"));
+    let schemas = [("input_schema", &metadata.input_schema), ("output_schema", &metadata.output_schema)];
+    let refused =
+        |(name, schema)| Schema::compile(schema).err().map(|error| format!("`{name}` is not accepted: {error}"));
+    endpoint.into_iter().chain(schemas.into_iter().filter_map(refused)).collect()
 }
 
 impl AgentDocument {
@@ -177,7 +190,6 @@ fn try_again(cause: OffloadError) -> ApiError {
 
 #[cfg(test)]
 mod tests {
-    use crtx_http::outbound::OutboundPolicy;
     use serde_json::json;
 
     use super::*;

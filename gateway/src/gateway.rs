@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agent_marketplace::state::Config;
 use crtx_chain::ChainClient;
 use crtx_content::ContentStore;
-use crtx_http::{AuthState, Site};
+use crtx_http::{AuthState, Site, Strangers};
 use crtx_protocol::api_key::KeyNetwork;
 use crtx_store::PgPool;
 use solana_pubkey::Pubkey;
@@ -82,5 +82,9 @@ impl AuthState for Gateway {
 
     fn site(&self) -> &Site {
         self.engine.config.links.site()
+    }
+
+    fn strangers(&self) -> &Arc<Strangers> {
+        &self.engine.strangers
     }
 }

@@ -14,6 +14,7 @@ mod content_backlog;
 mod creator;
 mod engine;
 mod error;
+mod examinations;
 mod fee_payer_poll;
 mod gateway;
 mod held_content;

@@ -1,7 +1,7 @@
 //! The payer of a call. The wallet of an API key hardly ever changes, so the wallets of recently valid keys are cached.
 //! Only the look-up of the key decides.
 
-use crtx_http::Caller;
+use crtx_http::{ApiError, Caller, ErrorCode};
 use moka::future::Cache;
 use solana_pubkey::Pubkey;
 
@@ -31,10 +31,14 @@ impl Default for KnownPayers {
 }
 
 impl KnownPayers {
-    pub async fn remember(&self, caller: &Caller) {
-        // A key that was only used may be registered for another wallet.
-        if self.0.get(&caller.session_key).await != Some(caller.wallet) {
-            self.0.insert(caller.session_key, caller.wallet).await;
+    /// Notes what the look-up of a key found. The terms of a key that does not hold any more are not read ahead.
+    pub async fn note(&self, session_key: &Pubkey, caller: &Result<Caller, ApiError>) {
+        match caller {
+            Ok(caller) if self.0.get(session_key).await != Some(caller.wallet) => {
+                self.0.insert(*session_key, caller.wallet).await;
+            }
+            Err(error) if error.code == ErrorCode::Unauthorized => self.0.invalidate(session_key).await,
+            _ => {}
         }
     }
 

@@ -6,7 +6,7 @@ use std::{net::IpAddr, time::Duration};
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use crtx_http::{
     ApiError, Site,
-    allowance::{Allowances, Rate},
+    allowance::{AddressAllowances, Allowances, Rate},
 };
 use crtx_protocol::{
     cluster::Cluster,
@@ -33,15 +33,23 @@ const CLOCK_SKEW: TimeDelta = TimeDelta::seconds(30);
 const MEMORY: TimeDelta = TimeDelta::minutes(10);
 /// Base58 digits of random bytes and MAC.
 const MAX_NONCE_DIGITS: usize = 70;
-/// Challenges and sign-ins of one client: a network of a company or a proxy may be one client.
-const RATE: Rate = Rate { policy: "sign-ins-per-address", burst: 60, quota: 60, window: Duration::from_secs(60) };
+const MINUTE: Duration = Duration::from_secs(60);
+/// Challenges and sign-ins of one client: the network of a company may be one client.
+const PER_ADDRESS: Rate = Rate { policy: "sign-ins-per-address", burst: 60, quota: 60, window: MINUTE };
+/// The same of one client for one wallet: who repeats them leaves a third of the address's allowance to others.
+const PER_WALLET: Rate = Rate { policy: "sign-ins-per-wallet", burst: 40, quota: 40, window: MINUTE };
+/// Sessions of one wallet, from all addresses. Counted when the wallet has signed, so nobody else uses them up.
+const SESSIONS: Rate = Rate { policy: "sessions-per-wallet", burst: 60, quota: 60, window: MINUTE };
 
 /// Writes and checks challenges.
 pub(crate) struct SignIn {
     mac_key: [u8; 32],
     site: Site,
     cluster: Cluster,
-    clients: Allowances<Option<IpAddr>>,
+    clients: AddressAllowances,
+    /// Of a client and the wallet that it names.
+    pairs: Allowances<(Option<IpAddr>, Pubkey)>,
+    sessions: Allowances<Pubkey>,
 }
 
 /// What a good challenge proves.
@@ -64,12 +72,38 @@ impl SignIn {
         Hkdf::<Sha256>::new(None, keypair.secret_bytes())
             .expand(MAC_LABEL, &mut mac_key)
             .expect("32 bytes are a valid output length");
-        Self { mac_key, site, cluster, clients: Allowances::new(RATE) }
+        Self {
+            mac_key,
+            site,
+            cluster,
+            clients: AddressAllowances::new(PER_ADDRESS),
+            pairs: Allowances::new(PER_WALLET),
+            sessions: Allowances::new(SESSIONS),
+        }
     }
 
-    /// Counts a request of a client: 429 beyond its rate.
-    pub fn admit(&self, client: Option<IpAddr>) -> Result<(), ApiError> {
-        self.clients.take(client, "sign-ins from this address")
+    /// Counts a request of a client for a wallet: 429 beyond the rate of either. Other clients have their own allowance
+    /// for the same wallet, so a stranger cannot keep its owner out.
+    pub fn admit(&self, client: Option<IpAddr>, wallet: Option<Pubkey>) -> Result<(), ApiError> {
+        let pair = wallet.map(|wallet| (client, wallet));
+        if let Some(pair) = pair {
+            self.pairs.check(pair, "sign-ins of this wallet from this address")?;
+        }
+        self.clients.take(client, "sign-ins from this address")?;
+        if let Some(pair) = pair {
+            self.pairs.charge(pair, 1);
+        }
+        Ok(())
+    }
+
+    /// Counts a sign-in that the wallet has signed.
+    pub fn admit_session(&self, wallet: Pubkey) -> Result<(), ApiError> {
+        self.sessions.take(wallet, "sign-ins of this wallet")
+    }
+
+    /// The wallet that a text names, if it is a challenge. It has not proved anything.
+    pub fn named_in(text: &str) -> Option<Pubkey> {
+        text.parse::<SignInMessage>().ok().map(|message| message.address)
     }
 
     /// A new challenge for a wallet.
@@ -177,6 +211,33 @@ mod tests {
             assert_eq!(error.code, crtx_http::ErrorCode::Unauthorized);
             error.message
         })
+    }
+
+    fn client(number: u32) -> Option<IpAddr> {
+        Some(IpAddr::V4(number.into()))
+    }
+
+    #[test]
+    fn one_client_stops_neither_the_sign_ins_of_others_nor_of_the_wallet_that_it_names() {
+        let service = here();
+        let refused = (0..1_000).filter(|_| service.admit(client(1), Some(wallet())).is_err()).count();
+        assert!(refused > 900, "{refused}");
+        let error = service.admit(client(1), Some(wallet())).expect_err("too many");
+        assert_eq!(error.rate_limit.expect("a limit").policy, PER_WALLET.policy);
+        assert_eq!(service.admit(client(2), Some(wallet())), Ok(()), "its owner, elsewhere");
+        // Other wallets at the same address have the rest of the address's allowance.
+        let other = |number: u8| Pubkey::new_from_array([number; 32]);
+        let admitted = (0..200).filter(|number| service.admit(client(1), Some(other(*number))).is_ok()).count();
+        assert!((19..=30).contains(&admitted), "{admitted}");
+        assert_eq!(service.admit(client(3), Some(other(1))), Ok(()));
+    }
+
+    #[test]
+    fn the_sessions_of_a_wallet_are_counted_for_the_wallet_alone() {
+        let service = here();
+        let opened = (0..200).filter(|_| service.admit_session(wallet()).is_ok()).count();
+        assert!((60..=70).contains(&opened), "{opened}");
+        assert_eq!(service.admit_session(Pubkey::new_from_array([3; 32])), Ok(()));
     }
 
     #[test]

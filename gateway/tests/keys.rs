@@ -159,7 +159,7 @@ async fn the_approval_is_shown_against_what_the_keys_may_still_spend() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_nobody_registered_works_and_shows_under_its_address() {
+async fn a_key_acts_for_nobody_until_it_is_registered_and_then_works_at_once() {
     let market = Market::start().await;
     let (mine, new) = (market.session_of(market.wallet).await, key(40));
     refused(&call(&market, &new).await, 401, "unauthorized", "is not known");
@@ -169,15 +169,14 @@ async fn a_key_that_nobody_registered_works_and_shows_under_its_address() {
         let keys = listed.body["keys"].as_array().unwrap();
         keys.iter().find(|key| key["session_public_key"] == json!(session_key(&new).to_string())).unwrap().clone()
     };
+    refused(&call(&market, &new).await, 401, "unauthorized", "POST /v1/keys");
     let unused = first().await;
     assert_eq!((&unused["state"], &unused["last_four"]), (&json!("unregistered"), &Value::Null), "{unused}");
-    assert_eq!(call(&market, &new).await.status, 200);
+    assert_eq!(register(&market, &mine, &registration(&new, market.wallet, "laptop")).await.status, 201);
+    assert_eq!(call(&market, &new).await.status, 200, "the refusal of a moment ago is forgotten");
     let used = first().await;
-    assert_eq!((&used["state"], &used["name"]), (&json!("active"), &Value::Null), "{used}");
+    assert_eq!((&used["state"], &used["name"]), (&json!("active"), &json!("laptop")), "{used}");
     assert_eq!((&used["last_four"], &used["execution_count"]), (&json!(new.last_four()), &json!(1)), "{used}");
-    // It can be named and registered later, and keeps its counts.
-    let named = register(&market, &mine, &registration(&new, market.wallet, "laptop")).await;
-    assert_eq!((named.status, &named.body["execution_count"]), (201, &json!(1)), "{named:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -189,7 +188,13 @@ async fn a_key_that_nobody_used_is_revoked_by_its_wallet_alone() {
     refused(&market.ask_as(&theirs, "DELETE", &path(&new), None).await, 404, "not_found", "has granted nothing");
     refused(&market.ask_as(&theirs, "PATCH", &path(&new), Some(&json!({"name": "n"}))).await, 404, "not_found", "");
     assert_eq!(market.ask_as(&mine, "DELETE", &path(&new), None).await.status, 204);
-    refused(&call(&market, &new).await, 401, "unauthorized", "has been revoked");
+    refused(
+        &register(&market, &mine, &registration(&new, market.wallet, "laptop")).await,
+        409,
+        "conflict",
+        "permanently",
+    );
+    refused(&call(&market, &new).await, 401, "unauthorized", "is not known");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -221,16 +226,41 @@ async fn a_wallet_that_grants_to_the_session_key_of_another_gets_nothing_of_it()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_was_first_used_for_an_attackers_wallet_returns_to_its_holder() {
+async fn a_key_acts_for_no_stranger_whose_grant_the_index_shows_first() {
     let market = Market::start().await;
     let (mine, victim) = (market.session_of(market.wallet).await, key(40));
-    // The mirror shows the attacker's grant first. Its wallet pays for nothing: it has no USDC.
     granted(&market, &grant_of(wallet(77), &victim)).await;
-    refused(&call(&market, &victim).await, 402, "insufficient_balance", "");
+    refused(&call(&market, &victim).await, 401, "unauthorized", "POST /v1/keys");
     granted(&market, &grant_of(market.wallet, &victim)).await;
     assert_eq!(register(&market, &mine, &registration(&victim, market.wallet, "laptop")).await.status, 201);
     let paid = call(&market, &victim).await;
     assert_eq!((paid.status, market.row(paid.execution_id()).await.call.caller), (200, market.wallet), "{paid:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_key_and_unknown_ones_cost_few_reads_of_the_chain() {
+    let market = Market::start().await;
+    assert_eq!(call(&market, &market.key).await.status, 200);
+    let mine = market.session_of(market.wallet).await;
+    assert_eq!(market.ask_as(&mine, "DELETE", &path(&market.key), None).await.status, 204);
+    refused(&call(&market, &market.key).await, 401, "unauthorized", "has been revoked");
+    let reads = || market.node.script().requests.values().sum::<u64>();
+    let before = reads();
+    let mut limited = 0;
+    for _ in 0..300 {
+        match call(&market, &market.key).await.status {
+            401 => {}
+            429 => limited += 1,
+            status => panic!("{status}"),
+        }
+    }
+    assert!(limited > 0, "a client that repeats it is told to wait");
+    for number in 0..100 {
+        let status = call(&market, &key(100 + number)).await.status;
+        assert!(matches!(status, 401 | 429), "{status}");
+    }
+    let reads = reads() - before;
+    assert!(reads <= 5, "{reads} reads of the chain");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -235,3 +235,18 @@ fn an_explorer_url_has_a_place_for_the_address() {
     let case = Case::complete().variable("CRTX_EXPLORER_URL", "https://e.example/");
     assert!(case.problems()[0].starts_with("explorer_url (environment: CRTX_EXPLORER_URL)"), "{:?}", case.problems());
 }
+
+#[test]
+fn only_the_proxies_that_are_listed_are_trusted() {
+    let trusted = |case: &Case| case.resolve().expect("good").service.trusted_proxies;
+    let address = |text: &str| text.parse().unwrap();
+    assert!(!trusted(&Case::complete()).contains(address("127.0.0.1")), "nobody by default");
+    let case = Case::complete().variable("CRTX_TRUSTED_PROXIES", "10.0.0.0/8, 2001:db8::1");
+    let proxies = trusted(&case);
+    assert!(proxies.contains(address("10.1.2.3")) && proxies.contains(address("2001:db8::1")));
+    assert!(!proxies.contains(address("11.0.0.1")) && !proxies.contains(address("2001:db8::2")));
+    let case = Case::complete().file("trusted_proxies = [\"192.0.2.1\"]");
+    assert!(trusted(&case).contains(address("192.0.2.1")));
+    let problems = Case::complete().variable("CRTX_TRUSTED_PROXIES", "10.0.0.0/33").problems();
+    assert!(problems.iter().any(|problem| problem.contains("CRTX_TRUSTED_PROXIES")), "{problems:?}");
+}

@@ -2,6 +2,7 @@
 
 use std::{
     error::Error,
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
@@ -33,6 +34,7 @@ pub struct Sender {
     /// The made-up caller.
     wallet: Pubkey,
     deadline: Instant,
+    late: AtomicBool,
 }
 
 /// A request. Sent again, it is the same execution.
@@ -87,17 +89,23 @@ impl Sender {
             timeout_seconds,
             wallet: random_address(),
             deadline,
+            late: AtomicBool::new(false),
         })
     }
 
     pub async fn send(&self, request: &Request) -> Result<Received, NoAnswer> {
         let whole = Duration::from_secs(u64::from(self.timeout_seconds));
         let left = self.deadline.saturating_duration_since(Instant::now());
-        match timeout(whole.min(left), self.exchange(request)).await {
-            Ok(outcome) => outcome,
-            Err(_) if left < whole => Err(NoAnswer::NoTime),
-            Err(_) => Err(NoAnswer::Late),
-        }
+        let Ok(outcome) = timeout(whole.min(left), self.exchange(request)).await else {
+            self.late.store(true, Ordering::Relaxed);
+            return Err(if left < whole { NoAnswer::NoTime } else { NoAnswer::Late });
+        };
+        outcome
+    }
+
+    /// Whether an answer did not come in time.
+    pub fn was_late(&self) -> bool {
+        self.late.load(Ordering::Relaxed)
     }
 
     async fn exchange(&self, request: &Request) -> Result<Received, NoAnswer> {

@@ -4,6 +4,7 @@
 use std::{
     collections::HashMap,
     hash::Hash,
+    net::{IpAddr, Ipv6Addr},
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -16,6 +17,8 @@ use crate::{
 /// Clients that have an allowance of their own at the same time.
 const MAX_CLIENTS: usize = 10_000;
 const SECOND: Duration = Duration::from_secs(1);
+/// How many IPv6 networks (/64) of one site (/48) can use their whole allowance at a time.
+const NETWORKS_OF_A_SITE: u32 = 4;
 
 /// A burst, and the actions within `window` after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,39 +33,131 @@ pub struct Rate {
 /// The allowances of clients, in this process.
 pub struct Allowances<K> {
     rate: Rate,
-    clients: Mutex<HashMap<Option<K>, Pace>>,
+    clients: Mutex<Clients<K>>,
+}
+
+struct Clients<K> {
+    paces: HashMap<Option<K>, Pace>,
+    /// When those who have taken nothing for long were last forgotten: it looks at all of them.
+    tidied: Option<Instant>,
 }
 
 impl<K: Eq + Hash> Allowances<K> {
     pub fn new(rate: Rate) -> Self {
-        Self { rate, clients: Mutex::default() }
+        Self { rate, clients: Mutex::new(Clients { paces: HashMap::new(), tidied: None }) }
     }
 
     /// Takes one action of the client, or answers 429 `rate_limited`, which takes nothing. `what` is what the client does,
     /// in the plural.
     pub fn take(&self, client: K, what: &str) -> Result<(), ApiError> {
+        self.ask(client, what, true)
+    }
+
+    /// Whether the client could take one action now. Takes nothing.
+    pub fn check(&self, client: K, what: &str) -> Result<(), ApiError> {
+        self.ask(client, what, false)
+    }
+
+    /// Takes so many actions of the client, which have happened already. Later ones wait for them.
+    pub fn charge(&self, client: K, actions: u32) {
+        let now = Instant::now();
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        clients.pace(client, now).charge(now, self.cost().saturating_mul(actions));
+    }
+
+    fn ask(&self, client: K, what: &str, takes: bool) -> Result<(), ApiError> {
         let now = Instant::now();
         let Rate { policy, burst, quota, window } = self.rate;
-        let cost = window.checked_div(quota).unwrap_or(window);
+        let cost = self.cost();
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut client = Some(client);
-        if clients.len() >= MAX_CLIENTS && !clients.contains_key(&client) {
-            clients.retain(|_, pace| !pace.is_even(now));
-            if clients.len() >= MAX_CLIENTS {
-                client = None;
-            }
-        }
-        let pace = clients.entry(client).or_insert_with(|| Pace::new(now));
+        let mut fresh = Pace::new(now);
+        let pace = if takes { clients.pace(client, now) } else { clients.known(client).unwrap_or(&mut fresh) };
         let mut charged = *pace;
         charged.charge(now, cost);
         let wait = charged.wait(now, cost.saturating_mul(burst));
         if wait.is_zero() {
-            *pace = charged;
+            if takes {
+                *pace = charged;
+            }
             return Ok(());
         }
         let limit = RateLimit { policy, quota, unit: QuotaUnit::Within(window) };
         Err(ApiError::rate_limited(format!("too many {what}; try again later"), limit, wait.max(SECOND)))
     }
+
+    /// The client's time for one action.
+    fn cost(&self) -> Duration {
+        self.rate.window.checked_div(self.rate.quota).unwrap_or(self.rate.window)
+    }
+}
+
+impl<K: Eq + Hash> Clients<K> {
+    fn pace(&mut self, client: K, now: Instant) -> &mut Pace {
+        let mut client = Some(client);
+        if self.is_full() && !self.paces.contains_key(&client) {
+            if self.tidied.is_none_or(|tidied| now.saturating_duration_since(tidied) >= SECOND) {
+                self.tidied = Some(now);
+                self.paces.retain(|_, pace| !pace.is_even(now));
+            }
+            if self.is_full() {
+                client = None;
+            }
+        }
+        self.paces.entry(client).or_insert_with(|| Pace::new(now))
+    }
+
+    fn known(&mut self, client: K) -> Option<&mut Pace> {
+        let client = Some(client);
+        if self.paces.contains_key(&client) {
+            return self.paces.get_mut(&client);
+        }
+        if self.is_full() { self.paces.get_mut(&None) } else { None }
+    }
+
+    fn is_full(&self) -> bool {
+        self.paces.len() >= MAX_CLIENTS
+    }
+}
+
+/// Allowances of client addresses. All networks of an IPv6 site, which has 65 536 of them, have four allowances together:
+/// otherwise one site would use up those of everybody who is not known yet.
+pub struct AddressAllowances {
+    networks: Allowances<Option<IpAddr>>,
+    sites: Allowances<Ipv6Addr>,
+}
+
+impl AddressAllowances {
+    pub fn new(rate: Rate) -> Self {
+        let of_site = |number: u32| number.saturating_mul(NETWORKS_OF_A_SITE);
+        let sites = Rate { burst: of_site(rate.burst), quota: of_site(rate.quota), ..rate };
+        Self { networks: Allowances::new(rate), sites: Allowances::new(sites) }
+    }
+
+    /// As [`Allowances::take`], of the client's address.
+    pub fn take(&self, client: Option<IpAddr>, what: &str) -> Result<(), ApiError> {
+        let site = client.and_then(site_of);
+        if let Some(site) = site {
+            self.sites.check(site, what)?;
+        }
+        self.networks.take(client, what)?;
+        if let Some(site) = site {
+            self.sites.charge(site, 1);
+        }
+        Ok(())
+    }
+}
+
+/// The /48 of an IPv6 address: what one site gets.
+fn site_of(address: IpAddr) -> Option<Ipv6Addr> {
+    match address {
+        IpAddr::V6(address) => Some(Ipv6Addr::from(u128::from(address) >> 80 << 80)),
+        IpAddr::V4(_) => None,
+    }
+}
+
+/// The address, or with IPv6 the site that it belongs to.
+pub fn holder_of(address: IpAddr) -> IpAddr {
+    site_of(address).map_or(address, IpAddr::V6)
 }
 
 #[cfg(test)]
@@ -95,6 +190,33 @@ mod tests {
         let more: Vec<_> = (0..3).map(|client| allowances.take(MAX_CLIENTS + client, "tests").is_ok()).collect();
         assert_eq!(more, [true, true, false]);
         assert_eq!(allowances.take(0, "tests"), Ok(()), "a known client keeps its own");
-        assert_eq!(allowances.clients.lock().expect("unpoisoned").len(), MAX_CLIENTS + 1);
+        assert_eq!(allowances.clients.lock().expect("unpoisoned").paces.len(), MAX_CLIENTS + 1);
+    }
+
+    #[test]
+    fn a_look_takes_nothing_and_what_has_happened_is_charged_beyond_the_burst() {
+        let allowances = allowances(2);
+        for _ in 0..5 {
+            assert_eq!(allowances.check(1, "tests"), Ok(()));
+        }
+        allowances.charge(1, 3);
+        let error = allowances.check(1, "tests").expect_err("nothing is left");
+        assert!(error.retry_after.is_some_and(|after| after > HOUR && after <= HOUR * 2), "{:?}", error.retry_after);
+        assert_eq!(allowances.take(2, "tests"), Ok(()));
+    }
+
+    #[test]
+    fn the_networks_of_one_ipv6_site_do_not_use_up_what_others_have() {
+        let allowances = AddressAllowances::new(Rate { policy: "tests", burst: 2, quota: 1, window: HOUR });
+        let network = |number: u32| Some(IpAddr::V6((0x2001_0db8_0001_u128 << 80 | u128::from(number) << 64).into()));
+        let taken = (0..50_000).filter(|number| allowances.take(network(*number), "tests").is_ok()).count();
+        assert_eq!(taken, 8);
+        for other in ["2001:db8:2::", "192.0.2.1"] {
+            assert_eq!(allowances.take(Some(other.parse().expect("address")), "tests"), Ok(()), "{other}");
+        }
+        // A network that has used up its own leaves the rest to its neighbours.
+        let site = |number: u32| Some(IpAddr::V6((0x2001_0db8_0003_u128 << 80 | u128::from(number) << 64).into()));
+        let greedy = (0..100).filter(|_| allowances.take(site(1), "tests").is_ok()).count();
+        assert_eq!((greedy, allowances.take(site(2), "tests")), (2, Ok(())));
     }
 }

@@ -1,5 +1,7 @@
 //! Authentication: `Authorization: Bearer <API key>` → the wallet that the key acts for.
 
+use std::sync::Arc;
+
 use axum::{
     extract::FromRequestParts,
     http::{HeaderMap, request::Parts},
@@ -7,12 +9,12 @@ use axum::{
 use crtx_protocol::api_key::{ApiKey, KeyNetwork};
 use crtx_store::{
     PgPool,
-    api_keys::{self, Adopted, ApiKeyRow, FirstUse},
+    api_keys::{self, ApiKeyRow},
     reads::Asker,
 };
 use solana_pubkey::Pubkey;
 
-use crate::{credentials::bearer, error::ApiError, session_keys, site::Site};
+use crate::{credentials::bearer, error::ApiError, layers::Peer, session_keys, site::Site, strangers::Strangers};
 
 /// What authentication needs of a service's state.
 pub trait AuthState: Send + Sync {
@@ -21,6 +23,8 @@ pub trait AuthState: Send + Sync {
     fn network(&self) -> KeyNetwork;
     /// Where clients reach this deployment.
     fn site(&self) -> &Site;
+    /// The credentials that clients presented lately.
+    fn strangers(&self) -> &Arc<Strangers>;
 }
 
 /// The owner of the API key that a request presents. Without a valid key: 401 `unauthorized`.
@@ -38,16 +42,11 @@ impl<S: AuthState> FromRequestParts<S> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        authenticate(&parts.headers, state.pool(), state.network()).await
+        Presented::read(parts, state)?.authenticate(state).await
     }
 }
 
-/// Checks the `Authorization` header of a request.
-pub async fn authenticate(headers: &HeaderMap, pool: &PgPool, network: KeyNetwork) -> Result<Caller, ApiError> {
-    Presented::read(headers, network)?.authenticate(pool).await
-}
-
-/// A well-formed API key of this network. It is not looked up yet.
+/// A well-formed API key of this network, which may be looked up.
 #[derive(Clone, Debug)]
 pub struct Presented {
     key: ApiKey,
@@ -55,14 +54,17 @@ pub struct Presented {
 }
 
 impl Presented {
-    /// Reads the `Authorization` header of a request.
-    pub fn read(headers: &HeaderMap, network: KeyNetwork) -> Result<Self, ApiError> {
-        let key = presented_key(headers)?;
-        if key.network() != network {
-            let expected = network.prefix();
+    /// Reads the `Authorization` header of a request. A key that was refused a moment ago is refused again here, and a
+    /// client that presents many unknown keys gets 429.
+    pub fn read<S: AuthState>(parts: &Parts, state: &S) -> Result<Self, ApiError> {
+        let key = presented_key(&parts.headers)?;
+        if key.network() != state.network() {
+            let expected = state.network().prefix();
             return Err(ApiError::unauthorized(format!("this service accepts keys that start with `{expected}`")));
         }
-        Ok(Self { session_key: session_keys::of(&key), key })
+        let presented = Self { session_key: session_keys::of(&key), key };
+        state.strangers().admit(&presented.asker(), Peer::of(&parts.extensions))?;
+        Ok(presented)
     }
 
     /// The key as a read names it that finds the wallet itself.
@@ -74,37 +76,27 @@ impl Presented {
         &self.session_key
     }
 
-    /// Looks the key up. A key that nobody registered acts for the only wallet that ever granted to it.
-    pub async fn authenticate(self, pool: &PgPool) -> Result<Caller, ApiError> {
-        let row = match api_keys::find(pool, &self.session_key).await? {
-            Some(row) if row.network == self.key.network() => row,
-            Some(_) => return Err(ApiError::unauthorized("the API key is not known")),
-            None => self.adopt(pool).await?,
-        };
-        if row.revoked_at.is_some() {
-            return Err(revoked());
-        }
-        note_use(pool, &row, &self.key).await;
+    /// Looks the key up. It acts for the wallet that its holder registered it for.
+    pub async fn authenticate<S: AuthState>(self, state: &S) -> Result<Caller, ApiError> {
+        let found = self.find(state.pool()).await;
+        state.strangers().note(&self.asker(), &found);
+        let row = found?;
+        note_use(state.pool(), &row, &self.key).await;
         Ok(Caller { wallet: row.wallet, session_key: self.session_key, key: self.key })
     }
 
-    async fn adopt(&self, pool: &PgPool) -> Result<ApiKeyRow, ApiError> {
-        let last_four = self.key.last_four();
-        let first_use =
-            FirstUse { session_public_key: self.session_key, network: self.key.network(), last_four: &last_four };
-        match api_keys::adopt(pool, &first_use).await? {
-            Adopted::Owned(row) => Ok(row),
-            Adopted::Revoked => Err(revoked()),
-            Adopted::Unknown => Err(ApiError::unauthorized("the API key is not known")),
-            Adopted::Ambiguous => Err(ApiError::unauthorized(
-                "several wallets have granted spending to this API key: its owner must register it with `POST /v1/keys`",
-            )),
+    async fn find(&self, pool: &PgPool) -> Result<ApiKeyRow, ApiError> {
+        match api_keys::find(pool, &self.session_key).await? {
+            Some(row) if row.network != self.key.network() => Err(unknown()),
+            Some(row) if row.revoked_at.is_some() => Err(ApiError::unauthorized("the API key has been revoked")),
+            Some(row) => Ok(row),
+            None => Err(unknown()),
         }
     }
 }
 
-fn revoked() -> ApiError {
-    ApiError::unauthorized("the API key has been revoked")
+fn unknown() -> ApiError {
+    ApiError::unauthorized("the API key is not known; its owner registers it with `POST /v1/keys`")
 }
 
 fn presented_key(headers: &HeaderMap) -> Result<ApiKey, ApiError> {

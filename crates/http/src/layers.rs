@@ -5,7 +5,7 @@ use std::{any::Any, net::IpAddr};
 use axum::{
     Router,
     extract::Request,
-    http::{HeaderName, HeaderValue},
+    http::{Extensions, HeaderName, HeaderValue},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::{MethodRouter, any},
@@ -22,9 +22,17 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestId(pub String);
 
-/// The network that a request came from, as an extension of the request: an IPv4 address, or an IPv6 /64.
+/// The network of the client that a request came from, as an extension of the request: an IPv4 address, or an IPv6 /64.
+/// Behind a trusted proxy it is the client that the proxy names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Peer(pub IpAddr);
+
+impl Peer {
+    /// The client of a request. `None` without the server that knows it.
+    pub fn of(extensions: &Extensions) -> Option<IpAddr> {
+        extensions.get::<Self>().map(|peer| peer.0)
+    }
+}
 
 /// Completes a service: apply it once, last, to everything that is served on a port.
 pub fn finish(router: Router) -> Router {

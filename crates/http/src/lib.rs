@@ -30,6 +30,7 @@ mod session_keys;
 pub mod session_token;
 pub mod signed_in;
 pub mod site;
+pub mod strangers;
 pub mod whole;
 
 pub use auth::{AuthState, Caller};
@@ -41,7 +42,8 @@ pub use layers::{Peer, RequestId, finish, finish_with};
 pub use links::Links;
 pub use query::{FromQuery, QueryParams};
 pub use reader::{Credential, Reader};
-pub use serve::{ServeLimits, serve};
+pub use serve::{AddressRange, ServeLimits, TrustedProxies, serve, serve_behind};
 pub use signed_in::SignedIn;
 pub use site::Site;
+pub use strangers::Strangers;
 pub use whole::Whole;

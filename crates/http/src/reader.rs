@@ -1,13 +1,14 @@
 //! Authentication for what a wallet may read with an API key or with a session.
 
 use axum::{extract::FromRequestParts, http::request::Parts};
-use crtx_store::{PgPool, reads::Asker};
+use crtx_store::reads::Asker;
 use solana_pubkey::Pubkey;
 
 use crate::{
     auth::{AuthState, Presented},
     credentials::{bearer, session_cookie},
     error::ApiError,
+    layers::Peer,
     session_token,
     signed_in::PresentedSession,
 };
@@ -22,11 +23,11 @@ impl<S: AuthState> FromRequestParts<S> for Reader {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        Credential::from_request_parts(parts, state).await?.authenticate(state.pool()).await
+        Credential::from_request_parts(parts, state).await?.authenticate(state).await
     }
 }
 
-/// A well-formed API key or session token that a request presents. It is not looked up yet: a read can find its wallet in
+/// A well-formed API key or session token that a request presents, and that may be looked up: a read can find its wallet in
 /// its own statement ([`Credential::asker`]), or it is authenticated first. Without either: 401 `unauthorized`.
 pub struct Credential(Kind);
 
@@ -44,9 +45,9 @@ impl<S: AuthState> FromRequestParts<S> for Credential {
             None => session_cookie(&parts.headers)?.is_some(),
         };
         Ok(Self(if has_session {
-            Kind::Session(PresentedSession::read(&parts.method, &parts.headers, state.site())?)
+            Kind::Session(PresentedSession::read(&parts.method, &parts.headers, Peer::of(&parts.extensions), state)?)
         } else {
-            Kind::Key(Presented::read(&parts.headers, state.network())?)
+            Kind::Key(Presented::read(parts, state)?)
         }))
     }
 }
@@ -60,11 +61,11 @@ impl Credential {
         }
     }
 
-    /// Looks the credential up, takes a key into use, and notes the use.
-    pub async fn authenticate(self, pool: &PgPool) -> Result<Reader, ApiError> {
+    /// Looks the credential up, and notes its use.
+    pub async fn authenticate<S: AuthState>(self, state: &S) -> Result<Reader, ApiError> {
         let wallet = match self.0 {
-            Kind::Key(key) => key.authenticate(pool).await?.wallet,
-            Kind::Session(session) => session.authenticate(pool).await?.wallet,
+            Kind::Key(key) => key.authenticate(state).await?.wallet,
+            Kind::Session(session) => session.authenticate(state).await?.wallet,
         };
         Ok(Reader { wallet })
     }

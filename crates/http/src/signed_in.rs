@@ -1,5 +1,7 @@
 //! Authentication of a wallet that signed in: `Authorization: Bearer crtx_session_…`, or the session's cookie.
 
+use std::net::IpAddr;
+
 use axum::{
     extract::FromRequestParts,
     http::{HeaderMap, HeaderName, Method, header, request::Parts},
@@ -17,6 +19,7 @@ use crate::{
     auth::AuthState,
     credentials::{bearer, session_cookie},
     error::{ApiError, ErrorCode},
+    layers::Peer,
     session_token::{self, SessionToken},
     site::Site,
 };
@@ -43,34 +46,47 @@ impl<S: AuthState> FromRequestParts<S> for SignedIn {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        authenticate(&parts.method, &parts.headers, state).await
+        authenticate(&parts.method, &parts.headers, Peer::of(&parts.extensions), state).await
     }
 }
 
 /// Checks the session of a request.
-pub async fn authenticate<S: AuthState>(method: &Method, headers: &HeaderMap, state: &S) -> Result<SignedIn, ApiError> {
-    PresentedSession::read(method, headers, state.site())?.authenticate(state.pool()).await
+pub async fn authenticate<S: AuthState>(
+    method: &Method,
+    headers: &HeaderMap,
+    client: Option<IpAddr>,
+    state: &S,
+) -> Result<SignedIn, ApiError> {
+    PresentedSession::read(method, headers, client, state)?.authenticate(state).await
 }
 
-/// A well-formed token of a session, in a request that may use it. It is not looked up yet.
+/// A well-formed token of a session, in a request that may use it, which may be looked up.
 pub struct PresentedSession {
     token: SessionToken,
     kind: SessionKind,
 }
 
 impl PresentedSession {
-    /// Reads the `Authorization` header or the cookie of a request.
-    pub fn read(method: &Method, headers: &HeaderMap, site: &Site) -> Result<Self, ApiError> {
+    /// Reads the `Authorization` header or the cookie of a request. A session that was refused a moment ago is refused
+    /// again here, and a client that presents many unknown ones gets 429.
+    pub fn read<S: AuthState>(
+        method: &Method,
+        headers: &HeaderMap,
+        client: Option<IpAddr>,
+        state: &S,
+    ) -> Result<Self, ApiError> {
         let (token, kind) = presented(headers)?;
         if kind == SessionKind::Cookie && !method.is_safe() {
-            check_page(headers, site)?;
+            check_page(headers, state.site())?;
             let sent = headers.get(CSRF_TOKEN).and_then(|value| value.to_str().ok());
             if !sent.is_some_and(|sent| token.is_csrf_token(sent)) {
                 let message = "send the session's `csrf_token` in the header `X-CSRF-Token`";
                 return Err(ApiError::new(ErrorCode::Forbidden, message));
             }
         }
-        Ok(Self { token, kind })
+        let presented = Self { token, kind };
+        state.strangers().admit(&presented.asker(), client)?;
+        Ok(presented)
     }
 
     /// The session as a read names it that finds the wallet itself.
@@ -78,8 +94,7 @@ impl PresentedSession {
         Asker::Session { token_hash: self.token.hash(), kind: self.kind }
     }
 
-    /// Looks the session up.
-    pub async fn authenticate(&self, pool: &PgPool) -> Result<SignedIn, ApiError> {
+    async fn find(&self, pool: &PgPool) -> Result<SessionRow, ApiError> {
         let row = sessions::find(pool, &self.token.hash()).await?;
         let row = row.filter(|row| row.kind == self.kind);
         let row = row.ok_or_else(|| ApiError::unauthorized("the session is not known"))?;
@@ -89,7 +104,15 @@ impl PresentedSession {
         if row.expired {
             return Err(ApiError::unauthorized("the session has expired; sign in again"));
         }
-        note_use(pool, &row).await;
+        Ok(row)
+    }
+
+    /// Looks the session up.
+    pub async fn authenticate<S: AuthState>(&self, state: &S) -> Result<SignedIn, ApiError> {
+        let found = self.find(state.pool()).await;
+        state.strangers().note(&self.asker(), &found);
+        let row = found?;
+        note_use(state.pool(), &row).await;
         let SessionRow { session_id, wallet, kind, created_at, last_used_at, expires_at, .. } = row;
         let csrf_token = (kind == SessionKind::Cookie).then(|| self.token.csrf_token());
         Ok(SignedIn { wallet, session_id, kind, created_at, last_used_at, expires_at, csrf_token })

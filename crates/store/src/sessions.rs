@@ -12,7 +12,7 @@ use crate::{convert::pubkey, error::StoreError, transaction};
 pub const MOST_PER_WALLET: i64 = 20;
 
 /// How the token of a session is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SessionKind {
     /// In the header `Authorization`.
     Bearer,

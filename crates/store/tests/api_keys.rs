@@ -4,7 +4,7 @@
 use crtx_protocol::{api_key::KeyNetwork, usdc::UsdcBase};
 use crtx_store::{
     PgPool,
-    api_keys::{self, Adopted, FirstUse, MOST_PER_WALLET, NewApiKey, Registered, Registration},
+    api_keys::{self, MOST_PER_WALLET, NewApiKey, Registered, Registration},
     reads::Page,
     testing::{
         TestDatabase,
@@ -24,11 +24,6 @@ async fn granted(pool: &PgPool, owner: u8, session: u8, revoked: bool) {
     account.revoked = u8::from(revoked);
     account.revision = if revoked { 2 } else { 1 };
     put(pool, &addresses().grant(&wallet(owner), &wallet(session)), 5, &account).await;
-}
-
-async fn adopt(pool: &PgPool, session: u8) -> Adopted {
-    let first_use = FirstUse { session_public_key: wallet(session), network: KeyNetwork::Test, last_four: "abcd" };
-    api_keys::adopt(pool, &first_use).await.expect("decided")
 }
 
 async fn register(pool: &PgPool, owner: u8, session: u8, name: &str) -> Registered {
@@ -87,61 +82,30 @@ async fn only_its_owner_revokes_a_key_and_only_once() {
 }
 
 #[tokio::test]
-async fn a_key_that_nobody_registered_acts_for_the_only_wallet_that_granted_to_it() {
+async fn a_key_acts_for_no_wallet_that_granted_to_it_until_its_holder_signs_for_one() {
     let database = TestDatabase::create().await;
     let pool = database.pool();
-    assert_eq!(adopt(pool, SESSION).await, Adopted::Unknown);
-    granted(pool, OWNER, SESSION, false).await;
-    assert!(matches!(adopt(pool, SESSION).await, Adopted::Owned(row) if row.wallet == wallet(OWNER)));
-    let row = api_keys::find(pool, &wallet(SESSION)).await.expect("read").expect("there");
-    assert_eq!((row.wallet, row.name, row.last_four.as_deref()), (wallet(OWNER), None, Some("abcd")));
-    // A grant that an attacker makes later changes nothing.
-    granted(pool, ATTACKER, SESSION, false).await;
-    assert_eq!(owner_of(pool, SESSION).await, Some(wallet(OWNER)));
-}
-
-#[tokio::test]
-async fn a_key_with_grants_of_several_wallets_acts_for_none_until_its_holder_signs_for_one() {
-    let database = TestDatabase::create().await;
-    let pool = database.pool();
-    granted(pool, OWNER, SESSION, false).await;
-    granted(pool, ATTACKER, SESSION, false).await;
-    assert_eq!(adopt(pool, SESSION).await, Adopted::Ambiguous);
-    assert_eq!(owner_of(pool, SESSION).await, None);
+    // The mirror shows a stranger's grant before that of the owner.
+    for granter in [ATTACKER, OWNER] {
+        granted(pool, granter, SESSION, false).await;
+        assert_eq!(owner_of(pool, SESSION).await, None);
+    }
     assert_eq!(register(pool, OWNER, SESSION, "laptop").await, Registered::Done);
     assert_eq!(owner_of(pool, SESSION).await, Some(wallet(OWNER)));
 }
 
 #[tokio::test]
-async fn an_owner_who_ended_its_grant_does_not_lose_the_key_to_another_wallet() {
+async fn what_another_wallet_does_to_its_pair_does_not_touch_the_key() {
     let database = TestDatabase::create().await;
     let pool = database.pool();
-    granted(pool, OWNER, SESSION, true).await;
-    assert_eq!(adopt(pool, SESSION).await, Adopted::Revoked);
     granted(pool, ATTACKER, SESSION, false).await;
-    assert_eq!(adopt(pool, SESSION).await, Adopted::Ambiguous);
-    assert_eq!(owner_of(pool, SESSION).await, None);
-}
-
-#[tokio::test]
-async fn a_signature_outweighs_a_first_use_for_another_wallet() {
-    let database = TestDatabase::create().await;
-    let pool = database.pool();
-    // The mirror shows the attacker's grant before the owner's, and the key is used in between.
-    granted(pool, ATTACKER, SESSION, false).await;
-    assert!(matches!(adopt(pool, SESSION).await, Adopted::Owned(row) if row.wallet == wallet(ATTACKER)));
-    // Not even a revocation keeps it.
-    assert!(api_keys::revoke(pool, &wallet(ATTACKER), &wallet(SESSION)).await.expect("done"));
-    assert_eq!(register(pool, OWNER, SESSION, "laptop").await, Registered::Done);
-    assert_eq!(owner_of(pool, SESSION).await, Some(wallet(OWNER)));
-    // What the attacker does to its pair does not touch the key.
-    assert!(api_keys::rename(pool, &wallet(ATTACKER), &wallet(SESSION), "mine").await.expect("done"));
     let address = addresses().grant(&wallet(ATTACKER), &wallet(SESSION));
-    let again = api_keys::revoke_pair(pool, &wallet(ATTACKER), &wallet(SESSION), &address, KeyNetwork::Test).await;
-    again.expect("done");
+    let (attacker, key) = (wallet(ATTACKER), wallet(SESSION));
+    api_keys::revoke_pair(pool, &attacker, &key, &address, KeyNetwork::Test).await.expect("done");
+    assert_eq!(register(pool, OWNER, SESSION, "laptop").await, Registered::Done);
+    assert!(api_keys::rename(pool, &wallet(ATTACKER), &wallet(SESSION), "mine").await.expect("done"));
     let row = api_keys::find(pool, &wallet(SESSION)).await.expect("read").expect("there");
     assert_eq!((row.wallet, row.name.as_deref(), row.revoked_at), (wallet(OWNER), Some("laptop"), None));
-    assert!(matches!(adopt(pool, SESSION).await, Adopted::Owned(row) if row.wallet == wallet(OWNER)));
 }
 
 #[tokio::test]
@@ -154,14 +118,13 @@ async fn a_wallet_revokes_its_own_pair_alone_registered_or_not() {
     // An attacker revokes before the key was ever used.
     let (attacker, address) = pair(ATTACKER);
     api_keys::revoke_pair(pool, &attacker, &key, &address, network).await.expect("done");
-    assert!(matches!(adopt(pool, SESSION).await, Adopted::Owned(row) if row.wallet == wallet(OWNER)));
+    assert_eq!(register(pool, OWNER, SESSION, "laptop").await, Registered::Done);
     assert!(!api_keys::revoke(pool, &attacker, &key).await.expect("done"), "it is revoked for the attacker already");
     assert_eq!(api_keys::find(pool, &key).await.expect("read").expect("there").revoked_at, None);
-    // The owner of another key revokes it unused: nobody adopts it.
+    // The owner of another key revokes it before it is registered.
     granted(pool, OWNER, 50, false).await;
     let address = addresses().grant(&wallet(OWNER), &wallet(50));
     api_keys::revoke_pair(pool, &wallet(OWNER), &wallet(50), &address, network).await.expect("done");
-    assert_eq!(adopt(pool, 50).await, Adopted::Revoked);
     assert_eq!(register(pool, OWNER, 50, "again").await, Registered::Revoked);
 }
 
@@ -196,16 +159,15 @@ async fn the_number_of_keys_of_a_wallet_is_bounded() {
 }
 
 #[tokio::test]
-async fn uses_and_registrations_at_the_same_time_leave_one_wallet() {
+async fn registrations_at_the_same_time_leave_one_wallet() {
     let database = TestDatabase::create().await;
     let pool = database.pool();
     for session in 100..110 {
-        granted(pool, OWNER, session, false).await;
-        let (first, registered, second) =
-            tokio::join!(adopt(pool, session), register(pool, ATTACKER, session, "key"), adopt(pool, session));
-        assert_eq!(registered, Registered::Done);
-        assert!(matches!((first, second), (Adopted::Owned(_), Adopted::Owned(_))));
-        assert_eq!(owner_of(pool, session).await, Some(wallet(ATTACKER)), "who signed, whatever came first");
+        let (one, other) =
+            tokio::join!(register(pool, OWNER, session, "key"), register(pool, ATTACKER, session, "key"));
+        let first = if one == Registered::Done { OWNER } else { ATTACKER };
+        assert!([one, other].contains(&Registered::Done) && [one, other].contains(&Registered::OtherWallet));
+        assert_eq!(owner_of(pool, session).await, Some(wallet(first)));
     }
 }
 

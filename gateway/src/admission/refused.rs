@@ -41,14 +41,16 @@ impl RefusedCalls {
         Err(ApiError::rate_limited(message, limit, pause.saturating_sub(longest).max(SECOND)))
     }
 
-    /// Counts a call that was refused or failed.
+    /// Counts a call that was refused or failed. Every key is counted: where there is no room, the key that has to wait
+    /// least is forgotten.
     pub fn count(&self, session_key: &Pubkey) {
         let now = Instant::now();
         let mut keys = self.keys();
         if keys.len() >= MAX_KEYS && !keys.contains_key(session_key) {
             keys.retain(|_, pace| !pace.is_even(now));
             if keys.len() >= MAX_KEYS {
-                return;
+                let least = keys.iter().min_by_key(|(_, pace)| pace.wait(now, Duration::ZERO)).map(|(key, _)| *key);
+                least.map(|key| keys.remove(&key));
             }
         }
         keys.entry(*session_key).or_insert_with(|| Pace::new(now)).charge(now, self.share());
@@ -118,6 +120,17 @@ mod tests {
             let mut key = [0; 32];
             key[..4].copy_from_slice(&number.to_le_bytes());
             refused.count(&Pubkey::new_from_array(key));
+        }
+        assert_eq!(refused.keys().len(), MAX_KEYS);
+        // Where everybody is remembered, a further key is counted too, and those with the most calls stay.
+        let (greedy, late) = (Pubkey::new_from_array([200; 32]), Pubkey::new_from_array([201; 32]));
+        for key in [greedy, late] {
+            for _ in 0..3 {
+                refused.count(&key);
+            }
+        }
+        for key in [greedy, late] {
+            assert!(!refused.pause(&key).is_zero());
         }
         assert_eq!(refused.keys().len(), MAX_KEYS);
     }

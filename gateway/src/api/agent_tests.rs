@@ -78,7 +78,7 @@ pub struct FailingExample {
         (status = 408, description = "`request_timeout`: the body did not arrive in time", body = ErrorBody),
         (status = 413, description = "`payload_too_large`: more than 1 MiB", body = ErrorBody),
         (status = 415, description = "`unsupported_media_type`: the content type is not JSON", body = ErrorBody),
-        (status = 429, description = "`rate_limited`: a test of this wallet is under way, or there were too many of the wallet, the client, the host or in all", body = ErrorBody),
+        (status = 429, description = "`rate_limited`: a test of the wallet, the client or the host is under way, or there were too many, or too long ones, of them or in all", body = ErrorBody),
         (status = 503, description = "`unavailable`; `Retry-After`", body = ErrorBody),
     )
 )]
@@ -92,7 +92,7 @@ pub async fn test_agent(
     let subject = subject(body)?;
     let tests = &gateway.engine.agent_tests;
     let client = peer.map(|Extension(Peer(address))| address);
-    let _admitted = tests.admit(session.wallet, client, &subject.endpoint)?;
+    let _admitted = tests.admit(session.wallet, client, &subject.endpoint).await?;
     let report = crtx_conformance::run(&subject, &tests.outbound, &mut |_| {}).await;
     Ok(Json(report.map_err(ApiError::unavailable)?))
 }

@@ -11,9 +11,7 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, request::Parts},
     response::{IntoResponse, Response},
 };
-use crtx_http::{
-    ApiError, ApiPath, AuthState, Caller, ErrorBody, ErrorCode, auth::Presented, extract::check_content_type,
-};
+use crtx_http::{ApiError, ApiPath, Caller, ErrorBody, ErrorCode, auth::Presented, extract::check_content_type};
 use crtx_protocol::text::shortened;
 use crtx_store::{
     admission::{Bounds, ReadAt, Refusal, Reservation, Retry},
@@ -111,15 +109,17 @@ async fn answer_call(
 ) -> Result<Response, ApiError> {
     let (head, body) = request.into_parts();
     refuse_query(&head)?;
-    let presented = Presented::read(&head.headers, gateway.network())?;
-    gateway.engine.refused.check(presented.session_key())?;
+    let presented = Presented::read(&head, gateway)?;
+    let session_key = *presented.session_key();
+    gateway.engine.refused.check(&session_key)?;
     let agent = agent_id.parse::<Pubkey>();
     let ahead = match &agent {
-        Ok(agent) => gateway.engine.terms_ahead(presented.session_key(), agent).await,
+        Ok(agent) => gateway.engine.terms_ahead(&session_key, agent).await,
         Err(_) => None,
     };
-    let caller = presented.authenticate(gateway.pool()).await?;
-    gateway.engine.known_payers.remember(&caller).await;
+    let caller = presented.authenticate(gateway).await;
+    gateway.engine.known_payers.note(&session_key, &caller).await;
+    let caller = caller?;
     let agent = agent.map_err(|_| ApiError::agent_not_found(agent_id));
     let received = receive(gateway, agent, &head.headers, body).await;
     let (agent, received, idempotency_key) = slow_if_refused(gateway, &caller.session_key, received).await?;

@@ -19,7 +19,7 @@ use crtx_protocol::{
 };
 use crtx_store::{
     api_keys::{self, GrantLimits, MOST_PER_WALLET, Registered, Registration, ShownKey},
-    reads::Page,
+    reads::{Asker, Page},
 };
 use serde::{Deserialize, Serialize};
 use solana_pubkey::Pubkey;
@@ -66,7 +66,7 @@ pub struct KeyAnswer {
     name: Option<String>,
     /// `crtx_live_` or `crtx_test_`: how the key's text begins.
     prefix: &'static str,
-    /// How the key's text ends. null: it was neither registered nor used.
+    /// How the key's text ends. null: it was not registered.
     #[schema(required)]
     last_four: Option<String>,
     state: KeyState,
@@ -103,7 +103,7 @@ pub struct KeyAnswer {
 }
 
 /// `active`. `revoked`: by this service or on chain, permanently. `expired`, `exhausted`: until its wallet raises the limits
-/// on chain. `unregistered`: the grant is on chain, and the key was neither registered nor used. `pending`: the index does
+/// on chain. `unregistered`: the grant is on chain, and the key is refused until it is registered. `pending`: the index does
 /// not show the grant yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -280,6 +280,7 @@ pub async fn register(
             return Err(conflict(&format!("the wallet has {MOST_PER_WALLET} keys; revoke one first")));
         }
     }
+    gateway.engine.strangers.forget(&Asker::Key { session_public_key, network: gateway.network() });
     gateway.engine.mirror.changed(&[address]);
     let mut key = shown(&gateway, &owner.wallet, &session_public_key).await?;
     // The mirror may not show the grant yet, or not its newest limits.
@@ -332,7 +333,7 @@ pub async fn list(
         (status = 400, description = "`invalid_request`", body = ErrorBody),
         (status = 401, description = "`unauthorized`", body = ErrorBody),
         (status = 403, description = "`forbidden`: the cookie without `X-CSRF-Token`, or from a foreign page", body = ErrorBody),
-        (status = 404, description = "`not_found`: this wallet has no such key, or it was neither registered nor used", body = ErrorBody),
+        (status = 404, description = "`not_found`: this wallet has no such key, or it was not registered", body = ErrorBody),
         (status = 413, description = "`payload_too_large`: more than 4 KiB", body = ErrorBody),
         (status = 415, description = "`unsupported_media_type`: the content type is not JSON", body = ErrorBody),
         (status = 429, description = "`rate_limited`; `Retry-After`", body = ErrorBody),

@@ -1,15 +1,12 @@
 //! `POST /v1/metadata`: checks the document of a listing, and stores it by content.
 
 use axum::{
-    Json,
+    Extension, Json,
     extract::{Request, State},
     http::StatusCode,
 };
-use crtx_http::{ApiError, ErrorBody, SignedIn, extract::check_content_type};
-use crtx_protocol::{
-    metadata::{self, Metadata},
-    result_hash::ResultHash,
-};
+use crtx_http::{ApiError, ErrorBody, Peer, SignedIn, extract::check_content_type};
+use crtx_protocol::{metadata, result_hash::ResultHash};
 
 use serde_json::Value;
 use utoipa::{
@@ -68,7 +65,7 @@ fn described_tags() -> Array {
         (status = 408, description = "`request_timeout`: the body did not arrive in time", body = ErrorBody),
         (status = 413, description = "`payload_too_large`: more than 256 KiB", body = ErrorBody),
         (status = 415, description = "`unsupported_media_type`: the content type is not JSON", body = ErrorBody),
-        (status = 429, description = "`rate_limited`: the wallet has stored too much that nothing refers to", body = ErrorBody,
+        (status = 429, description = "`rate_limited`: another document of the wallet or the client is examined, there were too many of them, or the wallet has stored too much that nothing refers to", body = ErrorBody,
             headers(("Retry-After" = u64, description = "Seconds"))),
         (status = 503, description = "`unavailable`", body = ErrorBody),
     ),
@@ -76,17 +73,18 @@ fn described_tags() -> Array {
 pub async fn create_metadata(
     State(gateway): State<Gateway>,
     signed_in: SignedIn,
+    peer: Option<Extension<Peer>>,
     request: Request,
 ) -> Result<(StatusCode, Json<StoredContent>), ApiError> {
     let (head, body) = request.into_parts();
     refuse_query(&head)?;
     check_content_type(&head.headers)?;
     let engine = &gateway.engine;
+    let client = peer.map(|Extension(Peer(address))| address);
+    engine.examinations.admit(signed_in.wallet, client)?;
     let document = crtx_http::body::read(body, metadata::MAX_BYTES).await?;
-    let problems = match Metadata::examine(&document) {
-        Ok(metadata) => engine.documents.problems(metadata).await?,
-        Err(problems) => problems.iter().map(ToString::to_string).collect(),
-    };
+    let turn = engine.examinations.begin(signed_in.wallet, client)?;
+    let problems = engine.documents.problems(document.clone(), turn).await?;
     if !problems.is_empty() {
         return Err(ApiError::invalid_request(problems.join("\n")));
     }

@@ -19,7 +19,10 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::types::Timestamp;
-use crate::{gateway::Gateway, sign_in::MAX_BODY_BYTES};
+use crate::{
+    gateway::Gateway,
+    sign_in::{MAX_BODY_BYTES, SignIn},
+};
 
 /// How long a session holds, used or not.
 const SESSION_LIFETIME: TimeDelta = TimeDelta::days(7);
@@ -151,9 +154,9 @@ pub async fn challenge(
     ApiJson(body): ApiJson<ChallengeBody, MAX_BODY_BYTES>,
 ) -> Result<Response, ApiError> {
     let sign_in = &gateway.engine.sign_in;
-    sign_in.admit(peer.map(|Extension(Peer(address))| address))?;
     let address = body.address.parse::<Pubkey>();
     let address = address.map_err(|_| ApiError::invalid("address", "must be the address of a wallet in Base58"))?;
+    sign_in.admit(peer.map(|Extension(Peer(address))| address), Some(address))?;
     let message = sign_in.challenge(address, Utc::now())?;
     Ok(unstored(ChallengeAnswer { input: (&message).into(), message: message.to_string() }))
 }
@@ -183,12 +186,13 @@ pub async fn sign_in(
     ApiJson(body): ApiJson<SignInBody, MAX_BODY_BYTES>,
 ) -> Result<Response, ApiError> {
     let sign_in = &gateway.engine.sign_in;
-    sign_in.admit(peer.map(|Extension(Peer(address))| address))?;
+    sign_in.admit(peer.map(|Extension(Peer(address))| address), SignIn::named_in(&body.message))?;
     let kind = SessionKind::from(body.session);
     if kind == SessionKind::Cookie {
         check_page(&headers, gateway.site())?;
     }
     let proven = sign_in.check(&body.message, &body.signature, Utc::now())?;
+    sign_in.admit_session(proven.wallet)?;
     let token = SessionToken::generate().map_err(ApiError::internal)?;
     let new = NewSession { token_hash: token.hash(), wallet: proven.wallet, kind, lifetime: SESSION_LIFETIME };
     let session = sessions::open(gateway.pool(), &new, &proven.challenge).await?;

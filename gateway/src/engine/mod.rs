@@ -26,12 +26,14 @@ mod work;
 
 use std::{
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use crtx_chain::{ChainClient, FetchedAccount, Instructions, Layout, Timeouts};
 use crtx_content::{ContentLocation, ContentStore};
 use crtx_http::{
+    Strangers,
     allowance::{Allowances, Rate},
     outbound::Outbound,
 };
@@ -62,6 +64,7 @@ use crate::{
     config::GatewayConfig,
     creator::Creators,
     error::GatewayError,
+    examinations::Examinations,
     mirror::MirrorRefresh,
     payer::KnownPayers,
     sign_in::SignIn,
@@ -87,8 +90,10 @@ pub(crate) struct Engine {
     pub documents: AgentDocuments,
     pub mirror: MirrorRefresh,
     pub known_payers: KnownPayers,
+    pub strangers: Arc<Strangers>,
     pub sign_in: SignIn,
     pub agent_tests: AgentTests,
+    pub examinations: Examinations,
     /// Requests of each wallet about its API keys.
     pub key_requests: Allowances<Pubkey>,
     /// Token accounts that refunds create.
@@ -123,7 +128,9 @@ impl Engine {
             creators: Creators::new(outbound.clone(), folder_of_long_answers(&config.content))?,
             documents: AgentDocuments::new(executions.clone(), outbound.clone())?,
             agent_tests: AgentTests::new(outbound),
+            examinations: Examinations::default(),
             known_payers: KnownPayers::default(),
+            strangers: Arc::default(),
             sign_in: SignIn::new(&config.keypair, config.links.site().clone(), config.cluster),
             gate: Gate::new(config.limits.admission.process),
             refused: RefusedCalls::new(config.limits.admission.refused),

@@ -62,10 +62,12 @@ where
     Q: Question<Answer = Option<(Pubkey, T)>>,
     T: Send + 'static,
 {
-    if let Some(answer) = gathered.ask(question(credential.asker())).await? {
+    let asker = credential.asker();
+    if let Some(answer) = gathered.ask(question(asker.clone())).await? {
+        state.strangers().note(&asker, &Ok(()));
         return Ok(answer);
     }
-    let reader = credential.authenticate(state.pool()).await?;
+    let reader = credential.authenticate(state).await?;
     let answer = gathered.ask(question(Asker::Wallet(reader.wallet))).await?;
     answer.ok_or_else(|| ApiError::internal("a wallet has no answer"))
 }

@@ -9,7 +9,7 @@ use axum::{
 };
 use chrono::{DateTime, Utc};
 use crtx_http::{
-    ApiError, ApiPath, ApiQuery, AuthState, Credential, Cursor, ErrorBody, FromQuery, QueryParams, Whole,
+    ApiError, ApiPath, ApiQuery, Credential, Cursor, ErrorBody, FromQuery, QueryParams, Whole,
     caching::{Asked, Policy},
 };
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
@@ -357,7 +357,7 @@ async fn list(
     let (paging, start, filter) = match read {
         Ok(read) => read,
         // A stranger learns nothing but that it is one.
-        Err(error) => return Err(credential.authenticate(state.pool()).await.err().unwrap_or(error)),
+        Err(error) => return Err(credential.authenticate(state).await.err().unwrap_or(error)),
     };
     let limit = paging.limit;
     let question = |asker| ExecutionListQuestion { asker, filter, limit, start };
@@ -417,7 +417,7 @@ async fn one(
 ) -> Result<(Whole, Option<u64>), ApiError> {
     let execution_id = match execution_id {
         Ok(id) => id,
-        Err(error) => return Err(credential.authenticate(state.pool()).await.err().unwrap_or(error)),
+        Err(error) => return Err(credential.authenticate(state).await.err().unwrap_or(error)),
     };
     let question = |asker| ExecutionQuestion { asker, execution_id };
     let (_, execution) = ask_as(state, state.executions(), credential, question).await?;

@@ -14,7 +14,7 @@ use crtx_chain::{
 };
 use crtx_http::{
     ApiError,
-    allowance::{Allowances, Rate},
+    allowance::{AddressAllowances, Allowances, Rate},
 };
 use crtx_protocol::{address::Addresses, usdc::UsdcBase};
 use solana_pubkey::Pubkey;
@@ -51,7 +51,7 @@ struct Inner {
     chain: ChainClient,
     addresses: Addresses,
     places: Semaphore,
-    clients: Allowances<Option<IpAddr>>,
+    clients: AddressAllowances,
     all: Allowances<()>,
     flights: Flights<Holding>,
     kept: Mutex<HashMap<Pubkey, (Instant, Holding)>>,
@@ -64,7 +64,7 @@ impl Holdings {
             chain: ChainClient::with_timeouts(&deployment.rpc_urls, timeouts),
             addresses: deployment.addresses,
             places: Semaphore::new(AT_ONCE),
-            clients: Allowances::new(PER_CLIENT),
+            clients: AddressAllowances::new(PER_CLIENT),
             all: Allowances::new(IN_ALL),
             flights: Flights::default(),
             kept: Mutex::default(),

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crtx_chain::ChainClient;
 use crtx_content::ContentStore;
-use crtx_http::{AuthState, Links, Site};
+use crtx_http::{AuthState, Links, Site, Strangers};
 use crtx_protocol::{api_key::KeyNetwork, creator_answer::MAX_RESULT_BYTES, result_hash::ResultHash};
 use crtx_store::{
     PgPool, ReadPools,
@@ -43,6 +43,7 @@ pub struct IndexerApiState {
     content: Option<ContentStore>,
     dispute_history: Option<DisputeHistory>,
     freshness: Arc<MirrorFreshness>,
+    strangers: Arc<Strangers>,
 }
 
 struct Shared {
@@ -87,7 +88,7 @@ impl IndexerApiState {
             agent_documents: AgentDocuments::default(),
             agent_metrics: Metrics::new(pools.points),
         };
-        Self { shared: Arc::new(shared), content: None, dispute_history: None, freshness }
+        Self { shared: Arc::new(shared), content: None, dispute_history: None, freshness, strangers: Arc::default() }
     }
 
     /// Results that the database does not have are read from this store.
@@ -100,6 +101,12 @@ impl IndexerApiState {
     #[must_use]
     pub fn with_max_lag(self, max_lag: Option<Duration>) -> Self {
         Self { freshness: self.freshness.with_max_lag(max_lag), ..self }
+    }
+
+    /// Shares what is known about credentials with another part of the process.
+    #[must_use]
+    pub fn with_strangers(self, strangers: Arc<Strangers>) -> Self {
+        Self { strangers, ..self }
     }
 
     /// Transactions of disputes are found on this chain.
@@ -204,5 +211,9 @@ impl AuthState for IndexerApiState {
     }
     fn site(&self) -> &Site {
         self.shared.deployment.links.site()
+    }
+
+    fn strangers(&self) -> &Arc<Strangers> {
+        &self.strangers
     }
 }

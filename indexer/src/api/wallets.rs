@@ -1,5 +1,7 @@
 //! `GET /v1/wallets/{wallet}`.
 
+use std::net::IpAddr;
+
 use axum::{
     Extension, Json,
     extract::State,
@@ -69,8 +71,8 @@ pub async fn get_wallet(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let wallet = types::address(&wallet).ok_or_else(|| ApiError::invalid("wallet", "must be an address in base58"))?;
-    let is_own = signed_in_wallet(&state, &method, &headers).await? == Some(wallet);
     let peer = peer.map(|Extension(Peer(address))| address);
+    let is_own = signed_in_wallet(&state, peer, &method, &headers).await? == Some(wallet);
     let known = known(&state, peer.map_or(Client::Local, Client::Peer), wallet, is_own).await?;
     let mint = known.configuration.as_ref().and_then(|configuration| types::address(&configuration.usdc_mint));
     let mint = mint.ok_or_else(|| ApiError::unavailable("the mirror has no configuration of the program yet"))?;
@@ -82,6 +84,7 @@ pub async fn get_wallet(
 /// The wallet of the session, if the request presents one. An API key is not looked at: it shows nothing more.
 async fn signed_in_wallet(
     state: &IndexerApiState,
+    client: Option<IpAddr>,
     method: &Method,
     headers: &HeaderMap,
 ) -> Result<Option<Pubkey>, ApiError> {
@@ -92,7 +95,7 @@ async fn signed_in_wallet(
     if !presents_session {
         return Ok(None);
     }
-    signed_in::authenticate(method, headers, state).await.map(|session| Some(session.wallet))
+    signed_in::authenticate(method, headers, client, state).await.map(|session| Some(session.wallet))
 }
 
 async fn known(state: &IndexerApiState, client: Client, wallet: Pubkey, is_own: bool) -> Result<Known, ApiError> {

@@ -1,6 +1,12 @@
 //! An RPC node with moods, in front of the real one: what it does to requests can be changed at any time.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use anyhow::Result;
 use axum::{
@@ -37,12 +43,14 @@ pub struct RpcProxy {
     url: String,
     mood: watch::Sender<Mood>,
     upstream: watch::Sender<String>,
+    requests: Arc<AtomicU64>,
     task: JoinHandle<()>,
 }
 
 struct Shared {
     mood: watch::Receiver<Mood>,
     upstream: watch::Receiver<String>,
+    requests: Arc<AtomicU64>,
     http: reqwest::Client,
 }
 
@@ -53,20 +61,27 @@ impl RpcProxy {
         let url = format!("http://{}", listener.local_addr()?);
         let (mood, upstream) = (watch::Sender::new(Mood::Healthy), watch::Sender::new(upstream.to_owned()));
         let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(60)).build()?;
-        let shared = Arc::new(Shared { mood: mood.subscribe(), upstream: upstream.subscribe(), http });
+        let requests = Arc::<AtomicU64>::default();
+        let counted = Arc::clone(&requests);
+        let shared = Shared { mood: mood.subscribe(), upstream: upstream.subscribe(), requests: counted, http };
         let router = Router::new()
             .fallback(answer)
             .layer(axum::extract::DefaultBodyLimit::max(MAX_BODY_BYTES))
-            .with_state(shared);
+            .with_state(Arc::new(shared));
         let task = tokio::spawn(async move {
             // Ends with the test.
             let _ = axum::serve(listener, router).await;
         });
-        Ok(Self { url, mood, upstream, task })
+        Ok(Self { url, mood, upstream, requests, task })
     }
 
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Requests that it got so far.
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
     }
 
     pub fn set(&self, mood: Mood) {
@@ -86,6 +101,7 @@ impl Drop for RpcProxy {
 }
 
 async fn answer(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
+    shared.requests.fetch_add(1, Ordering::Relaxed);
     let mood = *shared.mood.borrow();
     match mood {
         Mood::Healthy => pass_on(&shared, body).await,

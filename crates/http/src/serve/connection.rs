@@ -22,9 +22,10 @@ use tower::Service;
 
 use super::{
     body::{AnswerBody, RequestBody},
-    connections::{Connections, Place},
+    connections::{Connections, Place, network_of},
     gate::{Gate, Parts},
     limits::{MAX_HEADER_FIELDS, ServeLimits},
+    proxies::TrustedProxies,
 };
 use crate::{
     error::{ApiError, ErrorCode},
@@ -43,6 +44,7 @@ const HEALTH_PATHS: [&str; 3] = ["/healthz", "/readyz", "/v1/status"];
 pub struct Server {
     pub router: Router,
     pub limits: ServeLimits,
+    pub proxies: TrustedProxies,
     pub connections: Arc<Connections>,
     /// No further request is taken.
     pub drain: CancellationToken,
@@ -120,8 +122,10 @@ fn answer<'a>(
         let is_last = parts.headers.contains_key(header::TRANSFER_ENCODING) || place.state.restricted;
         let id = parts.headers.get(&REQUEST_ID).cloned();
         parts.extensions.insert(ConnectInfo(address));
-        parts.extensions.insert(Peer(place.state.peer));
-        let allowed = !place.state.restricted || HEALTH_PATHS.contains(&parts.uri.path());
+        let client = network_of(server.proxies.client_of(address.ip(), &parts.headers));
+        parts.extensions.insert(Peer(client));
+        let has_place = place.serves(client) && !place.state.restricted;
+        let allowed = has_place || HEALTH_PATHS.contains(&parts.uri.path());
         let body = RequestBody::new(body, Arc::clone(&server.connections), Arc::clone(&place.state));
         let request = Request::from_parts(parts, Body::new(body));
         let mut response = if allowed {

@@ -4,9 +4,7 @@ mod ownership;
 mod rows;
 mod shown;
 
-pub use ownership::{
-    Adopted, FirstUse, MOST_PER_WALLET, Registered, Registration, adopt, register, rename, revoke_pair,
-};
+pub use ownership::{MOST_PER_WALLET, Registered, Registration, register, rename, revoke_pair};
 pub(crate) use rows::network_to_db;
 pub use rows::{ApiKeyRow, NewApiKey, find, insert, list, revoke, touch};
 pub use shown::{GrantLimits, ShownKey, count, needed, page, shown};

@@ -1,37 +1,15 @@
 //! Whose key it is. Any wallet can grant spending to any session public key, because these are visible on chain. So a key
-//! acts for the one wallet that the holder of its secret named in a signature, or else for the only wallet that ever
-//! granted to it.
+//! acts for the one wallet that the holder of its secret named in a signature, and before that for none.
 
 use crtx_protocol::api_key::KeyNetwork;
 use solana_pubkey::Pubkey;
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
-use super::rows::{self, ApiKeyRow, network_to_db};
+use super::rows::network_to_db;
 use crate::{error::StoreError, transaction};
 
 /// Keys of one wallet that are not revoked.
 pub const MOST_PER_WALLET: i64 = 100;
-
-/// A key that is presented and has no proven row.
-#[derive(Clone, Copy, Debug)]
-pub struct FirstUse<'a> {
-    pub session_public_key: Pubkey,
-    pub network: KeyNetwork,
-    pub last_four: &'a str,
-}
-
-/// What the first use of a key finds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Adopted {
-    /// The key acts for the wallet of this row from now on.
-    Owned(ApiKeyRow),
-    /// No wallet has granted to it.
-    Unknown,
-    /// Several wallets have granted to it: its holder has to say which one it acts for.
-    Ambiguous,
-    /// Its only wallet has revoked it.
-    Revoked,
-}
 
 /// A key whose holder signed for a wallet.
 #[derive(Clone, Copy, Debug)]
@@ -58,43 +36,6 @@ pub enum Registered {
     TooMany,
 }
 
-/// Decides about the first use of a key.
-pub async fn adopt(pool: &PgPool, key: &FirstUse<'_>) -> Result<Adopted, StoreError> {
-    let session = key.session_public_key.to_string();
-    // Revoked and closed grants count: an owner who ended its grant must not lose the key to another wallet.
-    let wallets = sqlx::query!(
-        "SELECT (SELECT wallet FROM mirror_grants WHERE session_key = $1 ORDER BY wallet LIMIT 1) AS first,
-                (SELECT wallet FROM mirror_grants WHERE session_key = $1 ORDER BY wallet DESC LIMIT 1) AS last",
-        session
-    )
-    .fetch_one(pool)
-    .await?;
-    match (wallets.first, wallets.last) {
-        (Some(first), Some(last)) if first == last => {}
-        (Some(_), Some(_)) => return Ok(Adopted::Ambiguous),
-        _ => return Ok(Adopted::Unknown),
-    }
-    let mut transaction = transaction::begin(pool).await?;
-    lock_key(&mut transaction, &session).await?;
-    sqlx::query!(
-        "INSERT INTO api_keys AS k (session_public_key, wallet, grant_address, network, last_four, proven)
-         SELECT g.session_key, g.wallet, g.address, $2, $3, true FROM mirror_grants g
-         WHERE g.session_key = $1 AND NOT g.revoked
-           AND NOT EXISTS (SELECT FROM mirror_grants o WHERE o.session_key = $1 AND o.wallet <> g.wallet)
-           AND NOT EXISTS (SELECT FROM api_keys p WHERE p.session_public_key = $1 AND p.proven)
-         ON CONFLICT (session_public_key, wallet) DO UPDATE SET proven = true, last_four = excluded.last_four
-         WHERE k.revoked_at IS NULL",
-        session,
-        network_to_db(key.network),
-        key.last_four,
-    )
-    .execute(&mut *transaction)
-    .await?;
-    let row = rows::find(&mut *transaction, &key.session_public_key).await?;
-    transaction.commit().await?;
-    Ok(row.map_or(Adopted::Revoked, Adopted::Owned))
-}
-
 /// Registers a key for a wallet. The caller has checked the signature of the session key.
 pub async fn register(pool: &PgPool, key: &Registration<'_>) -> Result<Registered, StoreError> {
     let (session, wallet) = (key.session_public_key.to_string(), key.wallet.to_string());
@@ -102,22 +43,19 @@ pub async fn register(pool: &PgPool, key: &Registration<'_>) -> Result<Registere
     sqlx::query!("SELECT pg_advisory_xact_lock(1668445307, hashtext($1))", wallet).execute(&mut *transaction).await?;
     lock_key(&mut transaction, &session).await?;
     let known = sqlx::query!(
-        r#"SELECT wallet = $2 AS "own!", name, proven, registered_at IS NOT NULL AS "registered!",
-                  revoked_at IS NOT NULL AS "revoked!"
+        r#"SELECT wallet = $2 AS "own!", name, proven, revoked_at IS NOT NULL AS "revoked!"
            FROM api_keys WHERE session_public_key = $1 AND (wallet = $2 OR proven)"#,
         session,
         wallet,
     )
     .fetch_all(&mut *transaction)
     .await?;
-    if let Some(other) = known.iter().find(|row| !row.own)
-        && other.registered
-    {
+    if known.iter().any(|row| !row.own) {
         return Ok(Registered::OtherWallet);
     }
     match known.iter().find(|row| row.own) {
         Some(own) if own.revoked => return Ok(Registered::Revoked),
-        Some(own) if own.proven && own.registered => {
+        Some(own) if own.proven => {
             let same = own.name.as_deref() == Some(key.name);
             return Ok(if same { Registered::Done } else { Registered::OtherName });
         }
@@ -125,10 +63,6 @@ pub async fn register(pool: &PgPool, key: &Registration<'_>) -> Result<Registere
         None if live_keys(&mut transaction, &wallet).await? >= MOST_PER_WALLET => return Ok(Registered::TooMany),
         None => {}
     }
-    // Another wallet that has the key by a first use alone loses it: a signature names the wallet, a use does not.
-    sqlx::query!("UPDATE api_keys SET proven = false WHERE session_public_key = $1 AND wallet <> $2", session, wallet)
-        .execute(&mut *transaction)
-        .await?;
     sqlx::query!(
         "INSERT INTO api_keys
              (session_public_key, wallet, grant_address, name, network, last_four, proven, registered_at)
@@ -166,7 +100,7 @@ pub async fn rename(
     Ok(done.rows_affected() == 1)
 }
 
-/// Revokes a key for this wallet although the wallet has no row of it yet: it is never adopted.
+/// Revokes a key for this wallet although the wallet has no row of it yet: it cannot be registered any more.
 pub async fn revoke_pair(
     executor: impl PgExecutor<'_>,
     wallet: &Pubkey,
@@ -188,7 +122,7 @@ pub async fn revoke_pair(
     Ok(())
 }
 
-/// First uses and registrations of one key happen one after another.
+/// Registrations of one key happen one after another.
 async fn lock_key(connection: &mut PgConnection, session: &str) -> Result<(), StoreError> {
     sqlx::query!("SELECT pg_advisory_xact_lock(1668445308, hashtext($1))", session).execute(connection).await?;
     Ok(())

@@ -9,7 +9,7 @@ use solana_pubkey::Pubkey;
 use crate::{api_keys::network_to_db, sessions::SessionKind};
 
 /// Who asks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Asker {
     /// A wallet that was authenticated before.
     Wallet(Pubkey),

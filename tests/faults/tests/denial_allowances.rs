@@ -1,0 +1,257 @@
+//! What one client, or a few free wallets, take from everybody else where something is scarce: sign-ins, look-ups of keys,
+//! examinations of documents, tests of endpoints. Each attack comes once directly and once through a proxy.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests"
+)]
+
+use std::{
+    net::Ipv4Addr,
+    time::{Duration, Instant},
+};
+
+use axum::body::Bytes;
+use chrono::{TimeDelta, Utc};
+use crtx_faults::{
+    client::{Client, Execute},
+    denial::{Attack, Bystander, Site, bombs},
+    http_proxy::HttpProxy,
+};
+use crtx_http::session_token::SessionToken;
+use crtx_protocol::api_key::{ApiKey, KeyNetwork};
+use crtx_store::{
+    api_keys,
+    sessions::{self, NewSession, SessionKind, UsedChallenge},
+};
+use serde_json::{Value, json};
+use solana_pubkey::Pubkey;
+use tokio::net::TcpListener;
+
+const IDLE: Duration = Duration::from_secs(4);
+const ATTACK: Duration = Duration::from_secs(5);
+const WARM_UP: Duration = Duration::from_millis(700);
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Where the attacker, and somebody else, call from.
+const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+const NEIGHBOUR: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
+/// Reads of the chain for keys that do not hold, in the time of an attack.
+const MOST_READS: u64 = 30;
+
+/// A service as clients reach it.
+struct Entrance {
+    name: &'static str,
+    base_url: String,
+    proxy: Option<HttpProxy>,
+}
+
+/// The two ways to a service.
+async fn entrances(base_url: &str) -> [Entrance; 2] {
+    let proxy = HttpProxy::start(base_url.trim_start_matches("http://").parse().unwrap()).await.unwrap();
+    [
+        Entrance { name: "directly", base_url: base_url.to_owned(), proxy: None },
+        Entrance { name: "through a proxy", base_url: proxy.base_url(), proxy: Some(proxy) },
+    ]
+}
+
+impl Entrance {
+    fn bystander(&self, bystander: Bystander) -> Bystander {
+        match &self.proxy {
+            Some(proxy) => bystander.through(proxy),
+            None => bystander,
+        }
+    }
+}
+
+/// A session of a new wallet, which costs nothing. Opened in the database, so that it takes no sign-in.
+async fn free_wallet(site: &Site) -> String {
+    let token = SessionToken::generate().unwrap();
+    let wallet = Pubkey::new_from_array(rand::random());
+    let lifetime = TimeDelta::hours(1);
+    let new = NewSession { token_hash: token.hash(), wallet, kind: SessionKind::Bearer, lifetime };
+    let challenge = UsedChallenge { nonce: rand::random(), keep_until: Utc::now() };
+    sessions::open(&site.pool, &new, &challenge).await.unwrap().expect("a new challenge");
+    token.reveal()
+}
+
+/// Requests of somebody else during an attack. Returns how many were not answered as expected, and the slowest.
+async fn neighbour(url: &str, bodies: &[(Option<String>, Value)], expected: u16) -> (Vec<Option<u16>>, Duration) {
+    let client = Client::from_address(NEIGHBOUR).unwrap();
+    let (mut wrong, mut slowest) = (Vec::new(), Duration::ZERO);
+    for (session, body) in bodies {
+        let started = Instant::now();
+        let status = client.discard(url, session.as_deref(), Some(Bytes::from(body.to_string())), PATIENCE).await;
+        slowest = slowest.max(started.elapsed());
+        if status != Some(expected) {
+            wrong.push(status);
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    (wrong, slowest)
+}
+
+fn posts(
+    url: &str,
+    clients: usize,
+    request: impl Fn(usize) -> (Option<String>, Value) + Clone + Send + 'static,
+) -> Attack {
+    let (client, url) = (Client::from_address(ATTACKER).unwrap(), url.to_owned());
+    Attack::of(clients, move |number| {
+        let (client, url, (session, body)) = (client.clone(), url.clone(), request(number));
+        async move {
+            client.discard(&url, session.as_deref(), Some(Bytes::from(body.to_string())), PATIENCE).await;
+        }
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_client_stops_nobody_elses_sign_ins() {
+    let site = Site::start("sign-ins", 0).await.unwrap();
+    let owner = Pubkey::new_from_array(rand::random()).to_string();
+    let mut wrong = Vec::new();
+    for entrance in entrances(&site.base_url().unwrap()).await {
+        let bystander = entrance.bystander(site.bystander().unwrap());
+        bystander.watch(Duration::from_secs(1)).await;
+        let idle = bystander.watch(IDLE).await;
+        let url = format!("{}/v1/sign-in/challenge", entrance.base_url);
+        let named = owner.clone();
+        let attack = posts(&url, 8, move |client| {
+            let other = Pubkey::new_from_array(rand::random()).to_string();
+            (None, json!({"address": if client < 4 { named.clone() } else { other }}))
+        });
+        tokio::time::sleep(WARM_UP).await;
+        let challenges = vec![(None, json!({"address": owner})); 8];
+        let (measured, (refused, _)) = tokio::join!(bystander.watch(ATTACK), neighbour(&url, &challenges, 200));
+        let name = format!("sign-ins of one client, {}", entrance.name);
+        wrong.extend(bystander.compare(&name, &idle, &measured));
+        if !refused.is_empty() {
+            wrong.push(format!("{name}: somebody else got {refused:?}"));
+        }
+        drop(attack);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_and_revoked_keys_cost_few_reads_of_the_chain() {
+    let mut site = Site::start("keys", 1).await.unwrap();
+    let gateway = site.world.gateways.remove(0);
+    let (agent, honest) = (site.honest_agent().unwrap(), site.world.info().unwrap().api_key);
+    let pid = gateway.process.pid().unwrap();
+    let body = json!({"task": "One. Two."});
+    // The gateway knows the key's wallet when it is revoked.
+    let revoked = site.attacker_key.clone();
+    let call = Execute {
+        base_url: &gateway.base_url,
+        api_key: &revoked,
+        agent: &agent,
+        body: &body,
+        idempotency_key: None,
+        patience: PATIENCE,
+    };
+    assert_eq!(Client::new().unwrap().execute(&call).await.status(), Some(200));
+    let session_key = Pubkey::new_from_array(site.attacker.keys[0].session_public_key());
+    assert!(api_keys::revoke(&site.pool, &site.attacker.address(), &session_key).await.unwrap());
+
+    let mut wrong = Vec::new();
+    for entrance in entrances(&gateway.base_url).await {
+        let bystander = entrance.bystander(Bystander::new(&gateway.base_url, &honest, &agent, pid));
+        bystander.watch(Duration::from_secs(1)).await;
+        let idle = bystander.watch(IDLE).await;
+        let counted = async |period: Duration| {
+            let before = gateway.rpc.requests();
+            tokio::time::sleep(period).await;
+            gateway.rpc.requests() - before
+        };
+        let without = counted(ATTACK).await;
+        let url = format!("{}/v1/agents/{agent}/execute", entrance.base_url);
+        let revoked = revoked.clone();
+        let attack = posts(&url, 16, move |client| {
+            let unknown = ApiKey::from_secret(KeyNetwork::Test, rand::random()).reveal();
+            (Some(if client < 8 { revoked.clone() } else { unknown }), json!({"task": "One. Two."}))
+        });
+        tokio::time::sleep(WARM_UP).await;
+        let reads = counted(ATTACK).await.saturating_sub(without);
+        let name = format!("revoked and unknown keys, {}", entrance.name);
+        eprintln!("{name}: {reads} reads of the chain in {ATTACK:?}, and {without} without them");
+        if reads > MOST_READS {
+            wrong.push(format!("{name}: {reads} reads of the chain; {MOST_READS} are allowed"));
+        }
+        wrong.extend(bystander.compare(&name, &idle, &bystander.watch(ATTACK).await));
+        drop(attack);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn free_wallets_of_one_client_block_neither_documents_nor_tests_of_endpoints() {
+    let site = Site::start("examinations", 0).await.unwrap();
+    let endpoint = site.world.info().unwrap().agents[0].endpoint.clone();
+    let mut attackers = Vec::new();
+    for _ in 0..12 {
+        attackers.push(free_wallet(&site).await);
+    }
+    // Takes connections and never answers.
+    let silent = TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let mut wrong = Vec::new();
+    for entrance in entrances(&site.base_url().unwrap()).await {
+        let bystander = entrance.bystander(site.bystander().unwrap());
+        bystander.watch(Duration::from_secs(1)).await;
+        let idle = bystander.watch(IDLE).await;
+        let honest = free_wallet(&site).await;
+
+        let url = format!("{}/v1/metadata", entrance.base_url);
+        let (schemas, sessions) = (bombs::schemas(), attackers.clone());
+        let documents: Vec<Value> = schemas.iter().map(|bomb| document(&endpoint, &bomb.schema)).collect();
+        let attack = posts(&url, 12, move |client| {
+            (Some(sessions[client].clone()), documents[rand::random_range(0..documents.len())].clone())
+        });
+        tokio::time::sleep(WARM_UP).await;
+        let good: Vec<_> = (0..5)
+            .map(|number| (Some(honest.clone()), document(&endpoint, &json!({"title": format!("{number}")}))))
+            .collect();
+        let (measured, (refused, slowest)) = tokio::join!(bystander.watch(ATTACK), neighbour(&url, &good, 201));
+        let name = format!("documents of one client, {}", entrance.name);
+        eprintln!("{name}: another wallet's document is examined within {slowest:.1?}");
+        wrong.extend(bystander.compare(&name, &idle, &measured));
+        if !refused.is_empty() {
+            wrong.push(format!("{name}: another wallet got {refused:?}"));
+        }
+        drop(attack);
+
+        let url = format!("{}/v1/agent-tests", entrance.base_url);
+        let sessions = attackers.clone();
+        let attack = posts(&url, 12, move |client| {
+            let host = format!("http://127.0.1.{client}:{port}/execute");
+            (Some(sessions[client].clone()), test_of(&host))
+        });
+        tokio::time::sleep(WARM_UP).await;
+        let honest = [(Some(free_wallet(&site).await), test_of(&endpoint))];
+        let (measured, (refused, slowest)) = tokio::join!(bystander.watch(ATTACK), neighbour(&url, &honest, 200));
+        let name = format!("tests of one client, {}", entrance.name);
+        eprintln!("{name}: another wallet's test ends within {slowest:.1?}");
+        wrong.extend(bystander.compare(&name, &idle, &measured));
+        if !refused.is_empty() {
+            wrong.push(format!("{name}: another wallet got {refused:?}"));
+        }
+        drop(attack);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn document(endpoint: &str, input_schema: &Value) -> Value {
+    json!({
+        "name": "n", "tagline": "t", "description": "d", "tags": ["data"], "endpoint": endpoint,
+        "input_schema": input_schema, "output_schema": {},
+    })
+}
+
+fn test_of(endpoint: &str) -> Value {
+    json!({
+        "endpoint": endpoint, "result_key": Pubkey::new_from_array([1; 32]).to_string(), "input_schema": {},
+        "output_schema": {}, "task": "One. Two.", "timeout_seconds": 60,
+    })
+}
