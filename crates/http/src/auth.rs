@@ -12,7 +12,7 @@ use crtx_store::{
 };
 use solana_pubkey::Pubkey;
 
-use crate::{credentials::bearer, error::ApiError, session_keys, site::Site};
+use crate::{credentials::bearer, error::ApiError, serve::BodyOwner, session_keys, site::Site};
 
 /// What authentication needs of a service's state.
 pub trait AuthState: Send + Sync {
@@ -38,7 +38,9 @@ impl<S: AuthState> FromRequestParts<S> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        authenticate(&parts.headers, state.pool(), state.network()).await
+        let caller = authenticate(&parts.headers, state.pool(), state.network()).await?;
+        BodyOwner::note(&parts.extensions, &caller.wallet);
+        Ok(caller)
     }
 }
 

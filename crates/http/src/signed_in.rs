@@ -17,6 +17,7 @@ use crate::{
     auth::AuthState,
     credentials::{bearer, session_cookie},
     error::{ApiError, ErrorCode},
+    serve::BodyOwner,
     session_token::{self, SessionToken},
     site::Site,
 };
@@ -43,7 +44,9 @@ impl<S: AuthState> FromRequestParts<S> for SignedIn {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        authenticate(&parts.method, &parts.headers, state).await
+        let signed_in = authenticate(&parts.method, &parts.headers, state).await?;
+        BodyOwner::note(&parts.extensions, &signed_in.wallet);
+        Ok(signed_in)
     }
 }
 
@@ -61,7 +64,7 @@ pub struct PresentedSession {
 impl PresentedSession {
     /// Reads the `Authorization` header or the cookie of a request.
     pub fn read(method: &Method, headers: &HeaderMap, site: &Site) -> Result<Self, ApiError> {
-        let (token, kind) = presented(headers)?;
+        let (token, kind) = presented(headers, site)?;
         if kind == SessionKind::Cookie && !method.is_safe() {
             check_page(headers, site)?;
             let sent = headers.get(CSRF_TOKEN).and_then(|value| value.to_str().ok());
@@ -109,10 +112,10 @@ pub fn check_page(headers: &HeaderMap, site: &Site) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn presented(headers: &HeaderMap) -> Result<(SessionToken, SessionKind), ApiError> {
+fn presented(headers: &HeaderMap, site: &Site) -> Result<(SessionToken, SessionKind), ApiError> {
     let (text, kind) = match bearer(headers, "SESSION_TOKEN")? {
         Some(text) => (text, SessionKind::Bearer),
-        None => match session_cookie(headers)? {
+        None => match session_cookie(headers, site)? {
             Some(text) => (text, SessionKind::Cookie),
             None => return Err(ApiError::unauthorized("sign in, and send the session's token")),
         },

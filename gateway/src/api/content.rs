@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::{
     Json,
-    body::Bytes,
+    body::{Body, Bytes},
     extract::{FromRequestParts, Request, State},
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
@@ -119,25 +119,38 @@ pub async fn put(
     let engine = &gateway.engine;
     let referenced = held_content::is_referred_to(engine, &hash).await?;
     let holder = if referenced { None } else { Some(signed_in(&gateway, &mut head).await?.wallet) };
-    let content = crtx_http::body::read(body, MAX_PIECE_BYTES).await?;
-    let actual = ResultHash::of(&content);
-    if actual != hash {
-        let cid = cid_of(&actual);
-        return Err(ApiError::invalid("cid", format!("does not name these bytes; their CID is {cid}")));
+    if let Some(wallet) = &holder {
+        held_content::allow(engine, wallet)?;
     }
+    // What is here already is not read from the client again.
+    let content = match held_content::stored(engine, &hash).await? {
+        Some(content) => content,
+        None => read(body, hash).await?,
+    };
     let size = content.len();
     let new = match holder {
         None => held_content::keep(engine, &hash, content).await?,
-        Some(wallet) => held_content::hold(engine, &wallet, &[content], None).await?,
+        Some(wallet) => held_content::hold_allowed(engine, &wallet, &[content], None).await?,
     };
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(StoredContent::new(&hash, size, referenced))))
 }
 
+async fn read(body: Body, hash: ResultHash) -> Result<Bytes, ApiError> {
+    let content = crtx_http::body::read(body, MAX_PIECE_BYTES).await?;
+    let check = move |content: &Bytes| {
+        let actual = ResultHash::of(content);
+        let cid = cid_of(&actual);
+        let other = || ApiError::invalid("cid", format!("does not name these bytes; their CID is {cid}"));
+        if actual == hash { Ok(content.clone()) } else { Err(other()) }
+    };
+    crtx_http::body::parsed(content, check).await
+}
+
 /// The session of a request about content that nothing refers to. Without any: 409 `conflict`, because the mirror may
 /// only be behind.
 async fn signed_in(gateway: &Gateway, head: &mut Parts) -> Result<SignedIn, ApiError> {
-    if bearer(&head.headers, "SESSION_TOKEN")?.is_none() && session_cookie(&head.headers)?.is_none() {
+    if bearer(&head.headers, "SESSION_TOKEN")?.is_none() && session_cookie(&head.headers, gateway.site())?.is_none() {
         let message = "no record, listing or dispute refers to this content, as far as the index has come: try again, \
                        or sign in to store it beforehand";
         return Err(ApiError::new(ErrorCode::Conflict, message).with_retry_after(MIRROR_RETRY));

@@ -10,6 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures::future::BoxFuture;
+use http_body::Body as _;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
@@ -21,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tower::Service;
 
 use super::{
+    bodies::Bodies,
     body::{AnswerBody, RequestBody},
     connections::{Connections, Place},
     gate::{Gate, Parts},
@@ -28,7 +30,7 @@ use super::{
 };
 use crate::{
     error::{ApiError, ErrorCode},
-    layers::{Peer, REQUEST_ID},
+    layers::{Peer, REQUEST_ID, new_request_id},
 };
 
 /// What the engine may buffer: a head that passed the gate always fits.
@@ -44,6 +46,7 @@ pub struct Server {
     pub router: Router,
     pub limits: ServeLimits,
     pub connections: Arc<Connections>,
+    pub bodies: Arc<Bodies>,
     /// No further request is taken.
     pub drain: CancellationToken,
     /// Requests under way are answered with 503.
@@ -118,11 +121,15 @@ fn answer<'a>(
         let (mut parts, body) = request.into_parts();
         // The end of such a body is known to the engine alone; what follows it is not looked for.
         let is_last = parts.headers.contains_key(header::TRANSFER_ENCODING) || place.state.restricted;
-        let id = parts.headers.get(&REQUEST_ID).cloned();
         parts.extensions.insert(ConnectInfo(address));
-        parts.extensions.insert(Peer(place.state.peer));
+        let peer = Peer(place.state.peer);
+        parts.extensions.insert(peer);
         let allowed = !place.state.restricted || HEALTH_PATHS.contains(&parts.uri.path());
-        let body = RequestBody::new(body, Arc::clone(&server.connections), Arc::clone(&place.state));
+        let room = (!body.is_end_stream()).then(|| server.bodies.room(peer.0, body.size_hint().exact()));
+        if let Some(room) = &room {
+            parts.extensions.insert(room.owner());
+        }
+        let body = RequestBody::new(body, room, Arc::clone(&place.state));
         let request = Request::from_parts(parts, Body::new(body));
         let mut response = if allowed {
             let mut router = server.router.clone();
@@ -132,11 +139,11 @@ fn answer<'a>(
             tokio::select! {
                 biased;
                 response = router.call(request) => response?,
-                () = server.cut.cancelled(), if changes_nothing => unserved(id, "the service is stopping; try again"),
+                () = server.cut.cancelled(), if changes_nothing => unserved("the service is stopping; try again"),
             }
         } else {
             drop(request);
-            unserved(id, "the service has more connections than it can serve; try again")
+            unserved("the service has more connections than it can serve; try again")
         };
         if is_last {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -145,11 +152,10 @@ fn answer<'a>(
     })
 }
 
-fn unserved(request_id: Option<HeaderValue>, message: &str) -> Response {
+fn unserved(message: &str) -> Response {
     let error = ApiError::new(ErrorCode::Unavailable, message).with_retry_after(Duration::from_secs(1));
     let mut response = error.into_response();
-    let id = crate::layers::usable_request_id(request_id.as_ref());
-    if let Ok(id) = HeaderValue::from_str(&id) {
+    if let Ok(id) = HeaderValue::from_str(&new_request_id().to_string()) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
     response

@@ -1,6 +1,7 @@
 //! The server under every HTTP service of this project: HTTP/1.1 over TCP, with a limit on everything that
 //! a client can be slow at, send too much of, or have too many of.
 
+mod bodies;
 mod body;
 mod connection;
 mod connections;
@@ -15,8 +16,10 @@ use axum::Router;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+pub use bodies::BodyOwner;
 pub use limits::{HeadLimits, MAX_HEADER_FIELDS, ServeLimits};
 
+use bodies::Bodies;
 use connection::Server;
 use connections::Connections;
 
@@ -40,6 +43,7 @@ pub async fn serve(
         router,
         limits,
         connections: Connections::new(limits),
+        bodies: Bodies::new(&limits),
         drain: CancellationToken::new(),
         cut: CancellationToken::new(),
         kill: CancellationToken::new(),
