@@ -6,7 +6,7 @@ use anyhow::{Context, Error, anyhow};
 use axum::Router;
 use crtx_chain::{ChainClient, Timeouts};
 use crtx_gateway::{Gateway, GatewayConfig, GatewayError, Recovery};
-use crtx_http::ServeLimits;
+use crtx_http::{ServeLimits, TrustedProxies};
 use crtx_indexer::{
     IndexerConfig,
     api::{Deployment, IndexerApiState},
@@ -34,6 +34,8 @@ pub struct ServiceConfig {
     pub gateway: Option<GatewayConfig>,
     /// Needed for the role `indexer`.
     pub indexer: Option<IndexerConfig>,
+    /// Who may name the clients of requests.
+    pub trusted_proxies: TrustedProxies,
     /// Where `/metrics` is served; nowhere if `None`.
     pub metrics_listen: Option<SocketAddr>,
     /// Whether the dashboard is served at `/`. Only with the role `api`.
@@ -126,7 +128,8 @@ impl Service {
         }
         let (shutdown, failures) = (running.requests.clone(), failures.clone());
         running.request_tasks.spawn(async move {
-            let served = crtx_http::serve(listener, router, ServeLimits::default(), shutdown.cancelled_owned());
+            let (proxies, limits) = (config.trusted_proxies, ServeLimits::default());
+            let served = crtx_http::serve_behind(proxies, listener, router, limits, shutdown.cancelled_owned());
             if let Err(error) = served.await {
                 let _ = failures.send(anyhow!(error).context("the HTTP server"));
             }

@@ -13,8 +13,9 @@ use std::{
 };
 
 use anyhow::{Context, bail};
+use crtx_http::AddressRange;
 use crtx_localnet::{LocalNetwork, Marketplace, Progress};
-use crtx_server::{Running, Service, StopLimits, process::StopSignal};
+use crtx_server::{Running, Service, ServiceConfig, StopLimits, process::StopSignal};
 use tokio::net::TcpListener;
 
 use self::{progress::ProgressBar, ready::Ready};
@@ -46,6 +47,9 @@ pub struct UpArgs {
     /// Which services run in addition to the chain, PostgreSQL and the demo creator
     #[arg(long, value_enum, default_value_t)]
     pub services: Services,
+    /// Addresses and address ranges of proxies in front of the API, which may name the clients of requests
+    #[arg(long, env = "CRTX_TRUSTED_PROXIES", value_name = "RANGES", value_delimiter = ',')]
+    pub trusted_proxies: Vec<AddressRange>,
     /// Leave the dashboard out, with its wallets
     #[arg(long)]
     pub no_dashboard: bool,
@@ -107,7 +111,7 @@ async fn serve(
     let mut base_url = None;
     if let Some(listener) = listener {
         let url = format!("http://{}", listener.local_addr()?);
-        *running = Some(start_services(&marketplace, listener, &url, !arguments.no_dashboard, network)?);
+        *running = Some(start_services(&marketplace, listener, &url, arguments, network)?);
         progress.step("waiting until the index shows the agents");
         let ready = services::wait_for_agents(&url, &marketplace.pools.indexer, &marketplace.agents);
         tokio::select! {
@@ -131,9 +135,11 @@ fn start_services(
     marketplace: &Marketplace,
     listener: TcpListener,
     base_url: &str,
-    dashboard: bool,
+    arguments: &UpArgs,
     network: &LocalNetwork,
 ) -> anyhow::Result<Running> {
-    let service = Service::new(services::config(marketplace, base_url, dashboard)?, marketplace.pools.clone())?;
+    let config = services::config(marketplace, base_url, !arguments.no_dashboard)?;
+    let config = ServiceConfig { trusted_proxies: arguments.trusted_proxies.iter().copied().collect(), ..config };
+    let service = Service::new(config, marketplace.pools.clone())?;
     Ok(service.start(listener, network.failure_sender()))
 }

@@ -8,7 +8,7 @@ use std::{
 use anyhow::bail;
 use crtx_content::{ContentLocation, ContentSources};
 use crtx_gateway::{GatewayConfig, Limits};
-use crtx_http::{Links, outbound::OutboundPolicy};
+use crtx_http::{Links, TrustedProxies, outbound::OutboundPolicy};
 use crtx_indexer::{IndexerConfig, api::Deployment};
 use crtx_localnet::{ListedAgent, Marketplace};
 use crtx_protocol::cluster::Cluster;
@@ -55,6 +55,7 @@ pub fn config(marketplace: &Marketplace, base_url: &str, dashboard: bool) -> any
         },
         gateway: Some(gateway),
         indexer: Some(indexer),
+        trusted_proxies: TrustedProxies::default(),
         metrics_listen: None,
         dashboard,
         local: dashboard.then(|| crtx_localnet::demo_wallets::router(keys, links.site().clone())),

@@ -29,7 +29,8 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestId(pub String);
 
-/// The network that a request came from, as an extension of the request: an IPv4 address, or an IPv6 /64.
+/// The network of the client that a request came from, as an extension of the request: an IPv4 address, or an IPv6 /64.
+/// Behind a trusted proxy it is the client that the proxy names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Peer(pub IpAddr);
 

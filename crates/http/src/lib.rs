@@ -40,7 +40,7 @@ pub use layers::{Peer, RequestId, finish, finish_with, over_tls_alone};
 pub use links::Links;
 pub use query::{FromQuery, QueryParams};
 pub use reader::{Credential, Reader};
-pub use serve::{BodyOwner, ServeLimits, serve};
+pub use serve::{AddressRange, BodyOwner, ServeLimits, TrustedProxies, serve, serve_behind};
 pub use signed_in::SignedIn;
 pub use site::Site;
 pub use whole::Whole;

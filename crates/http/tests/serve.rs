@@ -17,12 +17,12 @@ use std::{
 };
 
 use axum::{
-    Json, Router,
+    Extension, Json, Router,
     body::Body,
     extract::{Request, State},
     routing::{get, post},
 };
-use crtx_http::{ApiError, ServeLimits, body, finish, serve};
+use crtx_http::{AddressRange, ApiError, Peer, ServeLimits, TrustedProxies, body, finish, serve_behind};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -82,10 +82,15 @@ fn limits() -> ServeLimits {
 }
 
 async fn start(limits: ServeLimits) -> Service {
+    start_behind(TrustedProxies::default(), limits).await
+}
+
+async fn start_behind(proxies: TrustedProxies, limits: ServeLimits) -> Service {
     let dropped = Arc::new(AtomicUsize::new(0));
     let router = Router::new()
         .route("/healthz", get(|| async { "{}" }))
         .route("/echo", get(|| async { "echo" }))
+        .route("/peer", get(|Extension(Peer(client)): Extension<Peer>| async move { client.to_string() }))
         .route("/long", get(wait_long).post(wait_long))
         .route("/short", get(wait_short))
         .route("/length", post(length))
@@ -94,7 +99,8 @@ async fn start(limits: ServeLimits) -> Service {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("port");
     let address = listener.local_addr().expect("bound");
     let shutdown = CancellationToken::new();
-    let task = tokio::spawn(serve(listener, finish(router), limits, shutdown.clone().cancelled_owned()));
+    let task =
+        tokio::spawn(serve_behind(proxies, listener, finish(router), limits, shutdown.clone().cancelled_owned()));
     Service { address, shutdown, task, dropped }
 }
 
@@ -358,6 +364,53 @@ async fn where_every_connection_is_at_work_others_get_503_and_health_checks_thei
     assert_eq!(service.dropped.load(Ordering::Relaxed), 0, "work under way goes on");
 }
 
+/// A request with one more header field, and the client that the service takes it from.
+async fn peer(service: &Service, field: &str) -> String {
+    let answer = service.ask(format!("GET /peer HTTP/1.1\r\nhost: x\r\n{field}\r\nconnection: close\r\n\r\n")).await;
+    answer.rsplit("\r\n").next().unwrap_or_default().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trusted_proxy_names_the_client_of_each_request_and_nobody_else_does() {
+    let named = "x-forwarded-for: 198.51.100.1, 192.0.2.1";
+    let proxies = ["127.0.0.0/8".parse::<AddressRange>().expect("a range")].into_iter().collect();
+    let service = start_behind(proxies, limits()).await;
+    assert_eq!(peer(&service, named).await, "192.0.2.1");
+    assert_eq!(peer(&service, "forwarded: for=\"[2001:db8::1:2:3:4]:80\"").await, "2001:db8::");
+    assert_eq!(peer(&service, "x-forwarded-for: nobody").await, "127.0.0.1");
+    let mut stream = service.connect().await;
+    for client in ["192.0.2.1", "192.0.2.2"] {
+        let request = format!("GET /peer HTTP/1.1\r\nhost: x\r\nx-forwarded-for: {client}\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.expect("sent");
+        assert!(read_one(&mut stream).await.ends_with(client), "one connection has the requests of many clients");
+    }
+    let service = start(limits()).await;
+    for field in [named, "forwarded: for=192.0.2.1"] {
+        assert_eq!(peer(&service, field).await, "127.0.0.1", "{field}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_client_behind_a_proxy_does_not_take_the_connections_of_the_others() {
+    let proxies = ["127.0.0.1".parse::<AddressRange>().expect("a range")].into_iter().collect();
+    let few = ServeLimits { max_connections: 16, max_connections_per_peer: 3, ..limits() };
+    let service = start_behind(proxies, few).await;
+    let from = |client: &str, path: &str| {
+        format!("GET {path} HTTP/1.1\r\nhost: x\r\nx-forwarded-for: {client}\r\nconnection: close\r\n\r\n")
+    };
+    let mut busy = Vec::new();
+    for _ in 0..3 {
+        busy.push(service.send(from("192.0.2.1", "/long")).await);
+    }
+    sleep(Duration::from_millis(200)).await;
+    assert_error(&service.ask(from("192.0.2.1", "/echo")).await, 503, "unavailable");
+    assert!(service.ask(from("192.0.2.1", "/healthz")).await.starts_with("HTTP/1.1 200 "));
+    for number in 2..9 {
+        assert!(service.ask(from(&format!("192.0.2.{number}"), "/echo")).await.ends_with("echo"));
+    }
+    assert_eq!(service.dropped.load(Ordering::Relaxed), 0, "work under way goes on");
+}
+
 /// A client at another address of this machine.
 async fn connect_from(last_byte: u8, service: &Service) -> TcpStream {
     let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
@@ -393,6 +446,27 @@ async fn the_slowest_body_of_an_address_makes_room_for_its_next_one() {
     assert!(answer.contains("retry-after: 1"), "{answer}");
     other.write_all(&[b'x'; KIB]).await.expect("still open");
     assert!(read_all(other).await.ends_with(&(200 * KIB).to_string()), "another address keeps its own");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_from_a_proxy_count_for_the_clients_that_it_names() {
+    let proxies = ["127.0.0.1".parse::<AddressRange>().expect("a range")].into_iter().collect();
+    let slow = ServeLimits { body_stall: SOON, body: SOON, ..limits() };
+    let service = start_behind(proxies, ServeLimits { max_bodies: 8 * 300 * KIB, ..slow }).await;
+    let of = |client: u8| format!("x-forwarded-for: 192.0.2.{client}\r\n{}", announced(200 * KIB));
+    let first = hold(1, &service, &of(1), 199 * KIB).await;
+    let mut others = Vec::new();
+    for client in 2..7 {
+        others.push(hold(1, &service, &of(client), 199 * KIB).await);
+    }
+    sleep(Duration::from_millis(1_200)).await;
+    let second = hold(1, &service, &of(1), 200 * KIB).await;
+    assert!(read_all(second).await.ends_with(&(200 * KIB).to_string()));
+    assert_error(&read_all(first).await, 503, "unavailable");
+    for mut other in others {
+        other.write_all(&[b'x'; KIB]).await.expect("still open");
+        assert!(read_all(other).await.ends_with(&(200 * KIB).to_string()), "another client keeps its own");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -25,6 +25,9 @@ pub struct Settings {
     pub role: Vec<Role>,
     /// Where the HTTP server listens. A process without the role `api` answers only `/healthz` and `/readyz` there.
     pub listen: SocketAddr,
+    /// Addresses and address ranges (such as `10.0.0.0/8`) of the proxies in front of this process. Only their
+    /// `Forwarded` and `X-Forwarded-For` are believed, and limits by address then count the clients that they name.
+    pub trusted_proxies: Vec<AddressRange>,
     /// URL under which clients reach the API. Content is linked below it. Role `api`: required, except on `local`.
     pub public_url: Option<HttpUrl>,
     /// Page of an account on a chain explorer, with `{address}` where the address goes. Default: the public explorer
@@ -201,6 +204,7 @@ impl Default for Settings {
             network: None,
             role: Role::ALL.into(),
             listen: SocketAddr::from(([127, 0, 0, 1], 8081)),
+            trusted_proxies: Vec::new(),
             public_url: None,
             explorer_url: None,
             log: "info".to_owned(),

@@ -116,6 +116,7 @@ impl Check<'_> {
                 },
                 gateway,
                 indexer,
+                trusted_proxies: settings.trusted_proxies.iter().map(|range| range.0).collect(),
                 metrics_listen: settings.metrics.listen,
                 dashboard: settings.dashboard.enabled,
                 local: None,

@@ -1,6 +1,6 @@
 //! Values of single settings that have a form of their own.
 
-use std::{fmt, net::IpAddr, str::FromStr, sync::Arc};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use crtx_chain::urls::MAX_NODES;
 use crtx_protocol::cluster::Cluster;
@@ -78,33 +78,26 @@ impl<'de> Deserialize<'de> for HttpUrl {
 }
 
 /// An IP address, or a range of them: the first address, `/`, and the number of bits that are the same.
-#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
 #[schemars(inline)]
-pub struct AddressRange(String);
+pub struct AddressRange(#[schemars(with = "String")] pub crtx_http::AddressRange);
 
 impl fmt::Display for AddressRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        self.0.fmt(f)
     }
 }
 
 impl Serialize for AddressRange {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
+        serializer.collect_str(&self.0)
     }
 }
 
 impl<'de> Deserialize<'de> for AddressRange {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let (address, bits) = text.split_once('/').map_or((text.as_str(), None), |(first, bits)| (first, Some(bits)));
-        let most = address.parse::<IpAddr>().map(|address| if address.is_ipv4() { 32 } else { 128 });
-        let fits = |most: u8| bits.is_none_or(|bits| bits.parse().is_ok_and(|bits: u8| bits <= most));
-        if most.is_ok_and(fits) {
-            Ok(Self(text))
-        } else {
-            Err(de::Error::custom(format_args!("`{text}` is not an IP address or a range such as `192.0.2.0/24`")))
-        }
+        text.parse().map(Self).map_err(|error| de::Error::custom(format_args!("`{text}`: {error}")))
     }
 }
 

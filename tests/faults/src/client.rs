@@ -1,6 +1,9 @@
 //! A caller's HTTP client: it never fails, it writes down what came back, an answer or none.
 
-use std::time::Duration;
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    time::Duration,
+};
 
 use anyhow::Result;
 use axum::body::Bytes;
@@ -60,8 +63,17 @@ pub struct Execute<'a> {
 
 impl Client {
     pub fn new() -> Result<Self> {
+        Self::at(None)
+    }
+
+    /// A client with an address of its own: all of 127.0.0.0/8 is on this machine.
+    pub fn from_address(address: Ipv4Addr) -> Result<Self> {
+        Self::at(Some(address.into()))
+    }
+
+    fn at(address: Option<IpAddr>) -> Result<Self> {
         // Connections of killed services must not be met again.
-        let http = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build()?;
+        let http = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).local_address(address).build()?;
         Ok(Self { http })
     }
 

@@ -17,6 +17,7 @@ pub mod check;
 pub mod client;
 pub mod creator;
 pub mod denial;
+pub mod http_proxy;
 pub mod inject;
 pub mod market;
 pub mod notes;

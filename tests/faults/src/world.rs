@@ -13,6 +13,7 @@ use tokio::{process::Command, sync::watch, time::timeout};
 
 use crate::{
     client::Client,
+    http_proxy::HttpProxy,
     market::LocalChain,
     postgres::PostgresServer,
     preload::{Library, MachineFaults},
@@ -22,6 +23,9 @@ use crate::{
 
 /// Longest start of a service that is waited for: many times the usual one, since test machines are busy.
 pub const START_LIMIT: Duration = Duration::from_secs(120);
+
+/// Every service trusts the proxy that a test may put in front of it.
+const TRUSTED_PROXIES: &str = "CRTX_TRUSTED_PROXIES";
 
 const ONE_LOOK: Duration = Duration::from_secs(2);
 
@@ -126,6 +130,7 @@ impl World {
             let mut command = Command::new(server_binary());
             command.args(["--role", "api,worker", "--listen", &listen, "--config"]).arg(&config);
             command.envs(environment.clone()).env("CRTX_RPC_URLS", &rpc_url);
+            command.env(TRUSTED_PROXIES, HttpProxy::ADDRESS.to_string());
             command
         };
         let name = format!("gateway {}", number + 1);
@@ -141,6 +146,7 @@ fn up_command(data_dir: &Path, machine: &MachineFaults) -> Result<Box<dyn Fn() -
     Ok(Box::new(move || {
         let mut command = Command::new(crtx_binary());
         command.args(["up", "--json", "--port", &port, "--data-dir"]).arg(&data_dir).envs(environment.clone());
+        command.env(TRUSTED_PROXIES, HttpProxy::ADDRESS.to_string());
         command
     }))
 }

@@ -24,9 +24,10 @@ use tower::Service;
 use super::{
     bodies::Bodies,
     body::{AnswerBody, RequestBody},
-    connections::{Connections, Place},
+    connections::{Connections, Place, network_of},
     gate::{Gate, Parts},
     limits::{MAX_HEADER_FIELDS, ServeLimits},
+    proxies::TrustedProxies,
 };
 use crate::{
     error::{ApiError, ErrorCode},
@@ -45,6 +46,7 @@ const HEALTH_PATHS: [&str; 3] = ["/healthz", "/readyz", "/v1/status"];
 pub struct Server {
     pub router: Router,
     pub limits: ServeLimits,
+    pub proxies: TrustedProxies,
     pub connections: Arc<Connections>,
     pub bodies: Arc<Bodies>,
     /// No further request is taken.
@@ -122,10 +124,11 @@ fn answer<'a>(
         // The end of such a body is known to the engine alone; what follows it is not looked for.
         let is_last = parts.headers.contains_key(header::TRANSFER_ENCODING) || place.state.restricted;
         parts.extensions.insert(ConnectInfo(address));
-        let peer = Peer(place.state.peer);
-        parts.extensions.insert(peer);
-        let allowed = !place.state.restricted || HEALTH_PATHS.contains(&parts.uri.path());
-        let room = (!body.is_end_stream()).then(|| server.bodies.room(peer.0, body.size_hint().exact()));
+        let client = network_of(server.proxies.client_of(address.ip(), &parts.headers));
+        parts.extensions.insert(Peer(client));
+        let has_place = place.serves(client) && !place.state.restricted;
+        let allowed = has_place || HEALTH_PATHS.contains(&parts.uri.path());
+        let room = (!body.is_end_stream()).then(|| server.bodies.room(client, body.size_hint().exact()));
         if let Some(room) = &room {
             parts.extensions.insert(room.owner());
         }

@@ -8,6 +8,7 @@ mod connections;
 mod gate;
 mod head;
 mod limits;
+mod proxies;
 mod refusal;
 
 use std::{future::Future, io, net::SocketAddr, time::Duration};
@@ -18,6 +19,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use bodies::BodyOwner;
 pub use limits::{HeadLimits, MAX_HEADER_FIELDS, ServeLimits};
+pub use proxies::{AddressRange, NotAnAddressRange, TrustedProxies};
 
 use bodies::Bodies;
 use connection::Server;
@@ -38,10 +40,22 @@ pub async fn serve(
     limits: ServeLimits,
     shutdown: impl Future<Output = ()> + Send,
 ) -> io::Result<()> {
+    serve_behind(TrustedProxies::default(), listener, router, limits, shutdown).await
+}
+
+/// The same behind proxies, which name the clients of their requests.
+pub async fn serve_behind(
+    proxies: TrustedProxies,
+    listener: TcpListener,
+    router: Router,
+    limits: ServeLimits,
+    shutdown: impl Future<Output = ()> + Send,
+) -> io::Result<()> {
     let limits = within_open_files(limits);
     let server = Server {
         router,
         limits,
+        proxies,
         connections: Connections::new(limits),
         bodies: Bodies::new(&limits),
         drain: CancellationToken::new(),
@@ -75,7 +89,7 @@ async fn accept_all(listener: &TcpListener, server: &Server, tasks: &TaskTracker
 
 fn admit(server: &Server, tasks: &TaskTracker, socket: TcpStream, address: SocketAddr) {
     // Without a place the socket is closed here.
-    if let Some(place) = server.connections.admit(address.ip()) {
+    if let Some(place) = server.connections.admit(address.ip(), server.proxies.contains(address.ip())) {
         tasks.spawn(connection::run(server.clone(), socket, address, place));
     }
 }

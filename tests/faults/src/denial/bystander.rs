@@ -13,7 +13,10 @@ use std::{
 
 use serde_json::json;
 
-use crate::client::{Client, Execute, Reply};
+use crate::{
+    client::{Client, Execute, Reply},
+    http_proxy::HttpProxy,
+};
 
 /// A paid call of unoptimised services may always take this long under attack.
 const PAID_MINIMUM: Duration = Duration::from_millis(1_500);
@@ -56,6 +59,13 @@ impl Bystander {
         let client = Client::new().expect("a client");
         let (base_url, api_key, agent) = (base_url.to_owned(), api_key.to_owned(), agent.to_owned());
         Self { client, base_url, api_key, agent, pid, calls: true }
+    }
+
+    /// Reaches the service through a proxy in front of it.
+    #[must_use]
+    pub fn through(mut self, proxy: &HttpProxy) -> Self {
+        self.base_url = proxy.base_url();
+        self
     }
 
     /// Requests only the health of the service, because no call can be paid while the chain does not answer.

@@ -11,6 +11,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use crate::{
     denial::Bystander,
+    http_proxy::HttpProxy,
     market::{Caps, LocalChain, Wallet},
     world::World,
 };
@@ -56,6 +57,11 @@ impl Site {
     /// Host and port of the gateway of `crtx up`.
     pub fn address(&self) -> Result<String> {
         Ok(self.base_url()?.trim_start_matches("http://").to_owned())
+    }
+
+    /// A proxy in front of that gateway, which trusts it.
+    pub async fn proxy(&self) -> Result<HttpProxy> {
+        HttpProxy::start(self.address()?.parse()?).await
     }
 
     pub fn base_url(&self) -> Result<String> {
