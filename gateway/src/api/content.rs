@@ -10,7 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use crtx_http::{
-    ApiError, ApiPath, ErrorBody, ErrorCode, SignedIn,
+    ApiError, ApiPath, AuthState, ErrorBody, ErrorCode, SignedIn,
     credentials::{bearer, session_cookie},
 };
 use crtx_protocol::{
