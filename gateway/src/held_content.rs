@@ -40,9 +40,9 @@ pub(crate) async fn reference(engine: &Engine, hash: &ResultHash) -> Result<Opti
     Ok(store::reference(engine.executions.pool(), &hash.0).await?)
 }
 
-/// Whether the content is there for readers.
-pub(crate) async fn is_there(engine: &Engine, hash: &ResultHash) -> Result<bool, ApiError> {
-    Ok(in_time(engine.content.get(hash)).await?.is_some())
+/// Content that is kept or held here.
+pub(crate) async fn stored(engine: &Engine, hash: &ResultHash) -> Result<Option<Bytes>, ApiError> {
+    in_time(engine.content.get(hash)).await
 }
 
 /// Keeps content that something on chain refers to. Returns whether it was missing.
@@ -65,7 +65,22 @@ pub(crate) async fn hold(
     contents: &[Bytes],
     whole: Option<ResultHash>,
 ) -> Result<bool, ApiError> {
-    engine.uploads.take(*wallet, "pieces of content")?;
+    allow(engine, wallet)?;
+    hold_allowed(engine, wallet, contents, whole).await
+}
+
+/// Counts that the wallet hands content in. 429 if it has done so too often.
+pub(crate) fn allow(engine: &Engine, wallet: &Pubkey) -> Result<(), ApiError> {
+    engine.uploads.take(*wallet, "pieces of content")
+}
+
+/// The same as [`hold`] after [`allow`].
+pub(crate) async fn hold_allowed(
+    engine: &Engine,
+    wallet: &Pubkey,
+    contents: &[Bytes],
+    whole: Option<ResultHash>,
+) -> Result<bool, ApiError> {
     let contents: BTreeMap<[u8; 32], &Bytes> =
         contents.iter().map(|content| (ResultHash::of(content).0, content)).collect();
     let piece = |(sha256, content): (&[u8; 32], &&Bytes)| Piece {

@@ -12,8 +12,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::{engine::Engine, payer::Payer, terms::Terms};
 
-/// Older terms are read again, because the body of a request may arrive slowly.
-const FRESH: Duration = Duration::from_millis(500);
+/// What was read before a body is read again after this time, because the body may arrive slowly.
+pub(crate) const FRESH: Duration = Duration::from_millis(500);
 
 /// A read of terms in progress. Dropping it cancels the read.
 pub(crate) struct TermsAhead {

@@ -32,16 +32,19 @@ pub(crate) struct WalletOpening {
     pub timeout_seconds: u32,
     /// By the chain's clock.
     pub opened_at: DateTime<Utc>,
+    request_hash: [u8; 32],
+}
+
+impl WalletOpening {
+    /// 409 `conflict` if the wallet paid for another request.
+    pub fn check_request(&self, sent: &[u8; 32]) -> Result<(), ApiError> {
+        if self.request_hash == *sent { Ok(()) } else { Err(other_request(&self.request_hash, sent)) }
+    }
 }
 
 impl Engine {
     /// Reads the record of the wallet's execution and checks that this gateway can finish it.
-    pub(crate) async fn wallet_opening(
-        &self,
-        wallet: &Pubkey,
-        id: &Uuid,
-        request_hash: &[u8; 32],
-    ) -> Result<WalletOpening, ApiError> {
+    pub(crate) async fn wallet_opening(&self, wallet: &Pubkey, id: &Uuid) -> Result<WalletOpening, ApiError> {
         let gateway = self.config.keypair.pubkey();
         let record = self.instructions.addresses.execution(wallet, id.as_bytes());
         let addresses = [record, self.instructions.addresses.config(), sysvar::clock::ID, gateway];
@@ -51,7 +54,6 @@ impl Engine {
         let (record, config, clock, fee_payer) = (next(), next(), next(), next());
         let record = self.decode::<Execution>(record.as_ref()).ok_or_else(|| not_there(id))?;
         let terms = open_terms(&record)?;
-        check_request(&terms, request_hash)?;
         check_authority(self.decode::<Config>(config.as_ref()), &gateway)?;
         check_time(&terms, chain_time(clock.as_ref()))?;
         self.fee_payer.allow(fee_payer.map_or(0, |account| account.lamports))?;
@@ -63,6 +65,7 @@ impl Engine {
             amount: UsdcBase(record.amount),
             timeout_seconds: terms.timeout_seconds,
             opened_at: DateTime::from_timestamp(record.opened_at_unix_s, 0).unwrap_or_default(),
+            request_hash: terms.request_hash,
         })
     }
 }
@@ -99,10 +102,6 @@ fn open_terms(record: &Execution) -> Result<OpenTerms, ApiError> {
         return Err(conflict("the execution was opened with an API key, and the service that opened it works on it"));
     }
     Ok(terms)
-}
-
-fn check_request(terms: &OpenTerms, sent: &[u8; 32]) -> Result<(), ApiError> {
-    if terms.request_hash == *sent { Ok(()) } else { Err(other_request(&terms.request_hash, sent)) }
 }
 
 /// Only the configured gateway can settle and refund.
@@ -151,10 +150,16 @@ mod tests {
 
     #[test]
     fn another_request_is_refused_with_both_hashes() {
-        let mut terms = terms(0);
-        terms.request_hash = [0xab; 32];
-        assert_eq!(check_request(&terms, &[0xab; 32]), Ok(()));
-        let error = check_request(&terms, &[0xcd; 32]).expect_err("another");
+        let opening = WalletOpening {
+            agent: Pubkey::default(),
+            listing: AgentListed::zeroed(),
+            amount: UsdcBase(0),
+            timeout_seconds: 60,
+            opened_at: DateTime::default(),
+            request_hash: [0xab; 32],
+        };
+        assert_eq!(opening.check_request(&[0xab; 32]), Ok(()));
+        let error = opening.check_request(&[0xcd; 32]).expect_err("another");
         assert_eq!(error.code, ErrorCode::Conflict);
         for hash in ["ab", "cd"] {
             assert!(error.message.contains(&hash.repeat(32)), "{}", error.message);

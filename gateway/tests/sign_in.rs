@@ -193,14 +193,21 @@ async fn a_cookie_changes_something_only_with_its_own_token_and_from_the_own_ori
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn over_tls_the_cookie_is_secure() {
+async fn over_tls_the_cookie_is_one_that_no_other_host_can_set() {
     let mut market = Market::start().await;
     let pool = market.database.pool().clone();
     market.config.links = Links::local("https://api.example", "http://node.example");
     let gateway = Gateway::new(market.config.clone(), pool.clone(), pool).unwrap();
     market.router = crtx_http::finish(crtx_gateway::api::router(gateway));
     let answer = sign_in(&market, 1, "cookie").await;
-    assert!(answer.headers["set-cookie"].to_str().unwrap().ends_with("; Secure"), "{answer:?}");
+    let set = answer.headers["set-cookie"].to_str().unwrap();
+    let (pair, attributes) = set.split_once("; ").unwrap();
+    assert!(pair.starts_with("__Host-crtx_session=crtx_session_"), "{set}");
+    assert_eq!(attributes, "Path=/; Max-Age=604800; HttpOnly; SameSite=Strict; Secure");
+    assert_eq!(market.ask("GET", "/v1/sessions/current", &[("cookie", pair)], None).await.status, 200);
+    let under_the_old_name = pair.trim_start_matches("__Host-");
+    let refused = market.ask("GET", "/v1/sessions/current", &[("cookie", under_the_old_name)], None).await;
+    assert_eq!(refused.status, 401, "{refused:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -168,11 +168,14 @@ impl Service {
             Some(metrics) => metrics.count_requests(router),
             None => router,
         };
-        if !(self.config.dashboard && self.config.roles.has(Role::Api)) {
-            return crtx_http::finish(router);
-        }
         let Deployment { links, public_rpc_url, .. } = &self.config.deployment;
-        crtx_http::finish_with(router, crtx_dashboard::pages(links.site().clone(), public_rpc_url.as_deref()))
+        let router = if self.config.dashboard && self.config.roles.has(Role::Api) {
+            let pages = crtx_dashboard::pages(links.site().clone(), public_rpc_url.as_deref());
+            crtx_http::finish_with(router, pages)
+        } else {
+            crtx_http::finish(router)
+        };
+        crtx_http::over_tls_alone(router, links.site())
     }
 }
 

@@ -1,5 +1,7 @@
 // The form that a stranger's schema makes, what is written in it, and the check of it.
 
+import { readFileSync } from 'node:fs';
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
@@ -140,6 +142,14 @@ describe('the request', () => {
                 expect(JSON.parse(canonical(value as Json))).toEqual(JSON.parse(JSON.stringify(value)));
             }),
         );
+    });
+
+    it('has numbers that the service takes, and no others', () => {
+        const file = new URL('../../../tests/vectors/numbers.json', import.meta.url);
+        const { exact, changed } = JSON.parse(readFileSync(file, 'utf8')) as { exact: string[]; changed: string[] };
+        expect(exact.length * changed.length).toBeGreaterThan(0);
+        for (const number of exact) expect(readJson(`[{"a":${number}}]`), number).toEqual([{ a: Number(number) }]);
+        for (const number of changed) expect(() => readJson(`[{"a":${number}}]`), number).toThrow('Send it as a text');
     });
 
     it('is refused if it is empty, too large, or has no canonical form', () => {

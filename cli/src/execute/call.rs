@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use anyhow::Context;
+use crtx_protocol::strict_json;
 use serde_json::{Map, Value, json};
 use solana_pubkey::Pubkey;
 
@@ -52,6 +53,7 @@ pub struct ExecuteArgs {
 pub struct Parameters(pub Map<String, Value>);
 
 fn parse_parameters(text: &str) -> Result<Parameters, String> {
+    strict_json::check_numbers(text.as_bytes()).map_err(|error| error.to_string())?;
     serde_json::from_str(text).map(Parameters).map_err(|error| format!("not a JSON object: {error}"))
 }
 
@@ -112,6 +114,14 @@ mod tests {
         assert!(parse_parameters(r#"{"a": 1}"#).is_ok());
         for bad in ["[]", "1", "x", ""] {
             assert!(parse_parameters(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_would_be_changed_is_refused_by_name() {
+        for number in ["9007199254740993", "1e400"] {
+            let error = parse_parameters(&format!(r#"{{"a": [0.1, {number}]}}"#)).expect_err(number);
+            assert!(error.contains("`a/1`") && error.contains("send it as text"), "{error}");
         }
     }
 }

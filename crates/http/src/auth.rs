@@ -14,7 +14,10 @@ use crtx_store::{
 };
 use solana_pubkey::Pubkey;
 
-use crate::{credentials::bearer, error::ApiError, layers::Peer, session_keys, site::Site, strangers::Strangers};
+use crate::{
+    credentials::bearer, error::ApiError, layers::Peer, serve::BodyOwner, session_keys, site::Site,
+    strangers::Strangers,
+};
 
 /// What authentication needs of a service's state.
 pub trait AuthState: Send + Sync {
@@ -42,7 +45,9 @@ impl<S: AuthState> FromRequestParts<S> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        Presented::read(parts, state)?.authenticate(state).await
+        let caller = Presented::read(parts, state)?.authenticate(state).await?;
+        BodyOwner::note(&parts.extensions, &caller.wallet);
+        Ok(caller)
     }
 }
 

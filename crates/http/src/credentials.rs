@@ -2,10 +2,7 @@
 
 use axum::http::{HeaderMap, header};
 
-use crate::error::ApiError;
-
-/// The cookie that holds the token of a browser's session.
-pub const SESSION_COOKIE: &str = "crtx_session";
+use crate::{error::ApiError, site::Site};
 
 /// The text after `Bearer`. `None` without the header. `what` names the expected secret in errors.
 pub fn bearer<'a>(headers: &'a HeaderMap, what: &str) -> Result<Option<&'a str>, ApiError> {
@@ -24,13 +21,14 @@ pub fn bearer<'a>(headers: &'a HeaderMap, what: &str) -> Result<Option<&'a str>,
 }
 
 /// The value of the session's cookie. Two cookies of this name are refused: one of them is from another site.
-pub fn session_cookie(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
+pub fn session_cookie<'a>(headers: &'a HeaderMap, site: &Site) -> Result<Option<&'a str>, ApiError> {
+    let expected = site.session_cookie();
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let mut found = pairs.filter(|(name, _)| *name == SESSION_COOKIE).map(|(_, value)| value);
+    let mut found = pairs.filter(|(name, _)| *name == expected).map(|(_, value)| value);
     let first = found.next();
     if found.next().is_some() {
-        return Err(ApiError::unauthorized(format!("send one cookie `{SESSION_COOKIE}`")));
+        return Err(ApiError::unauthorized(format!("send one cookie `{expected}`")));
     }
     Ok(first)
 }
@@ -42,11 +40,15 @@ mod tests {
     use super::*;
 
     fn cookie(values: &[&str]) -> Result<Option<String>, ApiError> {
+        cookie_at("http://127.0.0.1:8080", values)
+    }
+
+    fn cookie_at(url: &str, values: &[&str]) -> Result<Option<String>, ApiError> {
         let mut headers = HeaderMap::new();
         for value in values {
             headers.append(header::COOKIE, value.parse().expect("header value"));
         }
-        session_cookie(&headers).map(|found| found.map(str::to_owned))
+        session_cookie(&headers, &Site::new(url)).map(|found| found.map(str::to_owned))
     }
 
     #[test]
@@ -54,6 +56,14 @@ mod tests {
         assert_eq!(cookie(&[]), Ok(None));
         assert_eq!(cookie(&["a=b; xcrtx_session=c; crtx_session"]), Ok(None));
         assert_eq!(cookie(&["a=b", "c=d;crtx_session=token; e=f"]), Ok(Some("token".to_owned())));
+    }
+
+    #[test]
+    fn with_tls_the_cookie_has_the_name_that_no_other_host_can_set() {
+        let both = ["crtx_session=planted; __Host-crtx_session=token"];
+        assert_eq!(cookie_at("https://api.example", &both), Ok(Some("token".to_owned())));
+        assert_eq!(cookie_at("https://api.example", &["crtx_session=planted"]), Ok(None));
+        assert_eq!(cookie(&both), Ok(Some("planted".to_owned())));
     }
 
     #[test]

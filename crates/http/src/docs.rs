@@ -8,7 +8,7 @@ use utoipa::openapi::{
 };
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
-use crate::credentials;
+use crate::site;
 
 /// Name of the security scheme that handlers refer to: `security(("api_key" = []))`.
 pub const API_KEY: &str = "api_key";
@@ -23,8 +23,8 @@ pub fn with_security(mut openapi: OpenApi) -> OpenApi {
     scheme.description = Some("`Authorization: Bearer crtx_live_…` (mainnet) or `crtx_test_…` (devnet, local)".into());
     let mut session = Http::new(HttpAuthScheme::Bearer);
     session.description = Some("`Authorization: Bearer crtx_session_…`, from `POST /v1/sign-in`".into());
-    let cookie = "From `POST /v1/sign-in`. Unsafe methods also need the header `X-CSRF-Token`.";
-    let cookie = ApiKey::Cookie(ApiKeyValue::with_description(credentials::SESSION_COOKIE, cookie));
+    let cookie = "From `POST /v1/sign-in`; on https its name is `__Host-crtx_session`. Unsafe methods also need the header `X-CSRF-Token`.";
+    let cookie = ApiKey::Cookie(ApiKeyValue::with_description(site::SESSION_COOKIE, cookie));
     let components = openapi.components.get_or_insert_default();
     components.add_security_scheme(API_KEY, SecurityScheme::Http(scheme));
     components.add_security_scheme(SESSION, SecurityScheme::Http(session));

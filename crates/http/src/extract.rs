@@ -47,6 +47,15 @@ pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     Ok(value)
 }
 
+/// The same for a document that is one object. A derived reader would accept an array of the fields in their order.
+pub fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    if first.is_some_and(|byte| *byte != b'{') {
+        return Err(ApiError::invalid_request("the body must be a JSON object"));
+    }
+    parse_json(bytes)
+}
+
 /// The query string.
 #[derive(Clone, Copy, Debug)]
 pub struct ApiQuery<T>(pub T);

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use crate::{
     body,
     error::ApiError,
-    extract::{check_content_type, parse_json},
+    extract::{check_content_type, parse_object},
 };
 
 /// A body that is one JSON object of at most `LIMIT` bytes. Larger: 413. Another content type: 415. Otherwise 400 that
@@ -14,18 +14,13 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub struct ApiJson<T, const LIMIT: usize>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned, const LIMIT: usize> FromRequest<S> for ApiJson<T, LIMIT> {
+impl<S: Send + Sync, T: DeserializeOwned + Send + 'static, const LIMIT: usize> FromRequest<S> for ApiJson<T, LIMIT> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         check_content_type(request.headers())?;
         let bytes = body::read(request.into_body(), LIMIT).await?;
-        // A derived reader would accept an array of the fields in their order.
-        let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-        if first.is_some_and(|byte| *byte != b'{') {
-            return Err(ApiError::invalid_request("the body must be a JSON object"));
-        }
-        parse_json(&bytes).map(Self)
+        body::parsed(bytes, |bytes| parse_object(bytes)).await.map(Self)
     }
 }
 

@@ -5,16 +5,23 @@ use std::{any::Any, net::IpAddr};
 use axum::{
     Router,
     extract::Request,
-    http::{Extensions, HeaderName, HeaderValue},
+    http::{Extensions, HeaderName, HeaderValue, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::{MethodRouter, any},
 };
+use crtx_protocol::text::shortened;
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument;
 use uuid::Uuid;
 
-use crate::error::{ApiError, ErrorCode};
+use crate::{
+    error::{ApiError, ErrorCode, MAX_QUOTE_CHARS},
+    site::Site,
+};
+
+/// How long browsers remember that there is TLS.
+const A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -55,11 +62,24 @@ fn answer_for_panic(panic: Box<dyn Any + Send + 'static>) -> Response {
     ApiError::internal(format!("panic: {}", text.unwrap_or("of unknown type"))).into_response()
 }
 
-/// Gives each request an id, unless the client sent a usable one, and each answer the same.
+/// Where the public address is https, tells browsers to come over TLS alone. Apply it last.
+pub fn over_tls_alone(router: Router, site: &Site) -> Router {
+    if !site.is_secure() {
+        return router;
+    }
+    router.layer(middleware::map_response(async |mut response: Response| {
+        response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, A_YEAR);
+        response
+    }))
+}
+
+/// Gives each request an id of its own, and each answer the same. An id that the client sent is logged beside it.
 async fn with_request_id(mut request: Request, next: Next) -> Response {
-    let id = usable_request_id(request.headers().get(REQUEST_ID));
+    let id = new_request_id().to_string();
+    let sent = request.headers().get(REQUEST_ID).map(shown);
     request.extensions_mut().insert(RequestId(id.clone()));
-    let span = tracing::info_span!("request", id = %id, method = %request.method(), path = %request.uri().path());
+    let (method, path) = (request.method(), request.uri().path());
+    let span = tracing::info_span!("request", id = %id, client_id = sent, method = %method, path = %path);
     let mut response = next.run(request).instrument(span).await;
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
@@ -67,20 +87,16 @@ async fn with_request_id(mut request: Request, next: Next) -> Response {
     response
 }
 
-/// The id that the client sent, or a new one.
-pub(crate) fn usable_request_id(sent: Option<&HeaderValue>) -> String {
-    sent.and_then(|value| value.to_str().ok())
-        .filter(|text| is_usable(text))
-        .map_or_else(|| new_request_id().to_string(), str::to_owned)
+/// A value of a client for the log: the beginning, as one line of printable ASCII.
+fn shown(value: &HeaderValue) -> String {
+    let text = String::from_utf8_lossy(value.as_bytes());
+    let text = text.chars().map(|c| if c == ' ' || c.is_ascii_graphic() { c } else { char::REPLACEMENT_CHARACTER });
+    shortened(&text.collect::<String>(), MAX_QUOTE_CHARS)
 }
 
 /// A random UUID. The generator of the thread asks the system for randomness far less often than once per request.
-fn new_request_id() -> Uuid {
+pub(crate) fn new_request_id() -> Uuid {
     uuid::Builder::from_random_bytes(rand::random()).into_uuid()
-}
-
-fn is_usable(id: &str) -> bool {
-    (1..=64).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
 }
 
 #[cfg(test)]
@@ -90,7 +106,8 @@ mod tests {
     use tower::ServiceExt;
 
     async fn ask(method: &str, path: &str, id: Option<&str>) -> (StatusCode, String, serde_json::Value) {
-        let router = finish(Router::new().route("/ok", get(|| async { "{}" })).route(
+        let log = get(|| async { tracing::info!("at work") });
+        let router = finish(Router::new().route("/ok", get(|| async { "{}" })).route("/log", log).route(
             "/panic",
             get(|| async {
                 if true {
@@ -124,9 +141,55 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_usable_request_id_is_kept_and_another_replaced() {
-        assert_eq!(ask("GET", "/ok", Some("abc-1")).await.1, "abc-1");
-        assert_ne!(ask("GET", "/ok", Some("a b")).await.1, "a b");
-        assert_ne!(ask("GET", "/ok", Some(&"a".repeat(65))).await.1.len(), 65);
+    async fn the_id_of_an_answer_is_the_services_own_and_that_of_the_client_is_logged_beside_it() {
+        let log = Log::default();
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(log.clone());
+        let sent = format!("abc-1 \t\u{9b}\u{202e}{}", "a".repeat(100));
+        let ids = {
+            let _guard = tracing::subscriber::set_default(subscriber.with_max_level(tracing::Level::INFO).finish());
+            [ask("GET", "/log", Some("abc-1")).await.1, ask("GET", "/log", Some(&sent)).await.1]
+        };
+        assert!(ids.iter().all(|id| id.parse::<Uuid>().is_ok()), "{ids:?}");
+        let text = String::from_utf8(log.0.lock().expect("unpoisoned").clone()).expect("text");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        assert!(lines[0].contains(&ids[0]) && lines[0].contains("client_id=\"abc-1\""), "{text}");
+        assert!(lines[1].contains(&ids[1]) && lines[1].contains("client_id=\"abc-1 \u{fffd}"), "{text}");
+        assert!(!lines[1].contains(&"a".repeat(64)) && !text.contains(['\t', '\u{9b}', '\u{202e}']), "{text}");
+    }
+
+    #[derive(Clone, Default)]
+    struct Log(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().expect("unpoisoned").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl tracing_subscriber::fmt::MakeWriter<'_> for Log {
+        type Writer = Self;
+
+        fn make_writer(&self) -> Self {
+            self.clone()
+        }
+    }
+
+    #[tokio::test]
+    async fn browsers_are_told_to_stay_with_tls_where_the_public_address_has_it() {
+        for (url, expected) in [("https://api.example", Some("max-age=31536000")), ("http://127.0.0.1:8080", None)] {
+            let router = over_tls_alone(finish(Router::new().route("/ok", get(|| async { "{}" }))), &Site::new(url));
+            for path in ["/ok", "/none"] {
+                let request = Request::get(path).body(Body::empty()).expect("request");
+                let answer = router.clone().oneshot(request).await.expect("infallible");
+                let sent = answer.headers().get(header::STRICT_TRANSPORT_SECURITY);
+                assert_eq!(sent.map(|value| value.to_str().expect("text")), expected, "{url} {path}");
+            }
+        }
     }
 }

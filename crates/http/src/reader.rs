@@ -42,7 +42,7 @@ impl<S: AuthState> FromRequestParts<S> for Credential {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let has_session = match bearer(&parts.headers, "API_KEY")? {
             Some(secret) => secret.starts_with(session_token::PREFIX),
-            None => session_cookie(&parts.headers)?.is_some(),
+            None => session_cookie(&parts.headers, state.site())?.is_some(),
         };
         Ok(Self(if has_session {
             Kind::Session(PresentedSession::read(&parts.method, &parts.headers, Peer::of(&parts.extensions), state)?)

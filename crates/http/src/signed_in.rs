@@ -20,6 +20,7 @@ use crate::{
     credentials::{bearer, session_cookie},
     error::{ApiError, ErrorCode},
     layers::Peer,
+    serve::BodyOwner,
     session_token::{self, SessionToken},
     site::Site,
 };
@@ -46,7 +47,10 @@ impl<S: AuthState> FromRequestParts<S> for SignedIn {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        authenticate(&parts.method, &parts.headers, Peer::of(&parts.extensions), state).await
+        let client = Peer::of(&parts.extensions);
+        let signed_in = authenticate(&parts.method, &parts.headers, client, state).await?;
+        BodyOwner::note(&parts.extensions, &signed_in.wallet);
+        Ok(signed_in)
     }
 }
 
@@ -75,7 +79,7 @@ impl PresentedSession {
         client: Option<IpAddr>,
         state: &S,
     ) -> Result<Self, ApiError> {
-        let (token, kind) = presented(headers)?;
+        let (token, kind) = presented(headers, state.site())?;
         if kind == SessionKind::Cookie && !method.is_safe() {
             check_page(headers, state.site())?;
             let sent = headers.get(CSRF_TOKEN).and_then(|value| value.to_str().ok());
@@ -132,10 +136,10 @@ pub fn check_page(headers: &HeaderMap, site: &Site) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn presented(headers: &HeaderMap) -> Result<(SessionToken, SessionKind), ApiError> {
+fn presented(headers: &HeaderMap, site: &Site) -> Result<(SessionToken, SessionKind), ApiError> {
     let (text, kind) = match bearer(headers, "SESSION_TOKEN")? {
         Some(text) => (text, SessionKind::Bearer),
-        None => match session_cookie(headers)? {
+        None => match session_cookie(headers, site)? {
             Some(text) => (text, SessionKind::Cookie),
             None => return Err(ApiError::unauthorized("sign in, and send the session's token")),
         },

@@ -2,6 +2,10 @@
 
 use url::{Position, Url};
 
+/// The session's cookie without TLS, and with it.
+pub const SESSION_COOKIE: &str = "crtx_session";
+pub const SECURE_SESSION_COOKIE: &str = "__Host-crtx_session";
+
 /// The public address of a deployment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
@@ -34,6 +38,12 @@ impl Site {
     /// Host, and the port if it is not the default one. Wallets show it when someone signs in.
     pub fn domain(&self) -> &str {
         &self.domain
+    }
+
+    /// The name of the cookie that holds the token of a browser's session. With the prefix, browsers take it from this
+    /// host over TLS alone, so no other host of the domain can set it.
+    pub fn session_cookie(&self) -> &'static str {
+        if self.is_secure() { SECURE_SESSION_COOKIE } else { SESSION_COOKIE }
     }
 
     /// Whether cookies must be sent over TLS alone.

@@ -214,22 +214,22 @@ async fn what_is_malformed_or_too_large_gets_the_error_body() {
     for (request, status, code) in [
         (format!("GET /{long} HTTP/1.1\r\nhost: x\r\n\r\n"), 414, "uri_too_long"),
         (format!("GET /?{}", "x".repeat(100_000)), 414, "uri_too_long"),
-        (format!("GET /echo HTTP/1.1\r\na: {}\r\n\r\n", "x".repeat(40_000)), 431, "headers_too_large"),
-        (format!("GET /echo HTTP/1.1\r\na: {}", "x".repeat(2_000_000)), 431, "headers_too_large"),
+        (format!("GET /echo HTTP/1.1\r\nhost: x\r\na: {}\r\n\r\n", "x".repeat(40_000)), 431, "headers_too_large"),
+        (format!("GET /echo HTTP/1.1\r\nhost: x\r\na: {}", "x".repeat(2_000_000)), 431, "headers_too_large"),
         (format!("GET /echo HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(101)), 431, "headers_too_large"),
         ("\x16\x03\x01\x02\x00\x01\x00\x01\r\n".to_owned(), 400, "invalid_request"),
         ("GET /echo\r\n\r\n".to_owned(), 400, "invalid_request"),
         ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(), 400, "invalid_request"),
         ("GET /echo HTTP/1.1\r\nbad header\r\n\r\n".to_owned(), 400, "invalid_request"),
-        ("POST /length HTTP/1.1\r\ncontent-length: x\r\n\r\n".to_owned(), 400, "invalid_request"),
+        ("POST /length HTTP/1.1\r\nhost: x\r\ncontent-length: x\r\n\r\n".to_owned(), 400, "invalid_request"),
         (
-            "POST /length HTTP/1.1\r\ncontent-length: 2000000\r\nconnection: close\r\n\r\n".to_owned(),
+            "POST /length HTTP/1.1\r\nhost: x\r\ncontent-length: 2000000\r\nconnection: close\r\n\r\n".to_owned(),
             413,
             "payload_too_large",
         ),
-        ("GET /none HTTP/1.1\r\nconnection: close\r\n\r\n".to_owned(), 404, "not_found"),
-        ("OPTIONS * HTTP/1.1\r\nconnection: close\r\n\r\n".to_owned(), 404, "not_found"),
-        ("PUT /echo HTTP/1.1\r\nconnection: close\r\n\r\n".to_owned(), 405, "method_not_allowed"),
+        ("GET /none HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".to_owned(), 404, "not_found"),
+        ("OPTIONS * HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".to_owned(), 404, "not_found"),
+        ("PUT /echo HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".to_owned(), 405, "method_not_allowed"),
     ] {
         // The server may close before it has taken all: the answer must be there all the same.
         let stream = service.connect().await;
@@ -256,7 +256,7 @@ async fn a_bad_request_behind_a_good_one_does_not_cost_the_good_one_its_answer()
 async fn an_answer_that_looks_like_the_end_of_a_connection_is_delivered_as_it_is() {
     let service = start(limits()).await;
     let smuggled = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n";
-    let request = format!("POST /length HTTP/1.1\r\ncontent-length: {}\r\n\r\n{smuggled}", smuggled.len());
+    let request = format!("POST /length HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{smuggled}", smuggled.len());
     let mut stream = service.send(request).await;
     assert!(read_one(&mut stream).await.ends_with(&smuggled.len().to_string()));
 }
@@ -276,7 +276,9 @@ async fn a_client_that_is_slow_with_its_request_is_not_waited_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_drips_is_cut_off_by_the_time_for_the_whole() {
     let service = start(limits()).await;
-    for head in ["GET /echo HTTP/1.1\r\na: ", "POST /length HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n"] {
+    for head in
+        ["GET /echo HTTP/1.1\r\nhost: x\r\na: ", "POST /length HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n"]
+    {
         let stream = service.send(head).await;
         let (reader, mut writer) = stream.into_split();
         let dripping = tokio::spawn(async move {
@@ -409,18 +411,121 @@ async fn one_client_behind_a_proxy_does_not_take_the_connections_of_the_others()
     assert_eq!(service.dropped.load(Ordering::Relaxed), 0, "work under way goes on");
 }
 
+/// A client at another address of this machine.
+async fn connect_from(last_byte: u8, service: &Service) -> TcpStream {
+    let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+    socket.bind(SocketAddr::from(([127, 0, 0, last_byte], 0))).expect("an address of this machine");
+    socket.connect(service.address).await.expect("the kernel accepts")
+}
+
+const KIB: usize = 1024;
+
+/// Starts to send a body, and leaves the rest.
+async fn hold(from: u8, service: &Service, framing: &str, bytes: usize) -> TcpStream {
+    let mut stream = connect_from(from, service).await;
+    let head = format!("POST /length HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{framing}\r\n\r\n");
+    stream.write_all((head + &"x".repeat(bytes)).as_bytes()).await.expect("sent");
+    stream
+}
+
+fn announced(bytes: usize) -> String {
+    format!("content-length: {bytes}")
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_beyond_what_all_together_may_hold_are_refused() {
+async fn the_slowest_body_of_an_address_makes_room_for_its_next_one() {
     let slow = ServeLimits { body_stall: SOON, body: SOON, ..limits() };
-    let service = start(ServeLimits { max_bodies: 300_000, ..slow }).await;
-    let head = "POST /length HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 200000\r\n\r\n".to_owned();
-    let most = head.clone() + &"x".repeat(199_999);
-    let mut first = service.send(&most).await;
-    sleep(Duration::from_millis(300)).await;
-    assert_error(&service.ask(&(most + "x")).await, 503, "unavailable");
-    first.write_all(b"x").await.expect("still open");
-    assert!(read_all(first).await.ends_with("200000"));
-    assert!(service.ask(head + &"x".repeat(200_000)).await.ends_with("200000"));
+    let service = start(ServeLimits { max_bodies: 8 * 300 * KIB, ..slow }).await;
+    let mut first = hold(1, &service, &announced(200 * KIB), 199 * KIB).await;
+    let mut other = hold(2, &service, &announced(200 * KIB), 199 * KIB).await;
+    sleep(Duration::from_millis(1_200)).await;
+    let second = hold(1, &service, &announced(200 * KIB), 200 * KIB).await;
+    assert!(read_all(second).await.ends_with(&(200 * KIB).to_string()), "it is not refused for the first");
+    other.write_all(&[b'x'; KIB]).await.expect("still open");
+    assert!(read_all(other).await.ends_with(&(200 * KIB).to_string()), "another address keeps its own");
+    let answer = read_one(&mut first).await;
+    assert_error(&answer, 503, "unavailable");
+    assert!(answer.contains("retry-after: 1"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_from_a_proxy_count_for_the_clients_that_it_names() {
+    let proxies = ["127.0.0.1".parse::<AddressRange>().expect("a range")].into_iter().collect();
+    let slow = ServeLimits { body_stall: SOON, body: SOON, ..limits() };
+    let service = start_behind(proxies, ServeLimits { max_bodies: 8 * 300 * KIB, ..slow }).await;
+    let of = |client: u8| format!("x-forwarded-for: 192.0.2.{client}\r\n{}", announced(200 * KIB));
+    let mut first = hold(1, &service, &of(1), 199 * KIB).await;
+    let mut others = Vec::new();
+    for client in 2..7 {
+        others.push(hold(1, &service, &of(client), 199 * KIB).await);
+    }
+    sleep(Duration::from_millis(1_200)).await;
+    let second = hold(1, &service, &of(1), 200 * KIB).await;
+    assert!(read_all(second).await.ends_with(&(200 * KIB).to_string()));
+    for mut other in others {
+        other.write_all(&[b'x'; KIB]).await.expect("still open");
+        assert!(read_all(other).await.ends_with(&(200 * KIB).to_string()), "another client keeps its own");
+    }
+    assert_error(&read_one(&mut first).await, 503, "unavailable");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_bodies_of_many_strangers_keep_nobody_out() {
+    let slow = ServeLimits { body_stall: SOON, body: SOON, ..limits() };
+    let service = start(ServeLimits { max_bodies: 8 * 100 * KIB, max_small_bodies: 8 * 64 * KIB, ..slow }).await;
+    let mut held = Vec::new();
+    for address in 2..40 {
+        held.push(hold(address, &service, &announced(100 * KIB), 99 * KIB).await);
+        held.push(hold(address, &service, "transfer-encoding: chunked", 0).await);
+        held.push(hold(address, &service, &announced(60 * KIB), 59 * KIB).await);
+        held.push(hold(address, &service, &announced(1024 * KIB), 0).await);
+    }
+    sleep(Duration::from_millis(1_200)).await;
+    for length in [5, 60 * KIB, 100 * KIB] {
+        let started = Instant::now();
+        let answer = read_all(hold(100, &service, &announced(length), length).await).await;
+        assert!(answer.ends_with(&format!("\r\n\r\n{length}")), "{answer}");
+        assert!(started.elapsed() < SOON / 2, "{length} bytes after {:?}", started.elapsed());
+    }
+    let chunked = format!("{:x}\r\n{}\r\n0\r\n\r\n", 90 * KIB, "x".repeat(90 * KIB));
+    let mut stream = hold(100, &service, "transfer-encoding: chunked", 0).await;
+    stream.write_all(chunked.as_bytes()).await.expect("sent");
+    assert!(read_all(stream).await.ends_with(&(90 * KIB).to_string()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_below_the_least_rate_ends_whatever_it_brought_before() {
+    let service = start(ServeLimits { body: SOON * 6, body_stall: Duration::from_millis(800), ..limits() }).await;
+    for framing in [announced(1024 * KIB), "transfer-encoding: chunked".to_owned()] {
+        let begin = if framing.starts_with("content") { String::new() } else { "100000\r\n".to_owned() };
+        let stream = hold(1, &service, &framing, 0).await;
+        let (mut reader, mut writer) = stream.into_split();
+        writer.write_all((begin + &"x".repeat(600 * KIB)).as_bytes()).await.expect("sent");
+        let started = Instant::now();
+        let dripping = tokio::spawn(async move {
+            while writer.write_all(b"x").await.is_ok() {
+                sleep(Duration::from_millis(50)).await;
+            }
+        });
+        let mut answer = Vec::new();
+        let _ = timeout(SOON, reader.read_to_end(&mut answer)).await.expect("it ends");
+        assert_error(&String::from_utf8_lossy(&answer), 408, "request_timeout");
+        assert!(started.elapsed() >= Duration::from_millis(700), "{:?}", started.elapsed());
+        dripping.abort();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_has_one_host() {
+    let service = start(limits()).await;
+    for version in ["1.0", "1.1"] {
+        for hosts in ["", "host: x\r\nhost: x\r\n", "host: x\r\nHost: y\r\n", "host: a b\r\n"] {
+            let answer = service.ask(format!("GET /echo HTTP/{version}\r\n{hosts}\r\n")).await;
+            assert_error(&answer, 400, "invalid_request");
+            assert!(answer.contains("`Host`"), "{answer}");
+        }
+    }
+    assert!(service.ask("GET /echo HTTP/1.0\r\nhost: x\r\n\r\n").await.ends_with("echo"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

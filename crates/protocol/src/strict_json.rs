@@ -3,6 +3,8 @@
 //!
 //! Names are compared as they are read: `"\u0061"` and `"a"` are the same. Time and memory grow with the
 //! size of the document; depth is bounded by the parser (128 levels).
+//!
+//! [`check_numbers`] refuses numbers that a double does not hold: their hash would be that of another number.
 
 use std::{borrow::Cow, collections::HashSet, fmt};
 
@@ -12,11 +14,21 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 const MAX_PATH_CHARS: usize = 200;
 const MAX_NAME_CHARS: usize = 64;
 
+/// What is wrong with a number that a double does not hold.
+pub const INEXACT: &str = "is a number that would be changed when it is read; send it as text";
+/// Deeper documents are refused by the parser.
+const MAX_DEPTH: usize = 128;
+/// 2^53. A double does not hold all whole numbers beyond it.
+const MAX_WHOLE: &str = "9007199254740992";
+
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
     /// The member is given more than once. The path has a `/` before each name and index but the first.
     #[error("`{path}` is given more than once")]
     Duplicate { path: String },
+    /// The number has the canonical form of another number, or none.
+    #[error("`{path}` {INEXACT}")]
+    Inexact { path: String },
     #[error("{0}")]
     Malformed(String),
 }
@@ -39,6 +51,88 @@ pub fn parse(bytes: &[u8]) -> Result<serde_json::Value, JsonError> {
     serde_json::from_slice(bytes).map_err(|error| JsonError::Malformed(error.to_string()))
 }
 
+/// Checks that no number of a document shares its canonical form (RFC 8785) with a number of another value, and that no
+/// whole number that is written without point and exponent is beyond 2^53. What is no JSON is for the parser to refuse.
+///
+/// The canonical form is the shortest decimal that reads as the same double. So a number is accepted if it has exactly
+/// the value of that decimal, such as `0.1`, `1.0`, `-0` and `1e300`, and refused otherwise, such as 2^53 + 1 and `1e400`.
+pub fn check_numbers(document: &[u8]) -> Result<(), JsonError> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut name: &[u8] = &[];
+    let mut rest = document;
+    while let [first, behind @ ..] = rest {
+        let token = match first {
+            b'"' => string_length(behind).saturating_add(2),
+            b'-' | b'0'..=b'9' => behind.iter().take_while(|byte| is_of_number(**byte)).count().saturating_add(1),
+            _ => 1,
+        };
+        let (token, behind) = rest.split_at_checked(token).unwrap_or((rest, &[]));
+        rest = behind;
+        match (first, steps.last_mut()) {
+            (b'{', _) => steps.push(Step::Member(String::new())),
+            (b'[', _) => steps.push(Step::Element(0)),
+            (b'}' | b']', _) => drop(steps.pop()),
+            (b'"', _) => name = token,
+            (b':', Some(Step::Member(member))) => *member = unescaped(name),
+            (b',', Some(Step::Element(index))) => *index = index.saturating_add(1),
+            (b'-' | b'0'..=b'9', _) if !std::str::from_utf8(token).is_ok_and(is_exact) => {
+                return Err(JsonError::Inexact { path: path(&steps) });
+            }
+            _ => {}
+        }
+        if steps.len() > MAX_DEPTH {
+            break;
+        }
+    }
+    Ok(())
+}
+
+const fn is_of_number(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E')
+}
+
+/// Bytes before the closing quotation mark.
+fn string_length(text: &[u8]) -> usize {
+    let mut is_escaped = false;
+    let end = text.iter().position(|byte| match byte {
+        _ if std::mem::take(&mut is_escaped) => false,
+        b'\\' => {
+            is_escaped = true;
+            false
+        }
+        byte => *byte == b'"',
+    });
+    end.unwrap_or(text.len())
+}
+
+/// The name that a quoted text spells.
+fn unescaped(quoted: &[u8]) -> String {
+    serde_json::from_slice(quoted).unwrap_or_else(|_| String::from_utf8_lossy(quoted).into_owned())
+}
+
+fn is_exact(literal: &str) -> bool {
+    let Ok(double) = literal.parse::<f64>() else { return true };
+    let digits = literal.trim_start_matches('-');
+    let is_whole = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_safe = !is_whole || (digits.len(), digits) <= (MAX_WHOLE.len(), MAX_WHOLE);
+    is_safe && double.is_finite() && decimal(literal) == decimal(&format!("{double:e}"))
+}
+
+/// A number without its sign: its digits, which neither begin nor end with zero, and the power of ten behind them.
+fn decimal(literal: &str) -> (String, i64) {
+    let (number, exponent) = literal.split_once(['e', 'E']).unwrap_or((literal, "0"));
+    let beyond = if exponent.starts_with('-') { i64::MIN } else { i64::MAX };
+    let exponent = exponent.parse::<i64>().unwrap_or(beyond);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let all = [whole.trim_start_matches('-'), fraction].concat();
+    let digits = all.trim_end_matches('0');
+    let length = |text: &str| i64::try_from(text.len()).unwrap_or(i64::MAX);
+    let zeros = length(&all).saturating_sub(length(digits)).saturating_sub(length(fraction));
+    let digits = digits.trim_start_matches('0').to_owned();
+    let exponent = if digits.is_empty() { 0 } else { exponent.saturating_add(zeros) };
+    (digits, exponent)
+}
+
 enum Step {
     Member(String),
     Element(usize),
@@ -53,16 +147,16 @@ struct Walk {
 
 impl Walk {
     fn path(&self) -> String {
-        let steps: Vec<String> = self
-            .steps
-            .iter()
-            .map(|step| match step {
-                Step::Member(name) => shortened(name, MAX_NAME_CHARS),
-                Step::Element(index) => index.to_string(),
-            })
-            .collect();
-        shortened(&steps.join("/"), MAX_PATH_CHARS)
+        path(&self.steps)
     }
+}
+
+fn path(steps: &[Step]) -> String {
+    let names = steps.iter().map(|step| match step {
+        Step::Member(name) => shortened(name, MAX_NAME_CHARS),
+        Step::Element(index) => index.to_string(),
+    });
+    shortened(&names.collect::<Vec<_>>().join("/"), MAX_PATH_CHARS)
 }
 
 /// The end of a path is the most useful part.
@@ -228,6 +322,80 @@ mod tests {
         let deep = format!(r#"{}{{"a":1,"a":2}}{}"#, r#"{"member":"#.repeat(100), "}".repeat(100));
         let path = duplicate(&deep);
         assert!(path.chars().count() <= MAX_PATH_CHARS + 1 && path.ends_with("/a"), "{path}");
+    }
+
+    #[derive(serde::Deserialize)]
+    struct Numbers {
+        exact: Vec<String>,
+        changed: Vec<String>,
+    }
+
+    /// The dashboard reads the same file.
+    fn numbers() -> Numbers {
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors/numbers.json");
+        serde_json::from_slice(&std::fs::read(file).expect("vectors")).expect("JSON")
+    }
+
+    fn canonical(literal: &str) -> String {
+        let value: serde_json::Value = serde_json::from_str(literal).expect("a number");
+        String::from_utf8(serde_json_canonicalizer::to_vec(&value).expect("canonical")).expect("text")
+    }
+
+    #[test]
+    fn a_number_is_accepted_if_it_has_the_value_of_its_canonical_form() {
+        let Numbers { exact, changed } = numbers();
+        for literal in exact {
+            assert_eq!(check_numbers(literal.as_bytes()), Ok(()), "{literal}");
+            let canonical = canonical(&literal);
+            assert_eq!(decimal(&canonical), decimal(&literal), "{literal} is hashed as {canonical}");
+        }
+        for literal in changed {
+            let refused = check_numbers(literal.as_bytes());
+            assert_eq!(refused, Err(JsonError::Inexact { path: String::new() }), "{literal}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn two_accepted_numbers_with_one_canonical_form_have_one_value(
+            digits in proptest::string::string_regex("-?(0|[1-9][0-9]{0,19})(\\.[0-9]{1,20})?(e-?[0-9]{1,2})?").expect("a pattern"),
+            step in 1_u32..9,
+        ) {
+            let accepted = |literal: &str| check_numbers(literal.as_bytes()).is_ok();
+            if accepted(&digits) {
+                proptest::prop_assert_eq!(decimal(&canonical(&digits)), decimal(&digits));
+                // A digit more makes another number: it has another form, or is refused.
+                let (number, exponent) = digits.split_once('e').unwrap_or((&digits, "0"));
+                let point = if number.contains('.') { "" } else { "." };
+                let other = format!("{number}{point}00000{step}e{exponent}");
+                proptest::prop_assert!(!accepted(&other) || canonical(&other) != canonical(&digits));
+            }
+        }
+
+        #[test]
+        fn every_double_is_accepted_as_it_is_printed(double in proptest::num::f64::NORMAL) {
+            proptest::prop_assert_eq!(check_numbers(format!("{double:e}").as_bytes()), Ok(()));
+        }
+
+        #[test]
+        fn any_bytes_are_looked_at_without_a_fault(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
+            let _ = check_numbers(&bytes);
+        }
+    }
+
+    #[test]
+    fn a_number_that_would_be_changed_is_named_with_its_path() {
+        for (json, at) in [
+            (r#"{"parameters":{"a":[1,{"b\u0022":9007199254740993}]}}"#, "parameters/a/1/b\""),
+            (r#"{"a":"9007199254740993 \\","b":{"c":1},"d":1e400}"#, "d"),
+            (r#"[[1,2],[3],-9007199254740993]"#, "2"),
+            (r#"{"a":{"9007199254740993":[]},"é":[0,[0.1000000000000000055511151231257827]]}"#, "é/1/0"),
+        ] {
+            assert_eq!(check_numbers(json.as_bytes()), Err(JsonError::Inexact { path: at.to_owned() }), "{json}");
+        }
+        for fine in [r#"{"a":"9007199254740993","9007199254740993":"\"1e400"}"#, "", "[", "\"", "}", "1-", "nul"] {
+            assert_eq!(check_numbers(fine.as_bytes()), Ok(()), "{fine}");
+        }
     }
 
     #[test]

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use axum::{
     Json,
-    body::Bytes,
+    body::{Body, Bytes},
     extract::{FromRequestParts, Request, State},
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use crtx_http::{
-    ApiError, ApiPath, ErrorBody, ErrorCode, SignedIn,
+    ApiError, ApiPath, AuthState, ErrorBody, ErrorCode, SignedIn,
     credentials::{bearer, session_cookie},
 };
 use crtx_protocol::{
@@ -124,29 +124,46 @@ pub async fn put(
     let (holder, max_bytes) = match reference {
         Some(Reference::Lasting) => (None, MAX_PIECE_BYTES),
         Some(Reference::Listing { creator }) => (Some(creator), metadata::MAX_BYTES),
-        None => (Some(signed_in(&gateway, &mut head).await?.wallet), MAX_PIECE_BYTES),
+        None => {
+            let wallet = signed_in(&gateway, &mut head).await?.wallet;
+            held_content::allow(engine, &wallet)?;
+            (Some(wallet), MAX_PIECE_BYTES)
+        }
     };
-    let content = crtx_http::body::read(body, max_bytes).await?;
-    let actual = ResultHash::of(&content);
-    if actual != hash {
-        let cid = cid_of(&actual);
-        return Err(ApiError::invalid("cid", format!("does not name these bytes; their CID is {cid}")));
+    let there = held_content::stored(engine, &hash).await?;
+    if let (Some(Reference::Listing { .. }), Some(content)) = (reference, &there) {
+        // Strangers may repeat what is there without taking anything of the creator's room.
+        return Ok((StatusCode::OK, Json(StoredContent::new(&hash, content.len(), true))));
     }
+    // What is here already is not read from the client again.
+    let content = match there {
+        Some(content) => content,
+        None => read(body, hash, max_bytes).await?,
+    };
     let size = content.len();
     let new = match holder {
         None => held_content::keep(engine, &hash, content).await?,
-        // Strangers may repeat what is there without taking anything of the creator's room.
-        Some(_) if reference.is_some() && held_content::is_there(engine, &hash).await? => false,
-        Some(wallet) => held_content::hold(engine, &wallet, &[content], None).await?,
+        Some(wallet) => held_content::hold_allowed(engine, &wallet, &[content], None).await?,
     };
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(StoredContent::new(&hash, size, reference.is_some()))))
 }
 
+async fn read(body: Body, hash: ResultHash, max_bytes: usize) -> Result<Bytes, ApiError> {
+    let content = crtx_http::body::read(body, max_bytes).await?;
+    let check = move |content: &Bytes| {
+        let actual = ResultHash::of(content);
+        let cid = cid_of(&actual);
+        let other = || ApiError::invalid("cid", format!("does not name these bytes; their CID is {cid}"));
+        if actual == hash { Ok(content.clone()) } else { Err(other()) }
+    };
+    crtx_http::body::parsed(content, check).await
+}
+
 /// The session of a request about content that nothing refers to. Without any: 409 `conflict`, because the mirror may
 /// only be behind.
 async fn signed_in(gateway: &Gateway, head: &mut Parts) -> Result<SignedIn, ApiError> {
-    if bearer(&head.headers, "SESSION_TOKEN")?.is_none() && session_cookie(&head.headers)?.is_none() {
+    if bearer(&head.headers, "SESSION_TOKEN")?.is_none() && session_cookie(&head.headers, gateway.site())?.is_none() {
         let message = "no record, listing or dispute refers to this content, as far as the index has come: try again, \
                        or sign in to store it beforehand";
         return Err(ApiError::new(ErrorCode::Conflict, message).with_retry_after(MIRROR_RETRY));

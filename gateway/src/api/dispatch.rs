@@ -6,7 +6,9 @@ use std::{
 };
 
 use axum::{
+    body::Body,
     extract::{FromRequestParts, Request, State},
+    http::request::Parts,
     response::{IntoResponse, Response},
 };
 use crtx_http::{ApiError, ApiPath, ErrorBody, ErrorCode, SignedIn, extract::check_content_type};
@@ -20,10 +22,11 @@ use uuid::Uuid;
 
 use super::{answer, execute};
 use crate::{
-    admission::{self, gate::Place},
+    admission::{self, gate::Place, large::LargePlace},
     engine::{Stage, TimeSpent},
     gateway::Gateway,
     request::{ExecuteBody, ReceivedRequest},
+    terms_ahead::FRESH,
     wallet_opening::{WalletOpening, other_request},
 };
 
@@ -88,25 +91,52 @@ async fn answer_dispatch(
     let wallet = SignedIn::from_request_parts(&mut head, gateway).await?.wallet;
     let engine = &gateway.engine;
     engine.refused.check(&wallet)?;
-    let received = async {
-        check_content_type(&head.headers)?;
-        ReceivedRequest::parse(&execute::read(gateway, body).await?)
-    };
-    let received = execute::slow_if_refused(gateway, &wallet, received.await).await?;
+    execute::slow_if_refused(gateway, &wallet, check_content_type(&head.headers)).await?;
     let record = engine.instructions.addresses.execution(&wallet, execution_id.as_bytes());
-    if let Some(execution) = engine.executions.get(&record).await? {
+    let looked_at = Instant::now();
+    let mut known = engine.executions.get(&record).await?;
+    let mut opening = match &known {
+        Some(_) => None,
+        None => {
+            let opening = spent.on_chain(engine.wallet_opening(&wallet, &execution_id)).await;
+            Some(execute::slow_if_refused(gateway, &wallet, opening).await?)
+        }
+    };
+    let received = receive(gateway, &wallet, &head, body).await;
+    let (received, large_place) = execute::slow_if_refused(gateway, &wallet, received).await?;
+    if looked_at.elapsed() > FRESH {
+        known = engine.executions.get(&record).await?;
+        opening = None;
+    }
+    if let Some(execution) = known {
         return recall(gateway, &execution, &received.request_hash, received.is_async).await;
     }
-    let opening = spent.on_chain(engine.wallet_opening(&wallet, &execution_id, &received.request_hash)).await;
+    let opening = match opening {
+        Some(opening) => Ok(opening),
+        None => spent.on_chain(engine.wallet_opening(&wallet, &execution_id)).await,
+    };
+    let opening = opening.and_then(|opening| opening.check_request(&received.request_hash).map(|()| opening));
     let opening = execute::slow_if_refused(gateway, &wallet, opening).await?;
     let place = Arc::new(engine.gate.enter(&wallet, &opening.agent).await?);
     let call = prepare(gateway, &wallet, execution_id, &opening, received).await;
+    drop(large_place);
     let call = execute::slow_if_refused(gateway, &wallet, call).await?;
     match take_over(gateway, call.clone(), opening, place).await? {
         TakenOver::Before(execution) => recall(gateway, &execution, &call.request_hash, call.is_async).await,
         TakenOver::Running(_) if call.is_async => Ok(answer::pending(execution_id)),
         TakenOver::Running(stages) => execute::follow(gateway, &call, stages, spent).await,
     }
+}
+
+/// Reads the body.
+async fn receive(
+    gateway: &Gateway,
+    wallet: &Pubkey,
+    head: &Parts,
+    body: Body,
+) -> Result<(ReceivedRequest, Option<LargePlace>), ApiError> {
+    let (bytes, place) = execute::read(gateway, wallet, head, body).await?;
+    Ok((crtx_http::body::parsed(bytes, |bytes| ReceivedRequest::parse(bytes)).await?, place))
 }
 
 /// The answer for an execution that this service knows already.

@@ -11,7 +11,12 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, request::Parts},
     response::{IntoResponse, Response},
 };
-use crtx_http::{ApiError, ApiPath, Caller, ErrorBody, ErrorCode, auth::Presented, extract::check_content_type};
+use crtx_http::{
+    ApiError, ApiPath, AuthState, BodyOwner, Caller, ErrorBody, ErrorCode, Peer,
+    auth::Presented,
+    body::{Reading, SMALL_BODY_BYTES},
+    extract::check_content_type,
+};
 use crtx_protocol::text::shortened;
 use crtx_store::{
     admission::{Bounds, ReadAt, Refusal, Reservation, Retry},
@@ -22,12 +27,12 @@ use tokio::sync::watch;
 
 use super::answer;
 use crate::{
-    admission::{self, Patience, gate::Place},
+    admission::{self, Patience, gate::Place, large::LargePlace},
     engine::{Ended, Stage, TimeSpent, ToOpen},
     gateway::Gateway,
     request::{self, ExecuteBody, ReceivedCall},
     terms::Terms,
-    terms_ahead::TermsAhead,
+    terms_ahead::{FRESH, TermsAhead},
 };
 
 pub(super) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
@@ -120,21 +125,40 @@ async fn answer_call(
     let caller = presented.authenticate(gateway).await;
     gateway.engine.known_payers.note(&session_key, &caller).await;
     let caller = caller?;
+    BodyOwner::note(&head.extensions, &caller.wallet);
     let agent = agent.map_err(|_| ApiError::agent_not_found(agent_id));
-    let received = receive(gateway, agent, &head.headers, body).await;
-    let (agent, received, idempotency_key) = slow_if_refused(gateway, &caller.session_key, received).await?;
-    if let Some(key) = &idempotency_key
-        && let Some(Known::Answer(answer)) = known(gateway, &caller, key, &received).await?
+    let headers = agent.and_then(|agent| Ok((agent, read_headers(&head.headers)?)));
+    let (agent, idempotency_key) = slow_if_refused(gateway, &caller.session_key, headers).await?;
+    let mut earlier = Earlier::find(gateway, &caller, idempotency_key.as_deref()).await?;
+    let ahead = if earlier.has_an_answer() {
+        None
+    } else {
+        // Reads of the chain are limited by places, but nobody keeps a place while the body arrives.
+        let _place = gateway.engine.gate.enter(&caller.wallet, &agent).await?;
+        let allowed = allow(gateway, &caller, &agent, ahead, spent).await;
+        Some(slow_if_refused(gateway, &caller.session_key, allowed).await?)
+    };
+    let received = receive(gateway, &caller.wallet, &agent, &head, body).await;
+    let (received, large_place) = slow_if_refused(gateway, &caller.session_key, received).await?;
+    if !earlier.is_fresh() {
+        earlier = Earlier::find(gateway, &caller, idempotency_key.as_deref()).await?;
+    }
+    if let Some(execution) = &earlier.execution
+        && let Known::Answer(answer) = recall(gateway, execution, &received.body_hash).await
     {
         return answer;
     }
     let place = Arc::new(gateway.engine.gate.enter(&caller.wallet, &agent).await?);
     let prepared = async {
-        let terms = terms(gateway, &caller, &agent, ahead, spent).await?;
+        let terms = match ahead.filter(|terms| terms.read_at.elapsed() <= FRESH) {
+            Some(terms) => terms,
+            None => allow(gateway, &caller, &agent, None, spent).await?,
+        };
         let call = prepare(gateway, &caller, &agent, &terms, received, idempotency_key).await?;
         Ok((terms, call, place))
     };
     let prepared = prepared.await;
+    drop(large_place);
     let (terms, mut call, place) = slow_if_refused(gateway, &caller.session_key, prepared).await?;
     let stages = match accept(gateway, &caller, &mut call, terms, &place, spent).await? {
         Accepted::Running(stages) => stages,
@@ -147,17 +171,50 @@ async fn answer_call(
     }
 }
 
-/// Reads the request. Returns 400, 404, 408, 413 or 415 if it is not a valid call.
+/// Reads what can be refused before the body is read: 400 or 415.
+fn read_headers(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+    check_content_type(headers)?;
+    request::idempotency_key(headers)
+}
+
+/// The earlier use of a call's idempotency key.
+struct Earlier {
+    execution: Option<Execution>,
+    /// `None`: the call has no such key.
+    read_at: Option<Instant>,
+}
+
+impl Earlier {
+    async fn find(gateway: &Gateway, caller: &Caller, key: Option<&str>) -> Result<Self, ApiError> {
+        let Some(key) = key else { return Ok(Self { execution: None, read_at: None }) };
+        let read_at = Some(Instant::now());
+        let id = request::execution_id(&caller.wallet, Some(key));
+        let record = gateway.engine.instructions.addresses.execution(&caller.wallet, id.as_bytes());
+        Ok(Self { execution: gateway.engine.executions.get(&record).await?, read_at })
+    }
+
+    /// Whether the call gets the answer of the earlier one, whatever its wallet holds by now.
+    fn has_an_answer(&self) -> bool {
+        self.execution.as_ref().is_some_and(|execution| !may_be_tried_again(execution))
+    }
+
+    fn is_fresh(&self) -> bool {
+        self.read_at.is_none_or(|read_at| read_at.elapsed() <= FRESH)
+    }
+}
+
+/// Reads the body. Returns 400, 408, 413, 429 or 503 if it is not a valid call, or does not arrive.
 async fn receive(
     gateway: &Gateway,
-    agent: Result<Pubkey, ApiError>,
-    headers: &HeaderMap,
+    wallet: &Pubkey,
+    agent: &Pubkey,
+    head: &Parts,
     body: axum::body::Body,
-) -> Result<(Pubkey, ReceivedCall, Option<String>), ApiError> {
-    let agent = agent?;
-    check_content_type(headers)?;
-    let received = ReceivedCall::parse(&agent, &read(gateway, body).await?)?;
-    Ok((agent, received, request::idempotency_key(headers)?))
+) -> Result<(ReceivedCall, Option<LargePlace>), ApiError> {
+    let (bytes, place) = read(gateway, wallet, head, body).await?;
+    let agent = *agent;
+    let received = crtx_http::body::parsed(bytes, move |bytes| ReceivedCall::parse(&agent, bytes)).await?;
+    Ok((received, place))
 }
 
 /// Delays the answers of a key, or of a wallet that signed in, that repeats refused calls.
@@ -185,21 +242,21 @@ pub(super) fn refuse_query(head: &Parts) -> Result<(), ApiError> {
     Err(ApiError::invalid_request(format!("this endpoint takes no query parameters, not `{query}`")))
 }
 
-pub(super) async fn read(gateway: &Gateway, body: axum::body::Body) -> Result<Bytes, ApiError> {
-    crtx_http::body::read(body, gateway.engine.config.limits.max_body_bytes).await
-}
-
-/// Looks up the idempotency key.
-async fn known(
+/// Reads the body of a call of this wallet. A long one has a place.
+pub(super) async fn read(
     gateway: &Gateway,
-    caller: &Caller,
-    key: &str,
-    received: &ReceivedCall,
-) -> Result<Option<Known>, ApiError> {
-    let id = request::execution_id(&caller.wallet, Some(key));
-    let record = gateway.engine.instructions.addresses.execution(&caller.wallet, id.as_bytes());
-    let Some(execution) = gateway.engine.executions.get(&record).await? else { return Ok(None) };
-    Ok(Some(recall(gateway, &execution, &received.body_hash).await))
+    wallet: &Pubkey,
+    head: &Parts,
+    body: axum::body::Body,
+) -> Result<(Bytes, Option<LargePlace>), ApiError> {
+    let mut reading = Reading::new(body, gateway.engine.config.limits.max_body_bytes)?;
+    let place = if reading.is_longer_than(SMALL_BODY_BYTES).await? {
+        let address = head.extensions.get::<Peer>().map(|Peer(address)| *address);
+        Some(gateway.engine.large.enter(wallet, address).await?)
+    } else {
+        None
+    };
+    Ok((reading.rest().await?, place))
 }
 
 async fn recall(gateway: &Gateway, execution: &Execution, body_hash: &[u8; 32]) -> Known {
@@ -209,14 +266,19 @@ async fn recall(gateway: &Gateway, execution: &Execution, body_hash: &[u8; 32]) 
         let error = ApiError::new(ErrorCode::Conflict, message).with_execution(call.execution_id);
         return Known::Answer(Err(error));
     }
-    let paid = execution.opened_at.is_some();
     match execution.state {
-        ExecutionState::Failed | ExecutionState::Reserved if !paid => Known::Retry,
-        _ if call.is_async && paid => Known::Answer(Ok(answer::pending(call.execution_id))),
+        _ if may_be_tried_again(execution) => Known::Retry,
+        _ if call.is_async && execution.opened_at.is_some() => Known::Answer(Ok(answer::pending(call.execution_id))),
         _ => {
             Known::Answer(answer::recorded(&gateway.engine, execution).await.unwrap_or_else(|| Err(in_progress(call))))
         }
     }
+}
+
+/// Whether the execution has ended without an escrow and without cost, or has not begun.
+fn may_be_tried_again(execution: &Execution) -> bool {
+    let is_unpaid = execution.opened_at.is_none();
+    is_unpaid && matches!(execution.state, ExecutionState::Failed | ExecutionState::Reserved)
 }
 
 fn in_progress(call: &Call) -> ApiError {
@@ -241,6 +303,19 @@ async fn terms(
         return terms;
     }
     spent.on_chain(gateway.engine.terms(&payer, agent)).await
+}
+
+/// Makes the checks that need no body: terms, and whether the agent's document is there.
+async fn allow(
+    gateway: &Gateway,
+    caller: &Caller,
+    agent: &Pubkey,
+    ahead: Option<TermsAhead>,
+    spent: &mut TimeSpent,
+) -> Result<Terms, ApiError> {
+    let terms = terms(gateway, caller, agent, ahead, spent).await?;
+    gateway.engine.documents.get(agent, &terms.listing.metadata_hash).await?;
+    Ok(terms)
 }
 
 /// Makes every other check that can refuse the call before money moves.

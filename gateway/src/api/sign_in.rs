@@ -7,10 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use chrono::{TimeDelta, Utc};
-use crtx_http::{
-    ApiError, ApiJson, AuthState, ErrorBody, Peer, credentials::SESSION_COOKIE, session_token::SessionToken,
-    signed_in::check_page,
-};
+use crtx_http::{ApiError, ApiJson, AuthState, ErrorBody, Peer, session_token::SessionToken, signed_in::check_page};
 use crtx_protocol::sign_in::{STATEMENT, SignInMessage, VERSION};
 use crtx_store::sessions::{self, NewSession, SessionKind};
 use serde::{Deserialize, Serialize};
@@ -169,7 +166,7 @@ pub async fn challenge(
     tag = "sessions",
     request_body = SignInBody,
     responses(
-        (status = 200, description = "A session for seven days. A cookie session also sets the cookie `crtx_session`", body = SignInAnswer),
+        (status = 200, description = "A session for seven days. A cookie session also sets the cookie `crtx_session`, on https `__Host-crtx_session`", body = SignInAnswer),
         (status = 400, description = "`invalid_request`", body = ErrorBody),
         (status = 401, description = "`unauthorized`: the challenge was altered, used, has expired, or is of another domain or network; or the signature is not the wallet's", body = ErrorBody),
         (status = 403, description = "`forbidden`: a cookie is set for pages of the own origin alone", body = ErrorBody),
@@ -216,7 +213,8 @@ pub async fn sign_in(
 pub(super) fn cookie(gateway: &Gateway, token: &str, lifetime: TimeDelta) -> Result<HeaderValue, ApiError> {
     let secure = if gateway.site().is_secure() { "; Secure" } else { "" };
     let seconds = lifetime.num_seconds();
-    let text = format!("{SESSION_COOKIE}={token}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
+    let name = gateway.site().session_cookie();
+    let text = format!("{name}={token}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
     HeaderValue::try_from(text).map_err(ApiError::internal)
 }
 

@@ -56,6 +56,7 @@ use crate::{
     admission::{
         fee_payer::FeePayerWatch,
         gate::Gate,
+        large::LargeRequests,
         refused::RefusedCalls,
         uploads::{self, Uploads},
     },
@@ -102,6 +103,8 @@ pub(crate) struct Engine {
     pub holding: Semaphore,
     /// Limits the calls that this process works on.
     pub gate: Gate,
+    /// Limits the long requests that arrive.
+    pub large: LargeRequests,
     pub refused: RefusedCalls,
     pub uploads: Uploads,
     pub fee_payer: FeePayerWatch,
@@ -133,6 +136,7 @@ impl Engine {
             strangers: Arc::default(),
             sign_in: SignIn::new(&config.keypair, config.links.site().clone(), config.cluster),
             gate: Gate::new(config.limits.admission.process),
+            large: LargeRequests::default(),
             refused: RefusedCalls::new(config.limits.admission.refused),
             uploads: uploads::allowed(),
             fee_payer: FeePayerWatch::new(config.limits.admission.fee_payer, config.limits.compute_unit_price),

@@ -11,7 +11,7 @@ use axum::{
 use chrono::Utc;
 use crtx_chain::token::associated_token_address;
 use crtx_http::{
-    ApiError, ApiPath, ApiQuery, ErrorBody, Peer,
+    ApiError, ApiPath, ApiQuery, AuthState, ErrorBody, Peer,
     credentials::{bearer, session_cookie},
     session_token, signed_in,
 };
@@ -90,7 +90,7 @@ async fn signed_in_wallet(
 ) -> Result<Option<Pubkey>, ApiError> {
     let presents_session = match bearer(headers, "SESSION_TOKEN")? {
         Some(secret) => secret.starts_with(session_token::PREFIX),
-        None => session_cookie(headers)?.is_some(),
+        None => session_cookie(headers, state.site())?.is_some(),
     };
     if !presents_session {
         return Ok(None);

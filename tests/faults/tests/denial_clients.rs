@@ -3,57 +3,16 @@
 
 use std::time::{Duration, Instant};
 
-use crtx_faults::denial::{Attack, Bystander, Measured, Site, bombs, sockets};
+use crtx_faults::denial::{Attack, Site, Trial, bombs, sockets};
 use crtx_store::testing::volume;
 use serde_json::{Value, json};
 use solana_signer::Signer;
 
-const IDLE: Duration = Duration::from_secs(4);
-const ATTACK: Duration = Duration::from_secs(5);
-/// An attack runs this long before anything is measured.
+/// An attack runs this long before the service is stopped.
 const WARM_UP: Duration = Duration::from_millis(700);
-/// After an attack the service gets this long to be as before.
-const RECOVERY: Duration = Duration::from_millis(500);
 /// SIGTERM ends the process in this time, whatever its clients do. `crtx up` stops the chain and PostgreSQL
 /// as well.
 const STOP_LIMIT: Duration = Duration::from_secs(15);
-
-struct Trial<'a> {
-    bystander: &'a Bystander,
-    idle: Measured,
-    wrong: Vec<String>,
-}
-
-impl<'a> Trial<'a> {
-    async fn start(bystander: &'a Bystander) -> Self {
-        // The first calls of a process are slower.
-        bystander.watch(Duration::from_secs(1)).await;
-        let idle = bystander.watch(IDLE).await;
-        assert!(idle.refused.is_empty(), "the service works before the attacks: {:?}", idle.refused);
-        eprintln!("idle: {} calls, {} looks, {} MiB", idle.paid.len(), idle.health.len(), idle.peak_mib);
-        Self { bystander, idle, wrong: Vec::new() }
-    }
-
-    /// Measures under an attack, which goes on when this returns.
-    async fn measure(&mut self, name: &str) {
-        tokio::time::sleep(WARM_UP).await;
-        let attacked = self.bystander.watch(ATTACK).await;
-        self.wrong.extend(self.bystander.compare(name, &self.idle, &attacked));
-        // What one attack left behind is not counted against the next one.
-        self.idle.peak_mib = attacked.peak_mib;
-    }
-
-    async fn under(&mut self, name: &str, attack: Attack) {
-        self.measure(name).await;
-        eprintln!("{name}: the attackers got {}", attack.answers());
-        drop(attack);
-        tokio::time::sleep(RECOVERY).await;
-    }
-
-    fn verdict(self) {
-        assert!(self.wrong.is_empty(), "{}", self.wrong.join("\n"));
-    }
-}
 
 fn calls(agents: &[String], body: &Value) -> Vec<(String, Value)> {
     agents.iter().map(|agent| (agent.clone(), body.clone())).collect()

@@ -14,8 +14,9 @@ use std::{
 use axum::body::{Body, Bytes};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::Incoming;
+use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use super::connections::{ConnectionState, Connections};
+use super::{bodies::Room, connections::ConnectionState};
 use crate::body::BodyError;
 
 /// Beyond these the connection of a client that sends a discarded body may break.
@@ -26,14 +27,21 @@ const LONGEST: Duration = Duration::from_secs(10);
 pub struct RequestBody {
     /// `None` once it has ended or failed.
     body: Option<Incoming>,
-    taken: usize,
-    connections: Arc<Connections>,
+    room: Option<HeldRoom>,
     state: Arc<ConnectionState>,
 }
 
+struct HeldRoom {
+    room: Room,
+    /// Others need the room.
+    ended: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
 impl RequestBody {
-    pub fn new(body: Incoming, connections: Arc<Connections>, state: Arc<ConnectionState>) -> Self {
-        Self { body: Some(body), taken: 0, connections, state }
+    /// `room`: unless there is no body.
+    pub fn new(body: Incoming, room: Option<Room>, state: Arc<ConnectionState>) -> Self {
+        let room = room.map(|room| HeldRoom { ended: Box::pin(room.ended()), room });
+        Self { body: Some(body), room, state }
     }
 
     fn end(&mut self) {
@@ -50,6 +58,11 @@ impl HttpBody for RequestBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        if let Some(held) = &mut self.room
+            && held.ended.as_mut().poll(context).is_ready()
+        {
+            return Poll::Ready(Some(Err(BodyError::NoRoom)));
+        }
         let Some(body) = &mut self.body else { return Poll::Ready(None) };
         match ready!(Pin::new(body).poll_frame(context)) {
             None => {
@@ -62,10 +75,9 @@ impl HttpBody for RequestBody {
             }
             Some(Ok(frame)) => {
                 let length = frame.data_ref().map_or(0, Bytes::len);
-                if !self.connections.take_body(length) {
+                if self.room.as_ref().is_some_and(|held| !held.room.take(length)) {
                     return Poll::Ready(Some(Err(BodyError::NoRoom)));
                 }
-                self.taken = self.taken.saturating_add(length);
                 if self.body.as_ref().is_some_and(HttpBody::is_end_stream) {
                     self.end();
                 }
@@ -85,7 +97,7 @@ impl HttpBody for RequestBody {
 
 impl Drop for RequestBody {
     fn drop(&mut self) {
-        self.connections.give_body_back(self.taken);
+        self.room = None;
         let state = Arc::clone(&self.state);
         match (self.body.take(), tokio::runtime::Handle::try_current()) {
             (Some(body), Ok(runtime)) if !body.is_end_stream() => {

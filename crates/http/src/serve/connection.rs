@@ -10,6 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures::future::BoxFuture;
+use http_body::Body as _;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
@@ -21,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tower::Service;
 
 use super::{
+    bodies::Bodies,
     body::{AnswerBody, RequestBody},
     connections::{Connections, Place, network_of},
     gate::{Gate, Parts},
@@ -29,7 +31,7 @@ use super::{
 };
 use crate::{
     error::{ApiError, ErrorCode},
-    layers::{Peer, REQUEST_ID},
+    layers::{Peer, REQUEST_ID, new_request_id},
 };
 
 /// What the engine may buffer: a head that passed the gate always fits.
@@ -46,6 +48,7 @@ pub struct Server {
     pub limits: ServeLimits,
     pub proxies: TrustedProxies,
     pub connections: Arc<Connections>,
+    pub bodies: Arc<Bodies>,
     /// No further request is taken.
     pub drain: CancellationToken,
     /// Requests under way are answered with 503.
@@ -120,13 +123,16 @@ fn answer<'a>(
         let (mut parts, body) = request.into_parts();
         // The end of such a body is known to the engine alone; what follows it is not looked for.
         let is_last = parts.headers.contains_key(header::TRANSFER_ENCODING) || place.state.restricted;
-        let id = parts.headers.get(&REQUEST_ID).cloned();
         parts.extensions.insert(ConnectInfo(address));
         let client = network_of(server.proxies.client_of(address.ip(), &parts.headers));
         parts.extensions.insert(Peer(client));
         let has_place = place.serves(client) && !place.state.restricted;
         let allowed = has_place || HEALTH_PATHS.contains(&parts.uri.path());
-        let body = RequestBody::new(body, Arc::clone(&server.connections), Arc::clone(&place.state));
+        let room = (!body.is_end_stream()).then(|| server.bodies.room(client, body.size_hint().exact()));
+        if let Some(room) = &room {
+            parts.extensions.insert(room.owner());
+        }
+        let body = RequestBody::new(body, room, Arc::clone(&place.state));
         let request = Request::from_parts(parts, Body::new(body));
         let mut response = if allowed {
             let mut router = server.router.clone();
@@ -136,11 +142,11 @@ fn answer<'a>(
             tokio::select! {
                 biased;
                 response = router.call(request) => response?,
-                () = server.cut.cancelled(), if changes_nothing => unserved(id, "the service is stopping; try again"),
+                () = server.cut.cancelled(), if changes_nothing => unserved("the service is stopping; try again"),
             }
         } else {
             drop(request);
-            unserved(id, "the service has more connections than it can serve; try again")
+            unserved("the service has more connections than it can serve; try again")
         };
         if is_last {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -149,11 +155,10 @@ fn answer<'a>(
     })
 }
 
-fn unserved(request_id: Option<HeaderValue>, message: &str) -> Response {
+fn unserved(message: &str) -> Response {
     let error = ApiError::new(ErrorCode::Unavailable, message).with_retry_after(Duration::from_secs(1));
     let mut response = error.into_response();
-    let id = crate::layers::usable_request_id(request_id.as_ref());
-    if let Ok(id) = HeaderValue::from_str(&id) {
+    if let Ok(id) = HeaderValue::from_str(&new_request_id().to_string()) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
     response

@@ -5,7 +5,7 @@ use std::{
     net::{IpAddr, Ipv6Addr},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -122,8 +122,6 @@ impl ConnectionState {
 pub struct Connections {
     limits: ServeLimits,
     all: Mutex<All>,
-    /// Bytes of bodies under way.
-    bodies: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -143,7 +141,7 @@ pub struct Place {
 
 impl Connections {
     pub fn new(limits: ServeLimits) -> Arc<Self> {
-        Arc::new(Self { limits, all: Mutex::default(), bodies: AtomicUsize::new(0) })
+        Arc::new(Self { limits, all: Mutex::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, All> {
@@ -184,16 +182,6 @@ impl Connections {
     /// Closes the connection that waits longest for its client. False if there is none.
     pub fn make_room(&self) -> bool {
         self.lock().evict(None)
-    }
-
-    /// Counts bytes of a body in; false if there is no room for them.
-    pub fn take_body(&self, bytes: usize) -> bool {
-        let add = |held: usize| held.checked_add(bytes).filter(|held| *held <= self.limits.max_bodies);
-        self.bodies.fetch_update(Ordering::AcqRel, Ordering::Acquire, add).is_ok()
-    }
-
-    pub fn give_body_back(&self, bytes: usize) {
-        self.bodies.fetch_sub(bytes, Ordering::AcqRel);
     }
 }
 
@@ -279,7 +267,6 @@ mod tests {
             max_connections: 3,
             max_connections_per_peer: 2,
             reserve: 1,
-            max_bodies: 10,
             ..ServeLimits::default()
         })
     }
@@ -349,14 +336,6 @@ mod tests {
         drop(places);
         let all = connections.lock();
         assert!(all.per_client.is_empty() && all.by_number.is_empty());
-    }
-
-    #[test]
-    fn bodies_beyond_the_bound_are_not_taken() {
-        let connections = connections();
-        assert!(connections.take_body(6) && !connections.take_body(5) && connections.take_body(4));
-        connections.give_body_back(6);
-        assert!(connections.take_body(6) && !connections.take_body(usize::MAX));
     }
 
     #[test]

@@ -23,7 +23,7 @@ use tokio_util::io::poll_read_buf;
 use super::{
     connections::{ConnectionState, Waits},
     head::{Examined, Framing, examine},
-    limits::{ANSWER_BYTES_PER_SECOND, ServeLimits},
+    limits::{ANSWER_BYTES_PER_SECOND, BODY_BYTES_PER_SECOND, ServeLimits},
     refusal::Refusal,
 };
 
@@ -71,9 +71,9 @@ pub struct Gate<S> {
     ended: Option<Instant>,
     served: bool,
     refusal: Option<Refusal>,
-    /// When the present phase began, and when the last byte came.
+    /// When the present phase began.
     since: Instant,
-    last_byte: Instant,
+    pace: BodyPace,
     reading: Deadline,
     /// When the first byte of the answer was written, and how many were.
     writing_since: Option<Instant>,
@@ -98,7 +98,7 @@ impl<S> Gate<S> {
             served: false,
             refusal: None,
             since: now,
-            last_byte: now,
+            pace: BodyPace::default(),
             reading: Deadline::default(),
             writing_since: None,
             written: 0,
@@ -119,7 +119,7 @@ impl<S> Gate<S> {
     fn enter(&mut self, phase: Phase) {
         self.phase = phase;
         self.since = Instant::now();
-        self.last_byte = self.since;
+        self.pace = BodyPace::default();
     }
 
     /// Passes cleared bytes on, or bytes of the body.
@@ -221,12 +221,15 @@ impl<S> Gate<S> {
             Phase::Head if !self.inbound.is_empty() => after(self.since, limits.head),
             Phase::Head if self.served => after(self.since, limits.keep_alive),
             Phase::Head => after(self.since, limits.first_byte),
-            Phase::Body { .. } => after(self.last_byte, limits.body_stall).min(after(self.since, limits.body)),
-            Phase::Chunked if !self.state.is_body_taken() => {
-                after(self.last_byte, limits.body_stall).min(after(self.since, limits.body))
-            }
+            Phase::Body { .. } => self.body_deadline(),
+            Phase::Chunked if !self.state.is_body_taken() => self.body_deadline(),
             Phase::Chunked | Phase::Passed => None,
         }
+    }
+
+    fn body_deadline(&self) -> Option<Instant> {
+        let whole = self.since.checked_add(self.limits.body);
+        [whole, self.pace.deadline(self.limits.body_stall)].into_iter().flatten().min()
     }
 
     fn note_waiting(&self) {
@@ -254,6 +257,7 @@ impl<S> Gate<S> {
     /// No bytes arrived. An error or the end of the stream if the time of the client is over.
     fn poll_patience(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.note_waiting();
+        self.pace.waits();
         self.reader = Some(context.waker().clone());
         let Some(deadline) = self.read_deadline() else { return Poll::Pending };
         ready!(self.reading.poll(deadline, context));
@@ -269,10 +273,10 @@ impl<S> Gate<S> {
     }
 
     /// Counts bytes in that have come.
-    fn note_arrival(&mut self, was_empty: bool) {
-        self.last_byte = Instant::now();
+    fn note_arrival(&mut self, bytes: usize, was_empty: bool) {
+        self.pace.brings(bytes, self.limits.body_stall);
         if was_empty && self.phase == Phase::Head {
-            self.since = self.last_byte;
+            self.since = Instant::now();
         }
     }
 
@@ -333,7 +337,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
             gate.inbound.reserve(CHUNK);
             match poll_read_buf(Pin::new(&mut gate.socket), context, &mut gate.inbound) {
                 Poll::Ready(Ok(0)) => gate.ended = Some(Instant::now()),
-                Poll::Ready(Ok(_)) => gate.note_arrival(was_empty),
+                Poll::Ready(Ok(bytes)) => gate.note_arrival(bytes, was_empty),
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => return gate.poll_patience(context),
             }
@@ -372,6 +376,38 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Gate<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.socket).poll_shutdown(context)
+    }
+}
+
+/// How fast a body comes. The time counts in which the server waits for the client, in periods that end when the body has
+/// brought its least: what it brought early earns no time later.
+#[derive(Default)]
+struct BodyPace {
+    /// In the present period: since when the server waits, how long it waited before, and what has come.
+    waiting: Option<Instant>,
+    waited: Duration,
+    brought: u64,
+}
+
+impl BodyPace {
+    fn waits(&mut self) {
+        self.waiting.get_or_insert_with(Instant::now);
+    }
+
+    fn brings(&mut self, bytes: usize, period: Duration) {
+        if let Some(waiting) = self.waiting.take() {
+            self.waited = self.waited.saturating_add(waiting.elapsed());
+        }
+        self.brought = self.brought.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+        let least = period.as_millis().saturating_mul(u128::from(BODY_BYTES_PER_SECOND));
+        if u128::from(self.brought).saturating_mul(1_000) >= least {
+            (self.waited, self.brought) = (Duration::ZERO, 0);
+        }
+    }
+
+    /// When the present period is over.
+    fn deadline(&self, period: Duration) -> Option<Instant> {
+        self.waiting?.checked_add(period.saturating_sub(self.waited))
     }
 }
 

@@ -4,7 +4,7 @@
 //! It is at least as strict as the engine: what passes here, the engine takes, and both agree on where the
 //! body ends. What could be read in two ways is refused.
 
-use axum::http::{Method, Uri};
+use axum::http::{Method, Uri, uri::Authority};
 
 use super::{
     limits::{HeadLimits, MAX_HEADER_FIELDS},
@@ -72,7 +72,25 @@ fn check(request: &httparse::Request<'_, '_>, limits: &HeadLimits) -> Result<Fra
     Method::from_bytes(request.method.unwrap_or_default().as_bytes())
         .map_err(|_| Refusal::malformed("invalid method"))?;
     target.parse::<Uri>().map_err(|error| Refusal::malformed(&error.to_string()))?;
+    check_host(request)?;
     framing(request)
+}
+
+/// One `Host`, also in HTTP/1.0: with none or two, a proxy and this service could mean different hosts.
+fn check_host(request: &httparse::Request<'_, '_>) -> Result<(), Refusal> {
+    let mut hosts = request.headers.iter().filter(|field| field.name.eq_ignore_ascii_case("host"));
+    match (hosts.next(), hosts.next()) {
+        (None, _) => Err(Refusal::malformed("`Host` is missing")),
+        (Some(_), Some(_)) => Err(Refusal::malformed("`Host` is given more than once")),
+        (Some(host), None) if is_host(host.value) => Ok(()),
+        (Some(_), None) => Err(Refusal::malformed("invalid `Host`")),
+    }
+}
+
+/// A name or an address, and perhaps a port.
+fn is_host(value: &[u8]) -> bool {
+    let host = std::str::from_utf8(value).ok().and_then(|text| text.trim_ascii().parse::<Authority>().ok());
+    host.is_some_and(|host| !host.as_str().contains('@'))
 }
 
 fn framing(request: &httparse::Request<'_, '_>) -> Result<Framing, Refusal> {
@@ -131,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_target_beyond_the_limit_is_414_also_before_it_has_ended() {
-        let fits = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(99));
+        let fits = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "x".repeat(99));
         assert!(matches!(examine(fits.as_bytes(), &LIMITS), Examined::Complete { .. }));
         assert_eq!(code(&format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(100))), ErrorCode::UriTooLong);
         assert_eq!(code(&format!("GET /{}", "x".repeat(1_000))), ErrorCode::UriTooLong);
@@ -141,7 +159,7 @@ mod tests {
     fn header_fields_beyond_the_limits_are_431_also_before_they_have_ended() {
         assert_eq!(code(&format!("GET / HTTP/1.1\r\na: {}\r\n\r\n", "x".repeat(1_000))), ErrorCode::HeadersTooLarge);
         assert_eq!(code(&format!("GET / HTTP/1.1\r\na: {}", "x".repeat(1_000))), ErrorCode::HeadersTooLarge);
-        let many = "a:1\r\n".repeat(MAX_HEADER_FIELDS);
+        let many = "host:x\r\n".to_owned() + &"a:1\r\n".repeat(MAX_HEADER_FIELDS - 1);
         assert!(matches!(
             examine(format!("GET / HTTP/1.1\r\n{many}\r\n").as_bytes(), &LIMITS),
             Examined::Complete { .. }
@@ -158,14 +176,23 @@ mod tests {
             "GET\r\n\r\n",
             "GET / HTTP/1.1\r\nno colon\r\n\r\n",
             "GET / HTTP/1.1\r\na b: c\r\n\r\n",
-            "POST / HTTP/1.1\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n",
-            "POST / HTTP/1.1\r\ncontent-length: +5\r\n\r\n",
-            "POST / HTTP/1.1\r\ncontent-length: 5, 5\r\n\r\n",
-            "POST / HTTP/1.1\r\ncontent-length: 99999999999999999999\r\n\r\n",
-            "POST / HTTP/1.1\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n",
-            "POST / HTTP/1.1\r\ntransfer-encoding: gzip, chunked\r\n\r\n",
-            "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n",
-            "POST / HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n",
+            "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: +5\r\n\r\n",
+            "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5, 5\r\n\r\n",
+            "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999999999999\r\n\r\n",
+            "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: gzip, chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.0\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n",
+            "GET / HTTP/1.1\r\n\r\n",
+            "GET / HTTP/1.0\r\n\r\n",
+            "GET http://x/ HTTP/1.1\r\n\r\n",
+            "GET / HTTP/1.1\r\nhost: x\r\nHost: x\r\n\r\n",
+            "GET / HTTP/1.0\r\nhost: x\r\nHost: y\r\n\r\n",
+            "GET / HTTP/1.1\r\nhost: \r\n\r\n",
+            "GET / HTTP/1.1\r\nhost: a, b\r\n\r\n",
+            "GET / HTTP/1.1\r\nhost: a/b\r\n\r\n",
+            "GET / HTTP/1.1\r\nhost: a@b\r\n\r\n",
         ] {
             assert_eq!(code(head), ErrorCode::InvalidRequest, "{head:?}");
         }
@@ -174,9 +201,9 @@ mod tests {
     #[test]
     fn the_framing_is_read_from_the_header_fields() {
         for (head, expected) in [
-            ("GET / HTTP/1.0\r\n\r\n", Framing::Length(0)),
-            ("POST / HTTP/1.1\r\nContent-Length:7 \r\n\r\n", Framing::Length(7)),
-            ("POST / HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n\r\n", Framing::Chunked),
+            ("GET / HTTP/1.0\r\nHost: api.example:8080\r\n\r\n", Framing::Length(0)),
+            ("POST / HTTP/1.1\r\nHOST: [::1]:80 \r\nContent-Length:7 \r\n\r\n", Framing::Length(7)),
+            ("POST / HTTP/1.1\r\nHost:127.0.0.1\r\nTransfer-Encoding: Chunked\r\n\r\n", Framing::Chunked),
         ] {
             let examined = examine(head.as_bytes(), &LIMITS);
             assert_eq!(examined, Examined::Complete { length: head.len(), framing: expected }, "{head:?}");

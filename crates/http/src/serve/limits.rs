@@ -18,7 +18,7 @@ pub struct ServeLimits {
     pub head: Duration,
     /// Between an answer and the next request on the same connection.
     pub keep_alive: Duration,
-    /// Without a byte of a body that is being read.
+    /// How long a body may bring less than [`BODY_BYTES_PER_SECOND`] on average.
     pub body_stall: Duration,
     /// For a whole body.
     pub body: Duration,
@@ -26,8 +26,11 @@ pub struct ServeLimits {
     pub answer_stall: Duration,
     /// For a whole answer, plus a second for each [`ANSWER_BYTES_PER_SECOND`] that the client has read.
     pub answer: Duration,
-    /// Bytes of request bodies in memory at a time, over all connections.
+    /// Bytes of request bodies in memory at a time while they arrive, over all connections: of those that are longer
+    /// than [`crate::body::SMALL_BODY_BYTES`].
     pub max_bodies: usize,
+    /// The same of shorter ones.
+    pub max_small_bodies: usize,
     /// How long a stop waits for requests under way.
     pub drain: Duration,
     pub head_limits: HeadLimits,
@@ -44,6 +47,8 @@ pub struct HeadLimits {
 
 /// An answer that the client reads more slowly than this is aborted, after [`ServeLimits::answer`].
 pub const ANSWER_BYTES_PER_SECOND: u64 = 2_048;
+/// A body that arrives more slowly than this is aborted, after [`ServeLimits::body_stall`].
+pub const BODY_BYTES_PER_SECOND: u64 = 8_192;
 /// Header fields of one request; beyond it 431.
 pub const MAX_HEADER_FIELDS: usize = 100;
 
@@ -56,11 +61,12 @@ impl Default for ServeLimits {
             first_byte: Duration::from_secs(10),
             head: Duration::from_secs(10),
             keep_alive: Duration::from_secs(60),
-            body_stall: Duration::from_secs(10),
+            body_stall: Duration::from_secs(5),
             body: Duration::from_secs(60),
             answer_stall: Duration::from_secs(15),
             answer: Duration::from_secs(30),
             max_bodies: 64 * 1024 * 1024,
+            max_small_bodies: 16 * 1024 * 1024,
             drain: Duration::from_secs(5),
             head_limits: HeadLimits { max_target: 8 * 1024, max_head: 32 * 1024 },
         }

@@ -1,6 +1,7 @@
 //! The server under every HTTP service of this project: HTTP/1.1 over TCP, with a limit on everything that
 //! a client can be slow at, send too much of, or have too many of.
 
+mod bodies;
 mod body;
 mod connection;
 mod connections;
@@ -16,9 +17,11 @@ use axum::Router;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+pub use bodies::BodyOwner;
 pub use limits::{HeadLimits, MAX_HEADER_FIELDS, ServeLimits};
 pub use proxies::{AddressRange, NotAnAddressRange, TrustedProxies};
 
+use bodies::Bodies;
 use connection::Server;
 use connections::Connections;
 
@@ -54,6 +57,7 @@ pub async fn serve_behind(
         limits,
         proxies,
         connections: Connections::new(limits),
+        bodies: Bodies::new(&limits),
         drain: CancellationToken::new(),
         cut: CancellationToken::new(),
         kill: CancellationToken::new(),

@@ -7,6 +7,7 @@ pub mod bombs;
 pub mod bystander;
 pub mod site;
 pub mod sockets;
+pub mod trial;
 
 use std::{
     collections::BTreeMap,
@@ -22,6 +23,7 @@ use crate::client::Client;
 
 pub use bystander::{Bystander, Measured};
 pub use site::Site;
+pub use trial::Trial;
 
 /// Longest wait of an attacker for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -42,6 +42,57 @@ pub fn slow_bodies(address: &str, clients: usize, agent: &str, api_key: &str) ->
     drip(address, clients, head(agent, api_key, &format!("content-length: {}", MIB / 2)) + "{")
 }
 
+/// How much of its body a client that holds memory sends at once, before it goes on byte by byte.
+#[derive(Clone, Copy, Debug)]
+pub enum Held {
+    /// Nearly all of a body of this announced length.
+    Nearly(usize),
+    /// So many bytes of a body whose length is not announced.
+    Unannounced(usize),
+    /// Nothing of a body of this announced length.
+    Nothing(usize),
+}
+
+/// Sends most of a body at once and the rest byte by byte, without any credential. `target`: method and path. The clients
+/// come from as many addresses.
+pub fn held_bodies(address: &str, clients: usize, addresses: usize, target: &str, held: Held) -> Attack {
+    let (framing, now) = match held {
+        Held::Nearly(length) => (format!("content-length: {length}"), length - 1),
+        Held::Unannounced(length) => ("transfer-encoding: chunked".to_owned(), length),
+        Held::Nothing(length) => (format!("content-length: {length}"), 0),
+    };
+    let chunk = if matches!(held, Held::Unannounced(_)) { "100000\r\n" } else { "" };
+    let start = format!("{target} HTTP/1.1\r\nhost: x\r\n{framing}\r\n\r\n{chunk}").into_bytes();
+    let start: std::sync::Arc<[u8]> = [start, vec![b'x'; now]].concat().into();
+    let address = address.to_owned();
+    Attack::of(clients, move |client| {
+        let (address, start) = (address.clone(), std::sync::Arc::clone(&start));
+        async move {
+            let Ok(mut socket) = connect_from(client % addresses, &address).await else {
+                return tokio::time::sleep(AGAIN).await;
+            };
+            let mut sent = socket.write_all(&start).await;
+            while sent.is_ok() {
+                tokio::time::sleep(DRIP).await;
+                if !matches!(held, Held::Nothing(_)) {
+                    sent = socket.write_all(b"x").await;
+                } else if socket.read(&mut [0; 64]).await.is_ok() {
+                    break;
+                }
+            }
+        }
+    })
+}
+
+/// All of 127.0.0.0/8 is on this machine.
+async fn connect_from(client: usize, address: &str) -> std::io::Result<TcpStream> {
+    let own = [127, 0, 1, u8::try_from(client % 200).unwrap_or(0) + 1];
+    let socket = tokio::net::TcpSocket::new_v4()?;
+    socket.bind(std::net::SocketAddr::from((own, 0)))?;
+    let address = address.parse().map_err(std::io::Error::other)?;
+    socket.connect(address).await
+}
+
 fn drip(address: &str, clients: usize, start: String) -> Attack {
     let address = address.to_owned();
     Attack::of(clients, move |_| {

@@ -1,7 +1,7 @@
 // What stands in the fields of a form while someone writes, and the JSON that it means. Every field holds text, so that
 // nothing that was typed is lost or changed before it is read.
 
-import { type Json, JsonError, isObject, readJson } from './json';
+import { type Json, JsonError, isExact, isObject, readJson } from './json';
 import type { Field, Group } from './plan';
 
 /** The text of a field; of a list or a group the drafts inside, in order. A choice holds the number of its option. */
@@ -105,8 +105,7 @@ function numberOf(text: string, whole: boolean): number {
     if (!/^-?(\d+\.?\d*|\.\d+)$/.test(text)) throw new JsonError('Write a number such as 12 or 0.5, with a point and without separators.');
     const value = Number(text);
     if (whole && !Number.isInteger(value)) throw new JsonError('Write a whole number.');
-    const isExact = Number.isSafeInteger(value) || (!Number.isInteger(value) && text.replace(/\D/g, '').length <= 17);
-    if (!isExact) throw new JsonError('This number has more digits than can be sent exactly.');
+    if (!isExact(text)) throw new JsonError('This number has more digits than can be sent exactly.');
     return value;
 }
 

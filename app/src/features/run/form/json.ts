@@ -25,7 +25,7 @@ export function readJson(text: string): Json {
         throw new JsonError(`This is no JSON: ${error instanceof Error ? error.message : 'it cannot be read'}`);
     }
     for (const [token] of text.matchAll(TOKEN)) {
-        if (!token.startsWith('"') && !isExact(token, Number(token))) {
+        if (!token.startsWith('"') && !isExact(token)) {
             throw new JsonError(`The number ${token.slice(0, 40)} cannot be sent exactly. Send it as a text in quotes.`);
         }
     }
@@ -33,10 +33,28 @@ export function readJson(text: string): Json {
     return value;
 }
 
-/** Whole numbers must be exact; of the others, the digits that count. */
-function isExact(source: string, value: number): boolean {
-    if (!Number.isFinite(value)) return false;
-    return /^-?\d+$/.test(source) ? Number.isSafeInteger(value) : source.replace(/[eE].*$/, '').replace(/\D/g, '').length <= 17;
+/** Beyond it, a double does not hold all whole numbers. */
+const MAX_WHOLE = 2 ** 53;
+
+/**
+ * Whether a number has exactly the value that is hashed: that of the shortest decimal that reads as the same double. The
+ * service has the same rule (crates/protocol/src/strict_json.rs).
+ */
+export function isExact(literal: string): boolean {
+    const value = Number(literal);
+    const isSafe = !/^-?\d+$/.test(literal) || Math.abs(value) <= MAX_WHOLE;
+    return isSafe && Number.isFinite(value) && decimal(literal) === decimal(String(value));
+}
+
+/** The digits without zeros at their ends, and the power of ten behind them; without the sign. */
+function decimal(literal: string): string {
+    const [number = '', exponent = '0'] = literal.toLowerCase().split('e');
+    const [whole = '', fraction = ''] = number.replace('-', '').split('.');
+    const all = whole + fraction;
+    let [start, end] = [0, all.length];
+    while (end > 0 && all[end - 1] === '0') end -= 1;
+    while (start < end && all[start] === '0') start += 1;
+    return start === end ? '0' : `${all.slice(start, end)}e${Number(exponent) + all.length - end - fraction.length}`;
 }
 
 /** Refuses what has no canonical form: half a surrogate pair, and JSON that is nested too deeply. */
