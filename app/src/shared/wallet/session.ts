@@ -3,9 +3,10 @@
 
 import { getBase58Decoder } from '@solana/kit';
 
-import { ApiError, type Schemas, api, body, setCsrfToken } from '../api/client';
+import { ApiError, type Schemas, WITH_COOKIE, api, asWallet, body, setCsrfToken } from '../api/client';
 import type { Connection } from './store';
 import { signMessage } from './standard';
+import { tellTabs } from './tabs';
 
 export type Session = { readonly wallet: string; readonly expiresAt: string };
 
@@ -13,7 +14,7 @@ export type Session = { readonly wallet: string; readonly expiresAt: string };
 export async function currentSession(): Promise<Session | null> {
     try {
         const session = await body(
-            api.GET('/v1/sessions/{session_id}', { params: { path: { session_id: 'current' } } }),
+            api.GET('/v1/sessions/{session_id}', { ...WITH_COOKIE, params: { path: { session_id: 'current' } } }),
         );
         setCsrfToken(session.csrf_token ?? null);
         return { wallet: session.wallet, expiresAt: session.expires_at };
@@ -30,6 +31,7 @@ export async function signIn({ wallet, account }: Connection, network: Schemas['
     const signature = await signMessage(wallet, account, new TextEncoder().encode(challenge.message));
     const session = await body(
         api.POST('/v1/sign-in', {
+            ...WITH_COOKIE,
             body: {
                 message: challenge.message,
                 signature: `ed25519:${getBase58Decoder().decode(signature)}`,
@@ -38,12 +40,15 @@ export async function signIn({ wallet, account }: Connection, network: Schemas['
         }),
     );
     setCsrfToken(session.csrf_token ?? null);
+    tellTabs('session');
     return { wallet: session.wallet, expiresAt: session.expires_at };
 }
 
-export async function signOut(): Promise<void> {
-    await api.DELETE('/v1/sessions/{session_id}', { params: { path: { session_id: 'current' } } });
+/** Ends the session, if it is the one of this wallet. */
+export async function signOut(wallet: string): Promise<void> {
+    await api.DELETE('/v1/sessions/{session_id}', { ...asWallet(wallet), params: { path: { session_id: 'current' } } });
     setCsrfToken(null);
+    tellTabs('session');
 }
 
 /** The text is for this page, this wallet and this network. */
