@@ -42,7 +42,7 @@ async function answer(request: Request): Promise<Response> {
         const message = `market.example wants you to sign in with your Solana account:\n${mock.account.address}\n\nChain ID: solana:localnet\n`;
         return Response.json({ message, input: { address: mock.account.address, chainId: 'solana:localnet' } });
     }
-    const shown = () => ({ session_id: 'x', wallet: session, expires_at: '2027-01-01T00:00:00Z', csrf_token: `csrf of ${session}` });
+    const shown = () => ({ session_id: 'x', wallet: session, expires_at: '2099-01-01T00:00:00Z', csrf_token: `csrf of ${session}` });
     if (path === '/v1/sign-in') {
         session = mock.account.address;
         return Response.json(shown());
@@ -61,6 +61,8 @@ beforeAll(async () => {
 beforeEach(async () => {
     [session, asked] = [mock.account.address, []];
     service.answer = answer;
+    // This browser has signed in before.
+    localStorage.setItem('crtx.session', '2099-01-01T00:00:00Z');
     const wallet = walletStore().get().wallets.find(({ name }) => name === mock.wallet.name);
     if (wallet === undefined) throw new Error('The wallet is registered.');
     await walletStore().connect(wallet);
@@ -146,7 +148,7 @@ test('the news of another tab is enough: the session is asked for again, and its
     await screen.findByText(`key of ${mock.account.address}`);
     session = OTHER;
     const tab = new BroadcastChannel('crtx.tabs');
-    tab.postMessage('session');
+    tab.postMessage({ session: '2099-01-01T00:00:00Z' });
     await screen.findByRole('button', { name: 'Sign in' });
     const refused = await api.POST('/v1/evidence', { ...asWallet(mock.account.address), body: { text: 'x' } }).catch((error: unknown) => error);
     expect(refused).toMatchObject({ status: 409, code: 'signed_out' });
@@ -154,12 +156,20 @@ test('the news of another tab is enough: the session is asked for again, and its
     tab.close();
 });
 
+test('a browser that never signed in is not asked for its session, which would be an error in the console', async () => {
+    localStorage.removeItem('crtx.session');
+    session = null;
+    show();
+    await userEvent.click(await screen.findByRole('button', { name: 'Sign in' }));
+    await screen.findByText(`key of ${mock.account.address}`);
+    expect(asked.filter(({ path }) => path === '/v1/sessions/current')).toEqual([]);
+});
+
 test('an account that another tab disconnects is disconnected here', async () => {
     show();
     await screen.findByText(`key of ${mock.account.address}`);
-    localStorage.removeItem('crtx.wallet');
     const tab = new BroadcastChannel('crtx.tabs');
-    tab.postMessage('account');
+    tab.postMessage({ account: null });
     await screen.findByText('Connect a wallet');
     expect(walletStore().get().connection).toBeNull();
     tab.close();

@@ -45,7 +45,9 @@ export function ExecutionPage() {
     const { data: network } = useQuery(networkQuery);
     const wallet = connection?.account.address;
     const isAwaited = call !== null;
-    const { data: execution, error, refetch } = useQuery(executionQuery(executionId, wallet, isAwaited, Boolean(session)));
+    // Before the payment the service knows nothing of it.
+    const isKnown = call === null || call.signature !== undefined;
+    const { data: execution, error, refetch } = useQuery(executionQuery(executionId, wallet, isAwaited, Boolean(session) && isKnown));
     const record = useRecordAddress(executionId, call?.wallet, execution);
     const isGoingOn = isAwaited || (execution ? isUnderWay(execution) : false);
     const { data: onChain } = useQuery(onChainQuery(record, network?.rpc_url ?? null, isGoingOn));

@@ -156,7 +156,7 @@ function useSubmission(agent: { agent_id: string; name: string; input_schema: un
             return setError(problem);
         }
         setStarted(true);
-        run(executionId, true);
+        run(executionId, true, true);
         void navigate({ to: '/executions/$executionId', params: { executionId } });
     };
     return { isBusy: isBusy || isStarted, isStarted, error, check, start };

@@ -10,8 +10,30 @@ import { tellTabs } from './tabs';
 
 export type Session = { readonly wallet: string; readonly expiresAt: string };
 
+/** Until when this browser may have a session. The cookie itself cannot be read. */
+const UNTIL = 'crtx.session';
+
+/** Without it the service is not asked: for a visitor who never signed in, the answer would be an error in the console. */
+const mayHaveSession = (): boolean => {
+    try {
+        return Date.parse(localStorage.getItem(UNTIL) ?? '') > Date.now();
+    } catch {
+        return true;
+    }
+};
+
+export function rememberSession(until: string | null): void {
+    try {
+        if (until === null) localStorage.removeItem(UNTIL);
+        else localStorage.setItem(UNTIL, until);
+    } catch {
+        // Then the service is always asked.
+    }
+}
+
 /** The session of this browser, or `null`. */
 export async function currentSession(): Promise<Session | null> {
+    if (!mayHaveSession()) return null;
     try {
         const session = await body(
             api.GET('/v1/sessions/{session_id}', { ...WITH_COOKIE, params: { path: { session_id: 'current' } } }),
@@ -19,8 +41,9 @@ export async function currentSession(): Promise<Session | null> {
         setCsrfToken(session.csrf_token ?? null);
         return { wallet: session.wallet, expiresAt: session.expires_at };
     } catch (error) {
-        if (error instanceof ApiError && error.status === 401) return null;
-        throw error;
+        if (!(error instanceof ApiError && error.status === 401)) throw error;
+        rememberSession(null);
+        return null;
     }
 }
 
@@ -40,7 +63,8 @@ export async function signIn({ wallet, account }: Connection, network: Schemas['
         }),
     );
     setCsrfToken(session.csrf_token ?? null);
-    tellTabs('session');
+    rememberSession(session.expires_at);
+    tellTabs({ session: session.expires_at });
     return { wallet: session.wallet, expiresAt: session.expires_at };
 }
 
@@ -48,7 +72,8 @@ export async function signIn({ wallet, account }: Connection, network: Schemas['
 export async function signOut(wallet: string): Promise<void> {
     await api.DELETE('/v1/sessions/{session_id}', { ...asWallet(wallet), params: { path: { session_id: 'current' } } });
     setCsrfToken(null);
-    tellTabs('session');
+    rememberSession(null);
+    tellTabs({ session: null });
 }
 
 /** The text is for this page, this wallet and this network. */

@@ -31,7 +31,7 @@ export class WalletStore {
             void this.#reconnect();
         });
         void this.#reconnect();
-        onTabNews('account', () => void this.#follow());
+        onTabNews('account', (remembered) => void this.#follow(remembered));
     }
 
     readonly get = (): WalletState => this.#state;
@@ -62,8 +62,8 @@ export class WalletStore {
     readonly disconnect = async (): Promise<void> => {
         const { connection } = this.#state;
         this.#drop();
-        localStorage.removeItem(REMEMBERED);
-        tellTabs('account');
+        keep(null);
+        tellTabs({ account: null });
         if (connection !== null) await disconnect(connection.wallet);
     };
 
@@ -72,9 +72,10 @@ export class WalletStore {
 
     /** The choice of the user, for all tabs. */
     #choose(connection: Connection): void {
-        localStorage.setItem(REMEMBERED, JSON.stringify([connection.wallet.name, connection.account.address]));
+        const chosen = JSON.stringify([connection.wallet.name, connection.account.address]);
+        keep(chosen);
         this.#use(connection);
-        tellTabs('account');
+        tellTabs({ account: chosen });
     }
 
     #use(connection: Connection): void {
@@ -100,7 +101,8 @@ export class WalletStore {
     }
 
     /** Another tab has chosen. Without that account here there is no connection: two tabs never act for two wallets. */
-    async #follow(): Promise<void> {
+    async #follow(chosen: string | null): Promise<void> {
+        keep(chosen);
         const [name, address] = remembered();
         const { connection } = this.#state;
         if (connection?.wallet.name === name && connection.account.address === address) return;
@@ -123,6 +125,11 @@ export class WalletStore {
         this.#state = { ...this.#state, ...change };
         for (const listener of this.#listeners) listener();
     }
+}
+
+function keep(chosen: string | null): void {
+    if (chosen === null) localStorage.removeItem(REMEMBERED);
+    else localStorage.setItem(REMEMBERED, chosen);
 }
 
 function remembered(): [string | null, string | null] {

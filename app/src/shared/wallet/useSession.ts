@@ -5,7 +5,7 @@ import { useEffect, useRef } from 'react';
 
 import { whenSessionIsRefused } from '../api/client';
 import { networkQuery } from '../api/queries';
-import { type Session, currentSession, signIn, signOut } from './session';
+import { type Session, currentSession, rememberSession, signIn, signOut } from './session';
 import { onTabNews } from './tabs';
 import { useWallet, walletStore } from './useWallet';
 
@@ -69,7 +69,10 @@ export function useSessionKeeper(): void {
             return (await queries.fetchQuery(sessionQuery))?.wallet ?? null;
         };
         whenSessionIsRefused(renew);
-        return onTabNews('session', () => void renew().catch(() => undefined));
+        return onTabNews('session', (until) => {
+            rememberSession(until);
+            void renew().catch(() => undefined);
+        });
     }, [queries]);
     const before = useRef({ account, signedIn });
     useEffect(() => {
