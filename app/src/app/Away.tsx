@@ -14,8 +14,8 @@ export function Away() {
     return (
         <div role="status" className={styles.bar}>
             {isAway && (
-                <Notice kind="warn" title="The service does not answer">
-                    <p>This page asks again and goes on by itself. What you wrote stays here.</p>
+                <Notice kind="warn" title="Waiting for the service">
+                    <p>It does not answer. This page asks again and goes on by itself. What you wrote stays here.</p>
                 </Notice>
             )}
         </div>
