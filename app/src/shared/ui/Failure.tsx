@@ -20,7 +20,7 @@ export const Failure = ({ error, onRetry }: FailureProps) => (
 
 function headline(error: unknown): string {
     if (!(error instanceof ApiError)) return 'Something went wrong';
-    if (isSignedOut(error)) return 'You are not signed in any more';
+    if (isSignedOut(error)) return 'Signed out';
     if (error.status === 0) return 'No connection to the service';
     if (error.status === 503) return 'The service is busy or behind';
     return error.status === 404 ? 'Not found' : 'The service refuses this';
