@@ -4,8 +4,8 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { useBrowser } from '../support/browser';
-import { layoutProblems } from '../support/checks';
+import { SCHEMES, useBrowser } from '../support/browser';
+import { accessibilityProblems, layoutProblems } from '../support/checks';
 import { factsOf, until } from '../support/market';
 import { type Network, startNetwork } from '../support/network';
 import { connectNew, signIn } from '../support/newWallet';
@@ -41,6 +41,7 @@ test('a paused market is said on every page, and what it stops is disabled with 
             await page.getByText(BANNER).waitFor();
             await page.getByRole('heading', { level: 1 }).waitFor();
             expect(await layoutProblems(page), path).toEqual([]);
+            expect(await accessibilityProblems(page), path).toEqual([]);
         }
         await openForm(page, network, 0);
         await actAs(page, 'Caller');
@@ -116,6 +117,11 @@ test('what takes something away looks like it, and nothing else does', async () 
         const [one, other] = [await border(name), await border(calm)];
         expect(one).toBe('rgb(171, 35, 27)');
         expect(other).not.toBe(one);
+        for (const scheme of SCHEMES) {
+            await page.emulateMedia({ colorScheme: scheme });
+            expect(await accessibilityProblems(page), `${String(name)}, ${scheme}`).toEqual([]);
+        }
+        await page.emulateMedia({ colorScheme: 'light' });
     };
     await page.goto('/admin');
     await actAs(page, 'Admin');

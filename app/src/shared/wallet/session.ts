@@ -1,9 +1,8 @@
 // Sign-in with a wallet: the service sets a cookie that scripts cannot read, and gives the token that requests which
 // change something repeat ("Sign-in" in docs/api.md).
 
-import { getBase58Decoder } from '@solana/kit';
-
 import { ApiError, type Schemas, WITH_COOKIE, api, asWallet, body, setCsrfToken } from '../api/client';
+import { part } from '../part';
 import type { Connection } from './store';
 import { signMessage } from './standard';
 import { tellTabs } from './tabs';
@@ -51,6 +50,8 @@ export async function currentSession(): Promise<Session | null> {
 export async function signIn({ wallet, account }: Connection, network: Schemas['NetworkResponse']): Promise<Session> {
     const challenge = await body(api.POST('/v1/sign-in/challenge', { body: { address: account.address } }));
     checkChallenge(challenge, account.address, network);
+    // Not needed before somebody signs in, and large.
+    const { getBase58Decoder } = await part(() => import('@solana/kit'));
     const signature = await signMessage(wallet, account, new TextEncoder().encode(challenge.message));
     const session = await body(
         api.POST('/v1/sign-in', {
