@@ -45,8 +45,9 @@ export function ExecutionPage() {
     const { data: network } = useQuery(networkQuery);
     const wallet = connection?.account.address;
     const isAwaited = call !== null;
-    // Before the payment the service knows nothing of it.
-    const isKnown = call === null || call.signature !== undefined;
+    // Until it is paid and handed over, the service knows nothing of it; it is not asked while that goes on.
+    const isHandingOver = !['idle', 'stopped', 'working'].includes(progress.stage);
+    const isKnown = call === null || call.handedOver === true || (call.signature !== undefined && !isHandingOver);
     const { data: execution, error, refetch } = useQuery(executionQuery(executionId, wallet, isAwaited, Boolean(session) && isKnown));
     const record = useRecordAddress(executionId, call?.wallet, execution);
     const isGoingOn = isAwaited || (execution ? isUnderWay(execution) : false);
