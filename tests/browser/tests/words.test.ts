@@ -83,7 +83,8 @@ test('filters apply while someone types, without leaving the field', async () =>
     expect([new URL(page.url()).search, await price.inputValue()]).toEqual(['?max_price=0.015', '0.015']);
     expect(await price.evaluate((input) => document.activeElement === input)).toBe(true);
     await page.goBack();
-    expect(page.url()).toBe('about:blank');
+    await page.waitForURL((url) => url.search === '');
+    expect(await price.inputValue()).toBe('');
 
     await page.goto('/executions');
     await connectNew(page);

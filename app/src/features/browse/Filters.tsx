@@ -27,7 +27,7 @@ export function Filters({ search }: { search: BrowseSearch }) {
         void navigate({
             to: '/',
             search: (previous) => readSearch({ ...previous, ...changed }),
-            // The back button does not lead through every key.
+            // The back button does not lead through every pause of the typing.
             replace: isTyped,
             resetScroll: false,
         });
@@ -103,7 +103,8 @@ function MaxPrice({ search, change }: PartProps) {
     const { soon, now } = useSoon((typed: string) => {
         const value = typed.trim() === '' ? undefined : typed.trim();
         setSent(value);
-        if (problemOf(typed) === undefined && value !== search.max_price) change({ max_price: value }, true);
+        const isLonger = search.max_price !== undefined && search.max_price === sent;
+        if (problemOf(typed) === undefined && value !== search.max_price) change({ max_price: value }, isLonger);
     });
     return (
         <TextField

@@ -16,7 +16,7 @@ type Change = Partial<Record<keyof ExecutionsSearch, string | undefined>>;
 export function Filters({ search }: { search: ExecutionsSearch }) {
     const navigate = useNavigate();
     const change = (changed: Change, isTyped = false): void =>
-        // The back button does not lead through every key.
+        // The back button does not lead through every pause of the typing.
         void navigate({ to: '/executions', search: (previous) => readSearch({ ...previous, ...changed }), replace: isTyped, resetScroll: false });
     const { from, to } = search;
     const isReversed = from !== undefined && to !== undefined && from >= to;
@@ -41,12 +41,12 @@ export function Filters({ search }: { search: ExecutionsSearch }) {
                     chosen={search.agent_id === undefined ? [] : [search.agent_id]}
                     onChange={([agentId]) => change({ agent_id: agentId })}
                 />
-                <Moment label="Started after" moment={from} onChange={(moment) => change({ from: moment }, true)} />
+                <Moment label="Started after" moment={from} onChange={(moment, isLonger) => change({ from: moment }, isLonger)} />
                 <Moment
                     label="Started before"
                     moment={to}
                     problem={isReversed ? 'This is not later than the other one, so nothing can match.' : undefined}
-                    onChange={(moment) => change({ to: moment }, true)}
+                    onChange={(moment, isLonger) => change({ to: moment }, isLonger)}
                 />
             </div>
             {filterCount(search) > 0 && (
@@ -60,7 +60,7 @@ export function Filters({ search }: { search: ExecutionsSearch }) {
     );
 }
 
-type MomentProps = { label: string; moment: string | undefined; problem?: string | undefined; onChange: (moment: string | undefined) => void };
+type MomentProps = { label: string; moment: string | undefined; problem?: string | undefined; onChange: (moment: string | undefined, isLonger: boolean) => void };
 
 /** In the reader's time zone. Half of a date is no filter. */
 function Moment({ label, moment, problem, onChange }: MomentProps) {
@@ -75,7 +75,7 @@ function Moment({ label, moment, problem, onChange }: MomentProps) {
     const { soon, now } = useSoon((typed: string) => {
         const next = momentOfLocal(typed);
         setSent(next);
-        if (next !== moment) onChange(next);
+        if (next !== moment) onChange(next, moment !== undefined && moment === sent);
     });
     return (
         <TextField
