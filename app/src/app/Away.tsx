@@ -30,8 +30,10 @@ function useRepeatedReads(): void {
         const wait = (): void => {
             if (isWaiting) return;
             isWaiting = true;
-            void whenServiceAnswers().then(() => {
+            void whenServiceAnswers().then((wasAway) => {
                 isWaiting = false;
+                // One answer that was lost is tried again by a press.
+                if (!wasAway) return;
                 void queries.refetchQueries({ predicate: ({ state }) => isUnanswered(state.error) });
             });
         };

@@ -26,7 +26,7 @@ export function ErrorPage({ error, reset }: ErrorComponentProps) {
     useEffect(() => {
         if (!isAway) return;
         let isShown = true;
-        void whenServiceAnswers().then(() => isShown && again());
+        void whenServiceAnswers().then((wasAway) => wasAway && isShown && again());
         return () => void (isShown = false);
         // Once for each error.
     }, [error]);

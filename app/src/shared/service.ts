@@ -6,11 +6,11 @@ const ASK_MS = 1_500;
 /** A question that hangs is no answer. */
 const PATIENCE_MS = 5_000;
 
-let waiting: Promise<void> | null = null;
+let waiting: Promise<boolean> | null = null;
 const listeners = new Set<() => void>();
 
-/** Resolves when the service answers. It is asked once at a time, whoever waits. */
-export function whenServiceAnswers(): Promise<void> {
+/** Resolves when the service answers, with whether it was away. It is asked once at a time, whoever waits. */
+export function whenServiceAnswers(): Promise<boolean> {
     waiting ??= untilItAnswers().finally(() => {
         waiting = null;
         tell();
@@ -20,15 +20,18 @@ export function whenServiceAnswers(): Promise<void> {
 
 let isAway = false;
 
-async function untilItAnswers(): Promise<void> {
+async function untilItAnswers(): Promise<boolean> {
+    let wasAway = false;
     while (!(await answers())) {
         if (!isAway) {
             isAway = true;
             tell();
         }
+        wasAway = true;
         await new Promise((resolve) => setTimeout(resolve, ASK_MS));
     }
     isAway = false;
+    return wasAway;
 }
 
 /** The page itself, from the service: a proxy that answers for it says that it is away. */
