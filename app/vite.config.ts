@@ -4,6 +4,7 @@
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vitest/config';
 
+import { previous } from './scripts/previous.mjs';
 import { stamp } from './scripts/stamp.mjs';
 
 const service = process.env['CRTX_URL'] ?? 'http://127.0.0.1:8080';
@@ -12,7 +13,7 @@ const service = process.env['CRTX_URL'] ?? 'http://127.0.0.1:8080';
 const proxied = { target: service, changeOrigin: true, headers: { origin: service } };
 
 export default defineConfig({
-    plugins: [react(), stamp()],
+    plugins: [react(), stamp(), previous()],
     build: {
         target: ['chrome123', 'edge123', 'firefox120', 'safari17.5'],
         // Everything that is inlined would need an exception in the content-security-policy.

@@ -17,7 +17,7 @@ const filesOf = (name) =>
         : [name];
 
 /** The hash of the sources as they are now. */
-function hashOfSources() {
+export function hashOfSources() {
     const names = PATHS.flatMap(filesOf).sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)));
     return sha256(names.map((name) => `${name} ${sha256(readFileSync(path.join(app, name)))}\n`).join(''));
 }

@@ -248,6 +248,45 @@ async fn a_wallet_sees_and_ends_its_own_sessions_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_names_its_wallet_is_refused_with_the_session_of_another_one() {
+    let market = Market::start().await;
+    let answer = sign_in(&market, 1, "cookie").await;
+    let cookie = answer.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let csrf = answer.body["csrf_token"].as_str().unwrap().to_owned();
+    let token = bearer(&sign_in(&market, 1, "bearer").await.body["token"]);
+    let [own, other] = [wallet(1).to_string(), wallet(2).to_string()];
+    let evidence = json!({"text": "by a page"});
+    let credentials: [&[(&str, &str)]; 2] =
+        [&[("cookie", &cookie), ("x-csrf-token", &csrf)], &[("authorization", &token)]];
+    for credential in credentials {
+        for (method, path, body) in [
+            ("GET", "/v1/sessions", None),
+            ("GET", "/v1/sessions/current", None),
+            ("GET", "/v1/keys", None),
+            ("POST", "/v1/evidence", Some(&evidence)),
+        ] {
+            let naming = async |named: &[(&str, &str)]| {
+                market.ask(method, path, &[credential, named].concat(), body).await
+            };
+            let named = naming(&[("x-crtx-wallet", &own)]).await;
+            assert!(named.status < 300, "{path}: {named:?}");
+            assert!(naming(&[]).await.status < 300, "{path}: without the header nothing is compared");
+            refused(&naming(&[("x-crtx-wallet", &other)]).await, 409, "conflict", &other);
+            for wrong in ["", "me", &own[8..]] {
+                refused(&naming(&[("x-crtx-wallet", wrong)]).await, 400, "invalid_request", "X-Crtx-Wallet");
+            }
+            let twice = naming(&[("x-crtx-wallet", &own), ("x-crtx-wallet", &other)]).await;
+            refused(&twice, 400, "invalid_request", "X-Crtx-Wallet");
+        }
+        let end = [credential, &[("x-crtx-wallet", &*other)]].concat();
+        refused(&market.ask("DELETE", "/v1/sessions/current", &end, None).await, 409, "conflict", &other);
+    }
+    // Who has no session learns nothing else.
+    let named = [("x-crtx-wallet", &*own)];
+    refused(&market.ask("GET", "/v1/keys", &named, None).await, 401, "unauthorized", "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn malformed_sign_ins_name_what_is_wrong() {
     let market = Market::start().await;
     for (path, body, named) in [

@@ -1,16 +1,36 @@
-// A page that could not be shown: what happened, and what to do next.
+// A page that could not be shown: what happened, and what to do next. It goes on by itself where it can.
 
 import { type ErrorComponentProps, useRouter } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
 
+import { ApiError } from '../shared/api/client';
+import { PartError, reloadOnce } from '../shared/part';
+import { whenServiceAnswers } from '../shared/service';
 import { Failure } from '../shared/ui/Failure';
 import { Page } from '../shared/ui/Page';
+import { PendingPage } from './PendingPage';
 
 export function ErrorPage({ error, reset }: ErrorComponentProps) {
     const router = useRouter();
+    const isPart = error instanceof PartError;
+    const isAway = error instanceof ApiError && error.status === 0;
+    const [isReloading, setReloading] = useState(isPart);
     const again = (): void => {
+        if (isPart) return window.location.reload();
         reset();
         void router.invalidate();
     };
+    useEffect(() => {
+        if (isPart) setReloading(reloadOnce());
+    }, [isPart]);
+    useEffect(() => {
+        if (!isAway) return;
+        let isShown = true;
+        void whenServiceAnswers().then((wasAway) => wasAway && isShown && again());
+        return () => void (isShown = false);
+        // Once for each error.
+    }, [error]);
+    if (isReloading) return <PendingPage />;
     return (
         <Page title="This page could not be shown">
             <Failure error={error} onRetry={again} />

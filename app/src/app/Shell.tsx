@@ -2,21 +2,31 @@
 
 import { Outlet } from '@tanstack/react-router';
 
+import { useSessionKeeper } from '../shared/wallet/useSession';
 import { Announcer } from './Announcer';
+import { Away } from './Away';
+import { useKeptFocus } from './focus';
 import { Footer } from './Footer';
 import { Header } from './Header';
+import { PausedBanner } from './PausedBanner';
 import styles from './Shell.module.css';
 
-export const Shell = () => (
-    <>
-        <a className={styles.skip} href="#main">
-            Skip to the content
-        </a>
-        <Header />
-        <main id="main" tabIndex={-1} className={styles.main}>
-            <Outlet />
-        </main>
-        <Footer />
-        <Announcer />
-    </>
-);
+export function Shell() {
+    useSessionKeeper();
+    useKeptFocus();
+    return (
+        <>
+            <a className={styles.skip} href="#main">
+                Skip to the content
+            </a>
+            <Header />
+            <Away />
+            <PausedBanner />
+            <main id="main" tabIndex={-1} className={styles.main}>
+                <Outlet />
+            </main>
+            <Footer />
+            <Announcer />
+        </>
+    );
+}

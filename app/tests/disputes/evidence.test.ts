@@ -125,6 +125,7 @@ function serve(stored: (body: Sent) => Uint8Array, stated: (bytes: Uint8Array) =
     return sent;
 }
 
+const WALLET = '4cHHb6rPA7HQ1prJJqPKJkCz8vV8FhFZNpPpUEHnqQjH';
 const draft = { text: 'It is empty.', files: [{ name: 'a.txt', file: new Blob(['bytes']) }] };
 const honest = (): Uint8Array => {
     const hash = sha256('bytes');
@@ -133,20 +134,20 @@ const honest = (): Uint8Array => {
 
 test('the hash for the chain is the one of the document that was written', async () => {
     const sent = serve(honest);
-    const { hash, uri } = await storeEvidence(draft);
+    const { hash, uri } = await storeEvidence(WALLET, draft);
     expect([`sha256:${Buffer.from(hash).toString('hex')}`, uri]).toEqual([sha256(honest()), `ipfs://${cidOf(sha256(honest()))}`]);
     expect(sent).toEqual([{ text: draft.text, files: [{ name: 'a.txt', media_type: 'text/plain', content: 'Ynl0ZXM=' }] }]);
 });
 
 test('a service that stores another document, or says so only, is found out', async () => {
     serve(() => documentBytes('It is fine.', []));
-    await expect(storeEvidence(draft)).rejects.toThrow(/another document/);
+    await expect(storeEvidence(WALLET, draft)).rejects.toThrow(/another document/);
     serve(() => new Uint8Array([1]), () => sha256(honest()));
-    await expect(storeEvidence(draft)).rejects.toThrow(/cannot be read back/);
+    await expect(storeEvidence(WALLET, draft)).rejects.toThrow(/cannot be read back/);
 });
 
 test('nothing is handed in while something is wrong with it', async () => {
     const sent = serve(honest);
-    await expect(storeEvidence({ ...draft, text: ' ' })).rejects.toThrow(/Write what happened/);
+    await expect(storeEvidence(WALLET, { ...draft, text: ' ' })).rejects.toThrow(/Write what happened/);
     expect(sent).toEqual([]);
 });

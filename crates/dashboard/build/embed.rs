@@ -13,6 +13,8 @@ use crate::sources::STAMP;
 
 /// Files of the build that no browser asks for.
 const PRIVATE: [&str; 2] = [STAMP, "manifest.json"];
+/// Assets of the build before, which a page that is open since then still asks for (`app/scripts/previous.mjs`).
+const PREVIOUS: &str = "previous/";
 /// Enough of a SHA-256 to tell versions of a file apart.
 const TAG_CHARS: usize = 32;
 
@@ -39,6 +41,7 @@ pub fn write(folder: &Path, target: &Path) -> io::Result<()> {
             "None".to_owned()
         };
         let path = include(&path);
+        let name = name.strip_prefix(PREVIOUS).map_or_else(|| name.clone(), |name| format!("assets/{name}"));
         table.push_str(&format!("    File {{ path: {name:?}, tag: {tag:?}, bytes: {path}, gzip: {gzip} }},\n"));
     }
     table.push(']');

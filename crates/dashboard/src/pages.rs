@@ -39,7 +39,9 @@ fn answer(site: &Site, policy: &HeaderValue, method: &Method, uri: &Uri, headers
         return send(file, policy, headers);
     }
     if !is_page(uri.path(), headers) {
-        return nothing_here();
+        // A part that is missing now can be there after the next deployment.
+        let caching = [(header::CACHE_CONTROL, "no-store")];
+        return (caching, nothing_here()).into_response();
     }
     if let Some(url) = own_address(site, uri, headers) {
         return (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, url)]).into_response();

@@ -144,6 +144,37 @@ async fn files_with_a_hash_are_kept_for_good_and_the_page_is_asked_for_again() {
     assert!(ask("GET", "/", &[("if-none-match", "\"other\"")]).await.is_page());
 }
 
+/// The build in `app/dist`: the one that is embedded, or the one before it.
+#[tokio::test]
+async fn assets_of_the_version_before_are_served_under_their_names() {
+    let dist = concat!(env!("CARGO_MANIFEST_DIR"), "/../../app/dist");
+    let is_embedded = ask("GET", "/", &[]).await.body == std::fs::read(format!("{dist}/index.html")).unwrap();
+    let folders: &[&str] = if is_embedded { &["assets", "previous"] } else { &["assets"] };
+    let mut compared = 0;
+    for folder in folders {
+        for entry in std::fs::read_dir(format!("{dist}/{folder}")).unwrap() {
+            let entry = entry.unwrap();
+            let path = format!("/assets/{}", entry.file_name().to_string_lossy());
+            let answer = ask("GET", &path, &[]).await;
+            assert_eq!((answer.status.as_u16(), &answer.body[..]), (200, &*std::fs::read(entry.path()).unwrap()), "{path}");
+            assert_eq!(answer.header("cache-control"), "public, max-age=31536000, immutable", "{path}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 50, "{compared}");
+}
+
+#[tokio::test]
+async fn an_asset_that_is_missing_is_an_error_that_nobody_keeps() {
+    for path in ["/assets/Page-00000000.js", "/assets/Page-00000000.css", "/assets/"] {
+        for headers in [&BROWSER[..], &[]] {
+            let answer = ask("GET", path, headers).await;
+            assert_eq!((answer.status.as_u16(), answer.header("cache-control")), (404, "no-store"), "{path}");
+            assert!(answer.body.starts_with(b"{\"error\""), "{path}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn the_compressed_form_has_the_same_bytes_and_is_sent_only_where_it_is_taken() {
     let path = script().await;

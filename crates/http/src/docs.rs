@@ -3,12 +3,13 @@
 use axum::{Router, body::Bytes, http::header, routing::get};
 use utoipa::openapi::{
     ContentBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder,
-    path::{Operation, PathItem},
-    security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme},
+    path::{Operation, ParameterBuilder, ParameterIn, PathItem},
+    schema::{ObjectBuilder, Type},
+    security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme},
 };
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
-use crate::site;
+use crate::{formats, site};
 
 /// Name of the security scheme that handlers refer to: `security(("api_key" = []))`.
 pub const API_KEY: &str = "api_key";
@@ -16,7 +17,10 @@ pub const API_KEY: &str = "api_key";
 pub const SESSION: &str = "session";
 pub const SESSION_COOKIE: &str = "session_cookie";
 
-/// Adds how API keys and sessions are sent.
+const MEANT_WALLET: &str = "The wallet that the session has to be of. Only sessions are compared";
+const ANOTHER_WALLET: &str = "`conflict`: the session is of another wallet than `X-Crtx-Wallet` names";
+
+/// Adds how API keys and sessions are sent, and that a session's request can name its wallet.
 #[must_use]
 pub fn with_security(mut openapi: OpenApi) -> OpenApi {
     let mut scheme = Http::new(HttpAuthScheme::Bearer);
@@ -29,7 +33,31 @@ pub fn with_security(mut openapi: OpenApi) -> OpenApi {
     components.add_security_scheme(API_KEY, SecurityScheme::Http(scheme));
     components.add_security_scheme(SESSION, SecurityScheme::Http(session));
     components.add_security_scheme(SESSION_COOKIE, SecurityScheme::ApiKey(cookie));
+    let session = SecurityRequirement::new::<_, [&str; 0], &str>(SESSION, []);
+    for operation in openapi.paths.paths.values_mut().flat_map(operations) {
+        if operation.security.iter().flatten().any(|requirement| *requirement == session) {
+            name_the_wallet(operation);
+        }
+    }
     openapi
+}
+
+fn name_the_wallet(operation: &mut Operation) {
+    let address = ObjectBuilder::new().schema_type(Type::String);
+    let header = ParameterBuilder::new()
+        .name(formats::MEANT_WALLET)
+        .parameter_in(ParameterIn::Header)
+        .description(Some(MEANT_WALLET))
+        .schema(Some(address));
+    operation.parameters.get_or_insert_default().push(RefOr::T(header.build()));
+    let answers = &mut operation.responses.responses;
+    match answers.entry("409".to_owned()).or_insert_with(|| RefOr::T(refusal(ANOTHER_WALLET))) {
+        RefOr::T(answer) if !answer.description.contains(ANOTHER_WALLET) => {
+            answer.description = format!("{}; {ANOTHER_WALLET}", answer.description);
+        }
+        _ => {}
+    }
+    answers.entry("400".to_owned()).or_insert_with(|| RefOr::T(refusal("`invalid_request`: a header")));
 }
 
 /// What the server answers to a request that is too long for any endpoint.

@@ -4,6 +4,9 @@
 use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 
+/// The header of [`crate::signed_in::MEANT_WALLET`], as people write it.
+pub const MEANT_WALLET: &str = "X-Crtx-Wallet";
+
 /// 32 bytes in base58. The pattern cannot say how many bytes a text is, so the format has a name.
 const ADDRESSES: [&str; 26] = [
     "address",
@@ -49,7 +52,7 @@ fn format_of(name: &str) -> Option<Value> {
         "last_four" => json!({"pattern": "^[1-9A-HJ-NP-Za-km-z]{4}$"}),
         "session_id" => json!({"pattern": "^(current|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$"}),
         "Idempotency-Key" => json!({"pattern": "^[!-~]{1,255}$"}),
-        _ if ADDRESSES.contains(&name) => {
+        _ if ADDRESSES.contains(&name) || name == MEANT_WALLET => {
             json!({"format": "solana-address", "pattern": "^[1-9A-HJ-NP-Za-km-z]{32,44}$"})
         }
         _ if HASHES.contains(&name) => json!({"pattern": "^sha256:[0-9a-f]{64}$"}),

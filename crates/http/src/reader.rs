@@ -53,10 +53,10 @@ impl<S: AuthState> FromRequestParts<S> for Credential {
 }
 
 impl Credential {
-    /// The credential as a read names it.
-    pub fn asker(&self) -> Asker {
+    /// The credential as a read names it. `None`: it has to be authenticated first.
+    pub fn asker(&self) -> Option<Asker> {
         match &self.0 {
-            Kind::Key(key) => key.asker(),
+            Kind::Key(key) => Some(key.asker()),
             Kind::Session(session) => session.asker(),
         }
     }

@@ -19,6 +19,7 @@ use crate::{
     auth::AuthState,
     credentials::{bearer, session_cookie},
     error::{ApiError, ErrorCode},
+    formats,
     layers::Peer,
     serve::BodyOwner,
     session_token::{self, SessionToken},
@@ -27,10 +28,14 @@ use crate::{
 
 /// Holds the token that an unsafe request with the session's cookie must repeat.
 pub const CSRF_TOKEN: HeaderName = HeaderName::from_static("x-csrf-token");
+/// Names the wallet that a request means. A browser has one session for all of its tabs, and each may show another
+/// wallet.
+pub const MEANT_WALLET: HeaderName = HeaderName::from_static("x-crtx-wallet");
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// A wallet that signed in. Without a session that holds: 401 `unauthorized`, also for an API key in its place. An unsafe
-/// method with the cookie, without the matching `X-CSRF-Token` or from a foreign page: 403 `forbidden`.
+/// method with the cookie, without the matching `X-CSRF-Token` or from a foreign page: 403 `forbidden`. The session of
+/// another wallet than `X-Crtx-Wallet` names: 409 `conflict`.
 #[derive(Clone, Debug)]
 pub struct SignedIn {
     pub wallet: Pubkey,
@@ -68,6 +73,7 @@ pub async fn authenticate<S: AuthState>(
 pub struct PresentedSession {
     token: SessionToken,
     kind: SessionKind,
+    meant: Option<Pubkey>,
 }
 
 impl PresentedSession {
@@ -88,13 +94,18 @@ impl PresentedSession {
                 return Err(ApiError::new(ErrorCode::Forbidden, message));
             }
         }
-        let presented = Self { token, kind };
-        state.strangers().admit(&presented.asker(), client)?;
+        let presented = Self { token, kind, meant: meant_wallet(headers)? };
+        state.strangers().admit(&presented.named(), client)?;
         Ok(presented)
     }
 
-    /// The session as a read names it that finds the wallet itself.
-    pub fn asker(&self) -> Asker {
+    /// The session as a read names it that finds the wallet itself. `None` if the request says which wallet it has to be:
+    /// only [`Self::authenticate`] compares.
+    pub fn asker(&self) -> Option<Asker> {
+        self.meant.is_none().then(|| self.named())
+    }
+
+    fn named(&self) -> Asker {
         Asker::Session { token_hash: self.token.hash(), kind: self.kind }
     }
 
@@ -114,8 +125,12 @@ impl PresentedSession {
     /// Looks the session up.
     pub async fn authenticate<S: AuthState>(&self, state: &S) -> Result<SignedIn, ApiError> {
         let found = self.find(state.pool()).await;
-        state.strangers().note(&self.asker(), &found);
+        state.strangers().note(&self.named(), &found);
         let row = found?;
+        if let Some(meant) = self.meant.filter(|meant| *meant != row.wallet) {
+            let message = format!("this session is of another wallet than {meant}; sign in with that one");
+            return Err(ApiError::new(ErrorCode::Conflict, message));
+        }
         note_use(state.pool(), &row).await;
         let SessionRow { session_id, wallet, kind, created_at, last_used_at, expires_at, .. } = row;
         let csrf_token = (kind == SessionKind::Cookie).then(|| self.token.csrf_token());
@@ -152,6 +167,14 @@ fn presented(headers: &HeaderMap, site: &Site) -> Result<(SessionToken, SessionK
     let token =
         text.parse().map_err(|error| ApiError::unauthorized(format!("the session token is malformed: {error}")))?;
     Ok((token, kind))
+}
+
+/// The wallet that a request names, if it does.
+fn meant_wallet(headers: &HeaderMap) -> Result<Option<Pubkey>, ApiError> {
+    let mut values = headers.get_all(MEANT_WALLET).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let wallet = value.to_str().ok().and_then(|text| text.parse().ok()).filter(|_| values.next().is_none());
+    wallet.map(Some).ok_or_else(|| ApiError::invalid(formats::MEANT_WALLET, "must be one address in base58"))
 }
 
 /// Keeps `last_used_at` correct to ten seconds. If this fails, the session is accepted anyway.

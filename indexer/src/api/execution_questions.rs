@@ -51,7 +51,8 @@ impl Question for ExecutionListQuestion {
 }
 
 /// The wallet of a credential, and what it reads. Most credentials were used a moment ago: then one statement finds the
-/// wallet and reads. Otherwise the credential is authenticated first, which refuses it or notes its use.
+/// wallet and reads. Otherwise the credential is authenticated first, which refuses it or notes its use; so is a session
+/// whose request names the wallet that it means.
 pub async fn ask_as<Q, T>(
     state: &IndexerApiState,
     gathered: &Gathered<Q>,
@@ -62,8 +63,9 @@ where
     Q: Question<Answer = Option<(Pubkey, T)>>,
     T: Send + 'static,
 {
-    let asker = credential.asker();
-    if let Some(answer) = gathered.ask(question(asker.clone())).await? {
+    if let Some(asker) = credential.asker()
+        && let Some(answer) = gathered.ask(question(asker.clone())).await?
+    {
         state.strangers().note(&asker, &Ok(()));
         return Ok(answer);
     }

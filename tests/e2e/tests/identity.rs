@@ -273,6 +273,9 @@ async fn the_session_of_another_wallet_sees_and_changes_nothing() {
     let secrets = [KEY_NAME, EVIDENCE, &victim.session.id, &victim.key.last_four(), &victim.dispute];
     for endpoint in endpoints(market).await.iter().filter(|endpoint| endpoint.is_for_sessions()) {
         for session in &sessions {
+            // A page that shows the victim, in a browser that the stranger signed in with.
+            let named = [session.headers(), vec![("x-crtx-wallet", victim.chain.wallet.pubkey().to_string())]].concat();
+            refused(&victim.send(endpoint, &named).await, 409, "conflict");
             let answer = victim.send(endpoint, &session.headers()).await;
             let shown = answer.body.to_string();
             assert!(!secrets.iter().any(|secret| shown.contains(*secret)), "{endpoint:?}: {answer:?}");

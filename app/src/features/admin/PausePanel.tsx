@@ -20,6 +20,7 @@ export function PausePanel({ market: { config } }: { market: Market }) {
             <Action
                 label={isPaused ? 'Open the market' : 'Pause the market'}
                 question={isPaused ? 'Open the market for everybody?' : 'Pause the market for everybody?'}
+                isDangerous={!isPaused}
                 effects={
                     isPaused
                         ? ['At once: everybody can list agents and call them again.']

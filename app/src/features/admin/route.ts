@@ -3,6 +3,7 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 
 import { rootRoute } from '../../app/root';
+import { part } from '../../shared/part';
 
 export type AdminSearch = { readonly creator?: string };
 
@@ -10,5 +11,5 @@ export const adminRoute = createRoute({
     getParentRoute: () => rootRoute,
     path: '/admin',
     validateSearch: ({ creator }: Record<string, unknown>): AdminSearch => (typeof creator === 'string' ? { creator } : {}),
-    component: lazyRouteComponent(() => import('./AdminPage'), 'AdminPage'),
+    component: lazyRouteComponent(() => part(() => import('./AdminPage')), 'AdminPage'),
 });

@@ -3,11 +3,12 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 
 import { rootRoute } from '../../app/root';
+import { part } from '../../shared/part';
 import { loadAgent } from './query';
 
 export const agentRoute = createRoute({
     getParentRoute: () => rootRoute,
     path: '/agents/$agentId',
     loader: ({ context, params }) => loadAgent(context.queryClient, params.agentId),
-    component: lazyRouteComponent(() => import('./AgentPage'), 'AgentPage'),
+    component: lazyRouteComponent(() => part(() => import('./AgentPage')), 'AgentPage'),
 });

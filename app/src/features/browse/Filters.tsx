@@ -7,6 +7,7 @@ import { useState } from 'react';
 
 import { networkQuery } from '../../shared/api/queries';
 import { MoneyError, parseUsdc } from '../../shared/money';
+import { useSoon } from '../../shared/soon';
 import { short } from '../../shared/text/short';
 import { Button } from '../../shared/ui/Button';
 import { Checkbox, Select, TextField } from '../../shared/ui/Field';
@@ -16,16 +17,18 @@ import { type BrowseSearch, SORTS, type Sort, filterCount, readSearch, tagsOf } 
 const SUCCESS_RATES = ['0.8', '0.9', '0.95', '0.99'];
 const EXECUTIONS = ['1', '10', '100', '1000'];
 
-type Change = (change: Record<string, string | undefined>) => void;
+type Change = (change: Record<string, string | undefined>, isTyped?: boolean) => void;
 
 export function Filters({ search }: { search: BrowseSearch }) {
     const navigate = useNavigate();
     const [open, setOpen] = useState(false);
     const count = filterCount(search);
-    const change: Change = (changed) =>
+    const change: Change = (changed, isTyped = false) =>
         void navigate({
             to: '/',
             search: (previous) => readSearch({ ...previous, ...changed }),
+            // The back button does not lead through every pause of the typing.
+            replace: isTyped,
             resetScroll: false,
         });
     return (
@@ -90,16 +93,19 @@ const SortSelect = ({ search, change }: PartProps) => {
 function MaxPrice({ search, change }: PartProps) {
     const [text, setText] = useState(search.max_price ?? '');
     const [seen, setSeen] = useState(search.max_price);
+    const [sent, setSent] = useState(search.max_price);
     if (seen !== search.max_price) {
-        // The URL changed: the back button, or a cleared filter.
+        // The URL changed. For another reason than what is typed here: the back button, or a cleared filter.
         setSeen(search.max_price);
-        setText(search.max_price ?? '');
+        if (search.max_price !== sent) setText(search.max_price ?? '');
     }
     const problem = problemOf(text);
-    const apply = (): void => {
-        const value = text.trim() === '' ? undefined : text.trim();
-        if (problem === undefined && value !== search.max_price) change({ max_price: value });
-    };
+    const { soon, now } = useSoon((typed: string) => {
+        const value = typed.trim() === '' ? undefined : typed.trim();
+        setSent(value);
+        const isLonger = search.max_price !== undefined && search.max_price === sent;
+        if (problemOf(typed) === undefined && value !== search.max_price) change({ max_price: value }, isLonger);
+    });
     return (
         <TextField
             label="Highest price (USDC)"
@@ -107,9 +113,9 @@ function MaxPrice({ search, change }: PartProps) {
             placeholder="Any"
             value={text}
             error={problem}
-            onChange={(event) => setText(event.target.value)}
-            onBlur={apply}
-            onKeyDown={(event) => event.key === 'Enter' && apply()}
+            onChange={({ target }) => (setText(target.value), soon(target.value))}
+            onBlur={() => now(text)}
+            onKeyDown={(event) => event.key === 'Enter' && now(text)}
         />
     );
 }

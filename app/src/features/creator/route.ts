@@ -3,15 +3,16 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 
 import { rootRoute } from '../../app/root';
+import { part } from '../../shared/part';
 
 export const creatorRoute = createRoute({
     getParentRoute: () => rootRoute,
     path: '/creator',
-    component: lazyRouteComponent(() => import('./CreatorPage'), 'CreatorPage'),
+    component: lazyRouteComponent(() => part(() => import('./CreatorPage')), 'CreatorPage'),
 });
 
 export const ownAgentRoute = createRoute({
     getParentRoute: () => rootRoute,
     path: '/creator/agents/$agentId',
-    component: lazyRouteComponent(() => import('./manage/OwnAgentPage'), 'OwnAgentPage'),
+    component: lazyRouteComponent(() => part(() => import('./manage/OwnAgentPage')), 'OwnAgentPage'),
 });

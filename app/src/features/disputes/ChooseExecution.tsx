@@ -3,7 +3,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 
-import { api, body } from '../../shared/api/client';
+import { api, asWallet, body } from '../../shared/api/client';
 import { formatUsdc } from '../../shared/money';
 import { UserText } from '../../shared/text/UserText';
 import { short } from '../../shared/text/short';
@@ -23,7 +23,7 @@ export function ChooseExecution({ wallet }: { wallet: string }) {
         queryKey: ['disputable-executions', wallet],
         queryFn: ({ pageParam, signal }) => {
             const query = { status: 'completed' as const, limit: PAGE, ...(pageParam !== null && { cursor: pageParam }) };
-            return body(api.GET('/v1/executions', { params: { query }, signal }));
+            return body(api.GET('/v1/executions', { ...asWallet(wallet), params: { query }, signal }));
         },
         initialPageParam: null as string | null,
         getNextPageParam: (last) => last.next_cursor,

@@ -169,13 +169,13 @@ function RaiseForm({ wallet, executionId, rpcUrl, transaction: { status, isBusy,
                 const found = await readDisputable(rpcUrl, wallet, executionId);
                 const obstacle = disputeObstacle(found);
                 if (obstacle !== null || found.record === null) throw new Error(obstacle ?? 'There is no record.');
-                const named = await storeEvidence(draft);
+                const named = await storeEvidence(wallet, draft);
                 dispute = found.disputeAddress;
                 return [await openInstruction(wallet, found.record.agent, found.recordAddress, named)];
             },
             after: async () => {
                 forgetDraft(key);
-                await untilShown(dispute, () => true);
+                await untilShown(dispute, wallet, () => true);
                 await navigate({ to: '/disputes/$disputeId', params: { disputeId: dispute }, replace: true });
             },
         });

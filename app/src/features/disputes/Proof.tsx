@@ -11,6 +11,7 @@ import type { Schemas } from '../../shared/api/client';
 import { contentPath } from '../../shared/content';
 import { formatMs } from '../../shared/figures';
 import { formatUsdc } from '../../shared/money';
+import { part } from '../../shared/part';
 import { Address } from '../../shared/ui/Address';
 import { Failure } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
@@ -23,7 +24,7 @@ import styles from './Disputes.module.css';
 import { contentQuery } from './evidence/read';
 import type { Dispute } from './query';
 
-const VerifyPanel = lazy(() => import('../execution/verify/VerifyPanel'));
+const VerifyPanel = lazy(() => part(() => import('../execution/verify/VerifyPanel')));
 
 export type ProofProps = { dispute: Dispute; found: Case | null; wallet: string; network: Schemas['NetworkResponse'] | undefined };
 

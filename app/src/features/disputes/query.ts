@@ -2,7 +2,7 @@
 
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
 
-import { ApiError, type Schemas, api, body } from '../../shared/api/client';
+import { ApiError, type Schemas, api, asWallet, body } from '../../shared/api/client';
 import type { DisputesSearch } from './search';
 
 export type Dispute = Schemas['DisputeResponse'];
@@ -17,7 +17,7 @@ export const disputesQuery = (wallet: string, search: DisputesSearch) =>
         queryKey: ['disputes', wallet, search] as const,
         queryFn: ({ pageParam, signal }) => {
             const query = { ...search, limit: PAGE, ...(pageParam !== null && { cursor: pageParam }) };
-            return body(api.GET('/v1/disputes', { params: { query }, signal }));
+            return body(api.GET('/v1/disputes', { ...asWallet(wallet), params: { query }, signal }));
         },
         initialPageParam: null as string | null,
         getNextPageParam: (last) => last.next_cursor,
@@ -29,7 +29,7 @@ export const disputeCountQuery = (wallet: string, search: DisputesSearch) =>
     queryOptions({
         queryKey: ['disputes', wallet, 'count', search] as const,
         queryFn: async ({ signal }) => {
-            const { total } = await body(api.GET('/v1/disputes', { params: { query: { ...search, limit: 1 } }, signal }));
+            const { total } = await body(api.GET('/v1/disputes', { ...asWallet(wallet), params: { query: { ...search, limit: 1 } }, signal }));
             return total;
         },
         placeholderData: keepPreviousData,
@@ -39,15 +39,15 @@ export const disputeCountQuery = (wallet: string, search: DisputesSearch) =>
 export const disputeQuery = (id: string, wallet: string) =>
     queryOptions({
         queryKey: ['dispute', id, wallet] as const,
-        queryFn: ({ signal }) => findDispute(id, signal),
+        queryFn: ({ signal }) => findDispute(id, wallet, signal),
         // One that was raised a moment ago may not be in the index yet.
         refetchInterval: ({ state: { data, dataUpdateCount } }) =>
             data?.status === 'open' || (data === null && dataUpdateCount < MAX_ASKS) ? ASK_MS : false,
     });
 
-async function findDispute(id: string, signal?: AbortSignal): Promise<Dispute | null> {
+async function findDispute(id: string, wallet: string, signal?: AbortSignal): Promise<Dispute | null> {
     try {
-        return await body(api.GET('/v1/disputes/{id}', { params: { path: { id } }, ...(signal && { signal }) }));
+        return await body(api.GET('/v1/disputes/{id}', { ...asWallet(wallet), params: { path: { id } }, ...(signal && { signal }) }));
     } catch (error) {
         if (error instanceof ApiError && error.status === 404) return null;
         throw error;
@@ -61,9 +61,9 @@ const MAX_LOOKS = 40;
  * Waits until the index shows the change that the chain has taken; `null` if it takes longer. The change is confirmed
  * anyway, so no failure of this is an error.
  */
-export async function untilShown(id: string, isThere: (dispute: Dispute) => boolean): Promise<Dispute | null> {
+export async function untilShown(id: string, wallet: string, isThere: (dispute: Dispute) => boolean): Promise<Dispute | null> {
     for (let look = 0; look < MAX_LOOKS; look += 1) {
-        const found = await findDispute(id).catch(() => null);
+        const found = await findDispute(id, wallet).catch(() => null);
         if (found !== null && isThere(found)) return found;
         await new Promise((resolve) => setTimeout(resolve, WAIT_MS));
     }

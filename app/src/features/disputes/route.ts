@@ -3,6 +3,7 @@
 import { createRoute, lazyRouteComponent, notFound } from '@tanstack/react-router';
 
 import { rootRoute } from '../../app/root';
+import { part } from '../../shared/part';
 import { readDisputesSearch, readNewDisputeSearch } from './search';
 
 const ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
@@ -11,14 +12,14 @@ const listRoute = createRoute({
     getParentRoute: () => rootRoute,
     path: '/disputes',
     validateSearch: readDisputesSearch,
-    component: lazyRouteComponent(() => import('./DisputesPage'), 'DisputesPage'),
+    component: lazyRouteComponent(() => part(() => import('./DisputesPage')), 'DisputesPage'),
 });
 
 const newRoute = createRoute({
     getParentRoute: () => rootRoute,
     path: '/disputes/new',
     validateSearch: readNewDisputeSearch,
-    component: lazyRouteComponent(() => import('./NewDisputePage'), 'NewDisputePage'),
+    component: lazyRouteComponent(() => part(() => import('./NewDisputePage')), 'NewDisputePage'),
 });
 
 /** The address of the dispute, or of the record of its execution. */
@@ -28,7 +29,7 @@ const oneRoute = createRoute({
     beforeLoad: ({ params }) => {
         if (!ADDRESS.test(params.disputeId)) throw notFound();
     },
-    component: lazyRouteComponent(() => import('./DisputePage'), 'DisputePage'),
+    component: lazyRouteComponent(() => part(() => import('./DisputePage')), 'DisputePage'),
 });
 
 export const disputeRoutes = [listRoute, newRoute, oneRoute] as const;

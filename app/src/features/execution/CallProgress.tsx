@@ -17,6 +17,8 @@ export type CallProgressProps = {
     /** The record is on the chain. */
     isOpen: boolean;
     deadline: number | null;
+    /** The market takes no new calls. */
+    isPaused: boolean;
     onRun: (mayPay: boolean) => void;
 };
 
@@ -30,7 +32,7 @@ const STAGES: Partial<Record<Stage, string>> = {
     working: 'The agent has the request.',
 };
 
-export function CallProgress({ call, progress, isConnected, isOpen, deadline, onRun }: CallProgressProps) {
+export function CallProgress({ call, progress, isConnected, isOpen, deadline, isPaused, onRun }: CallProgressProps) {
     const price = `${formatUsdc(BigInt(call.price))} USDC`;
     const doing = STAGES[progress.stage];
     if (doing !== undefined) {
@@ -49,12 +51,12 @@ export function CallProgress({ call, progress, isConnected, isOpen, deadline, on
             </Notice>
         );
     }
-    return <Stopped call={call} problem={progress.problem} isOpen={isOpen} deadline={deadline} onRun={onRun} price={price} />;
+    return <Stopped call={call} problem={progress.problem} isOpen={isOpen} deadline={deadline} isPaused={isPaused} onRun={onRun} price={price} />;
 }
 
-type StoppedProps = Pick<CallProgressProps, 'call' | 'isOpen' | 'deadline' | 'onRun'> & { problem: CallProblem | null; price: string };
+type StoppedProps = Pick<CallProgressProps, 'call' | 'isOpen' | 'deadline' | 'isPaused' | 'onRun'> & { problem: CallProblem | null; price: string };
 
-function Stopped({ call, problem, isOpen, deadline, onRun, price }: StoppedProps) {
+function Stopped({ call, problem, isOpen, deadline, isPaused, onRun, price }: StoppedProps) {
     const money = isOpen ? 'escrow' : (problem?.money ?? 'wallet');
     const title = problem?.title ?? (isOpen ? 'Paid, and not handed over yet' : 'Not paid yet');
     const text = problem?.message ?? (isOpen ? '' : 'You chose this call, and nothing was paid for it so far.');
@@ -63,9 +65,10 @@ function Stopped({ call, problem, isOpen, deadline, onRun, price }: StoppedProps
             <Notice kind={problem === null ? 'plain' : 'warn'} title={title}>
                 {text !== '' && <p dir="auto">{text}</p>}
                 {money === 'escrow' && <InEscrow price={price} deadline={deadline} />}
+                {money === 'wallet' && isPaused && <p>The marketplace takes no new calls at the moment, so nothing can be paid.</p>}
                 <div className="row">
                     {money === 'wallet' && (
-                        <Button look="primary" onPress={() => onRun(true)}>
+                        <Button look="primary" isDisabled={isPaused} onPress={() => onRun(true)}>
                             {problem === null ? `Sign and pay ${price}` : 'Try again'}
                         </Button>
                     )}

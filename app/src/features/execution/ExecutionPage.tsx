@@ -8,6 +8,7 @@ import { Suspense, lazy, useEffect, useRef } from 'react';
 import { findExecutionRecordAddress } from '../../chain/addresses';
 import { uuidBytes } from '../../chain/record';
 import { networkQuery } from '../../shared/api/queries';
+import { part } from '../../shared/part';
 import { UserText } from '../../shared/text/UserText';
 import { Address as ShownAddress } from '../../shared/ui/Address';
 import { Failure } from '../../shared/ui/Failure';
@@ -18,6 +19,7 @@ import { useWallet } from '../../shared/wallet/useWallet';
 import { formatUsdc } from '../../shared/money';
 import { removeCall } from '../run/call/stored';
 import { useCall } from '../run/call/useCall';
+import { SignInAgain } from '../wallet/SignIn';
 import { CallProgress } from './CallProgress';
 import { NotShown } from './NotShown';
 import { Outcome } from './Outcome';
@@ -31,7 +33,7 @@ import { recordAddressOf } from './recordLink';
 import { Timeline } from './Timeline';
 import styles from './Execution.module.css';
 
-const VerifyPanel = lazy(() => import('./verify/VerifyPanel'));
+const VerifyPanel = lazy(() => part(() => import('./verify/VerifyPanel')));
 
 const route = getRouteApi('/executions/$executionId');
 
@@ -43,7 +45,10 @@ export function ExecutionPage() {
     const { data: network } = useQuery(networkQuery);
     const wallet = connection?.account.address;
     const isAwaited = call !== null;
-    const { data: execution, error, refetch } = useQuery(executionQuery(executionId, session ? wallet : undefined, isAwaited));
+    // Until it is paid and handed over, the service knows nothing of it; it is not asked while that goes on.
+    const isHandingOver = !['idle', 'stopped', 'working'].includes(progress.stage);
+    const isKnown = call === null || call.handedOver === true || (call.signature !== undefined && !isHandingOver);
+    const { data: execution, error, refetch } = useQuery(executionQuery(executionId, wallet, isAwaited, Boolean(session) && isKnown));
     const record = useRecordAddress(executionId, call?.wallet, execution);
     const isGoingOn = isAwaited || (execution ? isUnderWay(execution) : false);
     const { data: onChain } = useQuery(onChainQuery(record, network?.rpc_url ?? null, isGoingOn));
@@ -80,6 +85,7 @@ export function ExecutionPage() {
     }
     return (
         <Page title="Execution" heading={name === undefined ? 'Execution' : <>Call of <UserText text={name} /></>}>
+            {session === null && wallet !== undefined && !isCalling && <SignInAgain />}
             <div className={styles.facts}>
                 <ShownAddress value={executionId} what="execution id" ends={8} />
                 {agentId !== undefined && (
@@ -95,6 +101,7 @@ export function ExecutionPage() {
                     isConnected={wallet !== undefined}
                     isOpen={onChain?.isOpen ?? false}
                     deadline={onChain?.deadline ?? null}
+                    isPaused={network?.paused ?? false}
                     onRun={(mayPay) => run(executionId, mayPay)}
                 />
             )}

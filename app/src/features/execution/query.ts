@@ -8,7 +8,7 @@ import { readExecution } from '../../chain/record';
 import { StoredExecutionStatus, StoredSettler } from '../../chain/stored';
 import { type Ending, type Opening, findEnding, findOpening } from '../../chain/story';
 import type { ExecutionRecord } from '../../generated/accounts/executionRecord';
-import { ApiError, type Schemas, api, body } from '../../shared/api/client';
+import { ApiError, type Schemas, api, asWallet, body } from '../../shared/api/client';
 
 export type Execution = Schemas['ExecutionResponse'];
 
@@ -23,18 +23,19 @@ const MAX_LOOKS = 20;
 export const isUnderWay = ({ status }: Pick<Execution, 'status'>): boolean => status === 'pending' || status === 'running';
 
 /** `null`: the service does not show this execution to the wallet. `isAwaited`: it will appear. */
-export const executionQuery = (executionId: string, wallet: string | undefined, isAwaited: boolean) =>
+export const executionQuery = (executionId: string, wallet: string | undefined, isAwaited: boolean, isSignedIn = true) =>
     queryOptions({
         queryKey: ['execution', executionId, wallet] as const,
         queryFn: async ({ signal }): Promise<Execution | null> => {
             try {
-                return await body(api.GET('/v1/executions/{execution_id}', { params: { path: { execution_id: executionId } }, signal }));
+                const path = { params: { path: { execution_id: executionId } }, signal };
+                return await body(api.GET('/v1/executions/{execution_id}', { ...asWallet(wallet ?? ''), ...path }));
             } catch (error) {
                 if (error instanceof ApiError && error.status === 404) return null;
                 throw error;
             }
         },
-        enabled: wallet !== undefined,
+        enabled: wallet !== undefined && isSignedIn,
         refetchInterval: ({ state: { data } }) => (data ? (isUnderWay(data) ? ASK_MS : false) : isAwaited ? ASK_MS : false),
     });
 

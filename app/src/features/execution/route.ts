@@ -3,6 +3,7 @@
 import { createRoute, lazyRouteComponent, notFound } from '@tanstack/react-router';
 
 import { rootRoute } from '../../app/root';
+import { part } from '../../shared/part';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -12,5 +13,5 @@ export const executionRoute = createRoute({
     beforeLoad: ({ params }) => {
         if (!UUID.test(params.executionId)) throw notFound();
     },
-    component: lazyRouteComponent(() => import('./ExecutionPage'), 'ExecutionPage'),
+    component: lazyRouteComponent(() => part(() => import('./ExecutionPage')), 'ExecutionPage'),
 });

@@ -12,7 +12,7 @@ import type { ExecutionsSearch } from './search';
 
 type State = { readonly is: 'idle' } | { readonly is: 'reading'; readonly rows: number; readonly total: number } | { readonly is: 'ended'; readonly exported: Exported };
 
-export function CsvExport({ search, total }: { search: ExecutionsSearch; total: number }) {
+export function CsvExport({ account, search, total }: { account: string; search: ExecutionsSearch; total: number }) {
     const [state, setState] = useState<State>({ is: 'idle' });
     const running = useRef<AbortController | null>(null);
     useEffect(() => () => running.current?.abort(), []);
@@ -27,7 +27,7 @@ export function CsvExport({ search, total }: { search: ExecutionsSearch; total: 
         // What is called from now on is not part of it.
         const fixed = { ...search, to: search.to ?? new Date().toISOString() };
         const exported = await readAll({
-            readPage: (cursor, signal) => readPage(fixed, PAGE_ROWS, cursor, signal),
+            readPage: (cursor, signal) => readPage(account, fixed, PAGE_ROWS, cursor, signal),
             signal: controller.signal,
             onProgress: (rows, all) => setState({ is: 'reading', rows, total: all }),
         });

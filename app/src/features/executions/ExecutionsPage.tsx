@@ -51,7 +51,7 @@ function Executions({ account, search }: { account: Address; search: ExecutionsS
                 <p className="small muted" role="status">
                     {total === undefined ? '\u00a0' : totalText(total, search)}
                 </p>
-                {total !== undefined && total > 0 && !list.isPlaceholderData && <CsvExport key={JSON.stringify(search)} search={search} total={total} />}
+                {total !== undefined && total > 0 && !list.isPlaceholderData && <CsvExport key={JSON.stringify(search)} account={account} search={search} total={total} />}
             </div>
             {list.error && <Failure error={list.error} onRetry={() => void list.refetch()} />}
             {total === 0 && <NoExecutions search={search} />}

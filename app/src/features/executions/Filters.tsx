@@ -6,6 +6,7 @@ import { useState } from 'react';
 
 import { AgentPicker } from '../agent/AgentPicker';
 import { Button } from '../../shared/ui/Button';
+import { useSoon } from '../../shared/soon';
 import { Select, TextField } from '../../shared/ui/Field';
 import styles from './Executions.module.css';
 import { type ExecutionsSearch, STATUSES, filterCount, localText, momentOfLocal, readSearch } from './search';
@@ -14,8 +15,9 @@ type Change = Partial<Record<keyof ExecutionsSearch, string | undefined>>;
 
 export function Filters({ search }: { search: ExecutionsSearch }) {
     const navigate = useNavigate();
-    const change = (changed: Change): void =>
-        void navigate({ to: '/executions', search: (previous) => readSearch({ ...previous, ...changed }), resetScroll: false });
+    const change = (changed: Change, isTyped = false): void =>
+        // The back button does not lead through every pause of the typing.
+        void navigate({ to: '/executions', search: (previous) => readSearch({ ...previous, ...changed }), replace: isTyped, resetScroll: false });
     const { from, to } = search;
     const isReversed = from !== undefined && to !== undefined && from >= to;
     return (
@@ -39,12 +41,12 @@ export function Filters({ search }: { search: ExecutionsSearch }) {
                     chosen={search.agent_id === undefined ? [] : [search.agent_id]}
                     onChange={([agentId]) => change({ agent_id: agentId })}
                 />
-                <Moment label="Started after" moment={from} onChange={(moment) => change({ from: moment })} />
+                <Moment label="Started after" moment={from} onChange={(moment, isLonger) => change({ from: moment }, isLonger)} />
                 <Moment
                     label="Started before"
                     moment={to}
                     problem={isReversed ? 'This is not later than the other one, so nothing can match.' : undefined}
-                    onChange={(moment) => change({ to: moment })}
+                    onChange={(moment, isLonger) => change({ to: moment }, isLonger)}
                 />
             </div>
             {filterCount(search) > 0 && (
@@ -58,30 +60,35 @@ export function Filters({ search }: { search: ExecutionsSearch }) {
     );
 }
 
-type MomentProps = { label: string; moment: string | undefined; problem?: string | undefined; onChange: (moment: string | undefined) => void };
+type MomentProps = { label: string; moment: string | undefined; problem?: string | undefined; onChange: (moment: string | undefined, isLonger: boolean) => void };
 
-/** In the reader's time zone. Applied when the field is left: half of a date is no filter. */
+/** In the reader's time zone. Half of a date is no filter. */
 function Moment({ label, moment, problem, onChange }: MomentProps) {
     const [text, setText] = useState(localText(moment));
     const [seen, setSeen] = useState(moment);
+    const [sent, setSent] = useState(moment);
     if (seen !== moment) {
-        // The URL changed: the back button, or a cleared filter.
+        // The URL changed. For another reason than what is typed here: the back button, or a cleared filter.
         setSeen(moment);
-        setText(localText(moment));
+        if (moment !== sent) setText(localText(moment));
     }
-    const apply = (): void => {
-        const next = momentOfLocal(text);
-        if (next !== moment) onChange(next);
-    };
+    const { soon, now } = useSoon((typed: string) => {
+        const next = momentOfLocal(typed);
+        setSent(next);
+        if (next !== moment) onChange(next, moment !== undefined && moment === sent);
+    });
     return (
         <TextField
             label={label}
             type="datetime-local"
             error={problem}
             value={text}
-            onChange={(event) => setText(event.target.value)}
-            onBlur={apply}
-            onKeyDown={(event) => event.key === 'Enter' && apply()}
+            onChange={({ target }) => {
+                setText(target.value);
+                if (!target.validity.badInput) soon(target.value);
+            }}
+            onBlur={({ target }) => !target.validity.badInput && now(text)}
+            onKeyDown={({ key, currentTarget }) => key === 'Enter' && !currentTarget.validity.badInput && now(text)}
         />
     );
 }

@@ -53,7 +53,7 @@ const Call = ({ call: { executionId, agentName, price, task, createdAt, signatur
                 Go on
             </Link>
             {signature === undefined && handedOver === undefined && (
-                <Button look="text" onPress={() => removeCall(executionId)}>
+                <Button look="danger" onPress={() => removeCall(executionId)}>
                     Forget it
                 </Button>
             )}

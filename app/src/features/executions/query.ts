@@ -3,7 +3,7 @@
 import type { Address } from '@solana/kit';
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
 
-import { type Schemas, api, body } from '../../shared/api/client';
+import { type Schemas, api, asWallet, body } from '../../shared/api/client';
 import type { ExecutionsSearch } from './search';
 
 const PAGE = 25;
@@ -18,13 +18,13 @@ export type Refundable = Schemas['RefundableExecution'];
 
 export const isUnderWay = ({ status }: Pick<ListedExecution, 'status'>): boolean => status === 'pending' || status === 'running';
 
-export const readPage = (search: ExecutionsSearch, limit: number, cursor: string | null, signal: AbortSignal): Promise<ExecutionsPageAnswer> =>
-    body(api.GET('/v1/executions', { params: { query: { ...search, limit, ...(cursor !== null && { cursor }) } }, signal }));
+export const readPage = (wallet: string, search: ExecutionsSearch, limit: number, cursor: string | null, signal: AbortSignal): Promise<ExecutionsPageAnswer> =>
+    body(api.GET('/v1/executions', { ...asWallet(wallet), params: { query: { ...search, limit, ...(cursor !== null && { cursor }) } }, signal }));
 
 export const executionsQuery = (wallet: Address, search: ExecutionsSearch) =>
     infiniteQueryOptions({
         queryKey: ['executions', wallet, search] as const,
-        queryFn: ({ pageParam, signal }) => readPage(search, PAGE, pageParam, signal),
+        queryFn: ({ pageParam, signal }) => readPage(wallet, search, PAGE, pageParam, signal),
         initialPageParam: null as string | null,
         getNextPageParam: (last) => last.next_cursor,
         placeholderData: keepPreviousData,
@@ -38,6 +38,6 @@ export const executionsQuery = (wallet: Address, search: ExecutionsSearch) =>
 export const refundableQuery = (wallet: Address) =>
     queryOptions({
         queryKey: ['refundable', wallet] as const,
-        queryFn: async ({ signal }) => (await body(api.GET('/v1/wallets/{wallet}', { params: { path: { wallet } }, signal }))).refundable ?? [],
+        queryFn: async ({ signal }) => (await body(api.GET('/v1/wallets/{wallet}', { ...asWallet(wallet), params: { path: { wallet } }, signal }))).refundable ?? [],
         refetchInterval: SELDOM_MS,
     });

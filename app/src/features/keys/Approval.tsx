@@ -118,7 +118,7 @@ function ChangeForm({ funds, isBusy, onChange, onCancel }: FormProps) {
                 <Button type="submit" isDisabled={typeof read === 'string' || read === funds.approved}>
                     {isBusy ? 'Under way …' : 'Sign the change'}
                 </Button>
-                {funds.approved > 0n && <Button onPress={() => onChange(0n)}>Take it back</Button>}
+                {funds.approved > 0n && <Button look="danger" onPress={() => onChange(0n)}>Take it back</Button>}
                 <Button look="quiet" onPress={onCancel}>
                     Cancel
                 </Button>

@@ -42,7 +42,7 @@ export function HandOver({ made, account, network, onBack }: HandOverProps) {
     const registerNow = async (): Promise<void> => {
         setRegistering({ stage: 'busy' });
         try {
-            await register({ name, ...registration });
+            await register({ wallet: account, name, ...registration });
             removePending(sessionKey);
             setRegistering({ stage: 'done' });
         } catch (error) {
@@ -97,7 +97,7 @@ export function HandOver({ made, account, network, onBack }: HandOverProps) {
                                     Sign and grant
                                 </Button>
                                 {!isBusy && (
-                                    <Button look="quiet" onPress={onBack}>
+                                    <Button look="danger" onPress={onBack}>
                                         Throw this key away
                                     </Button>
                                 )}

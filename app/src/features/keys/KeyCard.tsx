@@ -139,7 +139,7 @@ function Actions(props: ActionProps) {
             {offered.length > 0 && (
                 <div className="row" role="group" aria-label={`What you can do with ${visible(name)}`}>
                     {offered.map(({ panel, words }) => (
-                        <Button key={panel} aria-expanded={open === panel} onPress={() => setOpen(open === panel ? null : panel)}>
+                        <Button key={panel} look={panel === 'revoke' ? 'danger' : 'plain'} aria-expanded={open === panel} onPress={() => setOpen(open === panel ? null : panel)}>
                             {words}
                         </Button>
                     ))}

@@ -22,7 +22,7 @@ export function RegisterKey({ apiKey, account, onSaid, onClose }: PanelProps) {
         mutationFn: async () => {
             const registration = await registrationOf(text.trim(), apiKey.prefix, account);
             if (registration.sessionKey !== apiKey.session_public_key) throw new Error('This is another key than the one of this grant.');
-            await register({ name, ...registration });
+            await register({ wallet: account, name, ...registration });
         },
         onSuccess: async () => {
             setText('');

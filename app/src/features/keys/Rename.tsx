@@ -15,7 +15,7 @@ export function Rename({ apiKey, account, onSaid, onClose }: PanelProps) {
     const queries = useQueryClient();
     const [name, setName] = useState(apiKey.name ?? '');
     const renaming = useMutation({
-        mutationFn: () => rename(apiKey.session_public_key, name),
+        mutationFn: () => rename(account, apiKey.session_public_key, name),
         onSuccess: async () => {
             await queries.invalidateQueries({ queryKey: ['keys', account] });
             onSaid(`The key has the name ${name} now.`);

@@ -32,7 +32,7 @@ export function Revoke({ apiKey, account, network, chain: [funds], onSaid, onClo
         if (isWorking) return;
         setRefusal(null);
         setAtService(true);
-        const isRefused = await revokeAtService(sessionKey).then(
+        const isRefused = await revokeAtService(account, sessionKey).then(
             () => false,
             (error: unknown) => {
                 setRefusal(messageOf(error));
@@ -70,7 +70,7 @@ export function Revoke({ apiKey, account, network, chain: [funds], onSaid, onClo
                 {needsSignature && <li>Your wallet signs one transaction. It costs the network fee of 0.000005 SOL; the rent of the grant does not come back.</li>}
             </ul>
             <div className="row">
-                <Button onPress={() => void revoke()}>{isWorking ? 'Under way …' : 'Revoke for good'}</Button>
+                <Button look="danger" onPress={() => void revoke()}>{isWorking ? 'Under way …' : 'Revoke for good'}</Button>
                 {!isWorking && (
                     <Button look="quiet" onPress={onClose}>
                         Cancel

@@ -72,7 +72,7 @@ function Interrupted({ pending, network }: { pending: PendingKey; network: Netwo
                 {error && (
                     <div className="row">
                         <Button onPress={() => !isFetching && void refetch()}>{isFetching ? 'Trying …' : 'Try again'}</Button>
-                        <Button look="quiet" onPress={() => removePending(sessionKey)}>
+                        <Button look="danger" onPress={() => removePending(sessionKey)}>
                             Leave it unregistered
                         </Button>
                     </div>

@@ -3,15 +3,16 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 
 import { rootRoute } from '../../app/root';
+import { part } from '../../shared/part';
 
 export const keysRoute = createRoute({
     getParentRoute: () => rootRoute,
     path: '/keys',
-    component: lazyRouteComponent(() => import('./KeysPage'), 'KeysPage'),
+    component: lazyRouteComponent(() => part(() => import('./KeysPage')), 'KeysPage'),
 });
 
 export const newKeyRoute = createRoute({
     getParentRoute: () => rootRoute,
     path: '/keys/new',
-    component: lazyRouteComponent(() => import('./NewKeyPage'), 'NewKeyPage'),
+    component: lazyRouteComponent(() => part(() => import('./NewKeyPage')), 'NewKeyPage'),
 });

@@ -254,6 +254,9 @@ const Costs = ({ listing, holdings }: { listing: Listing; holdings: Wallet | und
 const Consequences = ({ listing, market }: { listing: Listing; market: Market }) => (
     <ul className={styles.list}>
         <li>Your wallet signs one transaction.</li>
+        <li>
+            <strong>Results are public.</strong> The chain names the address of every result that you sign, so everybody can read it, for good. Say in the description what callers must not ask for.
+        </li>
         <li>The agent is live as soon as it is confirmed. The service shows it after it has checked the document, some seconds later.</li>
         <li>
             {formatUsdc(listing.collateral)} USDC are locked. They come back after you delist the agent, once no call and no dispute is open and{' '}

@@ -99,7 +99,7 @@ function Testing({ agentId, network, market, own }: OwnAgentData & { agentId: st
                 )
             ) : (
                 <SessionGate why="The marketplace calls your endpoint for wallets that have signed in.">
-                    {() => <EndpointTest subject={subjectOf(listing)} call={call} onCall={keep} isMain />}
+                    {(wallet) => <EndpointTest wallet={wallet} subject={subjectOf(listing)} call={call} onCall={keep} isMain />}
                 </SessionGate>
             )}
         </div>

@@ -128,7 +128,7 @@ export async function changeInstructions(creator: Address, { network, agentId, b
     }
 
     const isDocument = DOCUMENT_FIELDS.some((name) => changed.has(name));
-    const metadata = isDocument ? await storeDocument(documentText(read.document, base.document?.others)) : null;
+    const metadata = isDocument ? await storeDocument(creator, documentText(read.document, base.document?.others)) : null;
     const signer = createNoopSigner(creator);
     const update = await getUpdateListingInstructionAsync({
         creator: signer,

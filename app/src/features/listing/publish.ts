@@ -92,7 +92,7 @@ export async function listingInstructions(creator: Address, { network, fields, a
     const [obstacle] = obstacles(network, market, wallet, listing);
     if (obstacle !== undefined) throw new Error(`${obstacle.title}. ${obstacle.text}`);
 
-    const { hash, uri } = await storeDocument(documentText(listing.document));
+    const { hash, uri } = await storeDocument(creator, documentText(listing.document));
     // An index that is still free may belong to a transaction that comes late: the same index keeps it from being a second one.
     const index = earlier !== null && earlier.index >= wallet.nextIndex ? earlier.index : wallet.nextIndex;
     const sent = { resultKey: listing.resultKey, document: hexOf(hash) };

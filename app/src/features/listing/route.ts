@@ -4,6 +4,7 @@
 import { createRoute, lazyRouteComponent, notFound } from '@tanstack/react-router';
 
 import { rootRoute } from '../../app/root';
+import { part } from '../../shared/part';
 import { type Step, STEPS } from './steps';
 
 const ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
@@ -19,21 +20,21 @@ export const newAgentRoute = createRoute({
         const found = STEPS.find((known) => known === step);
         return found === undefined ? {} : { step: found };
     },
-    component: lazyRouteComponent(() => import('./NewAgentPage'), 'NewAgentPage'),
+    component: lazyRouteComponent(() => part(() => import('./NewAgentPage')), 'NewAgentPage'),
 });
 
 export const editAgentRoute = createRoute({
     getParentRoute: () => rootRoute,
     path: '/creator/agents/$agentId/edit',
     beforeLoad: onlyAddresses,
-    component: lazyRouteComponent(() => import('./EditAgentPage'), 'EditAgentPage'),
+    component: lazyRouteComponent(() => part(() => import('./EditAgentPage')), 'EditAgentPage'),
 });
 
 export const testAgentRoute = createRoute({
     getParentRoute: () => rootRoute,
     path: '/creator/agents/$agentId/test',
     beforeLoad: onlyAddresses,
-    component: lazyRouteComponent(() => import('./TestAgentPage'), 'TestAgentPage'),
+    component: lazyRouteComponent(() => part(() => import('./TestAgentPage')), 'TestAgentPage'),
 });
 
 export const listingRoutes = [newAgentRoute, editAgentRoute, testAgentRoute] as const;

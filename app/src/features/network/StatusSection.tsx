@@ -5,6 +5,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../../shared/api/client';
 import { networkQuery } from '../../shared/api/queries';
 import { formatCount, plural } from '../../shared/figures';
+import { part } from '../../shared/part';
 import { UserText } from '../../shared/text/UserText';
 import { visible } from '../../shared/text/visible';
 import { Badge } from '../../shared/ui/Badge';
@@ -62,7 +63,7 @@ const slotQuery = (rpcUrl: string | null) =>
     queryOptions({
         queryKey: ['slot', rpcUrl] as const,
         queryFn: async () => {
-            const { createSolanaRpc } = await import('@solana/kit');
+            const { createSolanaRpc } = await part(() => import('@solana/kit'));
             return Number(await createSolanaRpc(rpcUrl ?? '').getSlot({ commitment: 'confirmed' }).send());
         },
         enabled: rpcUrl !== null,

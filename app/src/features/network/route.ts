@@ -3,9 +3,10 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 
 import { rootRoute } from '../../app/root';
+import { part } from '../../shared/part';
 
 export const networkRoute = createRoute({
     getParentRoute: () => rootRoute,
     path: '/network',
-    component: lazyRouteComponent(() => import('./NetworkPage'), 'NetworkPage'),
+    component: lazyRouteComponent(() => part(() => import('./NetworkPage')), 'NetworkPage'),
 });

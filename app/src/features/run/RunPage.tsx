@@ -16,7 +16,7 @@ import { requestProblem } from './call/request';
 import { putCall } from './call/stored';
 import { type CallTerms, callTermsQuery } from './call/terms';
 import { useCall } from './call/useCall';
-import { rememberRequest, rememberedRequest } from './draftStore';
+import { type RequestDraft, rememberRequest, rememberedRequest } from './draftStore';
 import { checkParameters } from './form/checking';
 import type { Problem } from './form/draft';
 import type { JsonObject } from './form/json';
@@ -35,14 +35,19 @@ export function RunPage() {
     const { data: agent } = useSuspenseQuery({ ...agentQuery(agentId), refetchInterval: 15_000 });
     const { data: network } = useQuery(networkQuery);
     const { data: terms, error, refetch } = useQuery(callTermsQuery(agentId, network));
-    const earlier = useMemo(() => rememberedRequest(agentId), [agentId]);
+    const earlier = useMemo(() => rememberedRequest(agentId, agent.input_schema), [agentId, agent.input_schema]);
     const form = useMemo(() => planOf(agent.input_schema), [agent.input_schema]);
     const [task, setTask] = useState(earlier?.task ?? '');
-    const [draft, setDraft] = useState(() => parametersDraft(form, earlier?.parameters));
+    const [draft, setDraft] = useState(() => earlier?.parameters ?? parametersDraft(form));
     const [taskProblem, setTaskProblem] = useState<string | null>(null);
     const [problems, setProblems] = useState<readonly Problem[]>([]);
     const submission = useSubmission(agent, terms);
     const formElement = useRef<HTMLFormElement>(null);
+    const write = (request: RequestDraft): void => {
+        setTask(request.task);
+        setDraft(request.parameters);
+        rememberRequest(agentId, agent.input_schema, request);
+    };
 
     const submit = async (event: FormEvent): Promise<void> => {
         event.preventDefault();
@@ -73,8 +78,8 @@ export function RunPage() {
             {!submission.isStarted && <Unfinished agentId={agentId} />}
             <form ref={formElement} className={styles.columns} onSubmit={(event) => void submit(event)} noValidate>
                 <div className={styles.inputs}>
-                    <TaskField text={task} onChange={(text) => (setTask(text), setTaskProblem(null))} problem={taskProblem} />
-                    <ParametersForm form={form} draft={draft} onChange={(next) => (setDraft(next), setProblems([]))} problems={problems} />
+                    <TaskField text={task} onChange={(text) => (write({ task: text, parameters: draft }), setTaskProblem(null))} problem={taskProblem} />
+                    <ParametersForm form={form} draft={draft} onChange={(next) => (write({ task, parameters: next }), setProblems([]))} problems={problems} />
                     <Elsewhere problems={problems} isForm={draft.as === 'fields'} />
                 </div>
                 <aside className={styles.side} aria-label="Cost and payment">
@@ -151,8 +156,7 @@ function useSubmission(agent: { agent_id: string; name: string; input_schema: un
             return setError(problem);
         }
         setStarted(true);
-        rememberRequest(agentId, { task, parameters });
-        run(executionId, true);
+        run(executionId, true, true);
         void navigate({ to: '/executions/$executionId', params: { executionId } });
     };
     return { isBusy: isBusy || isStarted, isStarted, error, check, start };

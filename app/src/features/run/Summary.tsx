@@ -5,6 +5,7 @@ import { useState } from 'react';
 
 import type { Schemas } from '../../shared/api/client';
 import { formatSol, formatUsdc } from '../../shared/money';
+import { part } from '../../shared/part';
 import { Button } from '../../shared/ui/Button';
 import { messageOf } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
@@ -48,6 +49,9 @@ export function Summary({ terms, network, shownTermsHash, isBusy }: SummaryProps
                     )}
                 </Notice>
             ))}
+            <p className="small">
+                <strong>The result is public.</strong> The chain names its address, so everybody can read it, for good. Ask for nothing that must stay secret.
+            </p>
             {connection === null ? (
                 <div className={styles.connect}>
                     <p>Connect a wallet to pay.</p>
@@ -108,7 +112,7 @@ export function GetMoney({ address, network }: { address: string; network: Netwo
         if (state.isBusy) return;
         setState({ isBusy: true, problem: null });
         try {
-            const { fund } = await import('../../shared/wallet/local/fund');
+            const { fund } = await part(() => import('../../shared/wallet/local/fund'));
             await fund(address, network);
             await queries.invalidateQueries({ queryKey: balancesKey(address) });
             setState({ isBusy: false, problem: null });

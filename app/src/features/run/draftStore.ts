@@ -1,24 +1,39 @@
-// What was asked of an agent last, so that a call can be changed and started again. Lives as long as the tab.
+// What someone writes for an agent, so that it survives a reload, and can be changed and started again after a call.
+// Lives as long as the tab.
 
-import { type JsonObject, isObject } from './form/json';
-import type { Request } from './call/request';
+import { isObject } from './form/json';
+import type { Draft } from './form/draft';
+import type { ParametersDraft } from './form/parameters';
 
 const PREFIX = 'crtx.request.';
 
-export function rememberRequest(agentId: string, request: Request): void {
+export type RequestDraft = { readonly task: string; readonly parameters: ParametersDraft };
+
+/** `schema`: of the fields; the drafts of another one do not fit. */
+export function rememberRequest(agentId: string, schema: unknown, request: RequestDraft): void {
     try {
-        sessionStorage.setItem(PREFIX + agentId, JSON.stringify(request));
+        sessionStorage.setItem(PREFIX + agentId, JSON.stringify({ schema: JSON.stringify(schema), ...request }));
     } catch {
         // Only a convenience.
     }
 }
 
-export function rememberedRequest(agentId: string): Request | null {
+/** `parameters` is `null` if they were written for another schema. */
+export function rememberedRequest(agentId: string, schema: unknown): { task: string; parameters: ParametersDraft | null } | null {
     try {
-        const request: unknown = JSON.parse(sessionStorage.getItem(PREFIX + agentId) ?? 'null');
-        if (!isObject(request) || typeof request['task'] !== 'string' || !isObject(request['parameters'])) return null;
-        return { task: request['task'], parameters: request['parameters'] as JsonObject };
+        const stored: unknown = JSON.parse(sessionStorage.getItem(PREFIX + agentId) ?? 'null');
+        if (!isObject(stored) || typeof stored['task'] !== 'string') return null;
+        const { task, parameters } = stored;
+        const fits = stored['schema'] === JSON.stringify(schema) && isParameters(parameters);
+        return { task, parameters: fits ? parameters : null };
     } catch {
         return null;
     }
 }
+
+function isParameters(value: unknown): value is ParametersDraft {
+    if (!isObject(value)) return false;
+    return value['as'] === 'json' ? typeof value['text'] === 'string' : value['as'] === 'fields' && isDraft(value['draft']);
+}
+
+const isDraft = (value: unknown): value is Draft => typeof value === 'string' || (Array.isArray(value) && value.every(isDraft));

@@ -7,6 +7,7 @@ import { Radio, RadioGroup } from 'react-aria-components/RadioGroup';
 
 import { networkQuery } from '../../shared/api/queries';
 import { formatSol, formatUsdc } from '../../shared/money';
+import { part } from '../../shared/part';
 import { short } from '../../shared/text/short';
 import { visible } from '../../shared/text/visible';
 import { Button } from '../../shared/ui/Button';
@@ -15,6 +16,7 @@ import { Skeleton } from '../../shared/ui/Skeleton';
 import { balancesKey, balancesQuery } from '../../shared/wallet/balances';
 import { LOCAL_WALLET } from '../../shared/wallet/local/name';
 import type { Connection } from '../../shared/wallet/store';
+import { leave } from '../../shared/wallet/useSession';
 import { walletStore } from '../../shared/wallet/useWallet';
 import styles from './Wallet.module.css';
 
@@ -22,6 +24,7 @@ export type ConnectedProps = { connection: Connection; onProblem: (error: unknow
 
 export function Connected({ connection, onProblem }: ConnectedProps) {
     const { wallet, account } = connection;
+    const queries = useQueryClient();
     const isLocal = wallet.name === LOCAL_WALLET;
     return (
         <>
@@ -35,7 +38,7 @@ export function Connected({ connection, onProblem }: ConnectedProps) {
                 <Copy text={account.address} what="address" />
             </div>
             <Holdings address={account.address} canFund={isLocal} onProblem={onProblem} />
-            <Button onPress={() => void walletStore().disconnect().catch(onProblem)}>Disconnect</Button>
+            <Button onPress={() => void leave(queries).catch(onProblem)}>Disconnect</Button>
         </>
     );
 }
@@ -71,7 +74,7 @@ function Holdings({ address, canFund, onProblem }: HoldingsProps) {
         onProblem(null);
         setFunding(true);
         try {
-            const { fund } = await import('../../shared/wallet/local/fund');
+            const { fund } = await part(() => import('../../shared/wallet/local/fund'));
             await fund(address, network);
             await queries.invalidateQueries({ queryKey: balancesKey(address) });
         } catch (error) {

@@ -1,26 +1,26 @@
 // What stands in the place of a page that needs a wallet, or a session of it, until there is one.
 
 import type { Address } from '@solana/kit';
-import type { ReactNode } from 'react';
+import { Fragment, type ReactNode, useState } from 'react';
 
-import { Button } from '../../shared/ui/Button';
-import { Failure } from '../../shared/ui/Failure';
-import { Notice } from '../../shared/ui/Notice';
 import { Skeleton } from '../../shared/ui/Skeleton';
 import { useSession } from '../../shared/wallet/useSession';
 import { useWallet } from '../../shared/wallet/useWallet';
+import { Notice } from '../../shared/ui/Notice';
+import { SignIn, SignInAgain } from './SignIn';
 import { WalletButton } from './WalletButton';
 
 export type GateProps = {
     /** Why the wallet is needed, as a sentence. */
     why: string;
+    /** Another account gets another page: nothing of the one before stays in it. */
     children: (account: Address) => ReactNode;
 };
 
 /** Needs a connected account. What is shown is public, or is built and signed by the wallet. */
 export function WalletGate({ why, children }: GateProps) {
     const { connection } = useWallet();
-    if (connection !== null) return children(connection.account.address as Address);
+    if (connection !== null) return <Fragment key={connection.account.address}>{children(connection.account.address as Address)}</Fragment>;
     return (
         <Notice title="Connect a wallet">
             <p>{why}</p>
@@ -32,27 +32,27 @@ export function WalletGate({ why, children }: GateProps) {
 }
 
 /** Needs a session of the connected account: what is shown is private to the wallet. */
-export function SessionGate({ why, children }: GateProps) {
-    const { session, signIn } = useSession();
+export const SessionGate = ({ why, children }: GateProps) => (
+    <WalletGate why={why}>
+        {(account) => (
+            <OpenedOnce why={why} account={account}>
+                {children}
+            </OpenedOnce>
+        )}
+    </WalletGate>
+);
+
+/** What was opened stays when the session ends, with all that was written in it, and goes on after a sign-in. */
+function OpenedOnce({ why, account, children }: GateProps & { account: Address }) {
+    const { session } = useSession();
+    const [wasOpen, setWasOpen] = useState(false);
+    if (session && !wasOpen) setWasOpen(true);
+    const isOpen = wasOpen || Boolean(session);
     return (
-        <WalletGate why={why}>
-            {(account) =>
-                session ? (
-                    children(account)
-                ) : session === undefined ? (
-                    <Skeleton height="16rem" />
-                ) : (
-                    <Notice title="Sign in">
-                        <p>{why} Your wallet signs a text, which costs nothing.</p>
-                        <div>
-                            <Button look="primary" onPress={() => !signIn.isPending && signIn.mutate()}>
-                                {signIn.isPending ? 'Your wallet waits for you' : 'Sign in'}
-                            </Button>
-                        </div>
-                        {signIn.error && <Failure error={signIn.error} />}
-                    </Notice>
-                )
-            }
-        </WalletGate>
+        <>
+            {session === null && (isOpen ? <SignInAgain /> : <SignIn why={why} />)}
+            {session === undefined && !isOpen && <Skeleton height="16rem" />}
+            {isOpen && children(account)}
+        </>
     );
 }

@@ -6,6 +6,7 @@ import { Dialog, DialogTrigger } from 'react-aria-components/Dialog';
 import { Popover } from 'react-aria-components/Popover';
 
 import { networkQuery } from '../../shared/api/queries';
+import { part } from '../../shared/part';
 import { visible } from '../../shared/text/visible';
 import { short } from '../../shared/text/short';
 import { Button } from '../../shared/ui/Button';
@@ -15,7 +16,7 @@ import { LOCAL_WALLET } from '../../shared/wallet/local/name';
 import { useWallet, walletStore } from '../../shared/wallet/useWallet';
 import styles from './Wallet.module.css';
 
-const WalletPanel = lazy(() => import('./WalletPanel'));
+const WalletPanel = lazy(() => part(() => import('./WalletPanel')));
 
 /** How long the page has been quiet, in milliseconds, when it loads the built-in wallet. */
 const QUIET_MS = 500;

@@ -20,6 +20,29 @@ export class ApiError extends Error {
     }
 }
 
+/** The code of an error that a sign-in with the meant wallet takes away, whatever the service called it. */
+const SIGNED_OUT = 'signed_out';
+
+export const isSignedOut = (error: unknown): boolean => error instanceof ApiError && error.code === SIGNED_OUT;
+
+const WALLET_HEADER = 'X-Crtx-Wallet';
+
+/**
+ * Options of a request that needs the session. The tabs of a browser share its cookie, so the request names the wallet
+ * that it means: with the session of another one it is refused. Requests without these options send no cookie.
+ */
+export const asWallet = (wallet: string) => ({ credentials: 'same-origin' as const, headers: { [WALLET_HEADER]: wallet } });
+
+/** Of the requests that open, show and end the session itself. */
+export const WITH_COOKIE = { credentials: 'same-origin' } as const;
+
+let sessionWallet: () => Promise<string | null> = async () => null;
+
+/** `read` asks the service whose the session is now, and lets the page know. */
+export function whenSessionIsRefused(read: () => Promise<string | null>): void {
+    sessionWallet = read;
+}
+
 let csrfToken: string | null = null;
 
 /** The token that requests which change something repeat; `null` without a session. */
@@ -31,11 +54,12 @@ const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 const conventions: Middleware = {
     onRequest({ request }) {
-        if (csrfToken !== null && !SAFE.has(request.method)) request.headers.set('X-CSRF-Token', csrfToken);
+        const hasCookie = request.credentials !== 'omit';
+        if (hasCookie && csrfToken !== null && !SAFE.has(request.method)) request.headers.set('X-CSRF-Token', csrfToken);
         return request;
     },
-    async onResponse({ response, schemaPath }) {
-        if (!response.ok) throw await errorOf(response);
+    async onResponse({ request, response, schemaPath }) {
+        if (!response.ok) throw await overSession(request, await errorOf(response));
         if (!(response.headers.get('content-type') ?? '').includes('json')) return undefined;
         const text = await response.text();
         // With a length the client calls `json`, which reads amounts exactly.
@@ -58,7 +82,18 @@ async function errorOf(response: Response): Promise<ApiError> {
     return new ApiError(response.status, code, message, execution_id ?? null, seconds);
 }
 
-export const api = createClient<paths>({ baseUrl: globalThis.location?.origin ?? '', credentials: 'same-origin' });
+const OF_SESSION = new Set([401, 403, 409]);
+const SIGN_IN = 'You are not signed in any more. Sign in, then do this again. What you wrote is kept.';
+
+/** The error of a request, and whether it was refused because the session is over or another wallet's. */
+async function overSession({ headers }: Request, error: ApiError): Promise<ApiError> {
+    const meant = headers.get(WALLET_HEADER);
+    if (meant === null || !OF_SESSION.has(error.status)) return error;
+    const wallet = await sessionWallet().catch(() => undefined);
+    return error.status === 401 || (wallet !== undefined && wallet !== meant) ? new ApiError(error.status, SIGNED_OUT, SIGN_IN) : error;
+}
+
+export const api = createClient<paths>({ baseUrl: globalThis.location?.origin ?? '', credentials: 'omit' });
 api.use(conventions);
 
 /** The body of an answer that has one. Errors are thrown before. */

@@ -1,10 +1,11 @@
-// Buttons, and links that look like one. `primary` once on a screen: the step that leads on.
+// Buttons, and links that look like one. `primary` once on a screen: the step that leads on. `danger`: what takes
+// something away that does not come back by itself.
 
 import { Button as AriaButton, type ButtonProps as AriaButtonProps } from 'react-aria-components/Button';
 
 import styles from './Button.module.css';
 
-export type Look = 'primary' | 'plain' | 'quiet' | 'text';
+export type Look = 'primary' | 'plain' | 'danger' | 'quiet' | 'text';
 
 export type ButtonProps = AriaButtonProps & { look?: Look };
 

@@ -1,6 +1,6 @@
 // An error in the place of what it prevented: what happened, and the way on.
 
-import { ApiError } from '../api/client';
+import { ApiError, isSignedOut } from '../api/client';
 import { Button } from './Button';
 import styles from './Notice.module.css';
 
@@ -20,6 +20,7 @@ export const Failure = ({ error, onRetry }: FailureProps) => (
 
 function headline(error: unknown): string {
     if (!(error instanceof ApiError)) return 'Something went wrong';
+    if (isSignedOut(error)) return 'Signed out';
     if (error.status === 0) return 'No connection to the service';
     if (error.status === 503) return 'The service is busy or behind';
     return error.status === 404 ? 'Not found' : 'The service refuses this';

@@ -1,25 +1,48 @@
 // Sign-in with a wallet: the service sets a cookie that scripts cannot read, and gives the token that requests which
 // change something repeat ("Sign-in" in docs/api.md).
 
-import { getBase58Decoder } from '@solana/kit';
-
-import { ApiError, type Schemas, api, body, setCsrfToken } from '../api/client';
+import { ApiError, type Schemas, WITH_COOKIE, api, asWallet, body, setCsrfToken } from '../api/client';
+import { part } from '../part';
 import type { Connection } from './store';
 import { signMessage } from './standard';
+import { tellTabs } from './tabs';
 
 export type Session = { readonly wallet: string; readonly expiresAt: string };
 
+/** Until when this browser may have a session. The cookie itself cannot be read. */
+const UNTIL = 'crtx.session';
+
+/** Without it the service is not asked: for a visitor who never signed in, the answer would be an error in the console. */
+const mayHaveSession = (): boolean => {
+    try {
+        return Date.parse(localStorage.getItem(UNTIL) ?? '') > Date.now();
+    } catch {
+        return true;
+    }
+};
+
+export function rememberSession(until: string | null): void {
+    try {
+        if (until === null) localStorage.removeItem(UNTIL);
+        else localStorage.setItem(UNTIL, until);
+    } catch {
+        // Then the service is always asked.
+    }
+}
+
 /** The session of this browser, or `null`. */
 export async function currentSession(): Promise<Session | null> {
+    if (!mayHaveSession()) return null;
     try {
         const session = await body(
-            api.GET('/v1/sessions/{session_id}', { params: { path: { session_id: 'current' } } }),
+            api.GET('/v1/sessions/{session_id}', { ...WITH_COOKIE, params: { path: { session_id: 'current' } } }),
         );
         setCsrfToken(session.csrf_token ?? null);
         return { wallet: session.wallet, expiresAt: session.expires_at };
     } catch (error) {
-        if (error instanceof ApiError && error.status === 401) return null;
-        throw error;
+        if (!(error instanceof ApiError && error.status === 401)) throw error;
+        rememberSession(null);
+        return null;
     }
 }
 
@@ -27,9 +50,12 @@ export async function currentSession(): Promise<Session | null> {
 export async function signIn({ wallet, account }: Connection, network: Schemas['NetworkResponse']): Promise<Session> {
     const challenge = await body(api.POST('/v1/sign-in/challenge', { body: { address: account.address } }));
     checkChallenge(challenge, account.address, network);
+    // Not needed before somebody signs in, and large.
+    const { getBase58Decoder } = await part(() => import('@solana/kit'));
     const signature = await signMessage(wallet, account, new TextEncoder().encode(challenge.message));
     const session = await body(
         api.POST('/v1/sign-in', {
+            ...WITH_COOKIE,
             body: {
                 message: challenge.message,
                 signature: `ed25519:${getBase58Decoder().decode(signature)}`,
@@ -38,12 +64,17 @@ export async function signIn({ wallet, account }: Connection, network: Schemas['
         }),
     );
     setCsrfToken(session.csrf_token ?? null);
+    rememberSession(session.expires_at);
+    tellTabs({ session: session.expires_at });
     return { wallet: session.wallet, expiresAt: session.expires_at };
 }
 
-export async function signOut(): Promise<void> {
-    await api.DELETE('/v1/sessions/{session_id}', { params: { path: { session_id: 'current' } } });
+/** Ends the session, if it is the one of this wallet. */
+export async function signOut(wallet: string): Promise<void> {
+    await api.DELETE('/v1/sessions/{session_id}', { ...asWallet(wallet), params: { path: { session_id: 'current' } } });
     setCsrfToken(null);
+    rememberSession(null);
+    tellTabs({ session: null });
 }
 
 /** The text is for this page, this wallet and this network. */

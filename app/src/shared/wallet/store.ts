@@ -3,6 +3,7 @@
 import type { WalletAccount } from '@wallet-standard/base';
 
 import { type UsableWallet, WalletList, connect, disconnect, onAccountsChanged } from './standard';
+import { onTabNews, tellTabs } from './tabs';
 
 /** A connected wallet, and the account of it that signs. */
 export type Connection = { readonly wallet: UsableWallet; readonly account: WalletAccount };
@@ -30,6 +31,7 @@ export class WalletStore {
             void this.#reconnect();
         });
         void this.#reconnect();
+        onTabNews('account', (remembered) => void this.#follow(remembered));
     }
 
     readonly get = (): WalletState => this.#state;
@@ -46,7 +48,7 @@ export class WalletStore {
             const accounts = await connect(wallet, false);
             const account = accounts.find((candidate) => candidate.address === address) ?? accounts[0];
             if (account === undefined) throw new Error(`${wallet.name} shared no account.`);
-            this.#use({ wallet, account });
+            this.#choose({ wallet, account });
         } finally {
             this.#set({ connecting: null });
         }
@@ -54,25 +56,37 @@ export class WalletStore {
 
     /** Signs with another account of the connected wallet. */
     readonly switchTo = (account: WalletAccount): void => {
-        if (this.#state.connection !== null) this.#use({ ...this.#state.connection, account });
+        if (this.#state.connection !== null) this.#choose({ ...this.#state.connection, account });
     };
 
     readonly disconnect = async (): Promise<void> => {
         const { connection } = this.#state;
-        this.#stopEvents();
-        this.#set({ connection: null });
-        localStorage.removeItem(REMEMBERED);
+        this.#drop();
+        keep(null);
+        tellTabs({ account: null });
         if (connection !== null) await disconnect(connection.wallet);
     };
 
     /** Whether the wallet of this name was connected at the last visit. */
     readonly remembers = (name: string): boolean => remembered()[0] === name;
 
+    /** The choice of the user, for all tabs. */
+    #choose(connection: Connection): void {
+        const chosen = JSON.stringify([connection.wallet.name, connection.account.address]);
+        keep(chosen);
+        this.#use(connection);
+        tellTabs({ account: chosen });
+    }
+
     #use(connection: Connection): void {
         this.#stopEvents();
         this.#stopEvents = onAccountsChanged(connection.wallet, () => this.#accountsChanged());
-        localStorage.setItem(REMEMBERED, JSON.stringify([connection.wallet.name, connection.account.address]));
         this.#set({ connection });
+    }
+
+    #drop(): void {
+        this.#stopEvents();
+        this.#set({ connection: null });
     }
 
     /** The wallet may have removed the account, or replaced its object. */
@@ -81,7 +95,19 @@ export class WalletStore {
         if (connection === null) return;
         const { accounts } = connection.wallet;
         const account = accounts.find(({ address }) => address === connection.account.address) ?? accounts[0];
-        this.#set({ connection: account === undefined ? null : { ...connection, account } });
+        if (account === undefined) this.#drop();
+        else if (account.address === connection.account.address) this.#set({ connection: { ...connection, account } });
+        else this.#choose({ ...connection, account });
+    }
+
+    /** Another tab has chosen. Without that account here there is no connection: two tabs never act for two wallets. */
+    async #follow(chosen: string | null): Promise<void> {
+        keep(chosen);
+        const [name, address] = remembered();
+        const { connection } = this.#state;
+        if (connection?.wallet.name === name && connection.account.address === address) return;
+        this.#drop();
+        if (name !== null) await this.#reconnect();
     }
 
     /** Connects the wallet of the last visit as soon as it has registered itself, without asking. */
@@ -99,6 +125,11 @@ export class WalletStore {
         this.#state = { ...this.#state, ...change };
         for (const listener of this.#listeners) listener();
     }
+}
+
+function keep(chosen: string | null): void {
+    if (chosen === null) localStorage.removeItem(REMEMBERED);
+    else localStorage.setItem(REMEMBERED, chosen);
 }
 
 function remembered(): [string | null, string | null] {

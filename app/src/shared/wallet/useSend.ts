@@ -6,6 +6,7 @@ import { useQueryClient } from '@tanstack/react-query';
 
 import type { SendStep } from '../../chain/send';
 import { networkQuery } from '../api/queries';
+import { part } from '../part';
 import { balancesKey } from './balances';
 import { signTransaction } from './standard';
 import { useWallet } from './useWallet';
@@ -27,7 +28,7 @@ export function useSend(): Send {
         if (!account.chains.includes(chain as `${string}:${string}`)) {
             throw new Error(`This account is not for ${chain}. Change the network in your wallet, then connect it again.`);
         }
-        const { signAndSend } = await import('../../chain/send');
+        const { signAndSend } = await part(() => import('../../chain/send'));
         try {
             return await signAndSend({
                 rpcUrl,

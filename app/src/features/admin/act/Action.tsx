@@ -15,8 +15,10 @@ export type ActionProps = {
     label: string;
     /** What changes, for whom, and when. */
     effects: readonly ReactNode[];
-    /** A dangerous action asks this first. */
+    /** An action with far consequences asks this first. */
     question?: string;
+    /** Whether it takes something away. */
+    isDangerous?: boolean;
     /** Why it is not possible at present. */
     obstacle?: string | undefined;
     /** What it is about does not exist (any more): only what became of the last time is shown. */
@@ -28,7 +30,7 @@ export type ActionProps = {
     done: string;
 };
 
-export function Action({ label, effects, question, obstacle, isGone = false, make, after, done }: ActionProps) {
+export function Action({ label, effects, question, isDangerous = false, obstacle, isGone = false, make, after, done }: ActionProps) {
     const { status, isBusy, send } = useTransaction();
     const request = useRequest();
     const [isAsking, setAsking] = useState(false);
@@ -46,12 +48,12 @@ export function Action({ label, effects, question, obstacle, isGone = false, mak
             {list}
             {obstacle !== undefined && <p className={styles.obstacle}>{obstacle}</p>}
             <div>
-                <Button onPress={() => (question === undefined ? start() : setAsking(true))} isDisabled={obstacle !== undefined || isBusy}>
+                <Button look={isDangerous ? 'danger' : 'plain'} onPress={() => (question === undefined ? start() : setAsking(true))} isDisabled={obstacle !== undefined || isBusy}>
                     {question === undefined ? label : `${label} …`}
                 </Button>
             </div>
             {question !== undefined && isAsking && (
-                <Confirm question={question} label={label} onConfirm={start} onCancel={() => setAsking(false)}>
+                <Confirm question={question} label={label} isDangerous={isDangerous} onConfirm={start} onCancel={() => setAsking(false)}>
                     {list}
                 </Confirm>
             )}

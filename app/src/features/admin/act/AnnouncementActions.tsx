@@ -45,6 +45,7 @@ export function AnnouncementActions({ what, applyFrom, now, applyFromNow, apply,
             />
             <Action
                 label={`Withdraw the announced ${what}`}
+                isDangerous
                 effects={['At once: the announcement is gone. What holds now stays.']}
                 isGone={isGone}
                 make={asAdmin((admin, { market }) => {

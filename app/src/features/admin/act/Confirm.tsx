@@ -6,9 +6,9 @@ import { type ReactNode, useEffect, useId, useRef } from 'react';
 import { Button } from '../../../shared/ui/Button';
 import styles from '../Admin.module.css';
 
-export type ConfirmProps = { question: string; label: string; children: ReactNode; onConfirm: () => void; onCancel: () => void };
+export type ConfirmProps = { question: string; label: string; isDangerous: boolean; children: ReactNode; onConfirm: () => void; onCancel: () => void };
 
-export function Confirm({ question, label, children, onConfirm, onCancel }: ConfirmProps) {
+export function Confirm({ question, label, isDangerous, children, onConfirm, onCancel }: ConfirmProps) {
     const dialog = useRef<HTMLDialogElement>(null);
     const id = useId();
     useEffect(() => {
@@ -27,7 +27,7 @@ export function Confirm({ question, label, children, onConfirm, onCancel }: Conf
                 {children}
                 <div className="row">
                     <Button onPress={close}>Cancel</Button>
-                    <Button look="primary" onPress={confirm}>
+                    <Button look={isDangerous ? 'danger' : 'primary'} onPress={confirm}>
                         {label}
                     </Button>
                 </div>

@@ -75,6 +75,7 @@ function Verification({ wallet, profile }: { wallet: string; profile: Profile })
     return (
         <Action
             label={isVerified ? 'Take the badge away' : `Verify this creator${name === '' ? '' : ` as “${visible(name)}”`}`}
+            isDangerous={isVerified}
             effects={effects}
             obstacle={!isVerified && name === '' ? 'A creator without a name cannot be verified. It has to set a name first.' : undefined}
             make={asAdmin(async (admin, { rpc }) => {

@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, getRouteApi, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 
+import { networkQuery } from '../../../shared/api/queries';
 import { plural } from '../../../shared/figures';
 import { UserText } from '../../../shared/text/UserText';
 import { visible } from '../../../shared/text/visible';
@@ -63,6 +64,10 @@ const NO_ADDRESS = 'This is no address of a wallet: 32 to 44 letters and digits.
 const SHOWN_AGENTS = 3;
 
 const COLUMNS = [
+    {
+        name: 'Display name',
+        cell: ({ displayName }: NewCreator) => (displayName === '' ? <em className="muted">none</em> : <UserText text={displayName} />),
+    },
     { name: 'Creator', cell: ({ wallet }: NewCreator) => <Address value={wallet} /> },
     {
         name: 'Agents',
@@ -97,7 +102,8 @@ const COLUMNS = [
 ];
 
 function NewCreators() {
-    const { data, error, refetch } = useQuery(newCreatorsQuery);
+    const { data: network } = useQuery(networkQuery);
+    const { data, error, refetch } = useQuery(newCreatorsQuery(network?.rpc_url));
     return (
         <>
             <h3>Creators of the newest agents</h3>

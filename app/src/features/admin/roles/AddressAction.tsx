@@ -9,7 +9,7 @@ import { asAdmin } from '../act/requests';
 import styles from '../Admin.module.css';
 import { readAddress } from './successors';
 
-export type AddressActionProps = Pick<ActionProps, 'label' | 'question' | 'done'> & {
+export type AddressActionProps = Pick<ActionProps, 'label' | 'question' | 'isDangerous' | 'done'> & {
     field: string;
     hint: string;
     effects: readonly ReactNode[];

@@ -12,6 +12,7 @@ export const GatewayAuthority = ({ market: { config } }: { market: Market }) => 
             hint="The public key of the gateway’s new key pair."
             label="Replace the gateway authority"
             question="Replace the gateway authority at once?"
+            isDangerous
             holder={config.gatewayAuthority}
             effects={[
                 'At once: the program takes results and failures from the new key alone. The old key can settle nothing any more.',

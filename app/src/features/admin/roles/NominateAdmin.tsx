@@ -33,6 +33,7 @@ export const NominateAdmin = ({ market: { config } }: { market: Market }) => {
             />
             <Action
                 label="Withdraw the nomination"
+                isDangerous
                 effects={['At once: the nominated wallet cannot accept any more.']}
                 isGone={!isNominated}
                 make={asAdmin((admin, { market }) => {

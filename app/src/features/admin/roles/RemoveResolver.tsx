@@ -11,6 +11,7 @@ export const RemoveResolver = ({ market: { config } }: { market: Market }) => (
         <Action
             label="Remove the resolver"
             question="Remove the resolver at once?"
+            isDangerous
             effects={[
                 'At once: nobody decides disputes any more. This cannot be taken back.',
                 'A successor takes office sixteen days after its announcement. Disputes wait until then; those that are not decided within 30 days end without a decision.',

@@ -92,7 +92,7 @@ function Delist({ chain: { listing, now }, managing }: PartProps) {
             <>
                 <p className="muted">It leaves the market for good. To stop for a while, pause it.</p>
                 <div>
-                    <Button onPress={() => setAsked(true)}>Delist …</Button>
+                    <Button look="danger" onPress={() => setAsked(true)}>Delist …</Button>
                 </div>
             </>
         );
@@ -128,7 +128,7 @@ function Delist({ chain: { listing, now }, managing }: PartProps) {
                 {problem}
             </p>
             <div className="row">
-                <SendButton step="leave" managing={managing} onPress={submit}>
+                <SendButton step="leave" managing={managing} look="danger" onPress={submit}>
                     Delist for good
                 </SendButton>
                 <Button look="quiet" onPress={() => setAsked(false)}>
@@ -197,7 +197,7 @@ function Close({ chain, managing, claims, locked }: LockedPartProps) {
             <SendButton
                 step="leave"
                 managing={managing}
-                look="primary"
+                look="danger"
                 onPress={() =>
                     void managing.send({
                         step: 'leave',

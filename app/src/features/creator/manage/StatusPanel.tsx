@@ -36,6 +36,7 @@ const Active = ({ managing }: { managing: Managing }) => (
         <SendButton
             step="status"
             managing={managing}
+            look="danger"
             onPress={() =>
                 void managing.send({
                     step: 'status',

@@ -25,11 +25,11 @@ export function AnswerForm({ found: { recordAddress }, wallet, rpcUrl, transacti
             build: async () => {
                 const now = await readCase(rpcUrl, recordAddress);
                 checkAnswer(now, wallet);
-                return [await answerInstruction(now, wallet, await storeEvidence(draft))];
+                return [await answerInstruction(now, wallet, await storeEvidence(wallet, draft))];
             },
             after: async () => {
                 forgetDraft(key);
-                await untilShown(recordAddress, ({ answered_at }) => answered_at !== null);
+                await untilShown(recordAddress, wallet, ({ answered_at }) => answered_at !== null);
             },
         });
     };

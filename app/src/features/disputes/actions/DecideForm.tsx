@@ -51,11 +51,11 @@ export function DecideForm({ found, wallet, rpcUrl, transaction: { isBusy, send 
                 if (isUpheld && after !== null && !isSamePreview(decision.slash, before, after)) {
                     throw new CaseError('The collateral of the agent has just changed. Look at the preview again, then decide.');
                 }
-                return decideInstructions(now, wallet, decision, await storeEvidence(draft), rpcUrl);
+                return decideInstructions(now, wallet, decision, await storeEvidence(wallet, draft), rpcUrl);
             },
             after: async () => {
                 forgetDraft(key);
-                await untilShown(recordAddress, ({ status }) => status !== 'open');
+                await untilShown(recordAddress, wallet, ({ status }) => status !== 'open');
             },
         });
     };
@@ -91,7 +91,7 @@ export function DecideForm({ found, wallet, rpcUrl, transaction: { isBusy, send 
                 isDisabled={isBusy}
             />
             <p className="small muted">The decision is final. It costs the network fee of 0.000005 SOL, and about 0.002 SOL for each USDC account that is paid and does not exist yet.</p>
-            <Button look="primary" type="submit" isDisabled={isBusy}>
+            <Button look={choice === 'uphold' ? 'danger' : 'primary'} type="submit" isDisabled={isBusy}>
                 {isBusy ? 'Deciding …' : buttonText(choice, slash)}
             </Button>
         </form>

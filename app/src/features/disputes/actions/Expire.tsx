@@ -14,7 +14,7 @@ export function Expire({ found: { recordAddress, config }, wallet, rpcUrl, trans
                 checkExpiry(now);
                 return [await expireInstruction(now)];
             },
-            after: async () => void (await untilShown(recordAddress, ({ status }) => status !== 'open')),
+            after: async () => void (await untilShown(recordAddress, wallet, ({ status }) => status !== 'open')),
         });
     return (
         <section className="stack" aria-labelledby="expire">

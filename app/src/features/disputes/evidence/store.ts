@@ -2,13 +2,13 @@
 // it stored is read back.
 
 import { sameBytes } from '../../../chain/accounts';
-import { api, body } from '../../../shared/api/client';
+import { api, asWallet, body } from '../../../shared/api/client';
 import { cidOf, contentPath } from '../../../shared/content';
 import type { Named } from '../chain/instructions';
 import { documentBytes } from './document';
 import { type Draft, filesProblem, mediaTypeOf, textProblem } from './draft';
 
-export async function storeEvidence({ text, files }: Draft): Promise<Named> {
+export async function storeEvidence(wallet: string, { text, files }: Draft): Promise<Named> {
     const problem = textProblem(text) ?? filesProblem(files);
     if (problem !== undefined) throw new Error(problem);
     const read = await Promise.all(files.map(async ({ name, file }) => ({ name, bytes: await bytesOf(name, file) })));
@@ -21,7 +21,7 @@ export async function storeEvidence({ text, files }: Draft): Promise<Named> {
     const document = documentBytes(text, named);
     const hash = await hashOf(document);
     const sent = read.map(({ name, bytes }) => ({ name, media_type: mediaTypeOf(name), content: base64(bytes) }));
-    const stored = await body(api.POST('/v1/evidence', { body: { text, files: sent } }));
+    const stored = await body(api.POST('/v1/evidence', { ...asWallet(wallet), body: { text, files: sent } }));
     const uri = `ipfs://${cidOf(hash)}`;
     if (stored.hash !== hash || stored.uri !== uri) {
         throw new Error('The service stored another document than this one. Nothing was sent to the chain.');

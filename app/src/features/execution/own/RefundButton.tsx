@@ -17,7 +17,7 @@ export function RefundButton({ record, executionId, rpcUrl, look = 'plain' }: Re
     const refund = (): Promise<void> =>
         send({
             build: (account) => refundInstructions(createSolanaRpc(rpcUrl), record, account),
-            after: () => awaitEnd(executionId),
+            after: () => awaitEnd(executionId, connection?.account.address ?? ''),
         });
     return (
         <>

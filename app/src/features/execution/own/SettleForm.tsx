@@ -49,7 +49,7 @@ export function SettleForm({ record, executionId, rpcUrl, onChain }: SettleFormP
                 build: (account) => settlementInstructions(createSolanaRpc(rpcUrl), record, account, answer),
                 after: async () => {
                     await give(hexOf(answer.resultHash), answer.result);
-                    await awaitEnd(executionId);
+                    await awaitEnd(executionId, connection?.account.address ?? '');
                 },
             });
         } catch (error) {

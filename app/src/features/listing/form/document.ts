@@ -3,7 +3,7 @@
 
 import { cidOf } from '../../../shared/content';
 import { hexOf } from '../../../chain/accounts';
-import { ApiError, type Schemas, api, body } from '../../../shared/api/client';
+import { ApiError, type Schemas, api, asWallet, body } from '../../../shared/api/client';
 import { type JsonObject, canonical, isObject, readJson } from '../../run/form/json';
 import { DOCUMENT_FIELDS, type Fields, type Problems } from './fields';
 import type { Document } from './rules';
@@ -28,12 +28,12 @@ export class DocumentRefused extends Error {
 }
 
 /** Stores the document with the service. The hash is the page's own. */
-export async function storeDocument(text: string): Promise<Stored> {
+export async function storeDocument(wallet: string, text: string): Promise<Stored> {
     const hash = await hashOf(text);
     try {
         const document = JSON.parse(text) as Schemas['MetadataBody'];
         // The bytes must be those of the hash.
-        const stored = await body(api.POST('/v1/metadata', { body: document, bodySerializer: () => text }));
+        const stored = await body(api.POST('/v1/metadata', { ...asWallet(wallet), body: document, bodySerializer: () => text }));
         if (stored.hash !== `sha256:${hexOf(hash)}`) throw new Error('The service stored other bytes than this page sent. Nothing was signed.');
         return { hash, uri: `ipfs://${cidOf(hexOf(hash))}` };
     } catch (error) {

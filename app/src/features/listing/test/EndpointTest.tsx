@@ -3,7 +3,7 @@
 
 import { useEffect, useMemo, useRef, useState } from 'react';
 
-import { type Schemas, api, body } from '../../../shared/api/client';
+import { type Schemas, api, asWallet, body } from '../../../shared/api/client';
 import { Button } from '../../../shared/ui/Button';
 import { Checkbox, TextArea } from '../../../shared/ui/Field';
 import { Failure } from '../../../shared/ui/Failure';
@@ -27,6 +27,7 @@ export type Subject = {
 };
 
 export type EndpointTestProps = {
+    wallet: string;
     subject: Subject;
     call: TestCall;
     onCall: (call: TestCall) => void;
@@ -41,12 +42,12 @@ type Run =
     | { readonly kind: 'done'; readonly report: Schemas['Report']; readonly subject: Subject }
     | { readonly kind: 'failed'; readonly error: unknown };
 
-export function EndpointTest({ subject, call, onCall, isMain = false, onReport }: EndpointTestProps) {
+export function EndpointTest({ wallet, subject, call, onCall, isMain = false, onReport }: EndpointTestProps) {
     const form = useMemo(() => planOf(subject.inputSchema), [subject.inputSchema]);
     const [draft, setDraft] = useState(() => draftOf(form, call.parameters));
     const [problems, setProblems] = useState<readonly Problem[]>([]);
     const [wrong, setWrong] = useState<{ task?: string; failing?: string; failingParameters?: string }>({});
-    const { run, start, stop } = useTestRun(onReport);
+    const { run, start, stop } = useTestRun(wallet, onReport);
 
     const change = (next: ParametersDraft): void => {
         setDraft(next);
@@ -176,7 +177,7 @@ const wordsFor = <Name extends string>(name: Name, problem: string | null): { [n
     (problem === null ? {} : { [name]: problem }) as { [name in Name]?: string };
 
 /** One test at a time; leaving the page ends it. */
-function useTestRun(onReport: EndpointTestProps['onReport']) {
+function useTestRun(wallet: string, onReport: EndpointTestProps['onReport']) {
     const [run, setRun] = useState<Run>({ kind: 'idle' });
     const ending = useRef<AbortController | null>(null);
     useEffect(() => () => ending.current?.abort(), []);
@@ -185,7 +186,7 @@ function useTestRun(onReport: EndpointTestProps['onReport']) {
         ending.current = controller;
         setRun({ kind: 'running', since: Date.now() });
         try {
-            const request = { body: bodyOf(subject, task, parameters, failing), signal: controller.signal };
+            const request = { ...asWallet(wallet), body: bodyOf(subject, task, parameters, failing), signal: controller.signal };
             const report = await body(api.POST('/v1/agent-tests', request));
             if (controller.signal.aborted) return;
             setRun({ kind: 'done', report, subject });

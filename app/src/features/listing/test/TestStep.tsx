@@ -42,8 +42,9 @@ export function TestStep({ listing, problems, call, onCall, onReport, isMain }: 
     const subject = subjectOf(listing);
     return (
         <SessionGate why="The marketplace calls your endpoint for wallets that have signed in.">
-            {() => (
+            {(wallet) => (
                 <EndpointTest
+                    wallet={wallet}
                     subject={subject}
                     call={knownCall(call)}
                     onCall={onCall}

@@ -6,7 +6,7 @@ import { type Address, type Rpc, type Signature, type SolanaRpcApi, createSolana
 
 import { readExecution } from '../../../chain/record';
 import { sameBytes } from '../../../chain/accounts';
-import { ApiError, type Schemas, api } from '../../../shared/api/client';
+import { ApiError, type Schemas, api, asWallet } from '../../../shared/api/client';
 import type { Send } from '../../../shared/wallet/useSend';
 import { CallProblem, handingOverProblem, openingProblem, unknownOutcome } from './problem';
 import { openingOf, recordOf } from './opening';
@@ -25,6 +25,8 @@ export type Tools = {
     readonly send: Send;
     /** Opens a session of the wallet unless there is one. */
     readonly ensureSession: () => Promise<unknown>;
+    /** The press that runs it has made its id: nobody can know it. */
+    readonly isNew?: boolean;
 };
 
 /** A transaction that is not there by then never comes: a blockhash lasts about a minute and a half. */
@@ -119,7 +121,7 @@ class Runner {
         });
         this.set('checking');
         // A record that was closed leaves its address free: the service still knows the execution.
-        if (await isKnown(call.executionId)) return true;
+        if (tools.isNew !== true && (await isKnown(call))) return true;
         const terms = await readTerms(rpc, call.agentId as Address);
         if (terms.genesisHash !== call.genesisHash) throw new CallProblem('This is another network', 'The call was made for another Solana network.', 'wallet');
         if (terms.termsHash !== call.termsHash || terms.price.toString() !== call.price) {
@@ -168,14 +170,15 @@ class Runner {
     }
 }
 
-async function dispatch({ executionId, task, parameters }: StoredCall): Promise<void> {
+async function dispatch({ executionId, wallet, task, parameters }: StoredCall): Promise<void> {
     const body = { task, parameters: parameters as Record<string, never>, async: true };
-    await api.POST('/v1/executions/{execution_id}/dispatch', { params: { path: { execution_id: executionId } }, body });
+    const path = { params: { path: { execution_id: executionId } } };
+    await api.POST('/v1/executions/{execution_id}/dispatch', { ...asWallet(wallet), ...path, body });
 }
 
-async function isKnown(executionId: string): Promise<boolean> {
+async function isKnown({ executionId, wallet }: StoredCall): Promise<boolean> {
     try {
-        await api.GET('/v1/executions/{execution_id}', { params: { path: { execution_id: executionId } } });
+        await api.GET('/v1/executions/{execution_id}', { ...asWallet(wallet), params: { path: { execution_id: executionId } } });
         return true;
     } catch (error) {
         if (error instanceof ApiError && error.status === 404) return false;

@@ -17,7 +17,7 @@ export type UseCall = {
     readonly call: StoredCall | null;
     readonly progress: Progress;
     /** `mayPay`: the user has pressed a button that says so. */
-    readonly run: (executionId: string, mayPay: boolean) => void;
+    readonly run: (executionId: string, mayPay: boolean, isNew?: boolean) => void;
 };
 
 export function useCall(executionId: string | null): UseCall {
@@ -39,7 +39,7 @@ function useRun(): UseCall['run'] {
     const { signIn } = useSession();
     const send = useSend();
     const queries = useQueryClient();
-    return (executionId, mayPay) => {
+    return (executionId, mayPay, isNew = false) => {
         if (connection === null) return;
         const account = connection.account.address;
         const ensureSession = async (): Promise<void> => {
@@ -49,6 +49,6 @@ function useRun(): UseCall['run'] {
         };
         void queries
             .ensureQueryData(networkQuery)
-            .then((network) => runnerOf(executionId).run(executionId, { network, account, send, ensureSession }, mayPay));
+            .then((network) => runnerOf(executionId).run(executionId, { network, account, send, ensureSession, isNew }, mayPay));
     };
 }

@@ -1,0 +1,55 @@
+// Says on every page that the service does not answer, and lets the page go on when it does.
+
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect } from 'react';
+
+import { ApiError } from '../shared/api/client';
+import { useServiceIsAway, whenServiceAnswers } from '../shared/service';
+import { Notice } from '../shared/ui/Notice';
+import styles from './Shell.module.css';
+
+export function Away() {
+    const isAway = useServiceIsAway();
+    useRepeatedReads();
+    return (
+        <div role="status" className={styles.bar}>
+            {isAway && (
+                <Notice kind="warn" title="Waiting for the service">
+                    <p>It does not answer. This page asks again and goes on by itself. What you wrote stays here.</p>
+                </Notice>
+            )}
+        </div>
+    );
+}
+
+/** What could not be read while the service was away is read again when it answers. */
+function useRepeatedReads(): void {
+    const queries = useQueryClient();
+    useEffect(() => {
+        let isWaiting = false;
+        const wait = (): void => {
+            if (isWaiting) return;
+            isWaiting = true;
+            void whenServiceAnswers().then((wasAway) => {
+                isWaiting = false;
+                // One answer that was lost is tried again by a press.
+                if (!wasAway) return;
+                void queries.refetchQueries({ predicate: ({ state }) => isUnanswered(state.error) });
+            });
+        };
+        const stop = queries.getQueryCache().subscribe((event) => {
+            if (event.type === 'updated' && event.action.type === 'error' && isUnanswered(event.action.error)) wait();
+        });
+        const stopMutations = queries.getMutationCache().subscribe((event) => {
+            if (event.type === 'updated' && event.action.type === 'error' && isUnanswered(event.action.error)) wait();
+        });
+        window.addEventListener('offline', wait);
+        return () => {
+            stop();
+            stopMutations();
+            window.removeEventListener('offline', wait);
+        };
+    }, [queries]);
+}
+
+const isUnanswered = (error: unknown): boolean => error instanceof ApiError && error.status === 0 && error.code === 'offline';

@@ -1,0 +1,38 @@
+// Parts of the page that are loaded when they are needed. A part does not arrive while the service is away: then it is
+// waited for. Or the service has a newer version that does not have the part any more: then the page must be loaded again.
+
+import { whenServiceAnswers } from './service';
+
+export class PartError extends Error {
+    constructor() {
+        super('A newer version of this page is there, and this one cannot go on without it. Load the page again.');
+    }
+}
+
+/** `load` is a dynamic import; `npm test` refuses one without this. */
+export async function part<T>(load: () => Promise<T>): Promise<T> {
+    try {
+        return await load();
+    } catch {
+        await whenServiceAnswers();
+        return load().catch(() => {
+            throw new PartError();
+        });
+    }
+}
+
+const RELOADED = 'crtx.reloaded';
+/** A second failure within this time is not the fault of an old page. */
+const ONCE_MS = 60_000;
+
+/** Loads the page again, once. `false`: that was done a moment ago, or this browser cannot remember it. */
+export function reloadOnce(reload: () => void = () => window.location.reload()): boolean {
+    try {
+        if (Date.now() - Number(sessionStorage.getItem(RELOADED) ?? 0) < ONCE_MS) return false;
+        sessionStorage.setItem(RELOADED, String(Date.now()));
+    } catch {
+        return false;
+    }
+    reload();
+    return true;
+}

@@ -1,0 +1,24 @@
+// Applies what someone types, when the typing rests for a moment.
+
+import { useEffect, useRef } from 'react';
+
+/** Between the last key and the change. */
+export const PAUSE_MS = 350;
+
+export type Soon<Value> = { readonly soon: (value: Value) => void; /** Without waiting. */ readonly now: (value: Value) => void };
+
+export function useSoon<Value>(apply: (value: Value) => void): Soon<Value> {
+    const latest = useRef(apply);
+    latest.current = apply;
+    const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+    useEffect(() => () => clearTimeout(timer.current), []);
+    const now = (value: Value): void => {
+        clearTimeout(timer.current);
+        latest.current(value);
+    };
+    const soon = (value: Value): void => {
+        clearTimeout(timer.current);
+        timer.current = setTimeout(() => latest.current(value), PAUSE_MS);
+    };
+    return { soon, now };
+}
