@@ -3,6 +3,7 @@
 import { type Address, createSolanaRpc } from '@solana/kit';
 import { type FormEvent, useState } from 'react';
 
+import { feeText } from '../../chain/fee';
 import type { Schemas } from '../../shared/api/client';
 import { MoneyError, formatUsdc, parseUsdc, usdcText } from '../../shared/money';
 import { Button } from '../../shared/ui/Button';
@@ -111,7 +112,7 @@ function ChangeForm({ funds, isBusy, onChange, onCancel }: FormProps) {
                     {read === funds.approved ? <li>This is the approval as it is.</li> : <ApprovalEffects funds={funds} approved={read} />}
                     {below && <li>That is less than your keys may still spend. Calls beyond it are refused.</li>}
                     {read === 0n && funds.approved > 0n && <li>Every call with a key is refused from then on. Calls that are open go on.</li>}
-                    <li>It costs the network fee of 0.000005 SOL. No USDC moves.</li>
+                    <li>It costs the network fee of {feeText()}. No USDC moves.</li>
                 </ul>
             )}
             <div className="row">

@@ -1,9 +1,10 @@
 // What a grant changes and costs, before anything is signed.
 
+import { feeText } from '../../chain/fee';
 import { formatSol, formatUsdc } from '../../shared/money';
 import { plural } from '../../shared/figures';
 import { Time } from '../execution/Time';
-import { type Costs, type Funds, approvalWith, costOfGrant } from './funds';
+import { type Costs, type Funds, approvalWith, rentOfGrant } from './funds';
 import styles from './Keys.module.css';
 import { type Limits, expiresAt } from './limits';
 
@@ -22,8 +23,8 @@ export function Effects({ funds, costs, limits, sessionKey }: EffectsProps) {
             <ApprovalEffects funds={funds} approved={approved} />
             <li>
                 {isNew
-                    ? `It costs ${formatSol(costOfGrant(costs, funds))} SOL: the network fee, and the rent of the grant on chain. The rent does not come back.`
-                    : 'It costs the network fee of 0.000005 SOL.'}
+                    ? `It costs ${formatSol(rentOfGrant(costs, funds))} SOL for the rent of the grant on chain, which does not come back, and the network fee of ${feeText()}.`
+                    : `It costs the network fee of ${feeText()}.`}
             </li>
             <li>No USDC moves now. Each call moves its price into the escrow.</li>
         </ul>

@@ -8,6 +8,7 @@ import { readAccounts } from '../../chain/accounts';
 import { findSpenderAddress } from '../../chain/addresses';
 import { approve, readHolding, revokeApproval } from '../../chain/approval';
 import { readChainTime } from '../../chain/clock';
+import { highestFee } from '../../chain/fee';
 import { GRANT_BYTES, readGrants } from '../../chain/grants';
 import { createTokenAccount, findTokenAccount } from '../../chain/token';
 import type { SpendingGrant } from '../../generated/accounts/spendingGrant';
@@ -16,8 +17,6 @@ import { MAX_USDC } from '../../shared/money';
 import { balancesKey } from '../../shared/wallet/balances';
 
 const TOKEN_ACCOUNT_BYTES = 165n;
-/** Of one signature. */
-const NETWORK_FEE = 5_000n;
 
 export type Funds = {
     readonly grants: readonly SpendingGrant[];
@@ -76,9 +75,11 @@ async function readCosts(rpc: Rpc<SolanaRpcApi>, wallet: Address): Promise<Costs
     return { lamports, grantRent, accountRent };
 }
 
-/** Lamports that the first grant of a key takes from the wallet. */
-export const costOfGrant = ({ grantRent, accountRent }: Costs, { hasAccount }: Funds): bigint =>
-    NETWORK_FEE + grantRent + (hasAccount ? 0n : accountRent);
+/** Rent in lamports that the first grant of a key takes from the wallet. */
+export const rentOfGrant = ({ grantRent, accountRent }: Costs, { hasAccount }: Funds): bigint => grantRent + (hasAccount ? 0n : accountRent);
+
+/** The most that it takes altogether. */
+export const costOfGrant = (costs: Costs, funds: Funds): bigint => highestFee() + rentOfGrant(costs, funds);
 
 export const grantOf = ({ grants }: Funds, sessionKey: string): SpendingGrant | undefined =>
     grants.find((grant) => grant.sessionKey === sessionKey);

@@ -1,14 +1,16 @@
 // Which wallet and account the user has chosen, for the whole page and over reloads.
 
-import type { WalletAccount } from '@wallet-standard/base';
+import type { Wallet, WalletAccount } from '@wallet-standard/base';
 
-import { type UsableWallet, WalletList, connect, disconnect, onAccountsChanged } from './standard';
+import { type KnownWallets, type UsableWallet, WalletList, connect, disconnect, onAccountsChanged } from './standard';
 
 /** A connected wallet, and the account of it that signs. */
 export type Connection = { readonly wallet: UsableWallet; readonly account: WalletAccount };
 
 export type WalletState = {
     readonly wallets: readonly UsableWallet[];
+    /** Wallets of Solana that the dashboard cannot use. */
+    readonly unusable: readonly Wallet[];
     /** `null`: none. */
     readonly connection: Connection | null;
     /** The wallet that is being asked. */
@@ -21,12 +23,12 @@ const REMEMBERED = 'crtx.wallet';
 export class WalletStore {
     readonly #list = new WalletList();
     readonly #listeners = new Set<() => void>();
-    #state: WalletState = { wallets: this.#list.get(), connection: null, connecting: null };
+    #state: WalletState = { ...namesOf(this.#list.get()), connection: null, connecting: null };
     #stopEvents: () => void = () => undefined;
 
     constructor() {
         this.#list.subscribe(() => {
-            this.#set({ wallets: this.#list.get() });
+            this.#set(namesOf(this.#list.get()));
             void this.#reconnect();
         });
         void this.#reconnect();
@@ -100,6 +102,8 @@ export class WalletStore {
         for (const listener of this.#listeners) listener();
     }
 }
+
+const namesOf = ({ usable, unusable }: KnownWallets): Pick<WalletState, 'wallets' | 'unusable'> => ({ wallets: usable, unusable });
 
 function remembered(): [string | null, string | null] {
     try {
