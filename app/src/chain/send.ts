@@ -70,6 +70,8 @@ export type SendOptions = {
     readonly sign: SignTransaction;
     /** Of the message, as the wallet reads it. */
     readonly version?: 'legacy' | 0;
+    /** Whether to pay for priority what others pay lately. */
+    readonly hasPriority?: boolean;
     readonly onStep?: OnStep;
 };
 
@@ -91,10 +93,11 @@ type Node = Rpc<SolanaRpcApi>;
 type Signed = { readonly transaction: Transaction; readonly lastHeight: bigint };
 
 /** Resolves with the signature once the transaction is confirmed. */
-export async function signAndSend({ rpcUrl, feePayer, instructions, sign, version = 0, onStep }: SendOptions): Promise<Signature> {
+export async function signAndSend(options: SendOptions): Promise<Signature> {
+    const { rpcUrl, feePayer, sign, onStep } = options;
     const rpc = createSolanaRpc(rpcUrl);
     onStep?.('simulating');
-    const [prepared, fee] = await prepare(rpc, feePayer, instructions, version);
+    const [prepared, fee] = await prepare(rpc, options);
     onStep?.('signing', undefined, fee);
     const { transaction, lastHeight } = await signedBy(rpc, sign, prepared, feePayer);
     const signature = getSignatureFromTransaction(transaction);
@@ -104,10 +107,10 @@ export async function signAndSend({ rpcUrl, feePayer, instructions, sign, versio
 }
 
 /** Shows what the program would refuse before the user is asked to sign, and sets compute limit and priority fee. */
-async function prepare(rpc: Node, feePayer: Address, instructions: readonly Instruction[], version: 'legacy' | 0): Promise<[Prepared, bigint]> {
+async function prepare(rpc: Node, { feePayer, instructions, version = 0, hasPriority = true }: SendOptions): Promise<[Prepared, bigint]> {
     const [{ value: latest }, wanted] = await Promise.all([
         reach(rpc.getLatestBlockhash({ commitment: 'confirmed' }).send()),
-        recentPrice(rpc, feePayer, instructions),
+        hasPriority ? recentPrice(rpc, feePayer, instructions) : 0n,
     ]);
     const compile = (units: number, price: bigint): Prepared =>
         compileTransaction(
@@ -115,7 +118,7 @@ async function prepare(rpc: Node, feePayer: Address, instructions: readonly Inst
                 createTransactionMessage({ version }),
                 (empty) => setTransactionMessageFeePayer(feePayer, empty),
                 (paid) => setTransactionMessageLifetimeUsingBlockhash(latest, paid),
-                (lasting) => appendTransactionMessageInstructions([unitLimit(units), unitPrice(price), ...instructions], lasting),
+                (lasting) => appendTransactionMessageInstructions([...instructions, unitLimit(units), unitPrice(price)], lasting),
             ),
         );
     const used = await simulate(rpc, compile(MAX_UNITS, 0n));

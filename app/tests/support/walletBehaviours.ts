@@ -113,8 +113,7 @@ export function walletBehaviours() {
     const assertion = (account: string): Instruction => ({ program: LIGHTHOUSE, accounts: [account], data: [5, 0, 1, 0, 0, 0, 0, 0] });
     const transfer = (from: string, to: string, lamports: bigint): Instruction => ({ program: SYSTEM, accounts: [from, to], data: [2, 0, 0, 0, ...little(lamports, 8)] });
     const payer = ({ keys }: Message): string => keys[0] ?? 'none';
-    const firstOfOurs = ({ instructions }: Message): number => instructions.findIndex((instruction) => !isBudget(instruction));
-    const lastOfOurs = (message: Message): number => message.instructions.length - 1;
+    const lastOfOurs = ({ instructions }: Message): number => instructions.findLastIndex((instruction) => !isBudget(instruction));
 
     /** Adds a compute budget where there is none; with `assertions` also assertions at the end. */
     const phantom = (bytes: Uint8Array, { assertions = false } = {}): Uint8Array =>
@@ -199,7 +198,7 @@ export function walletBehaviours() {
                 if (own !== undefined) own.data[own.data.length - 1] = (own.data.at(-1) ?? 0) ^ 1;
             }),
         'lets an account be changed': (bytes) => changed(bytes, (message) => void (message.readonlyOthers -= 1)),
-        'drops an instruction': (bytes) => changed(bytes, (message) => void message.instructions.pop()),
+        'drops an instruction': (bytes) => changed(bytes, (message) => void message.instructions.splice(lastOfOurs(message), 1)),
         'drops everything': (bytes) => changed(bytes, (message) => void (message.instructions = message.instructions.filter(isBudget))),
         'swaps the blockhash for a nonce': (bytes) =>
             changed(bytes, (message) => {
@@ -233,8 +232,9 @@ export function walletBehaviours() {
     const hostileToSeveral: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array>> = {
         'changes the order': (bytes) =>
             changed(bytes, (message) => {
-                const at = firstOfOurs(message);
-                message.instructions.splice(at, message.instructions.length - at, ...message.instructions.slice(at).toReversed());
+                const isOurs = (instruction: Instruction): boolean => !isBudget(instruction);
+                const ours = message.instructions.filter(isOurs);
+                message.instructions = message.instructions.map((instruction) => (isOurs(instruction) ? (ours.pop() ?? instruction) : instruction));
             }),
         'comes between proof and settlement with a budget': (bytes) =>
             changed(bytes, (message) => {

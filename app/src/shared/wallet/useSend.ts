@@ -33,6 +33,8 @@ export function useSend(): Send {
                 feePayer: account.address as Address,
                 instructions,
                 version: versionFor(wallet),
+                // Nobody waits on the local network.
+                hasPriority: chain !== 'solana:localnet',
                 sign: async (bytes) => {
                     if (walletStore().get().connection?.account.address !== account.address) {
                         throw new Error('Another account is connected now. Look at the page again, then sign with that one.');
