@@ -11,7 +11,7 @@ import { type Limits, expiresAt } from './limits';
 export type EffectsProps = { funds: Funds; costs: Costs; limits: Limits; /** Of the key that exists already; else empty. */ sessionKey: string };
 
 export function Effects({ funds, costs, limits, sessionKey }: EffectsProps) {
-    const approved = approvalWith(funds, sessionKey, limits.totalCap);
+    const approved = approvalWith(funds, sessionKey, limits.totalCap, limits.perCallCap);
     const isNew = !funds.grants.some((grant) => grant.sessionKey === sessionKey);
     const agents = limits.agents.length === 0 ? 'every agent' : plural(limits.agents.length, 'agent');
     return (
@@ -39,6 +39,12 @@ export const ApprovalEffects = ({ funds, approved }: { funds: Funds; approved: b
                 ? `All keys together may take up to ${formatUsdc(approved)} USDC of your wallet, as before.`
                 : `All keys together may take up to ${formatUsdc(approved)} USDC of your wallet. Now it is ${formatUsdc(funds.approved)}.`}
         </li>
+        {approved > funds.approved && (
+            <li>
+                Part of that is headroom: a refund gives the price back to your wallet and to the key, and not to this approval. No key can spend
+                more than its own limits.
+            </li>
+        )}
         {funds.otherDelegate !== null && approved !== funds.approved && (
             <li>
                 Your account approves another address, {funds.otherDelegate}. That approval ends, because an account can have only one.
