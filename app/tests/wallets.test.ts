@@ -190,6 +190,15 @@ test('a busy network never makes the priority fee higher than its limit', async 
     expect(networkFee(chargeOf(messageOf(wire[0])))).toBe(fee);
 });
 
+test('a wallet that can pay the fee and no priority sends without priority', async () => {
+    let tries = 0;
+    const { kind, fee } = await send([payment()], {
+        getRecentPrioritizationFees: () => [{ slot: 1, prioritizationFee: 40 }],
+        simulateTransaction: () => ((tries += 1) === 1 ? fine() : { value: { err: 'InsufficientFundsForFee', logs: [] } }),
+    });
+    expect([kind, fee]).toEqual(['sent', 5_000n]);
+});
+
 test('the signature of a proof is charged, too', async () => {
     const { fee } = await send(settlement());
     expect(fee).toBe(10_000n);

@@ -31,8 +31,8 @@ export const priorityFee = (units: number, price: bigint): bigint => (BigInt(uni
 /** The highest price of a unit whose priority fee stays within the limit. */
 export const highestPrice = (units: number): bigint => (MAX_PRIORITY_FEE * MICRO_LAMPORTS) / BigInt(units);
 
-/** What a transaction of one wallet can cost at most: what the wallet must hold besides deposits. */
-export const highestFee = (proofs = 0): bigint => networkFee({ proofs }) + MAX_PRIORITY_FEE;
-
-/** Before the network was asked: `0.000005 to 0.000505 SOL`. */
-export const feeText = (proofs = 0): string => `${solText(networkFee({ proofs }))} to ${solText(highestFee(proofs))} SOL`;
+/** What a transaction of one wallet costs, before the network was asked: `0.000005 to 0.000505 SOL`. */
+export const feeText = (proofs = 0): string => {
+    const least = networkFee({ proofs });
+    return `${solText(least)} to ${solText(least + MAX_PRIORITY_FEE)} SOL`;
+};

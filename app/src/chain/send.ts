@@ -124,7 +124,10 @@ async function prepare(rpc: Node, { feePayer, instructions, version = 0, hasPrio
     const used = await simulate(rpc, compile(MAX_UNITS, 0n));
     const units = Math.min(MAX_UNITS, Math.ceil((used * (100 + SPARE_PERCENT)) / 100) + SPARE_UNITS);
     const highest = highestPrice(units);
-    const prepared = compile(units, wanted > highest ? highest : wanted);
+    const plain = compile(units, 0n);
+    const prior = compile(units, wanted > highest ? highest : wanted);
+    // A wallet that has just enough pays no priority.
+    const prepared = wanted > 0n && (await canPay(rpc, prior)) ? prior : plain;
     return [prepared, networkFee(chargeOf(readMessage(prepared.messageBytes)))];
 }
 
@@ -146,6 +149,15 @@ async function simulate(rpc: Node, transaction: Transaction, where = ''): Promis
     if (value.err !== null) throw new SendError('refused', `${where}${reasonOf(value.err, value.logs ?? [])}`);
     return value.unitsConsumed === undefined ? MAX_UNITS : Number(value.unitsConsumed);
 }
+
+const canPay = (rpc: Node, transaction: Transaction): Promise<boolean> =>
+    simulate(rpc, transaction).then(
+        () => true,
+        (error: unknown) => {
+            if (error instanceof SendError && error.kind === 'refused') return false;
+            throw error;
+        },
+    );
 
 async function signedBy(rpc: Node, sign: SignTransaction, prepared: Prepared, feePayer: Address): Promise<Signed> {
     const bytes = await inTime(sign(new Uint8Array(getTransactionEncoder().encode(prepared)))).catch((error: unknown) => {

@@ -9,7 +9,7 @@ import { readAccounts } from '../../chain/accounts';
 import { findSpenderAddress } from '../../chain/addresses';
 import { approve, readHolding, revokeApproval } from '../../chain/approval';
 import { readChainTime } from '../../chain/clock';
-import { highestFee } from '../../chain/fee';
+import { networkFee } from '../../chain/fee';
 import { GRANT_BYTES, readGrants } from '../../chain/grants';
 import { createTokenAccount, findTokenAccount } from '../../chain/token';
 import type { SpendingGrant } from '../../generated/accounts/spendingGrant';
@@ -79,8 +79,8 @@ async function readCosts(rpc: Rpc<SolanaRpcApi>, wallet: Address): Promise<Costs
 /** Rent in lamports that the first grant of a key takes from the wallet. */
 export const rentOfGrant = ({ grantRent, accountRent }: Costs, { hasAccount }: Funds): bigint => grantRent + (hasAccount ? 0n : accountRent);
 
-/** The most that it takes altogether. */
-export const costOfGrant = (costs: Costs, funds: Funds): bigint => highestFee() + rentOfGrant(costs, funds);
+/** What it takes at least altogether: priority is paid for if the wallet can. */
+export const costOfGrant = (costs: Costs, funds: Funds): bigint => networkFee({}) + rentOfGrant(costs, funds);
 
 export const grantOf = ({ grants }: Funds, sessionKey: string): SpendingGrant | undefined =>
     grants.find((grant) => grant.sessionKey === sessionKey);

@@ -6,7 +6,7 @@ import { type Address, type Instruction, type Rpc, type SolanaRpcApi, createNoop
 
 import { hexOf } from '../../chain/accounts';
 import { findAgentListedAddress } from '../../chain/addresses';
-import { highestFee } from '../../chain/fee';
+import { networkFee } from '../../chain/fee';
 import { findTokenAccount } from '../../chain/token';
 import { getListAgentInstructionAsync } from '../../generated/instructions/listAgent';
 import type { Schemas } from '../../shared/api/client';
@@ -41,7 +41,7 @@ export type Obstacle = { readonly title: string; readonly text: string; /** Mone
 /** Why the listing cannot be made now, in words; the most basic first. */
 export function obstacles(network: Network, market: Market, wallet: Wallet, listing: Pick<Listing, 'collateral'>): Obstacle[] {
     const found: Obstacle[] = [];
-    const needed = wallet.listingRent + wallet.profileRent + highestFee();
+    const needed = wallet.listingRent + wallet.profileRent + networkFee({});
     if (network.genesis_hash !== null && network.genesis_hash !== market.genesisHash) {
         const text = 'The Solana node that this page reads is of another network than the service. Nothing can be listed here.';
         found.push({ title: 'Another network', text });

@@ -5,7 +5,7 @@ import { queryOptions } from '@tanstack/react-query';
 
 import { decodeOwned, hexOf, readAccounts, tokenAmount } from '../../../chain/accounts';
 import { findConfigAddress } from '../../../chain/addresses';
-import { highestFee } from '../../../chain/fee';
+import { networkFee } from '../../../chain/fee';
 import { OPEN_RECORD_BYTES } from '../../../chain/record';
 import { StoredAgentStatus } from '../../../chain/stored';
 import { findTokenAccount } from '../../../chain/token';
@@ -72,7 +72,7 @@ export async function readTerms(rpc: Rpc<SolanaRpcApi>, agent: Address): Promise
         minPrice: config.parameters.minPrice,
         mint: config.usdcMint,
         genesisHash,
-        lamportsNeeded: BigInt(rent) + highestFee(),
+        lamportsNeeded: BigInt(rent) + networkFee({}),
         rent: BigInt(rent),
     };
 }
