@@ -3,6 +3,7 @@
 
 import {
     type Address,
+    type Blockhash,
     type Instruction,
     type Rpc,
     type Signature,
@@ -14,13 +15,21 @@ import {
     createSolanaRpc,
     createTransactionMessage,
     getBase64EncodedWireTransaction,
+    getPublicKeyFromAddress,
     getSignatureFromTransaction,
     getTransactionDecoder,
     getTransactionEncoder,
+    isWritableRole,
     pipe,
     setTransactionMessageFeePayer,
     setTransactionMessageLifetimeUsingBlockhash,
+    verifySignature,
 } from '@solana/kit';
+
+import { sameBytes } from './accounts';
+import { MAX_UNITS, highestPrice, networkFee } from './fee';
+import { type Message, MessageError, chargeOf, readMessage, unitLimit, unitPrice } from './message';
+import { checkReturned } from './walletChanges';
 
 /** Signs the wire form of a transaction; `src/shared/wallet/standard.ts` has the one of wallets. */
 export type SignTransaction = (transaction: Uint8Array) => Promise<Uint8Array>;
@@ -34,7 +43,7 @@ export type SendErrorKind =
     | 'expired'
     /** The RPC node does not answer. Before the signature nothing was sent; afterwards the outcome is unknown. */
     | 'unreachable'
-    /** The wallet returned a transaction other than the one that it was given. Nothing was sent. */
+    /** The wallet returned another transaction than it may, or one without its signature. Nothing was sent. */
     | 'altered';
 
 export class SendError extends Error {
@@ -51,67 +60,174 @@ export class SendError extends Error {
 /** What a user sees while it goes on. */
 export type SendStep = 'simulating' | 'signing' | 'confirming';
 
+/** `fee`: what the network takes, in lamports, once it is known. */
+export type OnStep = (step: SendStep, signature?: Signature, fee?: bigint) => void;
+
 export type SendOptions = {
     readonly rpcUrl: string;
     readonly feePayer: Address;
     readonly instructions: readonly Instruction[];
     readonly sign: SignTransaction;
-    readonly onStep?: (step: SendStep, signature?: Signature) => void;
+    /** Of the message, as the wallet reads it. */
+    readonly version?: 'legacy' | 0;
+    /** Whether to pay for priority what others pay lately. */
+    readonly hasPriority?: boolean;
+    readonly onStep?: OnStep;
 };
 
 const POLL_MS = 400;
 const RESEND_MS = 2_000;
 /** How often in a row an RPC node may fail before the outcome counts as unknown. */
 const MAX_FAILURES = 10;
+/** How long a wallet may take. A blockhash lasts about a minute; some wallets put in a new one before they sign. */
+const SIGNING_MS = 180_000;
+/** For how many blocks a blockhash can be used. */
+const BLOCKHASH_BLOCKS = 150n;
+/** Compute units beside those of the simulation: state can change, and a wallet adds assertions of its own. */
+const SPARE_UNITS = 50_000;
+const SPARE_PERCENT = 20;
 
 type Prepared = Transaction & TransactionWithBlockhashLifetime;
+type Node = Rpc<SolanaRpcApi>;
+/** What was signed, with the last block in which it can still be taken. */
+type Signed = { readonly transaction: Transaction; readonly lastHeight: bigint };
 
 /** Resolves with the signature once the transaction is confirmed. */
-export async function signAndSend({ rpcUrl, feePayer, instructions, sign, onStep }: SendOptions): Promise<Signature> {
+export async function signAndSend(options: SendOptions): Promise<Signature> {
+    const { rpcUrl, feePayer, sign, onStep } = options;
     const rpc = createSolanaRpc(rpcUrl);
     onStep?.('simulating');
-    const prepared = await prepare(rpc, feePayer, instructions);
-    await simulate(rpc, prepared);
-    onStep?.('signing');
-    const signed = await signedBy(sign, prepared);
-    const signature = getSignatureFromTransaction(signed);
+    const [prepared, fee] = await prepare(rpc, options);
+    onStep?.('signing', undefined, fee);
+    const { transaction, lastHeight } = await signedBy(rpc, sign, prepared, feePayer);
+    const signature = getSignatureFromTransaction(transaction);
     onStep?.('confirming', signature);
-    await confirm(rpc, signed, signature, prepared.lifetimeConstraint.lastValidBlockHeight);
+    await confirm(rpc, transaction, signature, lastHeight);
     return signature;
 }
 
-async function prepare(rpc: Rpc<SolanaRpcApi>, feePayer: Address, instructions: readonly Instruction[]): Promise<Prepared> {
-    const { value: latest } = await reach(rpc.getLatestBlockhash({ commitment: 'confirmed' }).send());
-    const message = pipe(
-        createTransactionMessage({ version: 0 }),
-        (empty) => setTransactionMessageFeePayer(feePayer, empty),
-        (paid) => setTransactionMessageLifetimeUsingBlockhash(latest, paid),
-        (lasting) => appendTransactionMessageInstructions(instructions, lasting),
-    );
-    return compileTransaction(message);
+/** Shows what the program would refuse before the user is asked to sign, and sets compute limit and priority fee. */
+async function prepare(rpc: Node, { feePayer, instructions, version = 0, hasPriority = true }: SendOptions): Promise<[Prepared, bigint]> {
+    const [{ value: latest }, wanted] = await Promise.all([
+        reach(rpc.getLatestBlockhash({ commitment: 'confirmed' }).send()),
+        hasPriority ? recentPrice(rpc, feePayer, instructions) : 0n,
+    ]);
+    const compile = (units: number, price: bigint): Prepared =>
+        compileTransaction(
+            pipe(
+                createTransactionMessage({ version }),
+                (empty) => setTransactionMessageFeePayer(feePayer, empty),
+                (paid) => setTransactionMessageLifetimeUsingBlockhash(latest, paid),
+                (lasting) => appendTransactionMessageInstructions([...instructions, unitLimit(units), unitPrice(price)], lasting),
+            ),
+        );
+    const used = await simulate(rpc, compile(MAX_UNITS, 0n));
+    const units = Math.min(MAX_UNITS, Math.ceil((used * (100 + SPARE_PERCENT)) / 100) + SPARE_UNITS);
+    const highest = highestPrice(units);
+    const plain = compile(units, 0n);
+    const prior = compile(units, wanted > highest ? highest : wanted);
+    // A wallet that has just enough pays no priority.
+    const prepared = wanted > 0n && (await canPay(rpc, prior)) ? prior : plain;
+    return [prepared, networkFee(chargeOf(readMessage(prepared.messageBytes)))];
 }
 
-/** Shows what the program would refuse before the user is asked to sign. */
-async function simulate(rpc: Rpc<SolanaRpcApi>, transaction: Prepared): Promise<void> {
+/** What most transactions about the same accounts paid for a unit lately; nothing if the node does not say. */
+async function recentPrice(rpc: Node, feePayer: Address, instructions: readonly Instruction[]): Promise<bigint> {
+    const written = instructions.flatMap(({ accounts = [] }) => accounts.filter(({ role }) => isWritableRole(role)).map(({ address }) => address));
+    const recent = await rpc
+        .getRecentPrioritizationFees([...new Set([feePayer, ...written])])
+        .send()
+        .catch(() => []);
+    const prices = (recent ?? []).map(({ prioritizationFee }) => BigInt(prioritizationFee)).sort((one, other) => (one < other ? -1 : 1));
+    return prices[Math.floor((prices.length * 3) / 4)] ?? 0n;
+}
+
+/** The compute units that it used. `where`: the beginning of the reason if it fails. */
+async function simulate(rpc: Node, transaction: Transaction, where = ''): Promise<number> {
     const config = { encoding: 'base64', commitment: 'confirmed', sigVerify: false, replaceRecentBlockhash: true } as const;
     const { value } = await reach(rpc.simulateTransaction(getBase64EncodedWireTransaction(transaction), config).send());
-    if (value.err !== null) throw new SendError('refused', reasonOf(value.err, value.logs ?? []));
+    if (value.err !== null) throw new SendError('refused', `${where}${reasonOf(value.err, value.logs ?? [])}`);
+    return value.unitsConsumed === undefined ? MAX_UNITS : Number(value.unitsConsumed);
 }
 
-async function signedBy(sign: SignTransaction, transaction: Prepared): Promise<Transaction> {
-    const bytes = await sign(new Uint8Array(getTransactionEncoder().encode(transaction))).catch((error: unknown) => {
+const canPay = (rpc: Node, transaction: Transaction): Promise<boolean> =>
+    simulate(rpc, transaction).then(
+        () => true,
+        (error: unknown) => {
+            if (error instanceof SendError && error.kind === 'refused') return false;
+            throw error;
+        },
+    );
+
+async function signedBy(rpc: Node, sign: SignTransaction, prepared: Prepared, feePayer: Address): Promise<Signed> {
+    const bytes = await inTime(sign(new Uint8Array(getTransactionEncoder().encode(prepared)))).catch((error: unknown) => {
+        if (error instanceof SendError) throw error;
         throw new SendError('rejected', error instanceof Error ? error.message : 'The wallet did not sign.');
     });
-    const signed = getTransactionDecoder().decode(bytes);
-    const [given, returned] = [transaction.messageBytes, signed.messageBytes];
-    if (given.length !== returned.length || given.some((byte, index) => byte !== returned[index])) {
-        throw new SendError('altered', 'The wallet changed the transaction, so it was not sent.');
+    const transaction = await accepted(prepared, bytes, feePayer);
+    const { blockhash, lastValidBlockHeight } = prepared.lifetimeConstraint;
+    if (sameBytes(prepared.messageBytes, transaction.messageBytes)) return { transaction, lastHeight: lastValidBlockHeight };
+    await simulate(rpc, transaction, 'The transaction cannot succeed with what the wallet added. ');
+    const { lifetime } = readMessage(transaction.messageBytes);
+    return { transaction, lastHeight: lifetime === blockhash ? lastValidBlockHeight : await lastHeightOf(rpc, lifetime) };
+}
+
+const inTime = <T>(signing: Promise<T>): Promise<T> => {
+    let timer: ReturnType<typeof setTimeout>;
+    const late = new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(new SendError('expired', 'The wallet has not answered for three minutes. Nothing was sent.')), SIGNING_MS);
+    });
+    return Promise.race([signing, late]).finally(() => clearTimeout(timer));
+};
+
+/** The transaction of the wallet, if it is what it was asked to sign, and signed. */
+async function accepted(prepared: Prepared, bytes: Uint8Array, feePayer: Address): Promise<Transaction> {
+    const { transaction, message } = decoded(bytes);
+    try {
+        checkReturned(readMessage(prepared.messageBytes), message);
+    } catch (error) {
+        throw altered(`What the wallet returned ${error instanceof MessageError ? error.message : 'cannot be read'}, so it was not sent.`);
     }
-    return signed;
+    if (!(await isSignedBy(feePayer, transaction))) throw altered(`What the wallet returned is not signed by ${feePayer}, so it was not sent.`);
+    return transaction;
+}
+
+function decoded(bytes: Uint8Array): { transaction: Transaction; message: Message } {
+    try {
+        const transaction = getTransactionDecoder().decode(bytes);
+        // Nothing stands behind the message that somebody else could read in another way.
+        if (!sameBytes(getTransactionEncoder().encode(transaction), bytes)) throw new MessageError('cannot be read');
+        return { transaction, message: readMessage(transaction.messageBytes) };
+    } catch (error) {
+        const why = error instanceof MessageError ? error.message : 'is not a whole transaction with one signature for each account that signs';
+        throw altered(`What the wallet returned ${why}, so it was not sent.`);
+    }
+}
+
+const altered = (message: string): SendError => new SendError('altered', message);
+
+async function isSignedBy(address: Address, { signatures, messageBytes }: Transaction): Promise<boolean> {
+    const signature = signatures[address];
+    if (!signature) return false;
+    // A browser without Ed25519 leaves the check to the chain, which takes nothing that is signed wrongly.
+    return getPublicKeyFromAddress(address).then(
+        (key) => verifySignature(key, signature, messageBytes),
+        () => true,
+    );
+}
+
+/** For a blockhash that the wallet has chosen. It is of a block that exists, so the last one is known within its age. */
+async function lastHeightOf(rpc: Node, blockhash: string): Promise<bigint> {
+    const config = { commitment: 'processed' } as const;
+    const known = await reach(rpc.isBlockhashValid(blockhash as Blockhash, config).send());
+    if (known?.value !== true) {
+        throw altered('What the wallet returned has another blockhash, which the network does not take: it is too old, or no blockhash. It was not sent.');
+    }
+    return (await reach(rpc.getBlockHeight(config).send())) + BLOCKHASH_BLOCKS;
 }
 
 async function confirm(
-    rpc: Rpc<SolanaRpcApi>,
+    rpc: Node,
     signed: Transaction,
     signature: Signature,
     lastValidBlockHeight: bigint,

@@ -57,3 +57,10 @@ export function formatSol(lamports: bigint): string {
     const tenThousandths = lamports / 10n ** BigInt(LAMPORT_DECIMALS - SOL_DECIMALS);
     return formatUsdc(tenThousandths * 10n ** BigInt(USDC_DECIMALS - SOL_DECIMALS));
 }
+
+/** The exact decimal number of SOL, for fees. */
+export function solText(lamports: bigint): string {
+    const one = 10n ** BigInt(LAMPORT_DECIMALS);
+    const decimals = (lamports % one).toString().padStart(LAMPORT_DECIMALS, '0').replace(/0+$/, '');
+    return `${lamports / one}${decimals === '' ? '' : `.${decimals}`}`;
+}

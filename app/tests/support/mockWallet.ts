@@ -1,20 +1,18 @@
 // A wallet of the wallet standard with a real key, for tests: it signs what it is given, or says no.
 
-import {
-    type Address,
-    generateKeyPair,
-    getAddressEncoder,
-    getAddressFromPublicKey,
-    getTransactionDecoder,
-    getTransactionEncoder,
-    partiallySignTransaction,
-    signBytes,
-} from '@solana/kit';
+import { type Address, generateKeyPair, getAddressEncoder, getAddressFromPublicKey, signBytes } from '@solana/kit';
 import type { Wallet, WalletAccount } from '@wallet-standard/base';
 
 export class MockWallet {
     /** Makes every question end in a refusal, as if the user had said no. */
     refuses = false;
+    /** What it makes of a message before it signs it. */
+    change: (message: Uint8Array) => Uint8Array = (message) => message;
+    /** What it makes of the signed transaction before it returns it. */
+    garble: (signed: Uint8Array) => Uint8Array = (signed) => signed;
+    /** Milliseconds until it answers. `null`: never. */
+    delay: number | null = 0;
+    versions: ('legacy' | 0)[] = [0];
     /** What the wallet was asked to do, in order. */
     readonly asked: string[] = [];
 
@@ -52,15 +50,23 @@ export class MockWallet {
                 },
                 'solana:signTransaction': {
                     version: '1.0.0',
-                    supportedTransactionVersions: [0],
+                    supportedTransactionVersions: this.versions,
                     signTransaction: async ({ transaction }: { transaction: Uint8Array }) => {
-                        const signed = await partiallySignTransaction([this.keys], getTransactionDecoder().decode(transaction));
-                        const signedTransaction = new Uint8Array(getTransactionEncoder().encode(signed));
+                        const signedTransaction = this.garble(await this.signed(transaction));
+                        if (this.delay !== 0) await new Promise((resolve) => this.delay !== null && setTimeout(resolve, this.delay));
                         return this.answer('signTransaction', [{ signedTransaction }]);
                     },
                 },
             },
         };
+    }
+
+    /** The message as it changed it, with the signature of the account in its first place. */
+    private async signed(transaction: Uint8Array): Promise<Uint8Array> {
+        const message = this.change(transaction.slice(1 + 64 * (transaction[0] ?? 0)));
+        const signers = (message[0] ?? 0) < 128 ? (message[0] ?? 0) : (message[1] ?? 0);
+        const signature = await signBytes(this.keys.privateKey, message);
+        return Uint8Array.from([signers, ...signature, ...new Uint8Array(64 * Math.max(signers - 1, 0)), ...message]);
     }
 
     private answer<T>(what: string, answer: T): T {

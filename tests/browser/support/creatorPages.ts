@@ -3,14 +3,14 @@
 import type { Page } from 'playwright-core';
 
 import { type Creator, newCreator } from './creators';
-import { addMockWallet } from './mockWallet';
+import { type MockOptions, addMockWallet } from './mockWallet';
 import type { Network } from './network';
 import type { PageCase } from './pages';
 import { actAs, connect, follow } from './runs';
 
 /** Opens a page with a creator's own wallet connected. */
-export async function openAs(page: Page, { address, secret }: Pick<Creator, 'address' | 'secret'>, path: string): Promise<void> {
-    await addMockWallet(page, { address, secret });
+export async function openAs(page: Page, { address, secret }: Pick<Creator, 'address' | 'secret'>, path: string, options: MockOptions = {}): Promise<void> {
+    await addMockWallet(page, { address, secret }, options);
     await page.goto(path);
     await page.getByRole('banner').getByRole('button', { name: 'Connect' }).click();
     await page.getByRole('button', { name: 'Mock wallet' }).click();

@@ -3,11 +3,16 @@
 
 import type { Page } from 'playwright-core';
 
+import { walletBehaviours } from '../../../app/tests/support/walletBehaviours';
 import type { Network } from './network';
 
 export type Behaviour = {
     /** `sign`, or an error in place of a signature. */
     transaction: 'sign' | 'reject';
+    /** What it makes of a message before it signs it: the name of one of `walletBehaviours`, or of a hostile change. */
+    change: string;
+    /** Milliseconds until it has signed anything. */
+    delay: number;
     chains: string[];
 };
 
@@ -26,9 +31,13 @@ export async function callerKey(network: Network): Promise<{ address: string; se
     return { address: found.address, secret: found.secret_key };
 }
 
+/** How it behaves on every page, and what of signing it lacks. */
+export type MockOptions = Partial<Behaviour> & { cannotSign?: 'messages' | 'transactions' };
+
 /** Call before the page is opened. `window.mockWallet` changes how it behaves. */
-export async function addMockWallet(page: Page, key: { address: string; secret: string }): Promise<void> {
-    await page.addInitScript(install, key);
+export async function addMockWallet(page: Page, key: { address: string; secret: string }, options: MockOptions = {}): Promise<void> {
+    await page.addInitScript(`window.walletBehaviours = (${walletBehaviours.toString()})();`);
+    await page.addInitScript(install, { ...key, options });
 }
 
 export const behave = (page: Page, change: Partial<Behaviour>): Promise<void> =>
@@ -38,8 +47,10 @@ export const behave = (page: Page, change: Partial<Behaviour>): Promise<void> =>
 export const asked = (page: Page): Promise<number> => page.evaluate(() => (window as unknown as { mockWallet: { asked: number } }).mockWallet.asked);
 
 /** Runs in the page, so it uses nothing from outside. */
-function install({ address, secret }: { address: string; secret: string }): void {
-    const state = { transaction: 'sign', chains: ['solana:localnet'], asked: 0 };
+function install({ address, secret, options }: { address: string; secret: string; options: MockOptions }): void {
+    const state = { transaction: 'sign', change: 'hardware', delay: 0, chains: ['solana:localnet'], asked: 0, ...options };
+    const known = (window as unknown as { walletBehaviours: ReturnType<typeof walletBehaviours> }).walletBehaviours;
+    const changes: Record<string, (bytes: Uint8Array) => Uint8Array> = { ...known, ...known.hostile, ...known.hostileToSeveral } as never;
     (window as unknown as { mockWallet: object }).mockWallet = state;
     const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
     const decode = (text: string): Uint8Array => {
@@ -57,15 +68,19 @@ function install({ address, secret }: { address: string; secret: string }): void
         get chains() {
             return state.chains;
         },
-        features: ['solana:signMessage', 'solana:signTransaction'],
+        features: [...(options.cannotSign === 'messages' ? [] : ['solana:signMessage']), ...(options.cannotSign === 'transactions' ? [] : ['solana:signTransaction'])],
         label: 'Mock',
     };
     const signTransaction = async ({ transaction }: { transaction: Uint8Array }) => {
         state.asked += 1;
         if (state.transaction === 'reject') throw new Error('User rejected the request.');
-        const signedTransaction = new Uint8Array(transaction);
-        signedTransaction.set(await sign(transaction.slice(65)), 1);
-        return [{ signedTransaction }];
+        await new Promise((resolve) => setTimeout(resolve, state.delay));
+        const change = changes[state.change];
+        if (change === undefined) throw new Error(`There is no behaviour ${state.change}.`);
+        const message = change(transaction.slice(65));
+        const signers = (message[0] ?? 0) < 128 ? (message[0] ?? 0) : (message[1] ?? 0);
+        const others = new Uint8Array(64 * Math.max(signers - 1, 0));
+        return [{ signedTransaction: Uint8Array.from([signers, ...(await sign(message)), ...others, ...message]) }];
     };
     const wallet = {
         version: '1.0.0',
@@ -76,11 +91,18 @@ function install({ address, secret }: { address: string; secret: string }): void
         features: {
             'standard:connect': { version: '1.0.0', connect: async () => ({ accounts: [account] }) },
             'standard:events': { version: '1.0.0', on: () => () => undefined },
-            'solana:signMessage': {
-                version: '1.1.0',
-                signMessage: async ({ message }: { message: Uint8Array }) => [{ signedMessage: message, signature: await sign(message) }],
-            },
-            'solana:signTransaction': { version: '1.0.0', supportedTransactionVersions: ['legacy', 0], signTransaction },
+            ...(options.cannotSign !== 'messages' && {
+                'solana:signMessage': {
+                    version: '1.1.0',
+                    signMessage: async ({ message }: { message: Uint8Array }) => {
+                        await new Promise((resolve) => setTimeout(resolve, state.delay));
+                        return [{ signedMessage: message, signature: await sign(message) }];
+                    },
+                },
+            }),
+            ...(options.cannotSign !== 'transactions' && {
+                'solana:signTransaction': { version: '1.0.0', supportedTransactionVersions: ['legacy', 0], signTransaction },
+            }),
         },
     };
     type Api = { register: (wallet: object) => void };

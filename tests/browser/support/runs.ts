@@ -92,3 +92,14 @@ export async function verify(page: Page): Promise<{ verdict: string; passed: num
         failed: failed.map((text) => text.replace(/^✗\s*|\s*FAILED$/g, '')),
     };
 }
+
+/** What the demo's creator answers, asked without the service. */
+export async function askCreator(network: Network, task: string, id: string, record: string, wallet: string): Promise<string> {
+    const agent = network.agents[0]?.agent_id ?? '';
+    const listing = (await (await fetch(`${network.base_url}/v1/agents/${agent}/listing`)).json()) as { document: object };
+    const cid = /bafkrei[a-z2-7]+/.exec(JSON.stringify(listing.document))?.[0] ?? '';
+    const { endpoint } = (await (await fetch(`${network.base_url}/ipfs/${cid}`)).json()) as { endpoint: string };
+    const request = { execution_id: id, task, parameters: {}, user_pubkey: wallet, timeout_seconds: 60, execution_record: record };
+    const answer = await fetch(endpoint, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(request) });
+    return answer.text();
+}

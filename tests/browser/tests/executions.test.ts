@@ -11,7 +11,7 @@ import { usdcOf } from '../support/chain';
 import { HOSTILE, harm } from '../support/hostile';
 import { addMockWallet, behave, callerKey } from '../support/mockWallet';
 import { connectNew, signIn } from '../support/newWallet';
-import { call, done, openForm, openWithoutService, pay, recordOf } from '../support/runs';
+import { askCreator, call, done, openForm, openWithoutService, pay, recordOf } from '../support/runs';
 
 const open = useBrowser();
 const network = inject('network');
@@ -218,19 +218,6 @@ test('a call that was never paid is shown, can be gone on with, and can be forgo
     await context.close();
 });
 
-type Metadata = { endpoint: string };
-
-/** What the demo's creator answers, asked without the service. */
-async function askCreator(id: string, record: string, wallet: string): Promise<string> {
-    const agent = network.agents[0]?.agent_id ?? '';
-    const listing = (await (await fetch(`${network.base_url}/v1/agents/${agent}/listing`)).json()) as { document: object };
-    const cid = /bafkrei[a-z2-7]+/.exec(JSON.stringify(listing.document))?.[0] ?? '';
-    const { endpoint } = (await (await fetch(`${network.base_url}/ipfs/${cid}`)).json()) as Metadata;
-    const request = { execution_id: id, task: TASK, parameters: {}, user_pubkey: wallet, timeout_seconds: 60, execution_record: record };
-    const answer = await fetch(endpoint, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(request) });
-    return answer.text();
-}
-
 test('a caller settles with the creator\u2019s signed answer, and the service then has the result', async () => {
     const { page, context, problems } = await open();
     const { wallet, id } = await openWithoutService(page, network, 0, TASK);
@@ -239,7 +226,7 @@ test('a caller settles with the creator\u2019s signed answer, and the service th
     const holders = [wallet, agent.creator.pubkey, roles.treasury_owner];
     const before = await Promise.all(holders.map(usdcOf));
     expect(before[0]).toBe(1_000_000_000n - COUNTER);
-    const answer = await askCreator(id, await recordOf(page, id), wallet);
+    const answer = await askCreator(network, TASK, id, await recordOf(page, id), wallet);
 
     await page.getByText('If the service does not end it').click();
     const settle = page.getByRole('button', { name: 'Check, sign and settle' });
@@ -247,7 +234,7 @@ test('a caller settles with the creator\u2019s signed answer, and the service th
     await field.fill(answer.replace(id, '806e1eba-133b-4100-9a5e-ddbe7c578906'));
     await settle.click();
     await page.getByText('This answer is for another execution.').waitFor();
-    const stranger = await askCreator(id, network.wallet, wallet);
+    const stranger = await askCreator(network, TASK, id, network.wallet, wallet);
     await field.fill(stranger);
     await settle.click();
     await page.getByText('The call_signature is not for this execution').waitFor();

@@ -23,11 +23,11 @@ async function approvedBy(owner: string): Promise<bigint> {
     return BigInt(value[0]?.account.data.parsed.info.delegatedAmount?.amount ?? '0');
 }
 
-const execute = (key: string, agent: 0 | 1 = 0): Promise<Response> =>
+const execute = (key: string, agent: 0 | 1 = 0, parameters: object = {}): Promise<Response> =>
     fetch(`${network.base_url}/v1/agents/${network.agents[agent]?.agent_id}/execute`, {
         method: 'POST',
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ task: 'one two two' }),
+        body: JSON.stringify({ task: 'one two two', parameters }),
     });
 
 /** Everything that the page keeps in this browser, as text. */
@@ -51,7 +51,7 @@ test('a key made in the page pays a call over HTTP, its bar moves, and after the
     const before = await usdcOf(wallet);
     const key = await makeKey(page, { name: 'ci' });
     expect(await usdcOf(wallet)).toBe(before);
-    expect(await approvedBy(wallet)).toBe(5_000_000n);
+    expect(await approvedBy(wallet)).toBe(6_250_000n);
     expect(await kept(page)).not.toContain(key.slice('crtx_test_'.length));
     await page.getByRole('link', { name: 'All API keys' }).first().click();
     await spentIs(page, 'ci', '0 of 5 USDC spent');
@@ -62,7 +62,7 @@ test('a key made in the page pays a call over HTTP, its bar moves, and after the
     const paid = await execute(key);
     expect([paid.status, ((await paid.json()) as { status: string }).status]).toEqual([200, 'completed']);
     expect(await usdcOf(wallet)).toBe(before - PRICE);
-    expect(await approvedBy(wallet)).toBe(5_000_000n - PRICE);
+    expect(await approvedBy(wallet)).toBe(6_250_000n - PRICE);
     await spentIs(page, 'ci', '0.01 of 5 USDC spent');
 
     await cardOf(page, 'ci').getByRole('button', { name: 'Revoke' }).click();
@@ -153,11 +153,15 @@ test('a rejected signature grants nothing, and the same key can be signed again'
     await behave(page, { transaction: 'sign' });
     await page.getByRole('button', { name: 'Sign and grant' }).click();
     await page.getByText('The key works').waitFor();
+    const granted = await approvedBy(network.wallet);
+    expect(granted).toBeGreaterThanOrEqual(before + short + 30_000n);
     await page.getByRole('link', { name: 'All API keys' }).first().click();
     await cardOf(page, 'second thoughts').getByRole('button', { name: 'Revoke' }).click();
     await cardOf(page, 'second thoughts').getByRole('button', { name: 'Revoke for good' }).click();
     await cardOf(page, 'second thoughts').waitFor({ state: 'detached' });
-    expect(await approvedBy(network.wallet)).toBe(before + short);
+    // The other keys keep what they need.
+    expect(await approvedBy(network.wallet)).toBeGreaterThanOrEqual(before + short);
+    expect(await approvedBy(network.wallet)).toBeLessThan(granted);
     expect(problems).toEqual([]);
     await context.close();
 });
@@ -188,7 +192,7 @@ test('limits and names change, the key stays, and the chain enforces what the pa
     await card.getByText('The key may pay calls of 1 agent').waitFor();
     await card.getByRole('button', { name: 'Sign the new limits' }).click();
     await card.getByText('The key has its new limits').waitFor();
-    expect(await approvedBy(wallet)).toBe(1_000_000n - PRICE);
+    expect(await approvedBy(wallet)).toBe(1_237_500n);
     await spentIs(page, 'other name', '0.01 of 1 USDC spent');
     expect((await execute(key)).status).toBe(200);
     expect((await execute(key, 1)).status).toBe(403);
@@ -214,10 +218,35 @@ test('the approval is changed, taken back, and raised by what is missing', async
     await panel.getByRole('button', { name: 'Take it back' }).click();
     await panel.getByText('The approval is 5 USDC short').waitFor();
     expect(await approvedBy(wallet)).toBe(0n);
-    await panel.getByRole('button', { name: 'Approve 5 USDC' }).click();
+    await panel.getByRole('button', { name: 'Approve 6.25 USDC' }).click();
     await panel.getByText('short').waitFor({ state: 'detached' });
-    expect(await approvedBy(wallet)).toBe(5_000_000n);
+    expect(await approvedBy(wallet)).toBe(6_250_000n);
     expect((await execute(key)).status).toBe(200);
+    expect(problems).toEqual([]);
+    await context.close();
+});
+
+test('refunds use the approval up: the calls that are left are counted, and below ten the page names the cause', async () => {
+    const { page, context, problems } = await open();
+    const wallet = await openKeys(page);
+    const key = await makeKey(page, { name: 'unlucky', perCall: '0.02', total: '0.02' });
+    await page.getByRole('link', { name: 'All API keys' }).first().click();
+    const panel = page.getByRole('region', { name: 'What your keys may take together' });
+    await panel.getByText('At least 11').waitFor();
+    expect(await panel.getByText('about to run out').count()).toBe(0);
+    const before = await usdcOf(wallet);
+    for (const left of [200_000n, 180_000n]) {
+        await execute(key, 1, { behaviour: 'fail' });
+        await expect.poll(() => approvedBy(wallet)).toBe(left);
+        await expect.poll(() => usdcOf(wallet)).toBe(before);
+    }
+    await panel.getByText('The approval is about to run out').waitFor();
+    await panel.getByText('At least 9').waitFor();
+    await panel.getByText('It pays for 9 more calls').waitFor();
+    await panel.getByText('refunds use it up').waitFor();
+    await panel.getByRole('button', { name: 'Approve 0.22 USDC' }).click();
+    await panel.getByText('about to run out').waitFor({ state: 'detached' });
+    expect(await approvedBy(wallet)).toBe(220_000n);
     expect(problems).toEqual([]);
     await context.close();
 });

@@ -1,5 +1,6 @@
 // What a transaction does and costs, said before it is signed.
 
+import { feeText } from '../../chain/fee';
 import styles from './Effects.module.css';
 
 export type EffectsProps = {
@@ -14,7 +15,7 @@ export const Effects = ({ effects }: EffectsProps) => (
             {effects.map((effect) => (
                 <li key={effect}>{effect}</li>
             ))}
-            <li className="muted">Network fee: 0.000005 SOL.</li>
+            <li className="muted">Network fee: {feeText()}.</li>
         </ul>
     </div>
 );

@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, getRouteApi, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 
+import { feeText } from '../../chain/fee';
 import { networkQuery } from '../../shared/api/queries';
 import { formatSol, formatUsdc } from '../../shared/money';
 import { UserText } from '../../shared/text/UserText';
@@ -132,7 +133,7 @@ const Cost = ({ disputable: { rent, record } }: { disputable: Disputable }) => (
             <dt>Deposit, comes back</dt>
             <dd className="number">{formatSol(rent)} SOL</dd>
             <dt>Network fee</dt>
-            <dd className="number">0.000005 SOL</dd>
+            <dd className="number">{feeText()}</dd>
         </dl>
         <p className="small muted">No USDC is locked. The deposit comes back when the record of the execution is closed, after its dispute window.</p>
         <h2>What can come of it</h2>

@@ -3,7 +3,9 @@
 import { type Address, createSolanaRpc } from '@solana/kit';
 import { type FormEvent, useState } from 'react';
 
+import { feeText } from '../../chain/fee';
 import type { Schemas } from '../../shared/api/client';
+import { plural } from '../../shared/figures';
 import { MoneyError, formatUsdc, parseUsdc, usdcText } from '../../shared/money';
 import { Button } from '../../shared/ui/Button';
 import { Failure } from '../../shared/ui/Failure';
@@ -14,7 +16,7 @@ import { Skeleton } from '../../shared/ui/Skeleton';
 import { useTransaction } from '../../shared/wallet/useTransaction';
 import { TransactionState } from '../wallet/TransactionState';
 import { ApprovalEffects } from './Effects';
-import { type Funds, approvalInstructions, needed, readFunds, shortOf } from './funds';
+import { type Funds, approvalFor, approvalInstructions, callsLeft, isLow, needed, readFunds, shortOf } from './funds';
 import styles from './Keys.module.css';
 
 export type ApprovalProps = {
@@ -41,7 +43,6 @@ export function Approval({ account, network, funds, error, onRetry }: ApprovalPr
         });
         setOpen(false);
     };
-    const short = funds && shortOf(funds);
     return (
         <section className={styles.card} aria-labelledby="approval">
             <div className={styles.head}>
@@ -58,17 +59,28 @@ export function Approval({ account, network, funds, error, onRetry }: ApprovalPr
                 )}
             </div>
             {error && funds === undefined ? <Failure error={error} onRetry={onRetry} /> : <Amounts funds={funds} />}
-            {funds && short !== undefined && short > 0n && !isOpen && (
-                <Notice kind="warn" title={`The approval is ${formatUsdc(short)} USDC short`}>
-                    <p>Your keys may spend more than your wallet lets them take. Calls beyond the approval are refused.</p>
-                    <div>
-                        <Button onPress={() => void change(needed)}>Approve {formatUsdc(needed(funds))} USDC</Button>
-                    </div>
-                </Notice>
-            )}
+            {funds && !isOpen && <Low funds={funds} onRaise={() => void change(approvalFor)} />}
             {funds && isOpen && <ChangeForm funds={funds} isBusy={isBusy} onChange={(amount) => void change(() => amount)} onCancel={() => setOpen(false)} />}
             <TransactionState status={status} done="The approval is changed." />
         </section>
+    );
+}
+
+/** Names refunds as the cause: nothing else takes from the approval what the keys may still spend. */
+function Low({ funds, onRaise }: { funds: Funds; onRaise: () => void }) {
+    const [short, calls] = [shortOf(funds), callsLeft(funds)];
+    if (calls === null || (short === 0n && !isLow(funds))) return null;
+    const title = short > 0n ? `The approval is ${formatUsdc(short)} USDC short` : 'The approval is about to run out';
+    return (
+        <Notice kind={isLow(funds) ? 'warn' : 'plain'} title={title}>
+            <p>
+                It pays for {plural(Number(calls), 'more call')} at the highest price that your keys may pay, then calls are refused. Each call takes its price
+                out of the approval, and a refund gives it back to your wallet and to the key, but not to the approval: refunds use it up.
+            </p>
+            <div>
+                <Button onPress={onRaise}>Approve {formatUsdc(approvalFor(funds))} USDC</Button>
+            </div>
+        </Notice>
     );
 }
 
@@ -81,14 +93,20 @@ const Amounts = ({ funds }: { funds: Funds | undefined }) => {
             <Figure name="Approved for your keys">{amount(({ approved }) => approved)}</Figure>
             <Figure name="Your keys may still spend">{amount(needed)}</Figure>
             <Figure name="Missing in the approval">{amount(shortOf)}</Figure>
+            <Figure name="Calls that it still pays for">{funds ? callsText(funds) : <Skeleton height="1.5rem" width="6rem" />}</Figure>
         </Figures>
     );
+};
+
+const callsText = (funds: Funds): string => {
+    const calls = callsLeft(funds);
+    return calls === null ? '\u2013' : `At least ${calls}`;
 };
 
 type FormProps = { funds: Funds; isBusy: boolean; onChange: (amount: bigint) => void; onCancel: () => void };
 
 function ChangeForm({ funds, isBusy, onChange, onCancel }: FormProps) {
-    const [text, setText] = useState(usdcText(needed(funds)));
+    const [text, setText] = useState(usdcText(approvalFor(funds)));
     const read = amountOf(text);
     const submit = (event: FormEvent): void => {
         event.preventDefault();
@@ -111,7 +129,7 @@ function ChangeForm({ funds, isBusy, onChange, onCancel }: FormProps) {
                     {read === funds.approved ? <li>This is the approval as it is.</li> : <ApprovalEffects funds={funds} approved={read} />}
                     {below && <li>That is less than your keys may still spend. Calls beyond it are refused.</li>}
                     {read === 0n && funds.approved > 0n && <li>Every call with a key is refused from then on. Calls that are open go on.</li>}
-                    <li>It costs the network fee of 0.000005 SOL. No USDC moves.</li>
+                    <li>It costs the network fee of {feeText()}. No USDC moves.</li>
                 </ul>
             )}
             <div className="row">

@@ -4,6 +4,7 @@ import { type Address, createSolanaRpc } from '@solana/kit';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 
+import { feeText } from '../../chain/fee';
 import { readGrant } from '../../chain/grants';
 import { formatUsdc } from '../../shared/money';
 import { short } from '../../shared/text/short';
@@ -67,7 +68,7 @@ export function Revoke({ apiKey, account, network, chain: [funds], onSaid, onClo
                         The approval for all of your keys falls from {formatUsdc(funds.approved)} to {formatUsdc(approved)} USDC.
                     </li>
                 )}
-                {needsSignature && <li>Your wallet signs one transaction. It costs the network fee of 0.000005 SOL; the rent of the grant does not come back.</li>}
+                {needsSignature && <li>Your wallet signs one transaction. It costs the network fee of {feeText()}; the rent of the grant does not come back.</li>}
             </ul>
             <div className="row">
                 <Button look="danger" onPress={() => void revoke()}>{isWorking ? 'Under way …' : 'Revoke for good'}</Button>

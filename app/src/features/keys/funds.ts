@@ -1,5 +1,6 @@
 // What a wallet holds, what it lets its keys move, and what its keys may still spend. All keys of a wallet share one token
-// approval. The same rules as `crtx key` (cli/src/keys/funds.rs).
+// approval. Each call takes its price out of it; a refund gives the price back to wallet and key, and not to the approval.
+// So an approval has headroom ("Spending grant" in docs/specification.md).
 
 import { type Address, type Instruction, type Rpc, type SolanaRpcApi, createSolanaRpc } from '@solana/kit';
 import { queryOptions } from '@tanstack/react-query';
@@ -8,6 +9,7 @@ import { readAccounts } from '../../chain/accounts';
 import { findSpenderAddress } from '../../chain/addresses';
 import { approve, readHolding, revokeApproval } from '../../chain/approval';
 import { readChainTime } from '../../chain/clock';
+import { networkFee } from '../../chain/fee';
 import { GRANT_BYTES, readGrants } from '../../chain/grants';
 import { createTokenAccount, findTokenAccount } from '../../chain/token';
 import type { SpendingGrant } from '../../generated/accounts/spendingGrant';
@@ -16,8 +18,6 @@ import { MAX_USDC } from '../../shared/money';
 import { balancesKey } from '../../shared/wallet/balances';
 
 const TOKEN_ACCOUNT_BYTES = 165n;
-/** Of one signature. */
-const NETWORK_FEE = 5_000n;
 
 export type Funds = {
     readonly grants: readonly SpendingGrant[];
@@ -76,9 +76,11 @@ async function readCosts(rpc: Rpc<SolanaRpcApi>, wallet: Address): Promise<Costs
     return { lamports, grantRent, accountRent };
 }
 
-/** Lamports that the first grant of a key takes from the wallet. */
-export const costOfGrant = ({ grantRent, accountRent }: Costs, { hasAccount }: Funds): bigint =>
-    NETWORK_FEE + grantRent + (hasAccount ? 0n : accountRent);
+/** Rent in lamports that the first grant of a key takes from the wallet. */
+export const rentOfGrant = ({ grantRent, accountRent }: Costs, { hasAccount }: Funds): bigint => grantRent + (hasAccount ? 0n : accountRent);
+
+/** What it takes at least altogether: priority is paid for if the wallet can. */
+export const costOfGrant = (costs: Costs, funds: Funds): bigint => networkFee({}) + rentOfGrant(costs, funds);
 
 export const grantOf = ({ grants }: Funds, sessionKey: string): SpendingGrant | undefined =>
     grants.find((grant) => grant.sessionKey === sessionKey);
@@ -97,21 +99,53 @@ export const needed = ({ grants, now }: Funds, except?: string): bigint =>
 /** How much the approval is below what the keys may still spend. */
 export const shortOf = (funds: Funds): bigint => atLeastZero(needed(funds) - funds.approved);
 
-/**
- * The approval that covers all keys if one of them may spend `total` in all. An approval that is larger already stays:
- * the wallet's owner may want it so.
- */
-export function approvalWith(funds: Funds, sessionKey: string, total: bigint): bigint {
-    const own = atLeastZero(total - (grantOf(funds, sessionKey)?.spent ?? 0n));
-    return larger(bounded(needed(funds, sessionKey) + own), funds.approved);
+/** The most that one call of a grant can still take. */
+const callOf = (grant: SpendingGrant, now: bigint): bigint => smaller(grant.perCallCap, leftOf(grant, now));
+
+/** The most that one call of any key can still take; `except` leaves one key out. */
+const dearestCall = ({ grants, now }: Funds, except?: string): bigint =>
+    grants.filter(({ sessionKey }) => sessionKey !== except).reduce((most, grant) => larger(most, callOf(grant, now)), 0n);
+
+/** Below so many calls the page warns; an approval has room for as many that are refunded. */
+export const FEW_CALLS = 10n;
+const HEADROOM_PART = 4n;
+
+/** What to approve for keys that may still spend `amount`, at most `call` at once: a quarter more, and at least ten calls. */
+const withHeadroom = (amount: bigint, call: bigint): bigint => bounded(amount + larger(amount / HEADROOM_PART, FEW_CALLS * call));
+
+/** The approval that the keys as they are should have. */
+export const approvalFor = (funds: Funds): bigint => withHeadroom(needed(funds), dearestCall(funds));
+
+/** How many calls the approval pays for at least, also if all of them are refunded; `null` if no key can pay for any. */
+export function callsLeft(funds: Funds): bigint | null {
+    const call = dearestCall(funds);
+    return call === 0n ? null : funds.approved / call;
 }
 
-/** The approval without one key: what that key could still have spent is taken back, as far as no other key needs it. */
+/** Whether the approval is about to run out before the keys do. */
+export const isLow = (funds: Funds): boolean => (callsLeft(funds) ?? FEW_CALLS) < FEW_CALLS && funds.approved < approvalFor(funds);
+
+/**
+ * The approval that covers all keys if one of them may spend `total` in all, and `perCall` at once. An approval that is
+ * larger already stays: the wallet's owner may want it so.
+ */
+export function approvalWith(funds: Funds, sessionKey: string, total: bigint, perCall = total): bigint {
+    const own = atLeastZero(total - (grantOf(funds, sessionKey)?.spent ?? 0n));
+    const call = larger(dearestCall(funds, sessionKey), smaller(perCall, own));
+    return larger(withHeadroom(needed(funds, sessionKey) + own, call), funds.approved);
+}
+
+/**
+ * The approval without one key: what that key could still have taken is taken back, with its headroom, as far as no other
+ * key needs it. Nothing stays for no key.
+ */
 export function approvalWithout(funds: Funds, sessionKey: string): bigint {
     const grant = grantOf(funds, sessionKey);
-    const freed = grant === undefined ? 0n : leftOf(grant, funds.now);
     const others = needed(funds, sessionKey);
-    return larger(atLeastZero(funds.approved - freed), others < funds.approved ? others : funds.approved);
+    if (grant === undefined || others === 0n) return grant === undefined ? funds.approved : 0n;
+    const freed = withHeadroom(leftOf(grant, funds.now), callOf(grant, funds.now));
+    const kept = withHeadroom(others, dearestCall(funds, sessionKey));
+    return larger(atLeastZero(funds.approved - freed), smaller(kept, funds.approved));
 }
 
 /** The instructions that set the approval, and the USDC account first if there is none. */
@@ -124,5 +158,6 @@ export async function approvalInstructions(funds: Funds, wallet: Address, mint: 
 }
 
 const atLeastZero = (amount: bigint): bigint => (amount < 0n ? 0n : amount);
+const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other);
 const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other);
 const bounded = (amount: bigint): bigint => (amount > MAX_USDC ? MAX_USDC : amount);

@@ -19,7 +19,7 @@ export async function grantInstructions(funds: Funds, wallet: Address, mint: Add
         expiresAtUnixS: expiresAt(limits, funds.now),
         allowedAgents: [...limits.agents] as Address[],
     });
-    return [...(await approvalInstructions(funds, wallet, mint, approvalWith(funds, sessionKey, limits.totalCap))), grant];
+    return [...(await approvalInstructions(funds, wallet, mint, approvalWith(funds, sessionKey, limits.totalCap, limits.perCallCap))), grant];
 }
 
 /** Ends the grant, and takes back what the key could still have spent. */

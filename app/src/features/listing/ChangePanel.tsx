@@ -4,6 +4,7 @@ import type { Address } from '@solana/kit';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 
+import { feeText } from '../../chain/fee';
 import { formatUsdc } from '../../shared/money';
 import { UserText } from '../../shared/text/UserText';
 import { Button } from '../../shared/ui/Button';
@@ -102,7 +103,7 @@ function Consequences({ change: { changed, base, fields, deposit } }: { change: 
             {consequences(changed, base).map((sentence) => (
                 <li key={sentence}>{sentence}</li>
             ))}
-            <li>One transaction. The network fee is 0.000005 SOL.</li>
+            <li>One transaction. The network fee is {feeText()}.</li>
         </ul>
     );
 }

@@ -7,6 +7,7 @@ import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 
 import { findAgentListedAddress } from '../../chain/addresses';
+import { feeText } from '../../chain/fee';
 import type { Schemas } from '../../shared/api/client';
 import { formatMs } from '../../shared/figures';
 import { formatSol, formatUsdc } from '../../shared/money';
@@ -29,7 +30,7 @@ import { DocumentRefused } from './form/document';
 import { LABELS, type Problems } from './form/fields';
 import type { Listing } from './form/rules';
 import styles from './Listing.module.css';
-import { type Market, NETWORK_FEE, type Wallet, walletQuery } from './market';
+import { type Market, type Wallet, walletQuery } from './market';
 import { ListedBefore, listingInstructions, obstacles } from './publish';
 import { STEP_FIELDS, type Step, TITLES, openSteps } from './steps';
 import type { UseDraft } from './useNewDraft';
@@ -246,7 +247,7 @@ const Costs = ({ listing, holdings }: { listing: Listing; holdings: Wallet | und
                 </>
             )}
             <dt>Network fee</dt>
-            <dd className="number">0.{String(NETWORK_FEE).padStart(9, '0').replace(/0+$/, '')} SOL</dd>
+            <dd className="number">{feeText()}</dd>
         </dl>
     );
 };

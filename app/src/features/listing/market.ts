@@ -18,8 +18,6 @@ import type { RuleBook } from './form/rules';
 
 type Network = Schemas['NetworkResponse'];
 
-/** Of one signature. */
-export const NETWORK_FEE = 5_000n;
 const TOKEN_ACCOUNT_BYTES = 165n;
 
 export type Market = { readonly config: Config; readonly genesisHash: string };

@@ -6,6 +6,7 @@ import { type Address, type Instruction, type Rpc, type SolanaRpcApi, createNoop
 
 import { hexOf } from '../../chain/accounts';
 import { findAgentListedAddress } from '../../chain/addresses';
+import { networkFee } from '../../chain/fee';
 import { findTokenAccount } from '../../chain/token';
 import { getListAgentInstructionAsync } from '../../generated/instructions/listAgent';
 import type { Schemas } from '../../shared/api/client';
@@ -14,7 +15,7 @@ import type { Attempt } from './draft';
 import { documentText, storeDocument } from './form/document';
 import { type Listing, readFields } from './form/rules';
 import type { Fields } from './form/fields';
-import { NETWORK_FEE, type Market, type Wallet, readListing, readMarket, readWallet, rpcOf, ruleBookOf } from './market';
+import { type Market, type Wallet, readListing, readMarket, readWallet, rpcOf, ruleBookOf } from './market';
 
 type Network = Schemas['NetworkResponse'];
 
@@ -40,7 +41,7 @@ export type Obstacle = { readonly title: string; readonly text: string; /** Mone
 /** Why the listing cannot be made now, in words; the most basic first. */
 export function obstacles(network: Network, market: Market, wallet: Wallet, listing: Pick<Listing, 'collateral'>): Obstacle[] {
     const found: Obstacle[] = [];
-    const needed = wallet.listingRent + wallet.profileRent + NETWORK_FEE;
+    const needed = wallet.listingRent + wallet.profileRent + networkFee({});
     if (network.genesis_hash !== null && network.genesis_hash !== market.genesisHash) {
         const text = 'The Solana node that this page reads is of another network than the service. Nothing can be listed here.';
         found.push({ title: 'Another network', text });

@@ -3,6 +3,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 
+import { feeText } from '../../chain/fee';
 import type { Schemas } from '../../shared/api/client';
 import { formatSol, formatUsdc } from '../../shared/money';
 import { part } from '../../shared/part';
@@ -77,7 +78,7 @@ const Figures = ({ terms, funds, isConnected }: { terms: CallTerms | undefined; 
             {terms && funds ? funds.usdc >= terms.price ? `${formatUsdc(funds.usdc - terms.price)} USDC` : 'not enough' : '\u2013'}
         </dd>
         <dt>Network fee</dt>
-        <dd className="number">{terms ? '0.000005 SOL' : <Skeleton height="1.5rem" width="6rem" />}</dd>
+        <dd className="number">{feeText()}</dd>
         <dt>Deposit, comes back</dt>
         <dd className="number">{terms ? `${formatSol(terms.rent)} SOL` : <Skeleton height="1.5rem" width="6rem" />}</dd>
     </dl>

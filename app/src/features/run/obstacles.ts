@@ -2,6 +2,7 @@
 
 import type { Schemas } from '../../shared/api/client';
 import { formatSol, formatUsdc } from '../../shared/money';
+import { whyNot } from '../../shared/wallet/standard';
 import type { Connection } from '../../shared/wallet/store';
 import type { CallTerms, Funds } from './call/terms';
 
@@ -30,7 +31,9 @@ export function obstaclesOf({ network, terms, shownTermsHash, connection, funds 
         add('The terms have just changed', 'The creator has changed the agent. In a moment this page shows the new terms.');
     }
     if (connection === null) return found;
-    const { account } = connection;
+    const { wallet, account } = connection;
+    const reason = whyNot(wallet, account, 'transactions') ?? whyNot(wallet, account, 'messages');
+    if (reason !== null) add('Your wallet cannot sign this', reason);
     if (account.address === terms.creator) add('This agent is yours', 'A creator cannot call its own agent. Choose another wallet.');
     if (!account.chains.includes(network.chain as `${string}:${string}`)) {
         add('Wrong network in your wallet', `This account is not for ${network.chain}. Change the network in your wallet, then connect it again.`);

@@ -15,6 +15,7 @@ import { Copy } from '../../shared/ui/Copy';
 import { Skeleton } from '../../shared/ui/Skeleton';
 import { balancesKey, balancesQuery } from '../../shared/wallet/balances';
 import { LOCAL_WALLET } from '../../shared/wallet/local/name';
+import { whyNot } from '../../shared/wallet/standard';
 import type { Connection } from '../../shared/wallet/store';
 import { leave } from '../../shared/wallet/useSession';
 import { walletStore } from '../../shared/wallet/useWallet';
@@ -37,6 +38,10 @@ export function Connected({ connection, onProblem }: ConnectedProps) {
                 </span>
                 <Copy text={account.address} what="address" />
             </div>
+            {(['messages', 'transactions'] as const).map((what) => {
+                const reason = whyNot(wallet, account, what);
+                return reason !== null && <p key={what}>{reason}</p>;
+            })}
             <Holdings address={account.address} canFund={isLocal} onProblem={onProblem} />
             <Button onPress={() => void leave(queries).catch(onProblem)}>Disconnect</Button>
         </>

@@ -3,8 +3,11 @@
 import { useQuery } from '@tanstack/react-query';
 
 import { networkQuery } from '../../shared/api/queries';
+import { solText } from '../../shared/money';
 import { Notice } from '../../shared/ui/Notice';
+import { whyNot } from '../../shared/wallet/standard';
 import type { TransactionStatus } from '../../shared/wallet/useTransaction';
+import { useWallet } from '../../shared/wallet/useWallet';
 
 const BUSY = {
     preparing: 'The chain is being read …',
@@ -25,7 +28,12 @@ export function TransactionState({ status, done }: { status: TransactionStatus; 
     return (
         // Always there, so that a screen reader announces what changes in it.
         <div aria-live="polite">
-            {status.kind === 'busy' && <p className="muted">{BUSY[status.step]}</p>}
+            {status.kind === 'idle' && <CannotSign />}
+            {status.kind === 'busy' && (
+                <p className="muted">
+                    {BUSY[status.step]} {status.fee !== undefined && `The network fee is ${solText(status.fee)} SOL.`}
+                </p>
+            )}
             {status.kind === 'done' && (
                 <Notice kind="good" title="Done">
                     <p>
@@ -35,6 +43,18 @@ export function TransactionState({ status, done }: { status: TransactionStatus; 
             )}
             {status.kind === 'failed' && <Failed {...status} />}
         </div>
+    );
+}
+
+/** Said before the button is pressed. */
+function CannotSign() {
+    const { connection } = useWallet();
+    const reason = connection && whyNot(connection.wallet, connection.account, 'transactions');
+    if (reason === null) return null;
+    return (
+        <Notice kind="warn" title="Your wallet cannot sign this">
+            <p>{reason}</p>
+        </Notice>
     );
 }
 

@@ -1,5 +1,7 @@
 // The wallets that can be connected.
 
+import type { Wallet } from '@wallet-standard/base';
+
 import { visible } from '../../shared/text/visible';
 import { Button } from '../../shared/ui/Button';
 import { LOCAL_WALLET } from '../../shared/wallet/local/name';
@@ -8,7 +10,7 @@ import { useWallet, walletStore } from '../../shared/wallet/useWallet';
 import styles from './Wallet.module.css';
 
 export function WalletChoice({ onProblem }: { onProblem: (error: unknown) => void }) {
-    const { wallets, connecting } = useWallet();
+    const { wallets, unusable, connecting } = useWallet();
     const connect = (wallet: UsableWallet): void => {
         onProblem(null);
         walletStore().connect(wallet).catch(onProblem);
@@ -18,6 +20,7 @@ export function WalletChoice({ onProblem }: { onProblem: (error: unknown) => voi
             <>
                 <h2>No wallet found</h2>
                 <p>Install a Solana wallet for this browser, then reload the page. Browsing works without one.</p>
+                <Unusable wallets={unusable} />
             </>
         );
     }
@@ -38,6 +41,15 @@ export function WalletChoice({ onProblem }: { onProblem: (error: unknown) => voi
                     </li>
                 ))}
             </ul>
+            <Unusable wallets={unusable} />
         </>
     );
 }
+
+const Unusable = ({ wallets }: { wallets: readonly Wallet[] }) =>
+    wallets.length > 0 && (
+        <p className="small muted">
+            Found, but not usable here: {wallets.map(({ name }) => visible(name)).join(', ')}. These wallets sign no messages, and no transaction
+            that they do not send themselves. This page checks what was signed before it is sent.
+        </p>
+    );

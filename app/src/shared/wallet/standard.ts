@@ -1,4 +1,4 @@
-// The wallets of this browser that speak the wallet standard and can do what the dashboard needs.
+// The wallets of this browser that speak the wallet standard, and what each of them can sign.
 
 import { getWallets } from '@wallet-standard/app';
 import type { Wallet, WalletAccount } from '@wallet-standard/base';
@@ -17,22 +17,39 @@ import {
     type SolanaSignTransactionFeature,
 } from '@solana/wallet-standard-features';
 
-/** A wallet with every feature that the dashboard uses. */
+import { visible } from '../text/visible';
+
+/** A wallet that connects and signs something. What it cannot sign is said where it is needed. */
 export type UsableWallet = Wallet & {
     readonly features: StandardConnectFeature &
-        SolanaSignMessageFeature &
-        SolanaSignTransactionFeature &
-        Partial<StandardDisconnectFeature & StandardEventsFeature>;
+        Partial<SolanaSignMessageFeature & SolanaSignTransactionFeature & StandardDisconnectFeature & StandardEventsFeature>;
 };
 
-const NEEDED = [StandardConnect, SolanaSignMessage, SolanaSignTransaction] as const;
-
 export const isUsable = (wallet: Wallet): wallet is UsableWallet =>
-    NEEDED.every((feature) => feature in wallet.features) && wallet.chains.some((chain) => chain.startsWith('solana:'));
+    StandardConnect in wallet.features &&
+    (SolanaSignMessage in wallet.features || SolanaSignTransaction in wallet.features) &&
+    wallet.chains.some((chain) => chain.startsWith('solana:'));
 
-/** The usable wallets of one moment; the same array until one comes or goes. */
+/** A wallet of Solana that signs nothing that it does not also send: the dashboard checks what is signed before. */
+export const isUnusable = (wallet: Wallet): boolean => !isUsable(wallet) && wallet.chains.some((chain) => chain.startsWith('solana:'));
+
+const SIGNING = {
+    messages: { feature: SolanaSignMessage, cannot: 'sign messages, so it cannot sign in here' },
+    transactions: { feature: SolanaSignTransaction, cannot: 'sign a transaction without sending it, so it cannot pay or change anything here' },
+} as const;
+
+/** Why an account cannot sign one of the two, for the user; `null` if it can. A hardware wallet often signs one alone. */
+export function whyNot(wallet: UsableWallet, account: WalletAccount, what: keyof typeof SIGNING): string | null {
+    const { feature, cannot } = SIGNING[what];
+    if (feature in wallet.features && account.features.includes(feature)) return null;
+    return `This account of ${visible(wallet.name)} cannot ${cannot}. Connect another account or wallet for that.`;
+}
+
+/** The wallets of one moment; the same arrays until one comes or goes. */
+export type KnownWallets = { readonly usable: readonly UsableWallet[]; readonly unusable: readonly Wallet[] };
+
 export class WalletList {
-    #known: readonly UsableWallet[];
+    #known: KnownWallets;
     readonly #wallets = getWallets();
     readonly #listeners = new Set<() => void>();
 
@@ -46,15 +63,16 @@ export class WalletList {
         this.#wallets.on('unregister', changed);
     }
 
-    readonly get = (): readonly UsableWallet[] => this.#known;
+    readonly get = (): KnownWallets => this.#known;
 
     readonly subscribe = (listener: () => void): (() => void) => {
         this.#listeners.add(listener);
         return () => this.#listeners.delete(listener);
     };
 
-    #read(): readonly UsableWallet[] {
-        return this.#wallets.get().filter(isUsable);
+    #read(): KnownWallets {
+        const found = this.#wallets.get();
+        return { usable: found.filter(isUsable), unusable: found.filter(isUnusable) };
     }
 }
 
@@ -74,7 +92,10 @@ export const onAccountsChanged = (wallet: UsableWallet, changed: () => void): ((
 
 /** The signature of an account over a message. */
 export async function signMessage(wallet: UsableWallet, account: WalletAccount, message: Uint8Array): Promise<Uint8Array> {
-    const [output] = await wallet.features[SolanaSignMessage].signMessage({ account, message });
+    const feature = wallet.features[SolanaSignMessage];
+    const reason = whyNot(wallet, account, 'messages');
+    if (feature === undefined || reason !== null) throw new Error(reason ?? 'The wallet cannot sign messages.');
+    const [output] = await feature.signMessage({ account, message });
     if (output === undefined) throw new Error('The wallet returned no signature.');
     if (!sameBytes(output.signedMessage, message)) throw new Error('The wallet signed another text than it was given.');
     return output.signature;
@@ -87,10 +108,17 @@ export async function signTransaction(
     transaction: Uint8Array,
     chain: `solana:${string}`,
 ): Promise<Uint8Array> {
-    const [output] = await wallet.features[SolanaSignTransaction].signTransaction({ account, transaction, chain });
+    const feature = wallet.features[SolanaSignTransaction];
+    const reason = whyNot(wallet, account, 'transactions');
+    if (feature === undefined || reason !== null) throw new Error(reason ?? 'The wallet cannot sign transactions.');
+    const [output] = await feature.signTransaction({ account, transaction, chain });
     if (output === undefined) throw new Error('The wallet returned no transaction.');
     return output.signedTransaction;
 }
+
+/** The version of a message that the wallet reads: the newer one, unless it is an older wallet. */
+export const versionFor = (wallet: UsableWallet): 'legacy' | 0 =>
+    wallet.features[SolanaSignTransaction]?.supportedTransactionVersions.includes(0) === false ? 'legacy' : 0;
 
 function sameBytes(one: Uint8Array, other: Uint8Array): boolean {
     return one.length === other.length && one.every((byte, index) => byte === other[index]);

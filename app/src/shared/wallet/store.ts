@@ -1,8 +1,8 @@
 // Which wallet and account the user has chosen, for the whole page and over reloads.
 
-import type { WalletAccount } from '@wallet-standard/base';
+import type { Wallet, WalletAccount } from '@wallet-standard/base';
 
-import { type UsableWallet, WalletList, connect, disconnect, onAccountsChanged } from './standard';
+import { type KnownWallets, type UsableWallet, WalletList, connect, disconnect, onAccountsChanged } from './standard';
 import { onTabNews, tellTabs } from './tabs';
 
 /** A connected wallet, and the account of it that signs. */
@@ -10,6 +10,8 @@ export type Connection = { readonly wallet: UsableWallet; readonly account: Wall
 
 export type WalletState = {
     readonly wallets: readonly UsableWallet[];
+    /** Wallets of Solana that the dashboard cannot use. */
+    readonly unusable: readonly Wallet[];
     /** `null`: none. */
     readonly connection: Connection | null;
     /** The wallet that is being asked. */
@@ -22,12 +24,12 @@ const REMEMBERED = 'crtx.wallet';
 export class WalletStore {
     readonly #list = new WalletList();
     readonly #listeners = new Set<() => void>();
-    #state: WalletState = { wallets: this.#list.get(), connection: null, connecting: null };
+    #state: WalletState = { ...namesOf(this.#list.get()), connection: null, connecting: null };
     #stopEvents: () => void = () => undefined;
 
     constructor() {
         this.#list.subscribe(() => {
-            this.#set({ wallets: this.#list.get() });
+            this.#set(namesOf(this.#list.get()));
             void this.#reconnect();
         });
         void this.#reconnect();
@@ -131,6 +133,8 @@ function keep(chosen: string | null): void {
     if (chosen === null) localStorage.removeItem(REMEMBERED);
     else localStorage.setItem(REMEMBERED, chosen);
 }
+
+const namesOf = ({ usable, unusable }: KnownWallets): Pick<WalletState, 'wallets' | 'unusable'> => ({ wallets: usable, unusable });
 
 function remembered(): [string | null, string | null] {
     try {

@@ -4,17 +4,14 @@
 import type { Address, Instruction, Signature } from '@solana/kit';
 import { useQueryClient } from '@tanstack/react-query';
 
-import type { SendStep } from '../../chain/send';
+import type { OnStep } from '../../chain/send';
 import { networkQuery } from '../api/queries';
 import { part } from '../part';
 import { balancesKey } from './balances';
-import { signTransaction } from './standard';
-import { useWallet } from './useWallet';
+import { signTransaction, versionFor, whyNot } from './standard';
+import { useWallet, walletStore } from './useWallet';
 
-export type Send = (
-    instructions: readonly Instruction[],
-    onStep?: (step: SendStep, signature?: Signature) => void,
-) => Promise<Signature>;
+export type Send = (instructions: readonly Instruction[], onStep?: OnStep) => Promise<Signature>;
 
 /** The account pays the fee. Resolves once the transaction is confirmed. */
 export function useSend(): Send {
@@ -28,13 +25,23 @@ export function useSend(): Send {
         if (!account.chains.includes(chain as `${string}:${string}`)) {
             throw new Error(`This account is not for ${chain}. Change the network in your wallet, then connect it again.`);
         }
+        const reason = whyNot(wallet, account, 'transactions');
+        if (reason !== null) throw new Error(reason);
         const { signAndSend } = await part(() => import('../../chain/send'));
         try {
             return await signAndSend({
                 rpcUrl,
                 feePayer: account.address as Address,
                 instructions,
-                sign: (bytes) => signTransaction(wallet, account, bytes, chain as `solana:${string}`),
+                version: versionFor(wallet),
+                // Nobody waits on the local network.
+                hasPriority: chain !== 'solana:localnet',
+                sign: async (bytes) => {
+                    if (walletStore().get().connection?.account.address !== account.address) {
+                        throw new Error('Another account is connected now. Look at the page again, then sign with that one.');
+                    }
+                    return signTransaction(wallet, account, bytes, chain as `solana:${string}`);
+                },
                 ...(onStep && { onStep }),
             });
         } finally {

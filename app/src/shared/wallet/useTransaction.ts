@@ -12,7 +12,7 @@ import { useWallet } from './useWallet';
 
 export type TransactionStatus =
     | { readonly kind: 'idle' }
-    | { readonly kind: 'busy'; readonly step: SendStep | 'preparing' }
+    | { readonly kind: 'busy'; readonly step: SendStep | 'preparing'; /** The network fee in lamports, once it is known. */ readonly fee?: bigint | undefined }
     | { readonly kind: 'done'; readonly signature: Signature }
     | { readonly kind: 'failed'; readonly cause: SendErrorKind | null; readonly message: string; readonly signature: Signature | null };
 
@@ -45,7 +45,7 @@ export function useTransaction(): UseTransaction {
         try {
             if (connection === null) throw new Error('Connect a wallet first.');
             const instructions = await build(connection.account.address as Address);
-            const signature = await sendInstructions(instructions, (step) => setStatus({ kind: 'busy', step }));
+            const signature = await sendInstructions(instructions, (step, _, fee) => setStatus({ kind: 'busy', step, fee }));
             await after?.(signature);
             setStatus({ kind: 'done', signature });
         } catch (error) {

@@ -2,6 +2,7 @@
 
 import { type FormEvent, useState } from 'react';
 
+import { feeText } from '../../../chain/fee';
 import { Button } from '../../../shared/ui/Button';
 import { checkAnswer, readCase } from '../chain/case';
 import { answerInstruction } from '../chain/instructions';
@@ -39,7 +40,7 @@ export function AnswerForm({ found: { recordAddress }, wallet, rpcUrl, transacti
             <ul className={styles.bullets}>
                 <li>There is one answer. It stands on the chain and cannot be changed.</li>
                 <li>With it the resolver can uphold the dispute at once. Without one, 24 hours after it was raised.</li>
-                <li>Text and files are public. It costs the network fee of 0.000005 SOL.</li>
+                <li>Text and files are public. It costs the network fee of {feeText()}.</li>
             </ul>
             <EvidenceForm
                 label="Your answer"

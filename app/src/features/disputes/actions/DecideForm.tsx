@@ -2,6 +2,7 @@
 
 import { type FormEvent, useState } from 'react';
 
+import { feeText } from '../../../chain/fee';
 import { MoneyError, formatUsdc, parseUsdc, usdcText } from '../../../shared/money';
 import { Button } from '../../../shared/ui/Button';
 import { Countdown } from '../../../shared/ui/Countdown';
@@ -90,7 +91,7 @@ export function DecideForm({ found, wallet, rpcUrl, transaction: { isBusy, send 
                 isChecked={isChecked}
                 isDisabled={isBusy}
             />
-            <p className="small muted">The decision is final. It costs the network fee of 0.000005 SOL, and about 0.002 SOL for each USDC account that is paid and does not exist yet.</p>
+            <p className="small muted">The decision is final. It costs the network fee of {feeText()}, and about 0.002 SOL for each USDC account that is paid and does not exist yet.</p>
             <Button look={choice === 'uphold' ? 'danger' : 'primary'} type="submit" isDisabled={isBusy}>
                 {isBusy ? 'Deciding …' : buttonText(choice, slash)}
             </Button>

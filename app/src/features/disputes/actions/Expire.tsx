@@ -1,5 +1,6 @@
 // After 30 days without a decision anybody ends a dispute, so that no collateral stays locked.
 
+import { feeText } from '../../../chain/fee';
 import { Button } from '../../../shared/ui/Button';
 import { checkExpiry, readCase } from '../chain/case';
 import { expireInstruction } from '../chain/instructions';
@@ -21,7 +22,7 @@ export function Expire({ found: { recordAddress, config }, wallet, rpcUrl, trans
             <h2 id="expire">End it without a decision</h2>
             <p>
                 The resolver did not decide within 30 days. Ending the dispute frees the collateral. The creator keeps the price, and the execution
-                cannot be disputed again. It costs the network fee of 0.000005 SOL. The service also does it by itself after a while.
+                cannot be disputed again. It costs the network fee of {feeText()}. The service also does it by itself after a while.
             </p>
             <div>
                 {/* The resolver can still decide, and that button comes first. */}

@@ -6,13 +6,12 @@ import { queryOptions } from '@tanstack/react-query';
 import { readAccounts } from '../../../chain/accounts';
 import { findDisputeAddress, findExecutionRecordAddress } from '../../../chain/addresses';
 import { CLOCK_ADDRESS, unixTimeOf } from '../../../chain/clock';
+import { networkFee } from '../../../chain/fee';
 import { decodeExecution, uuidBytes } from '../../../chain/record';
 import { StoredExecutionStatus as Status, StoredSettler } from '../../../chain/stored';
 import { type ExecutionRecord } from '../../../generated/accounts/executionRecord';
 import { getDisputeDecoder } from '../../../generated/accounts/dispute';
 
-/** Lamports for one signature. */
-const NETWORK_FEE = 5_000n;
 
 export type Disputable = {
     readonly recordAddress: Address;
@@ -70,6 +69,6 @@ export function disputeObstacle({ record, isDisputed, now, rent, lamports }: Dis
     if (record.disputeCount !== 0) return 'The execution was disputed before. It can have one dispute.';
     if (record.settledBy === StoredSettler.Caller) return 'You settled this execution yourself. A caller who did cannot dispute it.';
     if (now > disputableUntil(record)) return 'The time for a dispute is over.';
-    if (lamports < rent + NETWORK_FEE) return 'Your wallet has too little SOL for the deposit and the network fee. Send SOL to it, then go on.';
+    if (lamports < rent + networkFee({})) return 'Your wallet has too little SOL for the deposit and the network fee. Send SOL to it, then go on.';
     return null;
 }

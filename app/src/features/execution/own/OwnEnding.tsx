@@ -3,6 +3,7 @@
 
 import type { Address } from '@solana/kit';
 
+import { feeText } from '../../../chain/fee';
 import { formatUsdc } from '../../../shared/money';
 import { Countdown } from '../../../shared/ui/Countdown';
 import { Notice } from '../../../shared/ui/Notice';
@@ -23,7 +24,7 @@ export function OwnEnding({ record, executionId, rpcUrl, onChain, isOver }: OwnE
                 <p>
                     {formatUsdc(amount)} USDC are still in the escrow. The deadline was <Time at={deadline} />, so no result can be settled any more. The
                     service gives the money back as a rule about a minute after the deadline. You can do it yourself: your wallet signs one transaction, and
-                    the network fee is 0.000005 SOL.
+                    the network fee is {feeText()}.
                 </p>
                 <RefundButton record={record} executionId={executionId} rpcUrl={rpcUrl} look="primary" />
             </Notice>

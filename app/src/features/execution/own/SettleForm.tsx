@@ -5,6 +5,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 
 import { hexOf } from '../../../chain/accounts';
+import { feeText } from '../../../chain/fee';
 import { formatUsdc } from '../../../shared/money';
 import { Button } from '../../../shared/ui/Button';
 import { Failure, messageOf } from '../../../shared/ui/Failure';
@@ -71,7 +72,7 @@ export function SettleForm({ record, executionId, rpcUrl, onChain }: SettleFormP
                     {formatUsdc(creator)} USDC go from the escrow to the creator, {formatUsdc(treasury)} to the marketplace.
                 </li>
                 <li>The result counts as delivered. A call that its caller settles cannot be disputed.</li>
-                <li>Your wallet signs one transaction. The network fee is 0.00001 SOL at most.</li>
+                <li>Your wallet signs one transaction. The network fee is {feeText(1)}.</li>
             </ul>
             <TextArea
                 label="Answer of the creator (JSON)"

@@ -5,15 +5,13 @@ import { queryOptions } from '@tanstack/react-query';
 
 import { decodeOwned, hexOf, readAccounts, tokenAmount } from '../../../chain/accounts';
 import { findConfigAddress } from '../../../chain/addresses';
+import { networkFee } from '../../../chain/fee';
 import { OPEN_RECORD_BYTES } from '../../../chain/record';
 import { StoredAgentStatus } from '../../../chain/stored';
 import { findTokenAccount } from '../../../chain/token';
 import { AGENT_LISTED_DISCRIMINATOR, getAgentListedDecoder } from '../../../generated/accounts/agentListed';
 import { CONFIG_DISCRIMINATOR, getConfigDecoder } from '../../../generated/accounts/config';
 import type { Schemas } from '../../../shared/api/client';
-
-/** Of one signature. */
-const NETWORK_FEE = 5_000n;
 
 export type CallTerms = {
     readonly price: bigint;
@@ -74,7 +72,7 @@ export async function readTerms(rpc: Rpc<SolanaRpcApi>, agent: Address): Promise
         minPrice: config.parameters.minPrice,
         mint: config.usdcMint,
         genesisHash,
-        lamportsNeeded: BigInt(rent) + NETWORK_FEE,
+        lamportsNeeded: BigInt(rent) + networkFee({}),
         rent: BigInt(rent),
     };
 }

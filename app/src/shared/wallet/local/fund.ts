@@ -22,6 +22,7 @@ export async function fund(address: string, network: Schemas['NetworkResponse'])
     await signAndSend({
         rpcUrl,
         feePayer: authority,
+        hasPriority: false,
         instructions: [createTokenAccount(authority, account, wallet, mint), mintTo(mint, account, authority, USDC)],
         sign: async (bytes) => {
             const signed = await partiallySignTransaction([admin.keys], getTransactionDecoder().decode(bytes));
