@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::{
     api::{Answer, Body},
     asker::Asker,
-    output::printable,
+    output::{note, printable},
     progress::during,
 };
 
@@ -51,7 +51,7 @@ where
             return outcome;
         }
         if let Err(error) = &outcome {
-            eprintln!("crtx: {}; asking again with the same idempotency key", printable(&format!("{error:#}")));
+            note!("crtx: {}; asking again with the same idempotency key", printable(&format!("{error:#}")));
         }
         during("the service asks to come again later", tokio::time::sleep(wait)).await;
         pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
@@ -106,6 +106,7 @@ mod tests {
             body: body.as_bytes().to_vec(),
             request_id: None,
             retry_after: retry_after.map(str::to_owned),
+            asked: None,
         }
     }
 
