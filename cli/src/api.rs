@@ -72,6 +72,11 @@ pub struct Answer {
     pub asked: Option<String>,
 }
 
+/// A network of `crtx up` that does not run any more.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NetworkGone(String);
+
 impl Api {
     fn new(base_url: &Url) -> anyhow::Result<Self> {
         // Another address must not get what is meant for this one: tasks, evidence, signed sign-ins.
@@ -138,10 +143,13 @@ impl Api {
             Body::Json(value) => request.json(value),
             Body::Bytes(bytes) => request.body(bytes.to_vec()),
         };
-        let response = request.send().await.with_context(|| match self.run.as_ref().and_then(LocalRun::gone) {
-            Some(gone) => format!("no answer from {url}: {gone}"),
-            None => format!("no answer from {url} ({})", self.asked),
-        })?;
+        let response = match (request.send().await, &self.run) {
+            (Ok(response), _) => response,
+            (Err(error), run) => match run.as_ref().and_then(LocalRun::gone) {
+                Some(gone) => return Err(NetworkGone(gone).into()),
+                None => return Err(error).with_context(|| format!("no answer from {url} ({})", self.asked)),
+            },
+        };
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(printable);
         let (status, request_id, retry_after) = (response.status(), header("x-request-id"), header("retry-after"));
         let body = crtx_download::read(response, MAX_ANSWER_BYTES).await;

@@ -27,9 +27,15 @@ macro_rules! note {
 pub(crate) use {note, say};
 
 /// One line on standard output.
-#[allow(clippy::print_stdout, reason = "the one place that does")]
 pub fn line(text: fmt::Arguments<'_>) {
-    println!("{}", printable(&text.to_string()));
+    put(&printable(&text.to_string()));
+}
+
+/// Nobody is left to tell where standard output is closed, as behind `head`.
+fn put(text: &str) {
+    if bytes(format!("{text}\n").as_bytes()).is_err() {
+        std::process::exit(1);
+    }
 }
 
 /// One line on standard error.
@@ -39,9 +45,8 @@ pub fn error_line(text: fmt::Arguments<'_>) {
 }
 
 /// Several lines on standard output, such as a table. The text of others is one line in it already.
-#[allow(clippy::print_stdout, reason = "the one place that does")]
 pub fn page(text: &str) {
-    println!("{}", printable_lines(text));
+    put(&printable_lines(text));
 }
 
 /// The same on standard error.
