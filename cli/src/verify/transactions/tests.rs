@@ -1,3 +1,5 @@
+#![allow(clippy::arithmetic_side_effects, reason = "tests")]
+
 use std::sync::{
     Arc, Mutex,
     atomic::{AtomicUsize, Ordering},
