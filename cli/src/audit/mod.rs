@@ -74,6 +74,6 @@ fn show(compared: &Compared, base_url: &str, as_json: bool) -> anyhow::Result<()
             "service": {"accounts": compared.service.accounts, "checksum": compared.service.checksum},
         }));
     }
-    output::page(&output::printable_lines(&compared.words(base_url)));
+    output::line(format_args!("{}", compared.words(base_url)));
     Ok(())
 }
