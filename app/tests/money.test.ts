@@ -11,6 +11,15 @@ test('every amount survives the way to text and back', () => {
     fc.assert(fc.property(amounts, (amount) => parseUsdc(usdcText(amount)) === amount));
 });
 
+test('the smallest and the largest amounts are plain decimals', () => {
+    for (const amount of [...Array.from({ length: 21 }, (_, base) => BigInt(base)), 2n ** 53n + 1n, MAX_USDC - 1n, MAX_USDC]) {
+        expect(usdcText(amount)).toMatch(/^\d+(\.\d{1,6})?$/);
+        expect(parseUsdc(usdcText(amount))).toBe(amount);
+    }
+    expect(usdcText(1n)).toBe('0.000001');
+    expect(usdcText(MAX_USDC)).toBe('18446744073709.551615');
+});
+
 test('what people see has the same digits as the exact text', () => {
     fc.assert(
         fc.property(amounts, (amount) => {

@@ -9,7 +9,12 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;
 
-use crate::{arguments::ServiceArgs, output::printable, settings::Settings};
+use crate::{
+    arguments::ServiceArgs,
+    output::printable,
+    settings::{LocalRun, Settings, Source, authority, is_on_this_machine},
+    usage::UsageError,
+};
 
 /// Longer than the longest call that a listing may ask for.
 const TIMEOUT: Duration = Duration::from_secs(960);
@@ -31,6 +36,12 @@ pub struct ApiArgs {
 pub struct Api {
     client: reqwest::Client,
     base_url: String,
+    /// Host and where it is named, for errors.
+    asked: String,
+    /// The network of `crtx up` that it belongs to.
+    run: Option<LocalRun>,
+    /// Whether keys, tokens and signatures may be sent there.
+    takes_secrets: bool,
 }
 
 /// Who asks.
@@ -57,18 +68,47 @@ pub struct Answer {
     pub request_id: Option<String>,
     /// Seconds to wait before the next request.
     pub retry_after: Option<String>,
+    /// Which service it is of, for errors.
+    pub asked: Option<String>,
 }
 
+/// A network of `crtx up` that does not run any more.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NetworkGone(String);
+
 impl Api {
-    pub fn new(base_url: &Url) -> anyhow::Result<Self> {
+    fn new(base_url: &Url) -> anyhow::Result<Self> {
         // Another address must not get what is meant for this one: tasks, evidence, signed sign-ins.
         let client = reqwest::Client::builder().timeout(TIMEOUT).redirect(Policy::none()).build()?;
-        Ok(Self { client, base_url: base_url.as_str().trim_end_matches('/').to_owned() })
+        let takes_secrets = base_url.scheme() == "https" || is_on_this_machine(base_url);
+        let asked = authority(base_url);
+        let base_url = base_url.as_str().trim_end_matches('/').to_owned();
+        Ok(Self { client, base_url, asked, run: None, takes_secrets })
     }
 
     /// The service that the settings name.
     pub fn of(settings: &Settings, arguments: &ServiceArgs) -> anyhow::Result<Self> {
-        Self::new(&settings.url(arguments.url.as_ref())?.value)
+        let url = settings.url(arguments.url.as_ref())?;
+        let api = Self::new(&url.value)?;
+        let asked = match url.source {
+            Source::Given => api.asked,
+            source => format!("{}, from {source}", api.asked),
+        };
+        let run = settings.local.clone().filter(|run| run.is_at(&url.value));
+        Ok(Self { asked, run, takes_secrets: api.takes_secrets || arguments.allow_http, ..api })
+    }
+
+    /// Fails if what is secret could be read on the way.
+    pub fn check_secrets(&self) -> Result<(), UsageError> {
+        if self.takes_secrets {
+            return Ok(());
+        }
+        Err(UsageError::new(format!(
+            "{} is plain http on another machine: everybody on the way could read the API key or the session. Use \
+             https, or pass --allow-http (CRTX_ALLOW_HTTP=1) to send it all the same.",
+            self.base_url
+        )))
     }
 
     pub fn base_url(&self) -> &str {
@@ -95,6 +135,7 @@ impl Api {
             request = request.header("idempotency-key", key);
         }
         if let Auth::Bearer(token) = auth {
+            self.check_secrets()?;
             request = request.bearer_auth(token);
         }
         request = match body {
@@ -102,12 +143,18 @@ impl Api {
             Body::Json(value) => request.json(value),
             Body::Bytes(bytes) => request.body(bytes.to_vec()),
         };
-        let response = request.send().await.with_context(|| format!("no answer from {url}"))?;
+        let response = match (request.send().await, &self.run) {
+            (Ok(response), _) => response,
+            (Err(error), run) => match run.as_ref().and_then(LocalRun::gone) {
+                Some(gone) => return Err(NetworkGone(gone).into()),
+                None => return Err(error).with_context(|| format!("no answer from {url} ({})", self.asked)),
+            },
+        };
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(printable);
         let (status, request_id, retry_after) = (response.status(), header("x-request-id"), header("retry-after"));
         let body = crtx_download::read(response, MAX_ANSWER_BYTES).await;
         let body = body.context("the connection ended before the answer was complete")?;
-        Ok(Answer { status, body, request_id, retry_after })
+        Ok(Answer { status, body, request_id, retry_after, asked: Some(self.asked.clone()) })
     }
 
     pub async fn get<T: DeserializeOwned>(&self, path: &str, auth: Auth<'_>) -> anyhow::Result<T> {
@@ -124,7 +171,10 @@ impl Answer {
 
     pub fn success(&self) -> anyhow::Result<()> {
         if !self.status.is_success() {
-            bail!("{}", self.error_text());
+            match &self.asked {
+                Some(asked) => bail!("{}; asked {asked}", self.error_text()),
+                None => bail!("{}", self.error_text()),
+            }
         }
         Ok(())
     }
@@ -159,7 +209,9 @@ impl KeyedApi {
     pub fn of(settings: &Settings, arguments: &ApiArgs) -> anyhow::Result<Self> {
         let url = settings.url(arguments.service.url.as_ref())?.value;
         let api_key = settings.api_key(arguments.api_key.as_deref(), &url)?;
-        Ok(Self { api: Api::new(&url)?, api_key })
+        let api = Api::of(settings, &arguments.service)?;
+        api.check_secrets()?;
+        Ok(Self { api, api_key })
     }
 
     /// A request with this idempotency key.
@@ -186,7 +238,7 @@ mod tests {
     use super::*;
 
     fn answer(status: StatusCode, body: &[u8]) -> Answer {
-        Answer { status, body: body.to_vec(), request_id: None, retry_after: None }
+        Answer { status, body: body.to_vec(), request_id: None, retry_after: None, asked: None }
     }
 
     #[test]
@@ -218,6 +270,34 @@ mod tests {
         assert!(answer.error_text().contains("no other address is asked"), "{}", answer.error_text());
         assert_eq!(asked.load(Ordering::Relaxed), 1);
         serving.abort();
+    }
+
+    #[tokio::test]
+    async fn a_key_is_not_sent_over_plain_http_to_another_machine() {
+        let api = |url: &str| Api::new(&url.parse().expect("a URL")).expect("a client");
+        // Addresses of documentation: nobody answers, and nothing must be tried.
+        for open in
+            ["http://192.0.2.1", "http://market.example:8080/base", "http://localhost.example", "http://[2001:db8::1]"]
+        {
+            let sent = api(open).send(Method::GET, "/v1", Auth::Bearer("key"), Body::Nothing).await;
+            let error = sent.expect_err("refused");
+            assert!(error.is::<UsageError>() && error.to_string().contains("--allow-http"), "{open}: {error}");
+        }
+        for private in ["https://market.example", "http://127.0.0.1:1", "http://localhost:1", "http://[::1]:1"] {
+            assert_eq!(api(private).check_secrets(), Ok(()), "{private}");
+        }
+        let allowed = Api { takes_secrets: true, ..api("http://192.0.2.1") };
+        assert_eq!(allowed.check_secrets(), Ok(()));
+    }
+
+    #[test]
+    fn an_error_names_the_service_that_was_asked() {
+        let answer = Answer {
+            asked: Some("127.0.0.1:8081, from the last `crtx up`".to_owned()),
+            ..answer(StatusCode::NOT_FOUND, b"")
+        };
+        let error = answer.success().expect_err("no success").to_string();
+        assert!(error.ends_with("; asked 127.0.0.1:8081, from the last `crtx up`"), "{error}");
     }
 
     #[test]

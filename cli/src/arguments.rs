@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::BoolishValueParser;
 use crtx_protocol::usdc::UsdcBase;
 use solana_pubkey::Pubkey;
 use url::Url;
@@ -25,6 +26,9 @@ pub struct ServiceArgs {
     /// Base URL of the marketplace's API
     #[arg(long, env = "CRTX_URL", value_name = "BASE_URL", value_parser = http_url, help_heading = "Network")]
     pub url: Option<Url>,
+    /// Send API keys and sign-ins over plain http to another machine, where everybody on the way can read them
+    #[arg(long, env = "CRTX_ALLOW_HTTP", value_parser = BoolishValueParser::new(), help_heading = "Network")]
+    pub allow_http: bool,
 }
 
 /// Which wallet.

@@ -1,8 +1,8 @@
 //! Questions to the person at the terminal.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
-use crate::usage::UsageError;
+use crate::{output, usage::UsageError};
 
 /// How a command knows that it may go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +36,7 @@ impl Consent {
         if self == Self::Given {
             return Ok(());
         }
-        eprint!("Continue? [y/N] ");
-        std::io::stderr().flush()?;
+        output::question("Continue? [y/N] ")?;
         let mut answer = String::new();
         std::io::stdin().read_line(&mut answer)?;
         match answer.trim().to_ascii_lowercase().as_str() {

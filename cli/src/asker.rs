@@ -45,7 +45,7 @@ impl<'a> Asker<'a> {
                 Who::Wallet(Box::new(keypair_file::read(&path)?))
             }
         };
-        Ok(Self { settings, api: Api::new(&url)?, who })
+        Ok(Self { settings, api: Api::of(settings, &api.service)?, who })
     }
 
     /// The wallet itself.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     arguments::{ChainArgs, KeypairArgs, OutputArgs, ServiceArgs},
-    output::{self, table},
+    output::{self, say, table},
     settings::{CONFIG_FILE_NAME, Found, Role, Settings, Source},
     usage::UsageError,
 };
@@ -84,6 +84,12 @@ fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
         });
         let mut all: serde_json::Map<String, serde_json::Value> = values.collect();
         all.insert("network".to_owned(), json!(settings.network));
+        let runs = settings.locals.iter().map(|run| {
+            let used = settings.local.as_ref().is_some_and(|used| used.data_dir == run.data_dir);
+            json!({"name": run.name, "data_dir": run.data_dir, "url": run.base_url, "rpc_url": run.rpc_url,
+                "started_at": output::json_time(run.started_at), "running": run.is_running(), "used": used})
+        });
+        all.insert("local_networks".to_owned(), runs.collect());
         all.insert("config_folder".to_owned(), json!(settings.folder));
         return output::json(&all);
     }
@@ -91,8 +97,28 @@ fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
         let (value, source) = found.map_or_else(|| ("-".to_owned(), String::new()), |(v, s)| (v, s.to_string()));
         vec![name.to_owned(), value, source]
     });
-    println!("network {}", settings.network);
-    println!("{}", table(&["setting", "value", "from"], shown.collect()));
+    say!("network {}", settings.network);
+    output::page(&table(&["setting", "value", "from"], shown.collect()));
+    if !settings.locals.is_empty() {
+        let runs = settings.locals.iter().map(|run| {
+            let used = settings.local.as_ref().is_some_and(|used| used.data_dir == run.data_dir);
+            vec![
+                run.name.clone().unwrap_or_else(|| "-".to_owned()),
+                match (run.is_running(), used) {
+                    (true, true) => "runs, used here",
+                    (true, false) => "runs",
+                    (false, true) => "not running, used here",
+                    (false, false) => "not running",
+                }
+                .to_owned(),
+                run.base_url.clone().unwrap_or_else(|| "-".to_owned()),
+                output::time(run.started_at),
+                run.data_dir.display().to_string(),
+            ]
+        });
+        say!("");
+        output::page(&table(&["network", "state", "url", "started", "data directory"], runs.collect()));
+    }
     Ok(())
 }
 
@@ -120,6 +146,6 @@ fn path(output: OutputArgs, settings: &Settings) -> anyhow::Result<()> {
     if output.json {
         return output::json(&json!({"path": path}));
     }
-    println!("{}", path.display());
+    say!("{}", path.display());
     Ok(())
 }

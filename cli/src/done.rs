@@ -2,12 +2,16 @@
 
 use serde_json::{Value, json};
 
-use crate::{arguments::OutputArgs, output, transaction::Sent};
+use crate::{
+    arguments::OutputArgs,
+    output::{self, say},
+    transaction::Sent,
+};
 
 /// Prints `text`, or with `--json` the transaction and `more`.
 pub fn say(output: OutputArgs, sent: &Sent, text: &str, more: Value) -> anyhow::Result<()> {
     if !output.json {
-        println!("{text} (transaction {})", sent.signature);
+        say!("{text} (transaction {})", sent.signature);
         return Ok(());
     }
     let mut all = json!({"transaction": sent.signature.to_string(), "slot": sent.slot});
@@ -20,7 +24,7 @@ pub fn say(output: OutputArgs, sent: &Sent, text: &str, more: Value) -> anyhow::
 /// There was nothing to do, because it was done before.
 pub fn say_nothing_to_do(output: OutputArgs, text: &str, more: Value) -> anyhow::Result<()> {
     if !output.json {
-        println!("{text}");
+        say!("{text}");
         return Ok(());
     }
     let mut all = json!({"transaction": null});

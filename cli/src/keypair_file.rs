@@ -6,7 +6,10 @@ use anyhow::{Context, anyhow, bail};
 use solana_keypair::Keypair;
 use solana_signer::Signer;
 
-use crate::private_file;
+use crate::{
+    output::{note, shell_word},
+    private_file,
+};
 
 /// Reads a key pair. Warns if other users of the machine can read it too.
 pub fn read(path: &Path) -> anyhow::Result<Keypair> {
@@ -16,7 +19,11 @@ pub fn read(path: &Path) -> anyhow::Result<Keypair> {
     })?;
     let keypair = parse(&bytes).map_err(|what| anyhow!("{} holds no key pair: {what}", path.display()))?;
     if private_file::is_open_to_others(path).unwrap_or(false) {
-        eprintln!("crtx: warning: other users of this machine can read {0}; run: chmod 600 {0}", path.display());
+        note!(
+            "crtx: warning: other users of this machine can read {}; run: chmod 600 {}",
+            path.display(),
+            shell_word(&path.to_string_lossy())
+        );
     }
     Ok(keypair)
 }

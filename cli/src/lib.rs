@@ -1,5 +1,6 @@
 //! The parts of the `crtx` command.
 #![forbid(unsafe_code)]
+#![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod admin;
 pub mod agent;

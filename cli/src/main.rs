@@ -1,11 +1,14 @@
 //! The `crtx` command.
 
-use std::{io::Write, process::ExitCode};
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
+use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
 use crtx_cli::{
-    logs,
-    settings::{Network, Settings},
+    logs, output,
+    own_agent::ManifestError,
+    settings::{NetworkChoice, Settings},
     usage::UsageError,
 };
 
@@ -13,9 +16,11 @@ use crtx_cli::{
 #[derive(Debug, Parser)]
 #[command(name = "crtx", version, propagate_version = true)]
 struct Cli {
-    /// Network that the command uses [default: the one in config.toml, else local]
-    #[arg(long, global = true, env = "CRTX_NETWORK", value_name = "NETWORK", help_heading = "Network")]
-    network: Option<Network>,
+    /// Network that the command uses: local, devnet, mainnet, or the name of a `crtx up --name` [default: the one in
+    /// config.toml, else local, which is the network of the folder, else that of the last `crtx up`]
+    #[arg(long, global = true, env = "CRTX_NETWORK", value_name = "NETWORK", help_heading = "Network",
+        value_parser = NetworkChoice::parse)]
+    network: Option<NetworkChoice>,
     #[command(subcommand)]
     command: Command,
 }
@@ -35,7 +40,11 @@ enum Command {
     /// Check an execution against the chain and the content
     #[command(after_help = "Example:\n  crtx verify 165cf497-1db5-4f5e-940b-57c2e3534dea")]
     Verify(crtx_cli::verify::VerifyArgs),
-    /// Call an agent and pay for it
+    /// Call an agent and pay for it. Results are public
+    ///
+    /// Results are public: whoever reads the chain finds the address of every result and can download it without a
+    /// credential. Task and parameters are not published; their SHA-256 is, the creator gets them, and the service stores
+    /// them.
     #[command(
         after_help = "Example:\n  crtx execute 82vpEBc9TeDX6S1Dd3UJ77nQeqFkHSMEgANRBhc28GR8 --task 'Count this.'"
     )]
@@ -78,14 +87,14 @@ enum Command {
 
 #[cfg(feature = "localnet")]
 fn print_openapi() -> anyhow::Result<ExitCode> {
-    println!("{}", crtx_server::openapi::description().to_pretty_json()?);
+    output::bytes(format!("{}\n", crtx_server::openapi::description().to_pretty_json()?).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn print_completions(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "crtx", &mut script);
-    std::io::stdout().write_all(&script)?;
+    output::bytes(&script)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -133,12 +142,12 @@ fn up(arguments: crtx_cli::up::UpArgs) -> ExitCode {
     })
 }
 
-async fn run(command: Command, network: Option<Network>) -> ExitCode {
+async fn run(command: Command, network: Option<NetworkChoice>) -> ExitCode {
     outcome(command, network).await.unwrap_or_else(|error| failed(&error))
 }
 
-async fn outcome(command: Command, network: Option<Network>) -> anyhow::Result<ExitCode> {
-    let settings = || Settings::load(network);
+async fn outcome(command: Command, network: Option<NetworkChoice>) -> anyhow::Result<ExitCode> {
+    let settings = || Settings::load(network.clone());
     match command {
         #[cfg(feature = "localnet")]
         Command::Up(_) => Ok(ExitCode::FAILURE),
@@ -163,7 +172,11 @@ async fn outcome(command: Command, network: Option<Network>) -> anyhow::Result<E
 }
 
 fn failed(error: &anyhow::Error) -> ExitCode {
-    // Nodes, services and creators are quoted in errors.
-    eprintln!("crtx: {}", crtx_cli::output::printable_lines(&format!("{error:#}")));
+    match error.downcast_ref::<ManifestError>() {
+        // The user's own file, with a list of what is wrong in it.
+        Some(error) => output::notes(&format!("crtx: {error}")),
+        // Nodes, services and creators are quoted in errors.
+        None => output::error_line(format_args!("crtx: {error:#}")),
+    }
     if error.is::<UsageError>() { ExitCode::from(2) } else { ExitCode::FAILURE }
 }

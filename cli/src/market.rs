@@ -44,11 +44,15 @@ pub struct UsdcHolding {
 impl Market {
     /// Connects and reads the configuration. Fails if the node belongs to another network than the one asked for.
     pub async fn connect(settings: &Settings, arguments: &ChainArgs) -> anyhow::Result<Self> {
-        let rpc_url = settings.rpc_url(arguments.rpc_url.as_ref())?.value.as_str().trim_end_matches('/').to_owned();
+        let found = settings.rpc_url(arguments.rpc_url.as_ref())?;
+        let rpc_url = found.value.as_str().trim_end_matches('/').to_owned();
         let program_id = settings.program_id(arguments.program_id)?.value;
         let chain = ChainClient::new(&rpc_url, RPC_TIMEOUT);
         let genesis_hash = chain.genesis_hash().await;
-        let genesis_hash = genesis_hash.with_context(|| format!("no answer from the Solana RPC node {rpc_url}"))?;
+        let genesis_hash = genesis_hash.with_context(|| match settings.gone(&found.value) {
+            Some(gone) => format!("no answer from the Solana RPC node {rpc_url}: {gone}"),
+            None => format!("no answer from the Solana RPC node {rpc_url} ({})", found.source),
+        })?;
         if settings.network.genesis_hash().is_some_and(|expected| expected != genesis_hash) {
             bail!("the RPC node {rpc_url} does not belong to {}; choose another with --rpc-url", settings.network);
         }

@@ -1,16 +1,105 @@
-//! What commands print: tables for people, one JSON value for scripts, and the forms of amounts and times.
+//! What commands print: lines and tables for people, one JSON value for scripts, and the forms of amounts and times.
+//!
+//! Nothing else in this crate writes to standard output or standard error (`clippy::print_stdout` and `print_stderr`
+//! refuse it), so the text of a service, a node or a record cannot control the terminal or make a line of its own.
 
-use std::io::IsTerminal;
+use std::{fmt, io};
 
+use crtx_protocol::plain_text::is_plain;
 use serde::Serialize;
+use serde_json::ser::Formatter;
 
 const LAMPORTS_DIGITS: usize = 9;
 const LAMPORTS_PER_SOL: u64 = 1_000_000_000;
+/// In front of each line of a text that has several.
+const QUOTE: &str = "  | ";
+
+/// Prints one line to standard output, in the form of `format!`.
+macro_rules! say {
+    ($($text:tt)*) => { $crate::output::line(format_args!($($text)*)) };
+}
+
+/// Prints one line to standard error, in the form of `format!`.
+macro_rules! note {
+    ($($text:tt)*) => { $crate::output::error_line(format_args!($($text)*)) };
+}
+
+pub(crate) use {note, say};
+
+/// One line on standard output.
+pub fn line(text: fmt::Arguments<'_>) {
+    put(&printable(&text.to_string()));
+}
+
+/// Nobody is left to tell where standard output is closed, as behind `head`.
+fn put(text: &str) {
+    if bytes(format!("{text}\n").as_bytes()).is_err() {
+        std::process::exit(1);
+    }
+}
+
+/// One line on standard error.
+#[allow(clippy::print_stderr, reason = "the one place that does")]
+pub fn error_line(text: fmt::Arguments<'_>) {
+    eprintln!("{}", printable(&text.to_string()));
+}
+
+/// Several lines on standard output, such as a table. The text of others is one line in it already.
+pub fn page(text: &str) {
+    put(&printable_lines(text));
+}
+
+/// The same on standard error.
+#[allow(clippy::print_stderr, reason = "the one place that does")]
+pub fn notes(text: &str) {
+    eprintln!("{}", printable_lines(text));
+}
+
+/// Standard output as it is.
+pub fn bytes(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    io::Write::write_all(&mut out, bytes)?;
+    io::Write::flush(&mut out)
+}
+
+/// A question on standard error; the answer follows on the same line.
+#[allow(clippy::print_stderr, reason = "the one place that does")]
+pub fn question(text: &str) -> io::Result<()> {
+    eprint!("{text}");
+    io::Write::flush(&mut io::stderr())
+}
 
 /// Prints one JSON value to standard output.
 pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
-    println!("{}", serde_json::to_string(value)?);
+    line(format_args!("{}", json_text(value)?));
     Ok(())
+}
+
+/// One JSON value on one line. What is not plainly visible in a string is escaped, so that the value stays the same.
+pub fn json_text(value: &impl Serialize) -> serde_json::Result<String> {
+    let mut bytes = Vec::new();
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, Plain))?;
+    String::from_utf8(bytes).map_err(serde::ser::Error::custom)
+}
+
+/// JSON whose strings show nothing but plain characters, and whose numbers have no exponents.
+struct Plain;
+
+impl Formatter for Plain {
+    fn write_string_fragment<W: ?Sized + io::Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        for c in fragment.chars() {
+            let mut units = [0; 2];
+            match is_plain(c) {
+                true => write!(writer, "{c}")?,
+                false => c.encode_utf16(&mut units).iter().try_for_each(|unit| write!(writer, "\\u{unit:04x}"))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn write_f64<W: ?Sized + io::Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
+        write!(writer, "{value}")
+    }
 }
 
 /// Lines of a name and a value, the values below each other.
@@ -45,24 +134,47 @@ fn aligned(rows: &[Vec<String>]) -> String {
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The text without characters that control a terminal or turn the text around.
+/// The text on one line, without characters that control a terminal, turn the text around, or are not seen.
 pub fn printable(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
 /// The same for a text of several lines.
 pub fn printable_lines(text: &str) -> String {
-    text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { shown(c) }).collect()
+    text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
 }
 
 fn shown(c: char) -> char {
-    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if turns || c.is_control() { '\u{fffd}' } else { c }
+    match c {
+        _ if is_plain(c) => c,
+        // Spaces of other widths.
+        _ if c.is_whitespace() && !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}') => ' ',
+        _ => '\u{fffd}',
+    }
 }
 
-/// A stranger's text on standard output: as it is for a program that reads it, without control on a terminal.
-pub fn stranger(text: &str) -> String {
-    if std::io::stdout().is_terminal() { printable_lines(text) } else { text.to_owned() }
+/// A stranger's text of any length, such as a result. If it has several lines, each is marked, so that none looks like
+/// a line of this program.
+pub fn quoted(text: &str) -> String {
+    match text.trim_end_matches(['\n', '\r']) {
+        one if !one.contains('\n') => printable(one),
+        several => several
+            .lines()
+            .map(|line| format!("{QUOTE}{}", printable(&line.replace('\t', "    "))))
+            .collect::<Vec<_>>()
+            .join("\n"),
+    }
+}
+
+/// A word that a shell reads as it is: quoted if it has other characters than names and paths usually have.
+pub fn shell_word(text: &str) -> String {
+    let safe =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | ',' | '+' | '@' | '%' | '=');
+    if !text.is_empty() && text.chars().all(safe) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 /// SOL without trailing zeros: `0.000005`.
@@ -118,8 +230,31 @@ mod tests {
     fn a_name_cannot_control_the_terminal() {
         let row = vec!["\u{1b}[31mred\r\n".to_owned()];
         assert!(!table(&["name"], vec![row]).contains('\u{1b}'));
-        assert_eq!(printable("a\u{202e}b\nc"), "a\u{fffd}b\u{fffd}c");
-        assert_eq!(printable_lines("a\tb\r\n\u{1b}]0;c\u{9b}d"), "a\tb\u{fffd}\n\u{fffd}]0;c\u{fffd}d");
+        assert_eq!(printable("a\u{202e}b\nc\u{200b}\u{2028}d\u{a0}e"), "a\u{fffd}b\u{fffd}c\u{fffd}\u{fffd}d e");
+        assert_eq!(printable_lines("a\tb\r\n\u{1b}]0;c\u{9b}d"), "a\u{fffd}b\u{fffd}\n\u{fffd}]0;c\u{fffd}d");
+    }
+
+    #[test]
+    fn a_result_of_several_lines_cannot_look_like_a_line_of_this_program() {
+        assert_eq!(quoted("{\"words\": 3}\n"), "{\"words\": 3}");
+        assert_eq!(quoted("a\r\nok    signature\u{1b}\tb"), "  | a\n  | ok    signature\u{fffd}    b");
+    }
+
+    #[test]
+    fn json_keeps_every_string_and_shows_no_control() {
+        let value =
+            serde_json::json!({"\u{1b}k": "a\u{1b}]0;x\u{7}\u{9b}\r\n\t\u{202e}\u{200b}\u{2028}\u{e0041}\u{7f}ä\\\""});
+        let text = json_text(&value).expect("json");
+        assert!(text.chars().all(is_plain), "{text:?}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("valid"), value);
+        assert!(text.contains('ä') && text.contains("\\u009b") && text.contains("\\udb40"), "{text}");
+    }
+
+    #[test]
+    fn a_word_for_a_shell_is_one_word() {
+        assert_eq!(shell_word("/home/a/.crtx"), "/home/a/.crtx");
+        assert_eq!(shell_word("it's $(rm)"), r"'it'\''s $(rm)'");
+        assert_eq!(shell_word(""), "''");
     }
 
     #[test]

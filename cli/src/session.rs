@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use crtx_protocol::{result_hash::format_signature, sign_in::SignInMessage};
+use chrono::{DateTime, Utc};
+use crtx_protocol::{cluster::Cluster, result_hash::format_signature, sign_in::SignInMessage};
 use reqwest::{Method, StatusCode};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::json;
@@ -17,13 +18,19 @@ use url::Url;
 use crate::{
     api::{Answer, Api, Auth, Body},
     private_file,
-    settings::Settings,
+    settings::{Network, Settings, authority},
 };
+
+/// Challenges live for five minutes.
+const LONGEST_CHALLENGE_S: i64 = 10 * 60;
+/// Between the clocks of this machine and of the service.
+const MAX_SKEW_S: i64 = 10 * 60;
 
 /// The API, with the rights of a wallet.
 pub struct SignedIn<'a> {
     pub api: &'a Api,
     keypair: &'a Keypair,
+    network: Network,
     path: PathBuf,
 }
 
@@ -48,7 +55,12 @@ impl<'a> SignedIn<'a> {
     /// Asks nothing yet: the first request signs in if there is no token.
     pub fn new(settings: &Settings, api: &'a Api, keypair: &'a Keypair) -> Self {
         let name = hex_of(&Sha256::digest(format!("{} {}", api.base_url(), keypair.pubkey())));
-        Self { api, keypair, path: settings.folder.join("sessions").join(format!("{name}.json")) }
+        Self {
+            api,
+            keypair,
+            network: settings.network,
+            path: settings.folder.join("sessions").join(format!("{name}.json")),
+        }
     }
 
     /// Sends with the token that is kept, and once more with a new one if the service does not take it.
@@ -80,12 +92,13 @@ impl<'a> SignedIn<'a> {
     }
 
     async fn sign_in(&self) -> anyhow::Result<String> {
+        self.api.check_secrets()?;
         let wallet = self.keypair.pubkey();
         let request = json!({"address": wallet.to_string()});
         let path = "/v1/sign-in/challenge";
         let challenge: Challenge =
             self.api.send(Method::POST, path, Auth::Nobody, Body::Json(&request)).await?.json()?;
-        check_message(&challenge.message, self.api.base_url(), &wallet)?;
+        check_message(&challenge.message, self.api.base_url(), &wallet, self.network, Utc::now())?;
         let signature = self.keypair.sign_message(challenge.message.as_bytes());
         let signature = format_signature(signature.as_array());
         let request = json!({"message": challenge.message, "signature": signature, "session": "bearer"});
@@ -99,25 +112,57 @@ impl<'a> SignedIn<'a> {
 }
 
 /// A service chooses the text that is signed, so only a challenge of the known form is signed, for this wallet at this
-/// service: no transaction, no text for another service, nothing that the form has no place for.
-fn check_message(message: &str, base_url: &str, wallet: &Pubkey) -> anyhow::Result<()> {
+/// service on this network, and for a short time: no transaction, no text for another service, nothing that the form has
+/// no place for.
+fn check_message(
+    message: &str,
+    base_url: &str,
+    wallet: &Pubkey,
+    network: Network,
+    now: DateTime<Utc>,
+) -> anyhow::Result<()> {
     let parsed: Result<SignInMessage, _> = message.parse();
     let Some(message) = parsed.ok().filter(|message| message.address == *wallet) else {
         bail!("{base_url} asks to sign something else than a sign-in of {wallet}; nothing was signed");
     };
-    let authority = |url: &str| {
-        let url = Url::parse(url).ok()?;
-        let host = url.host_str()?;
-        Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+    // The address as a whole: scheme, host, port and path. It has no user name, query or fragment.
+    let here = Url::parse(base_url)?;
+    let same = |text: &str| {
+        let url = Url::parse(text).ok();
+        url.is_some_and(|url| url.as_str().trim_end_matches('/') == here.as_str().trim_end_matches('/'))
     };
-    let here = authority(base_url);
-    if here.is_some() && here.as_ref() == Some(&message.domain) && authority(&message.uri) == here {
-        return Ok(());
+    if message.domain != authority(&here) || !same(&message.uri) {
+        bail!("{base_url} asks to sign in at another place ({}, {}); nothing was signed", message.domain, message.uri);
     }
-    bail!(
-        "{base_url} asks to sign in at another place ({}); nothing was signed",
-        crate::output::printable(&message.domain)
-    )
+    let cluster = match network {
+        Network::Local => Cluster::Localnet,
+        Network::Devnet => Cluster::Devnet,
+        Network::Mainnet => Cluster::Mainnet,
+    };
+    if message.cluster != cluster {
+        bail!(
+            "{base_url} asks to sign in on {}, and this command is for {}; choose with --network; nothing was signed",
+            message.cluster.chain_id(),
+            cluster.chain_id()
+        );
+    }
+    let time = |text: &str| DateTime::parse_from_rfc3339(text).map(|time| time.timestamp()).ok();
+    let (Some(issued), Some(expires)) = (time(&message.issued_at), time(&message.expiration_time)) else {
+        bail!("{base_url} asks to sign in at no time; nothing was signed");
+    };
+    let (life, age) = (expires.saturating_sub(issued), now.timestamp().saturating_sub(issued));
+    if !(1..=LONGEST_CHALLENGE_S).contains(&life)
+        || age.saturating_abs() > MAX_SKEW_S
+        || age > life.saturating_add(MAX_SKEW_S)
+    {
+        bail!(
+            "{base_url} asks to sign in from {} to {}, which is too long or not now; nothing was signed (is the clock of \
+             this machine right?)",
+            message.issued_at,
+            message.expiration_time
+        );
+    }
+    Ok(())
 }
 
 fn hex_of(bytes: &[u8]) -> String {
@@ -126,8 +171,6 @@ fn hex_of(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crtx_protocol::cluster::Cluster;
-
     use super::*;
 
     #[test]
@@ -142,14 +185,43 @@ mod tests {
             issued_at: "2026-11-21T10:00:00.000Z".to_owned(),
             expiration_time: "2026-11-21T10:05:00.000Z".to_owned(),
         };
-        let check = |text: &str, url: &str| check_message(text, url, &wallet).is_ok();
+        let now = "2026-11-21T10:00:02Z".parse().expect("a time");
+        let check = |text: &str, url: &str| check_message(text, url, &wallet, Network::Devnet, now).is_ok();
         let good = message("api.example", &wallet).to_string();
         assert!(check(&good, "https://api.example"));
-        assert!(check(&message("127.0.0.1:8080", &wallet).to_string(), "http://127.0.0.1:8080"));
+        let local = SignInMessage { uri: "http://127.0.0.1:8080".to_owned(), ..message("127.0.0.1:8080", &wallet) };
+        assert!(check(&local.to_string(), "http://127.0.0.1:8080"));
+        assert!(!check(&local.to_string(), "https://127.0.0.1:8080"), "another scheme");
         assert!(!check(&message("127.0.0.1", &wallet).to_string(), "http://127.0.0.1:8080"), "another port");
         assert!(!check(&message("bank.example", &wallet).to_string(), "https://api.example"), "another service");
         let elsewhere = SignInMessage { uri: "https://bank.example".to_owned(), ..message("api.example", &wallet) };
         assert!(!check(&elsewhere.to_string(), "https://api.example"), "another service");
+        let below = SignInMessage { uri: "https://api.example/market".to_owned(), ..message("api.example", &wallet) };
+        assert!(check(&below.to_string(), "https://api.example/market/"));
+        assert!(!check(&below.to_string(), "https://api.example"), "another path");
+        assert!(!check(&good, "https://api.example/market"), "another path");
+        for uri in ["https://api.example/?a=b", "https://api.example/#a", "https://u:p@api.example", "api.example", ""]
+        {
+            let other = SignInMessage { uri: uri.to_owned(), ..message("api.example", &wallet) };
+            assert!(!check(&other.to_string(), "https://api.example"), "{uri}");
+        }
+        for cluster in [Cluster::Mainnet, Cluster::Localnet] {
+            let other = SignInMessage { cluster, ..message("api.example", &wallet) };
+            assert!(!check(&other.to_string(), "https://api.example"), "another network");
+        }
+        for (issued_at, expiration_time) in [
+            ("2026-11-21T10:00:00Z", "2027-11-21T10:00:00Z"),
+            ("2026-11-21T10:00:00Z", "2026-11-21T10:00:00Z"),
+            ("2026-11-21T10:05:00Z", "2026-11-21T10:00:00Z"),
+            ("2026-11-21T09:00:00Z", "2026-11-21T09:05:00Z"),
+            ("2026-11-21T11:00:00Z", "2026-11-21T11:05:00Z"),
+            ("now", "2026-11-21T10:05:00Z"),
+            ("2026-11-21T10:00:00Z", ""),
+        ] {
+            let (issued_at, expiration_time) = (issued_at.to_owned(), expiration_time.to_owned());
+            let other = SignInMessage { issued_at, expiration_time, ..message("api.example", &wallet) };
+            assert!(!check(&other.to_string(), "https://api.example"), "other times: {other}");
+        }
         let other = Pubkey::new_from_array([8; 32]);
         assert!(!check(&message("api.example", &other).to_string(), "https://api.example"), "another wallet");
         assert!(!check("\u{1}\u{0}\u{1}", "https://api.example"), "a transaction");

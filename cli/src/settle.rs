@@ -18,7 +18,7 @@ use crate::{
     arguments::{OutputArgs, SendArgs, ServiceArgs},
     content, done,
     execution_ref::ExecutionRef,
-    output::time,
+    output::{note, time},
     settings::{Role, Settings},
     transaction::{Plan, Sender},
     usage::UsageError,
@@ -238,7 +238,7 @@ async fn publish(arguments: &SettleArgs, settings: &Settings, proven: &Proven) {
     }
     let published = async { content::publish(&Api::of(settings, &arguments.service)?, &proven.result).await };
     if let Err(error) = crate::progress::during("giving the result to the service", published).await {
-        eprintln!(
+        note!(
             "crtx: warning: the result is settled, and the service does not have it yet: {error:#}; run the same \
              command again when the service answers"
         );

@@ -7,9 +7,9 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
-    api::{Answer, Body},
+    api::{Answer, Body, NetworkGone},
     asker::Asker,
-    output::printable,
+    output::{note, printable},
     progress::during,
 };
 
@@ -40,8 +40,12 @@ where
     F: Future<Output = anyhow::Result<Answer>>,
 {
     let (started, mut pause) = (Instant::now(), first_pause);
-    loop {
+    for number in 0_u32.. {
         let outcome = during(what.to_owned(), ask()).await;
+        // It was gone before anything was sent. Later it may come back.
+        if number == 0 && outcome.as_ref().is_err_and(|error| error.is::<NetworkGone>()) {
+            return outcome;
+        }
         let wait = match &outcome {
             Ok(answer) if !is_later(answer) => return outcome,
             Ok(answer) => asked_pause(answer).unwrap_or(pause),
@@ -51,11 +55,12 @@ where
             return outcome;
         }
         if let Err(error) = &outcome {
-            eprintln!("crtx: {}; asking again with the same idempotency key", printable(&format!("{error:#}")));
+            note!("crtx: {}; asking again with the same idempotency key", printable(&format!("{error:#}")));
         }
         during("the service asks to come again later", tokio::time::sleep(wait)).await;
         pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
     }
+    anyhow::bail!("asked too often")
 }
 
 /// Answers that say when to come again, with the same key.
@@ -106,6 +111,7 @@ mod tests {
             body: body.as_bytes().to_vec(),
             request_id: None,
             retry_after: retry_after.map(str::to_owned),
+            asked: None,
         }
     }
 

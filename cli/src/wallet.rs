@@ -15,7 +15,7 @@ use crate::{
     arguments::{ChainArgs, KeypairArgs, OutputArgs, SendArgs, some_usdc},
     keypair_file,
     market::Market,
-    output::{self, pairs, sol},
+    output::{self, note, pairs, say, sol},
     settings::{Role, Settings},
     transaction::{Plan, Sender},
     usage::UsageError,
@@ -106,9 +106,10 @@ fn new(arguments: &NewArgs, settings: &Settings) -> anyhow::Result<()> {
     if arguments.output.json {
         return output::json(&json!({"address": address.to_string(), "keypair": path}));
     }
-    println!("{address}");
-    eprintln!("The key pair is in {0}. Keep a copy: it cannot be made again.", path.display());
-    eprintln!("Use it with --keypair {0}, CRTX_KEYPAIR={0}, or: crtx config set keypair {0}", path.display());
+    say!("{address}");
+    note!("The key pair is in {0}. Keep a copy: it cannot be made again.", path.display());
+    let word = output::shell_word(&path.to_string_lossy());
+    note!("Use it with --keypair {word}, CRTX_KEYPAIR={word}, or: crtx config set keypair {word}");
     Ok(())
 }
 
@@ -152,7 +153,7 @@ async fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
         ("approved", format!("{} USDC for API keys", UsdcBase(usdc.approved))),
         ("roles", if roles.is_empty() { "none".to_owned() } else { roles.join(", ") }),
     ];
-    println!("{}", pairs(&rows));
+    output::page(&pairs(&rows));
     Ok(())
 }
 
@@ -189,7 +190,7 @@ async fn fund(arguments: &FundArgs, settings: &Settings) -> anyhow::Result<()> {
         let held = json!({"address": wallet.to_string(), "lamports": lamports, "usdc": UsdcBase(usdc)});
         return output::json(&held);
     }
-    println!("{wallet} holds {} SOL and {} USDC", sol(lamports), UsdcBase(usdc));
+    say!("{wallet} holds {} SOL and {} USDC", sol(lamports), UsdcBase(usdc));
     Ok(())
 }
 

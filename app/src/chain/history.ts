@@ -3,8 +3,16 @@
 
 import { type Address, type ReadonlyUint8Array, type Rpc, type Signature, type SolanaRpcApi, getBase58Encoder } from '@solana/kit';
 
-/** Signatures about one account that are looked at: one answer of a node. */
-const MOST = 1_000;
+/** Signatures in one answer of a node. */
+const PAGE = 1_000;
+/** Answers that are asked for about one account. */
+const MOST_PAGES = 100;
+/** Transactions about one account that one search reads. */
+const MOST_READ = 1_000;
+/** Transactions that are read at the same time. */
+const AT_ONCE = 8;
+/** The clock of the program and the times of blocks differ by less. */
+const SLACK_S = 60;
 
 export type PlainInstruction = {
     readonly programId: Address;
@@ -26,8 +34,17 @@ export type PlainTransaction = {
     readonly changes: readonly TokenChange[];
 };
 
+type Listed = { readonly signature: Signature; /** Seconds since 1970. */ readonly time: number | null };
+
 export class History {
-    #signatures: Promise<readonly Signature[]> | undefined;
+    /** Newest first. */
+    readonly #listed: Listed[] = [];
+    #last: Signature | undefined;
+    #oldest: number | null = null;
+    #pages = 0;
+    /** The node has no older ones. */
+    #whole = false;
+    #listing: Promise<void> = Promise.resolve();
     readonly #transactions = new Map<Signature, Promise<PlainTransaction | null>>();
 
     constructor(
@@ -35,20 +52,49 @@ export class History {
         readonly address: Address,
     ) {}
 
-    /** The first result of `look` for the successful transactions about the account, newest first; else their number. */
-    async first<T extends object>(look: (transaction: PlainTransaction) => T | null): Promise<T | number> {
-        const signatures = await (this.#signatures ??= this.#list());
-        for (const signature of signatures) {
-            const transaction = await this.#read(signature);
-            const seen = transaction && look(transaction);
-            if (seen) return seen;
+    /**
+     * The first result of `look` for the successful transactions about the account, else their number. Anybody can add
+     * transactions: those next to one of `times` (seconds since 1970) come first, else the newest, and the work is bounded.
+     */
+    async first<T extends object>(look: (transaction: PlainTransaction) => T | null, times: readonly number[] = []): Promise<T | number> {
+        const since = times.length === 0 ? -Infinity : Math.min(...times) - SLACK_S;
+        for (const from of new Set([since, -Infinity])) {
+            await (this.#listing = this.#listing.then(() => this.#list(from)));
+            const nearest = this.#nearest(times);
+            for (let at = 0; at < nearest.length; at += at === 0 ? 1 : AT_ONCE) {
+                const some = nearest.slice(at, at === 0 ? 1 : at + AT_ONCE);
+                const transactions = await Promise.all(some.map(({ signature }) => this.#read(signature)));
+                for (const transaction of transactions) {
+                    const seen = transaction && look(transaction);
+                    if (seen) return seen;
+                }
+            }
         }
-        return signatures.length;
+        if (this.#whole && this.#listed.length <= MOST_READ) return this.#listed.length;
+        throw new Error(
+            `not found among ${MOST_READ} of at least ${this.#listed.length} transactions of the account; strangers can add any number`,
+        );
     }
 
-    async #list(): Promise<readonly Signature[]> {
-        const found = await this.rpc.getSignaturesForAddress(this.address, { commitment: 'confirmed', limit: MOST }).send();
-        return found.filter(({ err }) => err === null).map(({ signature }) => signature);
+    #nearest(times: readonly number[]): readonly Listed[] {
+        const distance = ({ time }: Listed): number => (time === null ? Infinity : Math.min(...times.map((known) => Math.abs(known - time))));
+        const order = times.length === 0 ? this.#listed : [...this.#listed].sort((a, b) => compare(distance(a), distance(b)));
+        return order.slice(0, MOST_READ);
+    }
+
+    /** Lists the transactions since that time, as far as the bound allows. */
+    async #list(since: number): Promise<void> {
+        while (!this.#whole && this.#pages < MOST_PAGES && (this.#oldest ?? Infinity) >= since) {
+            const before = this.#last === undefined ? {} : { before: this.#last };
+            const page = await this.rpc.getSignaturesForAddress(this.address, { commitment: 'confirmed', limit: PAGE, ...before }).send();
+            this.#pages += 1;
+            this.#whole = page.length < PAGE;
+            for (const { signature, err, blockTime } of page) {
+                this.#last = signature;
+                this.#oldest = blockTime === null ? null : Number(blockTime);
+                if (err === null) this.#listed.push({ signature, time: this.#oldest });
+            }
+        }
     }
 
     #read(signature: Signature): Promise<PlainTransaction | null> {
@@ -57,6 +103,8 @@ export class History {
         return known;
     }
 }
+
+const compare = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1);
 
 /** `null` if it failed. */
 async function readTransaction(rpc: Rpc<SolanaRpcApi>, signature: Signature): Promise<PlainTransaction | null> {

@@ -29,26 +29,26 @@ export type Payees =
 
 export type Ending = { readonly transaction: PlainTransaction; /** Which instruction it was. */ readonly at: number; readonly payees: Payees };
 
-/** The newest transaction that opened the record. */
-export async function findOpening(history: History): Promise<Opening> {
+/** The transaction that opened the record, next to one of `times`, in seconds since 1970. */
+export async function findOpening(history: History, times: readonly number[] = []): Promise<Opening> {
     const found = await history.first((transaction) => {
         const all = [...transaction.instructions, ...transaction.inner];
         const opened = all.filter(isOurs).map((instruction) => openedBy(instruction, history.address)).find((args) => args !== null);
         return opened ? { transaction, requestHash: opened.requestHash, termsHash: unwrapOption(opened.termsHash) } : null;
-    });
+    }, times);
     if (typeof found === 'number') throw new Error(`the RPC node has no successful transaction that opens this execution (of ${found})`);
     return found;
 }
 
-/** The newest transaction that completes, fails or refunds the record. */
-export async function findEnding(history: History): Promise<Ending> {
+/** The transaction that completes, fails or refunds the record, next to one of `times`, in seconds since 1970. */
+export async function findEnding(history: History, times: readonly number[] = []): Promise<Ending> {
     const found = await history.first((transaction) => {
         for (const [at, instruction] of transaction.instructions.entries()) {
             const payees = isOurs(instruction) ? payeesOf(instruction, history.address) : null;
             if (payees !== null) return { transaction, at, payees };
         }
         return null;
-    });
+    }, times);
     if (typeof found === 'number') throw new Error(`the RPC node has no successful transaction that ends this execution (of ${found})`);
     return found;
 }

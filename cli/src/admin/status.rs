@@ -9,7 +9,7 @@ use super::parameters::price_of;
 use crate::{
     arguments::{ChainArgs, OutputArgs},
     market::Market,
-    output::{self, duration, json_time, pairs, time},
+    output::{self, duration, json_time, pairs, say, time},
     settings::Settings,
 };
 
@@ -35,15 +35,17 @@ pub async fn status(arguments: &StatusArgs, settings: &Settings) -> anyhow::Resu
     ];
     rows.extend(roles_of(config).into_iter().map(|(name, address)| (name, holder(&address))));
     rows.extend(lines_of(&config.parameters));
-    println!("{}", pairs(&rows));
+    output::page(&pairs(&rows));
     if config.parameters_apply_from_unix_s != 0 {
-        println!("\nparameters announced, {}", due(config.parameters_apply_from_unix_s, now));
-        println!("{}", pairs(&lines_of(&config.announced_parameters)));
+        say!("");
+        say!("parameters announced, {}", due(config.parameters_apply_from_unix_s, now));
+        output::page(&pairs(&lines_of(&config.announced_parameters)));
     }
     if config.roles_apply_from_unix_s != 0 {
-        println!("\nroles announced, {}", due(config.roles_apply_from_unix_s, now));
+        say!("");
+        say!("roles announced, {}", due(config.roles_apply_from_unix_s, now));
         let rows: Vec<_> = announced_roles_of(config).map(|(name, address)| (name, address.to_string())).collect();
-        println!("{}", pairs(&rows));
+        output::page(&pairs(&rows));
     }
     Ok(())
 }

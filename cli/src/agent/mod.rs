@@ -58,7 +58,7 @@ enum AgentCommand {
 
 pub async fn run(arguments: AgentArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
     match arguments.command {
-        AgentCommand::Init(arguments) => return own_agent::init::run(&arguments),
+        AgentCommand::Init(arguments) => return own_agent::init::run(&arguments, &settings.folder),
         AgentCommand::Test(arguments) => return own_agent::test::run(&arguments, settings).await,
         AgentCommand::Publish(arguments) => return own_agent::listing::run(&arguments, settings).await,
         AgentCommand::List(arguments) => shown::list(&arguments, settings).await?,

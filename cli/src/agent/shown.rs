@@ -14,7 +14,7 @@ use crate::{
     arguments::{ChainArgs, KeypairArgs, OutputArgs, ServiceArgs},
     keypair_file,
     market::Market,
-    output::{self, json_time, pairs, table, time},
+    output::{self, json_time, note, pairs, table, time},
     settings::{Role, Settings},
 };
 
@@ -68,7 +68,7 @@ pub async fn list(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<(
         return output::json(&json!({"creator": creator.to_string(), "agents": agents}));
     }
     if named.is_empty() {
-        eprintln!("{creator} has no agents. Make one with: crtx agent init my-agent");
+        note!("{creator} has no agents. Make one with: crtx agent init my-agent");
         return Ok(());
     }
     let rows = named.iter().map(|(address, agent, name)| {
@@ -85,7 +85,7 @@ pub async fn list(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<(
         ]
     });
     let headings = ["index", "name", "status", "price", "collateral", "calls", "open", "disputes", "agent"];
-    println!("{}", table(&headings, rows.collect()));
+    output::page(&table(&headings, rows.collect()));
     Ok(())
 }
 
@@ -119,7 +119,7 @@ pub async fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<(
         ("listed", time(agent.created_at_unix_s)),
         ("changed", time(agent.updated_at_unix_s)),
     ];
-    println!("{}", pairs(&rows));
+    output::page(&pairs(&rows));
     Ok(())
 }
 

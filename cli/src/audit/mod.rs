@@ -60,7 +60,7 @@ fn print(digest: &NodeDigest, as_json: bool) -> anyhow::Result<()> {
     }
     let slot = if from_slot == to_slot { to_slot.to_string() } else { format!("{from_slot} to {to_slot}") };
     let rows = [("finalized slot", slot), ("accounts", accounts.to_string()), ("digest", checksum)];
-    println!("{}", output::pairs(&rows));
+    output::page(&output::pairs(&rows));
     Ok(())
 }
 
@@ -74,6 +74,6 @@ fn show(compared: &Compared, base_url: &str, as_json: bool) -> anyhow::Result<()
             "service": {"accounts": compared.service.accounts, "checksum": compared.service.checksum},
         }));
     }
-    println!("{}", output::printable_lines(&compared.words(base_url)));
+    output::line(format_args!("{}", compared.words(base_url)));
     Ok(())
 }

@@ -13,7 +13,7 @@ use crate::{
     execution_ref::ExecutionRef,
     keypair_file,
     market::Market,
-    output::{self, pairs, printable, table, time},
+    output::{self, note, pairs, printable, quoted, say, table, time},
     settings::{Role, Settings},
 };
 
@@ -57,7 +57,7 @@ pub async fn list(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<(
         return output::json(&json!({"wallet": wallet.to_string(), "disputes": disputes}));
     }
     if cases.is_empty() {
-        eprintln!("There is no dispute that {wallet} raised, and none about its agents.");
+        note!("There is no dispute that {wallet} raised, and none about its agents.");
         return Ok(());
     }
     let rows = cases.iter().map(|case| {
@@ -71,7 +71,7 @@ pub async fn list(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<(
             if case.dispute.answered_at_unix_s == 0 { "no" } else { "yes" }.to_owned(),
         ]
     });
-    println!("{}", table(&["execution", "you are", "status", "amount", "raised", "answered"], rows.collect()));
+    output::page(&table(&["execution", "you are", "status", "amount", "raised", "answered"], rows.collect()));
     Ok(())
 }
 
@@ -84,7 +84,7 @@ pub async fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<(
     if arguments.output.json {
         return output::json(&case.as_json());
     }
-    println!("{}", pairs(&case.rows(market.now().await?)));
+    output::page(&pairs(&case.rows(market.now().await?)));
     let dispute = &case.dispute;
     print_document("evidence", dispute.evidence_uri(), dispute.evidence_hash, arguments, settings).await;
     if dispute.answered_at_unix_s != 0 {
@@ -106,26 +106,26 @@ async fn print_document(
         content::read_uri(&api, uri.unwrap_or_default(), &ResultHash(hash)).await
     };
     match read.await {
-        Ok(bytes) => println!("\n{what}:\n{}", text_of(&bytes)),
-        Err(error) => eprintln!("crtx: the {what} cannot be shown: {error:#}"),
+        Ok(bytes) => {
+            say!("");
+            say!("{what}:");
+            output::page(&text_of(&bytes));
+        }
+        Err(error) => note!("crtx: the {what} cannot be shown: {error:#}"),
     }
 }
 
-/// The text of a document and the names of its files; the bytes as they are where it has another form.
+/// The text of a document and the names of its files; its bytes as text where it has another form.
 fn text_of(bytes: &[u8]) -> String {
     let document: Value = serde_json::from_slice(bytes).unwrap_or_default();
     let Some(text) = document.get("text").and_then(Value::as_str) else {
-        return lines_of(&String::from_utf8_lossy(bytes));
+        return quoted(&String::from_utf8_lossy(bytes));
     };
     let files = document.get("files").and_then(Value::as_array).into_iter().flatten();
     let names = files
         .filter_map(|file| file.get("name").and_then(Value::as_str))
         .map(|name| format!("\nfile: {}", printable(name)));
-    format!("{}{}", lines_of(text), names.collect::<String>())
-}
-
-fn lines_of(text: &str) -> String {
-    text.lines().map(printable).collect::<Vec<_>>().join("\n")
+    format!("{}{}", quoted(text), names.collect::<String>())
 }
 
 #[cfg(test)]
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn the_text_of_strangers_is_shown_without_control_characters() {
         let document = br#"{"text": "one\ntwo\u001b[2J", "files": [{"name": "a.png"}]}"#;
-        assert_eq!(text_of(document), "one\ntwo\u{fffd}[2J\nfile: a.png");
+        assert_eq!(text_of(document), "  | one\n  | two\u{fffd}[2J\nfile: a.png");
         assert_eq!(text_of(b"plain"), "plain");
     }
 }

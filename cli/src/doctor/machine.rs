@@ -6,7 +6,9 @@ use solana_signer::Signer;
 use super::finding::Finding;
 use crate::{
     arguments::KeypairArgs,
-    keypair_file, private_file,
+    keypair_file,
+    output::shell_word,
+    private_file,
     settings::{Role, Settings},
 };
 
@@ -29,7 +31,7 @@ fn configuration(settings: &Settings) -> Finding {
         Ok(()) if private_file::is_open_to_others(&settings.folder).unwrap_or(false) => Finding::note(
             name,
             format!("{folder} (network {}); other users of this machine can look into it", settings.network),
-            format!("chmod 700 {folder}"),
+            format!("chmod 700 {}", shell_word(&settings.folder.to_string_lossy())),
         ),
         Ok(()) => Finding::ok(name, format!("{folder} (network {})", settings.network)),
     }
@@ -49,7 +51,10 @@ fn wallet(settings: &Settings, keypair: &KeypairArgs) -> (Finding, Option<Pubkey
         }
         Ok(key) if private_file::is_open_to_others(&found.value).unwrap_or(false) => {
             let detail = format!("other users of this machine can read {path}");
-            (Finding::wrong(name, detail, format!("chmod 600 {path}")), Some(key.pubkey()))
+            (
+                Finding::wrong(name, detail, format!("chmod 600 {}", shell_word(&found.value.to_string_lossy()))),
+                Some(key.pubkey()),
+            )
         }
         Ok(key) => (Finding::ok(name, format!("{} ({path}, {})", key.pubkey(), found.source)), Some(key.pubkey())),
     }

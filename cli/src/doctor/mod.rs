@@ -12,7 +12,7 @@ use serde_json::json;
 use self::finding::State;
 use crate::{
     arguments::{ChainArgs, KeypairArgs, OutputArgs, ServiceArgs},
-    output,
+    output::{self, note},
     progress::during,
     settings::Settings,
 };
@@ -41,11 +41,11 @@ pub async fn run(arguments: DoctorArgs, settings: &Settings) -> anyhow::Result<E
         let all = json!({"network": settings.network, "ok": wrong == 0, "checks": findings});
         output::json(&all)?;
     } else {
-        findings.iter().for_each(|finding| println!("{}", finding.lines()));
+        findings.iter().for_each(|finding| output::page(&finding.lines()));
         match wrong {
-            0 => eprintln!("Nothing is wrong."),
-            1 => eprintln!("One thing is wrong."),
-            count => eprintln!("{count} things are wrong."),
+            0 => note!("Nothing is wrong."),
+            1 => note!("One thing is wrong."),
+            count => note!("{count} things are wrong."),
         }
     }
     Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -14,7 +14,7 @@ use super::call::{Call, ExecuteArgs};
 use crate::{
     api::{Answer, Api, Auth, Body},
     asker::Asker,
-    output,
+    output::{self, note},
     settings::{Role, Settings},
     transaction::{Plan, Sender},
     waiting,
@@ -36,9 +36,7 @@ pub async fn run(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> a
     match sender.market.find::<Execution>(&record).await? {
         Some(found) => check_is_this_call(&found, call, &hash)?,
         None if is_known(&asker, &id).await? => {
-            eprintln!(
-                "crtx: the execution of this idempotency key has ended and its record is closed; nothing is paid"
-            );
+            note!("crtx: the execution of this idempotency key has ended and its record is closed; nothing is paid");
         }
         None => open(asker.api(), &sender, call, &id, hash).await?,
     }
@@ -56,7 +54,7 @@ pub async fn run(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> a
     };
     let answer = waiting::until_answered("waiting for the agent", ask).await.with_context(go_on)?;
     if !answer.status.is_success() && sender.market.execution(&record).await.is_ok_and(|found| found.terms.is_some()) {
-        eprintln!("crtx: {}", go_on());
+        note!("crtx: {}", go_on());
     }
     match waiting::still_open(&answer).filter(|_| arguments.wait) {
         Some(id) => Ok(Opened::Answered(waiting::until_ended(&asker, &id).await?)),
@@ -81,7 +79,7 @@ fn check_is_this_call(found: &Execution, call: &Call, hash: &[u8; 32]) -> anyhow
     if let Some(terms) = &found.terms {
         ensure!(terms.request_hash == *hash, "the idempotency key was used for another task or other parameters");
     }
-    eprintln!("crtx: the execution was opened by an earlier run; it goes on");
+    note!("crtx: the execution was opened by an earlier run; it goes on");
     Ok(())
 }
 

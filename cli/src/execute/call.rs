@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use solana_pubkey::Pubkey;
 
 use super::idempotency;
-use crate::{api::ApiArgs, arguments::SendArgs};
+use crate::{api::ApiArgs, arguments::SendArgs, output::note};
 
 /// Longest task that is read from standard input: more than a request may have.
 const MAX_TASK_BYTES: u64 = 2 * 1024 * 1024;
@@ -43,6 +43,9 @@ pub struct ExecuteArgs {
     pub send: SendArgs,
     #[command(flatten)]
     pub api: ApiArgs,
+    /// Write the result byte for byte, also what controls a terminal, and no line break behind it
+    #[arg(long, conflicts_with_all = ["json", "is_async", "open_only"])]
+    pub raw: bool,
     /// Print the whole answer as one JSON value
     #[arg(long)]
     pub json: bool,
@@ -72,7 +75,7 @@ impl Call {
             Some(key) => key.clone(),
             None => {
                 let key = idempotency::random();
-                eprintln!("idempotency key: {key}");
+                note!("idempotency key: {key}");
                 key
             }
         };

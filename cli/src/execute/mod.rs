@@ -9,10 +9,15 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use serde_json::Value;
+use uuid::Uuid;
 
 use self::call::Call;
 pub use self::call::ExecuteArgs;
-use crate::{api::Answer, output, settings::Settings};
+use crate::{
+    api::Answer,
+    output::{self, note, say},
+    settings::Settings,
+};
 
 /// Prints the result, or with `--async` the execution's id.
 pub async fn run(arguments: ExecuteArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
@@ -34,16 +39,19 @@ fn show(arguments: &ExecuteArgs, answer: &Answer) -> anyhow::Result<ExitCode> {
         output::json(&parsed)?;
     }
     answer.success()?;
-    if !arguments.json {
-        println!("{}", output::stranger(summary(&parsed)));
+    match (arguments.json, arguments.raw) {
+        (true, _) => {}
+        (false, true) => output::bytes(summary(&parsed).as_bytes())?,
+        (false, false) => output::page(&output::quoted(summary(&parsed))),
     }
-    if let Some(id) = parsed.get("execution_id").and_then(Value::as_str) {
-        eprintln!("execution {id}; check it with: crtx verify {id}");
+    let id = parsed.get("execution_id").and_then(Value::as_str).and_then(|id| Uuid::try_parse(id).ok());
+    if let Some(id) = id {
+        note!("execution {id}; check it with: crtx verify {id}");
     }
     let failed = parsed.get("status").and_then(Value::as_str) == Some("failed");
     if failed {
         let reason = parsed.pointer("/error/message").and_then(Value::as_str).unwrap_or("the amount was refunded");
-        anyhow::bail!("the execution failed: {}", output::printable(reason));
+        anyhow::bail!("the execution failed: {reason}");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -53,13 +61,10 @@ fn show_opened(arguments: &ExecuteArgs, opened: &Value) -> anyhow::Result<ExitCo
         output::json(opened)?;
         return Ok(ExitCode::SUCCESS);
     }
-    println!("{}", summary(opened));
+    say!("{}", summary(opened));
     let record = opened.get("execution_record").and_then(Value::as_str).unwrap_or_default();
-    eprintln!(
-        "The execution is open until {}.",
-        opened.get("deadline").and_then(Value::as_str).unwrap_or("its deadline")
-    );
-    eprintln!("Hand the task over with the same command without --open-only. After the deadline: crtx refund {record}");
+    note!("The execution is open until {}.", opened.get("deadline").and_then(Value::as_str).unwrap_or("its deadline"));
+    note!("Hand the task over with the same command without --open-only. After the deadline: crtx refund {record}");
     Ok(ExitCode::SUCCESS)
 }
 

@@ -11,6 +11,7 @@ use crate::{
     api::{ApiArgs, Body},
     arguments::KeypairArgs,
     asker::Asker,
+    output::{json_text, note, printable},
     settings::Settings,
     waiting::until_answered,
 };
@@ -63,7 +64,7 @@ pub async fn run(arguments: &ExportArgs, settings: &Settings) -> anyhow::Result<
             if arguments.csv {
                 writeln!(out, "{}", line(row))?
             } else {
-                writeln!(out, "{row}")?
+                writeln!(out, "{}", json_text(row)?)?
             }
             written = written.saturating_add(1);
         }
@@ -72,7 +73,7 @@ pub async fn run(arguments: &ExportArgs, settings: &Settings) -> anyhow::Result<
         query = filter.query_after(PAGE, cursor);
     }
     out.flush()?;
-    eprintln!("{written} executions of {}", asker.described());
+    note!("{written} executions of {}", asker.described());
     Ok(())
 }
 
@@ -80,16 +81,19 @@ fn line(row: &Value) -> String {
     let cells = COLUMNS.iter().map(|column| match row.get(column) {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => cell(text),
-        Some(other) => other.to_string(),
+        Some(Value::Number(number)) => json_text(number).unwrap_or_default(),
+        Some(other) => cell(&other.to_string()),
     });
     cells.collect::<Vec<_>>().join(",")
 }
 
-/// A text as RFC 4180 quotes it. A creator chooses the agent's name, and a spreadsheet would evaluate a formula.
+/// A text on one line as RFC 4180 quotes it. A creator chooses the agent's name, and a spreadsheet would evaluate a
+/// formula, also one of full-width characters, behind spaces, or behind another separator.
 fn cell(text: &str) -> String {
-    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let text = if formula { format!("'{text}") } else { text.to_owned() };
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+    let text = printable(text);
+    let formula = text.trim_start().starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);
+    let text = if formula { format!("'{text}") } else { text };
+    if text.contains([',', '"', ';', '|']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
 #[cfg(test)]
@@ -105,5 +109,23 @@ mod tests {
             "cost_usdc": 0.05, "initiated_at": "t", "completed_at": null, "on_chain_record": "u"
         });
         assert_eq!(line(&row), "i,a,\"'=HYPERLINK(\"\"x\"\", 1)\",failed,0.05,t,,u");
+    }
+
+    #[test]
+    fn no_text_of_a_stranger_makes_a_formula_a_cell_or_a_line() {
+        for (text, shown) in [
+            ("=1+1", "'=1+1"),
+            (" @SUM(A1)", "' @SUM(A1)"),
+            ("＝1", "'＝1"),
+            ("a;=1", "\"a;=1\""),
+            ("a\r\n=1", "a\u{fffd}\u{fffd}=1"),
+            ("\t=1", "\u{fffd}=1"),
+            ("\u{1b}]0;x\u{7}\u{9b}\u{202e}", "\"\u{fffd}]0;x\u{fffd}\u{fffd}\u{fffd}\""),
+            ("a\",\"b", "\"a\"\",\"\"b\""),
+        ] {
+            assert_eq!(line(&json!({"execution_id": text})).trim_end_matches(','), shown, "{text:?}");
+        }
+        let row = json!({"cost_usdc": 0.000_001, "agent_name": {"a": "=1,2"}});
+        assert_eq!(line(&row), ",,\"{\"\"a\"\":\"\"=1,2\"\"}\",,0.000001,,,");
     }
 }

@@ -4,14 +4,16 @@ use crtx_protocol::usdc::UsdcBase;
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::filter::FilterArgs;
 use crate::{
     api::{ApiArgs, Body},
     arguments::{KeypairArgs, OutputArgs},
     asker::Asker,
-    output::{self, table},
+    output::{self, note, table},
     settings::Settings,
+    verify::Status,
 };
 
 /// Arguments of `crtx executions list`.
@@ -36,9 +38,9 @@ pub struct ListArgs {
 /// One row of a list.
 #[derive(Debug, Deserialize)]
 struct Row {
-    execution_id: String,
+    execution_id: Uuid,
     agent_name: String,
-    status: String,
+    status: Status,
     cost_usdc: UsdcBase,
     initiated_at: String,
 }
@@ -52,11 +54,17 @@ pub async fn run(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<()
     }
     let rows: Vec<Row> = Deserialize::deserialize(page.get("executions").cloned().unwrap_or_default())?;
     let shown = rows.len();
-    let rows = rows
-        .into_iter()
-        .map(|row| vec![row.initiated_at, row.status, row.cost_usdc.to_string(), row.agent_name, row.execution_id]);
-    println!("{}", table(&["initiated at", "status", "usdc", "agent", "execution"], rows.collect()));
+    let rows = rows.into_iter().map(|row| {
+        vec![
+            row.initiated_at,
+            row.status.to_string(),
+            row.cost_usdc.to_string(),
+            row.agent_name,
+            row.execution_id.to_string(),
+        ]
+    });
+    output::page(&table(&["initiated at", "status", "usdc", "agent", "execution"], rows.collect()));
     let total = page.get("total").and_then(Value::as_u64).unwrap_or_default();
-    eprintln!("{shown} of {total} executions of {}", asker.described());
+    note!("{shown} of {total} executions of {}", asker.described());
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::{
     api::ApiArgs,
     arguments::{KeypairArgs, OutputArgs},
     asker::Asker,
-    output::{self, pairs},
+    output::{self, pairs, say},
     settings::Settings,
 };
 
@@ -36,9 +36,10 @@ pub async fn run(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()
         .filter(|(name, value)| !value.is_null() && name.as_str() != "result")
         .map(|(name, value)| (name.as_str(), text_of(value)))
         .collect();
-    println!("{}", pairs(&rows));
+    output::page(&pairs(&rows));
     if let Some(result) = members.get("result").and_then(Value::as_str) {
-        println!("\n{}", output::stranger(result));
+        say!("");
+        output::page(&output::quoted(result));
     }
     Ok(())
 }

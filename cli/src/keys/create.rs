@@ -22,7 +22,9 @@ use super::{funds::Funds, lifetime, pending::PendingKey, registry};
 use crate::{
     api::Api,
     arguments::{OutputArgs, SendArgs, ServiceArgs, some_usdc},
-    output, private_file,
+    output,
+    output::{note, say},
+    private_file,
     session::SignedIn,
     settings::{Network, Role, Settings},
     transaction::{Plan, Sender},
@@ -167,10 +169,10 @@ fn show(arguments: &CreateArgs, pending: &PendingKey, registered: Value) -> anyh
     if arguments.output.json {
         return output::json(&json!({"api_key": key, "key": registered}));
     }
-    println!("{key}");
+    say!("{key}");
     std::io::stdout().flush()?;
-    eprintln!("This is the key {}. It is shown once. Keep it like money:", arguments.name);
-    eprintln!("  export CRTX_API_KEY={key}");
+    note!("This is the key {}. It is shown once. Keep it like money:", arguments.name);
+    note!("  export CRTX_API_KEY={key}");
     Ok(())
 }
 

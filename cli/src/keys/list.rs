@@ -7,7 +7,7 @@ use crate::{
     api::Api,
     arguments::{KeypairArgs, OutputArgs, ServiceArgs},
     keypair_file,
-    output::{self, table},
+    output::{self, note, table},
     session::SignedIn,
     settings::{Role, Settings},
 };
@@ -43,8 +43,8 @@ pub async fn run(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<()
         "last used",
         "session public key",
     ];
-    println!("{}", table(&headings, keys.keys.iter().map(row).collect()));
-    eprintln!("{}", approval_line(&keys.approval));
+    output::page(&table(&headings, keys.keys.iter().map(row).collect()));
+    note!("{}", approval_line(&keys.approval));
     Ok(())
 }
 

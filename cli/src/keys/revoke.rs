@@ -7,7 +7,7 @@ use super::{funds::Funds, registry};
 use crate::{
     api::Api,
     arguments::{OutputArgs, SendArgs, ServiceArgs},
-    output,
+    output::{self, note, say},
     session::SignedIn,
     settings::{Role, Settings},
     transaction::{Plan, Sender},
@@ -34,7 +34,7 @@ pub async fn run(arguments: &RevokeArgs, settings: &Settings) -> anyhow::Result<
     // The service first: it refuses the key at once. The chain follows, and holds even without the service.
     let at_service = registry::revoke(&service, &session_key).await;
     if let Err(error) = &at_service {
-        eprintln!("crtx: the service did not take the revocation, the chain will: {error:#}");
+        note!("crtx: the service did not take the revocation, the chain will: {error:#}");
     }
     let transaction = on_chain(&sender, &session_key).await?;
     if arguments.output.json {
@@ -45,7 +45,7 @@ pub async fn run(arguments: &RevokeArgs, settings: &Settings) -> anyhow::Result<
             "transaction": transaction,
         }));
     }
-    println!("the key {session_key} is revoked");
+    say!("the key {session_key} is revoked");
     Ok(())
 }
 

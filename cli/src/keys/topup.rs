@@ -10,7 +10,7 @@ use super::{funds::Funds, lifetime, registry};
 use crate::{
     api::Api,
     arguments::{OutputArgs, SendArgs, ServiceArgs, some_usdc},
-    output,
+    output::{self, note, say},
     session::SignedIn,
     settings::{Role, Settings},
     transaction::{Plan, Sender},
@@ -54,7 +54,7 @@ pub async fn run(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result<(
         None => approved(&sender, &funds),
     };
     let transaction = if plan.instructions.is_empty() {
-        eprintln!("crtx: the approval covers what the keys may still spend; nothing was sent");
+        note!("crtx: the approval covers what the keys may still spend; nothing was sent");
         None
     } else {
         Some(sender.send(plan).await?.signature.to_string())
@@ -69,7 +69,7 @@ pub async fn run(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result<(
             "transaction": transaction,
         }));
     }
-    println!(
+    say!(
         "the keys may still spend {} USDC, {} USDC are approved, the wallet holds {} USDC",
         funds.needed(None),
         funds.approved,

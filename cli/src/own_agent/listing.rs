@@ -27,7 +27,7 @@ use super::{
 use crate::{
     api::{Api, Auth, Body},
     arguments::{OutputArgs, SendArgs, ServiceArgs},
-    output,
+    output::{self, note, say},
     progress::during,
     session::SignedIn,
     settings::{Role, Settings},
@@ -85,11 +85,11 @@ pub async fn run(arguments: &PublishArgs, settings: &Settings) -> anyhow::Result
         }))?;
         return Ok(ExitCode::SUCCESS);
     }
-    println!("{}", published.agent);
-    eprintln!("The agent {} is {}.", manifest.metadata.name, published.outcome);
+    say!("{}", published.agent);
+    note!("The agent {} is {}.", manifest.metadata.name, published.outcome);
     match shown {
-        true => eprintln!("Call it: crtx execute {} --task 'One two three.'", published.agent),
-        false => eprintln!(
+        true => note!("Call it: crtx execute {} --task 'One two three.'", published.agent),
+        false => note!(
             "The service does not show it yet. See whether it does: {}/v1/agents/{}",
             publishing.api.base_url(),
             published.agent
@@ -128,7 +128,7 @@ impl Publishing<'_> {
             || (listing.result_key == self.manifest.result_key
                 && listing.metadata_hash == self.manifest.document_hash().0);
         if is_own && listing.status() == Some(AgentStatus::Delisted) {
-            eprintln!("crtx: the agent {agent} is delisted for ever; a new one is listed");
+            note!("crtx: the agent {agent} is delisted for ever; a new one is listed");
             return Ok(None);
         }
         Ok(is_own.then_some((agent, listing)))
@@ -139,7 +139,7 @@ impl Publishing<'_> {
         let report = match test::report(self.manifest, self.settings.network).await {
             Ok(report) => report,
             Err(error) if self.arguments.force => {
-                eprintln!("crtx: published without a test: {error:#}");
+                note!("crtx: published without a test: {error:#}");
                 return Ok(());
             }
             Err(error) => return Err(error),
@@ -147,7 +147,7 @@ impl Publishing<'_> {
         if report.passed {
             return Ok(());
         }
-        eprintln!("{}", test::page(&report));
+        output::notes(&test::page(&report));
         ensure!(
             self.arguments.force,
             "the service does not pass the test, and nothing was published; correct it, or publish anyway with --force"

@@ -174,7 +174,7 @@ mod tests {
     /// The example that `crtx agent init` writes, in a folder with a key.
     fn example(change: impl FnOnce(String) -> String) -> (tempfile::TempDir, anyhow::Result<Manifest>) {
         let folder = tempfile::tempdir().expect("a folder");
-        let text = include_str!("template/agent.toml").replace("{{NAME}}", "word-count");
+        let text = include_str!("template/agent.toml").replace("{{NAME}}", "word-count").replace("{{PORT}}", "4021");
         fs::write(folder.path().join(FILE_NAME), change(text)).expect("written");
         let pair = Keypair::new_from_array([7; 32]);
         fs::write(folder.path().join("result-key.json"), format!("{:?}", pair.to_bytes())).expect("written");

@@ -6,3 +6,5 @@ pub mod listing;
 mod lock;
 mod manifest;
 pub mod test;
+
+pub use self::manifest::ManifestError;

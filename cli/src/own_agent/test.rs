@@ -1,17 +1,25 @@
 //! `crtx agent test`: asks the creator's service as the marketplace does, without any transaction.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Context;
-use crtx_conformance::{Check, Example, Progress, Report, Subject};
+use crtx_conformance::{Check, CheckName, Example, Progress, Report, Subject};
 use crtx_http::outbound::{Outbound, OutboundPolicy};
+
+use serde_json::Value;
+use solana_pubkey::Pubkey;
+use url::Url;
 
 use super::manifest::Manifest;
 use crate::{
     arguments::OutputArgs,
     output::{self, printable},
-    settings::{Network, Settings},
+    settings::{Network, Settings, authority, is_on_this_machine},
 };
+
+/// How long a service may take to name its key.
+const ASK_LIMIT: Duration = Duration::from_secs(3);
+const MAX_KEY_ANSWER_BYTES: usize = 64 * 1024;
 
 /// Arguments of `crtx agent test`.
 #[derive(Clone, Debug, clap::Args)]
@@ -30,7 +38,7 @@ pub async fn run(arguments: &TestArgs, settings: &Settings) -> anyhow::Result<Ex
     if arguments.output.json {
         output::json(&report)?;
     } else {
-        println!("{}", page(&report));
+        output::page(&page(&report));
     }
     Ok(if report.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -61,7 +69,38 @@ pub async fn report(manifest: &Manifest, network: Network) -> anyhow::Result<Rep
     };
     let report = crtx_conformance::run(&subject, &Outbound::new(policy), &mut progress).await;
     bar.finish_and_clear();
-    report.context("the service could not be tested")
+    let mut report = report.context("the service could not be tested")?;
+    name_another_service(&mut report, &subject, policy).await;
+    Ok(report)
+}
+
+/// A signature of another key is most often of another service on the same port of this machine.
+async fn name_another_service(report: &mut Report, subject: &Subject, policy: OutboundPolicy) {
+    let failed = |check: &&mut Check| check.name == CheckName::ResultKey && check.has_failed();
+    let Some(check) = report.checks.iter_mut().find(failed) else { return };
+    let Ok(url) = Url::parse(&subject.endpoint) else { return };
+    if !is_on_this_machine(&url) {
+        return;
+    }
+    let (here, listed) = (authority(&url), subject.result_key);
+    let fix = check.fix.take().unwrap_or_default();
+    check.fix = Some(match key_of(&url, policy).await.filter(|key| *key != listed) {
+        Some(other) => format!(
+            "Another service answers at {here}: it signs as {other}, and this agent has the key {listed}. Stop it, or \
+             give this agent another port in agent.toml and its service the same one with PORT."
+        ),
+        None => {
+            format!("{fix} Or another service answers at {here} instead of this agent's: look which one listens there.")
+        }
+    });
+}
+
+/// The key that an example service names where it is asked for nothing.
+async fn key_of(endpoint: &Url, policy: OutboundPolicy) -> Option<Pubkey> {
+    let response = policy.client(ASK_LIMIT).ok()?.get(endpoint.clone()).send().await.ok()?;
+    let body = crtx_download::read(response, MAX_KEY_ANSWER_BYTES).await.ok()?;
+    let answer: Value = serde_json::from_slice(&body).ok()?;
+    answer.get("result_key")?.as_str()?.parse().ok()
 }
 
 /// The report for people: one line for each check, and for a failed one what to do.

@@ -7,7 +7,7 @@ use crate::{
     arguments::{ChainArgs, OutputArgs},
     case::Case,
     market::Market,
-    output::{self, duration, table},
+    output::{self, duration, note, table},
     settings::Settings,
 };
 
@@ -30,7 +30,7 @@ pub async fn queue(arguments: &QueueArgs, settings: &Settings) -> anyhow::Result
         return output::json(&json!({"disputes": disputes}));
     }
     if cases.is_empty() {
-        eprintln!("No dispute is open.");
+        note!("No dispute is open.");
         return Ok(());
     }
     let rows = cases.iter().map(|case| {
@@ -46,6 +46,6 @@ pub async fn queue(arguments: &QueueArgs, settings: &Settings) -> anyhow::Result
         ]
     });
     let headings = ["execution", "respond by", "answered", "can be upheld", "paid", "highest slash", "agent"];
-    println!("{}", table(&headings, rows.collect()));
+    output::page(&table(&headings, rows.collect()));
     Ok(())
 }

@@ -1,18 +1,42 @@
-//! `local.json`: where the last `crtx up` of this machine is. Commands for the network `local` find everything there,
-//! so nothing has to be exported.
+//! The networks of `crtx up` on this machine: where each is. Commands for the network `local` find everything there, so
+//! nothing has to be exported.
+//!
+//! Only what `crtx up` wrote into the user's own folder counts: a file in a project could be of a stranger.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fmt, fs, io,
+    net::{TcpStream, ToSocketAddrs},
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::Context;
+use crtx_protocol::result_hash::ResultHash;
 use serde::{Deserialize, Serialize};
+use url::Url;
 
-use crate::private_file;
+use super::network::Network;
+use crate::{output::shell_word, private_file};
 
+/// The last `crtx up`.
 pub const FILE_NAME: &str = "local.json";
+/// One file for each data directory.
+const FOLDER_NAME: &str = "networks";
+const MAX_NAME_CHARS: usize = 32;
+/// The default name of a data directory, which lies in the folder of its project.
+const PROJECT_DATA_DIR: &str = ".crtx";
+/// A port of this machine answers at once, or nobody listens.
+const CONNECT_LIMIT: Duration = Duration::from_millis(300);
 
 /// What `crtx up` writes when it is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LocalRun {
+    /// Its owner's choice.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Seconds since 1970.
+    #[serde(default)]
+    pub started_at: i64,
     /// Null without services.
     pub base_url: Option<String>,
     pub rpc_url: String,
@@ -35,17 +59,119 @@ pub struct Keypairs {
     pub resolver: PathBuf,
 }
 
+/// Reads the name of a network of `crtx up`.
+pub fn parse_name(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+    if text.is_empty() || text.len() > MAX_NAME_CHARS || !text.chars().all(plain) || text.starts_with('-') {
+        return Err(format!("a name has 1 to {MAX_NAME_CHARS} characters: lower-case letters, digits, `-` and `_`"));
+    }
+    match Network::parse(text) {
+        Some(network) => Err(format!("`{network}` is the name of a network already")),
+        None => Ok(text.to_owned()),
+    }
+}
+
 impl LocalRun {
-    /// `None` if no `crtx up` ran here. A file of another version is as good as none.
-    pub fn read(folder: &Path) -> anyhow::Result<Option<Self>> {
-        let path = folder.join(FILE_NAME);
-        let bytes = private_file::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    /// All that are known, the one that was started last at the end. A file of another version is as good as none.
+    pub fn all(folder: &Path) -> anyhow::Result<Vec<Self>> {
+        let read = |path: &Path| -> anyhow::Result<Option<Self>> {
+            let bytes = private_file::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+            Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+        };
+        let mut all: Vec<Self> = Vec::new();
+        for path in files(&folder.join(FOLDER_NAME))? {
+            all.extend(read(&path)?);
+        }
+        all.sort_by_key(|run| run.started_at);
+        if let Some(last) = read(&folder.join(FILE_NAME))? {
+            all.retain(|run| run.data_dir != last.data_dir);
+            all.push(last);
+        }
+        Ok(all)
     }
 
+    /// Notes it as the last one. A name belongs to one network: an older one loses it.
     pub fn write(&self, folder: &Path) -> anyhow::Result<()> {
-        let path = folder.join(FILE_NAME);
-        let bytes = serde_json::to_vec_pretty(self)?;
-        private_file::write(&path, &bytes).with_context(|| format!("cannot write {}", path.display()))
+        for mut other in Self::all(folder)? {
+            if other.data_dir != self.data_dir && other.name.is_some() && other.name == self.name {
+                other.name = None;
+                other.write_to(&other.path(folder))?;
+            }
+        }
+        self.write_to(&self.path(folder))?;
+        self.write_to(&folder.join(FILE_NAME))
     }
+
+    fn write_to(&self, path: &Path) -> anyhow::Result<()> {
+        let bytes = serde_json::to_vec_pretty(self)?;
+        private_file::write(path, &bytes).with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    fn path(&self, folder: &Path) -> PathBuf {
+        let hash = ResultHash::of(self.data_dir.as_os_str().as_encoded_bytes()).0;
+        let short: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        folder.join(FOLDER_NAME).join(format!("{short}.json"))
+    }
+
+    /// The folder in which commands use it: the one that holds `.crtx`, else the data directory itself.
+    pub fn project(&self) -> &Path {
+        let is_inside = self.data_dir.file_name().is_some_and(|name| name == PROJECT_DATA_DIR);
+        self.data_dir.parent().filter(|_| is_inside).unwrap_or(&self.data_dir)
+    }
+
+    /// Whether somebody listens where its Solana node was.
+    pub fn is_running(&self) -> bool {
+        Url::parse(&self.rpc_url).is_ok_and(|url| listens(&url))
+    }
+
+    /// Whether this is the URL of its services or of its Solana node.
+    pub fn is_at(&self, url: &Url) -> bool {
+        let own = [self.base_url.as_deref(), Some(self.rpc_url.as_str())];
+        own.into_iter().flatten().filter_map(|own| Url::parse(own).ok()).any(|own| own == *url)
+    }
+
+    /// Why it does not answer, if it is not there any more.
+    pub fn gone(&self) -> Option<String> {
+        if self.is_running() {
+            return None;
+        }
+        let name = self.name.as_ref().map(|name| format!(" --name {name}")).unwrap_or_default();
+        Some(format!(
+            "the network of {} (started {}) is not running any more; start it with: crtx up --data-dir {}{name}",
+            self.data_dir.display(),
+            crate::output::time(self.started_at),
+            shell_word(&self.data_dir.to_string_lossy())
+        ))
+    }
+}
+
+/// For lists of networks: `dev (127.0.0.1:8080, /home/a/.crtx)`.
+impl fmt::Display for LocalRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name.as_deref().unwrap_or("without a name");
+        let url = Url::parse(self.base_url.as_ref().unwrap_or(&self.rpc_url)).ok();
+        let host = url.as_ref().map_or_else(|| "?".to_owned(), authority);
+        write!(f, "{name} ({host}, {})", self.data_dir.display())
+    }
+}
+
+/// Host and port of a URL, for messages.
+pub fn authority(url: &Url) -> String {
+    let host = url.host_str().unwrap_or("?");
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+fn listens(url: &Url) -> bool {
+    let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else { return false };
+    let addresses = (host.trim_matches(['[', ']']), port).to_socket_addrs();
+    addresses.is_ok_and(|mut all| all.any(|address| TcpStream::connect_timeout(&address, CONNECT_LIMIT).is_ok()))
+}
+
+fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.with_context(|| format!("cannot read {}", folder.display()))?,
+    };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    Ok(paths.filter(|path| path.extension().is_some_and(|extension| extension == "json")).collect())
 }

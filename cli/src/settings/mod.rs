@@ -21,10 +21,13 @@ use self::solana_cli::SolanaCli;
 pub use self::{
     file::{ConfigFile, FILE_NAME as CONFIG_FILE_NAME},
     folder::find as find_folder,
-    local_run::{Keypairs, LocalRun},
-    network::Network,
+    local_run::{Keypairs, LocalRun, authority, parse_name},
+    network::{Network, NetworkChoice},
 };
-use crate::usage::{UsageError, http_url};
+use crate::{
+    output::note,
+    usage::{UsageError, http_url},
+};
 
 /// Everything that is set, for one network.
 #[derive(Clone, Debug)]
@@ -32,8 +35,12 @@ pub struct Settings {
     pub folder: PathBuf,
     pub network: Network,
     pub file: ConfigFile,
-    /// The last `crtx up`; only for the network `local`.
+    /// The network of `crtx up` that is used; only for the network `local`.
     pub local: Option<LocalRun>,
+    /// Why that one.
+    local_source: Source,
+    /// All networks of `crtx up` that are known.
+    pub locals: Vec<LocalRun>,
     solana: SolanaCli,
 }
 
@@ -46,6 +53,12 @@ pub enum Source {
     ConfigFile,
     /// The last `crtx up` of this machine.
     LocalRun,
+    /// The `crtx up` of the folder in which the command runs.
+    #[serde(rename = "local_run")]
+    ProjectRun,
+    /// The `crtx up` that `--network` names.
+    #[serde(rename = "local_run")]
+    NamedRun,
     SolanaCli,
     BuiltIn,
 }
@@ -55,7 +68,9 @@ impl fmt::Display for Source {
         f.write_str(match self {
             Self::Given => "flag or environment",
             Self::ConfigFile => "config.toml",
-            Self::LocalRun => "the last crtx up",
+            Self::LocalRun => "the last `crtx up`",
+            Self::ProjectRun => "the `crtx up` of this folder",
+            Self::NamedRun => "the `crtx up` of that name",
             Self::SolanaCli => "the Solana CLI's configuration",
             Self::BuiltIn => "built in",
         })
@@ -80,18 +95,59 @@ pub enum Role {
 
 impl Settings {
     /// Reads the files. `network`: the one that the command line or the environment names.
-    pub fn load(network: Option<Network>) -> anyhow::Result<Self> {
-        Self::of(folder::find()?, network, SolanaCli::read())
+    pub fn load(network: Option<NetworkChoice>) -> anyhow::Result<Self> {
+        let here = std::env::current_dir().ok();
+        let settings = Self::of(folder::find()?, network, SolanaCli::read(), here.as_deref())?;
+        settings.say_which();
+        Ok(settings)
     }
 
-    fn of(folder: PathBuf, network: Option<Network>, solana: SolanaCli) -> anyhow::Result<Self> {
+    fn of(
+        folder: PathBuf,
+        network: Option<NetworkChoice>,
+        solana: SolanaCli,
+        here: Option<&Path>,
+    ) -> anyhow::Result<Self> {
         let file = ConfigFile::read(&folder)?;
-        let network = network.or(file.network).unwrap_or_default();
-        let local = match network {
-            Network::Local => LocalRun::read(&folder)?,
-            Network::Devnet | Network::Mainnet => None,
+        let choice = network.unwrap_or_else(|| NetworkChoice::Known(file.network.unwrap_or_default()));
+        let locals = LocalRun::all(&folder)?;
+        let (network, local, local_source) = match choice {
+            NetworkChoice::Run(name) => {
+                let run = locals.iter().find(|run| run.name.as_ref() == Some(&name)).cloned();
+                let run = run.ok_or_else(|| unknown_run(&name, &locals))?;
+                (Network::Local, Some(run), Source::NamedRun)
+            }
+            NetworkChoice::Known(Network::Local) => match here.and_then(|here| run_of_folder(&locals, here)) {
+                Some(run) => (Network::Local, Some(run.clone()), Source::ProjectRun),
+                None => (Network::Local, last(&locals).cloned(), Source::LocalRun),
+            },
+            NetworkChoice::Known(network) => (network, None, Source::LocalRun),
         };
-        Ok(Self { folder, network, file, local, solana })
+        Ok(Self { folder, network, file, local, local_source, locals, solana })
+    }
+
+    /// Nothing is set.
+    #[cfg(test)]
+    pub fn bare(folder: PathBuf) -> Self {
+        Self::of(folder, None, SolanaCli::default(), None).unwrap_or_else(|error| panic!("{error:#}"))
+    }
+
+    /// Says which network is used where several run and nothing chooses one.
+    fn say_which(&self) {
+        let Some(used) = self.local.as_ref().filter(|_| self.local_source == Source::LocalRun) else { return };
+        let others: Vec<String> = self
+            .locals
+            .iter()
+            .filter(|run| run.data_dir != used.data_dir && run.is_running())
+            .map(ToString::to_string)
+            .collect();
+        if !others.is_empty() && used.is_running() {
+            note!(
+                "crtx: several networks run here; this command uses that of the last `crtx up`, {used}; also there: {}; \
+                 choose with --network NAME (`crtx up --name NAME`), or work in the folder of one",
+                others.join(", ")
+            );
+        }
     }
 
     /// Base URL of the API.
@@ -100,7 +156,7 @@ impl Settings {
             return Ok(Found { value: url.clone(), source: Source::Given });
         }
         let configured = self.file.section(self.network).url.as_deref().map(|url| (url, Source::ConfigFile));
-        let local = || Some((self.local.as_ref()?.base_url.as_deref()?, Source::LocalRun));
+        let local = || Some((self.local.as_ref()?.base_url.as_deref()?, self.local_source));
         let built_in = || self.network.url().map(|url| (url, Source::BuiltIn));
         let (text, source) = configured.or_else(local).or_else(built_in).ok_or_else(|| {
             UsageError::new(format!(
@@ -130,7 +186,7 @@ impl Settings {
         if let Some(chosen) = self.rpc_url_chosen(given)? {
             return Ok(Some(chosen));
         }
-        let local = self.local.as_ref().map(|local| (local.rpc_url.as_str(), Source::LocalRun));
+        let local = self.local.as_ref().map(|local| (local.rpc_url.as_str(), self.local_source));
         let solana = match self.network {
             Network::Local => None,
             _ => self.solana.json_rpc_url.as_deref().map(|url| (url, Source::SolanaCli)),
@@ -146,6 +202,11 @@ impl Settings {
         Ok(self.rpc_url_if_any(given)?.ok_or_else(|| UsageError::new(none))?)
     }
 
+    /// Why the local network does not answer at this URL, if it is one of its own and gone.
+    pub fn gone(&self, url: &Url) -> Option<String> {
+        self.local.as_ref().filter(|run| run.is_at(url))?.gone()
+    }
+
     fn parsed_url(&self, text: &str, source: Source) -> anyhow::Result<Url> {
         http_url(text).map_err(|what| {
             UsageError::new(format!("The URL `{text}` ({source}, {}) cannot be used: {what}.", self.network)).into()
@@ -157,7 +218,7 @@ impl Settings {
             return Ok(Found { value, source: Source::Given });
         }
         let configured = self.file.section(self.network).program_id.as_deref().map(|id| (id, Source::ConfigFile));
-        let local = self.local.as_ref().map(|local| (local.program_id.as_str(), Source::LocalRun));
+        let local = self.local.as_ref().map(|local| (local.program_id.as_str(), self.local_source));
         match configured.or(local) {
             Some((text, source)) => {
                 let value = text.parse().map_err(|_| {
@@ -182,7 +243,7 @@ impl Settings {
                 Role::Admin => &local.keypairs.admin,
                 Role::Resolver => &local.keypairs.resolver,
             };
-            (path.clone(), Source::LocalRun)
+            (path.clone(), self.local_source)
         });
         // The key of the local network's admin is of no use elsewhere, and the user's own wallet is not the admin here.
         let found = if role == Role::Wallet { configured.or(local) } else { local.or(configured) };
@@ -208,6 +269,28 @@ impl Settings {
     }
 }
 
+/// The innermost one whose project holds the folder.
+fn run_of_folder<'a>(runs: &'a [LocalRun], here: &Path) -> Option<&'a LocalRun> {
+    let depth = |run: &&LocalRun| run.project().components().count();
+    runs.iter().filter(|run| here.starts_with(run.project())).max_by_key(depth)
+}
+
+/// The last one that runs, else the last one.
+fn last(runs: &[LocalRun]) -> Option<&LocalRun> {
+    let newest = runs.last()?;
+    if newest.is_running() { Some(newest) } else { runs.iter().rev().find(|run| run.is_running()).or(Some(newest)) }
+}
+
+fn unknown_run(name: &str, runs: &[LocalRun]) -> UsageError {
+    let known = match runs {
+        [] => "no `crtx up` ran here yet".to_owned(),
+        runs => format!("known are {}", runs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+    };
+    UsageError::new(format!(
+        "There is no network {name}: it is not local, devnet or mainnet, and {known}. `crtx up --name {name}` starts one."
+    ))
+}
+
 /// Whether the URL names a loopback address.
 pub fn is_on_this_machine(url: &Url) -> bool {
     match url.host() {
@@ -225,8 +308,11 @@ mod tests {
     fn local_run() -> LocalRun {
         let path = |name: &str| PathBuf::from(format!("/data/{name}.json"));
         LocalRun {
+            name: None,
+            started_at: 1_000,
             base_url: Some("http://127.0.0.1:4000".to_owned()),
-            rpc_url: "http://127.0.0.1:4001".to_owned(),
+            // Nobody listens on port 1.
+            rpc_url: "http://127.0.0.1:1".to_owned(),
             ws_url: "ws://127.0.0.1:4002".to_owned(),
             program_id: Pubkey::new_from_array([4; 32]).to_string(),
             usdc_mint: Pubkey::new_from_array([5; 32]).to_string(),
@@ -244,7 +330,7 @@ mod tests {
     fn settings(network: Network, solana: SolanaCli, prepare: impl FnOnce(&Path)) -> Settings {
         let folder = tempfile::tempdir().expect("folder");
         prepare(folder.path());
-        Settings::of(folder.path().to_owned(), Some(network), solana).expect("loads")
+        Settings::of(folder.path().to_owned(), Some(NetworkChoice::Known(network)), solana, None).expect("loads")
     }
 
     #[test]
@@ -278,6 +364,59 @@ mod tests {
         assert_eq!(devnet.rpc_url(None).expect("url").source, Source::SolanaCli);
         assert!(devnet.local.is_none() && devnet.url(None).is_err(), "what `crtx up` wrote is for `local` alone");
         assert_eq!(devnet.program_id(None).expect("id").value, agent_marketplace::ID);
+    }
+
+    /// The network of a data directory, and where it listens.
+    fn run_in(data_dir: &str, name: Option<&str>, started_at: i64) -> (LocalRun, std::net::TcpListener) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let rpc_url = format!("http://{}", listener.local_addr().expect("bound"));
+        let (data_dir, name) = (PathBuf::from(data_dir), name.map(str::to_owned));
+        (LocalRun { name, started_at, rpc_url, data_dir, ..local_run() }, listener)
+    }
+
+    fn load(folder: &Path, choice: &str, here: &str) -> anyhow::Result<Settings> {
+        let choice = NetworkChoice::parse(choice).expect("a choice");
+        Settings::of(folder.to_owned(), Some(choice), SolanaCli::default(), Some(Path::new(here)))
+    }
+
+    #[test]
+    fn commands_in_the_folder_of_a_network_use_that_one_and_others_the_last() {
+        let folder = tempfile::tempdir().expect("folder");
+        let (first, _open) = run_in("/work/a/.crtx", Some("one"), 1);
+        let (second, other) = run_in("/elsewhere/data", None, 2);
+        first.write(folder.path()).expect("writes");
+        second.write(folder.path()).expect("writes");
+        let used = |choice: &str, here: &str| load(folder.path(), choice, here).expect("loads");
+        for here in ["/work/a", "/work/a/my-agent", "/work/a/.crtx/wallets"] {
+            assert_eq!(used("local", here).local.as_ref(), Some(&first), "{here}");
+            assert_eq!(used("local", here).rpc_url(None).expect("a node").source, Source::ProjectRun);
+        }
+        for here in ["/work", "/work/ab", "/", "/elsewhere/data/x"] {
+            assert_eq!(used("local", here).local.as_ref(), Some(&second), "{here}");
+        }
+        assert_eq!(used("local", "/").url(None).expect("a service").source, Source::LocalRun);
+        assert_eq!(used("one", "/elsewhere/data").local.as_ref(), Some(&first), "a name wins");
+        assert!(used("devnet", "/work/a").local.is_none());
+        drop(other);
+        assert_eq!(used("local", "/").local.as_ref(), Some(&first), "the last one that runs");
+        let gone = used("local", "/elsewhere/data").local.expect("known").gone().expect("gone");
+        assert!(gone.contains("/elsewhere/data") && gone.contains("not running any more"), "{gone}");
+    }
+
+    #[test]
+    fn a_name_that_nothing_has_is_refused_with_those_that_are_known() {
+        let folder = tempfile::tempdir().expect("folder");
+        run_in("/work/a/.crtx", Some("one"), 1).0.write(folder.path()).expect("writes");
+        let error = load(folder.path(), "moonnet", "/").expect_err("refused");
+        assert!(error.is::<UsageError>() && error.to_string().contains("one (127.0.0.1:"), "{error}");
+        for bad in ["", "local", "mainnet", "Dev", "a b", "-a", "a/b", "\u{1b}[2J", &"x".repeat(33)] {
+            assert!(parse_name(bad).is_err(), "{bad}");
+        }
+        // The same name again is the newer one's.
+        let (newer, _open) = run_in("/work/b/.crtx", Some("one"), 2);
+        newer.write(folder.path()).expect("writes");
+        assert_eq!(load(folder.path(), "one", "/").expect("loads").local, Some(newer));
+        assert_eq!(LocalRun::all(folder.path()).expect("reads").len(), 2);
     }
 
     #[test]

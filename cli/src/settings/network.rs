@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::local_run::parse_name;
+
 /// Which Solana network a command uses.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize, clap::ValueEnum,
@@ -56,6 +58,20 @@ impl Network {
             Self::Devnet => Some("EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG"),
             Self::Mainnet => Some("5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"),
         }
+    }
+}
+
+/// What `--network` can name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NetworkChoice {
+    Known(Network),
+    /// A network of `crtx up --name`.
+    Run(String),
+}
+
+impl NetworkChoice {
+    pub fn parse(text: &str) -> Result<Self, String> {
+        Network::parse(text).map_or_else(|| parse_name(text).map(Self::Run), |network| Ok(Self::Known(network)))
     }
 }
 

@@ -82,10 +82,10 @@ impl Plan {
 
     /// The page that is shown. `signer`: who signs and pays the fee, and where.
     pub fn summary(&self, cost: &Cost, signer: &str) -> String {
-        let mut page = format!("{}\n", printable(&self.title));
+        let mut page = printable(&self.title);
         let mut line = |name: &str, text: &str| {
             // Writing to a String cannot fail.
-            let _ = writeln!(page, "  {name:<12} {}", printable(text));
+            let _ = write!(page, "\n  {name:<12} {}", printable(text));
         };
         for effect in &self.effects {
             line("what happens", effect);
@@ -121,7 +121,7 @@ mod tests {
         let page = plan.summary(&Cost { fee: Some(5_000), rent: 2_039_280 }, "W on local");
         let expected = "Add collateral to X\n  what happens The collateral of the agent rises to 20 USDC.\n  \
                         USDC         10 from your wallet to the collateral of X\n  network fee  0.000005 SOL\n  \
-                        rent         0.00203928 SOL for your USDC account\n  signed by    W on local\n";
+                        rent         0.00203928 SOL for your USDC account\n  signed by    W on local";
         assert_eq!(page, expected);
         let bare = Plan::new("Pause \u{1b}[2J", vec![]).summary(&Cost { fee: None, rent: 0 }, "W");
         assert!(bare.contains("nothing moves") && bare.contains("not known") && !bare.contains('\u{1b}'), "{bare}");

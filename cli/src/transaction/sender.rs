@@ -28,7 +28,7 @@ use crate::{
     ask::Consent,
     keypair_file,
     market::Market,
-    output::{printable, sol},
+    output::{self, note, printable, sol},
     progress::during,
     settings::{Role, Settings},
 };
@@ -81,13 +81,13 @@ impl Sender {
             let text = format!("finding out what became of an earlier transaction ({title})");
             let outcome = during(text, self.market.chain.confirm(&transaction, self.patience)).await;
             match &outcome {
-                Outcome::Confirmed { .. } => eprintln!("crtx: of an earlier run: done: {title} ({signature})"),
+                Outcome::Confirmed { .. } => note!("crtx: of an earlier run: done: {title} ({signature})"),
                 Outcome::Rejected { error, .. } => {
                     let why = printable(&refusal::explain(error));
-                    eprintln!("crtx: of an earlier run: refused by the chain: {title}: {why} ({signature})");
+                    note!("crtx: of an earlier run: refused by the chain: {title}: {why} ({signature})");
                 }
                 Outcome::Expired => {
-                    eprintln!("crtx: of an earlier run: never happened, and cannot happen any more: {title}");
+                    note!("crtx: of an earlier run: never happened, and cannot happen any more: {title}");
                 }
                 Outcome::Unknown => bail!(unknown(&title, &signature)),
             }
@@ -112,11 +112,11 @@ impl Sender {
         let (payer, chain) = (self.wallet(), &self.market.chain);
         let draft = SignedTransaction::draft(&instructions, &payer, chain.recent_blockhash().await?)?;
         let cost = self.cost(&plan, &draft).await?;
-        eprint!("{}", plan.summary(&cost, &format!("{payer} on {}", self.network)));
+        output::notes(&plan.summary(&cost, &format!("{payer} on {}", self.network)));
         match during("simulating", chain.simulate(&draft)).await {
             Simulation::Passes => {}
             Simulation::Refused(refused) => return Err(self.refused(&refused, &cost).await),
-            Simulation::Unknown => eprintln!("  note         the node did not say whether it would succeed"),
+            Simulation::Unknown => note!("  note         the node did not say whether it would succeed"),
         }
         self.consent.confirm()?;
         let blockhash = chain.recent_blockhash().await?;

@@ -19,6 +19,7 @@ use crtx_server::{Running, Service, ServiceConfig, StopLimits, process::StopSign
 use tokio::net::TcpListener;
 
 use self::{progress::ProgressBar, ready::Ready};
+use crate::{output, settings::parse_name};
 
 const STEPS: u64 = 4;
 /// How long a stop waits for requests under way, and for the calls that the services are in.
@@ -38,6 +39,9 @@ pub struct UpArgs {
     /// Where keys, chain, database and content are kept
     #[arg(long, value_name = "DIR", default_value = ".crtx")]
     pub data_dir: PathBuf,
+    /// Name of the network, for the --network of other commands. A data directory keeps its name
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    pub name: Option<String>,
     /// Delete what an earlier run left in the data directory, and start over
     #[arg(long)]
     pub fresh: bool,
@@ -68,6 +72,9 @@ pub enum Services {
 /// Runs until a signal or a failure; in both cases everything is stopped when this returns.
 pub async fn run(arguments: UpArgs, stop: StopSignal) -> anyhow::Result<()> {
     let started = Instant::now();
+    if let Some(name) = &arguments.name {
+        local_run::check_name(name, &arguments.data_dir)?;
+    }
     // The port is taken before anything else is touched.
     let listener = match arguments.services {
         Services::All => Some(bind(arguments.port).await?),
@@ -121,12 +128,12 @@ async fn serve(
         base_url = Some(url);
     }
     progress.finish();
-    local_run::note(&marketplace, base_url.clone());
+    local_run::remember(&marketplace, base_url.clone(), arguments.name.as_deref());
     let ready = Ready::new(&marketplace, base_url, !arguments.no_dashboard, started.elapsed());
     if arguments.json {
-        println!("{}", serde_json::to_string(&ready)?);
+        output::json(&ready)?;
     } else {
-        println!("{}", ready.page());
+        output::page(&ready.page());
     }
     Err(network.first_failure().await)
 }

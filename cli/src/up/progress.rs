@@ -6,6 +6,8 @@ use std::time::Duration;
 use crtx_localnet::Progress;
 use indicatif::{ProgressDrawTarget, ProgressStyle};
 
+use crate::output::{note, printable};
+
 pub struct ProgressBar {
     bar: indicatif::ProgressBar,
 }
@@ -35,13 +37,13 @@ impl Progress for ProgressBar {
 
     fn say(&self, text: &str) {
         if self.bar.is_hidden() {
-            eprintln!("{text}");
+            note!("{text}");
         } else {
-            self.bar.set_message(text.to_owned());
+            self.bar.set_message(printable(text));
         }
     }
 
     fn note(&self, text: &str) {
-        self.bar.suspend(|| eprintln!("{text}"));
+        self.bar.suspend(|| note!("{text}"));
     }
 }

@@ -10,6 +10,8 @@ use crtx_protocol::usdc::UsdcBase;
 use serde::Serialize;
 use solana_signer::Signer;
 
+use crate::output::shell_word;
+
 /// The JSON line. Its keys are a promise to scripts.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ready {
@@ -111,7 +113,7 @@ impl Ready {
                     "Start the services, in one process or in several with --role:".to_owned(),
                     String::new(),
                 ]);
-                lines.push(format!("{command} --config {}", self.server_config.display()));
+                lines.push(format!("{command} --config {}", shell_word(&self.server_config.to_string_lossy())));
             }
         }
         lines.join("\n")
@@ -146,7 +148,7 @@ fn next_steps(crtx: &str) -> [String; 9] {
 fn sibling(name: &str) -> String {
     let folder = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.to_owned()));
     let program = folder.map(|folder| folder.join(name)).filter(|program| program.exists());
-    program.as_deref().map_or_else(|| name.into(), Path::to_string_lossy).into_owned()
+    shell_word(&program.as_deref().map_or_else(|| name.into(), Path::to_string_lossy))
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use agent_marketplace::{
 use crtx_protocol::{
     address::Addresses,
     call_text,
-    content::parse_cid,
     fee::Split,
     result_hash::{ResultHash, verify_call_signature, verify_signature},
     terms::Terms,
@@ -18,6 +17,7 @@ use sha2::{Digest, Sha256};
 use solana_pubkey::Pubkey;
 
 use super::{
+    claims::Status,
     ending::{Ending, Payees},
     evidence::Evidence,
     transactions::TokenChange,
@@ -105,8 +105,7 @@ pub fn run(evidence: &Evidence) -> Vec<Check> {
 }
 
 fn stated_hash(evidence: &Evidence) -> Result<ResultHash, String> {
-    let text = evidence.claims.result_hash.as_deref().ok_or("the record states no result hash")?;
-    text.parse().map_err(|error| format!("{error}"))
+    evidence.claims.result_hash.ok_or_else(|| "the record states no result hash".to_owned())
 }
 
 fn record(evidence: &Evidence) -> Result<&ExecutionRecord, String> {
@@ -135,9 +134,7 @@ fn result_is_the_content(evidence: &Evidence) -> Finding {
 }
 
 fn address_is_the_hash(evidence: &Evidence) -> Finding {
-    let url = evidence.claims.ipfs_url.as_deref().ok_or("the record states no content address")?;
-    let cid = url.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let named = parse_cid(cid).map_err(|error| format!("`{cid}` is {error}"))?;
+    let (cid, named) = evidence.claims.cid()?;
     if named != stated_hash(evidence)? {
         return Err(format!("{cid} names {named}"));
     }
@@ -164,17 +161,17 @@ fn record_is_of_this_execution(evidence: &Evidence) -> Finding {
         return Err(format!("execution {id} of {} has its record at {derived}", record.caller));
     }
     match &evidence.claims.agent_id {
-        Some(agent) if *agent != record.agent.to_string() => Err(format!("the record's agent is {}", record.agent)),
+        Some(agent) if *agent != record.agent => Err(format!("the record's agent is {}", record.agent)),
         _ => Ok(format!("execution {id} of wallet {}, agent {}", record.caller, record.agent)),
     }
 }
 
 fn record_is_completed(evidence: &Evidence) -> Finding {
-    let (record, stated) = (record(evidence)?, evidence.claims.status.as_str());
+    let (record, stated) = (record(evidence)?, evidence.claims.status);
     match record.status() {
-        Some(ExecutionStatus::Completed) if stated == "completed" => Ok("completed".to_owned()),
-        Some(ExecutionStatus::Disputed) if stated == "disputed" => Ok("completed, and disputed since".to_owned()),
-        Some(ExecutionStatus::Overturned) if stated == "failed" => {
+        Some(ExecutionStatus::Completed) if stated == Status::Completed => Ok("completed".to_owned()),
+        Some(ExecutionStatus::Disputed) if stated == Status::Disputed => Ok("completed, and disputed since".to_owned()),
+        Some(ExecutionStatus::Overturned) if stated == Status::Failed => {
             Ok("completed, and overturned by an upheld dispute since".to_owned())
         }
         Some(status) => Err(format!("the chain says {status:?}, the record states {stated}")),
@@ -405,8 +402,8 @@ fn refund_moved_as_recorded(evidence: &Evidence) -> Finding {
 }
 
 fn record_is_refunded(evidence: &Evidence) -> Finding {
-    let (record, stated) = (record(evidence)?, evidence.claims.status.as_str());
-    if stated != "failed" {
+    let (record, stated) = (record(evidence)?, evidence.claims.status);
+    if stated != Status::Failed {
         return Err(format!("the chain says {:?}, the record states {stated}", record.status()));
     }
     let reason = match record.failure_reason() {

@@ -7,11 +7,10 @@ use agent_marketplace::{
 };
 use anchor_lang::{AnchorDeserialize, Discriminator, event::EVENT_IX_TAG_LE};
 use anyhow::anyhow;
-use crtx_chain::ChainClient;
 use crtx_protocol::address::Addresses;
 use solana_pubkey::Pubkey;
 
-use super::transactions::{PlainInstruction, PlainTransaction, first_about};
+use super::transactions::{History, PlainInstruction, PlainTransaction, Seen};
 
 /// The transaction that moved the money.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,16 +28,17 @@ pub enum Payees {
     Refunded { caller: Pubkey },
 }
 
-/// The newest transaction that completes, fails or refunds the record.
-pub async fn find(chain: &ChainClient, program_id: &Pubkey, record: &Pubkey) -> anyhow::Result<Ending> {
-    let found = first_about(chain, record, |transaction| {
+/// The transaction that completes, fails or refunds the record.
+pub async fn find(history: &mut History<'_>, times: &[i64], program_id: &Pubkey) -> anyhow::Result<Ending> {
+    let record = history.address;
+    let found = history.first(times, |transaction| {
         let ended = transaction.instructions.iter().enumerate();
         let mut ended = ended.filter(|(_, instruction)| instruction.program_id == *program_id);
-        let (at, payees) = ended.find_map(|(at, instruction)| Some((at, payees(instruction, record)?)))?;
-        Some(Ending { transaction, at, payees })
+        let (at, payees) = ended.find_map(|(at, instruction)| Some((at, payees(instruction, &record)?)))?;
+        Some(Ending { transaction: transaction.clone(), at, payees })
     });
-    found.await?.map_err(|looked_at| {
-        anyhow!("the RPC node has no successful transaction that ends this execution (of {looked_at})")
+    found.await?.map(|seen| seen.what).map_err(|not_found| {
+        anyhow!("the RPC node shows no successful transaction that ends this execution ({not_found})")
     })
 }
 
@@ -60,18 +60,21 @@ fn payees(instruction: &PlainInstruction, record: &Pubkey) -> Option<Payees> {
 
 /// The last bytes of a closed record, dispute or listing, and the transaction that closed it.
 pub async fn find_closed(
-    chain: &ChainClient,
+    history: &mut History<'_>,
+    times: &[i64],
     program_id: &Pubkey,
-    address: &Pubkey,
-) -> anyhow::Result<Option<(String, Vec<u8>)>> {
-    let found = first_about(chain, address, |transaction| {
+) -> anyhow::Result<Seen<(String, Vec<u8>)>> {
+    let address = history.address;
+    let found = history.first(times, |transaction| {
         // Only the program itself can call its event instruction: the call is signed by an address of its own.
         let events = transaction.inner_instructions.iter().filter(|inner| inner.program_id == *program_id);
         let mut events = events.filter_map(|inner| inner.data.strip_prefix(EVENT_IX_TAG_LE));
-        let bytes = events.find_map(|event| closed_bytes(event, program_id, address))?;
-        Some((transaction.signature, bytes))
+        let bytes = events.find_map(|event| closed_bytes(event, program_id, &address))?;
+        Some((transaction.signature.clone(), bytes))
     });
-    Ok(found.await?.ok())
+    found.await?.map_err(|not_found| {
+        anyhow!("{address} is not on the chain, and the RPC node shows no transaction that closed it ({not_found})")
+    })
 }
 
 /// What the event says of the account at `address`.

@@ -1,19 +1,26 @@
 //! Collects what the checks look at: content over HTTP, accounts and the transaction that ended the execution
 //! over RPC. An account that has been closed is read from the event that closed it.
+//!
+//! The address of the content is a stranger's: it is asked only if it is the service that the user chose, or a public
+//! https address.
 
 use std::time::Duration;
 
 use agent_marketplace::state::{AgentListed, Config, Dispute, ExecutionRecord};
 use anyhow::{Context, bail};
 use crtx_chain::{ChainClient, Execution, Layout};
+use crtx_http::outbound::{Outbound, OutboundPolicy};
 use crtx_protocol::address::Addresses;
+use reqwest::Method;
 use solana_pubkey::Pubkey;
 
 use super::{
     claims::Claims,
     ending::{self, Ending},
     opening::{self, Opening},
+    transactions::{History, Seen},
 };
+use crate::api::{Api, Auth, Body};
 
 /// Larger than every result that a marketplace stores by default, and small enough for memory.
 const MAX_CONTENT_BYTES: usize = 64 * 1024 * 1024;
@@ -61,29 +68,39 @@ pub async fn collect(
     program_id: Pubkey,
     chain: &ChainClient,
     source: ContentSource,
+    service: Option<&Api>,
 ) -> anyhow::Result<Evidence> {
     let record_address = claims.record_address()?;
-    let content = find_content(&claims, source).await.map_err(|error| format!("{error:#}"));
+    let content = find_content(&claims, source, service).await.map_err(|error| format!("{error:#}"));
     let look = Look { chain, program_id };
-    let record = look.account::<Execution>(&record_address).await;
+    let config = look.account::<Config>(&Addresses::new(program_id).config(), &[]).await;
+    let window = config.as_ref().map_or(0, |config| config.account.parameters.dispute_window_s);
+    // A record is closed when its dispute window is over. The stated times only say where to begin.
+    let stated = [claims.initiated_at, claims.completed_at].map(|time| time.map(|time| time.timestamp()));
+    let closed = stated[1].map(|ended| ended.saturating_add(window));
+    let mut history = History::new(chain, record_address);
+    let record = look.account_in::<Execution>(&mut history, &Vec::from_iter(closed)).await;
     let (listing, dispute) = match &record {
-        Ok((record, _)) => (look.account(&record.agent).await, look.dispute(&record_address, record).await),
+        Ok(found) => (look.account(&found.account.agent, &[]).await, look.dispute(&record_address, found).await),
         Err(_) => (Err(anyhow::anyhow!("there is no record that names it")), None),
     };
-    let config = look.account::<Config>(&Addresses::new(program_id).config()).await;
-    let opening = opening::find(chain, &program_id, &record_address).await;
-    let ending = ending::find(chain, &program_id, &record_address).await;
+    let [opened, ended] = match &record {
+        Ok(Found { account, .. }) => [account.opened_at_unix_s, account.finished_at_unix_s].map(Some),
+        Err(_) => stated,
+    };
+    let opening = opening::find(&mut history, &Vec::from_iter(opened), &program_id).await;
+    let ending = ending::find(&mut history, &Vec::from_iter(ended), &program_id).await;
     let text = |error: anyhow::Error| format!("{error:#}");
     Ok(Evidence {
         claims,
         program_id,
         record_address,
         content,
-        closed_by: record.as_ref().ok().and_then(|(_, closed_by)| closed_by.clone()),
-        record: record.map(|(execution, _)| execution.record).map_err(text),
-        listing: listing.map(|(listing, _)| listing).map_err(text),
+        closed_by: record.as_ref().ok().and_then(|found| found.closed_by.clone()),
+        record: record.map(|found| found.account.record).map_err(text),
+        listing: listing.map(|found| found.account).map_err(text),
         dispute: dispute.map(|dispute| dispute.map_err(text)),
-        config: config.map(|(config, _)| config).map_err(text),
+        config: config.map(|found| found.account).map_err(text),
         opening: opening.map_err(text),
         ending: ending.map_err(text),
     })
@@ -95,36 +112,48 @@ struct Look<'a> {
     program_id: Pubkey,
 }
 
+/// An account, and how it was closed if it is.
+struct Found<T> {
+    account: T,
+    closed_by: Option<String>,
+    /// When, in seconds since 1970.
+    closed_at: Option<i64>,
+}
+
 impl Look<'_> {
-    /// An account of the program as it is, or as it was when it was closed, and by which transaction.
-    async fn account<T: Layout>(&self, address: &Pubkey) -> anyhow::Result<(T, Option<String>)> {
-        let program_id = self.program_id;
-        if let Some(found) = self.chain.account(address).await?.value {
+    /// An account of the program as it is, or as it was when it was closed, next to one of these times.
+    async fn account<T: Layout>(&self, address: &Pubkey, times: &[i64]) -> anyhow::Result<Found<T>> {
+        self.account_in(&mut History::new(self.chain, *address), times).await
+    }
+
+    async fn account_in<T: Layout>(&self, history: &mut History<'_>, times: &[i64]) -> anyhow::Result<Found<T>> {
+        let (address, program_id) = (history.address, self.program_id);
+        if let Some(found) = self.chain.account(&address).await?.value {
             if found.owner != program_id {
                 bail!("{address} is owned by {}, not by the marketplace program {program_id}", found.owner);
             }
-            return Ok((T::decode(&found.data)?, None));
+            return Ok(Found { account: T::decode(&found.data)?, closed_by: None, closed_at: None });
         }
-        let closed = ending::find_closed(self.chain, &program_id, address).await?;
-        let (signature, data) = closed.with_context(|| format!("{address} is not on the chain"))?;
-        Ok((T::decode(&data)?, Some(signature)))
+        let Seen { what: (signature, data), time } = ending::find_closed(history, times, &program_id).await?;
+        Ok(Found { account: T::decode(&data)?, closed_by: Some(signature), closed_at: time })
     }
 
-    /// `None` if the execution was never disputed.
-    async fn dispute(&self, record_address: &Pubkey, record: &ExecutionRecord) -> Option<anyhow::Result<Dispute>> {
-        if record.dispute_count == 0 {
+    /// `None` if the execution was never disputed. A dispute is closed together with its record.
+    async fn dispute(&self, record: &Pubkey, found: &Found<Execution>) -> Option<anyhow::Result<Dispute>> {
+        if found.account.dispute_count == 0 {
             return None;
         }
-        let address = Addresses::new(self.program_id).dispute(record_address);
-        Some(self.account(&address).await.map(|(dispute, _)| dispute))
+        let address = Addresses::new(self.program_id).dispute(record);
+        let dispute = self.account(&address, &Vec::from_iter(found.closed_at)).await;
+        Some(dispute.map(|found| found.account))
     }
 }
 
-async fn find_content(claims: &Claims, source: ContentSource) -> anyhow::Result<ContentCopy> {
+async fn find_content(claims: &Claims, source: ContentSource, service: Option<&Api>) -> anyhow::Result<ContentCopy> {
     let error = match source {
         ContentSource::Copy(content) => return Ok(content),
-        ContentSource::Url => return fetch_content(claims).await,
-        ContentSource::UrlOrStatedResult => match fetch_content(claims).await {
+        ContentSource::Url => return fetch_content(claims, service).await,
+        ContentSource::UrlOrStatedResult => match fetch_content(claims, service).await {
             Ok(content) => return Ok(content),
             Err(error) => error,
         },
@@ -136,9 +165,30 @@ async fn find_content(claims: &Claims, source: ContentSource) -> anyhow::Result<
     })
 }
 
-async fn fetch_content(claims: &Claims) -> anyhow::Result<ContentCopy> {
-    let url = claims.ipfs_url.as_deref().context("the record names no content")?;
-    let client = reqwest::Client::builder().timeout(HTTP_TIMEOUT).build()?;
-    let bytes = crtx_download::get(&client, url, MAX_CONTENT_BYTES).await?;
-    Ok(ContentCopy { bytes, source: url.to_owned() })
+/// The content at its public address, else from the service, which has it under the same hash.
+async fn fetch_content(claims: &Claims, service: Option<&Api>) -> anyhow::Result<ContentCopy> {
+    let url = claims.ipfs_url.as_ref().context("the record names no content")?;
+    let path = claims.cid().map(|(cid, _)| format!("/ipfs/{cid}"));
+    let is_own = |api: &&Api| path.as_ref().is_ok_and(|path| url.as_str() == format!("{}{path}", api.base_url()));
+    if service.filter(is_own).is_none() {
+        let outbound = Outbound::new(OutboundPolicy::STRICT);
+        let refused = match outbound.check_reachable(url.as_str()).await {
+            Ok(url) => {
+                let client = outbound.client(HTTP_TIMEOUT)?;
+                let bytes = crtx_download::get(&client, url.as_str(), MAX_CONTENT_BYTES).await?;
+                return Ok(ContentCopy { bytes, source: url.to_string() });
+            }
+            Err(refused) => refused,
+        };
+        if service.is_none() {
+            bail!("{url} is not asked: {refused}; name the service with --url, or a saved copy with --content");
+        }
+    }
+    let (api, path) = (service.context("no service is known")?, path.map_err(anyhow::Error::msg)?);
+    let answer = api.send(Method::GET, &path, Auth::Nobody, Body::Nothing).await?;
+    answer.success()?;
+    Ok(ContentCopy { bytes: answer.body, source: format!("{}{path}", api.base_url()) })
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,15 +21,17 @@ use serde_json::json;
 use url::Url;
 use uuid::Uuid;
 
+pub use self::claims::Status;
 use self::{
     checks::{Check, MoneyOutcome},
     claims::Claims,
     evidence::{ContentCopy, ContentSource, Evidence},
 };
 use crate::{
-    api::ApiArgs,
+    api::{Api, ApiArgs},
     arguments::{ChainArgs, KeypairArgs},
     asker::Asker,
+    output::{self, note, say},
     settings::{Network, Settings, is_on_this_machine},
     usage::{UsageError, http_url},
 };
@@ -65,16 +67,18 @@ pub async fn run(arguments: VerifyArgs, settings: &Settings) -> anyhow::Result<E
     let (claims, source) = read_subject(&arguments, settings).await?;
     let rpc_url = rpc_url(&arguments, settings, &claims)?;
     let program_id = settings.program_id(arguments.chain.program_id)?.value;
+    let gone = settings.gone(&rpc_url).map(|gone| format!("; {gone}")).unwrap_or_default();
     let rpc_url = rpc_url.as_str().trim_end_matches('/').to_owned();
     // Without an RPC node every check would fail with the same reason.
     let chain = ChainClient::new(&rpc_url, RPC_TIMEOUT);
     let slot = chain.slot(CommitmentConfig::confirmed()).await;
-    slot.with_context(|| format!("nothing was checked: {rpc_url} does not answer as a Solana RPC node"))?;
-    let evidence = evidence::collect(claims, program_id, &chain, source).await?;
+    slot.with_context(|| format!("nothing was checked: {rpc_url} does not answer as a Solana RPC node{gone}"))?;
+    let service = Api::of(settings, &arguments.api.service).ok();
+    let evidence = evidence::collect(claims, program_id, &chain, source, service.as_ref()).await?;
     let checks = checks::run(&evidence);
     let verified = checks.iter().all(|check| check.ok);
     if arguments.json {
-        println!("{}", report(&evidence, &checks, verified, &rpc_url));
+        output::json(&report(&evidence, &checks, verified, &rpc_url))?;
     } else {
         print_lines(&evidence, &checks, verified, &rpc_url);
     }
@@ -160,19 +164,19 @@ fn report(evidence: &Evidence, checks: &[Check], verified: bool, rpc_url: &str) 
 fn print_lines(evidence: &Evidence, checks: &[Check], verified: bool, rpc_url: &str) {
     for check in checks {
         let word = if check.ok { "ok  " } else { "FAIL" };
-        println!("{word}  {:<10}  {}", check.name, check.detail);
+        say!("{word}  {:<10}  {}", check.name, check.detail);
     }
     let id = evidence.claims.execution_id;
     let failed = checks.iter().filter(|check| !check.ok).count();
     match (verified, MoneyOutcome::of(evidence)) {
         (false, _) => {
-            eprintln!("execution {id} is NOT verified: {failed} of {} checks failed against {rpc_url}", checks.len());
+            note!("execution {id} is NOT verified: {failed} of {} checks failed against {rpc_url}", checks.len());
         }
         (true, Some(MoneyOutcome::Refunded)) => {
-            eprintln!(
+            note!(
                 "execution {id} was refunded, so there is no result to verify; the refund is verified against {rpc_url}"
             );
         }
-        (true, _) => eprintln!("execution {id} is verified against {rpc_url}"),
+        (true, _) => note!("execution {id} is verified against {rpc_url}"),
     }
 }

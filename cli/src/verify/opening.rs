@@ -7,10 +7,9 @@ use agent_marketplace::{
 };
 use anchor_lang::{AnchorDeserialize, Discriminator};
 use anyhow::anyhow;
-use crtx_chain::ChainClient;
 use solana_pubkey::Pubkey;
 
-use super::transactions::{PlainInstruction, first_about};
+use super::transactions::{History, PlainInstruction};
 
 /// What the opening instruction says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,16 +23,17 @@ pub struct Opening {
 }
 
 /// The transaction that opened the record.
-pub async fn find(chain: &ChainClient, program_id: &Pubkey, record: &Pubkey) -> anyhow::Result<Opening> {
-    let found = first_about(chain, record, |transaction| {
+pub async fn find(history: &mut History<'_>, times: &[i64], program_id: &Pubkey) -> anyhow::Result<Opening> {
+    let record = history.address;
+    let found = history.first(times, |transaction| {
         let all = transaction.instructions.iter().chain(&transaction.inner_instructions);
         let mut ours = all.filter(|instruction| instruction.program_id == *program_id);
-        let args = ours.find_map(|instruction| arguments(instruction, record))?;
+        let args = ours.find_map(|instruction| arguments(instruction, &record))?;
         let OpenExecutionArgs { request_hash, terms_hash, .. } = args;
-        Some(Opening { signature: transaction.signature, request_hash, terms_hash })
+        Some(Opening { signature: transaction.signature.clone(), request_hash, terms_hash })
     });
-    found.await?.map_err(|looked_at| {
-        anyhow!("the RPC node has no successful transaction that opens this execution (of {looked_at})")
+    found.await?.map(|seen| seen.what).map_err(|not_found| {
+        anyhow!("the RPC node shows no successful transaction that opens this execution ({not_found})")
     })
 }
 

@@ -1,5 +1,7 @@
 //! Transactions as an RPC node returns them: those about an account, what each called and which tokens it moved.
 
+use std::collections::HashMap;
+
 use anyhow::{Context, bail};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use crtx_chain::ChainClient;
@@ -8,11 +10,18 @@ use serde_json::json;
 use solana_pubkey::Pubkey;
 use solana_rpc_client_api::request::RpcRequest;
 use solana_transaction::versioned::VersionedTransaction;
+use tokio::task::JoinSet;
 
 /// Most signatures in the answer to one request.
 const PAGE: usize = 1_000;
-/// Successful transactions about one account that are looked at.
-const MOST: usize = 10_000;
+/// Pages that are listed of one account.
+const MOST_PAGES: usize = 100;
+/// Transactions about one account that one search reads.
+const MOST_READ: usize = 1_000;
+/// Transactions that are read at the same time.
+const AT_ONCE: usize = 8;
+/// The clock of the program and the times of blocks differ by less.
+const SLACK_S: i64 = 60;
 
 /// One transaction that went through.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,43 +51,145 @@ pub struct TokenChange {
     pub change: i128,
 }
 
-/// Signatures of the successful transactions that touched an account, newest first.
-async fn signatures_about(chain: &ChainClient, address: &Pubkey) -> anyhow::Result<Vec<String>> {
-    #[derive(Deserialize)]
-    struct Found {
-        signature: String,
-        err: Option<serde_json::Value>,
-    }
-    let mut signatures = Vec::new();
-    let mut before: Option<String> = None;
-    loop {
-        let config = json!({"commitment": "confirmed", "limit": PAGE, "before": before});
-        let page: Vec<Found> =
-            chain.rpc().send(RpcRequest::GetSignaturesForAddress, json!([address.to_string(), config])).await?;
-        let (last, full) = (page.last().map(|found| found.signature.clone()), page.len() >= PAGE);
-        let succeeded = page.into_iter().filter(|found| found.err.is_none());
-        signatures.extend(succeeded.map(|found| found.signature));
-        if !full || signatures.len() >= MOST {
-            return Ok(signatures);
-        }
-        before = last;
-    }
+/// The successful transactions about one account. Anybody can add some for a fraction of a cent, so what is looked for is
+/// looked for next to the time at which it happened, and the work is bounded. Each page and each transaction is read once.
+pub struct History<'a> {
+    chain: &'a ChainClient,
+    pub address: Pubkey,
+    /// Newest first.
+    listed: Vec<Listed>,
+    pages: usize,
+    /// The node has no older ones.
+    is_whole: bool,
+    read: HashMap<String, Option<PlainTransaction>>,
 }
 
-/// The first result of `look` for the successful transactions that touched an account, newest first; else the number
-/// of these transactions.
-pub async fn first_about<T>(
-    chain: &ChainClient,
-    address: &Pubkey,
-    look: impl Fn(PlainTransaction) -> Option<T>,
-) -> anyhow::Result<Result<T, usize>> {
-    let signatures = signatures_about(chain, address).await?;
-    for signature in &signatures {
-        if let Some(seen) = PlainTransaction::read(chain, signature).await?.and_then(&look) {
+#[derive(Clone, Debug)]
+struct Listed {
+    signature: String,
+    /// Seconds since 1970.
+    time: Option<i64>,
+}
+
+/// What was looked for, and when it happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen<T> {
+    pub what: T,
+    pub time: Option<i64>,
+}
+
+/// Nothing was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotFound {
+    #[error("of {0}")]
+    None(usize),
+    #[error(
+        "looked at {read} of at least {listed}, those next to the known time first; the rest was not looked at, because \
+         strangers can add any number"
+    )]
+    Bound { read: usize, listed: usize },
+}
+
+impl<'a> History<'a> {
+    pub fn new(chain: &'a ChainClient, address: Pubkey) -> Self {
+        Self { chain, address, listed: Vec::new(), pages: 0, is_whole: false, read: HashMap::new() }
+    }
+
+    /// The first result of `look`: for the transactions next to one of these times, else for the newest ones. Times are
+    /// in seconds since 1970, and only say where to begin.
+    pub async fn first<T>(
+        &mut self,
+        times: &[i64],
+        look: impl Fn(&PlainTransaction) -> Option<T>,
+    ) -> anyhow::Result<Result<Seen<T>, NotFound>> {
+        let mut left = MOST_READ;
+        if let Some(oldest) = times.iter().min() {
+            self.list(oldest.saturating_sub(SLACK_S)).await?;
+            if let Some(seen) = self.look(times, &mut left, &look).await? {
+                return Ok(Ok(seen));
+            }
+        }
+        // The node gives no times, or others.
+        self.list(i64::MIN).await?;
+        if let Some(seen) = self.look(times, &mut left, &look).await? {
             return Ok(Ok(seen));
         }
+        let (read, listed) = (MOST_READ.saturating_sub(left), self.listed.len());
+        let all = self.is_whole && read == listed;
+        Ok(Err(if all { NotFound::None(listed) } else { NotFound::Bound { read, listed } }))
     }
-    Ok(Err(signatures.len()))
+
+    /// Lists the transactions since that time, as far as the bound allows.
+    async fn list(&mut self, since: i64) -> anyhow::Result<()> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Found {
+            signature: String,
+            err: Option<serde_json::Value>,
+            block_time: Option<i64>,
+        }
+        let mut before: Option<String> = self.listed.last().map(|listed| listed.signature.clone());
+        let mut oldest = self.listed.last().and_then(|listed| listed.time);
+        while !self.is_whole && self.pages < MOST_PAGES && oldest.is_none_or(|oldest| oldest >= since) {
+            let config = json!({"commitment": "confirmed", "limit": PAGE, "before": before});
+            let params = json!([self.address.to_string(), config]);
+            let page: Vec<Found> = self.chain.rpc().send(RpcRequest::GetSignaturesForAddress, params).await?;
+            self.pages = self.pages.saturating_add(1);
+            self.is_whole = page.len() < PAGE;
+            let Some(last) = page.last() else { break };
+            (before, oldest) = (Some(last.signature.clone()), last.block_time);
+            let succeeded = page.into_iter().filter(|found| found.err.is_none());
+            self.listed.extend(succeeded.map(|found| Listed { signature: found.signature, time: found.block_time }));
+        }
+        Ok(())
+    }
+
+    /// Looks at the listed transactions, several at a time, while `left` lasts.
+    async fn look<T>(
+        &mut self,
+        times: &[i64],
+        left: &mut usize,
+        look: &impl Fn(&PlainTransaction) -> Option<T>,
+    ) -> anyhow::Result<Option<Seen<T>>> {
+        let distance = |listed: &Listed| {
+            let of = |time: i64| times.iter().map(move |known| known.abs_diff(time)).min();
+            listed.time.and_then(of).unwrap_or(u64::MAX)
+        };
+        let mut nearest = self.listed.clone();
+        nearest.sort_by_key(distance);
+        nearest.truncate(MOST_READ);
+        // The first is most often the one.
+        let (first, rest) = nearest.split_at(nearest.len().min(1));
+        for some in std::iter::once(first).chain(rest.chunks(AT_ONCE)) {
+            self.read_all(some, left).await?;
+            for Listed { signature, time } in some {
+                let Some(known) = self.read.get(signature) else { return Ok(None) };
+                if let Some(what) = known.as_ref().and_then(look) {
+                    return Ok(Some(Seen { what, time: *time }));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads those that are not known yet.
+    async fn read_all(&mut self, some: &[Listed], left: &mut usize) -> anyhow::Result<()> {
+        let mut reading = JoinSet::new();
+        for Listed { signature, .. } in some.iter().filter(|listed| !self.read.contains_key(&listed.signature)) {
+            let Some(rest) = left.checked_sub(1) else { break };
+            *left = rest;
+            let (chain, signature) = (self.chain.clone(), signature.clone());
+            reading.spawn(async move {
+                let transaction = PlainTransaction::read(&chain, &signature).await;
+                transaction.map(|transaction| (signature, transaction))
+            });
+        }
+        while let Some(read) = reading.join_next().await {
+            let (signature, transaction) = read??;
+            self.read.insert(signature, transaction);
+        }
+        Ok(())
+    }
 }
 
 #[derive(Deserialize)]
@@ -215,3 +326,6 @@ fn token_changes(
     }
     Ok(changes)
 }
+
+#[cfg(test)]
+mod tests;

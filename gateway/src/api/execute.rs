@@ -60,6 +60,10 @@ enum Attempt {
 }
 
 /// Pays an agent for one call and returns its verified result.
+///
+/// Results are public: whoever reads the chain finds the address of every result and can download it without a
+/// credential. Task and parameters are not published; their SHA-256 is, the creator gets them, and this service stores
+/// them.
 #[utoipa::path(
     post,
     path = "/v1/agents/{agent_id}/execute",

@@ -69,8 +69,8 @@ async function readOnChain(address: Address, rpcUrl: string): Promise<OnChain> {
     const history = new History(rpc, address);
     const isOpen = found !== null && found.terms !== null;
     const [opening, ending] = await Promise.all([
-        findOpening(history).catch(() => null),
-        isOpen ? null : findEnding(history).catch(() => null),
+        findOpening(history, found ? [Number(found.record.openedAtUnixS)] : []).catch(() => null),
+        isOpen ? null : findEnding(history, found ? [Number(found.record.finishedAtUnixS)] : []).catch(() => null),
     ]);
     const { amount = null, feeBps = null } = found?.record ?? {};
     const deadline = found?.terms ? Number(found.terms.deadlineUnixS) : null;

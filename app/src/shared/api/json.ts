@@ -35,7 +35,10 @@ export function parseAnswer(text: string, path = ''): unknown {
 
 /** The number as it stands in the answer, or without an exponent if the browser does not show the source. */
 function plainDecimal({ source, number }: Amount): string {
-    return /^\d+(\.\d+)?$/.test(source) ? source : number.toFixed(6);
+    if (/^\d+(\.\d+)?$/.test(source)) return source;
+    const decimal = number.toFixed(6);
+    // `1e-6` is an amount, `1e-7` is none. A text that is no amount is refused behind this.
+    return Number(decimal) === number ? decimal : source;
 }
 
 /** Replaces every amount in a parsed value, in place. Written with a stack: foreign JSON may be deep. */

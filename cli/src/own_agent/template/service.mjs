@@ -2,14 +2,14 @@
 //
 //   node service.mjs
 //
-// Node.js 20 or later, no packages. PORT sets the port (default 4021), RESULT_KEY the file of the result key.
+// Node.js 20 or later, no packages. PORT sets the port (default {{PORT}}), RESULT_KEY the file of the result key.
 // The contract is in "Creator service protocol" of the project's docs/specification.md.
 
 import { createHash, createPrivateKey, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 
-const PORT = Number(process.env.PORT ?? 4021);
+const PORT = Number(process.env.PORT ?? {{PORT}});
 const KEY_FILE = process.env.RESULT_KEY ?? new URL('result-key.json', import.meta.url);
 const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
 const MAX_REMEMBERED = 10_000;
@@ -131,7 +131,7 @@ const server = createServer(async (request, response) => {
     response.writeHead(status, { 'content-type': 'application/json' });
     response.end(JSON.stringify(body));
   };
-  if (request.method !== 'POST' || request.url !== '/execute') return send(404, { error: 'POST /execute' });
+  if (request.method !== 'POST' || request.url !== '/execute') return send(404, { error: 'POST /execute', result_key: key.address });
   try {
     const body = await readBody(request);
     if (typeof body.execution_id !== 'string' || typeof body.task !== 'string') throw new Error('not an execution request');
@@ -139,6 +139,11 @@ const server = createServer(async (request, response) => {
   } catch (error) {
     send(400, { error: String(error?.message ?? error) });
   }
+});
+
+server.on('error', (error) => {
+  console.error(error.code === 'EADDRINUSE' ? `port ${PORT} is in use; set another with PORT, and in agent.toml` : error.message);
+  process.exit(1);
 });
 
 server.listen(PORT, '127.0.0.1', () => {

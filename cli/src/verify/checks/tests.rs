@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{
     super::{
-        claims::Claims,
+        claims::{Claims, Status},
         evidence::ContentCopy,
         opening::Opening,
         transactions::{PlainInstruction, PlainTransaction, TokenChange},
@@ -25,6 +25,10 @@ fn address(seed: u8) -> Pubkey {
 
 fn key() -> SigningKey {
     SigningKey::from_bytes(&[5; 32])
+}
+
+fn url(text: &str) -> url::Url {
+    text.parse().expect("a URL")
 }
 
 fn public(key: &SigningKey) -> Pubkey {
@@ -116,25 +120,27 @@ fn good() -> Evidence {
     };
     let change = |account, owner, change| TokenChange { account, owner, mint, change };
     let complete = PlainInstruction { program_id, accounts: vec![], data: vec![] };
-    let url = format!("http://x/ipfs/{}", cid_of(&hash));
+    let content_url = format!("http://x/ipfs/{}", cid_of(&hash));
     Evidence {
         claims: Claims {
             execution_id: id,
-            agent_id: Some(agent.to_string()),
-            status: "completed".to_owned(),
+            agent_id: Some(agent),
+            status: Status::Completed,
             result: Some(RESULT.to_owned()),
-            result_hash: Some(hash.to_string()),
+            result_hash: Some(hash),
             cost_usdc: Some(UsdcBase(AMOUNT)),
             creator_amount_usdc: Some(UsdcBase(9_900)),
             platform_amount_usdc: Some(UsdcBase(100)),
             tokens_used: None,
             execution_time_ms: Some(12),
-            on_chain_record: String::new(),
-            ipfs_url: Some(url.clone()),
+            on_chain_record: url("http://x/"),
+            ipfs_url: Some(url(&content_url)),
+            initiated_at: None,
+            completed_at: None,
         },
         program_id,
         record_address: addresses.execution(&caller, id.as_bytes()),
-        content: Ok(ContentCopy { bytes: RESULT.into(), source: url }),
+        content: Ok(ContentCopy { bytes: RESULT.into(), source: content_url }),
         record: Ok(record),
         listing: Ok(listing),
         config: Ok(config),
@@ -201,9 +207,9 @@ fn an_altered_result_is_noticed() {
 #[test]
 fn another_content_address_is_noticed() {
     let other = cid_of(&ResultHash::of(b"else"));
-    assert_eq!(with(|e| e.claims.ipfs_url = Some(format!("http://x/ipfs/{other}"))), ["address"]);
+    assert_eq!(with(|e| e.claims.ipfs_url = Some(url(&format!("http://x/ipfs/{other}")))), ["address"]);
     assert_eq!(with(|e| e.claims.ipfs_url = None), ["address"]);
-    assert_eq!(with(|e| e.claims.ipfs_url = Some("http://x/ipfs/junk".to_owned())), ["address"]);
+    assert_eq!(with(|e| e.claims.ipfs_url = Some(url("http://x/ipfs/junk"))), ["address"]);
 }
 
 #[test]
@@ -211,8 +217,8 @@ fn another_hash_that_content_and_address_agree_on_is_not_the_chains() {
     let failed = with(|e| {
         let hash = ResultHash::of(b"else");
         e.claims.result = Some("else".to_owned());
-        e.claims.result_hash = Some(hash.to_string());
-        e.claims.ipfs_url = Some(format!("http://x/ipfs/{}", cid_of(&hash)));
+        e.claims.result_hash = Some(hash);
+        e.claims.ipfs_url = Some(url(&format!("http://x/ipfs/{}", cid_of(&hash))));
         e.content = Ok(ContentCopy { bytes: b"else".to_vec(), source: String::new() });
     });
     assert_eq!(failed, ["commitment", "message", "signature"]);
@@ -228,7 +234,7 @@ fn a_missing_or_foreign_record_is_noticed() {
 fn the_record_of_another_execution_wallet_or_agent_is_noticed() {
     assert_eq!(with(|e| e.claims.execution_id = Uuid::from_u128(8)), ["identity"]);
     assert_eq!(with(|e| e.record_address = address(99)), ["identity"]);
-    assert_eq!(with(|e| e.claims.agent_id = Some(address(98).to_string())), ["identity"]);
+    assert_eq!(with(|e| e.claims.agent_id = Some(address(98))), ["identity"]);
 }
 
 #[test]
@@ -241,10 +247,10 @@ fn a_record_that_is_not_completed_is_noticed() {
     }
     assert_eq!(with_status(ExecutionStatus::Overturned), ["status", "amounts"]);
     assert_eq!(with(|e| record_mut(e).status = 99), ["status"]);
-    assert_eq!(with(|e| e.claims.status = "failed".to_owned()), ["status"]);
+    assert_eq!(with(|e| e.claims.status = Status::Failed), ["status"]);
     let disputed = with(|e| {
         record_mut(e).status = ExecutionStatus::Disputed as u8;
-        e.claims.status = "disputed".to_owned();
+        e.claims.status = Status::Disputed;
     });
     assert!(disputed.is_empty(), "{disputed:?}");
 }
@@ -428,7 +434,7 @@ fn refunded() -> Evidence {
     ending.transaction.token_changes.push(TokenChange { account: caller, owner, mint, change: 10_000 });
     evidence.content = Err("there is none".to_owned());
     let claims = &mut evidence.claims;
-    claims.status = "failed".to_owned();
+    claims.status = Status::Failed;
     (claims.result, claims.result_hash, claims.ipfs_url) = (None, None, None);
     let nothing = Some(UsdcBase(0));
     (claims.cost_usdc, claims.creator_amount_usdc, claims.platform_amount_usdc) = (nothing, nothing, nothing);
@@ -460,7 +466,7 @@ fn a_refund_that_did_not_go_back_whole_to_the_caller_is_noticed() {
 
 #[test]
 fn a_refunded_execution_that_is_stated_as_anything_else_is_noticed() {
-    assert_eq!(with_refunded(|e| e.claims.status = "completed".to_owned()), ["status"]);
+    assert_eq!(with_refunded(|e| e.claims.status = Status::Completed), ["status"]);
     assert_eq!(with_refunded(|e| e.claims.cost_usdc = Some(UsdcBase(AMOUNT))), ["amounts"]);
     assert_eq!(with_refunded(|e| e.claims.result = Some("made up".to_owned())), ["amounts"]);
     assert_eq!(with_refunded(|e| record_mut(e).failure_reason = 0), ["status"]);
@@ -479,7 +485,7 @@ fn an_upheld_dispute_lowers_the_cost_by_its_compensation() {
             record_mut(e).status = ExecutionStatus::Overturned as u8;
             let dispute = Dispute { compensation, ..bytemuck::Zeroable::zeroed() };
             e.dispute = Some(Ok(dispute));
-            e.claims.status = "failed".to_owned();
+            e.claims.status = Status::Failed;
             e.claims.cost_usdc = Some(UsdcBase(cost));
         })
     };

@@ -87,8 +87,8 @@ export async function collect(claims: Claims, rpcUrl: string): Promise<Evidence>
         listing: first(await tried(listing())),
         dispute: known === null || known.disputeCount === 0 ? null : first(await tried(dispute())),
         config: first(await tried(config())),
-        opening: await tried(findOpening(history)),
-        ending: await tried(findEnding(history)),
+        opening: await tried(findOpening(history, known === null ? [] : [Number(known.openedAtUnixS)])),
+        ending: await tried(findEnding(history, known === null ? [] : [Number(known.finishedAtUnixS)])),
     };
 }
 
