@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use solana_pubkey::Pubkey;
+
 /// Which Solana network a command uses.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize, clap::ValueEnum,
@@ -55,6 +57,15 @@ impl Network {
             Self::Local => None,
             Self::Devnet => Some("EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG"),
             Self::Mainnet => Some("5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"),
+        }
+    }
+
+    /// Circle's USDC.
+    pub const fn usdc_mint(self) -> Option<Pubkey> {
+        match self {
+            Self::Local => None,
+            Self::Devnet => Some(Pubkey::from_str_const("4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU")),
+            Self::Mainnet => Some(Pubkey::from_str_const("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")),
         }
     }
 }
