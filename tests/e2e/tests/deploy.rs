@@ -168,7 +168,7 @@ async fn every_command_of_the_deployment_document_works_and_the_call_is_paid_and
     let authority = terminal.as_wallet("authority.json");
     let said = |line: &[&str]| terminal.done(line);
     let treasury = said(&["wallet", "show", &address(&place.join("treasury.json"))]);
-    assert_eq!(treasury["usdc"], "0.0005", "one percent of the price: {treasury}");
+    assert_eq!(treasury["usdc"], 0.0005, "one percent of the price: {treasury}");
     let answer: Value = serde_json::from_slice(&fs::read(place.join("answer.json")).unwrap()).unwrap();
     assert_eq!(answer["result"], "{\"words\":3,\"characters\":14}");
     assert_eq!(said(&["verify", "--file", "answer.json"])["outcome"], "paid");
