@@ -7,15 +7,16 @@ use anyhow::Result;
 use crate::workspace;
 
 /// Programs whose commands are not checked.
-const FOREIGN_PROGRAMS: [&str; 11] =
-    ["git", "node", "cd", "curl", "rustup", "export", "mkdir", "chmod", "cat", "sed", "solana-test-validator"];
+const FOREIGN_PROGRAMS: [&str; 12] =
+    ["git", "node", "cd", "curl", "rustup", "export", "mkdir", "chmod", "cat", "sed", "until", "solana-test-validator"];
 
 /// What a variable of a shell stands for, if [`VALUES`] does not know its name: most are addresses.
 const VARIABLE: &str = "11111111111111111111111111111111";
 
 /// A stand-in of the documents for a value, and a value that the commands accept.
-const VALUES: [(&str, &str); 6] = [
+const VALUES: [(&str, &str); 7] = [
     ("AGENT_ID", "11111111111111111111111111111111"),
+    ("WALLET", "11111111111111111111111111111111"),
     ("EXECUTION_ID", "00000000-0000-0000-0000-000000000000"),
     ("JSON", "{}"),
     ("URL", "http://127.0.0.1"),
