@@ -75,6 +75,17 @@ pub fn some_usdc(text: &str) -> Result<UsdcBase, String> {
     })
 }
 
+/// Reads an amount of SOL such as `0.05`, in lamports.
+pub fn lamports(text: &str) -> Result<u64, String> {
+    let wrong = || "not an amount of SOL with at most nine decimals, such as 0.05".to_owned();
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) || fraction.len() > 9 {
+        return Err(wrong());
+    }
+    format!("{whole}{fraction:0<9}").parse().map_err(|_| wrong())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,6 +96,18 @@ mod tests {
         assert_eq!(some_usdc("18446744073709.551615"), Ok(UsdcBase(u64::MAX)));
         for bad in ["0", "0.0", "0.0000001", "1e3", "-1", "1,5", "", "nan"] {
             assert!(some_usdc(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn sol_is_an_exact_decimal_of_lamports() {
+        assert_eq!(
+            (lamports("0.05"), lamports("2"), lamports("0.000000001")),
+            (Ok(50_000_000), Ok(2_000_000_000), Ok(1))
+        );
+        assert_eq!(lamports("18446744073.709551615"), Ok(u64::MAX));
+        for bad in ["", ".", "1.", ".5", "-1", "1e3", "0.0000000001", "18446744073.709551616", "1,5", "+1"] {
+            assert!(lamports(bad).is_err(), "{bad}");
         }
     }
 }

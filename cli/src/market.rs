@@ -19,6 +19,39 @@ const FIRST_FIELD: usize = 8;
 const FIELD: usize = 32;
 const EXECUTION_ID_OFFSET: usize = FIRST_FIELD + std::mem::offset_of!(ExecutionRecord, execution_id);
 
+/// A chain and an address of the program on it, set up or not.
+pub struct Connection {
+    pub chain: ChainClient,
+    pub rpc_url: String,
+    pub genesis_hash: String,
+    pub addresses: Addresses,
+}
+
+impl Connection {
+    /// Fails if the node belongs to another network than the one asked for.
+    pub async fn open(settings: &Settings, arguments: &ChainArgs) -> anyhow::Result<Self> {
+        let found = settings.rpc_url(arguments.rpc_url.as_ref())?;
+        let rpc_url = found.value.as_str().trim_end_matches('/').to_owned();
+        let program_id = settings.program_id(arguments.program_id)?.value;
+        let chain = ChainClient::new(&rpc_url, RPC_TIMEOUT);
+        let genesis_hash = chain.genesis_hash().await;
+        let genesis_hash = genesis_hash.with_context(|| match settings.gone(&found.value) {
+            Some(gone) => format!("no answer from the Solana RPC node {rpc_url}: {gone}"),
+            None => format!("no answer from the Solana RPC node {rpc_url} ({})", found.source),
+        })?;
+        if settings.network.genesis_hash().is_some_and(|expected| expected != genesis_hash) {
+            bail!("the RPC node {rpc_url} does not belong to {}; choose another with --rpc-url", settings.network);
+        }
+        Ok(Self { chain, rpc_url, genesis_hash, addresses: Addresses::new(program_id) })
+    }
+
+    /// The deployment with this configuration.
+    pub fn market(self, config: Config) -> Market {
+        let instructions = Instructions::new(self.addresses, config.usdc_mint);
+        Market { chain: self.chain, rpc_url: self.rpc_url, genesis_hash: self.genesis_hash, instructions, config }
+    }
+}
+
 /// One deployment of the program, on one chain.
 pub struct Market {
     pub chain: ChainClient,
@@ -44,26 +77,17 @@ pub struct UsdcHolding {
 impl Market {
     /// Connects and reads the configuration. Fails if the node belongs to another network than the one asked for.
     pub async fn connect(settings: &Settings, arguments: &ChainArgs) -> anyhow::Result<Self> {
-        let found = settings.rpc_url(arguments.rpc_url.as_ref())?;
-        let rpc_url = found.value.as_str().trim_end_matches('/').to_owned();
-        let program_id = settings.program_id(arguments.program_id)?.value;
-        let chain = ChainClient::new(&rpc_url, RPC_TIMEOUT);
-        let genesis_hash = chain.genesis_hash().await;
-        let genesis_hash = genesis_hash.with_context(|| match settings.gone(&found.value) {
-            Some(gone) => format!("no answer from the Solana RPC node {rpc_url}: {gone}"),
-            None => format!("no answer from the Solana RPC node {rpc_url} ({})", found.source),
-        })?;
-        if settings.network.genesis_hash().is_some_and(|expected| expected != genesis_hash) {
-            bail!("the RPC node {rpc_url} does not belong to {}; choose another with --rpc-url", settings.network);
-        }
-        let addresses = Addresses::new(program_id);
-        let config = chain.account(&addresses.config()).await?.value;
+        let connection = Connection::open(settings, arguments).await?;
+        let program_id = connection.addresses.program_id();
+        let config = connection.chain.account(&connection.addresses.config()).await?.value;
         let config = config.filter(|account| account.owner == program_id).with_context(|| {
-            format!("there is no marketplace of program {program_id} on this chain; see --program-id and --network")
+            format!(
+                "there is no marketplace of program {program_id} on this chain; see --program-id and --network, or set \
+                 one up with: crtx admin init"
+            )
         })?;
         let config = Config::decode(&config.data).context("the configuration is of another version of the program")?;
-        let instructions = Instructions::new(addresses, config.usdc_mint);
-        Ok(Self { chain, rpc_url, genesis_hash, instructions, config })
+        Ok(connection.market(config))
     }
 
     pub const fn addresses(&self) -> &Addresses {

@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use agent_marketplace::state::Config;
 use anyhow::{Context, bail};
-use crtx_chain::token;
+use crtx_chain::{system, token};
 use crtx_protocol::usdc::UsdcBase;
 use serde_json::json;
 use solana_pubkey::Pubkey;
@@ -12,8 +12,8 @@ use solana_rpc_client_api::request::RpcRequest;
 use solana_signer::Signer;
 
 use crate::{
-    arguments::{ChainArgs, KeypairArgs, OutputArgs, SendArgs, some_usdc},
-    keypair_file,
+    arguments::{ChainArgs, KeypairArgs, OutputArgs, SendArgs, lamports, some_usdc},
+    done, keypair_file,
     market::Market,
     output::{self, note, pairs, say, sol},
     settings::{Role, Settings},
@@ -48,6 +48,11 @@ enum WalletCommand {
     /// Give a wallet SOL and USDC; only on a local network, where they are worth nothing
     #[command(after_help = "Example:\n  crtx wallet fund --keypair my-wallet.json --usdc 100")]
     Fund(FundArgs),
+    /// Send SOL and USDC of your wallet to another wallet
+    #[command(
+        after_help = "Example:\n  crtx wallet send 82vpEBc9TeDX6S1Dd3UJ77nQeqFkHSMEgANRBhc28GR8 --sol 0.5 --usdc 20"
+    )]
+    Send(TransferArgs),
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -91,11 +96,29 @@ struct FundArgs {
     output: OutputArgs,
 }
 
+#[derive(Clone, Debug, clap::Args)]
+struct TransferArgs {
+    /// Who gets it
+    #[arg(value_name = "WALLET")]
+    to: Pubkey,
+    /// SOL to send
+    #[arg(long, value_name = "AMOUNT", value_parser = lamports, required_unless_present = "usdc")]
+    sol: Option<u64>,
+    /// USDC to send
+    #[arg(long, value_name = "AMOUNT", value_parser = some_usdc)]
+    usdc: Option<UsdcBase>,
+    #[command(flatten)]
+    send: SendArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
 pub async fn run(arguments: WalletArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
     match arguments.command {
         WalletCommand::New(arguments) => new(&arguments, settings)?,
         WalletCommand::Show(arguments) => show(&arguments, settings).await?,
         WalletCommand::Fund(arguments) => fund(&arguments, settings).await?,
+        WalletCommand::Send(arguments) => transfer(&arguments, settings).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -168,6 +191,27 @@ fn roles_of(config: &Config, wallet: &Pubkey) -> Vec<&'static str> {
         ("insurance owner", config.insurance_owner),
     ];
     roles.into_iter().filter(|(_, holder)| holder == wallet).map(|(name, _)| name).collect()
+}
+
+/// One transaction; the USDC account of the other wallet is made if it has none.
+async fn transfer(arguments: &TransferArgs, settings: &Settings) -> anyhow::Result<()> {
+    let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
+    let (wallet, to) = (sender.wallet(), arguments.to);
+    let mut plan = Plan::new(format!("Send from your wallet to {to}"), Vec::new());
+    if let Some(lamports) = arguments.sol {
+        plan.instructions.push(system::transfer(&wallet, &to, lamports));
+        plan = plan.effect(format!("{} SOL go to {to}.", sol(lamports)));
+    }
+    if let Some(amount) = arguments.usdc {
+        plan = sender.with_usdc_account(plan, &to, "the USDC account of the other wallet").await?;
+        let build = &sender.market.instructions;
+        let (from, account) = (build.usdc_of(&wallet), build.usdc_of(&to));
+        plan.instructions.push(token::transfer(&from, &build.usdc_mint, &account, &wallet, amount.0));
+        plan = plan.moves(amount.0, "your wallet", to.to_string());
+    }
+    let sent = sender.send(plan).await?;
+    let more = json!({"to": to.to_string(), "lamports": arguments.sol.unwrap_or(0), "usdc": arguments.usdc});
+    done::say(arguments.output, &sent, &format!("sent to {to}"), more)
 }
 
 /// SOL by the airdrop of the local network, USDC by its mint authority, which is the local admin.

@@ -7,11 +7,16 @@ use anyhow::Result;
 use crate::workspace;
 
 /// Programs whose commands are not checked.
-const FOREIGN_PROGRAMS: [&str; 5] = ["git", "node", "cd", "curl", "rustup"];
+const FOREIGN_PROGRAMS: [&str; 12] =
+    ["git", "node", "cd", "curl", "rustup", "export", "mkdir", "chmod", "cat", "sed", "until", "solana-test-validator"];
+
+/// What a variable of a shell stands for, if [`VALUES`] does not know its name: most are addresses.
+const VARIABLE: &str = "11111111111111111111111111111111";
 
 /// A stand-in of the documents for a value, and a value that the commands accept.
-const VALUES: [(&str, &str); 6] = [
+const VALUES: [(&str, &str); 7] = [
     ("AGENT_ID", "11111111111111111111111111111111"),
+    ("WALLET", "11111111111111111111111111111111"),
     ("EXECUTION_ID", "00000000-0000-0000-0000-000000000000"),
     ("JSON", "{}"),
     ("URL", "http://127.0.0.1"),
@@ -37,6 +42,9 @@ pub enum Asked {
 /// Splits a command line as a shell does, as far as the documents need it, and puts values for stand-ins.
 fn words(command: &str) -> Vec<String> {
     let command = command.split(" > ").next().unwrap_or(command);
+    // A variable that gets what a command prints.
+    let printed = command.split_once("=$(").and_then(|(_, rest)| rest.strip_suffix(')'));
+    let command = printed.unwrap_or(command);
     let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), None);
     for c in command.chars() {
         match (c, quoted) {
@@ -50,6 +58,10 @@ fn words(command: &str) -> Vec<String> {
     let stands_for_more = |word: &String| word.is_empty() || word.contains('…') || word.starts_with(['<', '[']);
     words.retain(|word| !stands_for_more(word));
     for word in &mut words {
+        if let Some(name) = word.strip_prefix('$') {
+            let known = VALUES.iter().any(|(value, _)| *value == name);
+            *word = if known { name.to_owned() } else { VARIABLE.to_owned() };
+        }
         if let Some((_, value)) = VALUES.iter().find(|(name, _)| name == word) {
             *word = (*value).to_owned();
         }
@@ -151,6 +163,8 @@ mod tests {
             program("crtx", &["execute", "11111111111111111111111111111111", "--task", "a b"])
         });
         assert_eq!(asked("cargo xtask bench <name>"), xtask(&["bench"]));
+        assert_eq!(asked("ID=$(crtx wallet show \"$WALLET\")"), program("crtx", &["wallet", "show", VARIABLE]));
+        assert_eq!(asked("export A=b"), Asked::Foreign);
         assert_eq!(asked("git pull"), Asked::Foreign);
         assert_eq!(asked(".ci/run"), Asked::Script(".ci/run".to_owned()));
         assert_eq!(asked("frobnicate"), Asked::Unknown);

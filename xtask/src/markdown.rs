@@ -43,11 +43,17 @@ pub fn read(text: &str) -> Document {
     document
 }
 
-/// Commands of a shell block: lines without comments; a line that ends with `\` continues on the next one.
+/// Commands of a shell block: lines without comments; a line that ends with `\` continues on the next one. The text
+/// that a command gets with `<<NAME` is no command.
 fn commands(block: &[(usize, &str)]) -> Vec<(usize, String)> {
     let mut commands: Vec<(usize, String)> = Vec::new();
-    let mut continued = false;
+    let (mut continued, mut text_until) = (false, None);
     for (number, line) in block {
+        if let Some(end) = text_until {
+            text_until = Some(end).filter(|end| *end != line.trim());
+            continue;
+        }
+        text_until = line.split_once("<<").map(|(_, end)| end.trim());
         let line = line.split(" # ").next().unwrap_or_default().trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
@@ -136,6 +142,12 @@ mod tests {
     fn headings_keep_letters_digits_hyphens_and_underscores() {
         assert_eq!(anchor("`POST /v1` – what it does, and why_not?"), "post-v1--what-it-does-and-why_not");
         assert_eq!(anchor("[1.0](link) first"), "10-first");
+    }
+
+    #[test]
+    fn the_text_that_a_command_gets_is_no_command() {
+        let document = read("```sh\ncat > a <<END\nb c\nEND\nd\n```\n");
+        assert_eq!(document.shell, [(2, "cat > a <<END".to_owned()), (5, "d".to_owned())]);
     }
 
     #[test]

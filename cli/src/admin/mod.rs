@@ -1,9 +1,11 @@
 //! `crtx admin`: roles, parameters and the pause of a deployment.
 
+mod init;
 mod parameters;
 mod powers;
 mod roles;
 mod status;
+mod test_mint;
 
 use std::process::ExitCode;
 
@@ -18,6 +20,15 @@ pub struct AdminArgs {
 
 #[derive(Clone, Debug, clap::Subcommand)]
 enum AdminCommand {
+    /// Set a deployed program up: roles, parameters, mint. Once, by its upgrade authority
+    #[command(
+        after_help = "Example:\n  crtx admin init --keypair authority.json --usdc-mint ADDRESS --resolver ADDRESS \
+                      --gateway-authority ADDRESS --treasury-owner ADDRESS --insurance-owner ADDRESS"
+    )]
+    Init(init::InitArgs),
+    /// Make a mint of test USDC, and give test USDC to a wallet; not on mainnet
+    #[command(after_help = "Example:\n  crtx admin test-mint --usdc 10000 --keypair authority.json")]
+    TestMint(test_mint::TestMintArgs),
     /// Show roles, parameters, and what is announced for when
     #[command(after_help = "Example:\n  crtx admin status")]
     Status(status::StatusArgs),
@@ -56,6 +67,8 @@ enum AdminCommand {
 
 pub async fn run(arguments: AdminArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
     match arguments.command {
+        AdminCommand::Init(arguments) => init::run(&arguments, settings).await?,
+        AdminCommand::TestMint(arguments) => test_mint::run(&arguments, settings).await?,
         AdminCommand::Status(arguments) => status::status(&arguments, settings).await?,
         AdminCommand::VerifyCreator(arguments) => powers::verify_creator(&arguments, settings).await?,
         AdminCommand::SetFee(arguments) => parameters::set_fee(&arguments, settings).await?,

@@ -41,7 +41,7 @@ pub struct SetTiersArgs {
 
 /// One tier as it is written on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Tier(CollateralTier);
+pub struct Tier(CollateralTier);
 
 impl FromStr for Tier {
     type Err = String;
@@ -51,6 +51,21 @@ impl FromStr for Tier {
         let max_price = if price == "max" { u64::MAX } else { usdc(price)?.0 };
         Ok(Self(CollateralTier { max_price, collateral: usdc(collateral)?.0 }))
     }
+}
+
+/// The tiers as the program takes them.
+pub fn tiers_of(tiers: &[Tier]) -> Result<[CollateralTier; COLLATERAL_TIERS], UsageError> {
+    let tiers: Vec<CollateralTier> = tiers.iter().map(|tier| tier.0).collect();
+    let collateral_tiers: [CollateralTier; COLLATERAL_TIERS] = tiers
+        .try_into()
+        .map_err(|_| UsageError::new(format!("Exactly {COLLATERAL_TIERS} tiers are needed, such as 0.10=10.")))?;
+    if collateral_tiers.last().is_none_or(|tier| tier.max_price != u64::MAX) {
+        return Err(UsageError::new("The last tier holds for every higher price; write it as max=COLLATERAL."));
+    }
+    if let Err(error) = (MarketParameters { collateral_tiers, ..MarketParameters::DEFAULT }).check() {
+        return Err(UsageError::new(format!("The tiers are refused: {error}.")));
+    }
+    Ok(collateral_tiers)
 }
 
 /// A price as people write it.
@@ -66,16 +81,7 @@ pub async fn set_fee(arguments: &SetFeeArgs, settings: &Settings) -> anyhow::Res
 }
 
 pub async fn set_tiers(arguments: &SetTiersArgs, settings: &Settings) -> anyhow::Result<()> {
-    let tiers: Vec<CollateralTier> = arguments.tiers.iter().map(|tier| tier.0).collect();
-    let collateral_tiers: [CollateralTier; COLLATERAL_TIERS] = tiers
-        .try_into()
-        .map_err(|_| UsageError::new(format!("Exactly {COLLATERAL_TIERS} tiers are needed, such as 0.10=10.")))?;
-    if collateral_tiers.last().is_none_or(|tier| tier.max_price != u64::MAX) {
-        return Err(UsageError::new("The last tier holds for every higher price; write it as max=COLLATERAL.").into());
-    }
-    if let Err(error) = (MarketParameters { collateral_tiers, ..MarketParameters::DEFAULT }).check() {
-        return Err(UsageError::new(format!("The tiers are refused: {error}.")).into());
-    }
+    let collateral_tiers = tiers_of(&arguments.tiers)?;
     let sender = open(settings, &arguments.send).await?;
     let parameters = MarketParameters { collateral_tiers, ..basis(&sender.market.config) };
     let tiers: Vec<String> = collateral_tiers

@@ -25,7 +25,7 @@ pub async fn status(arguments: &StatusArgs, settings: &Settings) -> anyhow::Resu
     let market = Market::connect(settings, &arguments.chain).await?;
     let config = &market.config;
     if arguments.output.json {
-        return output::json(&as_json(&market));
+        return output::json(&as_json(&market, config));
     }
     let now = market.now().await?;
     let mut rows = vec![
@@ -50,7 +50,7 @@ pub async fn status(arguments: &StatusArgs, settings: &Settings) -> anyhow::Resu
     Ok(())
 }
 
-fn roles_of(config: &Config) -> [(&'static str, Pubkey); 7] {
+pub fn roles_of(config: &Config) -> [(&'static str, Pubkey); 7] {
     [
         ("admin", config.admin),
         ("nominated admin", config.pending_admin),
@@ -71,11 +71,11 @@ fn announced_roles_of(config: &Config) -> impl Iterator<Item = (&'static str, Pu
     roles.into_iter().filter(|(_, holder)| *holder != Pubkey::default())
 }
 
-fn holder(address: &Pubkey) -> String {
+pub fn holder(address: &Pubkey) -> String {
     if *address == Pubkey::default() { "nobody".to_owned() } else { address.to_string() }
 }
 
-fn lines_of(parameters: &MarketParameters) -> Vec<(&'static str, String)> {
+pub fn lines_of(parameters: &MarketParameters) -> Vec<(&'static str, String)> {
     let tiers: Vec<String> = parameters
         .collateral_tiers
         .iter()
@@ -103,23 +103,24 @@ fn due(from: i64, now: i64) -> String {
     }
 }
 
-fn as_json(market: &Market) -> Value {
-    let config = &market.config;
+/// Parameters as JSON.
+pub fn parameters_json(parameters: &MarketParameters) -> Value {
+    let tiers = parameters.collateral_tiers.iter().map(|tier| {
+        let max_price = (tier.max_price != u64::MAX).then_some(UsdcBase(tier.max_price));
+        json!({"max_price_usdc": max_price, "collateral_usdc": UsdcBase(tier.collateral)})
+    });
+    json!({
+        "fee_bps": parameters.fee_bps,
+        "min_price_usdc": UsdcBase(parameters.min_price),
+        "dispute_window_s": parameters.dispute_window_s,
+        "settle_grace_s": parameters.settle_grace_s,
+        "max_penalty_multiple": parameters.max_penalty_multiple,
+        "collateral_tiers": tiers.collect::<Vec<_>>(),
+    })
+}
+
+pub fn as_json(market: &Market, config: &Config) -> Value {
     let address = |address: Pubkey| (address != Pubkey::default()).then(|| address.to_string());
-    let parameters = |parameters: &MarketParameters| {
-        let tiers = parameters.collateral_tiers.iter().map(|tier| {
-            let max_price = (tier.max_price != u64::MAX).then_some(UsdcBase(tier.max_price));
-            json!({"max_price_usdc": max_price, "collateral_usdc": UsdcBase(tier.collateral)})
-        });
-        json!({
-            "fee_bps": parameters.fee_bps,
-            "min_price_usdc": UsdcBase(parameters.min_price),
-            "dispute_window_s": parameters.dispute_window_s,
-            "settle_grace_s": parameters.settle_grace_s,
-            "max_penalty_multiple": parameters.max_penalty_multiple,
-            "collateral_tiers": tiers.collect::<Vec<_>>(),
-        })
-    };
     let announced = config.parameters_apply_from_unix_s != 0;
     json!({
         "program_id": market.addresses().program_id().to_string(),
@@ -131,8 +132,8 @@ fn as_json(market: &Market) -> Value {
         "treasury_owner": address(config.treasury_owner),
         "insurance_owner": address(config.insurance_owner),
         "usdc_mint": address(config.usdc_mint),
-        "parameters": parameters(&config.parameters),
-        "announced_parameters": announced.then(|| parameters(&config.announced_parameters)),
+        "parameters": parameters_json(&config.parameters),
+        "announced_parameters": announced.then(|| parameters_json(&config.announced_parameters)),
         "parameters_apply_from": json_time(config.parameters_apply_from_unix_s),
         "announced_resolver": address(config.announced_resolver),
         "announced_treasury_owner": address(config.announced_treasury_owner),

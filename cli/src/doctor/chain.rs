@@ -2,11 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::Context;
-use crtx_chain::instructions::program_data_address;
+use crtx_chain::deployment::DeployedProgram;
 use crtx_protocol::usdc::UsdcBase;
-use serde::Deserialize;
-use sha2::{Digest, Sha256};
 use solana_pubkey::Pubkey;
 
 use super::finding::Finding;
@@ -18,20 +15,10 @@ use crate::{
     settings::{Network, Settings},
 };
 
-/// The program that this version of the command line knows.
-static BUILT: &str = include_str!("../../../programs/agent-marketplace/artifacts/agent_marketplace.json");
-/// State number, slot and upgrade authority in front of the code.
-const PROGRAM_DATA_HEADER: usize = 45;
 /// Clocks of chains lag a little, and no more.
 const MAX_SKEW_S: i64 = 120;
 /// Enough for a few hundred transactions with accounts.
 const LOW_LAMPORTS: u64 = 10_000_000;
-
-#[derive(Deserialize)]
-struct Built {
-    sha256: String,
-    bytes: usize,
-}
 
 /// The first finding that is wrong hides those that need it.
 pub async fn look(settings: &Settings, arguments: &ChainArgs, wallet: Option<&Pubkey>) -> Vec<Finding> {
@@ -86,20 +73,12 @@ async fn clock(settings: &Settings, market: &Market) -> Finding {
 
 /// Whether the code on chain is the one that this version was built with.
 async fn program(market: &Market) -> anyhow::Result<Finding> {
-    let built: Built = serde_json::from_str(BUILT).context("the build of the program is not described")?;
-    let id = market.addresses().program_id();
-    let data = market.chain.account(&program_data_address(&id)).await?.value;
-    let data = data.with_context(|| format!("program {id} has no code on this chain"))?.data;
-    let code = data.get(PROGRAM_DATA_HEADER..).unwrap_or_default();
-    // The loader keeps room for a longer version.
-    let (code, rest) = code.split_at_checked(built.bytes).unwrap_or((code, &[]));
-    let hash: String = Sha256::digest(code).iter().map(|byte| format!("{byte:02x}")).collect();
+    let program = DeployedProgram::read(&market.chain, &market.addresses().program_id()).await?;
     let paused = if market.config.paused == 1 { "; paused by the admin" } else { "" };
-    if hash == built.sha256 && rest.iter().all(|byte| *byte == 0) {
-        return Ok(Finding::ok("program", format!("{id}, code {hash}{paused}")));
-    }
-    let detail = format!("the code of {id} is not the one of this version ({hash} instead of {})", built.sha256);
-    Ok(Finding::wrong("program", detail, "use the version of crtx that belongs to the deployed program"))
+    let Err(error) = program.check_code() else {
+        return Ok(Finding::ok("program", format!("{}, code {}{paused}", program.address, program.sha256)));
+    };
+    Ok(Finding::wrong("program", error.to_string(), "use the version of crtx that belongs to the deployed program"))
 }
 
 async fn balances(settings: &Settings, market: &Market, wallet: &Pubkey) -> anyhow::Result<Vec<Finding>> {

@@ -2,7 +2,7 @@
 
 mod create;
 mod funds;
-mod lifetime;
+pub mod lifetime;
 mod list;
 mod pending;
 mod registry;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use solana_pubkey::Pubkey;
+
 use super::local_run::parse_name;
 
 /// Which Solana network a command uses.
@@ -57,6 +59,15 @@ impl Network {
             Self::Local => None,
             Self::Devnet => Some("EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG"),
             Self::Mainnet => Some("5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"),
+        }
+    }
+
+    /// Circle's USDC.
+    pub const fn usdc_mint(self) -> Option<Pubkey> {
+        match self {
+            Self::Local => None,
+            Self::Devnet => Some(Pubkey::from_str_const("4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU")),
+            Self::Mainnet => Some(Pubkey::from_str_const("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")),
         }
     }
 }

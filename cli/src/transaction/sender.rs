@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use agent_marketplace::state::Config;
 use anyhow::{Context, anyhow, bail};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use crtx_chain::{
@@ -27,10 +28,10 @@ use crate::{
     arguments::SendArgs,
     ask::Consent,
     keypair_file,
-    market::Market,
+    market::{Connection, Market},
     output::{self, note, printable, sol},
     progress::during,
-    settings::{Role, Settings},
+    settings::{Network, Role, Settings},
 };
 
 /// Longer than the life of a blockhash, so that the outcome is known in the end if the node answers.
@@ -58,10 +59,42 @@ impl Sender {
     /// Reads the key pair, connects, and first finds out what became of transactions of earlier runs: only then is
     /// what the chain shows the last word. Fails at once where nobody can be asked and `--yes` is missing.
     pub async fn open(settings: &Settings, arguments: &SendArgs, role: Role) -> anyhow::Result<Self> {
+        let (consent, keypair) = Self::signer(settings, arguments, role)?;
+        let market = Market::connect(settings, &arguments.chain).await?;
+        Self::over(settings, arguments, market, keypair, consent).await
+    }
+
+    /// The same where the program may have no configuration yet. `expected` says, for the wallet and the program, what
+    /// it is taken for; the commands that use this read the real one themselves.
+    pub async fn open_before_setup(
+        settings: &Settings,
+        arguments: &SendArgs,
+        expected: impl FnOnce(&Pubkey, Pubkey) -> anyhow::Result<Config>,
+    ) -> anyhow::Result<Self> {
+        let (consent, keypair) = Self::signer(settings, arguments, Role::Admin)?;
+        let config = expected(&keypair.pubkey(), settings.program_id(arguments.chain.program_id)?.value)?;
+        let connection = Connection::open(settings, &arguments.chain).await?;
+        // A local network has no genesis hash of its own, so a node of a public one would pass for it.
+        let real = Network::ALL.into_iter().find(|network| network.genesis_hash() == Some(&connection.genesis_hash));
+        if let Some(real) = real.filter(|real| *real != settings.network) {
+            bail!("the RPC node {} belongs to {real}; say so with --network {real}", connection.rpc_url);
+        }
+        Self::over(settings, arguments, connection.market(config), keypair, consent).await
+    }
+
+    fn signer(settings: &Settings, arguments: &SendArgs, role: Role) -> anyhow::Result<(Consent, Keypair)> {
         let consent = Consent::of(arguments.yes)?;
         let path = settings.keypair(arguments.keypair.keypair.as_deref(), role)?.value;
-        let keypair = keypair_file::read(&path)?;
-        let market = Market::connect(settings, &arguments.chain).await?;
+        Ok((consent, keypair_file::read(&path)?))
+    }
+
+    async fn over(
+        settings: &Settings,
+        arguments: &SendArgs,
+        market: Market,
+        keypair: Keypair,
+        consent: Consent,
+    ) -> anyhow::Result<Self> {
         let journal = Journal::of(&settings.folder, &market.genesis_hash, &keypair.pubkey());
         let network = format!("{} ({})", settings.network, host_of(&market.rpc_url));
         let priority_fee = arguments.priority_fee;
@@ -209,7 +242,7 @@ fn host_of(rpc_url: &str) -> String {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use agent_marketplace::{error::MarketplaceError, state::Config};
+    use agent_marketplace::error::MarketplaceError;
     use bytemuck::Zeroable;
     use crtx_chain::{
         ChainClient, Instructions,

@@ -6,6 +6,7 @@ pub mod account;
 mod blockhash;
 pub mod clock;
 mod confirm;
+pub mod deployment;
 pub mod error;
 pub mod execution;
 mod fetched;
@@ -23,6 +24,7 @@ mod send;
 mod sender;
 pub mod simulate;
 mod statuses;
+pub mod system;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod timeouts;

@@ -22,6 +22,33 @@ pub struct TokenAccount {
     pub frozen: bool,
 }
 
+/// Size of a mint in bytes.
+pub const MINT_LEN: usize = 82;
+
+/// An initialized mint of the classic SPL Token program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mint {
+    /// Who may make more of the token; `None`: nobody.
+    pub authority: Option<Pubkey>,
+    pub decimals: u8,
+}
+
+impl Mint {
+    /// Decodes the bytes. The caller must check which program owns the account.
+    pub fn from_bytes(data: &[u8]) -> Option<Self> {
+        if data.len() != MINT_LEN {
+            return None;
+        }
+        let (has_authority, rest) = data.split_first_chunk::<4>()?;
+        let (authority, rest) = rest.split_first_chunk::<32>()?;
+        let (_supply, rest) = rest.split_first_chunk::<8>()?;
+        let (&decimals, rest) = rest.split_first()?;
+        let initialized = rest.first() == Some(&1);
+        let authority = (u32::from_le_bytes(*has_authority) == 1).then(|| Pubkey::new_from_array(*authority));
+        initialized.then_some(Self { authority, decimals })
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an initialized classic SPL Token account")]
 pub struct NotTokenAccount;
@@ -117,6 +144,28 @@ pub fn approve(account: &Pubkey, mint: &Pubkey, delegate: &Pubkey, owner: &Pubke
         ],
         data,
     }
+}
+
+/// `InitializeMint2`, without a freeze authority. The account must belong to the token program.
+pub fn initialize_mint(mint: &Pubkey, authority: &Pubkey) -> Instruction {
+    let mut data = vec![20, USDC_DECIMALS];
+    data.extend_from_slice(authority.as_ref());
+    data.push(0);
+    Instruction { program_id: TOKEN_PROGRAM_ID, accounts: vec![AccountMeta::new(*mint, false)], data }
+}
+
+/// `TransferChecked`, signed by the owner of `from`.
+pub fn transfer(from: &Pubkey, mint: &Pubkey, to: &Pubkey, owner: &Pubkey, amount: u64) -> Instruction {
+    let mut data = vec![12];
+    data.extend_from_slice(&amount.to_le_bytes());
+    data.push(USDC_DECIMALS);
+    let accounts = vec![
+        AccountMeta::new(*from, false),
+        AccountMeta::new_readonly(*mint, false),
+        AccountMeta::new(*to, false),
+        AccountMeta::new_readonly(*owner, true),
+    ];
+    Instruction { program_id: TOKEN_PROGRAM_ID, accounts, data }
 }
 
 /// `MintToChecked`: only on networks whose mint authority is ours.

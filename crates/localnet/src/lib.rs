@@ -9,7 +9,6 @@ mod data_dir;
 mod demo;
 pub mod demo_wallets;
 mod keys;
-mod mint;
 mod network;
 mod progress;
 mod server_config;

@@ -10,6 +10,8 @@ use agent_marketplace::{
 use anyhow::{Context, anyhow, bail};
 use crtx_chain::{
     ChainClient, Instructions, Outcome, ProgramAccount, SignedTransaction,
+    deployment::Initialization,
+    system::{self, NewAccount},
     token::{self, TokenAccount},
 };
 use crtx_content::ContentStore;
@@ -23,7 +25,6 @@ use crate::{
     chain::Chain,
     demo::{DEMO_AGENTS, DemoAgent},
     keys::{CallerWallet, Keys},
-    mint,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -98,13 +99,11 @@ impl Setup<'_> {
             return Ok(());
         }
         let payer = keys.admin.pubkey();
-        let lamports =
-            self.chain.rpc().get_minimum_balance_for_rent_exemption(usize::try_from(mint::MINT_LEN)?).await?;
+        let lamports = self.chain.rpc().get_minimum_balance_for_rent_exemption(token::MINT_LEN).await?;
+        let account = NewAccount { lamports, bytes: u64::try_from(token::MINT_LEN)?, owner: token::TOKEN_PROGRAM_ID };
         let mut instructions =
-            vec![mint::create_account(&payer, &mint, lamports), mint::initialize_mint(&mint, &payer)];
-        for wallet in
-            [&keys.treasury_owner, &keys.insurance_owner, &keys.creator, &keys.demo.wallet, &keys.unfunded.wallet]
-        {
+            vec![system::create_account(&payer, &mint, account), token::initialize_mint(&mint, &payer)];
+        for wallet in [&keys.creator, &keys.demo.wallet, &keys.unfunded.wallet] {
             instructions.push(token::create_associated_token_account(&payer, &wallet.pubkey(), &mint));
         }
         for (wallet, amount) in [(&keys.creator, CREATOR_USDC), (&keys.demo.wallet, DEMO_USDC)] {
@@ -114,15 +113,9 @@ impl Setup<'_> {
         self.send(&instructions, &[&keys.admin, &keys.usdc_mint]).await
     }
 
+    /// As `crtx admin init` does it, with one key as admin and resolver.
     async fn config(&self) -> anyhow::Result<()> {
         let keys = self.keys;
-        let addresses = &self.instructions.addresses;
-        if let Some(ProgramAccount::Config(config)) = self.decoded(&addresses.config()).await? {
-            return match config.usdc_mint == self.instructions.usdc_mint {
-                true => Ok(()),
-                false => bail!("the chain was set up with another USDC mint; `crtx up --fresh` starts over"),
-            };
-        }
         let args = InitializeConfigArgs {
             admin: keys.admin.pubkey(),
             resolver: keys.admin.pubkey(),
@@ -131,8 +124,17 @@ impl Setup<'_> {
             insurance_owner: keys.insurance_owner.pubkey(),
             parameters: MarketParameters::DEFAULT,
         };
-        let config = self.instructions.initialize_config(&keys.admin.pubkey(), args);
-        self.send(&[config], &[&keys.admin]).await
+        let wanted = Initialization { instructions: self.instructions, args };
+        if let Some(config) = wanted.found(self.chain).await.context("`crtx up --fresh` starts over")? {
+            return match config.usdc_mint == self.instructions.usdc_mint {
+                true => Ok(()),
+                false => bail!("the chain was set up with another USDC mint; `crtx up --fresh` starts over"),
+            };
+        }
+        let authority = keys.admin.pubkey();
+        wanted.check_roles(&[["admin", "resolver"]])?;
+        wanted.check_chain(self.chain, &authority, false).await?;
+        self.send(&wanted.all(&authority), &[&keys.admin]).await
     }
 
     async fn profile(&self) -> anyhow::Result<()> {

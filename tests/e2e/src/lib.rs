@@ -12,6 +12,7 @@ pub mod server;
 pub mod session;
 pub mod slow_disk;
 pub mod terminal;
+pub mod validator;
 
 use std::{
     path::{Path, PathBuf},

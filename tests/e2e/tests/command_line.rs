@@ -27,7 +27,7 @@ fn a_command_line_that_makes_no_sense_ends_with_status_2_and_says_what_is_wrong(
     }
 }
 
-const CASES: [Case; 47] = [
+const CASES: [Case; 52] = [
     (&["verify"], &[KEY], "EXECUTION_ID"),
     (&["verify", "nonsense"], &[KEY], "EXECUTION_ID"),
     (&["verify", ID, "--rpc-url", "nonsense"], &[KEY], "not a URL"),
@@ -74,6 +74,11 @@ const CASES: [Case; 47] = [
     (&["admin", "set-tiers", "1=2", "max=3"], &[], "4 values"),
     (&["admin", "set-tiers", "1=9", "2=3", "3=4", "max=5", "--yes"], &[], "must rise"),
     (&["admin", "announce-roles", "--yes"], &[], "--resolver"),
+    (&["admin", "init", "--yes"], &[], "--resolver"),
+    (&["admin", "init", "--usdc-mint", "x", "--yes"], &[], "--usdc-mint"),
+    (&["admin", "test-mint", "--network", "mainnet", "--yes"], &[], "mainnet"),
+    (&["wallet", "send", AGENT, "--yes"], &[], "--sol"),
+    (&["wallet", "send", AGENT, "--sol", "0.0000000001", "--yes"], &[], "nine decimals"),
     (&["completions", "cobol"], &[], "cobol"),
 ];
 

@@ -1,0 +1,312 @@
+//! `crtx admin init`: gives a deployed program its one configuration.
+
+use agent_marketplace::{
+    instructions::InitializeConfigArgs,
+    state::{COLLATERAL_TIERS, Config, MarketParameters},
+};
+use anyhow::bail;
+use crtx_chain::{
+    Instructions,
+    deployment::{DeployedProgram, DeploymentError, Initialization},
+    token::TOKEN_ACCOUNT_LEN,
+};
+use crtx_protocol::{address::Addresses, usdc::UsdcBase};
+use solana_pubkey::Pubkey;
+
+use super::{
+    parameters::{Tier, tiers_of},
+    status,
+};
+use crate::{
+    arguments::{OutputArgs, SendArgs, some_usdc},
+    done,
+    keys::lifetime,
+    settings::{Network, Settings},
+    transaction::{Plan, Sender},
+    usage::UsageError,
+};
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct InitArgs {
+    /// Mint of the USDC: a classic SPL Token mint with 6 decimals [default: Circle's USDC of devnet or mainnet]
+    #[arg(long, value_name = "ADDRESS")]
+    usdc_mint: Option<Pubkey>,
+    /// Who verifies creators, announces changes and pauses [default: the upgrade authority, who signs]
+    #[arg(long, value_name = "ADDRESS")]
+    admin: Option<Pubkey>,
+    /// Who decides disputes
+    #[arg(long, value_name = "ADDRESS")]
+    resolver: Pubkey,
+    /// The key with which the services settle, and from which they pay fees and rent
+    #[arg(long, value_name = "ADDRESS")]
+    gateway_authority: Pubkey,
+    /// Who owns the platform's part of the payments
+    #[arg(long, value_name = "ADDRESS")]
+    treasury_owner: Pubkey,
+    /// Who owns the penalties
+    #[arg(long, value_name = "ADDRESS")]
+    insurance_owner: Pubkey,
+    #[command(flatten)]
+    parameters: ParameterArgs,
+    /// Go on although the code on chain is not the committed program of this version
+    #[arg(long)]
+    allow_other_code: bool,
+    #[command(flatten)]
+    send: SendArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// The defaults are those of the specification.
+#[derive(Clone, Debug, clap::Args)]
+struct ParameterArgs {
+    /// The platform's part of a payment in basis points: 100 are 1 %
+    #[arg(long, value_name = "BASIS_POINTS", default_value_t = MarketParameters::DEFAULT.fee_bps, help_heading = "Parameters")]
+    fee_bps: u32,
+    /// Lowest price of a call in USDC
+    #[arg(long, value_name = "AMOUNT", default_value = "0.001", value_parser = some_usdc, help_heading = "Parameters")]
+    min_price: UsdcBase,
+    /// How long a result can be disputed, such as 72h
+    #[arg(long, value_name = "TIME", default_value = "72h", value_parser = lifetime::parse, help_heading = "Parameters")]
+    dispute_window: i64,
+    /// How long a settlement may take after the time-out of an agent, such as 2m
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = lifetime::parse, help_heading = "Parameters")]
+    settle_grace: i64,
+    /// Highest penalty, in multiples of the amount paid
+    #[arg(long, value_name = "TIMES", default_value_t = MarketParameters::DEFAULT.max_penalty_multiple, help_heading = "Parameters")]
+    max_penalty: u32,
+    /// Four tiers, each the highest price and its collateral in USDC; the last price is max
+    #[arg(
+        long,
+        value_name = "PRICE=COLLATERAL",
+        num_args = COLLATERAL_TIERS,
+        default_values = ["0.10=10", "1=50", "10=200", "max=1000"],
+        help_heading = "Parameters"
+    )]
+    tiers: Vec<Tier>,
+}
+
+impl ParameterArgs {
+    fn parameters(&self) -> Result<MarketParameters, UsageError> {
+        Ok(MarketParameters {
+            min_price: self.min_price.0,
+            dispute_window_s: self.dispute_window,
+            settle_grace_s: self.settle_grace,
+            collateral_tiers: tiers_of(&self.tiers)?,
+            fee_bps: self.fee_bps,
+            max_penalty_multiple: self.max_penalty,
+        })
+    }
+}
+
+impl InitArgs {
+    fn initialization(&self, network: Network, wallet: &Pubkey, program: Pubkey) -> Result<Initialization, UsageError> {
+        let usdc_mint = self.usdc_mint.or_else(|| network.usdc_mint()).ok_or_else(|| {
+            UsageError::new(format!(
+                "No USDC is known on {network}. Pass --usdc-mint; `crtx admin test-mint` makes one."
+            ))
+        })?;
+        let wanted = Initialization {
+            instructions: Instructions::new(Addresses::new(program), usdc_mint),
+            args: InitializeConfigArgs {
+                admin: self.admin.unwrap_or(*wallet),
+                resolver: self.resolver,
+                gateway_authority: self.gateway_authority,
+                treasury_owner: self.treasury_owner,
+                insurance_owner: self.insurance_owner,
+                parameters: self.parameters.parameters()?,
+            },
+        };
+        wanted.check_roles(&[]).map_err(|error| UsageError::new(format!("Nothing was sent: {error}.")))?;
+        Ok(wanted)
+    }
+}
+
+/// Every role and every parameter, as `crtx admin status` names them.
+fn rows_of(config: &Config) -> Vec<(&'static str, String)> {
+    let roles = status::roles_of(config).into_iter().filter(|(name, _)| *name != "nominated admin");
+    let roles = roles.map(|(name, address)| (name, status::holder(&address)));
+    roles.chain(status::lines_of(&config.parameters)).collect()
+}
+
+/// What is not as it should be, in words.
+fn differences(found: &Config, wanted: &Config) -> Vec<String> {
+    let pairs = rows_of(found).into_iter().zip(rows_of(wanted));
+    let different = pairs.filter(|(found, wanted)| found != wanted);
+    different.map(|((name, found), (_, wanted))| format!("{name}: {found} instead of {wanted}")).collect()
+}
+
+/// Safe to repeat: transactions of earlier runs are followed to their end first, and then the chain says what is there.
+pub async fn run(arguments: &InitArgs, settings: &Settings) -> anyhow::Result<()> {
+    let (send, output) = (&arguments.send, arguments.output);
+    let expected = |wallet: &Pubkey, program| Ok(arguments.initialization(settings.network, wallet, program)?.config());
+    let sender = Sender::open_before_setup(settings, send, expected).await?;
+    let (wallet, program) = (sender.wallet(), sender.market.addresses().program_id());
+    let wanted = arguments.initialization(settings.network, &wallet, program)?;
+    let config = wanted.config();
+    let more = status::as_json(&sender.market, &config);
+    if let Some(found) = wanted.found(&sender.market.chain).await? {
+        let differences = differences(&found, &config);
+        if !differences.is_empty() {
+            bail!(
+                "the marketplace of program {program} is set up already, with other values: {}",
+                differences.join("; ")
+            );
+        }
+        return complete(&sender, &wanted, output, more).await;
+    }
+    let checked = wanted.check_chain(&sender.market.chain, &wallet, arguments.allow_other_code).await;
+    let deployed = checked.map_err(with_advice)?;
+    let sent = sender.send(plan(&sender, &wanted, &deployed).await?).await?;
+    done::say(output, &sent, &format!("the marketplace of program {program} is set up"), more)
+}
+
+async fn plan(sender: &Sender, wanted: &Initialization, deployed: &DeployedProgram) -> anyhow::Result<Plan> {
+    let mut plan =
+        Plan::new(format!("Set up the marketplace of program {}", deployed.address), wanted.all(&sender.wallet()));
+    let code = match deployed.is_committed {
+        true => format!("The code on chain is the committed program, SHA-256 {}.", deployed.sha256),
+        false => format!(
+            "The code on chain is NOT the committed program: SHA-256 {} instead of {}.",
+            deployed.sha256, deployed.committed_sha256
+        ),
+    };
+    plan = plan.effect(code);
+    for (name, value) in rows_of(&wanted.config()) {
+        plan = plan.effect(format!("{name}: {value}"));
+    }
+    plan = plan.effect("Roles and parameters change only by announcement afterwards, and the mint never.");
+    plan = plan.creates("the configuration", Config::SPACE);
+    for (what, address) in token_accounts(wanted) {
+        if !sender.market.exists(&address).await? {
+            plan = plan.creates(what, TOKEN_ACCOUNT_LEN);
+        }
+    }
+    Ok(plan)
+}
+
+fn token_accounts(wanted: &Initialization) -> impl Iterator<Item = (&'static str, Pubkey)> {
+    ["the USDC account of the treasury", "the USDC account of the insurance"].into_iter().zip(wanted.token_accounts())
+}
+
+/// The configuration is as wanted; a token account may have been closed since.
+async fn complete(
+    sender: &Sender,
+    wanted: &Initialization,
+    output: OutputArgs,
+    more: serde_json::Value,
+) -> anyhow::Result<()> {
+    let create = wanted.create_token_accounts(&sender.wallet());
+    let mut plan = Plan::new("Create the USDC accounts that payments need", create);
+    for (what, address) in token_accounts(wanted) {
+        if !sender.market.exists(&address).await? {
+            plan = plan.creates(what, TOKEN_ACCOUNT_LEN);
+        }
+    }
+    if plan.new_accounts.is_empty() {
+        return done::say_nothing_to_do(output, "the marketplace is set up already, with these values", more);
+    }
+    let sent = sender.send(plan).await?;
+    done::say(output, &sent, "the marketplace is set up, and the USDC accounts are there again", more)
+}
+
+/// What to do about it.
+fn with_advice(error: DeploymentError) -> anyhow::Error {
+    let advice = match &error {
+        DeploymentError::NotAuthority { .. } => "name its key pair with --keypair",
+        DeploymentError::OtherCode { .. } => {
+            "use the version of crtx that belongs to the deployed program, or pass --allow-other-code if you know this code"
+        }
+        DeploymentError::OtherAddress(_) => "see docs/deploy.md for a deployment at an address of your own",
+        DeploymentError::NoProgram(_) => "see docs/deploy.md, and --program-id and --network",
+        _ => return error.into(),
+    };
+    anyhow::anyhow!("{error}; {advice}")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        init: InitArgs,
+    }
+
+    const fn key(byte: u8) -> Pubkey {
+        Pubkey::new_from_array([byte; 32])
+    }
+
+    /// Roles 1 to 5 in the order of the program, mint 6, program 7.
+    fn arguments(change: &[(&str, Pubkey)], more: &[&str]) -> InitArgs {
+        let flags =
+            ["--admin", "--resolver", "--gateway-authority", "--treasury-owner", "--insurance-owner", "--usdc-mint"];
+        let mut line = vec!["init".to_owned()];
+        for (flag, byte) in flags.into_iter().zip(1..) {
+            let changed = change.iter().find(|(name, _)| *name == flag).map(|(_, value)| *value);
+            line.extend([flag.to_owned(), changed.unwrap_or(key(byte)).to_string()]);
+        }
+        line.extend(more.iter().map(|word| (*word).to_owned()));
+        Line::parse_from(line).init
+    }
+
+    #[test]
+    fn without_flags_the_parameters_are_those_of_the_specification() {
+        let parameters = arguments(&[], &[]).parameters.parameters().expect("parameters");
+        assert_eq!(parameters, MarketParameters::DEFAULT);
+    }
+
+    #[test]
+    fn two_roles_with_one_address_are_wrong_usage_and_named() {
+        let flags = ["--admin", "--resolver", "--gateway-authority", "--treasury-owner", "--insurance-owner"];
+        for (one, byte) in flags.iter().zip(1..) {
+            for other in flags.iter().filter(|other| *other != one) {
+                let wanted = arguments(&[(other, key(byte))], &[]).initialization(Network::Local, &key(9), key(7));
+                let error = wanted.expect_err("refused").to_string();
+                let name = |flag: &str| flag.trim_start_matches('-').replace('-', " ");
+                assert!(error.contains(&name(one)) && error.contains(&name(other)), "{error}");
+            }
+        }
+        for taken in [key(6), key(7), Pubkey::default()] {
+            assert!(
+                arguments(&[("--resolver", taken)], &[]).initialization(Network::Local, &key(9), key(7)).is_err(),
+                "{taken}"
+            );
+        }
+        assert!(arguments(&[], &[]).initialization(Network::Local, &key(9), key(7)).is_ok());
+    }
+
+    #[test]
+    fn parameters_that_the_program_refuses_are_wrong_usage() {
+        for bad in [
+            &["--fee-bps", "501"][..],
+            &["--min-price", "0.000001"],
+            &["--dispute-window", "71h"],
+            &["--dispute-window", "15d"],
+            &["--settle-grace", "2d"],
+            &["--max-penalty", "0"],
+            &["--tiers", "1=9", "2=3", "3=4", "max=5"],
+            &["--tiers", "1=1", "2=3", "3=4", "4=5"],
+        ] {
+            assert!(arguments(&[], bad).initialization(Network::Local, &key(9), key(7)).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn what_differs_is_said_by_name_and_nothing_else() {
+        let wanted = arguments(&[], &[]).initialization(Network::Local, &key(9), key(7)).expect("wanted").config();
+        assert_eq!(differences(&wanted, &wanted), Vec::<String>::new());
+        let mut found = Config { resolver: key(8), ..wanted };
+        found.parameters.fee_bps = 150;
+        let expected = [
+            format!("resolver: {} instead of {}", key(8), key(2)),
+            "fee: 150 basis points instead of 100 basis points".into(),
+        ];
+        assert_eq!(differences(&found, &wanted), expected);
+        // What the chain counts for itself is no difference.
+        assert!(differences(&Config { bump: 3, revision: 9, resolver_since_unix_s: 5, ..wanted }, &wanted).is_empty());
+    }
+}

@@ -1,0 +1,152 @@
+//! Agave's `solana-test-validator`, where this machine has one: a real chain, with real slots and commitments.
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "test support")]
+
+use std::{
+    fs,
+    io::Write,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+use tokio::process::{Child, Command};
+
+/// Names the program, or its `.xz` file. [CONTRIBUTING.md](../../../CONTRIBUTING.md) says how it is built.
+pub const VARIABLE: &str = "CRTX_TEST_VALIDATOR";
+const START_LIMIT: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(100);
+/// Ports of one validator: RPC and WebSocket, faucet, gossip, and a range for the rest.
+const PORTS: u16 = 60;
+const FIRST_OF_THE_REST: u16 = 10;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The program: from [`VARIABLE`], else from a folder next to the repository. `None`, with a message that is not
+/// captured, where there is none.
+pub fn find(test: &str) -> Option<PathBuf> {
+    let named = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let place = named.unwrap_or_else(|| root().join("../shared/validator/solana-test-validator.xz"));
+    if !place.exists() {
+        let text = format!("{test}: skipped, because there is no validator; {VARIABLE} can name one\n");
+        std::io::stderr().write_all(text.as_bytes()).expect("standard error");
+        return None;
+    }
+    Some(if place.extension().is_some_and(|ending| ending == "xz") { unpacked(&place) } else { place })
+}
+
+fn unpacked(packed: &Path) -> PathBuf {
+    let folder = root().join("target/validator");
+    let program = folder.join("solana-test-validator");
+    let time = |path: &Path| fs::metadata(path).and_then(|file| file.modified()).ok();
+    if time(&program) >= time(packed) {
+        return program;
+    }
+    fs::create_dir_all(&folder).unwrap();
+    // Another test may unpack it at the same time.
+    let temporary = folder.join(format!("{}.new", std::process::id()));
+    let target = fs::File::create(&temporary).unwrap();
+    let status = std::process::Command::new("xz").arg("-dc").arg(packed).stdout(target).status().expect("xz runs");
+    assert!(status.success(), "xz -dc {}: {status}", packed.display());
+    fs::set_permissions(&temporary, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::rename(&temporary, &program).unwrap();
+    program
+}
+
+/// Ports that nobody else uses, as the validator's arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct Ports {
+    first: u16,
+}
+
+impl Ports {
+    pub fn free() -> Result<Self> {
+        // Below the ports of outgoing connections.
+        let mut tries = std::iter::repeat_with(|| rand::random_range(10_000..30_000 - PORTS)).take(100);
+        let free =
+            |first: &u16| (*first..*first + PORTS).all(|port| std::net::TcpListener::bind(("127.0.0.1", port)).is_ok());
+        Ok(Self { first: tries.find(free).context("no free ports on 127.0.0.1")? })
+    }
+
+    pub const fn rpc(self) -> u16 {
+        self.first
+    }
+
+    pub const fn websocket(self) -> u16 {
+        self.first + 1
+    }
+
+    pub fn arguments(self) -> Vec<String> {
+        let first = self.first;
+        let rest = format!("{}-{}", first + FIRST_OF_THE_REST, first + PORTS);
+        let numbers = [first.to_string(), (first + 2).to_string(), (first + 3).to_string(), rest];
+        let flags = ["--rpc-port", "--faucet-port", "--gossip-port", "--dynamic-port-range"];
+        flags.into_iter().zip(numbers).flat_map(|(flag, number)| [flag.to_owned(), number]).collect()
+    }
+}
+
+/// A running validator. It is killed when dropped.
+pub struct Validator {
+    process: Child,
+    pub rpc_url: String,
+    http: reqwest::Client,
+}
+
+impl Validator {
+    /// Starts one with these arguments; its ledger and its log are in `folder`.
+    pub async fn start(program: &Path, folder: &Path, arguments: &[&str]) -> Result<Self> {
+        let ports = Ports::free()?;
+        let log = fs::File::create(folder.join("validator.log"))?;
+        let process = Command::new(program)
+            .args(["--ledger", "ledger", "--quiet"])
+            .args(ports.arguments())
+            .args(arguments)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .kill_on_drop(true)
+            .spawn()?;
+        let http = reqwest::Client::builder().timeout(Duration::from_secs(5)).no_proxy().build()?;
+        let mut validator = Self { process, rpc_url: format!("http://127.0.0.1:{}", ports.rpc()), http };
+        let started = Instant::now();
+        // Its programs work from the second slot on.
+        while !validator.slot().await.is_ok_and(|slot| slot > 0) {
+            if let Some(status) = validator.process.try_wait()? {
+                bail!("the validator ended with {status}: {}", fs::read_to_string(folder.join("validator.log"))?);
+            }
+            ensure!(started.elapsed() < START_LIMIT, "the validator does not answer");
+            tokio::time::sleep(POLL).await;
+        }
+        Ok(validator)
+    }
+
+    async fn slot(&self) -> Result<u64> {
+        self.ask("getSlot", json!([{"commitment": "confirmed"}])).await?.as_u64().context("a slot")
+    }
+
+    /// One request; the result.
+    pub async fn ask(&self, method: &str, params: Value) -> Result<Value> {
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let answer: Value = self.http.post(&self.rpc_url).json(&request).send().await?.json().await?;
+        answer.get("result").cloned().with_context(|| format!("{method}: {answer}"))
+    }
+
+    /// Gives a wallet SOL, and waits for it.
+    pub async fn airdrop(&self, wallet: &str, sol: u64) -> Result<()> {
+        self.ask("requestAirdrop", json!([wallet, sol * 1_000_000_000])).await?;
+        let started = Instant::now();
+        loop {
+            let balance = self.ask("getBalance", json!([wallet, {"commitment": "confirmed"}])).await?;
+            if balance.pointer("/value").and_then(Value::as_u64).is_some_and(|lamports| lamports > 0) {
+                return Ok(());
+            }
+            ensure!(started.elapsed() < START_LIMIT, "the airdrop does not arrive");
+            tokio::time::sleep(POLL).await;
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! A marketplace outside of `crtx up`: the commands of `docs/deploy.md`, and what `crtx admin init` refuses, on Agave's
+//! validator.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests"
+)]
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use crtx_e2e::{
+    crtx_binary, free_port,
+    terminal::Terminal,
+    validator::{self, Ports, Validator},
+};
+use crtx_postgres::Cluster;
+use serde_json::{Value, json};
+use solana_keypair::Keypair;
+use solana_pubkey::Pubkey;
+use solana_signer::Signer;
+use tokio::process::{Child, Command};
+
+const DOCUMENT: &str = include_str!("../../../docs/deploy.md");
+const ELF: &str = "programs/agent-marketplace/artifacts/agent_marketplace.so";
+const ROLES: [&str; 4] = ["resolver", "gateway", "treasury", "insurance"];
+/// Many times what it takes.
+const LIMIT: Duration = Duration::from_secs(300);
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// A folder that the unprivileged user of the database may enter.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+/// The blocks of shell commands of a document, in their order.
+fn commands(document: &str) -> String {
+    let (mut script, mut inside) = (String::new(), false);
+    for line in document.lines() {
+        match line {
+            "```sh" => inside = true,
+            "```" => inside = false,
+            line if inside => script.extend([line, "\n"]),
+            _ => {}
+        }
+    }
+    script
+}
+
+/// A shell and everything that it started, which ends with it.
+struct Shell {
+    process: Child,
+    group: u32,
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        let group = format!("-{}", self.group);
+        let _ = std::process::Command::new("kill").args(["-s", "KILL", "--", &group]).status();
+    }
+}
+
+impl Shell {
+    fn start(script: &str, home: &Path, programs: &[&Path]) -> Self {
+        let log = fs::File::create(home.join("shell.log")).unwrap();
+        let mut path: Vec<PathBuf> = programs.iter().map(|folder| folder.to_path_buf()).collect();
+        path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+        let mut command = Command::new("bash");
+        command.args(["-euxo", "pipefail", "-c", script]).current_dir(root());
+        // Nothing of the user's settings takes part.
+        for (name, _) in std::env::vars_os() {
+            if name.to_str().is_some_and(|name| name.starts_with("CRTX_")) {
+                command.env_remove(name);
+            }
+        }
+        command.env("HOME", home).env("PATH", std::env::join_paths(path).unwrap()).env_remove("DATABASE_URL");
+        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log).process_group(0);
+        let process = command.spawn().expect("bash runs");
+        let group = process.id().unwrap();
+        Self { process, group }
+    }
+}
+
+fn end_of(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    format!("--- {}\n{}\n", path.display(), lines[lines.len().saturating_sub(30)..].join("\n"))
+}
+
+fn address(file: &Path) -> String {
+    let numbers: Vec<u8> = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    Keypair::new_from_array(numbers[..32].try_into().unwrap()).pubkey().to_string()
+}
+
+/// Arguments of `crtx admin init` with the key pairs of a folder.
+fn init(folder: &Path, mint: &str) -> Vec<String> {
+    let mut line = vec!["admin".to_owned(), "init".to_owned(), "--usdc-mint".to_owned(), mint.to_owned()];
+    for (role, flag) in ROLES.iter().zip(["--resolver", "--gateway-authority", "--treasury-owner", "--insurance-owner"])
+    {
+        line.extend([flag.to_owned(), address(&folder.join(format!("{role}.json")))]);
+    }
+    line
+}
+
+fn with<'a>(line: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
+    line.iter().map(String::as_str).chain(more.iter().copied()).collect()
+}
+
+#[test]
+fn the_commands_of_a_document_are_its_shell_blocks() {
+    let document = "a\n```sh\none\n  two\n```\nb\n```text\nthree\n```\n```sh\nfour\n```\n";
+    assert_eq!(commands(document), "one\n  two\nfour\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_command_of_the_deployment_document_works_and_the_call_is_paid_and_verified() {
+    let Some(program) = validator::find("deploy") else { return };
+    let folder = folder();
+    let (home, programs) = (folder.path(), folder.path().join("bin"));
+    let ports = Ports::free().unwrap();
+    let cluster = Cluster::start(home, &|text| eprintln!("{text}")).await.expect("PostgreSQL");
+    // The validator of the document, on ports that no other test uses.
+    fs::create_dir(&programs).unwrap();
+    let wrapper = programs.join("solana-test-validator");
+    fs::write(&wrapper, format!("#!/bin/sh\nexec '{}' \"$@\" {}\n", program.display(), ports.arguments().join(" ")))
+        .unwrap();
+    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+
+    let mut script = commands(DOCUMENT);
+    let (api, service) = (free_port().unwrap(), free_port().unwrap());
+    for (documented, here) in [
+        ("http://127.0.0.1:8899", format!("http://127.0.0.1:{}", ports.rpc())),
+        ("ws://127.0.0.1:8900", format!("ws://127.0.0.1:{}", ports.websocket())),
+        ("127.0.0.1:8080", format!("127.0.0.1:{api}")),
+        ("PORT=4021", format!("PORT={service}")),
+        ("postgres://crtx@127.0.0.1:5432/crtx", format!("'{}'", cluster.url())),
+    ] {
+        assert!(script.contains(documented), "the document names {documented}");
+        script = script.replace(documented, &here);
+    }
+    let binaries = crtx_binary();
+    let mut shell = Shell::start(&script, home, &[&programs, binaries.parent().unwrap()]);
+    let status = tokio::time::timeout(LIMIT, shell.process.wait()).await;
+    let place = home.join("crtx-deployment");
+    let logs =
+        || ["../shell.log", "crtx-server.log", "validator.log", "service.log"].map(|name| end_of(&place.join(name)));
+    let status = status.unwrap_or_else(|_| panic!("the commands do not end\n{}", logs().concat())).unwrap();
+    assert!(status.success(), "{status}\n{}", logs().concat());
+
+    // What the commands left behind, asked from the chain and the service that still run.
+    let terminal = Terminal::new(&place, &place.join("config"))
+        .with("CRTX_NETWORK", "local")
+        .with("CRTX_RPC_URL", &format!("http://127.0.0.1:{}", ports.rpc()))
+        .with("CRTX_URL", &format!("http://127.0.0.1:{api}"));
+    let authority = terminal.as_wallet("authority.json");
+    let said = |line: &[&str]| terminal.done(line);
+    let treasury = said(&["wallet", "show", &address(&place.join("treasury.json"))]);
+    assert_eq!(treasury["usdc"], 0.0005, "one percent of the price: {treasury}");
+    let answer: Value = serde_json::from_slice(&fs::read(place.join("answer.json")).unwrap()).unwrap();
+    assert_eq!(answer["result"], "{\"words\":3,\"characters\":14}");
+    assert_eq!(said(&["verify", "--file", "answer.json"])["outcome"], "paid");
+
+    // The same again is done already, and other values are named.
+    let status = said(&["admin", "status"]);
+    let line = init(&place, status["usdc_mint"].as_str().unwrap());
+    assert_eq!(authority.done(&with(&line, &["--yes"]))["transaction"], Value::Null);
+    let refused = authority.refused(1, &with(&line, &["--fee-bps", "200", "--yes"]));
+    assert!(refused.contains("fee: 100 basis points instead of 200") && !refused.contains("resolver"), "{refused}");
+    let stranger = terminal.as_wallet("creator.json");
+    let refused = stranger.refused(1, &with(&line, &["--yes"]));
+    assert!(refused.contains("admin:") && refused.contains("set up already"), "{refused}");
+    let again = authority.done(&["admin", "test-mint", "--usdc", "100", "--yes"]);
+    assert_eq!(again["transaction"], Value::Null, "the wallet holds as much already");
+
+    drop(shell);
+    cluster.stop().await.expect("PostgreSQL stops");
+}
+
+/// An account as the validator loads it.
+fn account_file(folder: &Path, address: &Pubkey, owner: &str, data: &[u8]) -> String {
+    let account = json!({
+        "pubkey": address.to_string(),
+        "account": {
+            "lamports": 10_000_000, "data": [BASE64.encode(data), "base64"], "owner": owner, "executable": false,
+            "rentEpoch": u64::MAX, "space": data.len(),
+        },
+    });
+    let path = folder.join(format!("{address}.json"));
+    fs::write(&path, account.to_string()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn mint(decimals: u8) -> Vec<u8> {
+    let mut data = vec![0; 82];
+    (data[44], data[45]) = (decimals, 1);
+    data
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn admin_init_refuses_what_is_wrong_and_is_done_once_however_often_it_is_killed() {
+    const TOKEN: &str = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA";
+    const TOKEN_2022: &str = "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb";
+    let Some(program) = validator::find("deploy") else { return };
+    let folder = folder();
+    let place = folder.path();
+    let terminal = Terminal::new(place, &place.join("config"));
+    for name in [&ROLES[..], &["authority", "stranger", "genesis"]].concat() {
+        terminal.done(&["wallet", "new", "--out", &format!("{name}.json")]);
+    }
+    let (authority, genesis) = (address(&place.join("authority.json")), address(&place.join("genesis.json")));
+
+    // The program with room behind it and one byte that is not of it, two more programs, and four mints.
+    let elf = root().join(ELF);
+    let changed = place.join("changed.so");
+    fs::write(&changed, [fs::read(&elf).unwrap(), vec![0, 0, 1]].concat()).unwrap();
+    let (elf, changed) = (elf.to_str().unwrap(), changed.to_str().unwrap());
+    let id = agent_marketplace::ID.to_string();
+    let [immutable, moved, absent, usdc, nine, new] = [1, 2, 3, 4, 5, 6].map(|byte| Pubkey::new_from_array([byte; 32]));
+    let accounts = [(usdc, TOKEN, 6), (nine, TOKEN, 9), (new, TOKEN_2022, 6)];
+    let accounts = accounts
+        .map(|(mint_of, owner, decimals)| (mint_of.to_string(), account_file(place, &mint_of, owner, &mint(decimals))));
+    let (immutable, moved, absent) = (immutable.to_string(), moved.to_string(), absent.to_string());
+    let mut arguments = vec!["--mint", &genesis, "--upgradeable-program", &id, changed, &authority];
+    arguments.extend(["--upgradeable-program", &immutable, elf, "none"]);
+    arguments.extend(["--upgradeable-program", &moved, elf, &authority]);
+    accounts.iter().for_each(|(address, file)| arguments.extend(["--account", address, file]));
+    let validator = Validator::start(&program, place, &arguments).await.expect("starts");
+    let terminal = terminal.with("CRTX_RPC_URL", &validator.rpc_url).with("CRTX_NETWORK", "local");
+    let by = |name: &str| terminal.as_wallet(&format!("{name}.json"));
+
+    let mint_text = |mint: Pubkey| mint.to_string();
+    let line = init(place, &mint_text(usdc));
+    let code = "--allow-other-code";
+    let twice = [line.clone(), vec!["--admin".to_owned(), address(&place.join("resolver.json"))]].concat();
+    for (name, line, more, status, says) in [
+        ("stranger", &line, &[code, "--yes"][..], 1, "only the upgrade authority"),
+        ("authority", &line, &["--yes"], 1, "--allow-other-code"),
+        ("authority", &line, &["--program-id", &immutable, "--yes"], 1, "no upgrade authority any more"),
+        ("authority", &line, &["--program-id", &moved, code, "--yes"], 1, "works only at the address"),
+        ("authority", &line, &["--program-id", &absent, code, "--yes"], 1, "there is no program"),
+        ("authority", &line, &["--program-id", &mint_text(usdc), code, "--yes"], 2, "USDC mint and the program"),
+        ("authority", &line, &["--program-id", &genesis, code, "--yes"], 1, "no program of the upgradeable loader"),
+        ("authority", &init(place, &mint_text(nine)), &[code, "--yes"], 1, "9 decimals"),
+        ("authority", &init(place, &mint_text(new)), &[code, "--yes"], 1, "Token-2022"),
+        ("authority", &init(place, &absent), &[code, "--yes"], 1, "no mint"),
+        ("authority", &line, &[code, "--yes"], 1, "holds 0 SOL"),
+        ("authority", &line, &[code], 2, "--yes"),
+        ("authority", &line, &[code, "--fee-bps", "501", "--yes"], 2, "parameters"),
+        ("authority", &twice, &[code, "--yes"], 2, "the admin and the resolver are the same address"),
+        ("authority", &line, &[code, "--network", "devnet", "--yes"], 1, "does not belong to devnet"),
+    ] {
+        let refused = by(name).refused(status, &with(line, more));
+        assert!(refused.contains(says), "{more:?}: {refused}");
+        assert!(refused.starts_with("crtx: ") || status == 1, "{refused}");
+    }
+    let config = json!([config_address(), {"encoding": "base64", "commitment": "processed"}]);
+    let found = validator.ask("getAccountInfo", config.clone()).await.unwrap();
+    assert_eq!(found["value"], Value::Null, "nothing was made");
+
+    // Killed at ever later moments, until one run ends by itself; the last run says the truth.
+    validator.airdrop(&authority, 5).await.unwrap();
+    let whole = with(&line, &[code, "--json", "--yes"]);
+    let mut killed = 0;
+    for pause in (0..).map(|step| Duration::from_millis(20 + step * 60)) {
+        let mut command = by("authority").command(&whole);
+        let mut process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        tokio::time::sleep(pause).await;
+        if let Some(status) = process.try_wait().unwrap() {
+            assert!(status.success(), "{status}");
+            break;
+        }
+        process.kill().unwrap();
+        process.wait().unwrap();
+        killed += 1;
+    }
+    assert!(killed > 0);
+    let done = by("authority").done(&with(&line, &[code, "--yes"]));
+    assert_eq!((&done["transaction"], &done["admin"]), (&Value::Null, &json!(authority)));
+    let found = validator.ask("getAccountInfo", config).await.unwrap();
+    assert_eq!(found["value"]["owner"], id);
+    for owner in ["treasury", "insurance"] {
+        let shown = terminal.done(&["wallet", "show", &address(&place.join(format!("{owner}.json")))]);
+        assert!(shown["usdc_account"].is_string(), "{shown}");
+    }
+    let status = terminal.done(&["admin", "status"]);
+    assert_eq!(status["parameters"]["fee_bps"], 100);
+    assert_eq!(status["resolver"], address(&place.join("resolver.json")));
+}
+
+fn config_address() -> String {
+    crtx_protocol::address::Addresses::new(agent_marketplace::ID).config().to_string()
+}
