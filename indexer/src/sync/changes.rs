@@ -121,6 +121,10 @@ impl Changes {
         self.writing.clear();
     }
 
+    pub fn is_being_written(&self, address: &Pubkey) -> bool {
+        self.writing.contains(address)
+    }
+
     /// The newest states of those accounts whose rows are not being written.
     pub fn written(&self, addresses: &[Pubkey]) -> HashMap<Pubkey, Option<State>> {
         let written = addresses.iter().filter(|address| !self.writing.contains(address));

@@ -91,32 +91,30 @@ impl Parts {
         let Some(transactions) = self.source.transactions_after(known.newest, slot).await? else { return Ok(false) };
         let new: Vec<&ProgramTransaction> =
             transactions.iter().filter(|t| !t.failed && t.slot <= slot && t.slot > base).collect();
-        let found = if transactions.len() >= MAX_TRANSACTIONS {
-            Found::Unknown
-        } else {
-            self.follow(&new, slot, known).await?
-        };
+        let cut_off = transactions.len() >= MAX_TRANSACTIONS && transactions.last().is_some_and(|t| t.slot > base);
+        let found = if cut_off { Found::Unknown } else { self.follow(&new, slot, known).await? };
         if found == Found::Waiting {
             known.waiting.get_or_insert_with(Instant::now);
             return Ok(true);
         }
         known.waiting = None;
         known.written.clear();
+        if found == Found::Unknown {
+            self.proved().broken();
+            self.resync_now.notify_one();
+            return Ok(true);
+        }
         // A transaction of a later slot than the one that was asked for may still lack its changes.
         if let Some(newest) = transactions.iter().find(|transaction| transaction.slot <= slot) {
             known.newest = Some(newest.signature);
         }
-        match found {
-            Found::All => self.proved().through(base, slot),
-            Found::Shown => {
-                let mut proved = self.proved();
+        {
+            let mut proved = self.proved();
+            if found == Found::All {
+                proved.through(base, slot);
+            } else {
                 proved.broken();
                 proved.at(slot);
-            }
-            Found::Waiting | Found::Unknown => {
-                self.proved().broken();
-                self.resync_now.notify_one();
-                return Ok(true);
             }
         }
         self.indexed.fetch_max(slot, Ordering::Relaxed);
@@ -135,7 +133,7 @@ impl Parts {
             };
             return Ok(if lacking && self.waits(known) { Found::Waiting } else { Found::Unknown });
         }
-        let undelivered = self.undelivered(new, known);
+        let Some(undelivered) = self.undelivered(new, known) else { return Ok(Found::Waiting) };
         let addresses: Vec<Pubkey> = undelivered.keys().copied().collect();
         let (mut changed, mut gone, mut unsure) = (Vec::new(), Vec::new(), false);
         for addresses in addresses.chunks(READ_AT_ONCE) {
@@ -192,16 +190,22 @@ impl Parts {
         Ok(told)
     }
 
-    fn undelivered(&self, new: &[&ProgramTransaction], known: &Known) -> Undelivered {
-        let delivered = lock(&self.delivered);
+    /// `None`: a row of what was delivered is being written.
+    fn undelivered(&self, new: &[&ProgramTransaction], known: &Known) -> Option<Undelivered> {
+        let (changes, delivered) = (self.changes(), lock(&self.delivered));
         let mut undelivered = Undelivered::new();
         for transaction in new {
             let written = known.written.get(&transaction.signature).into_iter().flatten();
-            for address in written.filter(|address| !delivered.has(transaction.slot, address)) {
-                undelivered.entry(*address).or_default().push(transaction.slot);
+            for address in written {
+                if changes.is_being_written(address) {
+                    return None;
+                }
+                if !delivered.has(transaction.slot, address) {
+                    undelivered.entry(*address).or_default().push(transaction.slot);
+                }
             }
         }
-        undelivered
+        Some(undelivered)
     }
 
     /// The accounts that are read as the mirror knows them. One that is not the program's, and never was, is.
