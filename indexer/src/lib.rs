@@ -7,6 +7,7 @@
 pub mod agent_list;
 pub mod api;
 pub mod audit;
+mod clocks;
 pub mod closings;
 pub mod config;
 pub mod digest;

@@ -41,7 +41,8 @@ async fn what_is_final_and_still_waits_in_the_stream_is_waited_for() {
     let pool = running.pool();
     let (address, data) = execution(1, 2, None);
     node.change(address, data);
-    running.until("the first change", async || running.checkpoint().await.unwrap() + 1 >= node.chain().slot).await;
+    node.send(Event::Reached(node.chain().slot));
+    running.until("the first change", async || running.checkpoint().await.unwrap() >= node.chain().slot).await;
     let reads = node.reads(At::Confirmed);
 
     node.delay(true);

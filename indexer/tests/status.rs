@@ -5,15 +5,18 @@ mod common;
 
 use std::time::Duration;
 
+use axum::{body::Body, http::Request};
 use common::Market;
+use crtx_indexer::api::{self, IndexerApiState};
 use crtx_protocol::mirror_digest::data_hash;
 use crtx_store::{
     PgPool,
     indexer_status::{self, Beat, Problem},
-    mirror::{self, Batch, FinalState, FinalStep, SnapshotMode},
-    testing::{fixtures::wallet, tampering::tamper},
+    mirror::{self, Batch, DigestMove, FinalState, FinalStep, SnapshotMode},
+    testing::{TestDatabase, fixtures::wallet, tampering::tamper},
 };
 use serde_json::{Value, json};
+use tower::ServiceExt;
 use uuid::Uuid;
 
 fn beat(problems: Vec<Problem>) -> Beat {
@@ -133,6 +136,62 @@ async fn reads_of_an_old_mirror_are_stale_and_what_must_go_on_is_not() {
     assert_ne!(market.get("/v1/network").await.code(), "stale");
 }
 
+/// A database whose clock is so many seconds ahead of this machine's: its functions tell another time.
+async fn set_clock(database: &TestDatabase, seconds: i64) {
+    let name = database.url().rsplit('/').next().expect("a name").split('?').next().expect("a name").to_owned();
+    for statement in [
+        "CREATE SCHEMA skewed".to_owned(),
+        format!(
+            "CREATE FUNCTION skewed.now() RETURNS timestamptz STABLE LANGUAGE sql
+             AS $$ SELECT pg_catalog.now() + interval '{seconds} s' $$"
+        ),
+        format!(
+            "CREATE FUNCTION skewed.clock_timestamp() RETURNS timestamptz VOLATILE LANGUAGE sql
+             AS $$ SELECT pg_catalog.clock_timestamp() + interval '{seconds} s' $$"
+        ),
+        // Defaults were bound to the functions of the system.
+        "ALTER TABLE mirror_checkpoint ALTER updated_at SET DEFAULT skewed.now()".to_owned(),
+        "ALTER TABLE indexer_processes ALTER at SET DEFAULT skewed.now()".to_owned(),
+        "ALTER TABLE indexer_heartbeat ALTER at SET DEFAULT skewed.now()".to_owned(),
+        format!("ALTER DATABASE \"{name}\" SET search_path = skewed, public, pg_catalog"),
+    ] {
+        tamper(database.pool(), &statement).await;
+    }
+}
+
+#[tokio::test]
+async fn clocks_that_differ_are_a_problem_of_their_own_and_make_no_mirror_stale() {
+    for (seconds, says) in [(120, "behind that of the database"), (-120, "ahead of that of the database")] {
+        let market = limited(60).await;
+        set_clock(&market.database, seconds).await;
+        let pool = PgPool::connect(&market.database.url()).await.expect("a connection");
+        mirror(&pool, Vec::new()).await;
+        let ahead = indexer_status::beat(&pool, &beat(Vec::new())).await.expect("a beat");
+        assert!((ahead.num_seconds() + seconds).abs() < 5, "{ahead} with {seconds}");
+        let state = IndexerApiState::new(pool.clone(), common::deployment(market.node.url()));
+        let state = state.with_max_lag(Some(Duration::from_secs(60)));
+        let ask = async |path: &str| {
+            let router = crtx_http::finish(api::router(state.clone()));
+            let answer = router.oneshot(Request::get(path).body(Body::empty()).expect("a request")).await.expect("one");
+            let status = answer.status().as_u16();
+            let body = axum::body::to_bytes(answer.into_body(), 1_000_000).await.expect("a body");
+            (status, serde_json::from_slice::<Value>(&body).expect("JSON"))
+        };
+        state.agent_list().refresh().await.expect("read");
+        let (_, status) = ask("/v1/status").await;
+        assert_eq!((&status["status"], codes(&status)), (&json!("degraded"), vec!["clock_skew"]), "{status:#}");
+        assert!(status["problems"][0]["message"].as_str().expect("text").contains(says), "{status:#}");
+        assert!(status["lag_seconds"].as_u64().expect("a number") < 10, "{status:#}");
+        assert_eq!(ask("/v1/agents").await.0, 200);
+        // An old mirror is old by the same clock.
+        age(&pool, 300).await;
+        tamper(&pool, "UPDATE indexer_processes SET last_event_at = last_event_at - interval '300 s'").await;
+        tokio::time::sleep(Duration::from_millis(2_100)).await;
+        let (_, status) = ask("/v1/status").await;
+        assert_eq!(status["status"], "stale", "{status:#}");
+    }
+}
+
 #[tokio::test]
 async fn a_quiet_chain_is_not_stale() {
     let market = limited(60).await;
@@ -156,8 +215,16 @@ async fn the_digest_of_a_finalized_slot_is_told() {
     let market = Market::open().await;
     let pool = market.database.pool();
     let state = FinalState { address: wallet(1), data_hash: Some(data_hash(b"one")) };
-    mirror::advance_digest(pool, &[], 40, true).await.expect("begun");
-    mirror::advance_digest(pool, &[FinalStep { slot: 50, states: vec![state] }], 60, true).await.expect("advanced");
+    let process = Uuid::from_u128(1);
+    mirror::begin_digest(pool, process).await.expect("taken");
+    market.get("/v1/digest/39").await.assert_error(404, "not_found");
+    let steps = vec![FinalStep { slot: 50, states: vec![state] }];
+    for moved in [
+        DigestMove { from: None, to: 40, steps: Vec::new(), exact: false },
+        DigestMove { from: Some(40), to: 60, steps, exact: true },
+    ] {
+        mirror::advance_digest(pool, process, &moved).await.expect("moved");
+    }
     let mut expected = crtx_protocol::mirror_digest::MirrorDigest::identity();
     expected.add(&wallet(1), &data_hash(b"one"));
     let checksum: String = expected.checksum().iter().map(|byte| format!("{byte:02x}")).collect();

@@ -8,7 +8,6 @@ use std::{
 };
 
 use axum::{Json, extract::State, http::StatusCode};
-use chrono::Utc;
 use crtx_chain::{ChainClient, CommitmentConfig};
 use crtx_indexer::agent_list::AgentList;
 use crtx_store::{PgPool, StoreError, indexer_status, mirror};
@@ -176,10 +175,9 @@ async fn mirror_state(database: &PgPool) -> Result<Result<(), String>, String> {
     if checkpoint.is_none_or(|checkpoint| checkpoint.snapshot_at.is_none()) {
         return Ok(Err("no snapshot of the chain was taken yet".to_owned()));
     }
-    let age = beat.map(|beat| Utc::now().signed_duration_since(beat.at).num_seconds());
-    Ok(match age {
-        Some(age) if age <= MAX_MIRROR_AGE_S => Ok(()),
-        Some(age) => Err(format!("no indexer has reported for {age} s")),
+    Ok(match beat.map(|beat| beat.silent_s) {
+        Some(age) if age <= MAX_MIRROR_AGE_S as f64 => Ok(()),
+        Some(age) => Err(format!("no indexer has reported for {age:.0} s")),
         None => Err("no indexer has reported yet".to_owned()),
     })
 }

@@ -87,14 +87,36 @@ impl Compared {
     }
 }
 
-/// Asks both, and again if accounts changed between the parts of the node's answer.
+/// The answer of a service to the question for the digest of a slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Asked {
+    Answered(ServiceDigest),
+    /// It has proved a later slot, and this one not.
+    Passed(String),
+}
+
+/// Asks both, and again if accounts changed between the parts of the node's answer, or if the service has not proved the
+/// slot of the node and is past it.
 pub async fn compare(api: &Api, rpc_url: &Url, program: Pubkey, wait: Duration) -> anyhow::Result<Compared> {
+    let until = Instant::now().checked_add(wait).context("the time to wait is too long")?;
     let mut tries: u32 = 1;
     loop {
         let node = node::digest(rpc_url, program, 0).await?;
-        let from = service_digest(api, node.from_slot, wait).await?;
-        let to =
-            if node.from_slot == node.to_slot { from.clone() } else { service_digest(api, node.to_slot, wait).await? };
+        let from = service_digest(api, node.from_slot, until).await?;
+        let to = match &from {
+            Asked::Answered(_) if node.from_slot != node.to_slot => service_digest(api, node.to_slot, until).await?,
+            from => from.clone(),
+        };
+        let (from, to) = match (from, to) {
+            (Asked::Answered(from), Asked::Answered(to)) => (from, to),
+            (Asked::Passed(text), _) | (_, Asked::Passed(text)) => {
+                if Instant::now() >= until {
+                    bail!("the service states no digest of a slot that the node shows: {text}");
+                }
+                sleep(ASK_EVERY).await;
+                continue;
+            }
+        };
         let compared = judge(node, from, to);
         if compared.verdict != Verdict::Moving || tries >= SNAPSHOTS {
             return Ok(compared);
@@ -115,20 +137,31 @@ fn judge(node: NodeDigest, from: ServiceDigest, to: ServiceDigest) -> Compared {
     Compared { verdict, slot: node.to_slot, node, service: to }
 }
 
-/// The digest of the service at that slot. Waits until it has reached the slot.
-async fn service_digest(api: &Api, slot: u64, wait: Duration) -> anyhow::Result<ServiceDigest> {
-    let until = Instant::now().checked_add(wait).context("the time to wait is too long")?;
+/// The digest of the service at that slot. Waits until it has proved the slot, or a later one.
+async fn service_digest(api: &Api, slot: u64, until: Instant) -> anyhow::Result<Asked> {
     let path = format!("/v1/digest/{slot}");
     loop {
+        // What the service has proved is asked for first: a slot before it stays without a digest.
+        let newest = newest_digest(api).await?;
         let answer = api.send(Method::GET, &path, Auth::Nobody, Body::Nothing).await?;
         if answer.status != StatusCode::NOT_FOUND {
-            return answer.json();
+            return answer.json().map(Asked::Answered);
+        }
+        if newest.is_some_and(|newest| newest >= slot) {
+            return Ok(Asked::Passed(answer.error_text()));
         }
         if Instant::now() >= until {
             bail!("the service does not answer with its digest at slot {slot}: {}", answer.error_text());
         }
         sleep(ASK_EVERY).await;
     }
+}
+
+/// The newest slot with a digest, if the status tells it.
+async fn newest_digest(api: &Api) -> anyhow::Result<Option<u64>> {
+    let answer = api.send(Method::GET, "/v1/status", Auth::Nobody, Body::Nothing).await?;
+    let status: serde_json::Value = if answer.status.is_success() { answer.json()? } else { return Ok(None) };
+    Ok(status.pointer("/digest/slot").and_then(serde_json::Value::as_u64))
 }
 
 pub fn hex(bytes: &[u8]) -> String {

@@ -1,5 +1,7 @@
 //! What a past transaction called, its inner instructions among them: events are instructions of the program to itself.
 
+use std::collections::HashSet;
+
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -105,6 +107,22 @@ impl ChainClient {
         let found: Option<WirePast> = self.read("getTransaction", &json!([signature, config]), ANSWER).await?;
         found.map(|found| past(found).ok_or(ChainError::Malformed("a transaction"))).transpose()
     }
+}
+
+/// The accounts that a transaction may have written, from an answer of `getTransaction` in base64.
+pub fn written_accounts(answer: &Value) -> Option<Vec<Pubkey>> {
+    let bytes = BASE64.decode(answer.pointer("/transaction/0")?.as_str()?).ok()?;
+    let transaction: VersionedTransaction = wincode::deserialize(&bytes).ok()?;
+    let keys = transaction.message.static_account_keys().iter().enumerate();
+    let writable = keys.filter(|(index, _)| {
+        transaction.message.is_maybe_writable_with_reserved_addresses(*index, None::<&HashSet<Pubkey>>)
+    });
+    let mut written: Vec<Pubkey> = writable.map(|(_, key)| *key).collect();
+    let meta = answer.get("meta").filter(|meta| !meta.is_null())?;
+    for address in meta.pointer("/loadedAddresses/writable").and_then(Value::as_array).into_iter().flatten() {
+        written.push(address.as_str()?.parse().ok()?);
+    }
+    Some(written)
 }
 
 fn past(found: WirePast) -> Option<PastTransaction> {

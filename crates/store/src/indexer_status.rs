@@ -1,6 +1,6 @@
 //! The state of the indexer: its heartbeat and its last audit.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::{PgExecutor, PgPool};
@@ -11,7 +11,7 @@ use crate::{
     error::StoreError,
 };
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Heartbeat {
     /// The chain's confirmed slot at the heartbeat.
     pub chain_slot: u64,
@@ -20,6 +20,8 @@ pub struct Heartbeat {
     /// When the last change arrived.
     pub last_change: Option<DateTime<Utc>>,
     pub at: DateTime<Utc>,
+    /// Seconds since `at`, by the database's clock.
+    pub silent_s: f64,
 }
 
 /// What is wrong, in words.
@@ -42,6 +44,7 @@ pub struct Beat {
     pub streaming: bool,
     pub chain_slot: Option<u64>,
     pub finalized_slot: Option<u64>,
+    /// By the clock of the process. The database keeps it, and the next one, by its own clock.
     pub last_event_at: Option<DateTime<Utc>>,
     pub last_change_at: Option<DateTime<Utc>>,
     pub problems: Vec<Problem>,
@@ -58,22 +61,26 @@ pub struct ProcessRow {
 }
 
 /// Writes a sign of life. The one of the leader is also the heartbeat of the mirror. Processes that were silent for ten
-/// minutes are forgotten.
-pub async fn beat(pool: &PgPool, beat: &Beat) -> Result<(), StoreError> {
+/// minutes are forgotten. Only the database's clock says how old something is: times of this process are stored by their
+/// age. Returns how far the clock of this process is ahead of the database's, less what the request may have taken.
+pub async fn beat(pool: &PgPool, beat: &Beat) -> Result<TimeDelta, StoreError> {
+    let sent_at = Utc::now();
     let slot = |slot: Option<u64>| slot.map(|slot| amount_to_db("slot", slot)).transpose();
     let problems = serde_json::to_value(&beat.problems).map_err(|error| StoreError::corrupt("problems", error))?;
     let chain_slot = slot(beat.chain_slot)?;
-    sqlx::query!(
-        "WITH forgotten AS (DELETE FROM indexer_processes WHERE at < now() - interval '10 minutes' AND id <> $1)
+    let database_at = sqlx::query_scalar!(
+        r#"WITH forgotten AS (DELETE FROM indexer_processes WHERE at < now() - interval '10 minutes' AND id <> $1)
          INSERT INTO indexer_processes AS p (id, leads, source, streaming, chain_slot, finalized_slot, last_event_at,
              last_change_at, problems)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+         VALUES ($1, $2, $3, $4, $5, $6, now() - ($10::timestamptz - $7::timestamptz),
+             now() - ($10::timestamptz - $8::timestamptz), $9)
          ON CONFLICT (id) DO UPDATE SET
              at = now(), leads = excluded.leads, source = excluded.source, streaming = excluded.streaming,
              chain_slot = COALESCE(excluded.chain_slot, p.chain_slot),
              finalized_slot = COALESCE(excluded.finalized_slot, p.finalized_slot),
              last_event_at = COALESCE(excluded.last_event_at, p.last_event_at),
-             last_change_at = COALESCE(excluded.last_change_at, p.last_change_at), problems = excluded.problems",
+             last_change_at = COALESCE(excluded.last_change_at, p.last_change_at), problems = excluded.problems
+         RETURNING now() AS "now!""#,
         beat.id,
         beat.leads,
         beat.source,
@@ -83,23 +90,45 @@ pub async fn beat(pool: &PgPool, beat: &Beat) -> Result<(), StoreError> {
         beat.last_event_at,
         beat.last_change_at,
         problems,
+        sent_at,
     )
-    .execute(pool)
+    .fetch_one(pool)
     .await?;
+    let ahead = clock_ahead(sent_at, database_at, Utc::now());
     if let (true, Some(chain_slot)) = (beat.leads, chain_slot) {
         sqlx::query!(
-            "INSERT INTO indexer_heartbeat AS h (chain_slot, streaming, last_change) VALUES ($1, $2, $3)
+            "INSERT INTO indexer_heartbeat AS h (chain_slot, streaming, last_change)
+             VALUES ($1, $2, now() - ($4::timestamptz - $3::timestamptz))
              ON CONFLICT (only_row) DO UPDATE SET
                  chain_slot = excluded.chain_slot, streaming = excluded.streaming,
                  last_change = COALESCE(excluded.last_change, h.last_change), at = now()",
             chain_slot,
             beat.streaming,
             beat.last_change_at,
+            sent_at,
         )
         .execute(pool)
         .await?;
     }
-    Ok(())
+    Ok(ahead)
+}
+
+/// How far the clock of this process is ahead of the database's; negative if it is behind. Zero if the difference can be
+/// the time that the question took.
+pub async fn clock_skew(executor: impl PgExecutor<'_>) -> Result<TimeDelta, StoreError> {
+    let before = Utc::now();
+    let database = sqlx::query_scalar!(r#"SELECT clock_timestamp() AS "now!""#).fetch_one(executor).await?;
+    Ok(clock_ahead(before, database, Utc::now()))
+}
+
+fn clock_ahead(before: DateTime<Utc>, database: DateTime<Utc>, after: DateTime<Utc>) -> TimeDelta {
+    if before > database {
+        before.signed_duration_since(database)
+    } else if after < database {
+        after.signed_duration_since(database)
+    } else {
+        TimeDelta::zero()
+    }
 }
 
 /// The indexer's processes, the leader first.
@@ -138,18 +167,22 @@ pub async fn end(executor: impl PgExecutor<'_>, id: Uuid) -> Result<(), StoreErr
 
 /// The last heartbeat; `None` if no indexer ever ran on this database.
 pub async fn heartbeat(executor: impl PgExecutor<'_>) -> Result<Option<Heartbeat>, StoreError> {
-    sqlx::query!("SELECT chain_slot, streaming, last_change, at FROM indexer_heartbeat")
-        .fetch_optional(executor)
-        .await?
-        .map(|row| {
-            Ok(Heartbeat {
-                chain_slot: amount_from_db("slot", row.chain_slot)?,
-                streaming: row.streaming,
-                last_change: row.last_change,
-                at: row.at,
-            })
+    sqlx::query!(
+        r#"SELECT chain_slot, streaming, last_change, at, extract(epoch FROM now() - at)::float8 AS "silent_s!"
+           FROM indexer_heartbeat"#
+    )
+    .fetch_optional(executor)
+    .await?
+    .map(|row| {
+        Ok(Heartbeat {
+            chain_slot: amount_from_db("slot", row.chain_slot)?,
+            streaming: row.streaming,
+            last_change: row.last_change,
+            at: row.at,
+            silent_s: row.silent_s,
         })
-        .transpose()
+    })
+    .transpose()
 }
 
 /// Replaces the report of the audit before.

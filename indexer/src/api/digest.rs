@@ -13,8 +13,9 @@ use super::{digest_answer::DigestAnswer, state::IndexerApiState};
     responses(
         (status = 200, description = "The digest", body = DigestAnswer),
         (status = 400, description = "`invalid_request`: the slot is not a number", body = ErrorBody),
-        (status = 404, description = "`not_found`: the digest of that slot is not known: it is later than the mirror's \
-            finalized state, or too long ago", body = ErrorBody),
+        (status = 404, description = "`not_found`: the digest of that slot is not known: it is later than the slots \
+            that the index has proved since its indexer started, or earlier, or not one that was proved by itself",
+            body = ErrorBody),
         (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
     )
 )]
@@ -32,10 +33,13 @@ pub async fn digest(
     let Some(found) = found else {
         let message = match newest {
             Some(newest) if newest.slot < asked => {
-                format!("the mirror's finalized state is at slot {}, before {asked}", newest.slot)
+                format!("the digest is proved up to slot {}, and not yet for {asked}", newest.slot)
             }
-            Some(_) => format!("the digest of slot {asked} is not kept any more"),
-            None => "the mirror has no digest yet".to_owned(),
+            Some(newest) => format!(
+                "the digest of slot {asked} was not proved, or is not kept any more; the newest is the one of slot {}",
+                newest.slot
+            ),
+            None => "no digest is proved yet: the indexer has started, and what it read is not final".to_owned(),
         };
         return Err(ApiError::new(ErrorCode::NotFound, message));
     };

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use axum::{Json, extract::State};
-use chrono::Utc;
 use crtx_http::{ApiError, ApiQuery, ErrorBody};
 use crtx_store::{
     StoreError, fee_payers,
@@ -23,7 +22,10 @@ use super::{
     status_response::{ChoreStatus, FeePayerStatus, HousekeepingStatus, IndexerProcess, MirrorCounts, StatusResponse},
     types::Timestamp,
 };
-use crate::config::DEFAULT_MAX_LAG;
+use crate::{
+    clocks::{CLOCK_SKEW, clock_problem},
+    config::DEFAULT_MAX_LAG,
+};
 
 /// Counted rows are kept for this multiple of what counting took, within these bounds.
 const COUNTS_AGE_PER_COST: u32 = 100;
@@ -123,10 +125,12 @@ async fn facts(
 ) -> Result<Facts, StoreError> {
     let freshness = reads::freshness(&mut **connection).await?;
     let lag = freshness.lag_seconds.and_then(|lag| Duration::try_from_secs_f64(lag).ok());
-    let streaming = heartbeat.is_some_and(|beat| {
-        beat.streaming && Utc::now().signed_duration_since(beat.at).num_seconds() <= SILENT_AFTER_S
-    });
+    let streaming = heartbeat.is_some_and(|beat| beat.streaming && beat.silent_s <= SILENT_AFTER_S as f64);
     let mut problems = status_problems::of_processes(processes, heartbeat);
+    if !problems.iter().any(|problem| problem.code == CLOCK_SKEW) {
+        let skew = indexer_status::clock_skew(&mut **connection).await?;
+        problems.extend(clock_problem(skew).map(|text| StatusProblem::new(CLOCK_SKEW, text)));
+    }
     problems.extend(status_problems::of_lag(lag.filter(|_| freshness.has_snapshot), allowed));
     Ok(Facts { has_snapshot: freshness.has_snapshot, lag, streaming, problems })
 }

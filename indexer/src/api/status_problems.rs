@@ -59,9 +59,9 @@ pub fn of_processes(processes: &[ProcessRow], heartbeat: Option<&Heartbeat>) -> 
 
 fn silence(heartbeat: Option<&Heartbeat>) -> Option<String> {
     let Some(beat) = heartbeat else { return Some("no indexer has ever reported".to_owned()) };
-    let silent = Utc::now().signed_duration_since(beat.at);
-    let is_silent = silent.num_seconds() > SILENT_AFTER_S;
-    is_silent.then(|| format!("no indexer has reported for {}", words(silent.to_std().unwrap_or_default())))
+    let silent = Duration::try_from_secs_f64(beat.silent_s).unwrap_or_default();
+    let is_silent = beat.silent_s > SILENT_AFTER_S as f64;
+    is_silent.then(|| format!("no indexer has reported for {}", words(silent)))
 }
 
 /// The mirror's age, if it is too old.

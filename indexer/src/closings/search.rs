@@ -29,6 +29,7 @@ const FIRST_RETRY: Duration = Duration::from_secs(10);
 const LAST_RETRY: Duration = Duration::from_secs(3_600);
 /// The mirror finds a closing before it is finalized.
 const FINALITY: Duration = Duration::from_secs(30);
+const TWO_SLOTS: &str = "the node names two slots for one transaction";
 /// Why a search ends if the node keeps no transactions.
 pub const NO_HISTORY: &str = "the node does not keep the transactions that would prove it";
 const NEVER_NAMED: &str = "no transaction on the chain names this account";
@@ -122,6 +123,9 @@ impl Closer {
             for listed in page.iter().filter(|listed| !listed.failed) {
                 let transaction = self.history.transaction(&listed.signature).await?;
                 let transaction = transaction.ok_or(Miss::Text(NO_HISTORY))?;
+                if transaction.slot != listed.slot {
+                    return Err(Miss::Text(TWO_SLOTS));
+                }
                 let closed = closed_accounts(&transaction, &self.program);
                 if closed.iter().any(|closed| closed.address == wanted.address) {
                     keep(&self.pool, &closed, transaction.slot, &listed.signature).await?;

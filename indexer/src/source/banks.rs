@@ -17,6 +17,8 @@ use super::{Change, Event, accounts::of_program};
 
 /// Slots whose content or status waits for the rest. More mean that a part of the chain never came.
 const MAX_WAITING: usize = 150;
+/// A slot so much later than the newest one that was reached is none of this stream.
+const LEAP: u64 = 600;
 /// Accounts and transactions of one slot. A block cannot hold so many.
 const MAX_PER_SLOT: usize = 200_000;
 
@@ -89,6 +91,7 @@ impl Banks {
                 self.transaction(update)?;
                 Vec::new()
             }
+            Some(UpdateOneof::BlockMeta(meta)) if self.is_far(meta.slot) => Vec::new(),
             Some(UpdateOneof::BlockMeta(meta)) => {
                 let mut events = self.closed_in(meta.slot);
                 self.sealed.insert(meta.slot, meta.parent_slot);
@@ -100,6 +103,11 @@ impl Banks {
         };
         let waiting = self.open.len().max(self.waiting());
         if waiting > MAX_WAITING { Err(Wrong::Gap) } else { Ok(events) }
+    }
+
+    /// Whether a slot is so far ahead that it cannot belong to the chain of slots that were delivered.
+    fn is_far(&self, slot: u64) -> bool {
+        self.reached.is_some_and(|reached| slot > reached.saturating_add(LEAP))
     }
 
     /// Confirmed slots that are not reached.
@@ -151,6 +159,9 @@ impl Banks {
 
     fn status(&mut self, update: &SubscribeUpdateSlot) -> Vec<Event> {
         let mut events = Vec::new();
+        if self.is_far(update.slot) {
+            return events;
+        }
         match SlotStatus::try_from(update.status) {
             Ok(SlotStatus::SlotConfirmed) => {
                 self.confirmed.insert(update.slot);

@@ -190,4 +190,8 @@ impl AccountSource for Endpoint {
     ) -> Result<Option<Vec<ProgramTransaction>>, SourceError> {
         reads::transactions_after(&self.shared.http, &self.shared.program, after, min_slot).await
     }
+
+    async fn written_by(&self, signature: &Signature) -> Result<Option<Vec<Pubkey>>, SourceError> {
+        reads::written_by(&self.shared.http, signature).await
+    }
 }

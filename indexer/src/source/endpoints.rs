@@ -362,6 +362,10 @@ impl AccountSource for Endpoints {
         self.ask(|rests| &rests.answers, ask).await
     }
 
+    async fn written_by(&self, signature: &Signature) -> Result<Option<Vec<Pubkey>>, SourceError> {
+        self.ask(|rests| &rests.answers, |endpoint| async move { endpoint.written_by(signature).await }).await
+    }
+
     fn expect_chain(&self, genesis: &str) {
         self.set_chain(Some(genesis.to_owned()));
     }

@@ -145,6 +145,11 @@ pub trait AccountSource: Send + Sync + 'static {
         min_slot: u64,
     ) -> Result<Option<Vec<ProgramTransaction>>, SourceError>;
 
+    /// The accounts, of the program or not, that a transaction may have written. `None`: the node does not tell.
+    async fn written_by(&self, _signature: &Signature) -> Result<Option<Vec<Pubkey>>, SourceError> {
+        Ok(None)
+    }
+
     /// The accounts of the program that changed at `slot` or later, as a snapshot of these alone. It does not show
     /// closed accounts. `None`: the node does not offer it.
     async fn changed_since(&self, _slot: u64, _at: At, _min_slot: u64) -> Result<Option<Snapshot>, SourceError> {

@@ -15,6 +15,8 @@ use super::{
 /// Largest answers, in bytes: accounts of a read, and a page of transactions with a memo each.
 const ACCOUNTS_ANSWER: usize = 32 * 1024 * 1024;
 const TRANSACTIONS_ANSWER: usize = 2 * 1024 * 1024;
+/// One transaction, its logs and balances.
+const TRANSACTION_ANSWER: usize = 1024 * 1024;
 /// Transactions in one answer: the most that a node sends.
 const TRANSACTIONS_PER_PAGE: usize = 1_000;
 /// JSON-RPC error of a node that keeps no history of transactions.
@@ -130,6 +132,18 @@ async fn page_of_transactions(
     name_slot(&mut config, min_slot);
     let params = json!([program.to_string(), config]);
     node.ask(&Question { method: "getSignaturesForAddress", params, min_slot }, TRANSACTIONS_ANSWER).await
+}
+
+/// The accounts that a transaction may have written. `None`: the node does not have it, or keeps no history.
+pub(super) async fn written_by(node: &HttpNode, signature: &Signature) -> Result<Option<Vec<Pubkey>>, SourceError> {
+    let config = json!({"encoding": "base64", "commitment": "confirmed", "maxSupportedTransactionVersion": 1});
+    let method = "getTransaction";
+    let question = Question { method, params: json!([signature.to_string(), config]), min_slot: 0 };
+    let answer: Option<Value> = match node.ask(&question, TRANSACTION_ANSWER).await {
+        Err(SourceError::Refused { .. }) => return Ok(None),
+        answer => answer?,
+    };
+    Ok(answer.and_then(|answer| crtx_chain::past::written_accounts(&answer)))
 }
 
 fn name_slot(config: &mut Value, min_slot: u64) {

@@ -30,6 +30,8 @@ use super::{
     reads, tls,
 };
 
+/// A notification that names a slot so much later than the newest needs a second one.
+const LEAP: u64 = 600;
 /// Pings within the time of silence, and questions for the slot where no subscription tells it.
 const LOOKS_PER_SILENCE: u32 = 5;
 
@@ -138,6 +140,8 @@ struct Stream {
     pinged_at: Option<Instant>,
     next_ping: Instant,
     slot: u64,
+    /// A slot far ahead that one notification named.
+    leapt: Option<u64>,
     finalized: Option<u64>,
     /// When the newest slot moved.
     moved_at: Instant,
@@ -162,6 +166,7 @@ impl Stream {
             pinged_at: None,
             next_ping: now,
             slot: 0,
+            leapt: None,
             finalized: None,
             moved_at: now,
             clock_at: None,
@@ -271,6 +276,11 @@ impl Stream {
 
     /// Reports a newer slot. Slots of other forks and older ones are no progress.
     fn alive(&mut self, slot: u64, root: Option<u64>) {
+        let is_far = |from: u64| slot > from.saturating_add(LEAP);
+        if self.slot > 0 && is_far(self.slot) && self.leapt.replace(slot).is_none_or(is_far) {
+            return;
+        }
+        let root = root.filter(|root| *root <= slot);
         let rooted = root > self.finalized;
         if slot > self.slot {
             self.slot = slot;

@@ -11,7 +11,10 @@ use crtx_store::{
 };
 use solana_pubkey::Pubkey;
 
-use super::{changes::State, parts::Parts};
+use super::{
+    changes::State,
+    parts::{Parts, lock},
+};
 
 /// Rows that are written in one transaction at most, so that another writer of one of them waits only for a moment.
 pub const ROWS_PER_TRANSACTION: usize = 500;
@@ -31,7 +34,14 @@ pub struct Item {
 impl Item {
     pub fn state(&self) -> State {
         let revision = ProgramAccount::decode(&self.data).map_or(0, |account| account.revision());
-        State { slot: self.slot, revision, data_hash: Some(data_hash(&self.data)), exact: self.exact, confirmed: false }
+        State {
+            slot: self.slot,
+            revision,
+            data_hash: Some(data_hash(&self.data)),
+            exact: self.exact,
+            confirmed: false,
+            since: 0,
+        }
     }
 }
 
@@ -130,9 +140,14 @@ impl Parts {
             return;
         }
         let changed: HashSet<&Pubkey> = applied.written.iter().chain(&applied.ahead).collect();
+        let proved = self.proved().newest();
+        if self.asked.load(Ordering::Relaxed) {
+            let mut delivered = lock(&self.delivered);
+            applied.written.iter().for_each(|address| delivered.expect(*address, proved.unwrap_or_default()));
+        }
         let mut changes = self.changes();
         for item in chunk.iter().filter(|item| changed.contains(&item.address)) {
-            changes.note(item.address, item.state());
+            changes.note(item.address, item.state().known_until(proved));
         }
         changes.suspect(applied.ahead.iter().copied());
     }

@@ -22,12 +22,20 @@ pub struct State {
     pub exact: bool,
     /// A read of the finalized state confirmed it.
     pub confirmed: bool,
+    /// If it is not exact: the account was known up to this slot, and changed after it.
+    pub since: u64,
 }
 
 impl State {
     /// The account was not there at this slot.
     pub const fn gone(slot: u64) -> Self {
-        Self { slot, revision: 0, data_hash: None, exact: false, confirmed: false }
+        Self { slot, revision: 0, data_hash: None, exact: false, confirmed: false, since: 0 }
+    }
+
+    /// A state that was read. Every account was known at the slot `proved`, if there is one before the read.
+    pub fn known_until(self, proved: Option<u64>) -> Self {
+        let since = proved.filter(|proved| *proved < self.slot && !self.exact).unwrap_or_default();
+        Self { since, ..self }
     }
 }
 
@@ -81,11 +89,25 @@ impl Changes {
             return;
         }
         let place = states.partition_point(|known| known.slot < state.slot);
+        let (before, after) = states.split_at_mut(place);
+        // A read shows what the stream brought, or brings now: only the change says when.
+        if !state.exact && before.last().is_some_and(|known| known.data_hash == state.data_hash) {
+            return;
+        }
+        if let Some(read) = after.first_mut()
+            && state.exact
+            && !read.exact
+            && (read.data_hash, read.revision) == (state.data_hash, state.revision)
+        {
+            *read = state;
+            return;
+        }
         states.insert(place, state);
         if states.len() > MAX_STATES {
             states.remove(0);
             if let Some(first) = states.first_mut() {
                 first.exact = false;
+                first.since = 0;
             }
         }
     }
@@ -97,6 +119,10 @@ impl Changes {
 
     pub fn write_ended(&mut self) {
         self.writing.clear();
+    }
+
+    pub fn is_being_written(&self, address: &Pubkey) -> bool {
+        self.writing.contains(address)
     }
 
     /// The newest states of those accounts whose rows are not being written.
@@ -167,7 +193,7 @@ impl Changes {
             return Confirmed::default();
         }
         let true_one = match last {
-            Some(state) => State { exact: false, confirmed: true, ..state },
+            Some(state) => State { exact: false, confirmed: true, since: 0, ..state },
             None => State { data_hash, confirmed: true, ..State::gone(slot) },
         };
         states.drain(..past);
@@ -176,11 +202,16 @@ impl Changes {
     }
 
     /// What was delivered up to a finalized slot, after the slot `shown` of the digest. `None` if something of it is
-    /// not confirmed: it was delivered a moment ago.
+    /// not confirmed: it was delivered a moment ago. Also if an account may have changed before that slot or after it:
+    /// a later read showed the change.
     pub fn up_to(&self, slot: u64, shown: Option<u64>) -> Option<Final> {
         let mut by_slot: BTreeMap<u64, Vec<FinalState>> = BTreeMap::new();
         let mut found = Final { exact: true, ..Final::default() };
         for (address, states) in &self.states {
+            let next = states.get(states.partition_point(|state| state.slot <= slot));
+            if next.is_some_and(|next| !next.exact && next.since < slot) {
+                return None;
+            }
             for state in states.iter().take_while(|state| state.slot <= slot) {
                 if !state.confirmed {
                     return None;
@@ -238,6 +269,10 @@ impl Changes {
             self.suspects.insert(address);
         }
         true
+    }
+
+    pub fn has_suspects(&self) -> bool {
+        !self.suspects.is_empty()
     }
 
     pub fn suspects(&self, most: usize) -> Vec<Pubkey> {

@@ -89,8 +89,9 @@ impl Parts {
         }
         // Before the rows change: if this ends between the two, the finalized state is compared all the same.
         {
+            let proved = self.proved().newest();
             let mut changes = self.changes();
-            gone.iter().for_each(|address| changes.note(*address, State::gone(read.slot)));
+            gone.iter().for_each(|address| changes.note(*address, State::gone(read.slot).known_until(proved)));
         }
         mirror::mark_closed(&self.pool, &gone, read.slot).await?;
         Ok(())
@@ -117,6 +118,7 @@ impl Parts {
                 read.slot
             )));
         }
+        self.believe(read.slot).await?;
         for account in &mut read.accounts {
             if account.as_ref().is_some_and(|account| account.owner != self.program || !counts(&account.data)) {
                 *account = None;

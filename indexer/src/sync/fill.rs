@@ -8,6 +8,7 @@ use solana_pubkey::Pubkey;
 
 use super::{
     apply::{ROWS_PER_TRANSACTION, counts},
+    changes::Changes,
     closing::READ_AT_ONCE,
     correct::{hash_of, shows},
     error::SyncError,
@@ -19,10 +20,17 @@ use super::{
 use crate::source::At;
 
 impl Parts {
-    /// Reads all finalized accounts. Accounts with changes that are not final are left to the rounds.
+    /// Reads all finalized accounts. The first time, nothing is known of what happened before. Later, accounts with
+    /// changes that are not final are left to the rounds.
     pub async fn fill(&self) -> Result<(), SyncError> {
-        let finalized = self.source.slot(At::Finalized).await?;
-        self.changes().start_over();
+        let finalized = self.finalized_slot().await?;
+        // The next snapshot compares the stored slots again.
+        self.slots_checked.store(false, Ordering::Relaxed);
+        let first = self.changes().start_over() || !self.filled.load(Ordering::Relaxed);
+        if first {
+            self.filled.store(false, Ordering::Relaxed);
+            mirror::begin_digest(&self.pool, self.id).await?;
+        }
         let mut snapshot = self.source.snapshot(At::Finalized, finalized).await?;
         let (mut seen, mut highest, mut differed): (Seen, u64, u64) = (Seen::default(), finalized, 0);
         loop {
@@ -41,7 +49,8 @@ impl Parts {
         self.suspect_rows(&seen).await?;
         tracing::debug!(finalized, accounts = seen.len(), differed, "read the finalized accounts");
         self.filled_at.fetch_max(highest, Ordering::Relaxed);
-        self.filled.store(true, Ordering::Relaxed);
+        // If an account was not as it was known, nothing is: all of them are read once more.
+        self.filled.store(first || differed == 0, Ordering::Relaxed);
         Ok(())
     }
 
@@ -55,16 +64,34 @@ impl Parts {
                         "the snapshot has more accounts than a mirror can hold".to_owned(),
                     ));
                 }
-                if !changes.is_pending(address) {
+                if !self.is_left_to_the_rounds(&changes, address) {
                     states.push(FinalState { address: *address, data_hash: hash_of(Some(data)) });
                 }
             }
         }
         let addresses: Vec<Pubkey> = states.iter().map(|state| state.address).collect();
         let shown = mirror::shown(&self.pool, &addresses).await?;
-        let wrong = states.iter().filter(|state| !shows(&shown, &state.address, state.data_hash));
-        self.suspect(wrong.map(|state| state.address))?;
-        Ok(mirror::fill_digest(&self.pool, &FinalStep { slot, states }).await?)
+        let wrong: Vec<Pubkey> = {
+            let changes = self.changes();
+            let settled = states.iter().filter(|state| !changes.is_pending(&state.address));
+            let wrong = settled.filter(|state| !shows(&shown, &state.address, state.data_hash));
+            wrong.map(|state| state.address).collect()
+        };
+        self.suspect(wrong)?;
+        self.write_final(slot, states).await
+    }
+
+    fn is_left_to_the_rounds(&self, changes: &Changes, address: &Pubkey) -> bool {
+        self.filled.load(Ordering::Relaxed) && changes.is_pending(address)
+    }
+
+    async fn write_final(&self, slot: u64, states: Vec<FinalState>) -> Result<u64, SyncError> {
+        let taken = || SyncError::Doubtful("another process has taken the digest over".to_owned());
+        let differed = mirror::fill_digest(&self.pool, self.id, &FinalStep { slot, states }).await?;
+        if differed.is_none() {
+            self.filled.store(false, Ordering::Relaxed);
+        }
+        differed.ok_or_else(taken)
     }
 
     fn suspect(&self, addresses: impl IntoIterator<Item = Pubkey>) -> Result<(), SyncError> {
@@ -86,7 +113,8 @@ impl Parts {
             after = last.to_string();
             known = known.saturating_add(u64::try_from(page.len()).unwrap_or(u64::MAX));
             let changes = self.changes();
-            missing.extend(page.into_iter().filter(|address| !seen.has(address) && !changes.is_pending(address)));
+            let is_gone = |address: &Pubkey| !seen.has(address) && !self.is_left_to_the_rounds(&changes, address);
+            missing.extend(page.into_iter().filter(is_gone));
         }
         let lost = u64::try_from(missing.len()).unwrap_or(u64::MAX);
         let mass = guard::is_held(lost, known) || (seen.is_empty() && known > 0);
@@ -103,7 +131,7 @@ impl Parts {
                 data_hash: hash_of(account.as_ref().map(|account| account.data.as_slice())),
             };
             let states = addresses.iter().zip(&read.accounts).map(state).collect();
-            mirror::fill_digest(&self.pool, &FinalStep { slot: read.slot, states }).await?;
+            self.write_final(read.slot, states).await?;
             self.suspect(addresses.iter().copied())?;
         }
         Ok(highest)

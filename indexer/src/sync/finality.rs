@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::atomic::Ordering, time::Duration};
 
-use crtx_store::mirror;
+use crtx_store::mirror::{self, DigestMove, DigestWrite};
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use solana_pubkey::Pubkey;
 use tokio::time::{Instant, timeout};
@@ -27,6 +27,15 @@ const ROUND_WHILE_LATE: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LAST_PAUSE: Duration = Duration::from_secs(60);
 
+/// When all finalized accounts are read again.
+struct FillTimes {
+    due: Instant,
+    /// The same, if they have to be read.
+    retry: Instant,
+    /// After the next attempt.
+    pause: Duration,
+}
+
 /// What one look at the finalized state found.
 struct Looked {
     /// Every account was read at this slot or later.
@@ -47,16 +56,16 @@ struct FinalRead {
 impl Parts {
     /// Looks at suspected rows and at the finalized state in regular intervals, until the database fails.
     pub async fn finality(&self) -> SyncError {
-        let mut fill_due = Instant::now();
-        let mut pause = FIRST_PAUSE;
+        let mut times = FillTimes { due: Instant::now(), retry: Instant::now(), pause: FIRST_PAUSE };
         let mut round_ended = Instant::now();
         loop {
             drop(timeout(self.settings.finality_interval, self.look_now.notified()).await);
             if !self.caught_up.load(Ordering::Relaxed) {
                 continue;
             }
+            self.judge_stream();
             let proves_little = self.finalized_is_ahead() && round_ended.elapsed() < ROUND_WHILE_LATE;
-            let looked = self.look(&mut fill_due, &mut pause, !proves_little).await;
+            let looked = self.look(&mut times, !proves_little).await;
             if !proves_little {
                 round_ended = Instant::now();
             }
@@ -75,23 +84,27 @@ impl Parts {
         heard.late() && heard.finalized_slot.is_some_and(|finalized| finalized > self.indexed())
     }
 
-    async fn look(&self, fill_due: &mut Instant, pause: &mut Duration, with_round: bool) -> Result<(), SyncError> {
+    async fn look(&self, times: &mut FillTimes, with_round: bool) -> Result<(), SyncError> {
         self.look_at_suspects().await?;
         self.look_at_unproved().await?;
         let needed = !self.filled.load(Ordering::Relaxed) || self.changes().overflowed();
         // While the stream is late, rows lack what it is about to bring.
-        let due = *fill_due <= Instant::now() && !self.pulse.heard().late();
+        let at = if needed { times.retry.min(times.due) } else { times.due };
+        let due = at <= Instant::now() && !self.pulse.heard().late();
         if needed && !due {
             return Ok(());
         }
         if due {
             let later = |time: Duration| Instant::now().checked_add(time).unwrap_or_else(Instant::now);
             // If the attempt fails, the next one is later.
-            *fill_due = later(*pause);
-            *pause = pause.saturating_mul(2).min(LAST_PAUSE);
+            times.due = later(times.pause);
+            times.retry = times.due;
+            times.pause = times.pause.saturating_mul(2).min(LAST_PAUSE);
             self.fill().await?;
-            *pause = FIRST_PAUSE;
-            *fill_due = later(self.settings.resync_interval.saturating_mul(RESYNCS_PER_FILL));
+            if self.filled.load(Ordering::Relaxed) {
+                times.pause = FIRST_PAUSE;
+            }
+            times.due = later(self.settings.resync_interval.saturating_mul(RESYNCS_PER_FILL));
             self.look_at_suspects().await?;
         }
         if with_round { self.round().await } else { Ok(()) }
@@ -103,7 +116,7 @@ impl Parts {
         if !self.filled.load(Ordering::Relaxed) || !self.unproved_due.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let finalized = self.source.slot(At::Finalized).await?;
+        let finalized = self.finalized_slot().await?;
         self.unproved_due.store(false, Ordering::Relaxed);
         let mut after = String::new();
         loop {
@@ -123,17 +136,21 @@ impl Parts {
 
     /// Compares what was delivered with the finalized state, and moves the digest.
     pub async fn round(&self) -> Result<(), SyncError> {
-        let finalized = self.source.slot(At::Finalized).await?;
-        self.pulse.finalized_slot(finalized);
+        let finalized = self.finalized_slot().await?;
         let due = self.changes().due(finalized);
         let looked = self.confirm(&due, finalized).await?;
         self.look_at_suspects().await?;
-        let target = looked.slot.min(self.indexed());
+        let Some((from, target)) = self.proved().up_to(looked.slot) else { return Ok(()) };
         let not_before = looked.not_before.max(self.filled_at.load(Ordering::Relaxed));
-        if target < not_before || self.changes().overflowed() {
+        // A suspected account may have changed, and nobody knows when.
+        let unsure = {
+            let changes = self.changes();
+            changes.overflowed() || changes.has_suspects()
+        };
+        if target < not_before || unsure || !self.filled.load(Ordering::Relaxed) {
             return Ok(());
         }
-        self.move_digest(target).await
+        self.move_digest(from, target).await
     }
 
     /// Reads accounts at the finalized state. What differs from what was delivered is suspected, and so are rows that
@@ -181,17 +198,24 @@ impl Parts {
         Ok(FinalRead { addresses, read, written, shown })
     }
 
-    async fn move_digest(&self, target: u64) -> Result<(), SyncError> {
+    /// Moves the digest to `target`. Every change after `from` up to there was delivered.
+    async fn move_digest(&self, from: u64, target: u64) -> Result<(), SyncError> {
         let shown = mirror::digest(&self.pool).await?.map(|digest| digest.slot);
         if shown.is_some_and(|shown| shown > target) {
             return Ok(());
         }
         let Some(taken) = self.changes().up_to(target, shown) else { return Ok(()) };
-        if taken.steps.is_empty() && shown.is_some_and(|shown| shown.saturating_add(SLOTS_PER_MOVE) > target) {
+        let continues = shown.is_some_and(|shown| shown >= from);
+        let near = shown.is_some_and(|shown| shown.saturating_add(SLOTS_PER_MOVE) > target);
+        if shown == Some(target) || taken.steps.is_empty() && continues && near {
             return Ok(());
         }
-        if mirror::advance_digest(&self.pool, &taken.steps, target, taken.exact).await? {
-            self.changes().settle(&taken);
+        let exact = continues && taken.exact;
+        let moved = DigestMove { from: shown, to: target, steps: taken.steps.clone(), exact };
+        match mirror::advance_digest(&self.pool, self.id, &moved).await? {
+            DigestWrite::Done => self.changes().settle(&taken),
+            DigestWrite::Elsewhere => {}
+            DigestWrite::Taken => self.filled.store(false, Ordering::Relaxed),
         }
         Ok(())
     }

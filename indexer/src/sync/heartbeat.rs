@@ -5,10 +5,9 @@ use std::{sync::atomic::Ordering, time::Duration};
 use crtx_store::indexer_status::{self, Beat};
 use tokio::time::{Instant, MissedTickBehavior, timeout};
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
-use super::parts::Parts;
-use crate::source::At;
+use super::{error::SyncError, parts::Parts};
+use crate::clocks::{CLOCK_SKEW, clock_problem};
 
 const INTERVAL: Duration = Duration::from_secs(2);
 /// How soon others learn that this process began or ceased to receive changes.
@@ -18,7 +17,7 @@ const BEHIND: u64 = 600;
 
 impl Parts {
     /// Writes a sign of life in regular intervals, and at once when the stream begins or ends, until shut down.
-    pub async fn heartbeats(&self, id: Uuid, shutdown: CancellationToken) {
+    pub async fn heartbeats(&self, shutdown: CancellationToken) {
         let mut tick = tokio::time::interval(LOOK_EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut last: Option<(Instant, bool)> = None;
@@ -34,16 +33,17 @@ impl Parts {
             last = Some((Instant::now(), streaming));
             tokio::select! {
                 () = shutdown.cancelled() => break,
-                () = self.try_beat(id) => {}
+                () = self.try_beat() => {}
             }
         }
-        drop(timeout(INTERVAL, indexer_status::end(&self.pool, id)).await);
+        drop(timeout(INTERVAL, indexer_status::end(&self.pool, self.id)).await);
     }
 
     /// Writes one sign of life. A failure is only logged: the next one follows.
-    async fn try_beat(&self, id: Uuid) {
-        match timeout(INTERVAL, self.source.slot(At::Confirmed)).await {
-            Ok(Ok(slot)) => self.pulse.chain_slot(slot),
+    async fn try_beat(&self) {
+        match timeout(INTERVAL, self.chain_slot()).await {
+            // A slot that is not believed is a problem of its own.
+            Ok(Ok(_) | Err(SyncError::Doubtful(_))) => {}
             Ok(Err(error)) => self.problems.set_for("source_unreachable", error, INTERVAL.saturating_mul(3)),
             Err(_) => {
                 let message = format!("the node at {} does not tell its slot", self.source.name());
@@ -51,8 +51,11 @@ impl Parts {
             }
         }
         self.judge();
-        match timeout(INTERVAL, indexer_status::beat(&self.pool, &self.beat(id))).await {
-            Ok(Ok(())) => {}
+        match timeout(INTERVAL, indexer_status::beat(&self.pool, &self.beat())).await {
+            Ok(Ok(ahead)) => match clock_problem(ahead) {
+                Some(text) => self.problems.set(CLOCK_SKEW, text),
+                None => self.problems.clear(&[CLOCK_SKEW]),
+            },
             Ok(Err(error)) => tracing::warn!(cause = %error, "no heartbeat could be written"),
             Err(_) => tracing::warn!("no heartbeat could be written in time"),
         }
@@ -89,10 +92,10 @@ impl Parts {
         self.leads.load(Ordering::Relaxed) && self.pulse.heard().streaming() && self.caught_up.load(Ordering::Relaxed)
     }
 
-    fn beat(&self, id: Uuid) -> Beat {
+    fn beat(&self) -> Beat {
         let heard = self.pulse.heard();
         Beat {
-            id,
+            id: self.id,
             leads: self.leads.load(Ordering::Relaxed),
             source: self.source.name(),
             streaming: self.is_streaming(),
@@ -105,7 +108,7 @@ impl Parts {
     }
 
     /// Shows a change of state at once.
-    pub async fn beat_now(&self, id: Uuid) {
-        drop(timeout(INTERVAL, indexer_status::beat(&self.pool, &self.beat(id))).await);
+    pub async fn beat_now(&self) {
+        drop(timeout(INTERVAL, indexer_status::beat(&self.pool, &self.beat())).await);
     }
 }

@@ -19,11 +19,13 @@ mod heartbeat;
 mod parts;
 mod probe;
 mod problems;
+mod proved;
 mod pulse;
 mod resync;
 mod seen;
 mod session;
 mod settings;
+mod slots;
 mod syncer;
 
 pub use apply::{counts, push};

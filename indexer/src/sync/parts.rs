@@ -4,15 +4,19 @@ use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
+use std::time::Duration;
 
 use crtx_store::PgPool;
 use solana_pubkey::Pubkey;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
+use uuid::Uuid;
 
-use super::{changes::Changes, problems::Problems, pulse::Pulse, settings::SyncSettings};
+use super::{changes::Changes, problems::Problems, proved::Proved, pulse::Pulse, settings::SyncSettings};
 use crate::{figures::Figures, source::AccountSource};
 
 pub struct Parts {
+    /// The process in `indexer_processes`.
+    pub id: Uuid,
     pub source: Arc<dyn AccountSource>,
     pub pool: PgPool,
     pub program: Pubkey,
@@ -24,6 +28,8 @@ pub struct Parts {
     pub listings_changed: Arc<Notify>,
     /// Asks for a snapshot now.
     pub resync_now: Notify,
+    /// The snapshot that is taken was asked for: the stream should bring what it adds.
+    pub asked: AtomicBool,
     /// Asks for a look at suspected rows now.
     pub look_now: Notify,
     /// This process writes the mirror.
@@ -36,6 +42,12 @@ pub struct Parts {
     pub unproved_due: AtomicBool,
     /// The slot up to which every change was delivered and applied.
     pub indexed: AtomicU64,
+    /// The stored slots were compared with the chain's.
+    pub slots_checked: AtomicBool,
+    /// Since when the chain is seen long before the slot that was believed.
+    pub behind_since: Mutex<Option<Instant>>,
+    /// Since when the stored slot is seen long after the chain's.
+    pub ahead_since: Mutex<Option<Instant>>,
     /// The digest cannot show an earlier slot: accounts were read at this one.
     pub filled_at: AtomicU64,
     /// Changes that the stream delivered, for the probe.
@@ -43,31 +55,63 @@ pub struct Parts {
     /// One snapshot at a time: what is applied has to be noted before the indexed slot moves.
     pub one_resync: tokio::sync::Mutex<()>,
     changes: Mutex<Changes>,
+    proved: Mutex<Proved>,
     /// An account that exists. A read that does not find it is not believed.
     witnessed: Mutex<Option<Pubkey>>,
 }
 
-/// The newest slots with a change.
+/// The newest changes: their slots and accounts.
 #[derive(Debug, Default)]
 pub struct Delivered {
-    slots: std::collections::BTreeSet<u64>,
+    changes: std::collections::BTreeSet<(u64, Pubkey)>,
+    /// Accounts that a read showed in a new state: when, and the slot after which they changed.
+    read: Vec<(Instant, Pubkey, u64)>,
     /// The node's notifications carry slots that are older than what they tell.
     pub stale_slots: bool,
 }
 
-/// Slots with a change that are remembered.
-const MAX_SLOTS: usize = 4_096;
+/// Accounts whose changes are expected after a read.
+const MAX_EXPECTED: usize = 1_000;
+/// Changes that are remembered. What is forgotten is read.
+const MAX_CHANGES: usize = 100_000;
 
 impl Delivered {
-    pub fn add(&mut self, slot: u64) {
-        self.slots.insert(slot);
-        if self.slots.len() > MAX_SLOTS {
-            self.slots.pop_first();
+    pub fn add(&mut self, slot: u64, address: Pubkey) {
+        self.changes.insert((slot, address));
+        if self.changes.len() > MAX_CHANGES {
+            self.changes.pop_first();
         }
     }
 
-    pub fn has(&self, slot: u64) -> bool {
-        self.slots.contains(&slot)
+    pub fn has(&self, slot: u64, address: &Pubkey) -> bool {
+        self.changes.contains(&(slot, *address))
+    }
+
+    /// Whether a change in that slot was delivered.
+    pub fn has_slot(&self, slot: u64) -> bool {
+        let of_slot = self.changes.range((slot, Pubkey::default())..);
+        of_slot.into_iter().next().is_some_and(|(changed, _)| *changed == slot)
+    }
+
+    /// The stream should bring the change that this read showed.
+    pub fn expect(&mut self, address: Pubkey, since: u64) {
+        if self.read.len() < MAX_EXPECTED {
+            self.read.push((Instant::now(), address, since));
+        }
+    }
+
+    /// Whether the stream did not bring a change so long after a read had shown it.
+    pub fn missed(&mut self, after: Duration) -> bool {
+        let read = std::mem::take(&mut self.read);
+        let (due, waiting): (Vec<_>, Vec<_>) = read.into_iter().partition(|(at, ..)| at.elapsed() >= after);
+        self.read = waiting;
+        due.iter().any(|(_, address, since)| !self.has_later(*since, address)) && !self.stale_slots
+    }
+
+    /// Whether the account changed after that slot.
+    pub fn has_later(&self, slot: u64, address: &Pubkey) -> bool {
+        let later = self.changes.range((slot.saturating_add(1), Pubkey::default())..);
+        later.into_iter().any(|(_, changed)| changed == address)
     }
 }
 
@@ -85,6 +129,7 @@ impl Parts {
         figures: Arc<Figures>,
     ) -> Self {
         Self {
+            id: Uuid::new_v4(),
             source,
             pool,
             program,
@@ -94,22 +139,31 @@ impl Parts {
             pulse: Pulse::default(),
             listings_changed: Arc::new(Notify::new()),
             resync_now: Notify::new(),
+            asked: AtomicBool::new(false),
             look_now: Notify::new(),
             leads: AtomicBool::new(false),
             caught_up: AtomicBool::new(false),
             filled: AtomicBool::new(false),
             unproved_due: AtomicBool::new(false),
             indexed: AtomicU64::new(0),
+            slots_checked: AtomicBool::new(false),
+            behind_since: Mutex::default(),
+            ahead_since: Mutex::default(),
             filled_at: AtomicU64::new(0),
             delivered: Mutex::default(),
             one_resync: tokio::sync::Mutex::default(),
             changes: Mutex::default(),
+            proved: Mutex::default(),
             witnessed: Mutex::default(),
         }
     }
 
     pub fn changes(&self) -> MutexGuard<'_, Changes> {
         lock(&self.changes)
+    }
+
+    pub fn proved(&self) -> MutexGuard<'_, Proved> {
+        lock(&self.proved)
     }
 
     pub fn indexed(&self) -> u64 {
@@ -133,6 +187,7 @@ impl Parts {
         self.pulse.forget_slots();
         *lock(&self.delivered) = Delivered::default();
         *lock(&self.witnessed) = None;
+        *self.proved() = Proved::default();
         self.changes().forget();
     }
 }

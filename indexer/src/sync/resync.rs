@@ -7,7 +7,7 @@ use crtx_store::mirror;
 use solana_pubkey::Pubkey;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{apply::Item, apply::counts, error::SyncError, parts::Parts, seen::Seen};
+use super::{apply::Item, apply::counts, error::SyncError, parts::Parts, probe::PATIENCE, seen::Seen};
 use crate::source::{At, Snapshot, SnapshotItem, SourceError};
 
 /// A snapshot whose next page takes longer failed.
@@ -33,15 +33,29 @@ pub enum Part {
     End { slot: u64 },
 }
 
+/// A snapshot that was applied.
+struct Shown {
+    seen: Seen,
+    /// The lowest and the highest slot of its parts.
+    slot: u64,
+    highest: u64,
+    /// Accounts that the mirror showed in another state.
+    changed: u64,
+}
+
 impl Parts {
     /// Takes a snapshot and applies it page by page. Returns how many accounts the mirror showed in another state.
     pub async fn resync(&self) -> Result<u64, SyncError> {
         let _one = self.one_resync.lock().await;
         let began = Instant::now();
         let genesis_hash = self.check_genesis().await?;
+        if !self.slots_checked.load(Ordering::Relaxed) {
+            self.take_back_slots().await?;
+            self.slots_checked.store(true, Ordering::Relaxed);
+        }
         let from = self.indexed();
         let snapshot = self.source.snapshot(At::Confirmed, from).await?;
-        let (seen, slot, changed) = self.apply_snapshot(snapshot, from).await?;
+        let Shown { seen, slot, highest, changed } = self.apply_snapshot(snapshot, from).await?;
         if seen.is_empty() {
             self.doubt_nothing().await?;
         }
@@ -49,6 +63,11 @@ impl Parts {
         self.find_closed(seen, slot).await?;
         mirror::snapshot_applied(&self.pool, slot, &genesis_hash).await?;
         self.indexed.fetch_max(slot, Ordering::Relaxed);
+        if highest > slot {
+            // Parts were read at different slots. Between them nobody knows what was lost before.
+            self.filled_at.fetch_max(highest, Ordering::Relaxed);
+        }
+        self.proved().at(slot);
         self.unproved_due.store(true, Ordering::Relaxed);
         self.figures.resync(began.elapsed());
         tracing::debug!(slot, accounts, changed, "applied a snapshot");
@@ -56,13 +75,14 @@ impl Parts {
         Ok(changed)
     }
 
-    async fn apply_snapshot(&self, mut snapshot: Snapshot, from: u64) -> Result<(Seen, u64, u64), SyncError> {
-        let (mut seen, mut changed): (Seen, u64) = (Seen::default(), 0);
+    async fn apply_snapshot(&self, mut snapshot: Snapshot, from: u64) -> Result<Shown, SyncError> {
+        let (mut seen, mut highest, mut changed): (Seen, u64, u64) = (Seen::default(), 0, 0);
         let until = Instant::now().checked_add(SNAPSHOT_LIMIT);
         loop {
             match self.next_part(&mut snapshot, from, until).await? {
-                Part::End { slot } => return Ok((seen.sorted(), slot, changed)),
+                Part::End { slot } => return Ok(Shown { seen: seen.sorted(), slot, highest, changed }),
                 Part::Page { slot, accounts } => {
+                    highest = highest.max(slot);
                     let began = Instant::now();
                     let items = self.items(slot, accounts, &mut seen)?;
                     changed = changed.saturating_add(self.apply_page(&items).await?);
@@ -116,6 +136,7 @@ impl Parts {
         if slot < from {
             return Err(SourceError::Behind { node, wanted: from }.into());
         }
+        self.believe(slot).await?;
         Ok(part)
     }
 
@@ -137,9 +158,12 @@ impl Parts {
         let (mut pause, mut asked) = (MIN_PAUSE, false);
         loop {
             let begun = Instant::now();
-            match self.resync().await {
-                Ok(changed) => {
-                    self.resync_done(asked && changed > 0);
+            self.asked.store(asked, Ordering::Relaxed);
+            let resynced = self.resync().await;
+            self.asked.store(false, Ordering::Relaxed);
+            match resynced {
+                Ok(_) => {
+                    self.resync_done();
                     pause = MIN_PAUSE;
                 }
                 Err(error @ (SyncError::Store(_) | SyncError::OtherGenesis(_))) => return error,
@@ -169,21 +193,24 @@ impl Parts {
         }
     }
 
-    fn resync_done(&self, missed: bool) {
+    fn resync_done(&self) {
         let over = ["snapshot_failed", "snapshot_incomplete", "source_unreachable", "behind", "database_unavailable"];
         self.problems.clear(&over);
         if !self.caught_up.swap(true, Ordering::Relaxed) {
             self.pulse.connected(true);
         }
-        let stale_slots = super::parts::lock(&self.delivered).stale_slots;
-        if missed && !stale_slots {
-            let message = format!(
-                "the stream of the node at {} did not deliver changes that its transactions made; a snapshot added \
-                 them",
-                self.source.name()
-            );
-            self.problems.set_for("stream_missed_changes", message, MISSED_IS_SHOWN);
+    }
+
+    /// Says so if the stream has not brought what a read showed.
+    pub fn judge_stream(&self) {
+        if !super::parts::lock(&self.delivered).missed(PATIENCE) {
+            return;
         }
+        let message = format!(
+            "the stream of the node at {} did not deliver changes that its transactions made; they were read and added",
+            self.source.name()
+        );
+        self.problems.set_for("stream_missed_changes", message, MISSED_IS_SHOWN);
     }
 }
 

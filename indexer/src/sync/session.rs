@@ -21,9 +21,6 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(45);
 /// Slots before the indexed one that a notification of a true slot can still name.
 const STALE_AFTER: u64 = 150;
 
-/// How far a change can be ahead of the newest slot that the node told.
-const MAX_LEAP: u64 = 1_000;
-
 /// What a group of events brought.
 #[derive(Default)]
 struct Group {
@@ -40,6 +37,8 @@ impl Parts {
     pub async fn session(&self) -> SyncError {
         self.caught_up.store(false, Ordering::Relaxed);
         *lock(&self.delivered) = Delivered::default();
+        // What happened since the session before is seen by a snapshot alone.
+        self.proved().broken();
         // A session that was cut off may have left a write without its end.
         self.changes().write_ended();
         if let Err(error) = self.check_genesis().await {
@@ -99,13 +98,13 @@ impl Parts {
     fn take(&self, event: Event, group: &mut Group) {
         match event {
             Event::Change(change) => {
-                // Two changes of one slot may arrive apart.
-                group.proved = group.proved.max(change.slot.saturating_sub(1));
                 group.changed = true;
                 self.take_change(change, group);
             }
-            Event::Reached(slot) => group.proved = group.proved.max(slot),
+            Event::Reached(slot) if self.may_have(slot) => group.proved = group.proved.max(slot),
+            Event::Reached(_) => {}
             Event::Alive { slot, finalized } => {
+                self.may_have(slot);
                 self.pulse.chain_slot(slot);
                 if let Some(finalized) = finalized {
                     self.pulse.finalized_slot(finalized);
@@ -122,10 +121,16 @@ impl Parts {
     }
 
     fn take_change(&self, Change { address, slot, data }: Change, group: &mut Group) {
-        {
+        if self.pulse.heard().may_have(slot) {
             let mut delivered = lock(&self.delivered);
-            delivered.add(slot);
+            delivered.add(slot, address);
             delivered.stale_slots |= slot.saturating_add(STALE_AFTER) < self.indexed();
+        }
+        if !self.may_have(slot) {
+            // The account changed, and a read tells when.
+            self.changes().suspect([address]);
+            self.look_now.notify_one();
+            return;
         }
         match data.filter(|data| counts(data)) {
             Some(data) => group.items.push(Item { address, slot, data, exact: true }),
@@ -147,10 +152,8 @@ impl Parts {
     }
 
     async fn apply_group(&self, group: &Group) -> Result<(), SyncError> {
-        // Before the first snapshot of this connection, earlier changes are missing. A slot far in the future is none.
-        let known = self.pulse.heard().chain_slot.map_or(u64::MAX, |slot| slot.saturating_add(MAX_LEAP));
-        let caught_up = self.caught_up.load(Ordering::Relaxed);
-        let proved = if caught_up && group.proved <= known { group.proved } else { 0 };
+        // Before the first snapshot of this connection, earlier changes are missing.
+        let proved = if self.caught_up.load(Ordering::Relaxed) { group.proved } else { 0 };
         let moves = if proved > self.indexed() { proved } else { 0 };
         if group.changed {
             self.note(&group.items);
@@ -166,6 +169,10 @@ impl Parts {
             crtx_store::mirror::move_to(&self.pool, moves).await?;
         }
         self.indexed.fetch_max(moves, Ordering::Relaxed);
+        let mut spans = self.proved();
+        if let Some(base) = spans.base().filter(|base| *base < proved) {
+            spans.through(base, proved);
+        }
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{error::SyncError, parts::Parts, settings::SyncSettings};
+use super::{changes::Changes, error::SyncError, parts::Parts, proved::Proved, settings::SyncSettings};
 use crate::{figures::Figures, source::AccountSource};
 
 const MIN_BACKOFF: Duration = Duration::from_millis(200);
@@ -29,7 +29,6 @@ const LEAD_LIMIT: Duration = Duration::from_secs(3);
 
 /// One indexer's mirror: the source it reads and the database it writes.
 pub struct Syncer<S> {
-    id: Uuid,
     parts: Arc<Parts>,
     /// Notified when listings may have changed, so that new documents are fetched at once.
     pub listings_changed: Arc<Notify>,
@@ -55,7 +54,7 @@ impl<S: AccountSource> Syncer<S> {
     ) -> Self {
         let parts = Arc::new(Parts::new(source, pool, program, settings, figures));
         let listings_changed = Arc::clone(&parts.listings_changed);
-        Self { id: Uuid::new_v4(), parts, listings_changed, source: PhantomData }
+        Self { parts, listings_changed, source: PhantomData }
     }
 
     /// Whether this process writes the mirror. Others stand by, and do no work that should be done once.
@@ -64,8 +63,8 @@ impl<S: AccountSource> Syncer<S> {
     }
 
     /// The process in `indexer_processes`.
-    pub const fn id(&self) -> Uuid {
-        self.id
+    pub fn id(&self) -> Uuid {
+        self.parts.id
     }
 
     /// Mirrors while this process leads, until shut down.
@@ -92,8 +91,11 @@ impl<S: AccountSource> Syncer<S> {
     async fn mirror_while(&self, mut leadership: Leadership) {
         tracing::info!("this indexer leads");
         self.parts.leads.store(true, Ordering::Relaxed);
-        // Another process may have led: what is final has to be read again.
+        // Another process may have led: nothing is proved, and what is final has to be read again.
         self.parts.filled.store(false, Ordering::Relaxed);
+        self.parts.slots_checked.store(false, Ordering::Relaxed);
+        *self.parts.proved() = Proved::default();
+        *self.parts.changes() = Changes::default();
         let lost = tokio::select! {
             lost = lost(&mut leadership) => lost,
             () = self.sessions() => return,
@@ -111,7 +113,7 @@ impl<S: AccountSource> Syncer<S> {
             let ended = self.parts.session().await;
             self.parts.caught_up.store(false, Ordering::Relaxed);
             self.parts.problems.set(ended.code(), &ended);
-            self.parts.beat_now(self.id).await;
+            self.parts.beat_now().await;
             if begun.elapsed() > GOOD_AFTER {
                 backoff = MIN_BACKOFF;
             }
@@ -128,7 +130,7 @@ impl<S: AccountSource> Syncer<S> {
 
     /// Writes heartbeats, which show every process that this indexer runs.
     pub async fn heartbeat(self: Arc<Self>, shutdown: CancellationToken) {
-        self.parts.heartbeats(self.id, shutdown).await;
+        self.parts.heartbeats(shutdown).await;
     }
 }
 

@@ -67,6 +67,32 @@ pub struct State {
     pub answers_from: Option<Chain>,
     pub breaks_off: bool,
     pub old_snapshot: bool,
+    /// The accounts that each transaction wrote; the node tells them only if it may.
+    written: HashMap<Signature, Vec<Pubkey>>,
+    pub tells_what_was_written: bool,
+    /// Slots between the confirmed and the finalized state. `None`: only [`Node::finalize`] makes slots final.
+    pub finality: Option<u64>,
+    /// The accounts at the end of each slot.
+    past: BTreeMap<u64, BTreeMap<Pubkey, Vec<u8>>>,
+    /// So many answers of each kind name this slot.
+    pub lie: Option<Lie>,
+}
+
+/// A slot that answers name in place of the true one.
+#[derive(Clone, Copy)]
+pub struct Lie {
+    pub slot: u64,
+    pub slots: u32,
+    pub snapshots: u32,
+    pub reads: u32,
+}
+
+fn lied(left: Option<&mut u32>) -> bool {
+    left.is_some_and(|left| {
+        let lies = *left > 0;
+        *left = left.saturating_sub(1);
+        lies
+    })
 }
 
 #[derive(Clone)]
@@ -95,6 +121,11 @@ impl Default for Node {
             answers_from: None,
             breaks_off: false,
             old_snapshot: false,
+            written: HashMap::new(),
+            tells_what_was_written: true,
+            finality: None,
+            past: BTreeMap::new(),
+            lie: None,
         })))
     }
 }
@@ -117,20 +148,28 @@ impl State {
         if self.old.len() < 200 {
             self.old.push(self.confirmed.clone());
         }
+        self.past.insert(self.confirmed.slot, self.confirmed.accounts.clone());
         self.confirmed.slot += 1;
         let slot = self.confirmed.slot;
+        if let Some(distance) = self.finality {
+            let finalized = slot.saturating_sub(distance);
+            if let Some(accounts) = self.past.get(&finalized) {
+                self.finalized = Chain { slot: finalized, accounts: accounts.clone(), ..self.confirmed.clone() };
+            }
+        }
         if let Some((_, slots)) = &mut self.fork {
             slots.push(slot);
         }
         slot
     }
 
-    fn transaction(&mut self, slot: u64) {
+    fn transaction(&mut self, slot: u64, written: &[Pubkey]) {
         // A fork has other transactions in the same place, so they are counted over all forks.
         self.signed += 1;
         let mut bytes = [0; 64];
         bytes[..8].copy_from_slice(&self.signed.to_be_bytes());
         self.confirmed.transactions.push((slot, Signature::from(bytes)));
+        self.written.insert(Signature::from(bytes), written.to_vec());
     }
 
     fn at(&self, at: At) -> &Chain {
@@ -175,14 +214,28 @@ impl Node {
 
     /// A transaction changes an account, in a slot of its own.
     pub fn change(&self, address: Pubkey, data: Vec<u8>) {
+        let swallowed = self.state().swallow;
+        self.change_in_one_slot(&[(address, data, !swallowed)]);
+    }
+
+    /// Transactions that change an account each, all in one slot. The stream tells those that are to be delivered.
+    pub fn change_in_one_slot(&self, changes: &[(Pubkey, Vec<u8>, bool)]) {
         let mut state = self.state();
         let slot = state.next_slot();
-        state.transaction(slot);
-        state.confirmed.accounts.insert(address, data.clone());
-        state.confirmed.ever.insert(address);
-        if !state.swallow {
-            state.deliver(Event::Change(Change { address, slot, data: Some(data) }));
+        for (address, data, delivered) in changes.iter().cloned() {
+            state.transaction(slot, &[address]);
+            state.confirmed.accounts.insert(address, data.clone());
+            state.confirmed.ever.insert(address);
+            if delivered {
+                state.deliver(Event::Change(Change { address, slot, data: Some(data) }));
+            }
         }
+    }
+
+    /// The accounts of each slot that has ended, up to the finalized one.
+    pub fn finalized_past(&self) -> BTreeMap<u64, BTreeMap<Pubkey, Vec<u8>>> {
+        let state = self.state();
+        state.past.range(..=state.finalized.slot).map(|(slot, accounts)| (*slot, accounts.clone())).collect()
     }
 
     /// A transaction closes an account. The stream does not tell.
@@ -190,7 +243,7 @@ impl Node {
         let mut state = self.state();
         if state.confirmed.accounts.contains_key(&address) {
             let slot = state.next_slot();
-            state.transaction(slot);
+            state.transaction(slot, &[address]);
             state.confirmed.accounts.remove(&address);
         }
     }
@@ -345,7 +398,10 @@ impl AccountSource for Node {
         {
             return Ok(snapshot_of(old.slot, old.accounts.clone().into_iter().collect(), true));
         }
-        let chain = state.at(at).clone();
+        let mut chain = state.at(at).clone();
+        if lied(state.lie.as_mut().map(|lie| &mut lie.snapshots)) {
+            chain.slot = state.lie.expect("a lie").slot;
+        }
         let accounts = chain.accounts.into_iter().filter(|(address, _)| !(state.hide)(address)).collect();
         Ok(snapshot_of(chain.slot, accounts, !state.breaks_off))
     }
@@ -361,16 +417,29 @@ impl AccountSource for Node {
                 }
             }
         }
+        let mut slot = state.at(at).slot;
+        if lied(state.lie.as_mut().map(|lie| &mut lie.reads)) {
+            slot = state.lie.expect("a lie").slot;
+        }
         let chain = state.at(at);
         let account = |address: &Pubkey| {
             let data = chain.accounts.get(address).filter(|_| !(state.hide)(address))?;
             Some(OwnedAccount { owner: program(), data: data.clone() })
         };
-        Ok(Read { slot: chain.slot, accounts: addresses.iter().map(account).collect() })
+        Ok(Read { slot, accounts: addresses.iter().map(account).collect() })
     }
 
     async fn slot(&self, at: At) -> Result<u64, SourceError> {
-        Ok(self.state().at(at).slot)
+        let mut state = self.state();
+        if lied(state.lie.as_mut().map(|lie| &mut lie.slots)) {
+            return Ok(state.lie.expect("a lie").slot);
+        }
+        Ok(state.at(at).slot)
+    }
+
+    async fn written_by(&self, signature: &Signature) -> Result<Option<Vec<Pubkey>>, SourceError> {
+        let state = self.state();
+        Ok(state.written.get(signature).filter(|_| state.tells_what_was_written).cloned())
     }
 
     async fn genesis_hash(&self) -> Result<String, SourceError> {

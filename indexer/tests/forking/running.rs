@@ -144,6 +144,18 @@ impl<S: AccountSource> Running<S> {
         self.until(code, async || self.problems().await.iter().any(|shown| shown == code)).await;
     }
 
+    /// Ends it as a kill does: whatever it does stops, and it says nothing.
+    pub async fn kill(self) -> TestDatabase {
+        for task in &self.tasks {
+            task.abort();
+        }
+        for task in self.tasks {
+            drop(task.await);
+        }
+        self.connections.close().await;
+        self.database
+    }
+
     pub async fn stop(self) -> TestDatabase {
         self.shutdown.cancel();
         for task in self.tasks {

@@ -2,13 +2,16 @@
 //! `mirror_digest_history`.
 //!
 //! Each write locks the row of the digest, changes accounts and digest together, and writes only what differs. So the
-//! digest is always the one of the accounts in the table, and the only question is which slot they show.
+//! digest is always the one of the accounts in the table, and the only question is which slot they show. A process that
+//! begins to lead takes the digest over ([`begin_digest`]): it states no slot until that process has proved one, and what
+//! other processes still want to write changes nothing.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crtx_protocol::mirror_digest::MirrorDigest;
 use solana_pubkey::Pubkey;
 use sqlx::{PgConnection, PgExecutor, PgPool};
+use uuid::Uuid;
 
 use crate::{
     convert::{amount_from_db, amount_to_db, fixed_bytes, pubkey},
@@ -83,23 +86,21 @@ struct Open {
 }
 
 impl Open {
-    async fn lock(connection: &mut PgConnection, addresses: &[String]) -> Result<Self, StoreError> {
-        let empty = MirrorDigest::identity();
-        sqlx::query!(
-            "INSERT INTO mirror_digest (slot, accounts, lattice, checksum) VALUES (NULL, 0, $1, $2)
-             ON CONFLICT DO NOTHING",
-            &empty.to_bytes(),
-            &empty.checksum(),
-        )
-        .execute(&mut *connection)
-        .await?;
-        let row = sqlx::query!("SELECT slot, accounts, lattice FROM mirror_digest FOR UPDATE")
-            .fetch_one(&mut *connection)
-            .await?;
+    /// `None` if the digest belongs to another process.
+    async fn lock(
+        connection: &mut PgConnection,
+        process: Uuid,
+        addresses: &[String],
+    ) -> Result<Option<Self>, StoreError> {
+        let row =
+            sqlx::query!("SELECT slot, accounts, lattice FROM mirror_digest WHERE filled_by = $1 FOR UPDATE", process)
+                .fetch_optional(&mut *connection)
+                .await?;
+        let Some(row) = row else { return Ok(None) };
         let known = hashes(&mut *connection, addresses).await?;
         let lattice =
             MirrorDigest::from_bytes(&row.lattice).map_err(|error| StoreError::corrupt("mirror digest", error))?;
-        Ok(Self { slot: row.slot, accounts: row.accounts, lattice, known, changed: BTreeMap::new() })
+        Ok(Some(Self { slot: row.slot, accounts: row.accounts, lattice, known, changed: BTreeMap::new() }))
     }
 
     /// True if the account was another one before. An account that was never there and is not there gets no row: a row
@@ -159,20 +160,63 @@ impl Open {
     }
 }
 
-/// Applies what became final, in the order of the slots, and shows the digest at `slot`. `exact`: every step is one slot
-/// of the chain; otherwise the history does not know the slots between the digest before and `slot`. Changes nothing
-/// and returns false if the digest shows a later slot already.
-pub async fn advance_digest(pool: &PgPool, steps: &[FinalStep], slot: u64, exact: bool) -> Result<bool, StoreError> {
-    let at = amount_to_db("slot", slot)?;
+/// What the digest moves to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DigestMove {
+    /// The slot that the digest shows before; `None` if it shows none.
+    pub from: Option<u64>,
+    /// The slot that it shows afterwards.
+    pub to: u64,
+    /// What became final, in the order of the slots.
+    pub steps: Vec<FinalStep>,
+    /// Every change between the two slots is among the steps, and every step is one slot of the chain. Otherwise the
+    /// history does not know the slots between.
+    pub exact: bool,
+}
+
+/// What became of a write of the digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DigestWrite {
+    Done,
+    /// The digest shows another slot than the writer thinks. Nothing was written.
+    Elsewhere,
+    /// Another process has taken the digest over. Nothing was written.
+    Taken,
+}
+
+/// Takes the digest over for a process that begins to lead, or to fill it again. No slot is stated until that process
+/// moves it: what was proved before says nothing about what happened since.
+pub async fn begin_digest(pool: &PgPool, process: Uuid) -> Result<(), StoreError> {
+    let empty = MirrorDigest::identity();
+    let mut transaction = transaction::begin(pool).await?;
+    sqlx::query!(
+        "INSERT INTO mirror_digest (slot, accounts, lattice, checksum, filled_by) VALUES (NULL, 0, $1, $2, $3)
+         ON CONFLICT (only_row) DO UPDATE SET slot = NULL, filled_by = excluded.filled_by",
+        &empty.to_bytes(),
+        &empty.checksum(),
+        process,
+    )
+    .execute(&mut *transaction)
+    .await?;
+    sqlx::query!("DELETE FROM mirror_digest_history").execute(&mut *transaction).await?;
+    Ok(transaction.commit().await?)
+}
+
+/// Applies what became final and shows the digest at a later slot.
+pub async fn advance_digest(pool: &PgPool, process: Uuid, moved: &DigestMove) -> Result<DigestWrite, StoreError> {
+    let DigestMove { from, to, steps, exact } = moved;
+    let at = amount_to_db("slot", *to)?;
     let addresses: Vec<String> =
         steps.iter().flat_map(|step| &step.states).map(|state| state.address.to_string()).collect();
     let mut transaction = transaction::begin(pool).await?;
-    let mut open = Open::lock(&mut transaction, &addresses).await?;
-    if open.slot.is_some_and(|shown| shown > at) {
-        return Ok(false);
+    let Some(mut open) = Open::lock(&mut transaction, process, &addresses).await? else {
+        return Ok(DigestWrite::Taken);
+    };
+    let before = from.map(|from| amount_to_db("slot", from)).transpose()?;
+    if open.slot != before || before.is_some_and(|before| before > at) {
+        return Ok(DigestWrite::Elsewhere);
     }
-    let before = open.slot;
-    let (exact, mut entries) = (exact && before.is_some(), Vec::new());
+    let (exact, mut entries) = (*exact && before.is_some(), Vec::new());
     for step in steps {
         let mut changed = false;
         for state in &step.states {
@@ -182,8 +226,9 @@ pub async fn advance_digest(pool: &PgPool, steps: &[FinalStep], slot: u64, exact
             entries.push((amount_to_db("slot", step.slot)?, open.accounts, open.lattice.checksum()));
         }
     }
-    // A digest that was not shown before, or that was caught up with in one step, is known from here on.
-    if before.is_none() || !exact && !open.changed.is_empty() {
+    // A digest that was not shown before, or that was caught up with in one step, is known from here on. That no account
+    // differs says nothing about the slots between: one may have been opened and closed.
+    if !exact {
         entries.push((at, open.accounts, open.lattice.checksum()));
     }
     for (entry, accounts, checksum) in entries {
@@ -192,7 +237,7 @@ pub async fn advance_digest(pool: &PgPool, steps: &[FinalStep], slot: u64, exact
     }
     open.write(&mut transaction, Some(at)).await?;
     transaction.commit().await?;
-    Ok(true)
+    Ok(DigestWrite::Done)
 }
 
 /// Adds an entry to the history. The one before it holds until `through`.
@@ -229,11 +274,11 @@ async fn keep(
 }
 
 /// Sets accounts as a finalized snapshot or read shows them. If one differs, the digest shows no slot until it is moved
-/// again. Returns how many differed.
-pub async fn fill_digest(pool: &PgPool, step: &FinalStep) -> Result<u64, StoreError> {
+/// again. Returns how many differed; `None` if another process has taken the digest over.
+pub async fn fill_digest(pool: &PgPool, process: Uuid, step: &FinalStep) -> Result<Option<u64>, StoreError> {
     let addresses: Vec<String> = step.states.iter().map(|state| state.address.to_string()).collect();
     let mut transaction = transaction::begin(pool).await?;
-    let mut open = Open::lock(&mut transaction, &addresses).await?;
+    let Some(mut open) = Open::lock(&mut transaction, process, &addresses).await? else { return Ok(None) };
     let (at, shown) = (amount_to_db("slot", step.slot)?, open.slot);
     for state in &step.states {
         open.set(state, at);
@@ -249,7 +294,7 @@ pub async fn fill_digest(pool: &PgPool, step: &FinalStep) -> Result<u64, StoreEr
         open.write(&mut transaction, None).await?;
     }
     transaction.commit().await?;
-    Ok(differed)
+    Ok(Some(differed))
 }
 
 /// Accounts of the finalized state after `after`, in the order of their addresses.

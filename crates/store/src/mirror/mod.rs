@@ -24,6 +24,7 @@ mod quarantine;
 mod roll_back;
 mod row;
 mod table;
+mod take_back_slots;
 mod unproved;
 mod wallets;
 mod write;
@@ -35,8 +36,8 @@ pub use compare::{Comparison, Difference, Newer, compare, compare_with};
 pub use config::{ConfigRow, ParametersRow, TierRow};
 pub use correct::{Corrected, Shown, correct, shown};
 pub use digest::{
-    DigestRow, FinalState, FinalStep, advance_digest, digest, digest_at, fill_digest, final_accounts_after,
-    final_hashes,
+    DigestMove, DigestRow, DigestWrite, FinalState, FinalStep, advance_digest, begin_digest, digest, digest_at,
+    fill_digest, final_accounts_after, final_hashes,
 };
 pub use executions::ExecutionAccount;
 pub use final_hashes::final_hashes_after;
@@ -44,5 +45,6 @@ pub use last_state::{LastState, close_with};
 pub use open_amounts::OpenAmountMismatch;
 pub use open_rows::{OpenRow, open_rows, still_open};
 pub use roll_back::roll_back;
+pub use take_back_slots::take_back_slots;
 pub use unproved::{ClosedPage, unproved_closed};
 pub use write::{Applied, SnapshotMode, apply, apply_changes, apply_differing, apply_if_free, clear, resync};

@@ -82,6 +82,13 @@ pub trait MirrorTable: MirrorRow + DeserializeOwned {
         slot: i64,
     ) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
 
+    /// Sets slots after `most` to `to`. Returns how many rows had one.
+    fn take_back_slots(
+        connection: &mut PgConnection,
+        most: i64,
+        to: i64,
+    ) -> impl Future<Output = Result<u64, StoreError>> + Send;
+
     /// Deletes the rows in `lost`, and those with a later revision than `revisions` has for their address.
     fn delete_newer(
         connection: &mut PgConnection,
@@ -274,6 +281,23 @@ macro_rules! mirror_table {
                     slot,
                 );
                 Ok(closed.fetch_all(connection).await?)
+            }
+
+            async fn take_back_slots(
+                connection: &mut sqlx::PgConnection,
+                most: i64,
+                to: i64,
+            ) -> Result<u64, $crate::error::StoreError> {
+                let taken_back = sqlx::query!(
+                    "UPDATE " + $table + " SET
+                         slot = CASE WHEN slot > $1 THEN $2 ELSE slot END,
+                         after_slot = CASE WHEN after_slot > $1 THEN $2 ELSE after_slot END,
+                         closed_at_slot = CASE WHEN closed_at_slot > $1 THEN $2 ELSE closed_at_slot END
+                     WHERE slot > $1 OR after_slot > $1 OR closed_at_slot > $1",
+                    most,
+                    to,
+                );
+                Ok(taken_back.execute(connection).await?.rows_affected())
             }
 
             async fn delete_newer(
