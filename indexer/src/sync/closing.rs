@@ -17,29 +17,43 @@ impl Parts {
     pub async fn find_closed(&self, seen: Seen, slot: u64) -> Result<(), SyncError> {
         let mut missing = mirror::missing(&self.pool, slot, |address| seen.has(address)).await?;
         drop(seen);
+        // What the stream told needs no other proof than the read that follows.
+        let mut told = Vec::new();
+        for of in &mut missing {
+            let (gone, rest) = of.addresses.drain(..).partition(|address| self.told_gone(address));
+            of.addresses = rest;
+            told.extend::<Vec<Pubkey>>(gone);
+        }
         let doubted = |of: &Missing| guard::needs_second_look(count(of), of.open);
         if missing.iter().any(|of| doubted(of) || of.table == "mirror_config") {
             self.look_again_for(&mut missing, slot).await?;
         }
         let mut held = None;
-        let mut candidates = Vec::new();
-        for of in missing.into_iter().filter(|of| !of.addresses.is_empty()) {
+        let (mut proved, mut candidates) = (told, Vec::new());
+        for mut of in missing.into_iter().filter(|of| !of.addresses.is_empty()) {
             // The configuration is never closed.
-            let hold = guard::is_held(count(&of), of.open) || of.table == "mirror_config";
-            if hold && !self.settings.accept_mass_closing {
-                held = Some(guard::held_message(&self.source.name(), count(&of), of.open, of.table));
+            let is_held = |of: &Missing| guard::is_held(count(of), of.open) || of.table == "mirror_config";
+            if is_held(&of) && !self.settings.accept_mass_closing {
+                let closed = self.proved_closed(&of.addresses).await?;
+                of.addresses.retain(|address| !closed.contains(address));
+                proved.extend(closed);
+            }
+            if is_held(&of) && !self.settings.accept_mass_closing {
+                held = Some(guard::held_message(&self.first_node().name(), count(&of), of.open, of.table));
             } else {
                 candidates.extend(of.addresses);
             }
         }
         match held {
-            // The same node told both, so nothing of it is believed.
+            // The same node told both, so nothing of it is believed but what is proved.
             Some(message) => {
                 self.problems.set("mass_closing_held", message);
-                return Ok(());
+                candidates.clear();
             }
             None => self.problems.clear(&["mass_closing_held"]),
         }
+        self.problems.clear(&["closing_unconfirmed"]);
+        candidates.extend(proved);
         for addresses in candidates.chunks(READ_AT_ONCE) {
             self.close_if_gone(addresses, slot).await?;
         }
@@ -50,8 +64,14 @@ impl Parts {
     async fn look_again_for(&self, missing: &mut [Missing], slot: u64) -> Result<(), SyncError> {
         sleep(self.settings.second_look_after).await;
         self.forget_found(self.source.as_ref(), missing, slot).await?;
-        if let Some(witness) = self.source.witness() {
-            self.forget_found(witness.as_ref(), missing, slot).await?;
+        if let Some(witness) = self.source.witness()
+            && let Err(error) = self.forget_found(witness.as_ref(), missing, slot).await
+        {
+            if let error @ SyncError::Store(_) = error {
+                return Err(error);
+            }
+            // Each account is asked for again before it is hidden.
+            tracing::debug!(cause = %error, "another node could not be asked for a snapshot");
         }
         Ok(())
     }
@@ -77,13 +97,14 @@ impl Parts {
 
     /// Reads accounts again, and marks those that are gone.
     async fn close_if_gone(&self, addresses: &[Pubkey], slot: u64) -> Result<(), SyncError> {
-        let read = self.read_doubted(self.source.as_ref(), addresses, At::Confirmed, slot).await?;
+        let read = self.read_doubted(self.first_node().as_ref(), addresses, At::Confirmed, slot).await?;
         let gone: Vec<Pubkey> = addresses
             .iter()
             .zip(&read.accounts)
             .filter(|(_, account)| account.is_none())
             .map(|(address, _)| *address)
             .collect();
+        let gone = self.confirmed_gone(gone, At::Confirmed, read.slot).await?;
         if gone.is_empty() {
             return Ok(());
         }
@@ -117,11 +138,7 @@ impl Parts {
                 read.slot
             )));
         }
-        for account in &mut read.accounts {
-            if account.as_ref().is_some_and(|account| account.owner != self.program || !counts(&account.data)) {
-                *account = None;
-            }
-        }
+        self.keep_accounts(&mut read);
         if control.is_some() && !read.accounts.last().is_some_and(Option::is_some) {
             // It may be closed: the next snapshot names another one.
             if at == At::Confirmed {
@@ -134,6 +151,17 @@ impl Parts {
         }
         read.accounts.truncate(addresses.len());
         Ok(read)
+    }
+}
+
+impl Parts {
+    /// What is not the program's counts as gone.
+    pub fn keep_accounts(&self, read: &mut Read) {
+        for account in &mut read.accounts {
+            if account.as_ref().is_some_and(|account| account.owner != self.program || !counts(&account.data)) {
+                *account = None;
+            }
+        }
     }
 }
 

@@ -2,12 +2,15 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use crtx_store::indexer_status::{self, Beat};
+use crtx_store::indexer_status::{self, Beat, ENDPOINT_UNUSABLE, Problem};
 use tokio::time::{Instant, MissedTickBehavior, timeout};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::parts::Parts;
+use super::{
+    parts::{Parts, lock},
+    problems::MAX_MESSAGE,
+};
 use crate::source::At;
 
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -42,6 +45,7 @@ impl Parts {
 
     /// Writes one sign of life. A failure is only logged: the next one follows.
     async fn try_beat(&self, id: Uuid) {
+        drop(timeout(INTERVAL, self.source.ask_unusable_again()).await);
         match timeout(INTERVAL, self.source.slot(At::Confirmed)).await {
             Ok(Ok(slot)) => self.pulse.chain_slot(slot),
             Ok(Err(error)) => self.problems.set_for("source_unreachable", error, INTERVAL.saturating_mul(3)),
@@ -78,7 +82,7 @@ impl Parts {
             _ => self.problems.clear(&["slot_stands_still"]),
         }
         let lag = heard.chain_slot.unwrap_or_default().saturating_sub(self.indexed());
-        if self.leads.load(Ordering::Relaxed) && lag > BEHIND {
+        if self.leads() && lag > BEHIND {
             self.problems.set("mirror_behind", format!("the mirror is {lag} slots behind the node at {node}"));
         } else {
             self.problems.clear(&["mirror_behind"]);
@@ -86,21 +90,32 @@ impl Parts {
     }
 
     fn is_streaming(&self) -> bool {
-        self.leads.load(Ordering::Relaxed) && self.pulse.heard().streaming() && self.caught_up.load(Ordering::Relaxed)
+        self.leads() && self.pulse.heard().streaming() && self.caught_up.load(Ordering::Relaxed)
+    }
+
+    /// Endpoints that are not used now. That says nothing about the mirror, which follows another one.
+    fn unusable_endpoints(&self) -> impl Iterator<Item = Problem> {
+        let compared = lock(&self.doubts).unusable();
+        let mut reasons = self.source.unusable();
+        reasons.extend(compared.filter(|reason| !reasons.contains(reason)));
+        reasons.into_iter().map(|reason| Problem {
+            code: ENDPOINT_UNUSABLE.to_owned(),
+            message: reason.chars().take(MAX_MESSAGE).collect(),
+        })
     }
 
     fn beat(&self, id: Uuid) -> Beat {
         let heard = self.pulse.heard();
         Beat {
             id,
-            leads: self.leads.load(Ordering::Relaxed),
+            leads: self.leads(),
             source: self.source.name(),
             streaming: self.is_streaming(),
             chain_slot: heard.chain_slot,
             finalized_slot: heard.finalized_slot,
             last_event_at: heard.event_at,
             last_change_at: heard.change_at,
-            problems: self.problems.list(),
+            problems: self.problems.list().into_iter().chain(self.unusable_endpoints()).collect(),
         }
     }
 

@@ -1,16 +1,19 @@
 //! What all parts of one mirror share.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use crtx_store::PgPool;
 use solana_pubkey::Pubkey;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 
-use super::{changes::Changes, problems::Problems, pulse::Pulse, settings::SyncSettings};
-use crate::{figures::Figures, source::AccountSource};
+use super::{changes::Changes, nodes::Doubts, problems::Problems, pulse::Pulse, settings::SyncSettings};
+use crate::{figures::Figures, history::History, source::AccountSource};
 
 pub struct Parts {
     pub source: Arc<dyn AccountSource>,
@@ -26,8 +29,14 @@ pub struct Parts {
     pub resync_now: Notify,
     /// Asks for a look at suspected rows now.
     pub look_now: Notify,
-    /// This process writes the mirror.
-    pub leads: AtomicBool,
+    /// Asks for a comparison of the nodes now.
+    pub doubt_now: Notify,
+    /// When this process proved last that it writes the mirror.
+    lead: Mutex<Option<Instant>>,
+    /// Proves closings: confirmed transactions of the chain.
+    pub history: OnceLock<Arc<dyn History>>,
+    /// Accounts that two nodes may show differently.
+    pub doubts: Mutex<Doubts>,
     /// A snapshot of this connection was applied, so that what the stream delivers is all that is missing.
     pub caught_up: AtomicBool,
     /// The finalized accounts were read as a whole since this process leads.
@@ -55,6 +64,8 @@ pub struct Delivered {
     pub stale_slots: bool,
 }
 
+/// For so long after its last proof a process leads. Others take over only later.
+pub const LEASE: Duration = Duration::from_secs(5);
 /// Slots with a change that are remembered.
 const MAX_SLOTS: usize = 4_096;
 
@@ -95,7 +106,10 @@ impl Parts {
             listings_changed: Arc::new(Notify::new()),
             resync_now: Notify::new(),
             look_now: Notify::new(),
-            leads: AtomicBool::new(false),
+            doubt_now: Notify::new(),
+            lead: Mutex::default(),
+            history: OnceLock::new(),
+            doubts: Mutex::default(),
             caught_up: AtomicBool::new(false),
             filled: AtomicBool::new(false),
             unproved_due: AtomicBool::new(false),
@@ -110,6 +124,16 @@ impl Parts {
 
     pub fn changes(&self) -> MutexGuard<'_, Changes> {
         lock(&self.changes)
+    }
+
+    /// Whether this process writes the mirror. One that was paused does not, until it has proved that it still leads.
+    pub fn leads(&self) -> bool {
+        lock(&self.lead).is_some_and(|proved| proved.elapsed() < LEASE)
+    }
+
+    /// This process leads now, or has lost the lead.
+    pub fn prove_lead(&self, leads: bool) {
+        *lock(&self.lead) = leads.then(Instant::now);
     }
 
     pub fn indexed(&self) -> u64 {
@@ -131,6 +155,7 @@ impl Parts {
         self.filled_at.store(0, Ordering::Relaxed);
         self.filled.store(false, Ordering::Relaxed);
         self.pulse.forget_slots();
+        *lock(&self.doubts) = Doubts::default();
         *lock(&self.delivered) = Delivered::default();
         *lock(&self.witnessed) = None;
         self.changes().forget();
