@@ -177,15 +177,17 @@ impl Market {
 
 #[tokio::test]
 async fn accounts_that_one_of_two_nodes_hides_stay_shown_and_both_nodes_are_named() {
-    let market = Market::open(20).await;
-    for hiding in [&market.first, &market.second] {
-        let hidden: Vec<Pubkey> = (1..=5).map(execution_at).collect();
+    let market = Market::open(80).await;
+    for (hiding, count) in
+        [(&market.first, 5), (&market.second, 5), (&market.first, 30), (&market.second, 30), (&market.first, 80)]
+    {
+        let hidden: Vec<Pubkey> = (1..=count).map(execution_at).collect();
         hiding.hide(move |address| hidden.contains(address));
         let message = market.message("nodes_disagree").await;
         assert!(message.contains("first.example") && message.contains("second.example"), "{message}");
-        assert!(message.contains("5 accounts"), "{message}");
+        assert!(message.contains(&format!(" {count} accounts")), "{message}");
         market.later().await;
-        assert_eq!(market.open_accounts().await, 21, "{}", hiding.name);
+        assert_eq!(market.open_accounts().await, 81, "{}", hiding.name);
         hiding.hide(|_| false);
         market.until_no_problem().await;
     }

@@ -6,7 +6,15 @@ use crtx_store::mirror::{self, Missing};
 use solana_pubkey::Pubkey;
 use tokio::time::sleep;
 
-use super::{apply::counts, changes::State, error::SyncError, guard, parts::Parts, resync::Part, seen::Seen};
+use super::{
+    apply::counts,
+    changes::State,
+    error::SyncError,
+    guard,
+    parts::{Parts, lock},
+    resync::Part,
+    seen::Seen,
+};
 use crate::source::{AccountSource, At, MAX_ACCOUNTS_PER_READ, Read};
 
 /// One place of a read is for an account that must exist.
@@ -64,35 +72,38 @@ impl Parts {
     async fn look_again_for(&self, missing: &mut [Missing], slot: u64) -> Result<(), SyncError> {
         sleep(self.settings.second_look_after).await;
         self.forget_found(self.source.as_ref(), missing, slot).await?;
-        if let Some(witness) = self.source.witness()
-            && let Err(error) = self.forget_found(witness.as_ref(), missing, slot).await
-        {
-            if let error @ SyncError::Store(_) = error {
-                return Err(error);
+        let Some(witness) = self.source.witness() else { return Ok(()) };
+        match self.forget_found(witness.as_ref(), missing, slot).await {
+            Ok(found) if found.is_empty() => {}
+            Ok(found) => {
+                lock(&self.doubts).add(found);
+                self.doubt_now.notify_one();
             }
+            Err(error @ SyncError::Store(_)) => return Err(error),
             // Each account is asked for again before it is hidden.
-            tracing::debug!(cause = %error, "another node could not be asked for a snapshot");
+            Err(error) => tracing::debug!(cause = %error, "another node could not be asked for a snapshot"),
         }
         Ok(())
     }
 
+    /// Forgets the missing accounts that a snapshot of this node has, and returns them.
     async fn forget_found(
         &self,
         source: &dyn AccountSource,
         missing: &mut [Missing],
         slot: u64,
-    ) -> Result<(), SyncError> {
+    ) -> Result<Vec<Pubkey>, SyncError> {
         let mut wanted: HashSet<Pubkey> = missing.iter().flat_map(|of| of.addresses.iter().copied()).collect();
+        let mut found = Vec::new();
         let mut snapshot = source.snapshot(At::Confirmed, slot).await?;
         while let Part::Page { accounts, .. } = self.next_part(&mut snapshot, slot, None).await? {
-            for (address, _) in accounts.iter().filter(|(_, data)| counts(data)) {
-                wanted.remove(address);
-            }
+            let there = accounts.iter().filter(|(_, data)| counts(data)).map(|(address, _)| *address);
+            found.extend(there.filter(|address| wanted.remove(address)));
         }
         for of in missing {
             of.addresses.retain(|address| wanted.contains(address));
         }
-        Ok(())
+        Ok(found)
     }
 
     /// Reads accounts again, and marks those that are gone.

@@ -156,9 +156,8 @@ impl Parts {
     }
 
     async fn compare_nodes(&self, pair: &Pair, whole: bool) -> Result<(), SyncError> {
-        if whole {
-            self.survey(pair.second.as_ref()).await?;
-        }
+        // Without a list of its accounts, the node can still be asked for some.
+        let surveyed = if whole { self.survey(pair.second.as_ref()).await } else { Ok(()) };
         let doubts: Vec<Pubkey> = {
             let doubts = lock(&self.doubts);
             if whole {
@@ -171,7 +170,7 @@ impl Parts {
             self.settle(pair, addresses).await?;
         }
         self.tell(pair);
-        Ok(())
+        surveyed
     }
 
     /// Finds accounts that the second node shows in another state than the mirror.
