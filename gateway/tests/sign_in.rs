@@ -265,9 +265,8 @@ async fn a_request_that_names_its_wallet_is_refused_with_the_session_of_another_
             ("GET", "/v1/keys", None),
             ("POST", "/v1/evidence", Some(&evidence)),
         ] {
-            let naming = async |named: &[(&str, &str)]| {
-                market.ask(method, path, &[credential, named].concat(), body).await
-            };
+            let naming =
+                async |named: &[(&str, &str)]| market.ask(method, path, &[credential, named].concat(), body).await;
             let named = naming(&[("x-crtx-wallet", &own)]).await;
             assert!(named.status < 300, "{path}: {named:?}");
             assert!(naming(&[]).await.status < 300, "{path}: without the header nothing is compared");

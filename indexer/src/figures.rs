@@ -10,6 +10,7 @@ use std::{
 pub struct Figures {
     events: AtomicU64,
     rows_refused: AtomicU64,
+    rows_corrected: AtomicU64,
     resyncs: AtomicU64,
     resync_micros: AtomicU64,
 }
@@ -21,6 +22,8 @@ pub struct Counted {
     pub events: u64,
     /// Attempts to write a row that the database refused.
     pub rows_refused: u64,
+    /// What audits found to be wrong and wrote again.
+    pub rows_corrected: u64,
     /// Snapshots that were applied as a whole.
     pub resyncs: u64,
     /// The time that they took together.
@@ -32,6 +35,7 @@ impl Figures {
         Counted {
             events: self.events.load(Ordering::Relaxed),
             rows_refused: self.rows_refused.load(Ordering::Relaxed),
+            rows_corrected: self.rows_corrected.load(Ordering::Relaxed),
             resyncs: self.resyncs.load(Ordering::Relaxed),
             resync_time: Duration::from_micros(self.resync_micros.load(Ordering::Relaxed)),
         }
@@ -43,6 +47,10 @@ impl Figures {
 
     pub(crate) fn row_refused(&self) {
         self.rows_refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn rows_corrected(&self, more: u64) {
+        self.rows_corrected.fetch_add(more, Ordering::Relaxed);
     }
 
     pub(crate) fn resync(&self, took: Duration) {

@@ -3,11 +3,11 @@
 use async_trait::async_trait;
 use crtx_chain::{
     ChainClient, ChainError,
-    past::{Listed, PastTransaction},
+    past::{Depth, Listed, PastTransaction},
 };
 use solana_pubkey::Pubkey;
 
-/// A node that keeps the finalized transactions of the program.
+/// A node that keeps the transactions of the program: a [`ChainClient`] the finalized ones.
 #[async_trait]
 pub trait History: Send + Sync + 'static {
     /// The newest transactions that name an address, newest first, at most `limit`. `before`: older than this signature.
@@ -25,5 +25,19 @@ impl History for ChainClient {
 
     async fn transaction(&self, signature: &str) -> Result<Option<PastTransaction>, ChainError> {
         self.past_transaction(signature).await
+    }
+}
+
+/// Transactions that are confirmed, and may be dropped with a fork: for what is itself provisional until it is final.
+pub struct Confirmed(pub ChainClient);
+
+#[async_trait]
+impl History for Confirmed {
+    async fn about(&self, address: &Pubkey, before: Option<&str>, limit: usize) -> Result<Vec<Listed>, ChainError> {
+        self.0.transactions_about_at(Depth::Confirmed, address, before, limit).await
+    }
+
+    async fn transaction(&self, signature: &str) -> Result<Option<PastTransaction>, ChainError> {
+        self.0.past_transaction_at(Depth::Confirmed, signature).await
     }
 }

@@ -56,7 +56,8 @@ pub async fn run(
     figures: Arc<Figures>,
     shutdown: CancellationToken,
 ) -> Result<(), IndexerError> {
-    let history: Arc<dyn history::History> = Arc::new(ChainClient::with_timeouts(&config.rpc_urls, TIMEOUTS));
+    let client = ChainClient::with_timeouts(&config.rpc_urls, TIMEOUTS);
+    let history: Arc<dyn history::History> = Arc::new(client.clone());
     let urls = EndpointUrls::pairs(&config.rpc_urls, &config.ws_url)?;
     let yellowstone = config.yellowstone.as_ref();
     let source = Endpoints::with_yellowstone(&urls, yellowstone, config.program_id, config.deadlines)?;
@@ -66,13 +67,17 @@ pub async fn run(
         accept_new_genesis: config.accept_new_genesis,
         ..SyncSettings::new(config.resync_interval)
     };
-    let syncer = Syncer::with_figures(Arc::clone(&source), pool.clone(), config.program_id, settings, figures);
-    let syncer = Arc::new(syncer);
+    let syncer =
+        Syncer::with_figures(Arc::clone(&source), pool.clone(), config.program_id, settings, Arc::clone(&figures));
+    let syncer = Arc::new(syncer.with_history(Arc::new(history::Confirmed(client))));
     let leads = || syncer.leads();
     let content = config.content.store.as_ref().map(ContentStore::open);
     let fetcher = Fetcher::new(pool.clone(), config.outbound, config.content)?;
     let closer = Closer::new(Arc::clone(&history), pool.clone(), config.program_id);
-    let auditor = Auditor::new(source, pool.clone(), config.program_id).with_history(history).with_content(content);
+    let auditor = Auditor::new(source, pool.clone(), config.program_id)
+        .with_history(history)
+        .with_content(content)
+        .with_figures(figures);
     tokio::join!(
         Arc::clone(&syncer).run(shutdown.clone()),
         Arc::clone(&syncer).heartbeat(shutdown.clone()),

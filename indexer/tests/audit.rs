@@ -476,3 +476,98 @@ async fn an_event_about_an_account_that_it_cannot_be_about_is_not_believed() {
     let text = market.fault(CheckName::Closed).await;
     assert_says(&text, &[&address.to_string(), "no transaction on the chain closes this account"]);
 }
+
+impl Market {
+    /// Audits as the service does, and expects that what it found is right afterwards.
+    async fn assert_corrected(&self, check: CheckName, place: &str) {
+        let report = self.auditor().audit_and_store().await.expect("audited");
+        assert!(!report.ok, "{report:#?}");
+        let corrected = report.corrections.iter().filter(|corrected| corrected.check == check);
+        let places: Vec<_> = corrected.map(|corrected| corrected.place.as_str()).collect();
+        assert!(places.iter().any(|shown| shown.contains(place)), "{places:?}");
+        assert_eq!(report.corrected, u64::try_from(report.corrections.len()).unwrap());
+        let after = self.audit().await;
+        assert!(after.ok, "{after:#?}");
+    }
+
+    async fn dump(&self, table: &str) -> String {
+        let rows = format!(
+            "SELECT COALESCE(string_agg((to_jsonb(t) - 'observed_at' - 'slot' - 'after_slot')::text, ',' ORDER BY (to_jsonb(t) - 'observed_at' - 'slot' - 'after_slot')::text), '') FROM {table} t"
+        );
+        text_of(self.pool(), &rows).await
+    }
+}
+
+#[tokio::test]
+async fn a_row_that_was_altered_is_written_again_although_its_hash_fits() {
+    let market = Market::open().await;
+    for (table, address, alteration) in [
+        ("mirror_agents", market.agent, "price = 1"),
+        ("mirror_agents", market.agent, "revision = revision + 1000, price = 2"),
+        ("mirror_agents", market.agent, "slot = 1, price = 3"),
+        ("mirror_executions", market.open, "amount = 1"),
+        ("mirror_executions", market.completed, "tokens_used = 77"),
+    ] {
+        let before = market.dump(table).await;
+        market.execute(&format!("UPDATE {table} SET {alteration} WHERE address = '{address}'")).await;
+        assert_ne!(market.dump(table).await, before);
+        market.assert_corrected(CheckName::Accounts, &address.to_string()).await;
+        assert_eq!(market.dump(table).await, before, "{table}: {alteration}");
+    }
+}
+
+#[tokio::test]
+async fn a_deleted_row_is_written_again() {
+    let market = Market::open().await;
+    market.execute(&format!("DELETE FROM mirror_executions WHERE address = '{}'", market.completed)).await;
+    market.assert_corrected(CheckName::Accounts, &market.completed.to_string()).await;
+}
+
+#[tokio::test]
+async fn an_altered_closed_row_is_written_again_from_the_transaction_that_closed_it() {
+    let market = Market::open().await;
+    let before = market.dump("mirror_executions").await;
+    market.execute(&format!("UPDATE mirror_executions SET tokens_used = 7 WHERE address = '{}'", market.closed)).await;
+    market.assert_corrected(CheckName::Closed, &market.closed.to_string()).await;
+    assert_eq!(market.dump("mirror_executions").await, before);
+}
+
+#[tokio::test]
+async fn altered_totals_and_lists_are_made_again_from_their_rows() {
+    let market = Market::open().await;
+    for (table, alteration, check) in [
+        ("mirror_agent_callers", "executions = executions + 5", CheckName::Totals),
+        ("mirror_agent_totals", "unique_callers = 9", CheckName::Totals),
+        ("mirror_wallet_totals", "spent = 1", CheckName::Totals),
+        ("mirror_agent_earnings", "earned = 1", CheckName::Totals),
+        ("execution_list", "cost = cost + 1", CheckName::Lists),
+    ] {
+        crtx_store::execution_list::fold_all(market.pool()).await.expect("folded");
+        let before = market.dump(table).await;
+        market.execute(&format!("UPDATE {table} SET {alteration}")).await;
+        market.assert_corrected(check, "").await;
+        assert_eq!(market.dump(table).await, before, "{table}");
+    }
+    market.execute("UPDATE execution_totals SET completed = completed + 1").await;
+    market.assert_corrected(CheckName::Lists, "mirror").await;
+}
+
+#[tokio::test]
+async fn a_row_that_is_newer_than_the_node_stays_while_a_second_node_has_it_so() {
+    let market = Market::open().await;
+    let second = Chain::new();
+    second.state().slot = market.chain.state().slot;
+    second.state().accounts = market.chain.state().accounts.clone();
+    let mut newer = completed(record(wallet(2), market.agent, Uuid::from_u128(2)), "two");
+    newer.record.revision += 1;
+    newer.record.tokens_used = 5;
+    second.state().write(market.completed, record_bytes(&newer));
+    second.mirror_into(market.pool()).await;
+    market.chain.state().slot += 10;
+    second.state().slot += 10;
+    market.chain.state().witness = Some(second);
+    let before = market.dump("mirror_executions").await;
+    let report = market.auditor().audit_and_store().await.expect("audited");
+    assert!(!report.ok && report.ahead == 1, "{report:#?}");
+    assert_eq!((report.corrected, market.dump("mirror_executions").await), (0, before));
+}

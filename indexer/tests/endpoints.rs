@@ -360,3 +360,32 @@ async fn no_error_shows_the_key_in_a_url() {
     assert_eq!(shown.len(), 4, "{shown:?}");
     assert!(shown.iter().all(|text| !text.contains("secret")), "{shown:?}");
 }
+
+#[tokio::test]
+async fn a_second_endpoint_that_belonged_to_another_chain_is_used_once_it_was_put_right() {
+    let (first, second) = pair().await;
+    belongs_to(&second, "two");
+    reads(&second, 60);
+    let source = endpoints(&[&first, &second], SHORT);
+    let _events = source.subscribe().await.expect("subscribed");
+    let witness = source.witness().expect("a second endpoint");
+    witness.read(&[wallet(1), wallet(2)], At::Confirmed, 0).await.expect_err("another chain");
+    let unusable = source.unusable();
+    assert!(unusable.len() == 1 && unusable[0].contains(&second.name()), "{unusable:?}");
+    assert!(unusable[0].contains("two"), "{unusable:?}");
+    belongs_to(&second, "one");
+    witness.read(&[wallet(1), wallet(2)], At::Confirmed, 0).await.expect("it was put right");
+    assert_eq!(source.unusable(), Vec::<String>::new());
+    // The same if nothing but the look at unusable endpoints asks it.
+    belongs_to(&second, "two");
+    first.on("getMultipleAccounts", |_| Reply::Status(503));
+    let lone = endpoints(&[&first, &second], SHORT);
+    let _events = lone.subscribe().await.expect("subscribed");
+    assert!(lone.read(&[wallet(1), wallet(2)], At::Confirmed, 0).await.is_err());
+    assert_eq!(lone.unusable().len(), 1, "the first one answers");
+    belongs_to(&second, "one");
+    sleep(AFTER_A_REST).await;
+    lone.ask_unusable_again().await;
+    assert_eq!(lone.unusable(), Vec::<String>::new());
+    assert_eq!(lone.read(&[wallet(1), wallet(2)], At::Confirmed, 0).await.expect("from the second").slot, 60);
+}

@@ -241,3 +241,48 @@ async fn a_node_that_answers_nothing_is_told_and_hides_nothing() {
     market.until_live().await;
     market.assert_settled().await;
 }
+
+/// The mirror shows the chain `one`. Of two endpoints, one belongs to another chain when the mirror begins.
+async fn beside_another_chain(preferred_is_wrong: bool) {
+    let database = Market::follow().await.running.stop().await;
+    let chain = market(3);
+    chain.slots(2_000);
+    chain.finalize();
+    let (good, wrong) = (Node::start().await, Node::start().await);
+    for node in [&good, &wrong] {
+        answer_from(node, &chain);
+        let on = || Arc::new(AtomicBool::new(true));
+        tokio::spawn(tick(node.clone(), chain.clone(), on(), on()));
+        tokio::spawn(tell_changes(node.clone(), chain.clone()));
+    }
+    wrong.on("getGenesisHash", |_| Reply::Result(json!("two")));
+    let order = if preferred_is_wrong { [&wrong, &good] } else { [&good, &wrong] };
+    let source = node::endpoints(&order, SHORT);
+    let running = Running::with_source(database, &chain, source, quick(Duration::from_millis(500)));
+    let codes = async || running.problems().await;
+    // The endpoint is told to be unusable, and nothing else: the mirror is right.
+    running.until_equal().await;
+    running.until("the endpoint is told", async || codes().await == ["endpoint_unusable"]).await;
+    wrong.on("getGenesisHash", |_| Reply::Result(json!("one")));
+    running.until("nothing is told", async || codes().await.is_empty()).await;
+    // It is used now.
+    good.on_subscription("programSubscribe", Some("no"));
+    good.hang_up();
+    for method in ["getSlot", "getProgramAccounts", "getMultipleAccounts", "getGenesisHash"] {
+        good.on(method, |_| Reply::Status(503));
+    }
+    let (address, data) = execution(2, 2, Some("r"));
+    chain.change(address, data);
+    let pool = running.pool();
+    running.until("the other endpoint", async || status_of(pool, 2).await == Some(ShownStatus::Completed)).await;
+}
+
+#[tokio::test]
+async fn a_second_endpoint_of_another_chain_is_told_beside_a_true_mirror_and_used_once_it_was_put_right() {
+    beside_another_chain(false).await;
+}
+
+#[tokio::test]
+async fn a_preferred_endpoint_of_another_chain_is_told_beside_a_true_mirror_and_used_once_it_was_put_right() {
+    beside_another_chain(true).await;
+}

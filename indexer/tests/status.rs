@@ -241,3 +241,28 @@ async fn the_digest_of_a_finalized_slot_is_told() {
     }
     assert_eq!(market.get("/v1/status").await.body["digest"], json!({"slot": 60, "accounts": 1, "checksum": checksum}));
 }
+
+#[tokio::test]
+async fn an_endpoint_that_is_not_used_is_told_apart_from_the_state_of_the_mirror() {
+    let market = Market::open().await;
+    let unusable = Problem {
+        code: "endpoint_unusable".to_owned(),
+        message: "the node at other.example belongs to the chain two, and the mirror follows one".to_owned(),
+    };
+    mirror(market.database.pool(), vec![unusable.clone()]).await;
+    let status = market.get("/v1/status").await.body;
+    assert_eq!((&status["status"], &status["problems"]), (&json!("live"), &json!([])), "{status:#}");
+    assert_eq!(status["unusable_endpoints"], json!([{"code": unusable.code, "message": unusable.message}]));
+}
+
+#[tokio::test]
+async fn what_the_audit_corrected_is_said() {
+    let market = Market::open().await;
+    mirror(market.database.pool(), Vec::new()).await;
+    let report = json!({"ok": false, "corrected": 1, "checks": {"accounts": {"faults": 1}}, "faults": [
+        {"check": "accounts", "place": "ADDRESS", "message": "its row differs from the account in: price"}]});
+    indexer_status::store_audit(market.database.pool(), &report).await.expect("stored");
+    let status = market.get("/v1/status").await.body;
+    assert_eq!(codes(&status), ["audit", "audit_accounts", "audit_corrected"]);
+    assert!(status["problems"][2]["message"].as_str().expect("text").contains("wrote 1 of them again"));
+}

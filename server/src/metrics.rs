@@ -135,9 +135,11 @@ impl Metrics {
 }
 
 fn indexer_text(counted: Counted) -> String {
-    let Counted { events, rows_refused, resyncs, resync_time } = counted;
+    let Counted { events, rows_refused, rows_corrected, resyncs, resync_time } = counted;
     let mut text = String::new();
-    for (name, value) in [("indexer_events", events), ("indexer_rows_refused", rows_refused)] {
+    for (name, value) in
+        [("indexer_events", events), ("indexer_rows_refused", rows_refused), ("indexer_rows_corrected", rows_corrected)]
+    {
         text.push_str(&format!("# TYPE crtx_{name} counter\ncrtx_{name}_total {value}\n"));
     }
     let (name, seconds) = ("indexer_resync_seconds", resync_time.as_secs_f64());
@@ -213,6 +215,7 @@ mod tests {
             "pool_connections{pool=\"money\"}",
             "indexer_events_total 0",
             "indexer_rows_refused_total 0",
+            "indexer_rows_corrected_total 0",
             "indexer_resync_seconds_count 0",
             "indexer_resync_seconds_sum 0",
         ] {

@@ -17,6 +17,22 @@ pub const MAX_SIGNATURES_PER_PAGE: usize = 1_000;
 /// Largest page in bytes: that many lines with a memo each.
 const PAGE: usize = 2 * 1024 * 1024;
 
+/// How certain the chain is about a past transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    Confirmed,
+    Finalized,
+}
+
+impl Depth {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Finalized => "finalized",
+        }
+    }
+}
+
 /// A line of a node's list of transactions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
@@ -92,8 +108,19 @@ impl ChainClient {
         before: Option<&str>,
         limit: usize,
     ) -> Result<Vec<Listed>, ChainError> {
+        self.transactions_about_at(Depth::Finalized, address, before, limit).await
+    }
+
+    /// The same for transactions that are only confirmed.
+    pub async fn transactions_about_at(
+        &self,
+        depth: Depth,
+        address: &Pubkey,
+        before: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Listed>, ChainError> {
         let limit = limit.min(MAX_SIGNATURES_PER_PAGE);
-        let config = json!({"commitment": "finalized", "limit": limit, "before": before});
+        let config = json!({"commitment": depth.as_str(), "limit": limit, "before": before});
         let page: Vec<WireListed> =
             self.read("getSignaturesForAddress", &json!([address.to_string(), config]), PAGE).await?;
         let listed =
@@ -103,7 +130,16 @@ impl ChainClient {
 
     /// A finalized transaction; `None` if the node does not have it.
     pub async fn past_transaction(&self, signature: &str) -> Result<Option<PastTransaction>, ChainError> {
-        let config = json!({"encoding": "base64", "commitment": "finalized", "maxSupportedTransactionVersion": 1});
+        self.past_transaction_at(Depth::Finalized, signature).await
+    }
+
+    /// The same for a transaction that is only confirmed.
+    pub async fn past_transaction_at(
+        &self,
+        depth: Depth,
+        signature: &str,
+    ) -> Result<Option<PastTransaction>, ChainError> {
+        let config = json!({"encoding": "base64", "commitment": depth.as_str(), "maxSupportedTransactionVersion": 1});
         let found: Option<WirePast> = self.read("getTransaction", &json!([signature, config]), ANSWER).await?;
         found.map(|found| past(found).ok_or(ChainError::Malformed("a transaction"))).transpose()
     }

@@ -156,7 +156,11 @@ async fn assets_of_the_version_before_are_served_under_their_names() {
             let entry = entry.unwrap();
             let path = format!("/assets/{}", entry.file_name().to_string_lossy());
             let answer = ask("GET", &path, &[]).await;
-            assert_eq!((answer.status.as_u16(), &answer.body[..]), (200, &*std::fs::read(entry.path()).unwrap()), "{path}");
+            assert_eq!(
+                (answer.status.as_u16(), &answer.body[..]),
+                (200, &*std::fs::read(entry.path()).unwrap()),
+                "{path}"
+            );
             assert_eq!(answer.header("cache-control"), "public, max-age=31536000, immutable", "{path}");
             compared += 1;
         }

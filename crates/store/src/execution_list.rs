@@ -57,6 +57,23 @@ pub async fn rebuild(pool: &PgPool) -> Result<(), StoreError> {
     Ok(transaction.commit().await?)
 }
 
+/// Makes the rows of these records again from their sources. Counters stay: they count what the sources said.
+pub async fn rewrite(pool: &PgPool, records: &[String]) -> Result<(), StoreError> {
+    let mut transaction = transaction::begin(pool).await?;
+    lock(&mut transaction, records).await?;
+    sqlx::query!("DELETE FROM execution_list WHERE record = ANY ($1)", records).execute(&mut *transaction).await?;
+    sqlx::query!(
+        "INSERT INTO execution_list (record, execution_id, caller, on_chain, creator, agent, status, cost, initiated_at,
+                                     completed_at)
+         SELECT record, execution_id, caller, on_chain, creator, agent, status, cost, initiated_at, completed_at
+         FROM execution_list_sources WHERE record = ANY ($1) ORDER BY record ON CONFLICT (record) DO NOTHING",
+        records
+    )
+    .execute(&mut *transaction)
+    .await?;
+    Ok(transaction.commit().await?)
+}
+
 /// Something in the list or in its counters that is not what the sources say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListDifference {

@@ -24,6 +24,9 @@ pub struct Heartbeat {
     pub silent_s: f64,
 }
 
+/// The code of a problem of an endpoint that is not used. All other problems are about the mirror.
+pub const ENDPOINT_UNUSABLE: &str = "endpoint_unusable";
+
 /// What is wrong, in words.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Problem {

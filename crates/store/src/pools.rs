@@ -132,9 +132,10 @@ impl PoolLimits {
         }
     }
 
-    /// Snapshots of a million accounts are written in one transaction.
+    /// Snapshots of a million accounts are written in one transaction, so a statement may take long. A pause between two
+    /// statements is only as long as the process takes to make the next one.
     pub fn indexer(connections: u32) -> Self {
-        Self { connections, acquire: S(30), statement: None, idle_in_transaction: S(120), lock: S(30), by_key: false }
+        Self { connections, acquire: S(30), statement: None, idle_in_transaction: S(10), lock: S(10), by_key: false }
     }
 }
 

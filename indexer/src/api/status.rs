@@ -159,6 +159,7 @@ async fn read_with(
     Ok(StatusResponse {
         status: facts.status(allowed),
         problems: facts.problems,
+        unusable_endpoints: status_problems::of_endpoints(&processes),
         lag_seconds: facts.lag.map(|lag| lag.as_secs()),
         indexed_slot,
         chain_slot,

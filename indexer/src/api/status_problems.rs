@@ -2,7 +2,7 @@
 //! their silence means.
 
 use chrono::{DateTime, Utc};
-use crtx_store::indexer_status::{Heartbeat, ProcessRow};
+use crtx_store::indexer_status::{ENDPOINT_UNUSABLE, Heartbeat, ProcessRow};
 use serde::Serialize;
 use serde_json::Value;
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub fn of_processes(processes: &[ProcessRow], heartbeat: Option<&Heartbeat>) -> 
     let mut problems = Vec::new();
     match (leader, processes.iter().find(alive)) {
         (Some(leader), _) => {
-            let reported = leader.beat.problems.iter();
+            let reported = leader.beat.problems.iter().filter(|problem| problem.code != ENDPOINT_UNUSABLE);
             problems.extend(reported.map(|problem| StatusProblem::new(&problem.code, problem.message.clone())));
             if !leader.beat.streaming && problems.is_empty() {
                 let text = format!("the indexer receives no changes from {}", leader.beat.source);
@@ -55,6 +55,15 @@ pub fn of_processes(processes: &[ProcessRow], heartbeat: Option<&Heartbeat>) -> 
         (None, None) => problems.extend(silence(heartbeat).map(|text| StatusProblem::new("no_indexer", text))),
     }
     problems
+}
+
+/// Endpoints that the process that writes the mirror cannot use. The mirror follows another one, or that is a problem of
+/// its own.
+pub fn of_endpoints(processes: &[ProcessRow]) -> Vec<StatusProblem> {
+    let leader = processes.iter().find(|process| process.beat.leads && process.silent_s <= SILENT_AFTER_S as f64);
+    let problems = leader.into_iter().flat_map(|leader| &leader.beat.problems);
+    let unusable = problems.filter(|problem| problem.code == ENDPOINT_UNUSABLE);
+    unusable.map(|problem| StatusProblem::new(&problem.code, problem.message.clone())).collect()
 }
 
 fn silence(heartbeat: Option<&Heartbeat>) -> Option<String> {
@@ -93,5 +102,9 @@ pub fn of_audit(report: &Value, at: DateTime<Utc>) -> Vec<StatusProblem> {
         let text = |member: &str| fault.get(member).and_then(Value::as_str).unwrap_or_default().to_owned();
         StatusProblem::new(&format!("audit_{}", text("check")), format!("{}: {}", text("place"), text("message")))
     }));
+    if let Some(corrected) = report.get("corrected").and_then(Value::as_u64).filter(|corrected| *corrected > 0) {
+        let text = format!("the audit of {time} wrote {corrected} of them again as the chain has it");
+        problems.push(StatusProblem::new("audit_corrected", text));
+    }
     problems
 }

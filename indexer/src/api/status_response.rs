@@ -13,6 +13,8 @@ pub struct StatusResponse {
     pub status: &'static str,
     /// What is wrong, in words. Empty if nothing is.
     pub problems: Vec<StatusProblem>,
+    /// Endpoints that the indexer cannot use now, and why. They do not make the mirror wrong: it follows others.
+    pub unusable_endpoints: Vec<StatusProblem>,
     /// Seconds since the newest sign that the mirror shows the chain; null before the first.
     #[schema(required)]
     pub lag_seconds: Option<u64>,

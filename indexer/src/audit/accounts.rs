@@ -7,6 +7,7 @@ use solana_pubkey::Pubkey;
 
 use super::{
     context::{AuditError, Context},
+    correct::WrongRow,
     report::{AuditReport, CheckName, MAX_LISTED},
     seen::{Collecting, Seen},
 };
@@ -30,6 +31,8 @@ pub struct Survey {
     pub slot: u64,
     /// A few accounts, for the second endpoint.
     pub sample: Vec<Pubkey>,
+    /// Rows that are not their accounts.
+    pub wrong: Vec<WrongRow>,
 }
 
 /// Accounts that did not agree at the first look, each with the revision that its row claimed if that was newer.
@@ -72,8 +75,8 @@ pub async fn compare(context: &Context<'_>, report: &mut AuditReport) -> Result<
     };
     report.slot = slot;
     report.compared(CheckName::Accounts, report.accounts);
-    look_again(context, report, suspects).await?;
-    Ok(Survey { seen: seen.done(), agents, slot, sample })
+    let wrong = look_again(context, report, suspects).await?;
+    Ok(Survey { seen: seen.done(), agents, slot, sample, wrong })
 }
 
 struct Page {
@@ -110,7 +113,12 @@ impl Page {
 }
 
 /// Reads the suspects again. What changed meanwhile and agrees then is moving; what still differs is a fault.
-async fn look_again(context: &Context<'_>, report: &mut AuditReport, suspects: Suspects) -> Result<(), AuditError> {
+async fn look_again(
+    context: &Context<'_>,
+    report: &mut AuditReport,
+    suspects: Suspects,
+) -> Result<Vec<WrongRow>, AuditError> {
+    let mut wrong = Vec::new();
     if suspects.more > 0 {
         let text = format!("{} accounts more differ from their rows; they were not read again", suspects.more);
         report.different = report.different.saturating_add(suspects.more);
@@ -118,7 +126,7 @@ async fn look_again(context: &Context<'_>, report: &mut AuditReport, suspects: S
         report.more_faults(CheckName::Accounts, suspects.more.saturating_sub(1));
     }
     if suspects.claims.is_empty() {
-        return Ok(());
+        return Ok(wrong);
     }
     tokio::time::sleep(context.pause).await;
     let addresses: Vec<Pubkey> = suspects.claims.keys().copied().collect();
@@ -127,7 +135,7 @@ async fn look_again(context: &Context<'_>, report: &mut AuditReport, suspects: S
         for look in 1..=LOOKS {
             let found = mirror::compare(context.pool, &batch).await?;
             let last = look == LOOKS || found.differences.is_empty();
-            let behind = judge(context, report, &suspects, found, last);
+            let behind = judge(context, report, &suspects, found, last, &mut wrong);
             if last {
                 break;
             }
@@ -135,7 +143,7 @@ async fn look_again(context: &Context<'_>, report: &mut AuditReport, suspects: S
             tokio::time::sleep(context.pause).await;
         }
     }
-    Ok(())
+    Ok(wrong)
 }
 
 /// Reads accounts at the newest slot. Those that are gone by now are missing in the batch.
@@ -158,6 +166,7 @@ fn judge(
     suspects: &Suspects,
     found: Comparison,
     last: bool,
+    wrong: &mut Vec<WrongRow>,
 ) -> Vec<String> {
     report.moving = report.moving.saturating_add(found.equal);
     for newer in found.newer {
@@ -171,6 +180,8 @@ fn judge(
                 context.source.name(),
                 newer.revision
             );
+            let (address, table, revision) = (newer.address.clone(), newer.table, newer.revision);
+            wrong.push(WrongRow { address, table, row_revision: Some(newer.row_revision), revision });
             report.ahead = report.ahead.saturating_add(1);
             report.fault(CheckName::Accounts, format!("{} in {}", newer.address, newer.table), text);
         } else {
@@ -181,6 +192,8 @@ fn judge(
         return found.differences.into_iter().map(|difference| difference.address).collect();
     }
     for difference in found.differences {
+        let (address, table, row_revision) = (difference.address.clone(), difference.table, difference.row_revision);
+        wrong.push(WrongRow { address, table, row_revision, revision: difference.revision });
         report.different = report.different.saturating_add(1);
         report.fault(
             CheckName::Accounts,
@@ -208,9 +221,16 @@ fn words(difference: &Difference) -> String {
 pub async fn ask_witness(context: &Context<'_>, report: &mut AuditReport, survey: &Survey) -> Result<(), AuditError> {
     let Some(witness) = &context.witness else { return Ok(()) };
     for chunk in survey.sample.chunks(MAX_ACCOUNTS_PER_READ) {
-        let first = witness.read(chunk, At::Confirmed, survey.slot).await?;
+        // An endpoint that does not answer, or belongs to another chain, says nothing about the mirror.
+        let Ok(first) = witness.read(chunk, At::Confirmed, survey.slot).await else {
+            chunk.iter().for_each(|_| report.unproven(CheckName::Witness));
+            continue;
+        };
         let second = context.source.read(chunk, At::Confirmed, first.slot).await?;
-        let third = witness.read(chunk, At::Confirmed, second.slot).await?;
+        let Ok(third) = witness.read(chunk, At::Confirmed, second.slot).await else {
+            chunk.iter().for_each(|_| report.unproven(CheckName::Witness));
+            continue;
+        };
         let looks = first.accounts.iter().zip(&second.accounts).zip(&third.accounts);
         for (address, ((before, ours), after)) in chunk.iter().zip(looks) {
             report.compared(CheckName::Witness, 1);

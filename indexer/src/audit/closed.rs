@@ -9,6 +9,7 @@ use solana_pubkey::Pubkey;
 
 use super::{
     context::{AuditError, Context},
+    correct,
     report::{AuditReport, CheckName, MAX_LISTED},
 };
 use crate::{closings::event::closed_accounts, closings::search::NO_HISTORY, sync};
@@ -35,7 +36,7 @@ pub async fn compare(
         after.clone_from(&last.address);
         rows = rows.saturating_add(u64::try_from(page.len()).unwrap_or(u64::MAX));
         for row in page {
-            compare_one(report, row)?;
+            compare_one(context, report, row).await?;
         }
         if rows >= MAX_ROWS || context.is_over() {
             report.cut_short(CheckName::Closed);
@@ -44,7 +45,7 @@ pub async fn compare(
     }
 }
 
-fn compare_one(report: &mut AuditReport, row: ClosedRow) -> Result<(), AuditError> {
+async fn compare_one(context: &Context<'_>, report: &mut AuditReport, row: ClosedRow) -> Result<(), AuditError> {
     let Some(closing) = row.closing else {
         match row.search {
             // The search is under way, or no node can be searched.
@@ -63,7 +64,8 @@ fn compare_one(report: &mut AuditReport, row: ClosedRow) -> Result<(), AuditErro
     };
     report.compared(CheckName::Closed, 1);
     if let Some(problem) = problem_of(&row.address, row.row, &closing)? {
-        report.fault(CheckName::Closed, row.address, problem);
+        report.fault(CheckName::Closed, &row.address, problem);
+        correct::closed_row(context, report, &row.address, &closing).await?;
     }
     Ok(())
 }

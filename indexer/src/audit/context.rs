@@ -6,7 +6,7 @@ use std::{
 };
 
 use crtx_content::ContentStore;
-use crtx_store::{PgPool, StoreError};
+use crtx_store::{PgPool, StoreError, mirror};
 use solana_pubkey::Pubkey;
 
 use crate::{
@@ -21,6 +21,9 @@ pub enum AuditError {
     Source(#[from] SourceError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// What it answers says nothing about the mirror.
+    #[error("the node at {0} belongs to another chain than the mirror")]
+    OtherChain(String),
 }
 
 /// The parts of one audit.
@@ -33,6 +36,8 @@ pub struct Context<'a> {
     pub program: Pubkey,
     /// Before what differs is read again.
     pub pause: Duration,
+    /// What differs is written, and not only told.
+    pub corrects: bool,
     /// When the audit has to end.
     pub until: Instant,
 }
@@ -46,6 +51,16 @@ impl Context<'_> {
     /// The time is over.
     pub fn is_over(&self) -> bool {
         Instant::now() >= self.until
+    }
+
+    /// A node of another chain has other accounts, and no row is wrong because of that.
+    pub async fn check_chain(&self) -> Result<(), AuditError> {
+        let told = self.source.genesis_hash().await?;
+        let known = mirror::checkpoint(self.pool).await?.and_then(|checkpoint| checkpoint.genesis_hash);
+        if known.is_some_and(|known| known != told) {
+            return Err(AuditError::OtherChain(self.source.name()));
+        }
+        Ok(())
     }
 
     /// The newest confirmed slot. A read at this slot sees everything that was confirmed before.

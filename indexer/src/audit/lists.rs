@@ -4,6 +4,7 @@ use crtx_store::execution_list::{self, ListDifference};
 
 use super::{
     context::{AuditError, Context},
+    correct,
     report::{AuditReport, CheckName},
 };
 
@@ -16,7 +17,9 @@ const LOOKS: u32 = 3;
 
 /// Compares records, from `after` on. Returns the record to go on from the next time.
 pub async fn compare(context: &Context<'_>, report: &mut AuditReport, after: &str) -> Result<String, AuditError> {
+    let from_the_start = after.is_empty();
     let (mut after, mut records) = (after.to_owned(), 0_u64);
+    let mut wrong_counters = Vec::new();
     report.compared(CheckName::Lists, 0);
     loop {
         let mut found = execution_list::compare(context.pool, &after, RECORDS_PER_PAGE).await?;
@@ -30,7 +33,14 @@ pub async fn compare(context: &Context<'_>, report: &mut AuditReport, after: &st
         report.compared(CheckName::Lists, found.rows.saturating_add(found.counters));
         records = records.saturating_add(found.rows);
         found.differences.iter().for_each(|difference| note(report, difference));
-        let Some(next) = found.next else { return Ok(String::new()) };
+        let (rows, counters): (Vec<_>, Vec<_>) =
+            found.differences.into_iter().partition(|difference| matches!(difference, ListDifference::Row { .. }));
+        correct::list(context, report, &rows, false).await?;
+        wrong_counters.extend(counters);
+        let Some(next) = found.next else {
+            correct::list(context, report, &wrong_counters, from_the_start).await?;
+            return Ok(String::new());
+        };
         after = next;
         if records >= MAX_RECORDS || context.is_over() {
             report.cut_short(CheckName::Lists);

@@ -6,6 +6,7 @@
 mod accounts;
 mod closed;
 mod context;
+mod correct;
 mod digest;
 mod documents;
 mod lists;
@@ -29,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 pub use context::AuditError;
 pub use report::{AuditReport, Check, CheckName, Fault, Shortfall};
 
-use crate::{history::History, source::AccountSource};
+use crate::{figures::Figures, history::History, source::AccountSource};
 use context::Context;
 
 /// Long enough for a change that the stream is about to deliver.
@@ -37,7 +38,11 @@ const SECOND_LOOK_AFTER: Duration = Duration::from_secs(2);
 /// By then the first snapshot is applied, unless a fault has to be reported.
 const FIRST_AUDIT_AFTER: Duration = Duration::from_secs(30);
 /// After an audit that failed.
-const AGAIN_AFTER_FAILURE: Duration = Duration::from_secs(60);
+const AGAIN_AFTER_FAILURE: Duration = Duration::from_secs(15);
+/// After an audit that found faults: they may be corrected, or over.
+const AGAIN_AFTER_FAULTS: Duration = Duration::from_secs(60);
+/// After an audit that corrected rows.
+const AGAIN_AFTER_CORRECTIONS: Duration = Duration::from_secs(10);
 /// How long the parts of an audit that can go on the next time may take together.
 const BUDGET: Duration = Duration::from_secs(300);
 
@@ -61,6 +66,9 @@ pub struct Auditor<S> {
     program: Pubkey,
     second_look_after: Duration,
     places: Mutex<Places>,
+    /// The newest corrections.
+    corrections: Mutex<Vec<Fault>>,
+    figures: Arc<Figures>,
 }
 
 impl<S: AccountSource> Auditor<S> {
@@ -73,7 +81,15 @@ impl<S: AccountSource> Auditor<S> {
             program,
             second_look_after: SECOND_LOOK_AFTER,
             places: Mutex::default(),
+            corrections: Mutex::default(),
+            figures: Arc::default(),
         }
+    }
+
+    /// Counts what it corrects.
+    #[must_use]
+    pub fn with_figures(self, figures: Arc<Figures>) -> Self {
+        Self { figures, ..self }
     }
 
     /// Closings are read again from this history.
@@ -113,7 +129,12 @@ impl<S: AccountSource> Auditor<S> {
                 () = shutdown.cancelled() => return,
                 outcome = self.audit_and_store() => match outcome {
                     Ok(report) if report.ok => tracing::info!(accounts = report.accounts, "the audit found no fault"),
-                    Ok(report) => tracing::error!(?report, "the audit found faults"),
+                    Ok(report) => {
+                        tracing::error!(?report, "the audit found faults");
+                        let corrected = report.corrected > 0;
+                        let soon = if corrected { AGAIN_AFTER_CORRECTIONS } else { AGAIN_AFTER_FAULTS };
+                        pause = interval.min(soon);
+                    }
                     Err(error) => {
                         tracing::warn!(cause = %error, "the audit failed");
                         pause = interval.min(AGAIN_AFTER_FAILURE);
@@ -123,10 +144,10 @@ impl<S: AccountSource> Auditor<S> {
         }
     }
 
-    /// Audits, and stores the report for `GET /v1/status`. An audit that could not be made is stored as such: an old
+    /// Audits, writes again what is different, and stores the report for `GET /v1/status`. An audit that could not be made is stored as such: an old
     /// report does not show that nobody looks any more.
     pub async fn audit_and_store(&self) -> Result<AuditReport, AuditError> {
-        let outcome = self.audit().await;
+        let outcome = self.examine(true).await;
         let stored = match &outcome {
             Ok(report) => report.clone(),
             Err(error) => self.failed(error),
@@ -145,10 +166,17 @@ impl<S: AccountSource> Auditor<S> {
     }
 
     fn empty_report(&self) -> AuditReport {
-        AuditReport::new(self.source.name(), self.source.witness().map(|witness| witness.name()))
+        let mut report = AuditReport::new(self.source.name(), self.source.witness().map(|witness| witness.name()));
+        report.corrections.clone_from(&self.corrections.lock().unwrap_or_else(PoisonError::into_inner));
+        report
     }
 
+    /// Audits, and changes nothing.
     pub async fn audit(&self) -> Result<AuditReport, AuditError> {
+        self.examine(false).await
+    }
+
+    async fn examine(&self, corrects: bool) -> Result<AuditReport, AuditError> {
         let began = Instant::now();
         let context = Context {
             source: self.source.as_ref(),
@@ -158,11 +186,16 @@ impl<S: AccountSource> Auditor<S> {
             pool: &self.pool,
             program: self.program,
             pause: self.second_look_after,
+            corrects,
             until: began.checked_add(BUDGET).unwrap_or(began),
         };
         let mut report = self.empty_report();
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        context.check_chain().await?;
         let survey = accounts::compare(&context, &mut report).await?;
+        if corrects {
+            correct::rows(&context, &mut report, &survey.wrong).await?;
+        }
         rows::compare(&context, &mut report, &survey).await?;
         accounts::ask_witness(&context, &mut report, &survey).await?;
         totals::compare(&context, &mut report).await?;
@@ -170,6 +203,8 @@ impl<S: AccountSource> Auditor<S> {
         look_at_the_rest(&context, &mut report, &mut places).await?;
         places.vault = vaults::check(&context, &mut report, &survey.agents, places.vault).await?;
         *self.places.lock().unwrap_or_else(PoisonError::into_inner) = places;
+        self.figures.rows_corrected(report.corrected);
+        self.corrections.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&report.corrections);
         report.conclude(began.elapsed().as_secs());
         Ok(report)
     }

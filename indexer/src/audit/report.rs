@@ -102,6 +102,10 @@ pub struct AuditReport {
     pub open_amounts: Vec<OpenAmountMismatch>,
     pub checks: BTreeMap<CheckName, Check>,
     pub faults: Vec<Fault>,
+    /// Of what is different, what was read from the chain and written.
+    pub corrected: u64,
+    /// The newest corrections of this process, those of audits before among them.
+    pub corrections: Vec<Fault>,
 }
 
 /// A token account that holds less than it must.
@@ -138,6 +142,8 @@ impl AuditReport {
             open_amounts: Vec::new(),
             checks: BTreeMap::new(),
             faults: Vec::new(),
+            corrected: 0,
+            corrections: Vec::new(),
         }
     }
 
@@ -167,6 +173,19 @@ impl AuditReport {
         found.faults = found.faults.saturating_add(1);
         if self.faults.iter().filter(|fault| fault.check == check).count() < MAX_LISTED {
             self.faults.push(Fault { check, place: place.to_string(), message: message.into() });
+        }
+    }
+
+    /// What was wrong is read from the chain and written.
+    pub fn corrected(&mut self, check: CheckName, place: impl ToString, what: &str) {
+        self.corrected = self.corrected.saturating_add(1);
+        let place = place.to_string();
+        let time = chrono::Utc::now().format("%Y-%m-%dT%H:%M:%SZ");
+        let message = format!("{what} was wrong, and was written again as the chain has it, at {time}");
+        tracing::warn!(?check, place, message, "the audit corrected the mirror");
+        self.corrections.push(Fault { check, place, message });
+        if self.corrections.len() > MAX_LISTED {
+            self.corrections.remove(0);
         }
     }
 

@@ -8,6 +8,7 @@ use crtx_store::{
 
 use super::{
     context::{AuditError, Context},
+    correct,
     report::{AuditReport, CheckName, MAX_LISTED},
 };
 
@@ -17,6 +18,7 @@ const LOOKS: u32 = 3;
 pub async fn compare(context: &Context<'_>, report: &mut AuditReport) -> Result<(), AuditError> {
     let kept = kept(context).await?;
     note(report, CheckName::Totals, &kept);
+    correct::totals(context, report, kept.wrong).await?;
     let mut found = listings(context).await?;
     for _ in 1..LOOKS {
         if found.wrong == 0 {

@@ -112,29 +112,15 @@ impl Closer {
         Ok(false)
     }
 
-    /// Looks at the account's transactions, newest first, until one closes it.
     async fn search(&self, wanted: &Wanted) -> Result<bool, Miss> {
-        let (mut before, mut looked_at): (Option<String>, usize) = (None, 0);
-        loop {
-            let page = self.history.about(&wanted.address, before.as_deref(), LISTED_PER_PAGE).await?;
-            let full = page.len() >= LISTED_PER_PAGE;
-            looked_at = looked_at.saturating_add(page.len());
-            before = page.last().map(|listed| listed.signature.clone());
-            for listed in page.iter().filter(|listed| !listed.failed) {
-                let transaction = self.history.transaction(&listed.signature).await?;
-                let transaction = transaction.ok_or(Miss::Text(NO_HISTORY))?;
-                if transaction.slot != listed.slot {
-                    return Err(Miss::Text(TWO_SLOTS));
-                }
-                let closed = closed_accounts(&transaction, &self.program);
-                if closed.iter().any(|closed| closed.address == wanted.address) {
-                    keep(&self.pool, &closed, transaction.slot, &listed.signature).await?;
-                    return Ok(true);
-                }
+        match closing_of(self.history.as_ref(), &self.program, &wanted.address).await? {
+            Search::Found(Proof { closed, slot, signature }) => {
+                keep(&self.pool, &closed, slot, &signature).await?;
+                Ok(true)
             }
-            if !full || looked_at >= MAX_LISTED {
-                return self.missed(wanted, looked_at).await;
-            }
+            Search::NoHistory => Err(Miss::Text(NO_HISTORY)),
+            Search::TwoSlots => Err(Miss::Text(TWO_SLOTS)),
+            Search::Nothing { looked_at } => self.missed(wanted, looked_at).await,
         }
     }
 
@@ -150,6 +136,53 @@ impl Closer {
         // A node that keeps nothing at all proves nothing.
         let any = self.history.about(&self.program, None, 1).await?;
         Err(Miss::Text(if any.is_empty() { NO_HISTORY } else { NEVER_NAMED }))
+    }
+}
+
+/// A transaction that closed an account, and whatever it closed together with it.
+#[derive(Clone, Debug)]
+pub struct Proof {
+    pub closed: Vec<ClosedAccount>,
+    pub slot: u64,
+    pub signature: String,
+}
+
+/// What a search for the closing of an account found.
+#[derive(Clone, Debug)]
+pub enum Search {
+    Found(Proof),
+    /// The node lists a transaction that it does not keep.
+    NoHistory,
+    /// The node names two slots for a transaction, so neither is believed.
+    TwoSlots,
+    Nothing {
+        looked_at: usize,
+    },
+}
+
+/// Looks at an account's transactions, newest first, until one closes it.
+pub async fn closing_of(history: &dyn History, program: &Pubkey, address: &Pubkey) -> Result<Search, ChainError> {
+    let (mut before, mut looked_at): (Option<String>, usize) = (None, 0);
+    loop {
+        let page = history.about(address, before.as_deref(), LISTED_PER_PAGE).await?;
+        let full = page.len() >= LISTED_PER_PAGE;
+        looked_at = looked_at.saturating_add(page.len());
+        before = page.last().map(|listed| listed.signature.clone());
+        for listed in page.into_iter().filter(|listed| !listed.failed) {
+            let Some(transaction) = history.transaction(&listed.signature).await? else {
+                return Ok(Search::NoHistory);
+            };
+            if transaction.slot != listed.slot {
+                return Ok(Search::TwoSlots);
+            }
+            let closed = closed_accounts(&transaction, program);
+            if closed.iter().any(|closed| closed.address == *address) {
+                return Ok(Search::Found(Proof { closed, slot: transaction.slot, signature: listed.signature }));
+            }
+        }
+        if !full || looked_at >= MAX_LISTED {
+            return Ok(Search::Nothing { looked_at });
+        }
     }
 }
 

@@ -35,7 +35,7 @@ const BEHIND_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone)]
 pub struct Endpoints {
     shared: Arc<Shared>,
-    /// A witness uses this endpoint alone.
+    /// A witness, and its counterpart, use one endpoint alone.
     only: Option<usize>,
 }
 
@@ -83,6 +83,11 @@ impl Endpoints {
         self.only.unwrap_or_else(|| self.shared.active.load(Ordering::Relaxed))
     }
 
+    /// One endpoint as a source of its own.
+    fn alone(&self, index: usize) -> Arc<dyn AccountSource> {
+        Arc::new(Self { shared: Arc::clone(&self.shared), only: Some(index) })
+    }
+
     fn chain(&self) -> Option<String> {
         self.shared.chain.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -103,12 +108,20 @@ impl Endpoints {
         all
     }
 
-    /// Compares the chain of an endpoint with that of the others. The first endpoint that answers sets it.
+    /// Compares the chain of an endpoint with that of the others. The first endpoint that answers sets it. An endpoint
+    /// that belonged to another chain is asked again: somebody may have put it right.
     async fn check_chain(&self, endpoint: &Endpoint, now: bool) -> Result<(), SourceError> {
-        let genesis = if now { endpoint.genesis_hash().await? } else { endpoint.known_genesis().await? };
-        match self.chain() {
+        let expected = self.chain();
+        let other = |genesis: &String| expected.as_ref().is_some_and(|expected| expected != genesis);
+        let mut genesis = if now { endpoint.genesis_hash().await? } else { endpoint.known_genesis().await? };
+        if !now && other(&genesis) {
+            genesis = endpoint.genesis_hash().await?;
+        }
+        match expected {
             Some(expected) if expected != genesis => {
-                Err(SourceError::OtherGenesis { node: endpoint.name(), genesis, expected })
+                let error = SourceError::OtherGenesis { node: endpoint.name(), genesis, expected };
+                endpoint.rests().answers.failed_because(Instant::now(), &error);
+                Err(error)
             }
             Some(_) => Ok(()),
             None => {
@@ -266,7 +279,9 @@ fn note(rest: &Rest, error: Option<&SourceError>) {
     match error {
         None => rest.succeeded(),
         Some(SourceError::Behind { .. } | SourceError::Refused { .. }) => {}
-        Some(_) => rest.failed(Instant::now()),
+        // Noted where the chain was checked.
+        Some(SourceError::OtherGenesis { .. }) if rest.reason().is_some() => {}
+        Some(error) => rest.failed_because(Instant::now(), error),
     }
 }
 
@@ -370,11 +385,29 @@ impl AccountSource for Endpoints {
         self.set_chain(Some(genesis.to_owned()));
     }
 
+    fn preferred(&self) -> Option<Arc<dyn AccountSource>> {
+        let several = self.only.is_none() && self.shared.all.len() > 1;
+        several.then(|| self.alone(self.active()))
+    }
+
+    fn unusable(&self) -> Vec<String> {
+        self.shared.all.iter().filter_map(|endpoint| endpoint.rests().answers.reason()).collect()
+    }
+
+    async fn ask_unusable_again(&self) {
+        for endpoint in &self.shared.all {
+            let rest = &endpoint.rests().answers;
+            if rest.reason().is_some() && rest.left(Instant::now()).is_zero() {
+                note(rest, self.check_chain(endpoint, true).await.as_ref().err());
+            }
+        }
+    }
+
     fn witness(&self) -> Option<Arc<dyn AccountSource>> {
         let (active, now) = (self.active(), Instant::now());
         let others = self.shared.all.iter().enumerate().filter(|(index, _)| *index != active && self.only.is_none());
         let (index, _) = others.min_by_key(|(_, endpoint)| endpoint.rests().answers.left(now))?;
-        Some(Arc::new(Self { shared: Arc::clone(&self.shared), only: Some(index) }))
+        Some(self.alone(index))
     }
 }
 

@@ -160,6 +160,20 @@ pub trait AccountSource: Send + Sync + 'static {
     /// of this chain answers.
     fn expect_chain(&self, _genesis: &str) {}
 
+    /// The endpoint that is asked first, alone: a second look then comes from another one for certain. `None` if there is
+    /// one only.
+    fn preferred(&self) -> Option<Arc<dyn AccountSource>> {
+        None
+    }
+
+    /// Why endpoints cannot be used now, each in words that name it.
+    fn unusable(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Asks endpoints that cannot be used again, if their rest is over.
+    async fn ask_unusable_again(&self) {}
+
     /// Another endpoint, for a second look. `None` if there is one only.
     fn witness(&self) -> Option<Arc<dyn AccountSource>> {
         None

@@ -19,6 +19,8 @@ pub(super) struct Rest {
 struct State {
     failures: u32,
     until: Option<Instant>,
+    /// Why it failed last, if that is known.
+    reason: Option<String>,
 }
 
 impl Rest {
@@ -27,6 +29,16 @@ impl Rest {
         let pause = SHORTEST.saturating_mul(2_u32.saturating_pow(state.failures)).min(LONGEST);
         state.failures = state.failures.saturating_add(1);
         state.until = now.checked_add(pause);
+    }
+
+    pub(super) fn failed_because(&self, now: Instant, reason: impl ToString) {
+        self.failed(now);
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).reason = Some(reason.to_string());
+    }
+
+    /// Why it failed last; `None` if it succeeded since.
+    pub(super) fn reason(&self) -> Option<String> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).reason.clone()
     }
 
     pub(super) fn succeeded(&self) {

@@ -1,7 +1,10 @@
 //! Changes that are not final yet, in memory: which states of which accounts were delivered, and at which slots. It is
 //! bounded; past the bound it forgets all, and the finalized accounts are read as a whole.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    ops::Bound,
+};
 
 use crtx_store::mirror::{FinalState, FinalStep};
 use solana_pubkey::Pubkey;
@@ -62,6 +65,8 @@ pub struct Changes {
     states: HashMap<Pubkey, Vec<State>>,
     /// Accounts whose row may be wrong. They are read again.
     suspects: BTreeSet<Pubkey>,
+    /// The last one that was read again. The next round begins after it, so that none has to wait for others.
+    suspected_last: Pubkey,
     /// Accounts whose rows the stream is writing.
     writing: HashSet<Pubkey>,
     /// Accounts with states here whose rows were being written when a read confirmed the states.
@@ -275,8 +280,12 @@ impl Changes {
         !self.suspects.is_empty()
     }
 
-    pub fn suspects(&self, most: usize) -> Vec<Pubkey> {
-        self.suspects.iter().take(most).copied().collect()
+    pub fn suspects(&mut self, most: usize) -> Vec<Pubkey> {
+        let after = (Bound::Excluded(self.suspected_last), Bound::Unbounded);
+        let others = self.suspects.range(..=self.suspected_last);
+        let next: Vec<Pubkey> = self.suspects.range(after).chain(others).take(most).copied().collect();
+        self.suspected_last = next.last().copied().unwrap_or_default();
+        next
     }
 
     pub fn cleared(&mut self, addresses: &[Pubkey]) {

@@ -6,7 +6,15 @@ use crtx_store::mirror::{self, Missing};
 use solana_pubkey::Pubkey;
 use tokio::time::sleep;
 
-use super::{apply::counts, changes::State, error::SyncError, guard, parts::Parts, resync::Part, seen::Seen};
+use super::{
+    apply::counts,
+    changes::State,
+    error::SyncError,
+    guard,
+    parts::{Parts, lock},
+    resync::Part,
+    seen::Seen,
+};
 use crate::source::{AccountSource, At, MAX_ACCOUNTS_PER_READ, Read};
 
 /// One place of a read is for an account that must exist.
@@ -17,29 +25,43 @@ impl Parts {
     pub async fn find_closed(&self, seen: Seen, slot: u64) -> Result<(), SyncError> {
         let mut missing = mirror::missing(&self.pool, slot, |address| seen.has(address)).await?;
         drop(seen);
+        // What the stream told needs no other proof than the read that follows.
+        let mut told = Vec::new();
+        for of in &mut missing {
+            let (gone, rest) = of.addresses.drain(..).partition(|address| self.told_gone(address));
+            of.addresses = rest;
+            told.extend::<Vec<Pubkey>>(gone);
+        }
         let doubted = |of: &Missing| guard::needs_second_look(count(of), of.open);
         if missing.iter().any(|of| doubted(of) || of.table == "mirror_config") {
             self.look_again_for(&mut missing, slot).await?;
         }
         let mut held = None;
-        let mut candidates = Vec::new();
-        for of in missing.into_iter().filter(|of| !of.addresses.is_empty()) {
+        let (mut proved, mut candidates) = (told, Vec::new());
+        for mut of in missing.into_iter().filter(|of| !of.addresses.is_empty()) {
             // The configuration is never closed.
-            let hold = guard::is_held(count(&of), of.open) || of.table == "mirror_config";
-            if hold && !self.settings.accept_mass_closing {
-                held = Some(guard::held_message(&self.source.name(), count(&of), of.open, of.table));
+            let is_held = |of: &Missing| guard::is_held(count(of), of.open) || of.table == "mirror_config";
+            if is_held(&of) && !self.settings.accept_mass_closing {
+                let closed = self.proved_closed(&of.addresses).await?;
+                of.addresses.retain(|address| !closed.contains(address));
+                proved.extend(closed);
+            }
+            if is_held(&of) && !self.settings.accept_mass_closing {
+                held = Some(guard::held_message(&self.first_node().name(), count(&of), of.open, of.table));
             } else {
                 candidates.extend(of.addresses);
             }
         }
         match held {
-            // The same node told both, so nothing of it is believed.
+            // The same node told both, so nothing of it is believed but what is proved.
             Some(message) => {
                 self.problems.set("mass_closing_held", message);
-                return Ok(());
+                candidates.clear();
             }
             None => self.problems.clear(&["mass_closing_held"]),
         }
+        self.problems.clear(&["closing_unconfirmed"]);
+        candidates.extend(proved);
         for addresses in candidates.chunks(READ_AT_ONCE) {
             self.close_if_gone(addresses, slot).await?;
         }
@@ -50,40 +72,50 @@ impl Parts {
     async fn look_again_for(&self, missing: &mut [Missing], slot: u64) -> Result<(), SyncError> {
         sleep(self.settings.second_look_after).await;
         self.forget_found(self.source.as_ref(), missing, slot).await?;
-        if let Some(witness) = self.source.witness() {
-            self.forget_found(witness.as_ref(), missing, slot).await?;
+        let Some(witness) = self.source.witness() else { return Ok(()) };
+        match self.forget_found(witness.as_ref(), missing, slot).await {
+            Ok(found) if found.is_empty() => {}
+            Ok(found) => {
+                lock(&self.doubts).add(found);
+                self.doubt_now.notify_one();
+            }
+            Err(error @ SyncError::Store(_)) => return Err(error),
+            // Each account is asked for again before it is hidden.
+            Err(error) => tracing::debug!(cause = %error, "another node could not be asked for a snapshot"),
         }
         Ok(())
     }
 
+    /// Forgets the missing accounts that a snapshot of this node has, and returns them.
     async fn forget_found(
         &self,
         source: &dyn AccountSource,
         missing: &mut [Missing],
         slot: u64,
-    ) -> Result<(), SyncError> {
+    ) -> Result<Vec<Pubkey>, SyncError> {
         let mut wanted: HashSet<Pubkey> = missing.iter().flat_map(|of| of.addresses.iter().copied()).collect();
+        let mut found = Vec::new();
         let mut snapshot = source.snapshot(At::Confirmed, slot).await?;
         while let Part::Page { accounts, .. } = self.next_part(&mut snapshot, slot, None).await? {
-            for (address, _) in accounts.iter().filter(|(_, data)| counts(data)) {
-                wanted.remove(address);
-            }
+            let there = accounts.iter().filter(|(_, data)| counts(data)).map(|(address, _)| *address);
+            found.extend(there.filter(|address| wanted.remove(address)));
         }
         for of in missing {
             of.addresses.retain(|address| wanted.contains(address));
         }
-        Ok(())
+        Ok(found)
     }
 
     /// Reads accounts again, and marks those that are gone.
     async fn close_if_gone(&self, addresses: &[Pubkey], slot: u64) -> Result<(), SyncError> {
-        let read = self.read_doubted(self.source.as_ref(), addresses, At::Confirmed, slot).await?;
+        let read = self.read_doubted(self.first_node().as_ref(), addresses, At::Confirmed, slot).await?;
         let gone: Vec<Pubkey> = addresses
             .iter()
             .zip(&read.accounts)
             .filter(|(_, account)| account.is_none())
             .map(|(address, _)| *address)
             .collect();
+        let gone = self.confirmed_gone(gone, At::Confirmed, read.slot).await?;
         if gone.is_empty() {
             return Ok(());
         }
@@ -119,11 +151,7 @@ impl Parts {
             )));
         }
         self.believe(read.slot).await?;
-        for account in &mut read.accounts {
-            if account.as_ref().is_some_and(|account| account.owner != self.program || !counts(&account.data)) {
-                *account = None;
-            }
-        }
+        self.keep_accounts(&mut read);
         if control.is_some() && !read.accounts.last().is_some_and(Option::is_some) {
             // It may be closed: the next snapshot names another one.
             if at == At::Confirmed {
@@ -136,6 +164,17 @@ impl Parts {
         }
         read.accounts.truncate(addresses.len());
         Ok(read)
+    }
+}
+
+impl Parts {
+    /// What is not the program's counts as gone.
+    pub fn keep_accounts(&self, read: &mut Read) {
+        for account in &mut read.accounts {
+            if account.as_ref().is_some_and(|account| account.owner != self.program || !counts(&account.data)) {
+                *account = None;
+            }
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use super::{
     closing::READ_AT_ONCE,
     error::SyncError,
     guard,
-    parts::Parts,
+    parts::{Parts, lock},
 };
 use crate::source::{At, Read};
 
@@ -35,19 +35,22 @@ impl Parts {
 
     async fn look_at(&self, addresses: &[Pubkey]) -> Result<(), SyncError> {
         let from = self.not_before(addresses);
-        let read = self.read_doubted(self.source.as_ref(), addresses, At::Confirmed, from).await?;
-        let agreed = self.agreed(addresses, &read, from).await;
+        let read = self.read_doubted(self.first_node().as_ref(), addresses, At::Confirmed, from).await?;
+        let agreed = self.agreed(addresses, &read).await?;
         let shown = mirror::shown(&self.pool, &agreed).await?;
-        let found: HashMap<Pubkey, Option<Vec<u8>>> = addresses
+        let mut found: HashMap<Pubkey, Option<Vec<u8>>> = addresses
             .iter()
             .zip(read.accounts)
             .filter(|(address, _)| agreed.contains(address))
             .map(|(address, account)| (*address, account.map(|account| account.data)))
             .collect();
-        let vanishing = found.iter().filter(|(address, data)| data.is_none() && is_open(&shown, address)).count();
-        if vanishing > 0 && !self.may_vanish(&found, vanishing, read.slot).await? {
-            self.changes().cleared(addresses);
-            return Ok(());
+        let vanishing: Vec<Pubkey> = found
+            .iter()
+            .filter(|(address, data)| data.is_none() && is_open(&shown, address) && !self.told_gone(address))
+            .map(|(address, _)| *address)
+            .collect();
+        for held in self.may_not_vanish(vanishing, read.slot).await? {
+            found.remove(&held);
         }
         self.correct(found, read.slot).await?;
         self.changes().cleared(&agreed);
@@ -66,29 +69,33 @@ impl Parts {
     }
 
     /// The accounts that another node, if there is one, shows in the same state. The others are looked at again later.
-    async fn agreed(&self, addresses: &[Pubkey], read: &Read, from: u64) -> Vec<Pubkey> {
-        let Some(witness) = self.source.witness() else { return addresses.to_vec() };
-        let Ok(other) = self.read_doubted(witness.as_ref(), addresses, At::Confirmed, from).await else {
-            return addresses.to_vec();
+    /// While it does not answer, nothing disappears that is not proved to be gone.
+    async fn agreed(&self, addresses: &[Pubkey], read: &Read) -> Result<Vec<Pubkey>, SyncError> {
+        let Some(witness) = self.source.witness() else { return Ok(addresses.to_vec()) };
+        let pairs = addresses.iter().zip(&read.accounts);
+        let Ok(other) = self.read_doubted(witness.as_ref(), addresses, At::Confirmed, read.slot).await else {
+            let (gone, there): (Vec<_>, Vec<_>) = pairs.partition(|(_, account)| account.is_none());
+            let gone = gone.into_iter().map(|(address, _)| *address).collect();
+            let mut agreed = self.confirmed_gone(gone, At::Confirmed, read.slot).await?;
+            agreed.extend(there.into_iter().map(|(address, _)| *address));
+            return Ok(agreed);
         };
-        let same = addresses.iter().zip(read.accounts.iter().zip(&other.accounts));
-        same.filter(|(_, (one, other))| one == other).map(|(address, _)| *address).collect()
+        let (same, differ): (Vec<_>, Vec<_>) = pairs.zip(&other.accounts).partition(|((_, one), other)| one == other);
+        if !differ.is_empty() {
+            lock(&self.doubts).add(differ.into_iter().map(|((address, _), _)| *address));
+            self.doubt_now.notify_one();
+        }
+        Ok(same.into_iter().map(|((address, _), _)| *address).collect())
     }
 
-    /// Whether so many accounts may vanish: a second read does not find them either, and they are no mass.
-    async fn may_vanish(
-        &self,
-        found: &HashMap<Pubkey, Option<Vec<u8>>>,
-        vanishing: usize,
-        slot: u64,
-    ) -> Result<bool, SyncError> {
-        let vanishing = u64::try_from(vanishing).unwrap_or(u64::MAX);
-        if !guard::needs_second_look(vanishing, 0) || self.settings.accept_mass_closing {
-            return Ok(true);
+    /// Of accounts that would vanish, those that may not: too many of them have no proof of their closing. Before more
+    /// than a few vanish, a second read must not find them either.
+    async fn may_not_vanish(&self, vanishing: Vec<Pubkey>, slot: u64) -> Result<Vec<Pubkey>, SyncError> {
+        if !guard::needs_second_look(count(&vanishing), 0) || self.settings.accept_mass_closing {
+            return Ok(Vec::new());
         }
         sleep(self.settings.second_look_after).await;
-        let gone: Vec<Pubkey> = found.iter().filter(|(_, data)| data.is_none()).map(|(address, _)| *address).collect();
-        let again = self.read_doubted(self.source.as_ref(), &gone, At::Confirmed, slot).await?;
+        let again = self.read_doubted(self.source.as_ref(), &vanishing, At::Confirmed, slot).await?;
         if again.accounts.iter().any(Option::is_some) {
             return Err(SyncError::Doubtful(format!(
                 "the node at {} finds accounts that it did not find a moment ago",
@@ -96,12 +103,17 @@ impl Parts {
             )));
         }
         let open = mirror::open_accounts(&self.pool).await?;
-        if guard::is_held(vanishing, open) {
-            let message = guard::held_message(&self.source.name(), vanishing, open, "the program");
-            self.problems.set("mass_closing_held", message);
-            return Ok(false);
+        if !guard::is_held(count(&vanishing), open) {
+            return Ok(Vec::new());
         }
-        Ok(true)
+        let proved = self.proved_closed(&vanishing).await?;
+        let unproved: Vec<Pubkey> = vanishing.into_iter().filter(|address| !proved.contains(address)).collect();
+        if !guard::is_held(count(&unproved), open) {
+            return Ok(Vec::new());
+        }
+        let message = guard::held_message(&self.source.name(), count(&unproved), open, "the program");
+        self.problems.set("mass_closing_held", message);
+        Ok(unproved)
     }
 
     async fn correct(&self, found: HashMap<Pubkey, Option<Vec<u8>>>, slot: u64) -> Result<(), SyncError> {
@@ -144,6 +156,10 @@ impl Parts {
             corrected => corrected,
         }
     }
+}
+
+fn count(addresses: &[Pubkey]) -> u64 {
+    u64::try_from(addresses.len()).unwrap_or(u64::MAX)
 }
 
 fn is_open(shown: &HashMap<Pubkey, Vec<Shown>>, address: &Pubkey) -> bool {

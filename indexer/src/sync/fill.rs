@@ -1,7 +1,7 @@
 //! All accounts of the finalized state, as a whole: the digest's first filling, and its repair. It also finds rows that
 //! no stream and no snapshot corrects: states of forks that were dropped while nobody looked.
 
-use std::sync::atomic::Ordering;
+use std::{collections::HashSet, sync::atomic::Ordering};
 
 use crtx_store::mirror::{self, FinalState, FinalStep};
 use solana_pubkey::Pubkey;
@@ -116,7 +116,7 @@ impl Parts {
             let is_gone = |address: &Pubkey| !seen.has(address) && !self.is_left_to_the_rounds(&changes, address);
             missing.extend(page.into_iter().filter(is_gone));
         }
-        let lost = u64::try_from(missing.len()).unwrap_or(u64::MAX);
+        let lost = self.open_rows_of(&missing).await?;
         let mass = guard::is_held(lost, known) || (seen.is_empty() && known > 0);
         if mass && !self.settings.accept_mass_closing {
             let message = guard::held_message(&self.source.name(), lost, known, "the finalized state");
@@ -124,17 +124,35 @@ impl Parts {
             return Err(SyncError::Doubtful(message));
         }
         for addresses in missing.chunks(READ_AT_ONCE) {
-            let read = self.read_doubted(self.source.as_ref(), addresses, At::Finalized, slot).await?;
+            let read = self.read_doubted(self.first_node().as_ref(), addresses, At::Finalized, slot).await?;
             highest = highest.max(read.slot);
+            let gone = addresses.iter().zip(&read.accounts).filter(|(_, account)| account.is_none());
+            let gone: Vec<Pubkey> = gone.map(|(address, _)| *address).collect();
+            let believed: HashSet<Pubkey> =
+                self.confirmed_gone(gone, At::Finalized, read.slot).await?.into_iter().collect();
             let state = |(address, account): (&Pubkey, &Option<crate::source::OwnedAccount>)| FinalState {
                 address: *address,
                 data_hash: hash_of(account.as_ref().map(|account| account.data.as_slice())),
             };
-            let states = addresses.iter().zip(&read.accounts).map(state).collect();
+            let stated = |(address, account): &(&Pubkey, &Option<crate::source::OwnedAccount>)| {
+                account.is_some() || believed.contains(address)
+            };
+            let states = addresses.iter().zip(&read.accounts).filter(stated).map(state).collect();
             self.write_final(read.slot, states).await?;
             self.suspect(addresses.iter().copied())?;
         }
         Ok(highest)
+    }
+
+    /// How many of these accounts the mirror shows as open. The others disappeared before, with a proof.
+    async fn open_rows_of(&self, addresses: &[Pubkey]) -> Result<u64, SyncError> {
+        let mut open = 0_u64;
+        for chunk in addresses.chunks(ROWS_PER_TRANSACTION) {
+            let shown = mirror::shown(&self.pool, chunk).await?;
+            let there = shown.values().filter(|rows| rows.iter().any(|row| row.open)).count();
+            open = open.saturating_add(u64::try_from(there).unwrap_or(u64::MAX));
+        }
+        Ok(open)
     }
 
     /// Suspects rows of accounts that are not finalized: they are newer, or were dropped with a fork.

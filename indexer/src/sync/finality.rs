@@ -12,7 +12,7 @@ use super::{
     closing::READ_AT_ONCE,
     correct::{hash_of, shows},
     error::SyncError,
-    parts::Parts,
+    parts::{Parts, lock},
 };
 use crate::source::{At, Read};
 
@@ -174,7 +174,8 @@ impl Parts {
             let ahead = read.slot > self.indexed();
             for (address, account) in addresses.iter().zip(&read.accounts) {
                 let hash = hash_of(account.as_ref().map(|account| account.data.as_slice()));
-                if ahead && !changes.had(address, read.slot, hash) {
+                // What the nodes contradict each other about is not proved by one of them.
+                if ahead && !changes.had(address, read.slot, hash) || lock(&self.doubts).has(address) {
                     continue;
                 }
                 let settled = written.get(address) == Some(&changes.newest(address));

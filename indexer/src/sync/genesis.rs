@@ -37,6 +37,15 @@ impl Parts {
         Ok(told)
     }
 
+    /// Tells the source which chain the mirror shows, so that endpoints of another one are not used.
+    pub async fn expect_known_chain(&self) -> Result<(), SyncError> {
+        let checkpoint = mirror::checkpoint(&self.pool).await?;
+        if let Some(known) = checkpoint.and_then(|checkpoint| checkpoint.genesis_hash) {
+            self.source.expect_chain(&known);
+        }
+        Ok(())
+    }
+
     /// Fails if a second answer, or another node, names the chain that the mirror shows.
     async fn look_again(&self, known: &str, told: &str) -> Result<(), SyncError> {
         sleep(self.settings.second_look_after).await;

@@ -2,11 +2,15 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use crtx_store::indexer_status::{self, Beat};
+use crtx_store::indexer_status::{self, Beat, ENDPOINT_UNUSABLE, Problem};
 use tokio::time::{Instant, MissedTickBehavior, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{error::SyncError, parts::Parts};
+use super::{
+    error::SyncError,
+    parts::{Parts, lock},
+    problems::MAX_MESSAGE,
+};
 use crate::clocks::{CLOCK_SKEW, clock_problem};
 
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -41,6 +45,7 @@ impl Parts {
 
     /// Writes one sign of life. A failure is only logged: the next one follows.
     async fn try_beat(&self) {
+        drop(timeout(INTERVAL, self.source.ask_unusable_again()).await);
         match timeout(INTERVAL, self.chain_slot()).await {
             // A slot that is not believed is a problem of its own.
             Ok(Ok(_) | Err(SyncError::Doubtful(_))) => {}
@@ -81,7 +86,7 @@ impl Parts {
             _ => self.problems.clear(&["slot_stands_still"]),
         }
         let lag = heard.chain_slot.unwrap_or_default().saturating_sub(self.indexed());
-        if self.leads.load(Ordering::Relaxed) && lag > BEHIND {
+        if self.leads() && lag > BEHIND {
             self.problems.set("mirror_behind", format!("the mirror is {lag} slots behind the node at {node}"));
         } else {
             self.problems.clear(&["mirror_behind"]);
@@ -89,21 +94,32 @@ impl Parts {
     }
 
     fn is_streaming(&self) -> bool {
-        self.leads.load(Ordering::Relaxed) && self.pulse.heard().streaming() && self.caught_up.load(Ordering::Relaxed)
+        self.leads() && self.pulse.heard().streaming() && self.caught_up.load(Ordering::Relaxed)
+    }
+
+    /// Endpoints that are not used now. That says nothing about the mirror, which follows another one.
+    fn unusable_endpoints(&self) -> impl Iterator<Item = Problem> {
+        let compared = lock(&self.doubts).unusable();
+        let mut reasons = self.source.unusable();
+        reasons.extend(compared.filter(|reason| !reasons.contains(reason)));
+        reasons.into_iter().map(|reason| Problem {
+            code: ENDPOINT_UNUSABLE.to_owned(),
+            message: reason.chars().take(MAX_MESSAGE).collect(),
+        })
     }
 
     fn beat(&self) -> Beat {
         let heard = self.pulse.heard();
         Beat {
             id: self.id,
-            leads: self.leads.load(Ordering::Relaxed),
+            leads: self.leads(),
             source: self.source.name(),
             streaming: self.is_streaming(),
             chain_slot: heard.chain_slot,
             finalized_slot: heard.finalized_slot,
             last_event_at: heard.event_at,
             last_change_at: heard.change_at,
-            problems: self.problems.list(),
+            problems: self.problems.list().into_iter().chain(self.unusable_endpoints()).collect(),
         }
     }
 

@@ -16,6 +16,7 @@ mod finality;
 mod genesis;
 mod guard;
 mod heartbeat;
+mod nodes;
 mod parts;
 mod probe;
 mod problems;

@@ -1,18 +1,22 @@
 //! What all parts of one mirror share.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
 };
-use std::time::Duration;
 
 use crtx_store::PgPool;
 use solana_pubkey::Pubkey;
 use tokio::{sync::Notify, time::Instant};
 use uuid::Uuid;
 
-use super::{changes::Changes, problems::Problems, proved::Proved, pulse::Pulse, settings::SyncSettings};
-use crate::{figures::Figures, source::AccountSource};
+use super::{
+    changes::Changes, nodes::Doubts, problems::Problems, proved::Proved, pulse::Pulse, settings::SyncSettings,
+};
+use crate::{figures::Figures, history::History, source::AccountSource};
 
 pub struct Parts {
     /// The process in `indexer_processes`.
@@ -32,8 +36,14 @@ pub struct Parts {
     pub asked: AtomicBool,
     /// Asks for a look at suspected rows now.
     pub look_now: Notify,
-    /// This process writes the mirror.
-    pub leads: AtomicBool,
+    /// Asks for a comparison of the nodes now.
+    pub doubt_now: Notify,
+    /// When this process proved last that it writes the mirror.
+    lead: Mutex<Option<Instant>>,
+    /// Proves closings: confirmed transactions of the chain.
+    pub history: OnceLock<Arc<dyn History>>,
+    /// Accounts that two nodes may show differently.
+    pub doubts: Mutex<Doubts>,
     /// A snapshot of this connection was applied, so that what the stream delivers is all that is missing.
     pub caught_up: AtomicBool,
     /// The finalized accounts were read as a whole since this process leads.
@@ -70,6 +80,8 @@ pub struct Delivered {
     pub stale_slots: bool,
 }
 
+/// For so long after its last proof a process leads. Others take over only later.
+pub const LEASE: Duration = Duration::from_secs(5);
 /// Accounts whose changes are expected after a read.
 const MAX_EXPECTED: usize = 1_000;
 /// Changes that are remembered. What is forgotten is read.
@@ -141,7 +153,10 @@ impl Parts {
             resync_now: Notify::new(),
             asked: AtomicBool::new(false),
             look_now: Notify::new(),
-            leads: AtomicBool::new(false),
+            doubt_now: Notify::new(),
+            lead: Mutex::default(),
+            history: OnceLock::new(),
+            doubts: Mutex::default(),
             caught_up: AtomicBool::new(false),
             filled: AtomicBool::new(false),
             unproved_due: AtomicBool::new(false),
@@ -166,6 +181,16 @@ impl Parts {
         lock(&self.proved)
     }
 
+    /// Whether this process writes the mirror. One that was paused does not, until it has proved that it still leads.
+    pub fn leads(&self) -> bool {
+        lock(&self.lead).is_some_and(|proved| proved.elapsed() < LEASE)
+    }
+
+    /// This process leads now, or has lost the lead.
+    pub fn prove_lead(&self, leads: bool) {
+        *lock(&self.lead) = leads.then(Instant::now);
+    }
+
     pub fn indexed(&self) -> u64 {
         self.indexed.load(Ordering::Relaxed)
     }
@@ -185,6 +210,7 @@ impl Parts {
         self.filled_at.store(0, Ordering::Relaxed);
         self.filled.store(false, Ordering::Relaxed);
         self.pulse.forget_slots();
+        *lock(&self.doubts) = Doubts::default();
         *lock(&self.delivered) = Delivered::default();
         *lock(&self.witnessed) = None;
         *self.proved() = Proved::default();

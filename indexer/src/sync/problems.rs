@@ -10,7 +10,7 @@ use crtx_store::indexer_status::Problem;
 use tokio::time::Instant;
 
 /// Longest message that is shown. Parts of messages come from nodes.
-const MAX_MESSAGE: usize = 500;
+pub const MAX_MESSAGE: usize = 500;
 
 /// The present problems, one for each code.
 #[derive(Debug, Default)]

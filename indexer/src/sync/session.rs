@@ -41,7 +41,7 @@ impl Parts {
         self.proved().broken();
         // A session that was cut off may have left a write without its end.
         self.changes().write_ended();
-        if let Err(error) = self.check_genesis().await {
+        if let Err(error) = self.expect_known_chain().await {
             return error;
         }
         let events = match timeout(SUBSCRIBE_LIMIT, self.source.subscribe()).await {
@@ -52,12 +52,17 @@ impl Parts {
                 return SourceError::TimedOut { node, what, after: SUBSCRIBE_LIMIT }.into();
             }
         };
+        // The subscription went to an endpoint of the chain that the mirror shows, if there is one.
+        if let Err(error) = self.check_genesis().await {
+            return error;
+        }
         self.pulse.connected(true);
         let ended = tokio::select! {
             error = self.stream(events) => error,
             error = self.resyncs() => error,
             error = self.finality() => error,
             error = self.probes() => error,
+            error = self.comparisons() => error,
         };
         self.pulse.connected(false);
         ended

@@ -1,12 +1,15 @@
 //! One indexer's mirror: it waits for the lead, and mirrors over one connection after the other.
 
 use std::{
+    future::poll_fn,
     marker::PhantomData,
+    pin::pin,
     sync::{Arc, atomic::Ordering},
+    task::Poll,
     time::Duration,
 };
 
-use crtx_store::{PgPool, StoreError, indexer_leader::Leadership};
+use crtx_store::{PgPool, indexer_leader::Leadership};
 use solana_pubkey::Pubkey;
 use tokio::{
     sync::Notify,
@@ -16,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{changes::Changes, error::SyncError, parts::Parts, proved::Proved, settings::SyncSettings};
-use crate::{figures::Figures, source::AccountSource};
+use crate::{figures::Figures, history::History, source::AccountSource};
 
 const MIN_BACKOFF: Duration = Duration::from_millis(200);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
@@ -26,6 +29,8 @@ const GOOD_AFTER: Duration = Duration::from_secs(30);
 const LEAD_INTERVAL: Duration = Duration::from_secs(1);
 /// A proof that takes longer counts as lost.
 const LEAD_LIMIT: Duration = Duration::from_secs(3);
+/// An attempt to take the lead that takes longer failed.
+const TAKE_LIMIT: Duration = Duration::from_secs(5);
 
 /// One indexer's mirror: the source it reads and the database it writes.
 pub struct Syncer<S> {
@@ -57,9 +62,16 @@ impl<S: AccountSource> Syncer<S> {
         Self { parts, listings_changed, source: PhantomData }
     }
 
+    /// Closings are proved by the confirmed transactions of this history.
+    #[must_use]
+    pub fn with_history(self, history: Arc<dyn History>) -> Self {
+        self.parts.history.get_or_init(|| history);
+        self
+    }
+
     /// Whether this process writes the mirror. Others stand by, and do no work that should be done once.
     pub fn leads(&self) -> bool {
-        self.parts.leads.load(Ordering::Relaxed)
+        self.parts.leads()
     }
 
     /// The process in `indexer_processes`.
@@ -73,15 +85,16 @@ impl<S: AccountSource> Syncer<S> {
             () = shutdown.cancelled() => {}
             () = self.lead() => {}
         }
-        self.parts.leads.store(false, Ordering::Relaxed);
+        self.parts.prove_lead(false);
     }
 
     async fn lead(&self) {
         loop {
-            match Leadership::take(&self.parts.pool).await {
-                Ok(Some(leadership)) => self.mirror_while(leadership).await,
-                Ok(None) => {}
-                Err(error) => tracing::warn!(cause = %error, "the database does not say which indexer leads"),
+            match timeout(TAKE_LIMIT, Leadership::take(&self.parts.pool)).await {
+                Ok(Ok(Some(leadership))) => self.mirror_while(leadership).await,
+                Ok(Ok(None)) => {}
+                Ok(Err(error)) => tracing::warn!(cause = %error, "the database does not say which indexer leads"),
+                Err(_) => tracing::warn!("the database does not say in time which indexer leads"),
             }
             sleep(LEAD_INTERVAL).await;
         }
@@ -90,19 +103,39 @@ impl<S: AccountSource> Syncer<S> {
     /// Mirrors until the lead is lost.
     async fn mirror_while(&self, mut leadership: Leadership) {
         tracing::info!("this indexer leads");
-        self.parts.leads.store(true, Ordering::Relaxed);
+        self.parts.prove_lead(true);
         // Another process may have led: nothing is proved, and what is final has to be read again.
         self.parts.filled.store(false, Ordering::Relaxed);
         self.parts.slots_checked.store(false, Ordering::Relaxed);
         *self.parts.proved() = Proved::default();
         *self.parts.changes() = Changes::default();
+        // The proof comes first: a process that was paused writes nothing before it has proved that it still leads.
         let lost = tokio::select! {
-            lost = lost(&mut leadership) => lost,
-            () = self.sessions() => return,
+            biased;
+            lost = self.lost(&mut leadership) => lost,
+            () = self.while_leading(self.sessions()) => return,
         };
-        self.parts.leads.store(false, Ordering::Relaxed);
+        self.parts.prove_lead(false);
         self.parts.pulse.connected(false);
         tracing::warn!(cause = lost, "this indexer has lost the lead and stops writing");
+    }
+
+    /// Goes on with work only while the last proof of the lead is not too old.
+    async fn while_leading(&self, work: impl Future<Output = ()>) {
+        let mut work = pin!(work);
+        poll_fn(|context| if self.leads() { work.as_mut().poll(context) } else { Poll::Pending }).await;
+    }
+
+    /// Proves the lead in regular intervals until it is lost. Returns why.
+    async fn lost(&self, leadership: &mut Leadership) -> String {
+        loop {
+            sleep(LEAD_INTERVAL).await;
+            match timeout(LEAD_LIMIT, leadership.prove()).await {
+                Ok(Ok(())) => self.parts.prove_lead(true),
+                Ok(Err(error)) => return error.to_string(),
+                Err(_) => return "the database did not answer in time".to_owned(),
+            }
+        }
     }
 
     /// Connects, and connects again when the connection or the database fails.
@@ -131,18 +164,5 @@ impl<S: AccountSource> Syncer<S> {
     /// Writes heartbeats, which show every process that this indexer runs.
     pub async fn heartbeat(self: Arc<Self>, shutdown: CancellationToken) {
         self.parts.heartbeats(shutdown).await;
-    }
-}
-
-/// Waits until the lead is lost. Returns why.
-async fn lost(leadership: &mut Leadership) -> String {
-    loop {
-        sleep(LEAD_INTERVAL).await;
-        let checked: Result<Result<(), StoreError>, _> = timeout(LEAD_LIMIT, leadership.check()).await;
-        match checked {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => return error.to_string(),
-            Err(_) => return "the database did not answer in time".to_owned(),
-        }
     }
 }

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use agent_marketplace::state::Config;
 use anchor_lang::Discriminator;
 use crtx_indexer::{
+    history::History,
     source::AccountSource,
     sync::{SyncSettings, Syncer},
 };
@@ -88,8 +89,21 @@ impl Running {
 
 impl<S: AccountSource> Running<S> {
     pub fn with_source(database: TestDatabase, node: &Node, source: S, settings: SyncSettings) -> Self {
+        Self::with_history(database, node, source, settings, None)
+    }
+
+    pub fn with_history(
+        database: TestDatabase,
+        node: &Node,
+        source: S,
+        settings: SyncSettings,
+        history: Option<Arc<dyn History>>,
+    ) -> Self {
         let connections = PgPool::connect_lazy(&database.url()).expect("the URL of a database");
-        let syncer = Syncer::with_settings(Arc::new(source), connections.clone(), program(), settings);
+        let mut syncer = Syncer::with_settings(Arc::new(source), connections.clone(), program(), settings);
+        if let Some(history) = history {
+            syncer = syncer.with_history(history);
+        }
         let syncer = Arc::new(syncer);
         let shutdown = CancellationToken::new();
         let tasks = vec![

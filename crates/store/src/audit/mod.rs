@@ -1,4 +1,4 @@
-//! What the audit reads of the database. It only reads.
+//! What the audit reads of the database, and totals that it counts again.
 
 mod closed_rows;
 mod documents;
@@ -8,4 +8,4 @@ mod totals;
 pub use closed_rows::{Closed, ClosedRow, Keys, Search, closed_rows, closings_without_row};
 pub use documents::{ListedParts, StoredDocument, documents};
 pub use results::{ResultPage, results};
-pub use totals::{Found, Wrong, kept_totals, listing_totals};
+pub use totals::{Found, Wrong, kept_totals, listing_totals, recount};

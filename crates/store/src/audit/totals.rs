@@ -2,9 +2,9 @@
 //!
 //! Each check is one statement, so it sees one state of the database.
 
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgPool};
 
-use crate::{convert::amount_from_db, error::StoreError};
+use crate::{convert::amount_from_db, error::StoreError, transaction};
 
 /// A total that is not what its rows say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,6 +156,48 @@ pub async fn kept_totals(connection: &mut PgConnection, list_at_most: u32) -> Re
                   AS "count!""#
     );
     found(compared.fetch_one(connection).await?, wrong)
+}
+
+/// Counts the mirror's own totals again. Nobody writes executions meanwhile. It fails if the writers of now do not end in
+/// a moment.
+pub async fn recount(pool: &PgPool) -> Result<(), StoreError> {
+    let mut transaction = transaction::begin(pool).await?;
+    sqlx::query!("SELECT set_config('lock_timeout', '2s', true) AS patience").fetch_one(&mut *transaction).await?;
+    sqlx::query!("LOCK TABLE mirror_executions IN SHARE MODE").execute(&mut *transaction).await?;
+    sqlx::query!("DELETE FROM mirror_caller_changes").execute(&mut *transaction).await?;
+    sqlx::query!("DELETE FROM mirror_wallet_changes").execute(&mut *transaction).await?;
+    sqlx::query!("DELETE FROM mirror_agent_callers").execute(&mut *transaction).await?;
+    sqlx::query!("DELETE FROM mirror_agent_totals").execute(&mut *transaction).await?;
+    sqlx::query!("DELETE FROM mirror_wallet_totals").execute(&mut *transaction).await?;
+    sqlx::query!("DELETE FROM mirror_agent_earnings").execute(&mut *transaction).await?;
+    sqlx::query!(
+        "INSERT INTO mirror_agent_callers (agent, caller, executions, fees)
+         SELECT agent, caller, count(*), sum(platform_amount)
+         FROM mirror_executions WHERE is_settled(status) GROUP BY agent, caller"
+    )
+    .execute(&mut *transaction)
+    .await?;
+    sqlx::query!(
+        "INSERT INTO mirror_agent_totals (agent, unique_callers)
+         SELECT agent, count(*) FROM mirror_agent_callers GROUP BY agent"
+    )
+    .execute(&mut *transaction)
+    .await?;
+    sqlx::query!(
+        "INSERT INTO mirror_wallet_totals (wallet, completed, failed, spent)
+         SELECT caller, count(*) FILTER (WHERE is_settled(status)), count(*) FILTER (WHERE is_refunded(status)),
+                COALESCE(sum(amount) FILTER (WHERE is_settled(status)), 0)
+         FROM mirror_executions WHERE is_settled(status) OR is_refunded(status) GROUP BY caller"
+    )
+    .execute(&mut *transaction)
+    .await?;
+    sqlx::query!(
+        "INSERT INTO mirror_agent_earnings (agent, earned)
+         SELECT agent, sum(creator_amount) FROM mirror_executions WHERE is_settled(status) GROUP BY agent"
+    )
+    .execute(&mut *transaction)
+    .await?;
+    Ok(transaction.commit().await?)
 }
 
 /// Each row comes with the number of all of them.

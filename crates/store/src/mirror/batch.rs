@@ -200,7 +200,7 @@ impl Batch {
     }
 
     /// Addresses of the accounts that can be decoded.
-    pub(super) fn readable(&self) -> Vec<String> {
+    pub fn readable(&self) -> Vec<String> {
         let mut addresses = Vec::new();
         for_each_kind!(self, rows => addresses.extend(rows.keys().cloned()));
         addresses

@@ -80,6 +80,31 @@ pub async fn correct(pool: &PgPool, read: &Batch, gone: &[Pubkey], slot: u64) ->
     Ok(corrected)
 }
 
+/// Makes rows that an audit found to be wrong equal to the accounts as they were read at `slot`, though their hashes may
+/// fit. `found` has the revision of each wrong row; a row that has another one by now was written meanwhile and stays.
+pub async fn rewrite(pool: &PgPool, read: &Batch, found: &HashMap<String, i64>, slot: u64) -> Result<u64, StoreError> {
+    let at = amount_to_db("slot", slot)?;
+    let mut transaction = transaction::begin(pool).await?;
+    for_each_kind!(read, rows => demote_altered(&mut transaction, rows, found, at).await?);
+    let written = write::apply(&mut transaction, read).await?;
+    transaction.commit().await?;
+    Ok(written)
+}
+
+async fn demote_altered<R: MirrorTable>(
+    connection: &mut sqlx::PgConnection,
+    rows: &table::Rows<R>,
+    found: &HashMap<String, i64>,
+    slot: i64,
+) -> Result<(), StoreError> {
+    let (addresses, revisions): (Vec<String>, Vec<i64>) =
+        rows.keys().filter_map(|address| Some((address.clone(), *found.get(address)?))).unzip();
+    if !addresses.is_empty() {
+        R::demote_altered(connection, &addresses, &revisions, slot).await?;
+    }
+    Ok(())
+}
+
 async fn demote<R: MirrorTable>(
     connection: &mut sqlx::PgConnection,
     rows: &table::Rows<R>,

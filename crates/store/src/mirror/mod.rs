@@ -34,7 +34,7 @@ pub use checkpoint::{Checkpoint, checkpoint, move_to, snapshot_applied};
 pub use closed::{Missing, mark_closed, missing, open_accounts};
 pub use compare::{Comparison, Difference, Newer, compare, compare_with};
 pub use config::{ConfigRow, ParametersRow, TierRow};
-pub use correct::{Corrected, Shown, correct, shown};
+pub use correct::{Corrected, Shown, correct, rewrite, shown};
 pub use digest::{
     DigestMove, DigestRow, DigestWrite, FinalState, FinalStep, advance_digest, begin_digest, digest, digest_at,
     fill_digest, final_accounts_after, final_hashes,

@@ -65,6 +65,15 @@ pub trait MirrorTable: MirrorRow + DeserializeOwned {
         slot: i64,
     ) -> impl Future<Output = Result<u64, StoreError>> + Send;
 
+    /// The same for rows that an audit found to be wrong, whatever their hash and slot: they still have the revisions that
+    /// they were found with.
+    fn demote_altered(
+        connection: &mut PgConnection,
+        addresses: &[String],
+        revisions: &[i64],
+        slot: i64,
+    ) -> impl Future<Output = Result<u64, StoreError>> + Send;
+
     /// Deletes rows of accounts that were never finalized, unless they were stored after `slot`.
     fn delete_never_final(
         connection: &mut PgConnection,
@@ -238,6 +247,24 @@ macro_rules! mirror_table {
                          AND t.closed_at_slot IS NULL",
                     addresses,
                     hashes,
+                    slot,
+                );
+                Ok(demoted.execute(connection).await?.rows_affected())
+            }
+
+            async fn demote_altered(
+                connection: &mut sqlx::PgConnection,
+                addresses: &[String],
+                revisions: &[i64],
+                slot: i64,
+            ) -> Result<u64, $crate::error::StoreError> {
+                let demoted = sqlx::query!(
+                    "UPDATE " + $table + " t
+                     SET revision = -1, data_hash = NULL, after_slot = LEAST(t.slot, $3::bigint - 1)
+                     FROM unnest($1::text[], $2::bigint[]) AS r (address, revision)
+                     WHERE t.address = r.address AND t.revision = r.revision AND t.closed_at_slot IS NULL",
+                    addresses,
+                    revisions,
                     slot,
                 );
                 Ok(demoted.execute(connection).await?.rows_affected())

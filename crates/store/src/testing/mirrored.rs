@@ -2,7 +2,7 @@
 #![allow(missing_docs, reason = "the names say it")]
 
 use solana_pubkey::Pubkey;
-use sqlx::{PgPool, Postgres, Transaction};
+use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
 
 /// Every account that the mirror has a row of, closed ones among them.
 pub async fn known_accounts(pool: &PgPool) -> Vec<Pubkey> {
@@ -69,6 +69,11 @@ pub async fn lock_execution(pool: &PgPool, record: &Pubkey) -> Transaction<'stat
         .await
         .expect("the lock");
     transaction
+}
+
+/// Runs a statement in a transaction.
+pub async fn execute_in(transaction: &mut Transaction<'static, Postgres>, statement: &str) -> Result<(), sqlx::Error> {
+    sqlx::raw_sql(AssertSqlSafe(statement.to_owned())).execute(&mut **transaction).await.map(drop)
 }
 
 /// Ends the connections that hold advisory locks.
