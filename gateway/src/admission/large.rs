@@ -150,13 +150,13 @@ mod tests {
         let requests = LargeRequests { patience: Duration::from_millis(20), ..LargeRequests::default() };
         let mut places = Vec::new();
         for number in 0..4 {
-            places.push(enter(&requests, 1, number).await.ok().expect("free"));
+            places.push(enter(&requests, 1, number).await.expect("free"));
         }
         let refused = enter(&requests, 1, 9).await.err().expect("the wallet has four");
         assert_eq!(refused.code, crtx_http::ErrorCode::RateLimited);
         assert_eq!(refused.rate_limit.expect("a limit").policy, "large-requests-per-wallet");
         for number in 10..18 {
-            places.push(enter(&requests, number, 50).await.ok().expect("free"));
+            places.push(enter(&requests, number, 50).await.expect("free"));
         }
         let refused = enter(&requests, 30, 50).await.err().expect("the address has eight");
         assert_eq!(refused.rate_limit.expect("a limit").policy, "large-requests-per-address");
@@ -170,7 +170,7 @@ mod tests {
         let requests = Arc::new(LargeRequests::default());
         let mut places = Vec::new();
         for number in 0..4 {
-            places.push(enter(&requests, 1, number).await.ok().expect("free"));
+            places.push(enter(&requests, 1, number).await.expect("free"));
         }
         let waiting = tokio::spawn({
             let requests = Arc::clone(&requests);
