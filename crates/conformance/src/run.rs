@@ -153,7 +153,7 @@ impl Test {
         let mut changeable = false;
         for name in LATER {
             if self.sender.was_late() {
-                // Whoever runs the test keeps a place for it.
+                // The service keeps a place for each test that runs.
                 self.note(Check::skipped(name, "an earlier request was not answered in time"), progress);
                 continue;
             }

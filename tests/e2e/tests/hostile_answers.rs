@@ -73,7 +73,7 @@ const COMMANDS: [(&str, &[&str]); 53] = [
     ("dispute show", &[ID]),
     ("doctor", &[]),
     ("execute", &[AGENT, "--task", "x", "--api-key", KEY]),
-    ("executions export", &["--csv"]),
+    ("executions export", &["--csv", "--api-key", KEY]),
     ("executions list", &[]),
     ("executions show", &[ID]),
     ("key create", &["k", "--per-call", "1", "--total", "1", "--yes"]),
@@ -93,7 +93,7 @@ const COMMANDS: [(&str, &[&str]); 53] = [
     ("wallet fund", &[]),
     ("wallet new", &["--out", "FOLDER/wallet.json"]),
     ("wallet show", &[]),
-    ("executions export", &["--json"]),
+    ("executions export", &["--json", "--api-key", KEY]),
 ];
 /// They ask nobody.
 const ALONE: [&str; 3] = ["completions", "openapi", "up"];

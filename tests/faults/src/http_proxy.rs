@@ -12,6 +12,8 @@ use tokio::{
 
 /// Longer heads are not passed on.
 const MAX_HEAD: usize = 256 * 1024;
+/// What ends a head.
+const END: &[u8] = b"\r\n\r\n";
 
 /// The proxy. It ends with its connections when this is dropped.
 pub struct HttpProxy {
@@ -57,13 +59,13 @@ impl Drop for HttpProxy {
 async fn pass_on(mut client: TcpStream, from: IpAddr, upstream: SocketAddr) -> Result<()> {
     let mut bytes = Vec::new();
     let end = loop {
-        if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+        if let Some(end) = bytes.windows(END.len()).position(|window| window == END) {
             break end;
         }
         let is_open = client.read_buf(&mut bytes).await? > 0;
         anyhow::ensure!(is_open && bytes.len() <= MAX_HEAD, "the head is not whole");
     };
-    let (head, rest) = bytes.split_at(end);
+    let (head, rest) = (&bytes[..end], &bytes[end + END.len()..]);
     let socket = TcpSocket::new_v4()?;
     socket.bind(SocketAddr::from((HttpProxy::ADDRESS, 0)))?;
     let mut service = socket.connect(upstream).await?;
