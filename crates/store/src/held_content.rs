@@ -11,7 +11,7 @@ use solana_pubkey::Pubkey;
 use sqlx::{PgConnection, PgExecutor, PgPool, Postgres, Transaction};
 
 use crate::{
-    convert::{amount_from_db, amount_to_db, fixed_bytes, pubkey, saturating_to_db},
+    convert::{amount_from_db, amount_to_db, fixed_bytes, pubkey},
     error::StoreError,
     transaction,
 };
