@@ -12,6 +12,7 @@ use solana_pubkey::Pubkey;
 use crate::{
     arguments::{OutputArgs, SendArgs, some_usdc},
     done,
+    output::{note, say},
     settings::{Network, Settings},
     transaction::{Plan, Sender},
     usage::UsageError,

@@ -12,7 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use crtx_http::{
-    ApiError, ApiPath, AuthState, BodyOwner, Caller, ErrorBody, ErrorCode, Peer,
+    ApiError, ApiPath, BodyOwner, Caller, ErrorBody, ErrorCode, Peer,
     auth::Presented,
     body::{Reading, SMALL_BODY_BYTES},
     extract::check_content_type,

@@ -39,7 +39,8 @@ export function CallProgress({ call, progress, isConnected, isOpen, deadline, is
         return (
             <div role="status">
                 <Notice title={doing}>
-                    <p>{progress.note ?? (progress.stage === 'signing' ? `It moves ${price} into the escrow, once.` : 'You can reload this page at any time. Nothing is paid twice.')}</p>
+                    {progress.stage === 'signing' && <p>It moves {price} into the escrow, once.</p>}
+                    {(progress.stage !== 'signing' || progress.note !== null) && <p>{progress.note ?? 'You can reload this page at any time. Nothing is paid twice.'}</p>}
                 </Notice>
             </div>
         );

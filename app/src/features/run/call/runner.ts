@@ -7,6 +7,7 @@ import { type Address, type Rpc, type Signature, type SolanaRpcApi, createSolana
 import { readExecution } from '../../../chain/record';
 import { sameBytes } from '../../../chain/accounts';
 import { ApiError, type Schemas, api, asWallet } from '../../../shared/api/client';
+import { solText } from '../../../shared/money';
 import type { Send } from '../../../shared/wallet/useSend';
 import { CallProblem, handingOverProblem, openingProblem, unknownOutcome } from './problem';
 import { openingOf, recordOf } from './opening';
@@ -129,8 +130,8 @@ class Runner {
         }
         const instruction = await openingOf(call, terms.mint);
         try {
-            await tools.send([instruction], (step, signature) => {
-                if (step === 'signing') this.set('signing');
+            await tools.send([instruction], (step, signature, fee) => {
+                if (step === 'signing') this.set('signing', null, fee === undefined ? null : `The network fee is ${solText(fee)} SOL.`);
                 // Stored before the first byte is sent.
                 if (signature !== undefined) putCall({ ...call, signature, signedAt: Date.now() });
                 if (step === 'confirming') this.set('confirming');
