@@ -28,8 +28,9 @@ export interface paths {
         /** The content of a CID: a result or a listing's metadata document. Content never changes. */
         get: operations["get_content"];
         /**
-         * Stores content under the CID of its bytes. If the hash stands in a record, a listing or a dispute, anybody may hand
-         *     the content in. Otherwise it is held for the wallet that signed in, and dropped after a day if nothing refers to it.
+         * Stores content under the CID of its bytes. If the hash is in a record, a listing or a dispute, anybody may hand the
+         *     content in; a listing's content has at most 256 KiB and is dropped after ten newer documents. Otherwise the content is
+         *     held for the wallet that signed in, and dropped after a day if nothing refers to it.
          */
         put: operations["put_content"];
         post?: never;
@@ -120,7 +121,12 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Pays an agent for one call and returns its verified result. */
+        /**
+         * Pays an agent for one call and returns its verified result.
+         * @description Results are public: whoever reads the chain finds the address of every result and can download it without a
+         *     credential. Task and parameters are not published; their SHA-256 is, the creator gets them, and this service stores
+         *     them.
+         */
         post: operations["execute_agent"];
         delete?: never;
         options?: never;
@@ -966,7 +972,7 @@ export interface components {
         DeliveredStatus: "completed";
         DependencyReport: {
             /**
-             * @description `database`, `rpc` (the Solana RPC node), `mirror` (an indexer keeps it up to date) or `agents` (the list of agents
+             * @description `database`, `rpc` (a Solana RPC node answers, and the chain goes on), `mirror` (an indexer keeps it up to date) or `agents` (the list of agents
              *     was read).
              */
             name: string;
@@ -1384,7 +1390,7 @@ export interface components {
              * @description Address of the `SpendingGrant` on chain.
              */
             grant: string;
-            /** @description How the key's text ends. null: it was neither registered nor used. */
+            /** @description How the key's text ends. null: it was not registered. */
             last_four: string | null;
             last_used_at: components["schemas"]["Timestamp"] | null;
             /**
@@ -1438,7 +1444,7 @@ export interface components {
         };
         /**
          * @description `active`. `revoked`: by this service or on chain, permanently. `expired`, `exhausted`: until its wallet raises the limits
-         *     on chain. `unregistered`: the grant is on chain, and the key was neither registered nor used. `pending`: the index does
+         *     on chain. `unregistered`: the grant is on chain, and the key is refused until it is registered. `pending`: the index does
          *     not show the grant yet.
          * @enum {string}
          */
@@ -1933,6 +1939,8 @@ export interface components {
              *     while it receives changes and something is wrong; else `stale`.
              */
             status: string;
+            /** @description Endpoints that the indexer cannot use now, and why. They do not make the mirror wrong: it follows others. */
+            unusable_endpoints: components["schemas"]["StatusProblem"][];
         };
         /** @description A piece of content that is stored. */
         StoredContent: {
@@ -2255,14 +2263,17 @@ export interface operations {
     put_content: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
             path: {
                 /** @description CIDv1, raw codec, sha2-256 */
                 cid: string;
             };
             cookie?: never;
         };
-        /** @description The bytes; at most 1 MiB */
+        /** @description The bytes; at most 1 MiB, for a listing 256 KiB */
         requestBody: {
             content: {
                 "application/octet-stream": string;
@@ -2323,7 +2334,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description `conflict`: nothing refers to it (yet), and nobody signed in */
+            /** @description `conflict`: nothing refers to it (yet), and nobody signed in; `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
             409: {
                 headers: {
                     /** @description Seconds */
@@ -2334,7 +2345,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description `payload_too_large`: more than 1 MiB */
+            /** @description `payload_too_large`: more than 1 MiB, or more than 256 KiB for a listing */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -2433,7 +2444,10 @@ export interface operations {
     test_agent: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -2488,6 +2502,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description `payload_too_large`: more than 1 MiB */
             413: {
                 headers: {
@@ -2515,7 +2538,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description `rate_limited`: a test of this wallet is under way, or there were too many of the wallet, the client, the host or in all */
+            /** @description `rate_limited`: a test of the wallet, the client or the host is under way, or there were too many, or too long ones, of them or in all */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3095,7 +3118,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description `not_found`: the digest of that slot is not known: it is later than the mirror's finalized state, or too long ago */
+            /** @description `not_found`: the digest of that slot is not known: it is later than the slots that the index has proved since its indexer started, or earlier, or not one that was proved by itself */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3146,7 +3169,10 @@ export interface operations {
                 role?: "caller" | "creator" | "resolver";
                 status?: "open" | "upheld" | "rejected" | "expired";
             };
-            header?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3195,6 +3221,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description `uri_too_long`: the request target is longer than 8 KiB */
             414: {
                 headers: {
@@ -3227,7 +3262,10 @@ export interface operations {
     get_dispute: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
             path: {
                 /** @description Address of the dispute, or of the execution's record */
                 id: string;
@@ -3279,6 +3317,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description `uri_too_long`: the request target is longer than 8 KiB */
             414: {
                 headers: {
@@ -3311,7 +3358,10 @@ export interface operations {
     create_evidence: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3359,6 +3409,15 @@ export interface operations {
             };
             /** @description `request_timeout`: the body did not arrive in time */
             408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3447,7 +3506,10 @@ export interface operations {
                 /** @description Only executions initiated before this ISO 8601 time. */
                 to?: string;
             };
-            header?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3487,6 +3549,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description `uri_too_long`: the request target is longer than 8 KiB */
             414: {
                 headers: {
@@ -3519,7 +3590,10 @@ export interface operations {
     get_execution: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
             path: {
                 /** @description Id of the execution */
                 execution_id: string;
@@ -3571,6 +3645,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description `uri_too_long`: the request target is longer than 8 KiB */
             414: {
                 headers: {
@@ -3603,7 +3686,10 @@ export interface operations {
     dispatch_execution: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
             path: {
                 /** @description Id of the execution, as its record has it */
                 execution_id: string;
@@ -3679,7 +3765,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description `conflict`: another request than the record's, an execution that has ended or was opened with an API key, too little time before the deadline, or it is worked on (`Retry-After`) */
+            /** @description `conflict`: another request than the record's, an execution that has ended or was opened with an API key, too little time before the deadline, or it is worked on (`Retry-After`); `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3837,7 +3923,10 @@ export interface operations {
                 /** @description Keys to skip. */
                 offset?: number;
             };
-            header?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3863,6 +3952,15 @@ export interface operations {
             };
             /** @description `unauthorized` */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3911,7 +4009,10 @@ export interface operations {
     register_key: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3966,7 +4067,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description `conflict`: registered under another name or for another wallet, revoked, or the wallet has 100 keys */
+            /** @description `conflict`: registered under another name or for another wallet, revoked, or the wallet has 100 keys; `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4034,7 +4135,10 @@ export interface operations {
     revoke_key: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
             path: {
                 /** @description The session public key */
                 session_public_key: string;
@@ -4086,6 +4190,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description `uri_too_long`: the request target is longer than 8 KiB */
             414: {
                 headers: {
@@ -4127,7 +4240,10 @@ export interface operations {
     rename_key: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
             path: {
                 /** @description The session public key */
                 session_public_key: string;
@@ -4176,8 +4292,17 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description `not_found`: this wallet has no such key, or it was neither registered nor used */
+            /** @description `not_found`: this wallet has no such key, or it was not registered */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4244,7 +4369,10 @@ export interface operations {
     create_metadata: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -4300,6 +4428,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description `payload_too_large`: more than 256 KiB */
             413: {
                 headers: {
@@ -4327,7 +4464,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description `rate_limited`: the wallet has stored too much that nothing refers to */
+            /** @description `rate_limited`: another document of the wallet or the client is examined, there were too many of them, or the wallet has stored too much that nothing refers to */
             429: {
                 headers: {
                     /** @description Seconds */
@@ -4424,7 +4561,10 @@ export interface operations {
     list_sessions: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -4450,6 +4590,15 @@ export interface operations {
             };
             /** @description `unauthorized` */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4489,7 +4638,10 @@ export interface operations {
     get_session: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
             path: {
                 /** @description `current`, or the id of the request's own session */
                 session_id: string;
@@ -4534,6 +4686,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description `uri_too_long`: the request target is longer than 8 KiB */
             414: {
                 headers: {
@@ -4566,7 +4727,10 @@ export interface operations {
     end_session: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
             path: {
                 /** @description Id of the session, or `current` */
                 session_id: string;
@@ -4618,6 +4782,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description `uri_too_long`: the request target is longer than 8 KiB */
             414: {
                 headers: {
@@ -4660,7 +4833,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description A session for seven days. A cookie session also sets the cookie `crtx_session` */
+            /** @description A session for seven days. A cookie session also sets the cookie `crtx_session`, on https `__Host-crtx_session` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4896,7 +5069,10 @@ export interface operations {
     get_wallet: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The wallet that the session has to be of. Only sessions are compared */
+                "X-Crtx-Wallet"?: string;
+            };
             path: {
                 /** @description Address of the wallet */
                 wallet: string;
@@ -4932,6 +5108,15 @@ export interface operations {
             };
             /** @description `unauthorized`: the session that was sent does not hold */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `conflict`: the session is of another wallet than `X-Crtx-Wallet` names */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
