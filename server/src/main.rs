@@ -43,7 +43,11 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let filter = EnvFilter::try_new(&loaded.settings.log).unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| OneLine(std::io::stderr())).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(false)
+        .with_writer(|| OneLine(std::io::stderr()))
+        .init();
     process::run(STOP_PATIENCE, |stop| async move {
         let outcome = match arguments.action {
             Action::Rebuild => rebuild(resolved, stop).await,

@@ -16,7 +16,8 @@ use crate::{
 };
 
 /// Paths that documents name and the repository does not contain, and why.
-const FOREIGN_PATHS: [(&str, &str); 4] = [
+const FOREIGN_PATHS: [(&str, &str); 5] = [
+    ("agent-ports.json", "`crtx agent init` writes it into the configuration folder"),
     ("crtx.toml", "the file of settings, which an operator writes"),
     ("crtx-server.toml", "`crtx up` writes it into its data directory"),
     ("local.json", "`crtx up` writes it into the configuration folder"),

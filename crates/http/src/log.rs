@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 /// Wraps the writer of a log that gets each event in one call, as `tracing_subscriber` does. Control characters and
-/// characters that break a line or reorder its text become `\u{…}`. Escape sequences stay: only the log's own colours
-/// have them, because `tracing_subscriber` escapes those of values.
+/// characters that break a line or reorder its text become `\u{…}`. The log has no colours, because their escape
+/// sequences are control characters too.
 #[derive(Debug)]
 pub struct OneLine<W>(pub W);
 
@@ -27,7 +27,6 @@ impl<W: Write> Write for OneLine<W> {
 
 fn is_harmless(c: char) -> bool {
     match c {
-        '\u{1b}' => true,
         '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => false,
         _ => !c.is_control(),
     }

@@ -21,8 +21,9 @@ use crate::source::{AccountSource, At, MAX_ACCOUNTS_PER_READ, Read};
 pub const READ_AT_ONCE: usize = MAX_ACCOUNTS_PER_READ - 1;
 
 impl Parts {
-    /// Hides the accounts that neither the snapshot nor further reads find.
-    pub async fn find_closed(&self, seen: Seen, slot: u64) -> Result<(), SyncError> {
+    /// Hides the accounts that neither the snapshot nor further reads find. False: some of them stay shown, because their
+    /// end is not confirmed, so the snapshot does not prove its slot.
+    pub async fn find_closed(&self, seen: Seen, slot: u64) -> Result<bool, SyncError> {
         let mut missing = mirror::missing(&self.pool, slot, |address| seen.has(address)).await?;
         drop(seen);
         // What the stream told needs no other proof than the read that follows.
@@ -36,7 +37,7 @@ impl Parts {
         if missing.iter().any(|of| doubted(of) || of.table == "mirror_config") {
             self.look_again_for(&mut missing, slot).await?;
         }
-        let mut held = None;
+        let (mut held, mut all_gone) = (None, true);
         let (mut proved, mut candidates) = (told, Vec::new());
         for mut of in missing.into_iter().filter(|of| !of.addresses.is_empty()) {
             // The configuration is never closed.
@@ -57,15 +58,16 @@ impl Parts {
             Some(message) => {
                 self.problems.set("mass_closing_held", message);
                 candidates.clear();
+                all_gone = false;
             }
             None => self.problems.clear(&["mass_closing_held"]),
         }
         self.problems.clear(&["closing_unconfirmed"]);
         candidates.extend(proved);
         for addresses in candidates.chunks(READ_AT_ONCE) {
-            self.close_if_gone(addresses, slot).await?;
+            all_gone &= self.close_if_gone(addresses, slot).await?;
         }
-        Ok(())
+        Ok(all_gone)
     }
 
     /// Keeps only what a later snapshot, and one of another node, does not have either.
@@ -106,8 +108,8 @@ impl Parts {
         Ok(found)
     }
 
-    /// Reads accounts again, and marks those that are gone.
-    async fn close_if_gone(&self, addresses: &[Pubkey], slot: u64) -> Result<(), SyncError> {
+    /// Reads accounts again, and marks those that are gone. False if another node does not confirm one of them.
+    async fn close_if_gone(&self, addresses: &[Pubkey], slot: u64) -> Result<bool, SyncError> {
         let read = self.read_doubted(self.first_node().as_ref(), addresses, At::Confirmed, slot).await?;
         let gone: Vec<Pubkey> = addresses
             .iter()
@@ -115,9 +117,11 @@ impl Parts {
             .filter(|(_, account)| account.is_none())
             .map(|(address, _)| *address)
             .collect();
+        let not_found = gone.len();
         let gone = self.confirmed_gone(gone, At::Confirmed, read.slot).await?;
+        let all_gone = gone.len() == not_found;
         if gone.is_empty() {
-            return Ok(());
+            return Ok(all_gone);
         }
         // Before the rows change: if this ends between the two, the finalized state is compared all the same.
         {
@@ -126,7 +130,7 @@ impl Parts {
             gone.iter().for_each(|address| changes.note(*address, State::gone(read.slot).known_until(proved)));
         }
         mirror::mark_closed(&self.pool, &gone, read.slot).await?;
-        Ok(())
+        Ok(all_gone)
     }
 
     /// Reads at most [`READ_AT_ONCE`] accounts; those that are not the program's count as gone. Fails if the node does

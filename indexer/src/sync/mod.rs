@@ -10,6 +10,7 @@ mod apply;
 mod changes;
 mod closing;
 mod correct;
+mod doubts;
 mod error;
 mod fill;
 mod finality;

@@ -2,7 +2,7 @@
 //! intervals. What only one of them shows is shown, and told.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -16,6 +16,7 @@ use super::{
     apply::{Item, ROWS_PER_TRANSACTION, counts},
     closing::READ_AT_ONCE,
     correct::{hash_of, shows},
+    doubts::Doubts,
     error::SyncError,
     parts::{Parts, lock},
     resync::Part,
@@ -32,38 +33,6 @@ const MAX_PAUSE: Duration = Duration::from_secs(20);
 const REST: u32 = 10;
 /// Between two looks at accounts that the nodes may show differently.
 const DOUBTS_EVERY: Duration = Duration::from_secs(2);
-/// Accounts that are looked at one by one. If more differ, a few say as much.
-const MAX_DOUBTS: usize = 10_000;
-
-/// Accounts that two nodes may show differently.
-#[derive(Debug, Default)]
-pub struct Doubts {
-    /// To be compared again.
-    open: BTreeSet<Pubkey>,
-    /// Those that differed at the last comparison.
-    proved: BTreeSet<Pubkey>,
-    /// Why the second node cannot be compared.
-    unusable: Option<String>,
-}
-
-impl Doubts {
-    pub fn add(&mut self, addresses: impl IntoIterator<Item = Pubkey>) {
-        for address in addresses {
-            if self.open.len().saturating_add(self.proved.len()) < MAX_DOUBTS {
-                self.open.insert(address);
-            }
-        }
-    }
-
-    /// Whether two nodes show this account differently.
-    pub fn has(&self, address: &Pubkey) -> bool {
-        self.proved.contains(address)
-    }
-
-    pub fn unusable(&self) -> Option<String> {
-        self.unusable.clone()
-    }
-}
 
 /// Two nodes of one network.
 struct Pair {

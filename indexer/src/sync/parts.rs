@@ -14,7 +14,7 @@ use tokio::{sync::Notify, time::Instant};
 use uuid::Uuid;
 
 use super::{
-    changes::Changes, nodes::Doubts, problems::Problems, proved::Proved, pulse::Pulse, settings::SyncSettings,
+    changes::Changes, doubts::Doubts, problems::Problems, proved::Proved, pulse::Pulse, settings::SyncSettings,
 };
 use crate::{figures::Figures, history::History, source::AccountSource};
 

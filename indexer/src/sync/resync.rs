@@ -60,14 +60,18 @@ impl Parts {
             self.doubt_nothing().await?;
         }
         let accounts = seen.len();
-        self.find_closed(seen, slot).await?;
+        let all_gone = self.find_closed(seen, slot).await?;
         mirror::snapshot_applied(&self.pool, slot, &genesis_hash).await?;
         self.indexed.fetch_max(slot, Ordering::Relaxed);
         if highest > slot {
             // Parts were read at different slots. Between them nobody knows what was lost before.
             self.filled_at.fetch_max(highest, Ordering::Relaxed);
         }
-        self.proved().at(slot);
+        if all_gone {
+            self.proved().at(slot)
+        } else {
+            self.proved().broken()
+        }
         self.unproved_due.store(true, Ordering::Relaxed);
         self.figures.resync(began.elapsed());
         tracing::debug!(slot, accounts, changed, "applied a snapshot");

@@ -359,6 +359,7 @@ async fn pages_of_other_sites_and_names_of_strangers_are_refused_and_nobody_ends
     assert_eq!(asked(&chain, Some(&localhost), None, "getSlot").await.0, 200);
     let (_, answer) = asked(&chain, None, None, "exit").await;
     assert!(answer.contains("-32601"), "the method does not exist: {answer}");
+    chain.fund(&payer().pubkey(), 1_000_000_000).expect("funds");
     pay(&client, Pubkey::new_unique(), 1_000_000).await;
     stop(chain).await;
 }
