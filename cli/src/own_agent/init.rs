@@ -140,7 +140,7 @@ mod tests {
             let endpoint = manifest::Manifest::read(&folder).expect("good").metadata.endpoint;
             let port = url::Url::parse(&endpoint).expect("a URL").port().expect("a port");
             let service = fs::read_to_string(folder.join("service.mjs")).expect("written");
-            assert!(service.contains(&format!("process.env.PORT ?? {port})")), "the service has the same port");
+            assert!(service.contains(&format!("process.env.PORT ?? '{port}')")), "the service has the same port");
             port
         };
         let (first, second) = (make("one"), make("two"));

@@ -38,9 +38,16 @@ pub fn with_security(mut openapi: OpenApi) -> OpenApi {
         if operation.security.iter().flatten().any(|requirement| *requirement == session) {
             name_the_wallet(operation);
         }
+        if operation.security.is_some() {
+            let described = operation.responses.responses.entry("429".to_owned());
+            described.or_insert_with(|| RefOr::T(refusal(UNKNOWN_CREDENTIALS)));
+        }
     }
     openapi
 }
+
+/// The answer to a client that presents many credentials that are not known.
+const UNKNOWN_CREDENTIALS: &str = "`rate_limited`: too many credentials from this address that are not known";
 
 fn name_the_wallet(operation: &mut Operation) {
     let address = ObjectBuilder::new().schema_type(Type::String);

@@ -22,8 +22,6 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// Look-ups of credentials that are not known to be good: of one client, and of all.
 const PER_ADDRESS: Rate = Rate { policy: "unknown-credentials-per-address", burst: 100, quota: 600, window: MINUTE };
 const IN_ALL: Rate = Rate { policy: "unknown-credentials", burst: 2_000, quota: 30_000, window: MINUTE };
-/// Refusals that are repeated to one client.
-const REPEATED: Rate = Rate { policy: "refused-credentials-per-address", burst: 100, quota: 1_200, window: MINUTE };
 const WHAT: &str = "requests from this address with credentials that are not known";
 
 /// The credentials that clients presented lately, in this process.
@@ -32,7 +30,6 @@ pub struct Strangers {
     refused: Cache<Asker, ApiError>,
     addresses: AddressAllowances,
     all: Allowances<()>,
-    repeated: AddressAllowances,
 }
 
 impl Default for Strangers {
@@ -42,7 +39,6 @@ impl Default for Strangers {
             refused: Cache::builder().max_capacity(MOST).time_to_live(REFUSED_FOR).build(),
             addresses: AddressAllowances::new(PER_ADDRESS),
             all: Allowances::new(IN_ALL),
-            repeated: AddressAllowances::new(REPEATED),
         }
     }
 }
@@ -52,7 +48,6 @@ impl Strangers {
     /// refusal of a moment ago.
     pub fn admit(&self, credential: &Asker, client: Option<IpAddr>) -> Result<(), ApiError> {
         if let Some(refusal) = self.refused.get(credential) {
-            self.repeated.take(client, WHAT)?;
             return Err(refusal);
         }
         if self.good.contains_key(credential) {
@@ -113,12 +108,9 @@ mod tests {
     fn a_credential_that_was_refused_is_not_looked_up_again_for_a_moment() {
         let strangers = Strangers::default();
         assert!(present(&strangers, 1, 1));
-        for _ in 0..REPEATED.burst {
-            assert_eq!(strangers.admit(&name(1), client(1)), refusal());
+        for _ in 0..1_000 {
+            assert_eq!(strangers.admit(&name(1), client(1)), refusal(), "a refusal from memory costs nothing");
         }
-        let limited = strangers.admit(&name(1), client(1)).expect_err("too many");
-        assert_eq!(limited.code, ErrorCode::RateLimited);
-        assert_eq!(strangers.admit(&name(1), client(2)), refusal(), "another client has its own allowance");
         assert_eq!(strangers.admit(&name(2), client(1)), Ok(()), "another credential is looked up");
         strangers.forget(&name(1));
         assert_eq!(strangers.admit(&name(1), client(1)), Ok(()), "a key that is registered works at once");

@@ -54,6 +54,13 @@ impl Market {
         Self { info, http }
     }
 
+    /// The same market, asked from another address of this machine. Limits by address then count another client.
+    #[must_use]
+    pub fn from_address(info: Info, address: std::net::Ipv4Addr) -> Self {
+        let client = reqwest::Client::builder().timeout(Duration::from_secs(60)).local_address(Some(address.into()));
+        Self { info, http: client.build().expect("a client") }
+    }
+
     pub fn agent(&self, name: &str) -> String {
         let agents = &self.info.agents;
         agents.iter().find(|agent| agent.name == name).unwrap_or_else(|| panic!("no agent {name}")).agent_id.clone()

@@ -48,7 +48,7 @@ fn unpacked(packed: &Path) -> PathBuf {
     }
     fs::create_dir_all(&folder).unwrap();
     // Another test may unpack it at the same time.
-    let temporary = folder.join(format!("{}.new", std::process::id()));
+    let temporary = folder.join(format!("{:x}.new", rand::random::<u64>()));
     let target = fs::File::create(&temporary).unwrap();
     let status = std::process::Command::new("xz").arg("-dc").arg(packed).stdout(target).status().expect("xz runs");
     assert!(status.success(), "xz -dc {}: {status}", packed.display());

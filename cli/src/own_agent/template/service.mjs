@@ -9,7 +9,7 @@ import { createHash, createPrivateKey, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 
-const PORT = Number(process.env.PORT ?? {{PORT}});
+const PORT = Number(process.env.PORT ?? '{{PORT}}');
 const KEY_FILE = process.env.RESULT_KEY ?? new URL('result-key.json', import.meta.url);
 const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
 const MAX_REMEMBERED = 10_000;
