@@ -11,14 +11,11 @@ use super::{
     changes::State,
     error::SyncError,
     guard,
-    parts::{Parts, lock},
+    parts::{Parts, READ_AT_ONCE, lock},
     resync::Part,
     seen::Seen,
 };
-use crate::source::{AccountSource, At, MAX_ACCOUNTS_PER_READ, Read};
-
-/// One place of a read is for an account that must exist.
-pub const READ_AT_ONCE: usize = MAX_ACCOUNTS_PER_READ - 1;
+use crate::source::{AccountSource, At, Read};
 
 impl Parts {
     /// Hides the accounts that neither the snapshot nor further reads find. False: some of them stay shown, because their

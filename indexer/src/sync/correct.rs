@@ -13,10 +13,9 @@ use tokio::time::sleep;
 use super::{
     apply::{Item, batch_of},
     changes::State,
-    closing::READ_AT_ONCE,
     error::SyncError,
     guard,
-    parts::{Parts, lock},
+    parts::{Parts, READ_AT_ONCE, lock},
 };
 use crate::source::{At, Read};
 

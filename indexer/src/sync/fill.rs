@@ -9,11 +9,10 @@ use solana_pubkey::Pubkey;
 use super::{
     apply::{ROWS_PER_TRANSACTION, counts},
     changes::Changes,
-    closing::READ_AT_ONCE,
     correct::{hash_of, shows},
     error::SyncError,
     guard,
-    parts::Parts,
+    parts::{Parts, READ_AT_ONCE},
     resync::Part,
     seen::Seen,
 };

@@ -9,10 +9,9 @@ use tokio::time::{Instant, timeout};
 
 use super::{
     changes::State,
-    closing::READ_AT_ONCE,
     correct::{hash_of, shows},
     error::SyncError,
-    parts::{Parts, lock},
+    parts::{Parts, READ_AT_ONCE, lock},
 };
 use crate::source::{At, Read};
 

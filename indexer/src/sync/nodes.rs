@@ -14,11 +14,10 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{
     apply::{Item, ROWS_PER_TRANSACTION, counts},
-    closing::READ_AT_ONCE,
     correct::{hash_of, shows},
     doubts::Doubts,
     error::SyncError,
-    parts::{Parts, lock},
+    parts::{Parts, READ_AT_ONCE, lock},
     resync::Part,
     seen::Seen,
 };

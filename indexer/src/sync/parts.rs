@@ -16,7 +16,11 @@ use uuid::Uuid;
 use super::{
     changes::Changes, doubts::Doubts, problems::Problems, proved::Proved, pulse::Pulse, settings::SyncSettings,
 };
-use crate::{figures::Figures, history::History, source::AccountSource};
+use crate::{
+    figures::Figures,
+    history::History,
+    source::{AccountSource, MAX_ACCOUNTS_PER_READ},
+};
 
 pub struct Parts {
     /// The process in `indexer_processes`.
@@ -80,6 +84,8 @@ pub struct Delivered {
     pub stale_slots: bool,
 }
 
+/// One place of a read is for an account that must exist.
+pub const READ_AT_ONCE: usize = MAX_ACCOUNTS_PER_READ - 1;
 /// For so long after its last proof a process leads. Others take over only later.
 pub const LEASE: Duration = Duration::from_secs(5);
 /// Accounts whose changes are expected after a read.

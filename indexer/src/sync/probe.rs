@@ -17,11 +17,10 @@ use tokio::time::{Instant, sleep};
 use super::{
     apply::Item,
     changes::State,
-    closing::READ_AT_ONCE,
     correct::hash_of,
     error::SyncError,
     guard,
-    parts::{Parts, lock},
+    parts::{Parts, READ_AT_ONCE, lock},
 };
 use crate::source::{At, MAX_TRANSACTIONS, ProgramTransaction};
 

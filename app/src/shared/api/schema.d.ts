@@ -3239,6 +3239,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description `rate_limited`: too many credentials from this address that are not known */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
             431: {
                 headers: {
@@ -3328,6 +3337,15 @@ export interface operations {
             };
             /** @description `uri_too_long`: the request target is longer than 8 KiB */
             414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`: too many credentials from this address that are not known */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3567,6 +3585,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description `rate_limited`: too many credentials from this address that are not known */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
             431: {
                 headers: {
@@ -3656,6 +3683,15 @@ export interface operations {
             };
             /** @description `uri_too_long`: the request target is longer than 8 KiB */
             414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`: too many credentials from this address that are not known */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4615,6 +4651,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description `rate_limited`: too many credentials from this address that are not known */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description `headers_too_large`: request line and header fields are larger than 32 KiB, or more than 100 fields */
             431: {
                 headers: {
@@ -4697,6 +4742,15 @@ export interface operations {
             };
             /** @description `uri_too_long`: the request target is longer than 8 KiB */
             414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`: too many credentials from this address that are not known */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4793,6 +4847,15 @@ export interface operations {
             };
             /** @description `uri_too_long`: the request target is longer than 8 KiB */
             414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`: too many credentials from this address that are not known */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5126,6 +5189,15 @@ export interface operations {
             };
             /** @description `uri_too_long`: the request target is longer than 8 KiB */
             414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description `rate_limited`: too many credentials from this address that are not known */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
