@@ -45,6 +45,8 @@ impl Parts {
         }
         if heard.chain_slot.is_some() {
             tracing::warn!(slot, before = heard.chain_slot, "two answers agree that the chain is at another slot");
+            // What was doubted until now was right.
+            self.problems.clear(&["slot_doubted"]);
         }
         self.pulse.chain_is_at(slot);
         self.slots_checked.store(false, Ordering::Relaxed);
