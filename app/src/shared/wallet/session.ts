@@ -15,7 +15,8 @@ const UNTIL = 'crtx.session';
 /** Without it the service is not asked: for a visitor who never signed in, the answer would be an error in the console. */
 const mayHaveSession = (): boolean => {
     try {
-        return Date.parse(localStorage.getItem(UNTIL) ?? '') > Date.now();
+        // Not compared with the clock of this machine, which can be wrong: the service decides.
+        return localStorage.getItem(UNTIL) !== null;
     } catch {
         return true;
     }
