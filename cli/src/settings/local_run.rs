@@ -15,14 +15,12 @@ use crtx_protocol::result_hash::ResultHash;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::network::Network;
 use crate::{output::shell_word, private_file};
 
 /// The last `crtx up`.
 pub const FILE_NAME: &str = "local.json";
 /// One file for each data directory.
 const FOLDER_NAME: &str = "networks";
-const MAX_NAME_CHARS: usize = 32;
 /// The default name of a data directory, which lies in the folder of its project.
 const PROJECT_DATA_DIR: &str = ".crtx";
 /// A port of this machine answers at once, or nobody listens.
@@ -57,18 +55,6 @@ pub struct Keypairs {
     pub creator: PathBuf,
     pub admin: PathBuf,
     pub resolver: PathBuf,
-}
-
-/// Reads the name of a network of `crtx up`.
-pub fn parse_name(text: &str) -> Result<String, String> {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
-    if text.is_empty() || text.len() > MAX_NAME_CHARS || !text.chars().all(plain) || text.starts_with('-') {
-        return Err(format!("a name has 1 to {MAX_NAME_CHARS} characters: lower-case letters, digits, `-` and `_`"));
-    }
-    match Network::parse(text) {
-        Some(network) => Err(format!("`{network}` is the name of a network already")),
-        None => Ok(text.to_owned()),
-    }
 }
 
 impl LocalRun {

@@ -21,8 +21,8 @@ use self::solana_cli::SolanaCli;
 pub use self::{
     file::{ConfigFile, FILE_NAME as CONFIG_FILE_NAME},
     folder::find as find_folder,
-    local_run::{Keypairs, LocalRun, authority, parse_name},
-    network::{Network, NetworkChoice},
+    local_run::{Keypairs, LocalRun, authority},
+    network::{Network, NetworkChoice, parse_name},
 };
 use crate::{
     output::note,

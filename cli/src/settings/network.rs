@@ -4,7 +4,7 @@ use std::fmt;
 
 use solana_pubkey::Pubkey;
 
-use super::local_run::parse_name;
+const MAX_NAME_CHARS: usize = 32;
 
 /// Which Solana network a command uses.
 #[derive(
@@ -69,6 +69,18 @@ impl Network {
             Self::Devnet => Some(Pubkey::from_str_const("4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU")),
             Self::Mainnet => Some(Pubkey::from_str_const("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")),
         }
+    }
+}
+
+/// Reads the name of a network of `crtx up`.
+pub fn parse_name(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+    if text.is_empty() || text.len() > MAX_NAME_CHARS || !text.chars().all(plain) || text.starts_with('-') {
+        return Err(format!("a name has 1 to {MAX_NAME_CHARS} characters: lower-case letters, digits, `-` and `_`"));
+    }
+    match Network::parse(text) {
+        Some(network) => Err(format!("`{network}` is the name of a network already")),
+        None => Ok(text.to_owned()),
     }
 }
 
