@@ -1,8 +1,13 @@
 //! What a request presents: the value of `Authorization: Bearer …`, or the session's cookie. The header goes first.
 
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderName, header};
+use solana_pubkey::Pubkey;
 
-use crate::{error::ApiError, site::Site};
+use crate::{error::ApiError, formats, site::Site};
+
+/// Names the wallet that a request means. A browser has one session for all of its tabs, and each may show another
+/// wallet.
+pub const MEANT_WALLET: HeaderName = HeaderName::from_static("x-crtx-wallet");
 
 /// The text after `Bearer`. `None` without the header. `what` names the expected secret in errors.
 pub fn bearer<'a>(headers: &'a HeaderMap, what: &str) -> Result<Option<&'a str>, ApiError> {
@@ -31,6 +36,14 @@ pub fn session_cookie<'a>(headers: &'a HeaderMap, site: &Site) -> Result<Option<
         return Err(ApiError::unauthorized(format!("send one cookie `{expected}`")));
     }
     Ok(first)
+}
+
+/// The wallet that a request names, if it does.
+pub fn meant_wallet(headers: &HeaderMap) -> Result<Option<Pubkey>, ApiError> {
+    let mut values = headers.get_all(MEANT_WALLET).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let wallet = value.to_str().ok().and_then(|text| text.parse().ok()).filter(|_| values.next().is_none());
+    wallet.map(Some).ok_or_else(|| ApiError::invalid(formats::MEANT_WALLET, "must be one address in base58"))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 
-/// The header of [`crate::signed_in::MEANT_WALLET`], as people write it.
+/// The header of [`crate::credentials::MEANT_WALLET`], as people write it.
 pub const MEANT_WALLET: &str = "X-Crtx-Wallet";
 
 /// 32 bytes in base58. The pattern cannot say how many bytes a text is, so the format has a name.

@@ -16,6 +16,7 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::{
+    credentials,
     error::{ApiError, ErrorCode, MAX_QUOTE_CHARS},
     site::Site,
 };
@@ -53,8 +54,17 @@ pub fn finish_with(router: Router, unknown_path: MethodRouter) -> Router {
         .method_not_allowed_fallback(|| async {
             ApiError::new(ErrorCode::MethodNotAllowed, "this path does not answer that method")
         })
+        .layer(middleware::from_fn(refuse_a_malformed_wallet))
         .layer(CatchPanicLayer::custom(answer_for_panic))
         .layer(middleware::from_fn(with_request_id))
+}
+
+/// Also where the request has no session, so that a page learns of its mistake.
+async fn refuse_a_malformed_wallet(request: Request, next: Next) -> Response {
+    match credentials::meant_wallet(request.headers()) {
+        Ok(_) => next.run(request).await,
+        Err(error) => error.into_response(),
+    }
 }
 
 fn answer_for_panic(panic: Box<dyn Any + Send + 'static>) -> Response {
@@ -156,6 +166,26 @@ mod tests {
         assert!(lines[0].contains(&ids[0]) && lines[0].contains("client_id=\"abc-1\""), "{text}");
         assert!(lines[1].contains(&ids[1]) && lines[1].contains("client_id=\"abc-1 \u{fffd}"), "{text}");
         assert!(!lines[1].contains(&"a".repeat(64)) && !text.contains(['\t', '\u{9b}', '\u{202e}']), "{text}");
+    }
+
+    #[tokio::test]
+    async fn a_malformed_name_of_a_wallet_is_refused_also_where_nobody_signed_in() {
+        for (names, status) in [
+            (&[][..], 200),
+            (&["11111111111111111111111111111111"], 200),
+            (&[""], 400),
+            (&["no address"], 400),
+            (&["11111111111111111111111111111111", "11111111111111111111111111111111"], 400),
+        ] {
+            let router = finish(Router::new().route("/ok", get(|| async { "{}" })));
+            let mut request = Request::get("/ok");
+            for name in names {
+                request = request.header("x-crtx-wallet", *name);
+            }
+            let answer = router.oneshot(request.body(Body::empty()).expect("request")).await.expect("infallible");
+            assert_eq!(answer.status().as_u16(), status, "{names:?}");
+            assert!(answer.headers().contains_key(REQUEST_ID));
+        }
     }
 
     #[derive(Clone, Default)]

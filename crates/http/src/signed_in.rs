@@ -17,9 +17,8 @@ use uuid::Uuid;
 
 use crate::{
     auth::AuthState,
-    credentials::{bearer, session_cookie},
+    credentials::{bearer, meant_wallet, session_cookie},
     error::{ApiError, ErrorCode},
-    formats,
     layers::Peer,
     serve::BodyOwner,
     session_token::{self, SessionToken},
@@ -28,9 +27,6 @@ use crate::{
 
 /// Holds the token that an unsafe request with the session's cookie must repeat.
 pub const CSRF_TOKEN: HeaderName = HeaderName::from_static("x-csrf-token");
-/// Names the wallet that a request means. A browser has one session for all of its tabs, and each may show another
-/// wallet.
-pub const MEANT_WALLET: HeaderName = HeaderName::from_static("x-crtx-wallet");
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// A wallet that signed in. Without a session that holds: 401 `unauthorized`, also for an API key in its place. An unsafe
@@ -167,14 +163,6 @@ fn presented(headers: &HeaderMap, site: &Site) -> Result<(SessionToken, SessionK
     let token =
         text.parse().map_err(|error| ApiError::unauthorized(format!("the session token is malformed: {error}")))?;
     Ok((token, kind))
-}
-
-/// The wallet that a request names, if it does.
-fn meant_wallet(headers: &HeaderMap) -> Result<Option<Pubkey>, ApiError> {
-    let mut values = headers.get_all(MEANT_WALLET).iter();
-    let Some(value) = values.next() else { return Ok(None) };
-    let wallet = value.to_str().ok().and_then(|text| text.parse().ok()).filter(|_| values.next().is_none());
-    wallet.map(Some).ok_or_else(|| ApiError::invalid(formats::MEANT_WALLET, "must be one address in base58"))
 }
 
 /// Keeps `last_used_at` correct to ten seconds. If this fails, the session is accepted anyway.
