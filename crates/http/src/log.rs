@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
-/// Wraps the writer of a log that gets each event in one call, as `tracing_subscriber` does. Control characters and
-/// characters that break a line or reorder its text become `\u{…}`. The log has no colours, because their escape
-/// sequences are control characters too.
+use crtx_protocol::plain_text::is_plain;
+
+/// Wraps the writer of a log that gets each event in one call, as `tracing_subscriber` does. Characters that are not plain
+/// become `\u{…}`. The log has no colours, because their escape sequences are control characters too.
 #[derive(Debug)]
 pub struct OneLine<W>(pub W);
 
@@ -13,7 +14,7 @@ impl<W: Write> Write for OneLine<W> {
         let text = String::from_utf8_lossy(event);
         let mut line = String::with_capacity(text.len());
         for c in text.strip_suffix('\n').unwrap_or(&text).chars() {
-            if is_harmless(c) { line.push(c) } else { line.extend(c.escape_unicode()) }
+            if is_plain(c) { line.push(c) } else { line.extend(c.escape_unicode()) }
         }
         line.push('\n');
         self.0.write_all(line.as_bytes())?;
@@ -22,13 +23,6 @@ impl<W: Write> Write for OneLine<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
-    }
-}
-
-fn is_harmless(c: char) -> bool {
-    match c {
-        '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => false,
-        _ => !c.is_control(),
     }
 }
 
