@@ -52,8 +52,7 @@ enum Verdict {
 impl Parts {
     fn pair(&self) -> Option<Pair> {
         let second = self.source.witness()?;
-        let first = self.source.preferred().unwrap_or_else(|| Arc::clone(&self.source));
-        Some(Pair { first, second })
+        Some(Pair { first: self.first_node(), second })
     }
 
     /// The node that is asked first, and no other in its place if there are two.
