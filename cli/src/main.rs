@@ -42,7 +42,7 @@ enum Command {
     Verify(crtx_cli::verify::VerifyArgs),
     /// Call an agent and pay for it. Results are public
     ///
-    /// Results are public: whoever reads the chain finds the address of every result and can download it without a
+    /// Results are public: anybody who reads the chain finds the address of every result and can download it without a
     /// credential. Task and parameters are not published; their SHA-256 is, the creator gets them, and the service stores
     /// them.
     #[command(

@@ -61,7 +61,7 @@ enum Attempt {
 
 /// Pays an agent for one call and returns its verified result.
 ///
-/// Results are public: whoever reads the chain finds the address of every result and can download it without a
+/// Results are public: anybody who reads the chain finds the address of every result and can download it without a
 /// credential. Task and parameters are not published; their SHA-256 is, the creator gets them, and this service stores
 /// them.
 #[utoipa::path(

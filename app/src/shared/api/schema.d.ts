@@ -123,7 +123,7 @@ export interface paths {
         put?: never;
         /**
          * Pays an agent for one call and returns its verified result.
-         * @description Results are public: whoever reads the chain finds the address of every result and can download it without a
+         * @description Results are public: anybody who reads the chain finds the address of every result and can download it without a
          *     credential. Task and parameters are not published; their SHA-256 is, the creator gets them, and this service stores
          *     them.
          */
