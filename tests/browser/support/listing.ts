@@ -2,6 +2,7 @@
 
 import type { Page } from 'playwright-core';
 
+import { chooseAccount } from './account';
 import { rpc } from './chain';
 import { signIn } from './newWallet';
 
@@ -9,7 +10,7 @@ import { signIn } from './newWallet';
 export async function connectAs(page: Page, label: string): Promise<string> {
     await page.getByRole('banner').getByRole('button', { name: 'Connect' }).click();
     await page.getByRole('button', { name: 'Local test wallet' }).click();
-    await page.getByRole('radio', { name: new RegExp(`^${label}`) }).check({ force: true });
+    await chooseAccount(page, label);
     const address = await page.evaluate(() => (JSON.parse(localStorage.getItem('crtx.wallet') ?? '[]') as string[])[1] ?? '');
     await page.keyboard.press('Escape');
     return address;

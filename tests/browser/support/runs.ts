@@ -2,6 +2,7 @@
 
 import type { Page } from 'playwright-core';
 
+import { chooseAccount } from './account';
 import type { Network } from './network';
 import { connectNew } from './newWallet';
 
@@ -19,7 +20,7 @@ export async function actAs(page: Page, role: string): Promise<void> {
     if (!isKnown) await connect(page);
     // On a phone the button has the address alone.
     await page.getByRole('banner').getByRole('button', { name: /…/ }).click();
-    await page.getByRole('radio', { name: new RegExp(`^${role}`) }).check({ force: true });
+    await chooseAccount(page, role);
     await page.keyboard.press('Escape');
     await page.getByRole('dialog', { name: 'Wallet' }).waitFor({ state: 'detached' });
 }

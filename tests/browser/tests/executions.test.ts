@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { expect, inject, test } from 'vitest';
 
+import { chooseAccount } from '../support/account';
 import { useBrowser } from '../support/browser';
 import { usdcOf } from '../support/chain';
 import { HOSTILE, harm } from '../support/hostile';
@@ -75,7 +76,7 @@ test('a creator sees the calls of its agents, and the way to each record', async
     await connectNew(page);
     const id = await call(page, network);
     await page.getByRole('banner').getByRole('button', { name: /^New wallet/ }).click();
-    await page.getByRole('radio', { name: /^Creator/ }).check({ force: true });
+    await chooseAccount(page, 'Creator');
     await page.keyboard.press('Escape');
     await page.goto('/executions?role=creator');
     await signIn(page);

@@ -5,6 +5,7 @@ import path from 'node:path';
 
 import { expect, inject, test } from 'vitest';
 
+import { chooseAccount } from '../support/account';
 import { base58 } from '../support/base58';
 import { useBrowser } from '../support/browser';
 import { rpc, transactionsOf, usdcOf } from '../support/chain';
@@ -179,7 +180,7 @@ test('a wallet without money, of another network, or of the creator has a way on
     await page.goto('/');
     await page.getByRole('banner').getByRole('button', { name: 'Connect' }).click();
     await page.getByRole('button', { name: 'Local test wallet' }).click();
-    await page.getByRole('radio', { name: /^New wallet/ }).check({ force: true });
+    await chooseAccount(page, 'New wallet');
     await page.keyboard.press('Escape');
     await openForm(page, network, 0);
     await page.getByText('Too little USDC').waitFor();

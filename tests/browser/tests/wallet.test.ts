@@ -3,6 +3,7 @@
 import { type IncomingMessage, get } from 'node:http';
 import { expect, inject, test } from 'vitest';
 
+import { chooseAccount } from '../support/account';
 import { useBrowser } from '../support/browser';
 import { rpc, usdcOf } from '../support/chain';
 
@@ -15,7 +16,7 @@ test('a newcomer connects, changes the role, and is still connected after a relo
     await page.getByRole('button', { name: 'Connect' }).click();
     await page.getByRole('button', { name: 'Local test wallet' }).click();
     await page.getByText('nothing here has a value').waitFor();
-    await page.getByRole('radio', { name: /^Creator/ }).check({ force: true });
+    await chooseAccount(page, 'Creator');
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: /^Creator/ }).waitFor();
     await page.reload();
@@ -31,7 +32,7 @@ test('one click gives a new wallet exactly 1 000 USDC and 10 SOL', async () => {
     await page.goto('/');
     await page.getByRole('button', { name: 'Connect' }).click();
     await page.getByRole('button', { name: 'Local test wallet' }).click();
-    await page.getByRole('radio', { name: /^New wallet/ }).check({ force: true });
+    await chooseAccount(page, 'New wallet');
     const address = await page.evaluate(() => (JSON.parse(localStorage.getItem('crtx.wallet') ?? '[]') as string[])[1] ?? '');
     expect(address).not.toBe(wallet);
     expect(await usdcOf(address)).toBe(0n);

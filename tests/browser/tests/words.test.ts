@@ -4,6 +4,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
+import { chooseAccount } from '../support/account';
 import { SCHEMES, useBrowser } from '../support/browser';
 import { accessibilityProblems, layoutProblems } from '../support/checks';
 import { factsOf, until } from '../support/market';
@@ -229,7 +230,7 @@ test('the focus never falls to the body, on any page and after any action', asyn
     // The wallet: connected, another account, disconnected.
     await press('Connect', 'banner');
     await press('Local test wallet', 'dialog');
-    await page.getByRole('radio', { name: /^New wallet/ }).check({ force: true });
+    await chooseAccount(page, 'New wallet');
     await look('after another account');
     await press(/^Get 1/, 'dialog');
     await page.getByText('1\u202f000', { exact: true }).waitFor();
