@@ -107,10 +107,12 @@ impl Client {
             Some(body) => self.http.post(url).header(CONTENT_TYPE, "application/json").body(body),
             None => self.http.get(url),
         };
-        let request = api_key.into_iter().fold(request.timeout(patience), reqwest::RequestBuilder::bearer_auth);
-        let mut response = request.send().await.ok()?;
-        while response.chunk().await.ok()?.is_some() {}
-        Some(response.status().as_u16())
+        discarded(request, api_key, patience).await
+    }
+
+    /// Sends content in a PUT request; the status, if an answer came.
+    pub async fn put(&self, url: &str, session: Option<&str>, body: Bytes, patience: Duration) -> Option<u16> {
+        discarded(self.http.put(url).body(body), session, patience).await
     }
 
     /// The bytes at a URL; `None` unless the answer is a whole 200.
@@ -121,6 +123,13 @@ impl Client {
         }
         response.bytes().await.ok().map(|bytes| bytes.to_vec())
     }
+}
+
+async fn discarded(request: reqwest::RequestBuilder, bearer: Option<&str>, patience: Duration) -> Option<u16> {
+    let request = bearer.into_iter().fold(request.timeout(patience), reqwest::RequestBuilder::bearer_auth);
+    let mut response = request.send().await.ok()?;
+    while response.chunk().await.ok()?.is_some() {}
+    Some(response.status().as_u16())
 }
 
 async fn reply(request: reqwest::RequestBuilder) -> Reply {

@@ -9,7 +9,9 @@
 )]
 
 use std::{
+    collections::BTreeMap,
     net::Ipv4Addr,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -21,13 +23,18 @@ use crtx_faults::{
     http_proxy::HttpProxy,
 };
 use crtx_http::session_token::SessionToken;
-use crtx_protocol::api_key::{ApiKey, KeyNetwork};
+use crtx_protocol::{
+    api_key::{ApiKey, KeyNetwork},
+    content::cid_of,
+    result_hash::ResultHash,
+};
 use crtx_store::{
     api_keys,
     sessions::{self, NewSession, SessionKind, UsedChallenge},
 };
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
+use solana_signer::Signer;
 use tokio::net::TcpListener;
 
 const IDLE: Duration = Duration::from_secs(4);
@@ -37,6 +44,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Where the attacker, and somebody else, call from.
 const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const NEIGHBOUR: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
+/// What one wallet may have handed in, in bytes, and what everybody else hands in meanwhile.
+const ROOM_OF_A_WALLET: u64 = 32 * 1024 * 1024;
+const ROOM_OF_OTHERS: u64 = 4 * 1024 * 1024;
+/// The longest content that a listing may name, in bytes.
+const MAX_LISTED: usize = crtx_protocol::metadata::MAX_BYTES;
 /// Reads of the chain for keys that do not hold, in the time of an attack.
 const MOST_READS: u64 = 30;
 
@@ -65,10 +77,14 @@ impl Entrance {
     }
 }
 
-/// A session of a new wallet, which costs nothing. Opened in the database, so that it takes no sign-in.
+/// A session of a new wallet, which costs nothing.
 async fn free_wallet(site: &Site) -> String {
+    session_of(site, Pubkey::new_from_array(rand::random())).await
+}
+
+/// Opened in the database, so that it takes no sign-in.
+async fn session_of(site: &Site, wallet: Pubkey) -> String {
     let token = SessionToken::generate().unwrap();
-    let wallet = Pubkey::new_from_array(rand::random());
     let lifetime = TimeDelta::hours(1);
     let new = NewSession { token_hash: token.hash(), wallet, kind: SessionKind::Bearer, lifetime };
     let challenge = UsedChallenge { nonce: rand::random(), keep_until: Utc::now() };
@@ -239,6 +255,102 @@ async fn free_wallets_of_one_client_block_neither_documents_nor_tests_of_endpoin
         }
         drop(attack);
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Content as long as a listing may name, which nobody has handed in before.
+fn new_content() -> Bytes {
+    let mut content = vec![b' '; MAX_LISTED];
+    content[..16].copy_from_slice(&rand::random::<[u8; 16]>());
+    content.into()
+}
+
+fn path_of(content: &[u8]) -> String {
+    format!("/ipfs/{}", cid_of(&ResultHash::of(content)))
+}
+
+/// What the files of a folder have in bytes.
+fn stored_bytes(folder: &Path) -> u64 {
+    let of = |entry: std::io::Result<std::fs::DirEntry>| {
+        let Ok(path) = entry.map(|entry| entry.path()) else { return 0 };
+        // A file can be gone again.
+        if path.is_dir() { stored_bytes(&path) } else { path.metadata().map_or(0, |file| file.len()) }
+    };
+    std::fs::read_dir(folder).unwrap().map(of).sum()
+}
+
+/// Hands content in for a session, and for listings that name new content with every update, as fast as it goes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_creator_that_hands_in_content_without_end_fills_a_bounded_part_of_the_disk() {
+    let site = Site::start("content", 0).await.unwrap();
+    let (folder, creator) = (site.world.content_dir(), site.creator.pubkey());
+    let first = bombs::document(&json!({}), "http://127.0.0.1:1/listed");
+    let listing = bombs::list(&site.chain, &site.creator, &folder, 0, &first).await.unwrap();
+    site.settle_listings().await;
+    let session = session_of(&site, creator).await;
+    let before = stored_bytes(&folder);
+    let mut wrong = Vec::new();
+    for entrance in entrances(&site.base_url().unwrap()).await {
+        let bystander = entrance.bystander(site.bystander().unwrap());
+        bystander.watch(Duration::from_secs(1)).await;
+        let idle = bystander.watch(IDLE).await;
+        let (client, session) = (Client::from_address(ATTACKER).unwrap(), session.clone());
+        let held = {
+            let (client, url) = (client.clone(), entrance.base_url.clone());
+            Attack::of(12, move |_| {
+                let (client, url, session, content) = (client.clone(), url.clone(), session.clone(), new_content());
+                async move {
+                    let url = format!("{url}{}", path_of(&content));
+                    client.put(&url, Some(&session), content, PATIENCE).await;
+                }
+            })
+        };
+        let listed = async {
+            let mut answers = BTreeMap::<_, u64>::new();
+            loop {
+                let content = new_content();
+                bombs::rename(&site.chain, &site.creator, &listing, &content).await.unwrap();
+                // The index shows the update a moment later.
+                for _ in 0..4 {
+                    let url = format!("{}{}", entrance.base_url, path_of(&content));
+                    *answers.entry(client.put(&url, None, content.clone(), PATIENCE).await).or_default() += 1;
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                eprintln!("content of a listing, {}: {answers:?}", entrance.name);
+            }
+        };
+        tokio::pin!(listed);
+        let neighbours = async {
+            let (client, session) = (Client::from_address(NEIGHBOUR).unwrap(), free_wallet(&site).await);
+            let mut wrong = Vec::new();
+            for _ in 0..5 {
+                let content = new_content();
+                let url = format!("{}{}", entrance.base_url, path_of(&content));
+                let status = client.put(&url, Some(&session), content, PATIENCE).await;
+                wrong.extend((status != Some(201)).then_some(status));
+                tokio::time::sleep(Duration::from_millis(500)).await;
+            }
+            wrong
+        };
+        tokio::time::sleep(WARM_UP).await;
+        let observed = async { tokio::join!(bystander.watch(ATTACK), neighbours) };
+        let (measured, refused) = tokio::select! {
+            observed = observed => observed,
+            () = &mut listed => unreachable!("it goes on until the end"),
+        };
+        let name = format!("content of one creator, {}", entrance.name);
+        wrong.extend(bystander.compare(&name, &idle, &measured));
+        if !refused.is_empty() {
+            wrong.push(format!("{name}: another wallet got {refused:?}"));
+        }
+        drop(held);
+    }
+    let grown = stored_bytes(&folder) - before;
+    eprintln!("the folder grew by {grown} bytes");
+    if grown > ROOM_OF_A_WALLET + ROOM_OF_OTHERS {
+        wrong.push(format!("the folder grew by {grown} bytes; {ROOM_OF_A_WALLET} are one creator's"));
+    }
+    assert!(grown > ROOM_OF_A_WALLET / 2, "the attack hands in enough to reach the limit, {grown} bytes");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -3,7 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use agent_marketplace::{
-    instructions::{ListAgentArgs, MetadataRef},
+    instructions::{ListAgentArgs, MetadataRef, UpdateListingArgs},
     state::MarketParameters,
 };
 use anyhow::Result;
@@ -152,6 +152,14 @@ pub async fn list(
     };
     chain.send(&[chain.build.list_agent(&creator.pubkey(), args)], &[creator]).await?;
     Ok(chain.build.addresses.agent(&creator.pubkey(), index))
+}
+
+/// Names other content in a listing. The content is stored nowhere.
+pub async fn rename(chain: &LocalChain, creator: &Keypair, agent: &Pubkey, content: &[u8]) -> Result<()> {
+    let hash = ResultHash::of(content);
+    let metadata = Some(MetadataRef { hash: hash.0, uri: format!("ipfs://{}", cid_of(&hash)) });
+    let args = UpdateListingArgs { price: None, timeout_seconds: None, result_key: None, binding: None, metadata };
+    chain.send(&[chain.build.update_listing(&creator.pubkey(), agent, args)], &[creator]).await
 }
 
 /// A document that is honest except for its schema and its endpoint.
