@@ -7,8 +7,6 @@ mod chaos;
 mod command_lines;
 mod documents;
 mod figures;
-#[cfg(test)]
-mod file_cycles;
 mod fuzz;
 mod generated;
 mod growth;
