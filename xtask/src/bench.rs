@@ -4,14 +4,14 @@
 
 use std::{collections::BTreeMap, process::Command};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
 use crate::{
     browser,
     figures::{self, Figures, Machine, REPORT, Report, Row},
-    load_generator, workspace,
+    load_generator, source_hash, workspace,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -30,6 +30,10 @@ pub enum Name {
     Dashboard,
 }
 
+/// Everything that a paid call runs through.
+const SERVICES: [&str; 7] =
+    ["programs/agent-marketplace/artifacts", "crates", "gateway", "indexer", "server", "cli/src", "migrations"];
+
 impl Name {
     const fn text(self) -> &'static str {
         match self {
@@ -39,6 +43,17 @@ impl Name {
             Self::Reads => "reads",
             Self::Ingest => "ingest",
             Self::Dashboard => "dashboard",
+        }
+    }
+
+    /// The code whose change makes its figures old.
+    const fn code(self) -> &'static [&'static str] {
+        match self {
+            Self::Cu => &["programs/agent-marketplace/artifacts"],
+            Self::Execute | Self::Gateway => &SERVICES,
+            Self::Reads => &["crates", "indexer", "server", "migrations"],
+            Self::Ingest => &["crates", "indexer", "migrations"],
+            Self::Dashboard => &["app/src", "crates", "indexer", "server", "migrations"],
         }
     }
 
@@ -118,13 +133,30 @@ impl Size {
     }
 }
 
+/// The benchmarks whose committed figures are of other code than this, as a sentence.
+pub fn older_code() -> Result<String> {
+    let mut older = Vec::new();
+    for name in Name::value_variants() {
+        if figures::committed::<Report>(name.text())?.code != source_hash::of_code(name.code())? {
+            older.push(name.text());
+        }
+    }
+    let older = if older.is_empty() { "none".to_owned() } else { older.join(", ") };
+    Ok(format!("figures: of older code than this: {older}"))
+}
+
 pub fn run(name: Name, size: &Size, json: bool) -> Result<()> {
     let report = measure(name, size)?;
+    ensure!(
+        report.code == source_hash::of_code(name.code())?,
+        "the code changed while it was measured: nothing is kept"
+    );
     if json {
         println!("{}", serde_json::to_string(&report)?);
     } else {
         println!("{}", report.table());
         figures::keep(name.text(), name.heading(), &report)?;
+        eprintln!("{}", older_code()?);
     }
     let missed: Vec<_> = report.results.iter().filter(|row| !row.ok).map(|row| row.name.as_str()).collect();
     if !missed.is_empty() {
@@ -136,10 +168,12 @@ pub fn run(name: Name, size: &Size, json: bool) -> Result<()> {
 /// Runs the benchmark and reads what it prints.
 pub fn measure(name: Name, size: &Size) -> Result<Report> {
     let arguments = size.arguments(name)?;
+    let code = source_hash::of_code(name.code())?;
     let printed = workspace::output(command(name)?.args(arguments).stderr(std::process::Stdio::inherit()))?;
     let measured: Measured = serde_json::from_str(&printed).context("the benchmark did not print its results")?;
     Ok(Report {
         bench: name.text().to_owned(),
+        code,
         machine: machine()?,
         results: measured.results.into_iter().map(row).collect(),
     })

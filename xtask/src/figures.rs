@@ -20,8 +20,15 @@ pub const FOLDER: &str = "docs/benchmarks";
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     pub bench: String,
+    /// Hash of the code that was measured ([`crate::source_hash::of_code`]).
+    #[serde(default = "unknown")]
+    pub code: String,
     pub machine: Machine,
     pub results: Vec<Row>,
+}
+
+fn unknown() -> String {
+    "unknown".to_owned()
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -119,8 +126,8 @@ impl Figures for Grid {
 impl Figures for Report {
     fn table(&self) -> String {
         let mut text = format!(
-            "{} cores, {}, {}\n\n| what | value | unit | gate | holds |\n|---|---:|---|---:|---|\n",
-            self.machine.cores, self.machine.os, self.machine.rustc
+            "{} cores, {}, {}, code {}\n\n| what | value | unit | gate | holds |\n|---|---:|---|---:|---|\n",
+            self.machine.cores, self.machine.os, self.machine.rustc, self.code
         );
         for row in &self.results {
             let gate = match row.gate {
@@ -302,12 +309,12 @@ mod tests {
     fn figures_survive_json_and_show_their_gates() {
         let machine = Machine { cores: 2, os: "linux".to_owned(), rustc: "rustc".to_owned() };
         let results = vec![row("open", 8_373.0, None, false), row("calls", 199.2, Some(120.0), true)];
-        let report = Report { bench: "cu".to_owned(), machine, results };
+        let report = Report { bench: "cu".to_owned(), code: "0a1b".to_owned(), machine, results };
         let json = serde_json::to_string(&report).expect("JSON");
         assert_eq!(serde_json::from_str::<Report>(&json).expect("read back"), report);
         assert_eq!(
             report.table(),
-            "2 cores, linux, rustc\n\n| what | value | unit | gate | holds |\n|---|---:|---|---:|---|\n\
+            "2 cores, linux, rustc, code 0a1b\n\n| what | value | unit | gate | holds |\n|---|---:|---|---:|---|\n\
              | `open` | 8373 | ms | – | – |\n| `calls` | 199.2 | ms | ≥ 120 | yes |\n"
         );
     }

@@ -10,7 +10,7 @@ pub type Check = fn() -> Result<String>;
 
 /// Name of each generated thing and how it is checked; a check returns what it found. The documents are not generated,
 /// but they repeat what the programs and the benchmarks say.
-pub const CHECKS: [(&str, Check); 10] = [
+pub const CHECKS: [(&str, Check); 11] = [
     ("idl", idl::check),
     ("client", web::check_client),
     ("api types", web::check_api_types),
@@ -20,6 +20,7 @@ pub const CHECKS: [(&str, Check); 10] = [
     ("sqlx", sqlx_data::check),
     ("cu", bench::check_cu),
     ("documents", documents::check),
+    ("figures", bench::older_code),
     ("program", || program::check().map(|verdict| verdict.to_string())),
 ];
 

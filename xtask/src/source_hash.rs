@@ -16,6 +16,8 @@ use crate::workspace;
 const PACKAGE: &str = "agent-marketplace";
 /// Every file below these folders counts, so a new file cannot be forgotten.
 const FOLDERS: [&str; 3] = ["programs/agent-marketplace", "crates/protocol/src/onchain", "toolchain"];
+/// Endings of files with code.
+const CODE: [&str; 6] = ["rs", "sql", "ts", "tsx", "css", "so"];
 /// The result of the build, which is not a source.
 const ARTIFACTS: &str = "programs/agent-marketplace/artifacts";
 
@@ -43,6 +45,25 @@ fn sources(root: &Path) -> Result<BTreeSet<PathBuf>> {
     let artifacts = root.join(ARTIFACTS);
     files.retain(|file| !file.starts_with(&artifacts) && file.extension().is_none_or(|ending| ending != "md"));
     Ok(files)
+}
+
+/// The first digits of a SHA-256 over the code below these folders, without its tests, and over the versions of all
+/// dependencies.
+pub fn of_code(folders: &[&str]) -> Result<String> {
+    let root = workspace::root();
+    let mut files = BTreeSet::from([root.join("Cargo.lock")]);
+    for folder in folders {
+        let found = files_below(&root.join(folder))?;
+        files.extend(found.into_iter().filter(|file| {
+            let is_code = file.extension().is_some_and(|ending| CODE.iter().any(|code| ending == *code));
+            is_code && !file.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "node_modules")
+        }));
+    }
+    let mut hash = Sha256::new();
+    for file in files {
+        hash.update(format!("{} {}\n", file.strip_prefix(&root)?.display(), of_file(&file)?));
+    }
+    Ok(hex::encode(hash.finalize()).chars().take(12).collect())
 }
 
 /// SHA-256 of a file, in hexadecimal.
