@@ -31,7 +31,7 @@ export default defineConfig({
     },
     server: {
         proxy: Object.fromEntries(
-            ['/v1', '/ipfs', '/local', '/docs', '/openapi.json', '/healthz', '/readyz'].map((path) => [path, proxied]),
+            ['/v1', '/ipfs', '/local', '/openapi.json', '/healthz', '/readyz'].map((path) => [path, proxied]),
         ),
     },
     test: {

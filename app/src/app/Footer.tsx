@@ -1,4 +1,6 @@
-// Links to what is not a page of the dashboard.
+// What stands below every page.
+
+import { Link } from '@tanstack/react-router';
 
 import styles from './Shell.module.css';
 
@@ -6,9 +8,7 @@ export const Footer = () => (
     <footer className={styles.footer}>
         <div className={styles.footerInner}>
             <span>crtx: pay by the call, proven by the hash</span>
-            <a href="/docs/" target="_blank" rel="noreferrer">
-                HTTP API
-            </a>
+            <Link to="/docs">HTTP API</Link>
         </div>
     </footer>
 );

@@ -8,6 +8,7 @@ import { agentRoute } from '../features/agent/route';
 import { browseRoute } from '../features/browse/route';
 import { creatorRoute, ownAgentRoute } from '../features/creator/route';
 import { disputeRoutes } from '../features/disputes/route';
+import { docsRoute } from '../features/docs/route';
 import { executionRoute } from '../features/execution/route';
 import { executionsRoute } from '../features/executions/route';
 import { keysRoute, newKeyRoute } from '../features/keys/route';
@@ -29,6 +30,7 @@ const routeTree = rootRoute.addChildren([
     ownAgentRoute,
     ...listingRoutes,
     networkRoute,
+    docsRoute,
     adminRoute,
     executionsRoute,
     keysRoute,

@@ -81,7 +81,8 @@ impl Ready {
             lines.push(format!("  dashboard  {dashboard_url}   (with test wallets for every role)"));
         }
         if let Some(base_url) = &self.base_url {
-            lines.push(format!("  API        {base_url}   (description: {base_url}/docs)"));
+            let reference = if self.dashboard_url.is_some() { "docs" } else { "openapi.json" };
+            lines.push(format!("  API        {base_url}   (description: {base_url}/{reference})"));
         }
         lines.extend([
             format!("  API key    {}", self.api_key),
@@ -215,6 +216,13 @@ mod tests {
         let page = Ready { base_url: None, dashboard_url: None, ..ready() }.page();
         assert!(page.ends_with("crtx-server --config /c.toml"), "{page}");
         assert!(!page.contains("curl"), "{page}");
+    }
+
+    #[test]
+    fn the_page_names_the_description_that_this_network_serves() {
+        assert!(ready().page().contains("(description: http://127.0.0.1:8080/docs)"));
+        let page = Ready { dashboard_url: None, ..ready() }.page();
+        assert!(page.contains("(description: http://127.0.0.1:8080/openapi.json)"), "{page}");
     }
 
     #[test]

@@ -14,12 +14,13 @@ use crate::{
 };
 
 /// Below these no page ever opens: a wrong path there is an error of a program.
-const ENDPOINTS: [&str; 8] = ["v1", "ipfs", "local", "docs", "openapi.json", "healthz", "readyz", "metrics"];
+const ENDPOINTS: [&str; 7] = ["v1", "ipfs", "local", "openapi.json", "healthz", "readyz", "metrics"];
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
 /// What is shown instead of the page if nothing was built.
 const NOT_BUILT: &str = "The dashboard was not built into this program.\n\nRun `npm ci` and `npm run build` in the folder \
-                         `app`, then build the program again. The HTTP API works without it: see /docs/.\n";
+                         `app`, then build the program again. The HTTP API works without it: /openapi.json \
+                         describes it for programs, docs/api.md in the repository for people.\n";
 
 /// The handler for [`crtx_http::finish_with`]. `site`: where the service is reached. `rpc_url`: the node that the page
 /// reads the chain from.
@@ -46,7 +47,11 @@ fn answer(site: &Site, policy: &HeaderValue, method: &Method, uri: &Uri, headers
     if let Some(url) = own_address(site, uri, headers) {
         return (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, url)]).into_response();
     }
-    match files::index() {
+    page(files::index(), policy, headers)
+}
+
+fn page(index: Option<&'static File>, policy: &HeaderValue, headers: &HeaderMap) -> Response {
+    match index {
         Some(index) => send(index, policy, headers),
         None => (StatusCode::OK, FIXED, NOT_BUILT).into_response(),
     }
@@ -119,4 +124,20 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
         let refused = weight.trim().strip_prefix("q=").is_some_and(|q| q.parse::<f32>().is_ok_and(|q| q == 0.0));
         name.trim().eq_ignore_ascii_case("gzip") && !refused
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    /// `/docs` is a page of the dashboard, so what is not built cannot point to it.
+    #[tokio::test]
+    async fn without_a_build_a_page_says_where_the_api_is_described() {
+        let answer = page(None, &HeaderValue::from_static("default-src 'none'"), &HeaderMap::new());
+        assert_eq!(answer.status(), StatusCode::OK);
+        let text = axum::body::to_bytes(answer.into_body(), 10_000).await.unwrap();
+        let text = String::from_utf8(text.to_vec()).unwrap();
+        assert!(text.contains("/openapi.json") && text.contains("docs/api.md") && !text.contains("/docs/"), "{text}");
+    }
 }

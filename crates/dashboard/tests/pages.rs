@@ -60,7 +60,7 @@ async fn script() -> String {
 
 #[tokio::test]
 async fn every_address_that_a_person_opens_is_the_page() {
-    for path in ["/", "/agents/abc", "/agents/abc?x=1", "/no/such/page", "/v2"] {
+    for path in ["/", "/agents/abc", "/agents/abc?x=1", "/docs", "/docs/", "/no/such/page", "/v2"] {
         assert!(ask("GET", path, &BROWSER).await.is_page(), "{path}");
     }
     assert!(ask("GET", "/", &[]).await.is_page(), "the root is for everybody");
@@ -78,7 +78,6 @@ async fn endpoints_keep_their_answers_and_their_errors() {
         "//v1/none",
         "/ipfs/x",
         "/local/x",
-        "/docs/x",
         "/healthz/x",
         "/readyz/x",
         "/metrics",
@@ -114,8 +113,8 @@ async fn programs_get_the_error_of_an_unknown_path() {
 #[tokio::test]
 async fn the_page_may_not_be_framed_or_run_anything_inline() {
     let script = script().await;
-    for path in ["/", script.as_str(), "/icon.svg", "/theme.js"] {
-        let answer = ask("GET", path, &[]).await;
+    for path in ["/", "/docs", "/docs/", script.as_str(), "/icon.svg", "/theme.js"] {
+        let answer = ask("GET", path, &BROWSER).await;
         let policy = answer.header("content-security-policy");
         assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{path}: {policy}");
         assert!(policy.contains("frame-ancestors 'none'") && policy.contains("base-uri 'none'"), "{policy}");

@@ -1,4 +1,4 @@
-//! The service's description: `/openapi.json` and a browsable page at `/docs`.
+//! The service's description: `/openapi.json`. The dashboard shows it to people at `/docs`.
 
 use axum::{Router, body::Bytes, http::header, routing::get};
 use utoipa::openapi::{
@@ -7,7 +7,6 @@ use utoipa::openapi::{
     schema::{ObjectBuilder, Type},
     security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme},
 };
-use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::{formats, site};
 
@@ -106,11 +105,10 @@ fn refusal(description: &str) -> Response {
     ResponseBuilder::new().description(description).content("application/json", body).build()
 }
 
-/// Serves the description. The page loads scripts from this origin alone.
+/// Serves the description.
 pub fn router(openapi: OpenApi) -> Router {
-    let config = Config::from("/openapi.json").validator_url("none").persist_authorization(false);
     // Serialised once, because it is long and anybody may request it.
     let text = Bytes::from(serde_json::to_vec(&openapi).unwrap_or_default());
     let describe = move || async move { ([(header::CONTENT_TYPE, "application/json")], text) };
-    Router::from(SwaggerUi::new("/docs").config(config)).route("/openapi.json", get(describe))
+    Router::new().route("/openapi.json", get(describe))
 }

@@ -6,7 +6,7 @@ import path from 'node:path';
 import type { BrowserContext } from 'playwright-core';
 
 /** What the service answers itself. */
-const SERVICE = /^\/(v1|ipfs|local|docs|openapi\.json|healthz|readyz|metrics)(\/|$)/;
+const SERVICE = /^\/(v1|ipfs|local|openapi\.json|healthz|readyz|metrics)(\/|$)/;
 
 const TYPES: Record<string, string> = {
     '.html': 'text/html; charset=utf-8',

@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core';
 import { CALLER_PAGES } from './callerPages';
 import { CREATOR_PAGES } from './creatorPages';
 import { DISPUTE_PAGES } from './disputePages';
+import { DOCS_PAGES } from './docsPages';
 import { LISTING_PAGES } from './listingPages';
 import { MARKET_PAGES } from './marketPages';
 import type { Network } from './network';
@@ -115,4 +116,5 @@ export const PAGES: readonly PageCase[] = [
     ...LISTING_PAGES,
     ...DISPUTE_PAGES,
     ...MARKET_PAGES,
+    ...DOCS_PAGES,
 ];

@@ -39,6 +39,8 @@ test('a visitor who looks around', async () => {
     }
     await follow(page, 'Network');
     await page.getByRole('heading', { name: 'Network', level: 1 }).waitFor();
+    await page.getByRole('contentinfo').getByRole('link', { name: 'HTTP API' }).click();
+    await page.getByRole('heading', { name: 'HTTP API', level: 1 }).waitFor();
     await follow(page, 'Agents');
     await page.getByLabel('Search agents').fill('text');
     await page.waitForURL(/q=text/);

@@ -37,7 +37,7 @@ test('a paused market is said on every page, and what it stops is disabled with 
     const { agents } = network;
     await setPaused(page, 'Pause the market');
     try {
-        for (const path of ['/', `/agents/${agents[0]?.agent_id}`, '/executions', '/keys', '/creator', '/disputes', '/network', '/admin', '/no/such/page']) {
+        for (const path of ['/', `/agents/${agents[0]?.agent_id}`, '/executions', '/keys', '/creator', '/disputes', '/network', '/docs', '/admin', '/no/such/page']) {
             await page.goto(path);
             await page.getByText(BANNER).waitFor();
             await page.getByRole('heading', { level: 1 }).waitFor();
@@ -178,7 +178,7 @@ test('the header is whole on the narrowest screen', async () => {
     const { page, context, problems } = await open({ width: 'phone' });
     for (const width of [320, 344, 390]) {
         await page.setViewportSize({ width, height: 640 });
-        for (const path of ['/', `/agents/${network.agents[0]?.agent_id}/run`, '/executions', '/network']) {
+        for (const path of ['/', `/agents/${network.agents[0]?.agent_id}/run`, '/executions', '/network', '/docs']) {
             await page.goto(path);
             await page.getByRole('heading', { level: 1 }).waitFor();
             expect(await headerProblems(page), `${path} at ${width}`).toEqual([]);

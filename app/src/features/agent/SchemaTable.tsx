@@ -1,11 +1,33 @@
 // A schema for people, and as JSON for those who want all of it.
 
-import { Fragment } from 'react';
+import { Fragment, type ReactNode } from 'react';
 
 import { UserBlock, UserText } from '../../shared/text/UserText';
 import { Badge } from '../../shared/ui/Badge';
-import { schemaRows } from './schemaRows';
+import { type SchemaRow, schemaRows } from './schemaRows';
 import styles from './SchemaTable.module.css';
+
+/** `words`: how a description is shown. */
+export const SchemaRows = ({ rows, words }: { rows: readonly SchemaRow[]; words: (text: string) => ReactNode }) => (
+    <dl className={styles.rows}>
+        {rows.map((row) => (
+            <Fragment key={row.path}>
+                <dt data-depth={row.depth}>
+                    <code>
+                        <UserText text={row.name} />
+                    </code>
+                    {row.required && <Badge kind="accent">required</Badge>}
+                </dt>
+                <dd data-depth={row.depth}>
+                    <p className="small muted">
+                        <UserText text={[row.type, ...row.limits].join(' · ')} />
+                    </p>
+                    {row.description !== '' && words(row.description)}
+                </dd>
+            </Fragment>
+        ))}
+    </dl>
+);
 
 export type SchemaTableProps = { id: string; title: string; schema: unknown; none: string };
 
@@ -17,24 +39,7 @@ export function SchemaTable({ id, title, schema, none }: SchemaTableProps) {
             {rows.length === 0 ? (
                 <p className="muted">{more ? 'The rules are in the JSON Schema below.' : none}</p>
             ) : (
-                <dl className={styles.rows}>
-                    {rows.map((row) => (
-                        <Fragment key={row.path}>
-                            <dt data-depth={row.depth}>
-                                <code>
-                                    <UserText text={row.name} />
-                                </code>
-                                {row.required && <Badge kind="accent">required</Badge>}
-                            </dt>
-                            <dd data-depth={row.depth}>
-                                <p className="small muted">
-                                    <UserText text={[row.type, ...row.limits].join(' · ')} />
-                                </p>
-                                {row.description !== '' && <UserBlock text={row.description} />}
-                            </dd>
-                        </Fragment>
-                    ))}
-                </dl>
+                <SchemaRows rows={rows} words={(text) => <UserBlock text={text} />} />
             )}
             {more && rows.length > 0 && <p className="muted small">The JSON Schema below has more rules.</p>}
             <details className={styles.raw}>

@@ -15,27 +15,29 @@ export type SchemaRow = {
     readonly description: string;
 };
 
-const MAX_ROWS = 100;
+/** How much is shown. */
+export type RowLimits = { readonly rows: number; readonly choices: number };
+
+const LIMITS: RowLimits = { rows: 100, choices: 12 };
 const MAX_DEPTH = 5;
-const MAX_CHOICES = 12;
 
 /** The rows, and whether the schema has more than they show. */
-export function schemaRows(schema: unknown): { rows: SchemaRow[]; more: boolean } {
+export function schemaRows(schema: unknown, most: RowLimits = LIMITS): { rows: SchemaRow[]; more: boolean } {
     const rows: SchemaRow[] = [];
-    const more = collect(schema, '', 0, rows);
+    const more = collect(schema, '', 0, rows, most);
     return { rows, more };
 }
 
-function collect(schema: unknown, prefix: string, depth: number, rows: SchemaRow[]): boolean {
+function collect(schema: unknown, prefix: string, depth: number, rows: SchemaRow[], most: RowLimits): boolean {
     if (!isMembers(schema) || !isMembers(schema['properties'])) return hasOtherRules(schema);
     const required = new Set(Array.isArray(schema['required']) ? (schema['required'] as unknown[]) : []);
     let more = hasOtherRules(schema);
     for (const [name, member] of Object.entries(schema['properties'])) {
-        if (rows.length >= MAX_ROWS || depth >= MAX_DEPTH) return true;
+        if (rows.length >= most.rows || depth >= MAX_DEPTH) return true;
         const path = `${prefix}/${name}`;
-        rows.push({ path, name, depth, required: required.has(name), ...describe(member) });
+        rows.push({ path, name, depth, required: required.has(name), ...describe(member, most) });
         const inner = isMembers(member) && isMembers(member['items']) ? member['items'] : member;
-        more = collect(inner, path, depth + 1, rows) || more;
+        more = collect(inner, path, depth + 1, rows, most) || more;
     }
     return more;
 }
@@ -44,10 +46,11 @@ const COMBINED = ['$ref', 'allOf', 'anyOf', 'oneOf', 'not', 'if', 'patternProper
 
 const hasOtherRules = (schema: unknown): boolean => isMembers(schema) && COMBINED.some((rule) => rule in schema);
 
-function describe(schema: unknown): Pick<SchemaRow, 'type' | 'limits' | 'description'> {
+/** What a schema says about one value. */
+export function describe(schema: unknown, most: RowLimits): Pick<SchemaRow, 'type' | 'limits' | 'description'> {
     if (!isMembers(schema)) return { type: schema === false ? 'not allowed' : 'anything', limits: [], description: '' };
     const { description } = schema;
-    return { type: typeOf(schema), limits: limitsOf(schema), description: typeof description === 'string' ? description : '' };
+    return { type: typeOf(schema), limits: limitsOf(schema, most), description: typeof description === 'string' ? description : '' };
 }
 
 const NAMES: Readonly<Record<string, string>> = {
@@ -57,20 +60,20 @@ const NAMES: Readonly<Record<string, string>> = {
     boolean: 'true or false',
     object: 'object',
     array: 'list',
-    null: 'nothing',
+    null: 'null',
 };
+
+const nameOf = (type: string): string => (Object.hasOwn(NAMES, type) ? (NAMES[type] ?? type) : type);
 
 function typeOf(schema: Readonly<Record<string, unknown>>): string {
     const types = [schema['type']].flat().filter((type): type is string => typeof type === 'string');
     if (types.length === 0) return isMembers(schema['properties']) ? 'object' : 'anything';
-    if (types.length === 1 && types[0] === 'array' && isMembers(schema['items']) && schema['items']['type'] !== undefined) {
-        const inner = schema['items']['type'];
-        return typeof inner === 'string' ? `list of ${NAMES[inner] ?? inner}` : 'list';
-    }
-    return types.map((type) => (Object.hasOwn(NAMES, type) ? (NAMES[type] ?? type) : type)).join(' or ');
+    const inner = isMembers(schema['items']) ? schema['items']['type'] : undefined;
+    const list = typeof inner === 'string' ? `list of ${nameOf(inner)}` : 'list';
+    return types.map((type) => (type === 'array' ? list : nameOf(type))).join(' or ');
 }
 
-function limitsOf(schema: Readonly<Record<string, unknown>>): string[] {
+function limitsOf(schema: Readonly<Record<string, unknown>>, most: RowLimits): string[] {
     const number = (name: string): number | undefined =>
         typeof schema[name] === 'number' ? schema[name] : undefined;
     const range = (low: string, high: string, unit: string): string[] => {
@@ -80,7 +83,7 @@ function limitsOf(schema: Readonly<Record<string, unknown>>): string[] {
         return to === undefined ? [] : [`at most ${to}${unit}`];
     };
     const choices = Array.isArray(schema['enum']) ? (schema['enum'] as unknown[]) : [];
-    const shown = choices.slice(0, MAX_CHOICES).map((choice) => JSON.stringify(choice));
+    const shown = choices.slice(0, most.choices).map((choice) => JSON.stringify(choice));
     return [
         ...range('minimum', 'maximum', ''),
         ...range('exclusiveMinimum', 'exclusiveMaximum', ', exclusive'),

@@ -1,5 +1,7 @@
 // What operators of agents need to know of this service, and where the documents are.
 
+import { Link } from '@tanstack/react-router';
+
 import type { Schemas } from '../../shared/api/client';
 import { visible } from '../../shared/text/visible';
 import { Copy } from '../../shared/ui/Copy';
@@ -28,9 +30,7 @@ export function CreatorsSection({ network: { outbound_addresses: addresses } }: 
             <Section title="Documents">
                 <ul className="stack">
                     <li>
-                        <a href="/docs/" target="_blank" rel="noreferrer">
-                            HTTP API
-                        </a>
+                        <Link to="/docs">HTTP API</Link>
                     </li>
                     <li>
                         <a href="/openapi.json" target="_blank" rel="noreferrer">

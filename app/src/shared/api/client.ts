@@ -52,12 +52,17 @@ export function setCsrfToken(token: string | null): void {
 
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
 
+function withToken(request: Request): Request {
+    const hasCookie = request.credentials !== 'omit';
+    if (hasCookie && csrfToken !== null && !SAFE.has(request.method)) request.headers.set('X-CSRF-Token', csrfToken);
+    return request;
+}
+
+/** Sends a request that the user wrote. Its answer stays as it is, also an error. */
+export const sendAsIs = (request: Request): Promise<Response> => fetch(withToken(request));
+
 const conventions: Middleware = {
-    onRequest({ request }) {
-        const hasCookie = request.credentials !== 'omit';
-        if (hasCookie && csrfToken !== null && !SAFE.has(request.method)) request.headers.set('X-CSRF-Token', csrfToken);
-        return request;
-    },
+    onRequest: ({ request }) => withToken(request),
     async onResponse({ request, response, schemaPath }) {
         if (!response.ok) throw await overSession(request, await errorOf(response));
         if (!(response.headers.get('content-type') ?? '').includes('json')) return undefined;

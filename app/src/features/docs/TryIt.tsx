@@ -1,0 +1,238 @@
+// A form for one operation: the request as a command line, and sent from here.
+
+import { type ChangeEvent, type FormEvent, useEffect, useMemo, useRef, useState } from 'react';
+
+import { ApiError, asWallet, sendAsIs } from '../../shared/api/client';
+import { short } from '../../shared/text/short';
+import { UserBlock } from '../../shared/text/UserText';
+import { visible } from '../../shared/text/visible';
+import { Badge } from '../../shared/ui/Badge';
+import { Button } from '../../shared/ui/Button';
+import { Copy } from '../../shared/ui/Copy';
+import { Failure } from '../../shared/ui/Failure';
+import { Select, TextArea, TextField } from '../../shared/ui/Field';
+import { useSession } from '../../shared/wallet/useSession';
+import { exampleOf } from '../agent/example';
+import { type Credential, authorizationOf, credentialFor } from './credential';
+import styles from './Docs.module.css';
+import type { DetailsProps } from './OperationDetails';
+import type { Operation, Parameter } from './reference';
+import { type Draft, JSON_TYPE, type Written, curlOf, keyOf, laidOut, readStart, write } from './request';
+import { formsOf, plainSchema } from './schema';
+
+const READS = new Set(['GET', 'HEAD']);
+const KEY = /^[!-~]+$/;
+
+export function TryIt({ operation, document, apiKey }: DetailsProps) {
+    const { session } = useSession();
+    const [draft, setDraft] = useState<Draft>(() => startOf(operation, document));
+    const credential = credentialFor(operation, apiKey.token, session?.wallet ?? null);
+    const written = write(operation, draft, location.origin);
+    const { state, send, stop } = useSending();
+    const problems = [...written.problems, ...(credential.kind === 'key' && !KEY.test(credential.token) ? ['The API key has characters that no key has.'] : [])];
+    const go = (): void => {
+        if (problems.length === 0) send(written, credential);
+    };
+    // Enter in a field sends what only reads. Everything else takes a press of the button, next to what it does.
+    const isRead = READS.has(operation.method);
+    const submit = (event: FormEvent): void => {
+        event.preventDefault();
+        if (isRead) go();
+    };
+    const curl = (isShown: boolean): string => curlOf(written, authorizationOf(operation, credential, isShown));
+    return (
+        <form onSubmit={submit} noValidate className={`stack ${styles.form}`}>
+            <div className={styles.fields}>
+                {operation.parameters.map((parameter) => (
+                    <ParameterField
+                        key={keyOf(parameter)}
+                        parameter={parameter}
+                        document={document}
+                        value={draft.values[keyOf(parameter)] ?? ''}
+                        onChange={(value) => setDraft({ ...draft, values: { ...draft.values, [keyOf(parameter)]: value } })}
+                    />
+                ))}
+            </div>
+            {written.body !== null && (
+                <TextArea
+                    label="Body (JSON)"
+                    rows={Math.min(20, draft.body.split('\n').length + 1)}
+                    spellCheck={false}
+                    value={draft.body}
+                    error={jsonProblem(draft.body)}
+                    onChange={(event) => setDraft({ ...draft, body: event.target.value })}
+                />
+            )}
+            <div className={styles.example}>
+                <pre tabIndex={0} role="region" aria-label={`The command for ${operation.method} ${operation.path}`}>
+                    {visible(curl(apiKey.isShown))}
+                </pre>
+                <Copy text={curl(true)} what="the command" />
+            </div>
+            {written.hasBytes ? (
+                <p>Bytes of a file are sent with the command, not from here.</p>
+            ) : (
+                <>
+                    <p className="small">
+                        <Effect operation={operation} /> {sentAs(operation, credential, apiKey.token)}
+                    </p>
+                    <div className="row">
+                        <Button
+                            type={isRead ? 'submit' : 'button'}
+                            look={operation.method === 'DELETE' ? 'danger' : 'plain'}
+                            isDisabled={problems.length > 0 || state.kind === 'sending'}
+                            onPress={() => isRead || go()}
+                        >
+                            {state.kind === 'sending' ? 'Sending …' : 'Send'}
+                        </Button>
+                        {state.kind === 'sending' && <Button onPress={stop}>Stop waiting</Button>}
+                        {problems.length > 0 && <span className="small muted">{visible(problems.join(' '))}</span>}
+                    </div>
+                </>
+            )}
+            {state.kind === 'failed' && <Failure error={state.error} />}
+            {state.kind === 'answered' && <Answered answer={state.answer} />}
+        </form>
+    );
+}
+
+/** Required parameters with their example, and the simplest body. */
+function startOf({ parameters, body }: Operation, document: unknown): Draft {
+    const values = Object.fromEntries(parameters.map((parameter) => [keyOf(parameter), parameter.required ? parameter.example : '']));
+    return { values, body: body?.type === JSON_TYPE ? JSON.stringify(exampleOf(formsOf(body.schema, document)[0]), null, 2) : '' };
+}
+
+function jsonProblem(text: string): string | undefined {
+    try {
+        JSON.parse(text);
+        return undefined;
+    } catch {
+        return 'This is not JSON. The service will refuse it.';
+    }
+}
+
+type ParameterFieldProps = { parameter: Parameter; document: unknown; value: string; onChange: (value: string) => void };
+
+function ParameterField({ parameter, document, value, onChange }: ParameterFieldProps) {
+    const { name, place, required, schema, example } = parameter;
+    const { enum: choices, type, default: usual } = useMemo(() => plainSchema(schema, document), [schema, document]);
+    const options = Array.isArray(choices) ? choices.map(String) : [type].flat()[0] === 'boolean' ? ['true', 'false'] : [];
+    const label = `${visible(name)} (${place}${required ? '' : ', optional'})`;
+    if (options.length === 0) {
+        const placeholder = visible(example || (usual === undefined ? '' : String(usual)));
+        const change = (event: ChangeEvent<HTMLInputElement>): void => onChange(event.target.value);
+        return <TextField label={label} autoComplete="off" spellCheck={false} placeholder={placeholder} value={value} onChange={change} />;
+    }
+    return (
+        <Select label={label} value={value} onChange={(event) => onChange(event.target.value)}>
+            <option value="">Not sent</option>
+            {options.map((option) => (
+                <option key={option} value={option}>
+                    {visible(option)}
+                </option>
+            ))}
+        </Select>
+    );
+}
+
+/** What a request does as soon as it is sent. An operation that can answer 402 takes a payment. */
+function Effect({ operation: { method, answers } }: { operation: Operation }) {
+    if (READS.has(method)) return null;
+    const spends = answers.some(({ status }) => status === '402');
+    return (
+        <>
+            <Badge kind="warn">{spends ? 'Spends money' : 'Changes something'}</Badge>{' '}
+            {spends
+                ? 'The price of the call leaves the wallet of the credential as soon as it is sent.'
+                : 'This is the real service, and the change is made as soon as it is sent.'}
+        </>
+    );
+}
+
+function sentAs({ credentials, isOpen }: Operation, credential: Credential, token: string): string {
+    if (credential.kind === 'key') return 'It is sent with the API key above.';
+    if (credential.kind === 'session') return `It is sent as the wallet that is signed in here, ${short(credential.wallet)}.`;
+    if (credentials.length === 0) return 'It is sent without a credential.';
+    const reason = token !== '' ? ' This operation does not take the API key above.' : '';
+    const way = credentials.includes('api_key') ? 'write an API key above' : 'sign in with a wallet on another page';
+    return `It is sent without a credential${isOpen ? '' : `, and refused: ${way}`}.${reason}`;
+}
+
+type Answered = { status: number; statusText: string; milliseconds: number; headers: [string, string][]; text: string; isCut: boolean };
+type State = { kind: 'idle' } | { kind: 'sending' } | { kind: 'failed'; error: unknown } | { kind: 'answered'; answer: Answered };
+
+function useSending() {
+    const [state, setState] = useState<State>({ kind: 'idle' });
+    const request = useRef<AbortController>(undefined);
+    useEffect(() => () => request.current?.abort(), []);
+    const send = (written: Written, credential: Credential): void => {
+        const controller = new AbortController();
+        request.current = controller;
+        setState({ kind: 'sending' });
+        const settle = (next: State): void => {
+            if (!controller.signal.aborted) setState(next);
+        };
+        exchange(written, credential, controller.signal).then(
+            (answer) => settle({ kind: 'answered', answer }),
+            (error: unknown) => settle({ kind: 'failed', error }),
+        );
+    };
+    const stop = (): void => {
+        request.current?.abort();
+        setState({ kind: 'failed', error: new ApiError(0, 'stopped', 'You stopped waiting. The service may have worked on it all the same.') });
+    };
+    return { state, send, stop };
+}
+
+const SHOWN_HEADERS = ['x-request-id', 'x-indexed-slot', 'content-type', 'location', 'retry-after', 'ratelimit', 'ratelimit-policy'];
+const SHOWN_BYTES = 64 * 1024;
+
+async function exchange({ method, url, headers, body }: Written, credential: Credential, signal: AbortSignal): Promise<Answered> {
+    const { credentials, headers: own } = credential.kind === 'session' ? asWallet(credential.wallet) : { credentials: 'omit' as const, headers: {} };
+    const all = new Headers(own);
+    for (const [name, value] of headers) all.set(name, value);
+    if (credential.kind === 'key') all.set('Authorization', `Bearer ${credential.token}`);
+    // The real answer, not one that the browser kept; and it stays with this service.
+    const request = new Request(url, { method, headers: all, body, credentials, signal, cache: 'no-store', redirect: 'error' });
+    const started = performance.now();
+    const answer = await sendAsIs(request).catch((error: unknown) => {
+        throw error instanceof TypeError ? new ApiError(0, 'offline', 'The service does not answer. Check the connection, then try again.') : error;
+    });
+    const { text, isCut } = await readStart(answer, SHOWN_BYTES);
+    const isJson = (answer.headers.get('content-type') ?? '').includes('json');
+    return {
+        status: answer.status,
+        statusText: answer.statusText,
+        milliseconds: Math.round(performance.now() - started),
+        headers: SHOWN_HEADERS.flatMap((name) => (answer.headers.has(name) ? [[name, answer.headers.get(name) ?? ''] as [string, string]] : [])),
+        text: isJson ? laidOut(text) : text,
+        isCut,
+    };
+}
+
+const Answered = ({ answer: { status, statusText, milliseconds, headers, text, isCut } }: { answer: Answered }) => (
+    <section aria-label="Answer" className="stack">
+        <p role="status">
+            <Badge kind={status < 400 ? 'good' : 'bad'}>
+                {status} {visible(statusText)}
+            </Badge>{' '}
+            after {milliseconds} ms
+        </p>
+        <dl className={styles.answers}>
+            {headers.map(([name, value]) => (
+                <div key={name}>
+                    <dt>{name}</dt>
+                    <dd className="mono">{visible(value.slice(0, 500))}</dd>
+                </div>
+            ))}
+        </dl>
+        {text === '' ? (
+            <p className="muted">It has no body.</p>
+        ) : (
+            <div className={styles.answer} tabIndex={0} role="region" aria-label="Body of the answer">
+                <UserBlock text={text} code />
+            </div>
+        )}
+        {isCut && <p className="muted small">The body is longer; these are its first 64 KiB.</p>}
+    </section>
+);

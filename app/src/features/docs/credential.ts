@@ -1,0 +1,35 @@
+// What a request of this page is sent with.
+
+import type { Operation } from './reference';
+import { bearerWord } from './request';
+
+export type Credential = { readonly kind: 'key'; readonly token: string } | { readonly kind: 'session'; readonly wallet: string } | { readonly kind: 'none' };
+
+const API_KEY = 'api_key';
+const SESSION = 'session';
+const COOKIE = 'session_cookie';
+
+/** The key goes only where a key is taken, the cookie only where there is no key for it. */
+export function credentialFor({ credentials }: Operation, token: string, wallet: string | null): Credential {
+    const scheme = token.startsWith('crtx_session_') ? SESSION : API_KEY;
+    if (token !== '' && credentials.includes(scheme)) return { kind: 'key', token };
+    return wallet !== null && credentials.includes(COOKIE) ? { kind: 'session', wallet } : { kind: 'none' };
+}
+
+const HIDDEN = '\u2022'.repeat(8);
+
+/** The header of the example. Without a key it names a variable of the shell, as the samples of an agent do. */
+export function authorizationOf({ credentials, isOpen }: Operation, credential: Credential, isShown: boolean): string | null {
+    if (credential.kind === 'key') return bearerWord(isShown ? credential.token : HIDDEN);
+    if (isOpen) return null;
+    return credentials.includes(API_KEY) ? '"Authorization: Bearer $CRTX_API_KEY"' : '"Authorization: Bearer $CRTX_SESSION"';
+}
+
+/** Names as words: `API key, session or session cookie`. */
+export function credentialWords({ credentials, isOpen }: Operation): string {
+    if (credentials.length === 0) return 'none';
+    const names = credentials.map((name) => name.replaceAll('_', ' ').replace(/^api/, 'API'));
+    const last = names.at(-1) ?? '';
+    const words = names.length > 1 ? `${names.slice(0, -1).join(', ')} or ${last}` : last;
+    return isOpen ? `none; for more, ${words}` : words;
+}
