@@ -1,1 +1,0 @@
-import{Bn as e,Hn as t,Vn as n}from"./index-CLEloYhg.js";function r(r,i){return e({...r,enabled:!0,suspense:!0,throwOnError:n,placeholderData:void 0},t,i)}export{r as t};
