@@ -19,8 +19,10 @@ use axum::body::Bytes;
 use chrono::{TimeDelta, Utc};
 use crtx_faults::{
     client::{Client, Execute},
-    denial::{Attack, Bystander, Site, bombs},
-    http_proxy::HttpProxy,
+    denial::{
+        Attack, Bystander, Entrance, Site, bombs,
+        bystander::{attack_period, idle_period},
+    },
 };
 use crtx_http::session_token::SessionToken;
 use crtx_protocol::{
@@ -37,8 +39,6 @@ use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 use tokio::net::TcpListener;
 
-const IDLE: Duration = Duration::from_secs(4);
-const ATTACK: Duration = Duration::from_secs(5);
 const WARM_UP: Duration = Duration::from_millis(700);
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Where the attacker, and somebody else, call from.
@@ -51,31 +51,6 @@ const ROOM_OF_OTHERS: u64 = 4 * 1024 * 1024;
 const MAX_LISTED: usize = crtx_protocol::metadata::MAX_BYTES;
 /// Reads of the chain for keys that do not hold, in the time of an attack.
 const MOST_READS: u64 = 30;
-
-/// A service as clients reach it.
-struct Entrance {
-    name: &'static str,
-    base_url: String,
-    proxy: Option<HttpProxy>,
-}
-
-/// The two ways to a service.
-async fn entrances(base_url: &str) -> [Entrance; 2] {
-    let proxy = HttpProxy::start(base_url.trim_start_matches("http://").parse().unwrap()).await.unwrap();
-    [
-        Entrance { name: "directly", base_url: base_url.to_owned(), proxy: None },
-        Entrance { name: "through a proxy", base_url: proxy.base_url(), proxy: Some(proxy) },
-    ]
-}
-
-impl Entrance {
-    fn bystander(&self, bystander: Bystander) -> Bystander {
-        match &self.proxy {
-            Some(proxy) => bystander.through(proxy),
-            None => bystander,
-        }
-    }
-}
 
 /// A session of a new wallet, which costs nothing.
 async fn free_wallet(site: &Site) -> String {
@@ -127,10 +102,10 @@ async fn one_client_stops_nobody_elses_sign_ins() {
     let site = Site::start("sign-ins", 0).await.unwrap();
     let owner = Pubkey::new_from_array(rand::random()).to_string();
     let mut wrong = Vec::new();
-    for entrance in entrances(&site.base_url().unwrap()).await {
+    for entrance in site.entrances().await.unwrap() {
         let bystander = entrance.bystander(site.bystander().unwrap());
         bystander.watch(Duration::from_secs(1)).await;
-        let idle = bystander.watch(IDLE).await;
+        let idle = bystander.watch(idle_period()).await;
         let url = format!("{}/v1/sign-in/challenge", entrance.base_url);
         let named = owner.clone();
         let attack = posts(&url, 8, move |client| {
@@ -139,7 +114,8 @@ async fn one_client_stops_nobody_elses_sign_ins() {
         });
         tokio::time::sleep(WARM_UP).await;
         let challenges = vec![(None, json!({"address": owner})); 8];
-        let (measured, (refused, _)) = tokio::join!(bystander.watch(ATTACK), neighbour(&url, &challenges, 200));
+        let (measured, (refused, _)) =
+            tokio::join!(bystander.watch(attack_period()), neighbour(&url, &challenges, 200));
         let name = format!("sign-ins of one client, {}", entrance.name);
         wrong.extend(bystander.compare(&name, &idle, &measured));
         if !refused.is_empty() {
@@ -172,16 +148,17 @@ async fn unknown_and_revoked_keys_cost_few_reads_of_the_chain() {
     assert!(api_keys::revoke(&site.pool, &site.attacker.address(), &session_key).await.unwrap());
 
     let mut wrong = Vec::new();
-    for entrance in entrances(&gateway.base_url).await {
+    for entrance in Entrance::both(&gateway.base_url).await.unwrap() {
         let bystander = entrance.bystander(Bystander::new(&gateway.base_url, &honest, &agent, pid));
         bystander.watch(Duration::from_secs(1)).await;
-        let idle = bystander.watch(IDLE).await;
+        let idle = bystander.watch(idle_period()).await;
         let counted = async |period: Duration| {
             let before = gateway.rpc.requests();
             tokio::time::sleep(period).await;
             gateway.rpc.requests() - before
         };
-        let without = counted(ATTACK).await;
+        let period = attack_period();
+        let without = counted(period).await;
         let url = format!("{}/v1/agents/{agent}/execute", entrance.base_url);
         let revoked = revoked.clone();
         let attack = posts(&url, 16, move |client| {
@@ -189,13 +166,13 @@ async fn unknown_and_revoked_keys_cost_few_reads_of_the_chain() {
             (Some(if client < 8 { revoked.clone() } else { unknown }), json!({"task": "One. Two."}))
         });
         tokio::time::sleep(WARM_UP).await;
-        let reads = counted(ATTACK).await.saturating_sub(without);
+        let reads = counted(period).await.saturating_sub(without);
         let name = format!("revoked and unknown keys, {}", entrance.name);
-        eprintln!("{name}: {reads} reads of the chain in {ATTACK:?}, and {without} without them");
+        eprintln!("{name}: {reads} reads of the chain in {period:?}, and {without} without them");
         if reads > MOST_READS {
             wrong.push(format!("{name}: {reads} reads of the chain; {MOST_READS} are allowed"));
         }
-        wrong.extend(bystander.compare(&name, &idle, &bystander.watch(ATTACK).await));
+        wrong.extend(bystander.compare(&name, &idle, &bystander.watch(attack_period()).await));
         drop(attack);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -213,10 +190,10 @@ async fn free_wallets_of_one_client_block_neither_documents_nor_tests_of_endpoin
     let silent = TcpListener::bind("0.0.0.0:0").await.unwrap();
     let port = silent.local_addr().unwrap().port();
     let mut wrong = Vec::new();
-    for entrance in entrances(&site.base_url().unwrap()).await {
+    for entrance in site.entrances().await.unwrap() {
         let bystander = entrance.bystander(site.bystander().unwrap());
         bystander.watch(Duration::from_secs(1)).await;
-        let idle = bystander.watch(IDLE).await;
+        let idle = bystander.watch(idle_period()).await;
         let honest = free_wallet(&site).await;
 
         let url = format!("{}/v1/metadata", entrance.base_url);
@@ -229,7 +206,8 @@ async fn free_wallets_of_one_client_block_neither_documents_nor_tests_of_endpoin
         let good: Vec<_> = (0..5)
             .map(|number| (Some(honest.clone()), document(&endpoint, &json!({"title": format!("{number}")}))))
             .collect();
-        let (measured, (refused, slowest)) = tokio::join!(bystander.watch(ATTACK), neighbour(&url, &good, 201));
+        let (measured, (refused, slowest)) =
+            tokio::join!(bystander.watch(attack_period()), neighbour(&url, &good, 201));
         let name = format!("documents of one client, {}", entrance.name);
         eprintln!("{name}: another wallet's document is examined within {slowest:.1?}");
         wrong.extend(bystander.compare(&name, &idle, &measured));
@@ -246,7 +224,8 @@ async fn free_wallets_of_one_client_block_neither_documents_nor_tests_of_endpoin
         });
         tokio::time::sleep(WARM_UP).await;
         let honest = [(Some(free_wallet(&site).await), test_of(&endpoint))];
-        let (measured, (refused, slowest)) = tokio::join!(bystander.watch(ATTACK), neighbour(&url, &honest, 200));
+        let (measured, (refused, slowest)) =
+            tokio::join!(bystander.watch(attack_period()), neighbour(&url, &honest, 200));
         let name = format!("tests of one client, {}", entrance.name);
         eprintln!("{name}: another wallet's test ends within {slowest:.1?}");
         wrong.extend(bystander.compare(&name, &idle, &measured));
@@ -290,10 +269,10 @@ async fn a_creator_that_hands_in_content_without_end_fills_a_bounded_part_of_the
     let session = session_of(&site, creator).await;
     let before = stored_bytes(&folder);
     let mut wrong = Vec::new();
-    for entrance in entrances(&site.base_url().unwrap()).await {
+    for entrance in site.entrances().await.unwrap() {
         let bystander = entrance.bystander(site.bystander().unwrap());
         bystander.watch(Duration::from_secs(1)).await;
-        let idle = bystander.watch(IDLE).await;
+        let idle = bystander.watch(idle_period()).await;
         let (client, session) = (Client::from_address(ATTACKER).unwrap(), session.clone());
         let held = {
             let (client, url) = (client.clone(), entrance.base_url.clone());
@@ -333,7 +312,7 @@ async fn a_creator_that_hands_in_content_without_end_fills_a_bounded_part_of_the
             wrong
         };
         tokio::time::sleep(WARM_UP).await;
-        let observed = async { tokio::join!(bystander.watch(ATTACK), neighbours) };
+        let observed = async { tokio::join!(bystander.watch(attack_period()), neighbours) };
         let (measured, refused) = tokio::select! {
             observed = observed => observed,
             () = &mut listed => unreachable!("it goes on until the end"),

@@ -23,34 +23,21 @@ async fn wanted_content(site: &Site) -> String {
     format!("/ipfs/{cid}")
 }
 
-/// The same attacks without and with a proxy in front of the service.
-async fn slow_bodies_without_a_credential(name: &str, is_behind_a_proxy: bool) {
-    let site = Site::start(name, 0).await.unwrap();
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_bodies_without_a_credential_keep_no_paid_call_out() {
+    let site = Site::start("bodies", 0).await.unwrap();
     let target = format!("PUT {}", wanted_content(&site).await);
-    let proxy = site.proxy().await.unwrap();
-    let (address, bystander) = if is_behind_a_proxy {
-        (proxy.address(), site.bystander().unwrap().through(&proxy))
-    } else {
-        (site.address().unwrap(), site.bystander().unwrap())
-    };
-    let mut trial = Trial::start(&bystander).await;
-    for (clients, addresses) in [(100, 1), (200, 40)] {
-        for held in [Held::Nearly(MIB), Held::Nearly(60 * KIB), Held::Unannounced(900 * KIB), Held::Nothing(MIB)] {
-            let name = format!("{clients} clients of {addresses} addresses that hold {held:?}");
-            trial.under(&name, sockets::held_bodies(&address, clients, addresses, &target, held)).await;
+    for entrance in site.entrances().await.unwrap() {
+        let bystander = entrance.bystander(site.bystander().unwrap());
+        let mut trial = Trial::start(&bystander).await;
+        for (clients, addresses) in [(100, 1), (200, 40)] {
+            for held in [Held::Nearly(MIB), Held::Nearly(60 * KIB), Held::Unannounced(900 * KIB), Held::Nothing(MIB)] {
+                let name = format!("{clients} clients of {addresses} addresses hold {held:?}, {}", entrance.name);
+                trial.under(&name, sockets::held_bodies(entrance.address(), clients, addresses, &target, held)).await;
+            }
         }
+        trial.verdict();
     }
-    trial.verdict();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn slow_bodies_of_strangers_keep_no_paid_call_out() {
-    slow_bodies_without_a_credential("bodies", false).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn slow_bodies_of_strangers_behind_a_proxy_keep_no_paid_call_out() {
-    slow_bodies_without_a_credential("bodies-proxy", true).await;
 }
 
 /// A call of nearly 1 MiB that takes much longer to read than to send.
@@ -58,39 +45,27 @@ fn dear_call(end: &str) -> Value {
     json!({"task": end, "parameters": {"top_words": vec![0; 500_000]}})
 }
 
-/// The same attacks without and with a proxy in front of the service.
-async fn long_calls_that_are_refused(name: &str, is_behind_a_proxy: bool) {
-    let site = Site::start(name, 0).await.unwrap();
-    let proxy = site.proxy().await.unwrap();
-    let (url, bystander) = if is_behind_a_proxy {
-        (proxy.base_url(), site.bystander().unwrap().through(&proxy))
-    } else {
-        (site.base_url().unwrap(), site.bystander().unwrap())
-    };
+#[tokio::test(flavor = "multi_thread")]
+async fn long_calls_that_are_refused_slow_no_paid_call_down() {
+    let site = Site::start("long-calls", 0).await.unwrap();
     let caps = [Caps { per_call: 1_000_000, total: 1_000_000_000 }];
     let poor = site.chain.wallet(&site.pool, Keypair::new(), 1, &caps).await.unwrap();
     let poor = poor.keys.first().unwrap().reveal();
     let (agent, nobody) = (site.honest_agent().unwrap(), solana_pubkey::Pubkey::new_unique().to_string());
     let unknown_key = crtx_protocol::api_key::ApiKey::from_secret(crtx_protocol::api_key::KeyNetwork::Test, [9; 32]);
-    let mut trial = Trial::start(&bystander).await;
-    for (name, key, agent) in [
-        ("long calls of a key that nobody knows", &unknown_key.reveal(), &agent),
-        ("long calls of an agent that is not there", &site.attacker_key, &nobody),
-        ("long calls of a wallet that cannot pay", &poor, &agent),
-        ("long calls with parameters that do not match", &site.attacker_key, &agent),
-    ] {
-        let calls = vec![(agent.clone(), dear_call(name))];
-        trial.under(name, Attack::calls(10, &url, key, calls)).await;
+    for entrance in site.entrances().await.unwrap() {
+        let bystander = entrance.bystander(site.bystander().unwrap());
+        let mut trial = Trial::start(&bystander).await;
+        for (what, key, agent) in [
+            ("long calls of a key that nobody knows", &unknown_key.reveal(), &agent),
+            ("long calls of an agent that is not there", &site.attacker_key, &nobody),
+            ("long calls of a wallet that cannot pay", &poor, &agent),
+            ("long calls with parameters that do not match", &site.attacker_key, &agent),
+        ] {
+            let calls = vec![(agent.clone(), dear_call(what))];
+            let name = format!("{what}, {}", entrance.name);
+            trial.under(&name, Attack::calls(10, &entrance.base_url, key, calls)).await;
+        }
+        trial.verdict();
     }
-    trial.verdict();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn long_calls_that_are_refused_slow_no_paid_call_down() {
-    long_calls_that_are_refused("long-calls", false).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn long_calls_that_are_refused_behind_a_proxy_slow_no_paid_call_down() {
-    long_calls_that_are_refused("long-calls-proxy", true).await;
 }

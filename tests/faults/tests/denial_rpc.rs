@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use crtx_faults::{
     client::{Client, Execute, Reply},
-    denial::{Bystander, Site},
+    denial::{
+        Bystander, Site,
+        bystander::{attack_period, idle_period},
+    },
     rpc_proxy::Mood,
 };
 use serde_json::json;
 
-const IDLE: Duration = Duration::from_secs(4);
-const ATTACK: Duration = Duration::from_secs(5);
 const CALLERS: usize = 60;
 /// A gateway answers a call by then, whatever its node does: it gives a read of the chain 10 s, and an
 /// opening that may have been sent 20 s.
@@ -48,7 +49,7 @@ async fn a_hung_or_limiting_node_stops_only_the_calls_that_need_it() {
     let neighbour = Bystander::new(&gateway.base_url, &site.attacker_key, &agent, pid);
     bystander.watch(Duration::from_secs(1)).await;
     neighbour.watch(Duration::from_secs(1)).await;
-    let (idle, neighbour_idle) = tokio::join!(bystander.watch(IDLE), neighbour.watch(IDLE));
+    let (idle, neighbour_idle) = tokio::join!(bystander.watch(idle_period()), neighbour.watch(idle_period()));
     assert!(
         idle.refused.is_empty() && neighbour_idle.refused.is_empty(),
         "{:?} {:?}",
@@ -68,7 +69,7 @@ async fn a_hung_or_limiting_node_stops_only_the_calls_that_need_it() {
                 tokio::spawn(call(client.clone(), gateway.base_url.clone(), site.attacker_key.clone(), agent.clone()))
             })
             .collect();
-        let (measured, at_neighbour) = tokio::join!(bystander.watch(ATTACK), neighbour.watch(ATTACK));
+        let (measured, at_neighbour) = tokio::join!(bystander.watch(attack_period()), neighbour.watch(attack_period()));
         wrong.extend(bystander.compare(&format!("{name}, at a gateway of its own"), &idle, &measured));
         wrong.extend(neighbour.compare(&format!("{name}, at its gateway"), &neighbour_idle, &at_neighbour));
         let mut slowest = Duration::ZERO;

@@ -152,6 +152,16 @@ impl Bystander {
     }
 }
 
+/// How long the service is watched without an attack. The minimum of a bound needs fewer samples than the exact one.
+pub fn idle_period() -> Duration {
+    Duration::from_millis(if exact_bounds() { 6_000 } else { 2_000 })
+}
+
+/// How long the service is watched under each attack.
+pub fn attack_period() -> Duration {
+    Duration::from_millis(if exact_bounds() { 6_000 } else { 2_500 })
+}
+
 /// Whether the bounds have no minimum.
 fn exact_bounds() -> bool {
     std::env::var_os("CRTX_DENIAL_BOUNDS").is_some_and(|bounds| bounds == "exact")

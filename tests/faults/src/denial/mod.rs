@@ -5,6 +5,7 @@
 
 pub mod bombs;
 pub mod bystander;
+pub mod entrance;
 pub mod site;
 pub mod sockets;
 pub mod trial;
@@ -22,6 +23,7 @@ use tokio::task::JoinSet;
 use crate::client::Client;
 
 pub use bystander::{Bystander, Measured};
+pub use entrance::Entrance;
 pub use site::Site;
 pub use trial::Trial;
 

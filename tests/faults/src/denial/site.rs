@@ -10,8 +10,7 @@ use tempfile::TempDir;
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::{
-    denial::Bystander,
-    http_proxy::HttpProxy,
+    denial::{Bystander, Entrance},
     market::{Caps, LocalChain, Wallet},
     world::World,
 };
@@ -59,9 +58,9 @@ impl Site {
         Ok(self.base_url()?.trim_start_matches("http://").to_owned())
     }
 
-    /// A proxy in front of that gateway, which trusts it.
-    pub async fn proxy(&self) -> Result<HttpProxy> {
-        HttpProxy::start(self.address()?.parse()?).await
+    /// Both ways to that gateway, which trusts the proxy.
+    pub async fn entrances(&self) -> Result<[Entrance; 2]> {
+        Entrance::both(&self.base_url()?).await
     }
 
     pub fn base_url(&self) -> Result<String> {

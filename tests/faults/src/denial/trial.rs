@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use super::{Attack, Bystander, Measured};
+use super::{
+    Attack, Bystander, Measured,
+    bystander::{attack_period, idle_period},
+};
 
-const IDLE: Duration = Duration::from_secs(4);
-const ATTACK: Duration = Duration::from_secs(5);
 /// An attack runs this long before anything is measured.
 const WARM_UP: Duration = Duration::from_millis(700);
 /// After an attack the service gets this long to be as before.
@@ -26,7 +27,7 @@ impl<'a> Trial<'a> {
     pub async fn start(bystander: &'a Bystander) -> Self {
         // The first calls of a process are slower.
         bystander.watch(Duration::from_secs(1)).await;
-        let idle = bystander.watch(IDLE).await;
+        let idle = bystander.watch(idle_period()).await;
         assert!(idle.refused.is_empty(), "the service works before the attacks: {:?}", idle.refused);
         eprintln!("idle: {} calls, {} looks, {} MiB", idle.paid.len(), idle.health.len(), idle.peak_mib);
         Self { bystander, idle, wrong: Vec::new() }
@@ -35,7 +36,7 @@ impl<'a> Trial<'a> {
     /// Measures under an attack, which goes on when this returns.
     pub async fn measure(&mut self, name: &str) {
         tokio::time::sleep(WARM_UP).await;
-        let attacked = self.bystander.watch(ATTACK).await;
+        let attacked = self.bystander.watch(attack_period()).await;
         self.wrong.extend(self.bystander.compare(name, &self.idle, &attacked));
         // What one attack left behind is not counted against the next one.
         self.idle.peak_mib = attacked.peak_mib;
