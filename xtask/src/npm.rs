@@ -4,6 +4,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, ensure};
@@ -90,12 +91,16 @@ fn tally(report: &str) -> Result<Tally> {
     struct Test {
         full_name: String,
         status: String,
+        /// In milliseconds.
+        duration: Option<f64>,
         /// Of every attempt that failed.
         failure_messages: Vec<String>,
     }
     let report: Report = serde_json::from_str(report)?;
     let mut tally = Tally::passed(report.num_passed_tests);
     for test in report.test_results.into_iter().flat_map(|file| file.assertion_results) {
+        let took = Duration::try_from_secs_f64(test.duration.unwrap_or(0.0) / 1_000.0).unwrap_or_default();
+        tally.times.push((took, test.full_name.clone()));
         if test.status == "failed" {
             tally.failed.push(test.full_name);
         } else if !test.failure_messages.is_empty() {
@@ -112,10 +117,12 @@ mod tests {
     #[test]
     fn the_report_of_vitest_names_the_tests_that_failed_once_or_twice() {
         let report = r#"{"numPassedTests": 2, "numFailedTests": 1, "testResults": [{"assertionResults": [
-            {"fullName": "money is exact", "status": "passed", "failureMessages": []},
+            {"fullName": "money is exact", "status": "passed", "duration": 1500, "failureMessages": []},
             {"fullName": "money moves", "status": "passed", "failureMessages": ["late"]},
             {"fullName": "money is shown", "status": "failed", "failureMessages": ["no", "no"]}]}]}"#;
-        let read = tally(report).expect("a report");
+        let mut read = tally(report).expect("a report");
+        assert_eq!(read.times.first(), Some(&(Duration::from_millis(1_500), "money is exact".to_owned())));
+        read.times.clear();
         assert_eq!(
             read,
             Tally { second: vec!["money moves".into()], failed: vec!["money is shown".into()], ..Tally::passed(2) }

@@ -2,13 +2,16 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Write as _,
     io::{BufRead, BufReader},
     path::PathBuf,
     process::{Command, Stdio},
-    time::Instant,
+    sync::{Mutex, PoisonError},
+    thread,
+    time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::ValueEnum;
 use serde::Deserialize;
 
@@ -52,9 +55,18 @@ impl Suite {
         }
     }
 
+    /// How many of its programs run at the same time. Most of their time they wait: for leases, deadlines, streams. The
+    /// programs of `faults` measure what an attack takes from others, so each of them has the machine for itself.
+    const fn programs_at_once(self) -> usize {
+        match self {
+            Self::Unit | Self::E2e => 4,
+            _ => 1,
+        }
+    }
+
     /// Whether some of its tests wait in real time: for leases, deadlines and streams, or for whole systems. On a machine
     /// that is busy with other work, such a test can be late for no fault of ours, so each one that fails runs once more,
-    /// and the summary names it. The browser suite does the same by itself.
+    /// alone, and the summary names it. The browser suite does the same by itself.
     const fn depends_on_time(self) -> bool {
         matches!(self, Self::Unit | Self::E2e | Self::Faults | Self::Api)
     }
@@ -72,6 +84,9 @@ impl Suite {
         }
     }
 }
+
+/// How many tests the summary names for their time.
+const SLOWEST: usize = 10;
 
 /// One built test program.
 pub struct TestBinary {
@@ -186,10 +201,7 @@ fn test_binary(line: &str) -> Option<TestBinary> {
 fn run_binaries(suite: Suite, binaries: &[TestBinary]) -> Result<Tally> {
     let database = if suite == Suite::Unit { Some(TestDatabase::start()?) } else { None };
     let schemathesis = if suite == Suite::Api { Some(api::install()?) } else { None };
-    let mut tally = Tally::default();
-    for binary in binaries.iter().filter(|binary| binary.suite == suite) {
-        let name = binary.executable.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        eprintln!("--- {name}");
+    let command = |binary: &TestBinary| {
         let mut command = Command::new(&binary.executable);
         command
             .current_dir(&binary.folder)
@@ -201,11 +213,30 @@ fn run_binaries(suite: Suite, binaries: &[TestBinary]) -> Result<Tally> {
         if let Some(schemathesis) = &schemathesis {
             command.env(api::VARIABLE, schemathesis).arg("--nocapture");
         }
-        let mut ran = run_program(&mut command, &binary.name())?;
+        command
+    };
+    let queue = Mutex::new(binaries.iter().filter(|binary| binary.suite == suite));
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || -> Result<Vec<(&TestBinary, Tally)>> {
+        let mut ran = Vec::new();
+        while let Some(binary) = next() {
+            ran.push((binary, run_program(&mut command(binary), &binary.name())?));
+        }
+        Ok(ran)
+    };
+    let ran = thread::scope(|scope| {
+        let workers: Vec<_> = (0..suite.programs_at_once()).map(|_| scope.spawn(work)).collect();
+        workers
+            .into_iter()
+            .map(|worker| worker.join().map_err(|_| anyhow!("a thread panicked"))?)
+            .collect::<Result<Vec<_>>>()
+    })?;
+    let mut tally = Tally::default();
+    for (binary, mut ran) in ran.into_iter().flatten() {
         if suite.depends_on_time() && !ran.is_success() {
-            eprintln!("--- {name}, once more: what failed");
-            command.arg("--exact").args(names_in_program(&ran.failed));
-            let again = run_program(&mut command, &binary.name())?;
+            eprintln!("--- once more: what failed in {}", binary.name());
+            let again =
+                run_program(command(binary).arg("--exact").args(names_in_program(&ran.failed)), &binary.name())?;
             ran = ran.after(again);
         }
         tally = tally.and(ran);
@@ -213,21 +244,29 @@ fn run_binaries(suite: Suite, binaries: &[TestBinary]) -> Result<Tally> {
     Ok(tally)
 }
 
-/// Runs one test program, shows what it prints, and reads its lines of results.
+/// Runs one test program, shows what it printed once it has ended, and reads its lines of results.
 fn run_program(command: &mut Command, name: &str) -> Result<Tally> {
+    let started = Instant::now();
+    // The time of each test is an option of libtest's that it offers to nightly compilers alone.
+    command.env("RUSTC_BOOTSTRAP", "1").args(["-Zunstable-options", "--report-time"]);
     let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start a test program")?;
-    let (mut tally, mut failed) = (Tally::default(), 0);
+    let (mut tally, mut failed, mut printed) = (Tally::default(), 0, format!("--- {name}\n"));
     for line in BufReader::new(child.stdout.take().context("the output is piped")?).lines() {
         let line = line?;
         if let Some(result) = line.strip_prefix("test result: ") {
             tally.passed = number_before(result, " passed");
             failed = number_before(result, " failed");
-        } else if let Some(test) = failed_test(&line) {
-            tally.failed.push(format!("{name}: {test}"));
+        } else if let Some((test, passed, took)) = ended_test(&line) {
+            let test = format!("{name}: {test}");
+            tally.times.push((took, test.clone()));
+            if !passed {
+                tally.failed.push(test);
+            }
         }
-        println!("{line}");
+        writeln!(printed, "{line}")?;
     }
     let success = child.wait()?.success();
+    println!("{printed}--- {name} took {} s", started.elapsed().as_secs());
     // Output of the test itself can hide the line with its name.
     while u64::try_from(tally.failed.len())? < failed {
         tally.failed.push(format!("{name}: a test without a name"));
@@ -244,9 +283,13 @@ fn names_in_program(failed: &[String]) -> impl Iterator<Item = &str> {
     failed.iter().filter_map(|test| test.split_once(": ")).map(|(_, test)| test)
 }
 
-/// The name of the test that a line reports as failed.
-fn failed_test(line: &str) -> Option<&str> {
-    line.strip_prefix("test ")?.strip_suffix(" ... FAILED")
+/// The name of the test that a line reports as ended, whether it passed, and how long it took.
+fn ended_test(line: &str) -> Option<(&str, bool, Duration)> {
+    let (test, result) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
+    let (word, time) = result.split_once(' ').unwrap_or((result, ""));
+    let seconds = time.trim_matches(['<', '>', 's']).parse().unwrap_or(0.0);
+    let took = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    matches!(word, "ok" | "FAILED").then_some((test, word == "ok", took))
 }
 
 /// The number in front of a word: `number_before("ok. 12 passed; 0 failed", " passed")` is 12.
@@ -278,6 +321,13 @@ fn summarise(tallies: &BTreeMap<Suite, Tally>) -> Result<()> {
     for (suite, tally) in tallies {
         eprintln!("{} took {} s", suite.name(), tally.took.as_secs());
     }
+    let mut times: Vec<_> = tallies.values().flat_map(|tally| &tally.times).collect();
+    times.sort_unstable_by(|one, other| other.cmp(one));
+    for (took, test) in times.into_iter().take(SLOWEST) {
+        println!("{:6.1} s: {test}", took.as_secs_f64());
+    }
+    let second: usize = tallies.values().map(|tally| tally.second.len()).sum();
+    println!("{second} tests passed only at a second attempt");
     for (suite, tally) in tallies {
         for test in &tally.second {
             println!("passed only at a second attempt in {}: {test}", suite.name());
@@ -309,10 +359,14 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_failed_test_is_read() {
-        assert_eq!(failed_test("test api::lists_are_exact ... FAILED"), Some("api::lists_are_exact"));
-        assert_eq!(failed_test("test api::lists_are_exact ... ok"), None);
-        assert_eq!(failed_test("test result: FAILED. 1 passed; 1 failed"), None);
+    fn name_result_and_time_of_a_test_are_read() {
+        let name = "api::lists_are_exact";
+        let took = Duration::from_millis(1_250);
+        assert_eq!(ended_test("test api::lists_are_exact ... FAILED <1.250s>"), Some((name, false, took)));
+        assert_eq!(ended_test("test api::lists_are_exact ... ok <1.250s>"), Some((name, true, took)));
+        assert_eq!(ended_test("test api::lists_are_exact ... ok"), Some((name, true, Duration::ZERO)));
+        assert_eq!(ended_test("test api::lists_are_exact ... ignored"), None);
+        assert_eq!(ended_test("test result: FAILED. 1 passed; 1 failed"), None);
     }
 
     #[test]

@@ -10,6 +10,8 @@ pub struct Tally {
     pub failed: Vec<String>,
     /// Names of the tests, among those that passed, that passed only at a second attempt.
     pub second: Vec<String>,
+    /// How long each test took, where that is known.
+    pub times: Vec<(Duration, String)>,
     pub took: Duration,
 }
 
@@ -32,6 +34,7 @@ impl Tally {
         self.passed = self.passed.saturating_add(more.passed);
         self.failed.extend(more.failed);
         self.second.extend(more.second);
+        self.times.extend(more.times);
         self.took = self.took.saturating_add(more.took);
         self
     }
