@@ -213,6 +213,35 @@ WHERE status = agent_status('active') AND closed_at_slot IS NULL AND name IS NOT
 -- decides what happened to the money. The gateway's row adds what the chain does not have: progress, the text of the
 -- result, and times finer than a second.
 
+-- What is shown of an execution, from what the chain and the gateway's row say. `record`: record_status(…); null if the
+-- mirror has no record. The views below and the list of executions use these rules.
+CREATE FUNCTION shown_status(record smallint, state text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN record = record_status('completed') THEN 'completed'
+    WHEN record = record_status('disputed') THEN 'disputed'
+    WHEN record IN (record_status('failed'), record_status('expired'), record_status('overturned')) THEN 'failed'
+    -- The record is open, as far as the mirror shows, or not there.
+    ELSE status_of_state(state)
+END;
+
+-- The amount; 0 after a refund; after an upheld dispute what is left of it after the compensation.
+CREATE FUNCTION shown_cost(record smallint, amount bigint, state text, compensation bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN record IN (record_status('failed'), record_status('expired')) THEN 0
+    WHEN (record IS NULL OR record = record_status('open')) AND state = 'failed' THEN 0
+    WHEN record = record_status('overturned') THEN GREATEST(0, amount - COALESCE(compensation, 0))
+    ELSE amount
+END;
+
+CREATE FUNCTION shown_end(
+    record smallint, initiated_at timestamptz, record_finished_at timestamptz, finished_at timestamptz
+) RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN record <> record_status('open') THEN GREATEST(initiated_at, COALESCE(finished_at, record_finished_at))
+    ELSE finished_at
+END;
+
 -- Executions with an on-chain record.
 CREATE VIEW shown_executions_on_chain AS
 SELECT
@@ -221,23 +250,9 @@ SELECT
     m.agent,
     m.caller,
     m.initiated_at,
-    CASE
-        WHEN m.status = record_status('completed') THEN 'completed'
-        WHEN m.status = record_status('disputed') THEN 'disputed'
-        WHEN m.status IN (record_status('failed'), record_status('expired'), record_status('overturned')) THEN 'failed'
-        -- The record is open, as far as the mirror shows.
-        ELSE status_of_state(e.state)
-    END AS status,
-    CASE
-        WHEN NOT x.open THEN GREATEST(m.initiated_at, COALESCE(e.finished_at, m.finished_at))
-        ELSE e.finished_at
-    END AS completed_at,
-    -- The amount; 0 after a refund; after an upheld dispute what is left of it after the compensation.
-    CASE
-        WHEN x.refunded THEN 0
-        WHEN m.status = record_status('overturned') THEN GREATEST(0, m.amount - COALESCE(d.compensation, 0))
-        ELSE m.amount
-    END AS cost,
+    shown_status(m.status, e.state) AS status,
+    shown_end(m.status, m.initiated_at, m.finished_at, e.finished_at) AS completed_at,
+    shown_cost(m.status, m.amount, e.state, d.compensation) AS cost,
     -- What was paid: 0 until the settlement.
     CASE WHEN x.paid THEN m.creator_amount ELSE 0 END AS creator_amount,
     CASE WHEN x.paid THEN m.platform_amount ELSE 0 END AS platform_amount,
@@ -273,8 +288,6 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
     SELECT r.open,
            r.settled,
-           m.status IN (record_status('failed'), record_status('expired'))
-               OR (r.open AND e.state IS NOT DISTINCT FROM 'failed') AS refunded,
            r.settled OR e.state = 'completed' AS paid,
            (r.settled AND e.result_hash IS NOT DISTINCT FROM m.result_hash)
                OR (r.open AND e.state = 'completed') AS delivered
@@ -288,9 +301,9 @@ SELECT
     e.agent,
     e.caller,
     e.created_at AS initiated_at,
-    status_of_state(e.state) AS status,
+    shown_status(NULL, e.state) AS status,
     e.finished_at AS completed_at,
-    CASE WHEN e.state = 'failed' THEN 0 ELSE COALESCE(e.charged_amount, e.amount) END AS cost,
+    shown_cost(NULL, COALESCE(e.charged_amount, e.amount), e.state, NULL) AS cost,
     CASE WHEN e.state = 'completed' THEN COALESCE(e.charged_creator_amount, 0) ELSE 0::bigint END AS creator_amount,
     CASE WHEN e.state = 'completed' THEN COALESCE(e.charged_platform_amount, 0) ELSE 0::bigint END AS platform_amount,
     CASE WHEN e.state = 'completed' THEN e.result END AS result,

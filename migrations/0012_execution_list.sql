@@ -14,16 +14,17 @@ RETURN CASE name WHEN 'pending' THEN 0 WHEN 'running' THEN 1 WHEN 'completed' TH
 -- The last part is for disputes whose execution is not known. A row that shows nothing keeps their place: it is what
 -- two transactions lock that write the execution and its dispute at the same time.
 CREATE VIEW execution_list_sources AS
-SELECT s.record, s.execution_id, s.caller, s.on_chain, a.creator, s.agent, listed_status(s.status) AS status, s.cost,
-       s.initiated_at, s.completed_at
-FROM (
-    SELECT record, execution_id, caller, true AS on_chain, agent, status, cost, initiated_at, completed_at
-    FROM shown_executions_on_chain
-    UNION ALL
-    SELECT record, execution_id, caller, false, agent, status, cost, initiated_at, completed_at
-    FROM shown_executions_off_chain
-) AS s
-LEFT JOIN mirror_agents a ON s.on_chain AND a.address = s.agent
+SELECT m.address AS record, m.execution_id, m.caller, true AS on_chain, a.creator, m.agent,
+       listed_status(shown_status(m.status, e.state)) AS status,
+       shown_cost(m.status, m.amount, e.state, d.compensation) AS cost, m.initiated_at,
+       shown_end(m.status, m.initiated_at, m.finished_at, e.finished_at) AS completed_at
+FROM mirror_executions m
+LEFT JOIN executions e ON e.record = m.address
+LEFT JOIN mirror_disputes d ON d.execution = m.address
+LEFT JOIN mirror_agents a ON a.address = m.agent
+UNION ALL
+SELECT record, execution_id, caller, false, NULL, agent, listed_status(status), cost, initiated_at, completed_at
+FROM shown_executions_off_chain
 UNION ALL
 SELECT d.execution, '00000000-0000-0000-0000-000000000000', '', false, NULL, '', -1::smallint, 0, 'epoch'::timestamptz,
        NULL
@@ -47,163 +48,72 @@ CREATE TABLE execution_list (
     completed_at timestamptz
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 
--- Counters by key. A key is a list without status and time: of a caller (role 0) or of a creator (role 1), with all
--- agents (agent '') or one.
-CREATE TABLE execution_totals (
-    role      smallint NOT NULL,
-    owner     text NOT NULL,
-    agent     text NOT NULL,
-    pending   bigint NOT NULL DEFAULT 0,
-    running   bigint NOT NULL DEFAULT 0,
-    completed bigint NOT NULL DEFAULT 0,
-    failed    bigint NOT NULL DEFAULT 0,
-    disputed  bigint NOT NULL DEFAULT 0,
-    PRIMARY KEY (role, owner, agent)
-) WITH (fillfactor = 70);
+CREATE FUNCTION utc_day(at timestamptz) RETURNS date LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (at AT TIME ZONE 'UTC')::date;
 
--- The same by time, for keys with many executions: each row counts from `start` to the `start` of the next row. Other
--- keys have no rows here.
-CREATE TABLE execution_chunks (
-    role      smallint NOT NULL,
-    owner     text NOT NULL,
-    agent     text NOT NULL,
-    start     timestamptz NOT NULL,
-    pending   bigint NOT NULL DEFAULT 0,
-    running   bigint NOT NULL DEFAULT 0,
-    completed bigint NOT NULL DEFAULT 0,
-    failed    bigint NOT NULL DEFAULT 0,
-    disputed  bigint NOT NULL DEFAULT 0,
-    PRIMARY KEY (role, owner, agent, start)
+CREATE FUNCTION start_of_day(day date) RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN day::timestamp AT TIME ZONE 'UTC';
+
+-- Counters by key, day and status. A key is a list without status and time: of a caller (role 0) or of a creator (role 1),
+-- with all agents (agent '') or one. Day '-infinity' is all days. Of a time range, the parts of its first and last day are
+-- counted from an index of the list, and the days between are these counters.
+CREATE TABLE execution_totals (
+    role   smallint NOT NULL,
+    owner  text NOT NULL,
+    agent  text NOT NULL,
+    day    date NOT NULL,
+    status smallint NOT NULL,
+    n      bigint NOT NULL,
+    PRIMARY KEY (role, owner, agent, day, status)
 ) WITH (fillfactor = 70);
 
 -- What changed in the list and is not in the counters yet: a row went from the status `was` to another one. -1: it was
--- not there or is gone.
+-- not there or is gone. No key of its own: nobody reads a note by itself, and each call writes some.
 CREATE TABLE execution_changes (
-    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    caller       text NOT NULL,
-    creator      text,
-    agent        text NOT NULL,
-    initiated_at timestamptz NOT NULL,
-    was          smallint NOT NULL,
-    status       smallint NOT NULL
+    -- Null: only the creator's counters change, because its listing or the record became known.
+    caller  text,
+    creator text,
+    agent   text NOT NULL,
+    day     date NOT NULL,
+    was     smallint NOT NULL,
+    status  smallint NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
-CREATE INDEX execution_changes_by_caller ON execution_changes (caller);
+CREATE INDEX execution_changes_by_caller ON execution_changes (caller) WHERE caller IS NOT NULL;
 CREATE INDEX execution_changes_by_creator ON execution_changes (creator) WHERE creator IS NOT NULL;
 
 -- The same as numbers to add.
 CREATE VIEW execution_notes AS
-SELECT c.caller, c.creator, c.agent, n.status, c.initiated_at, n.n
+SELECT c.caller, c.creator, c.agent, c.day, n.status, n.n
 FROM execution_changes c
 CROSS JOIN LATERAL (VALUES (c.was, -1::smallint), (c.status, 1::smallint)) AS n (status, n)
 WHERE n.status >= 0;
 
--- Rows of one key in a time range, with their status. Only one of the four parts runs. Each status is a range of the
--- index: with `status = ANY (…)` a plan may read all entries of the owner and look at their times afterwards.
-CREATE FUNCTION listed_of_key(p_role smallint, p_owner text, p_agent text, p_start timestamptz, p_end timestamptz)
-RETURNS TABLE (at timestamptz, status smallint) LANGUAGE plpgsql STABLE
-SET enable_seqscan = off SET enable_bitmapscan = off AS $$
-BEGIN
-    IF p_role = 0 AND p_agent = '' THEN
-        RETURN QUERY SELECT r.initiated_at, s.status FROM unnest('{0,1,2,3,4}'::smallint[]) AS s (status),
-            LATERAL (SELECT l.initiated_at FROM execution_list l WHERE l.caller = p_owner AND l.status = s.status
-                     AND l.initiated_at >= p_start AND l.initiated_at < p_end OFFSET 0) AS r;
-    ELSIF p_role = 0 THEN
-        RETURN QUERY SELECT r.initiated_at, s.status FROM unnest('{0,1,2,3,4}'::smallint[]) AS s (status),
-            LATERAL (SELECT l.initiated_at FROM execution_list l WHERE l.caller = p_owner AND l.agent = p_agent
-                     AND l.status = s.status AND l.initiated_at >= p_start AND l.initiated_at < p_end OFFSET 0) AS r;
-    ELSIF p_agent = '' THEN
-        RETURN QUERY SELECT r.initiated_at, s.status FROM unnest('{0,1,2,3,4}'::smallint[]) AS s (status),
-            LATERAL (SELECT l.initiated_at FROM execution_list l WHERE l.creator = p_owner AND l.status = s.status
-                     AND l.initiated_at >= p_start AND l.initiated_at < p_end OFFSET 0) AS r;
-    ELSE
-        RETURN QUERY SELECT r.initiated_at, s.status FROM unnest('{0,1,2,3,4}'::smallint[]) AS s (status),
-            LATERAL (SELECT l.initiated_at FROM execution_list l WHERE l.creator = p_owner AND l.agent = p_agent
-                     AND l.status = s.status AND l.initiated_at >= p_start AND l.initiated_at < p_end OFFSET 0) AS r;
-    END IF;
-END
-$$;
-
--- Notes of one key in a time range.
-CREATE FUNCTION notes_of_key(p_role smallint, p_owner text, p_agent text, p_start timestamptz, p_end timestamptz)
-RETURNS TABLE (at timestamptz, status smallint, n smallint) LANGUAGE plpgsql STABLE
-SET enable_seqscan = off SET enable_bitmapscan = off AS $$
-BEGIN
-    IF p_role = 0 THEN
-        RETURN QUERY SELECT t.initiated_at, t.status, t.n FROM execution_notes t
-            WHERE t.caller = p_owner AND (p_agent = '' OR t.agent = p_agent)
-              AND t.initiated_at >= p_start AND t.initiated_at < p_end;
-    ELSE
-        RETURN QUERY SELECT t.initiated_at, t.status, t.n FROM execution_notes t
-            WHERE t.creator = p_owner AND (p_agent = '' OR t.agent = p_agent)
-              AND t.initiated_at >= p_start AND t.initiated_at < p_end;
-    END IF;
-END
-$$;
-
--- Rows of a key from which it has chunks, and from which a chunk is divided. A new chunk has half as many. A range reads
--- the rows of two chunks and all chunks between them; a row costs about twice as much as a chunk.
-CREATE FUNCTION chunk_limit() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 400;
-
--- Counts the chunk from `p_start` to `p_end` again, as smaller chunks. What the notes still hold is subtracted, because
--- it will be added. Rows of one moment cannot be divided: many of them get a chunk of a single microsecond, so that no
--- time range ends inside it.
-CREATE FUNCTION divide_execution_chunk(
-    p_role smallint, p_owner text, p_agent text, p_start timestamptz, p_end timestamptz
-) RETURNS void LANGUAGE sql VOLATILE AS $$
-    WITH listed AS (
-        SELECT l.at, l.status FROM listed_of_key(p_role, p_owner, p_agent, p_start, p_end) l),
-    numbered AS (
-        SELECT at, row_number() OVER (ORDER BY at) AS place, count(*) OVER (PARTITION BY at) AS same FROM listed),
-    starts AS (
-        SELECT p_start AS start
-        UNION SELECT at FROM numbered WHERE place % (chunk_limit() / 2) = 0 OR same >= chunk_limit() / 2
-        UNION SELECT at + interval '1 microsecond' FROM numbered
-              WHERE same >= chunk_limit() / 2 AND at + interval '1 microsecond' < p_end),
-    -- A row belongs to the last start that is not after it.
-    placed AS (
-        SELECT max(start) OVER (ORDER BY at) AS start, status, n
-        FROM (SELECT at, status, 1 AS n, NULL::timestamptz AS start FROM listed
-              UNION ALL
-              SELECT t.at, t.status, -t.n, NULL FROM notes_of_key(p_role, p_owner, p_agent, p_start, p_end) t
-              UNION ALL
-              SELECT start, NULL, 0, start FROM starts) AS all_of_it)
-    INSERT INTO execution_chunks (role, owner, agent, start, pending, running, completed, failed, disputed)
-    SELECT p_role, p_owner, p_agent, start,
-           COALESCE(sum(n) FILTER (WHERE status = 0), 0), COALESCE(sum(n) FILTER (WHERE status = 1), 0),
-           COALESCE(sum(n) FILTER (WHERE status = 2), 0), COALESCE(sum(n) FILTER (WHERE status = 3), 0),
-           COALESCE(sum(n) FILTER (WHERE status = 4), 0)
-    FROM placed GROUP BY start
-    ON CONFLICT (role, owner, agent, start) DO UPDATE SET
-        pending = excluded.pending, running = excluded.running, completed = excluded.completed,
-        failed = excluded.failed, disputed = excluded.disputed
-$$;
+-- The counters that an execution is in.
+CREATE FUNCTION execution_keys(caller text, creator text, agent text, day date)
+RETURNS TABLE (role smallint, owner text, key_agent text, key_day date) LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT k.role, k.owner, a.agent, d.day
+    FROM (VALUES (0::smallint, caller), (1::smallint, creator)) AS k (role, owner)
+    CROSS JOIN (VALUES (''), (agent)) AS a (agent)
+    CROSS JOIN (VALUES ('-infinity'::date), (day)) AS d (day)
+    WHERE k.owner IS NOT NULL;
+END;
 
 -- Fills list and counters from nothing. The caller has emptied them and keeps others from writing.
-CREATE FUNCTION fill_execution_list() RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    v_key record;
-BEGIN
+CREATE FUNCTION fill_execution_list() RETURNS void LANGUAGE sql AS $$
     INSERT INTO execution_list (record, execution_id, caller, on_chain, creator, agent, status, cost, initiated_at,
                                 completed_at)
     SELECT record, execution_id, caller, on_chain, creator, agent, status, cost, initiated_at, completed_at
     FROM execution_list_sources;
-    DELETE FROM execution_changes;
-    INSERT INTO execution_totals (role, owner, agent, pending, running, completed, failed, disputed)
-    SELECT k.role, k.owner, k.agent, count(*) FILTER (WHERE l.status = 0), count(*) FILTER (WHERE l.status = 1),
-           count(*) FILTER (WHERE l.status = 2), count(*) FILTER (WHERE l.status = 3),
-           count(*) FILTER (WHERE l.status = 4)
-    FROM execution_list l
-    CROSS JOIN LATERAL (VALUES (0::smallint, l.caller, ''), (0::smallint, l.caller, l.agent),
-                               (1::smallint, l.creator, ''), (1::smallint, l.creator, l.agent)) AS k (role, owner, agent)
-    WHERE l.status >= 0 AND k.owner IS NOT NULL
-    GROUP BY k.role, k.owner, k.agent;
-    FOR v_key IN SELECT role, owner, agent FROM execution_totals
-                 WHERE pending + running + completed + failed + disputed >= chunk_limit() LOOP
-        PERFORM divide_execution_chunk(v_key.role, v_key.owner, v_key.agent, '-infinity', 'infinity');
-    END LOOP;
-END
+    INSERT INTO execution_totals (role, owner, agent, day, status, n)
+    SELECT k.role, k.owner, k.key_agent, k.key_day, l.status, count(*)
+    FROM execution_list l, execution_keys(l.caller, l.creator, l.agent, utc_day(l.initiated_at)) k
+    WHERE l.status >= 0
+    GROUP BY k.role, k.owner, k.key_agent, k.key_day, l.status
 $$;
 
+-- A page and a count read one range for each status. Each new state of a row is an entry in every index, so there are no
+-- others: a list without a status merges five ranges.
 CREATE INDEX execution_list_by_caller
     ON execution_list (caller, status, initiated_at DESC, execution_id DESC);
 CREATE INDEX execution_list_by_caller_and_agent
@@ -219,27 +129,31 @@ CREATE INDEX execution_list_without_creator ON execution_list (agent) WHERE crea
 
 SELECT fill_execution_list();
 
--- The notes of a changed row: one for a new status, two for a row that moved to another caller, creator, agent or time.
+-- The notes of a changed row: one for a new status, one for a creator that became known, two for a row that moved to
+-- another caller, creator, agent or day.
 CREATE FUNCTION list_notes(
-    old_caller text, old_creator text, old_agent text, old_initiated_at timestamptz, old_status smallint,
-    new_caller text, new_creator text, new_agent text, new_initiated_at timestamptz, new_status smallint
-) RETURNS TABLE (caller text, creator text, agent text, initiated_at timestamptz, was smallint, status smallint)
+    old_caller text, old_creator text, old_agent text, old_time timestamptz, old_status smallint,
+    new_caller text, new_creator text, new_agent text, new_time timestamptz, new_status smallint
+) RETURNS TABLE (caller text, creator text, agent text, day date, was smallint, status smallint)
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
-    SELECT n.caller, n.creator, n.agent, n.initiated_at, n.was, n.status
-    FROM (SELECT (old_caller, old_creator, old_agent, old_initiated_at)
-                 IS DISTINCT FROM (new_caller, new_creator, new_agent, new_initiated_at) AS moved) AS m
+    SELECT n.caller, n.creator, n.agent, n.day, n.was, n.status
+    FROM (SELECT t.old_day, t.new_day,
+                 (old_caller, old_agent, t.old_day) = (new_caller, new_agent, t.new_day)
+                     AND (old_creator IS NULL OR old_creator IS NOT DISTINCT FROM new_creator) AS stays
+          FROM (SELECT utc_day(old_time) AS old_day, utc_day(new_time) AS new_day) AS t) AS m
     CROSS JOIN LATERAL (
-        VALUES (new_caller, new_creator, new_agent, new_initiated_at,
-                CASE WHEN m.moved THEN -1::smallint ELSE old_status END, new_status),
-               (old_caller, old_creator, old_agent, old_initiated_at, old_status,
-                CASE WHEN m.moved THEN -1::smallint ELSE old_status END)
-    ) AS n (caller, creator, agent, initiated_at, was, status)
-    WHERE n.was <> n.status;
+        VALUES (m.stays, old_caller, old_creator, old_agent, m.old_day, old_status, new_status),
+               (m.stays AND old_creator IS NULL AND new_creator IS NOT NULL,
+                NULL, new_creator, new_agent, m.new_day, -1, new_status),
+               (NOT m.stays, old_caller, old_creator, old_agent, m.old_day, old_status, -1),
+               (NOT m.stays, new_caller, new_creator, new_agent, m.new_day, -1, new_status)
+    ) AS n (applies, caller, creator, agent, day, was, status)
+    WHERE n.applies AND n.was <> n.status;
 END;
 
--- Brings the rows of some records up to date. Called after each change of a source, in its transaction. `p_new`: some may
--- have no row in the list. `p_vanished`: some may have lost their last source.
+-- Brings the rows of some records up to date. Called after each change of a source, in its transaction. `p_on_chain`: the
+-- mirror has all of them, so nothing else is looked at. `p_vanished`: some may have lost their last source.
 --
 -- Two transactions can change two sources of one record at the same time, and neither sees what the other has not
 -- committed. Both lock the row of the list before they read the sources. So the second one waits for the first, and its
@@ -248,14 +162,17 @@ END;
 --
 -- Whoever writes the list notes it in the same statement. A trigger would need tables of the old and new rows, which cost
 -- the change of a single row as much as the change itself.
-CREATE FUNCTION refresh_execution_list(p_records text[], p_new boolean, p_vanished boolean) RETURNS void LANGUAGE plpgsql
+CREATE FUNCTION refresh_execution_list(p_records text[], p_on_chain boolean, p_vanished boolean) RETURNS void
+LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off AS $$
 DECLARE
     v_rows bigint;
 BEGIN
+    -- Again if another transaction has removed a row meanwhile, because it did not see our source.
     FOR v_try IN 1..3 LOOP
-        IF p_new THEN
+        SELECT count(*) INTO v_rows FROM execution_list WHERE record = ANY (p_records);
+        IF v_rows < cardinality(p_records) THEN
             -- Not a row that is there: if it is being removed, the insertion would wait for that and then write what the
             -- sources said before.
             WITH listed AS (
@@ -263,13 +180,14 @@ BEGIN
                                             initiated_at, completed_at)
                 SELECT record, execution_id, caller, on_chain, creator, agent, status, cost, initiated_at, completed_at
                 FROM execution_list_sources s
-                WHERE record = ANY (p_records) AND NOT EXISTS (SELECT FROM execution_list l WHERE l.record = s.record)
+                WHERE record = ANY (p_records) AND (on_chain OR NOT p_on_chain)
+                  AND NOT EXISTS (SELECT FROM execution_list l WHERE l.record = s.record)
                 ORDER BY record
                 ON CONFLICT (record) DO NOTHING
                 RETURNING caller, creator, agent, initiated_at, status),
             noted AS (
-                INSERT INTO execution_changes (caller, creator, agent, initiated_at, was, status)
-                SELECT caller, creator, agent, initiated_at, -1, status FROM listed WHERE status >= 0)
+                INSERT INTO execution_changes (caller, creator, agent, day, was, status)
+                SELECT caller, creator, agent, utc_day(initiated_at), -1, status FROM listed WHERE status >= 0)
             SELECT count(*) INTO v_rows FROM listed;
             IF v_rows = cardinality(p_records) THEN
                 RETURN;
@@ -278,16 +196,15 @@ BEGIN
         PERFORM FROM execution_list WHERE record = ANY (p_records) ORDER BY record FOR UPDATE;
         GET DIAGNOSTICS v_rows = ROW_COUNT;
         EXIT WHEN v_rows = cardinality(p_records) OR p_vanished;
-        -- Another transaction has removed a row meanwhile, because it did not see our source.
-        p_new := true;
     END LOOP;
-    -- One `= ANY` and joins: a second one would be a filter that searches the whole array for each row.
+    -- One `= ANY` and joins: a second one would be a filter that searches the whole array for each row. A creator that is
+    -- known stays: a transaction that began before the listing came does not see it.
     WITH shown AS (
         SELECT l.ctid AS place, l.caller AS old_caller, l.creator AS old_creator, l.agent AS old_agent,
-               l.initiated_at AS old_initiated_at, l.status AS old_status, s.execution_id, s.caller, s.on_chain, s.agent,
+               l.initiated_at AS old_time, l.status AS old_status, s.execution_id, s.caller, s.on_chain, s.agent,
                s.status, s.cost, s.initiated_at, s.completed_at,
                CASE WHEN s.on_chain THEN COALESCE(s.creator, CASE WHEN l.agent = s.agent THEN l.creator END) END AS creator
-        FROM (SELECT * FROM execution_list_sources WHERE record = ANY (p_records)) AS s
+        FROM (SELECT * FROM execution_list_sources WHERE record = ANY (p_records) AND (on_chain OR NOT p_on_chain)) AS s
         JOIN execution_list l ON l.record = s.record),
     changed AS (
         UPDATE execution_list l SET
@@ -299,10 +216,10 @@ BEGIN
               IS DISTINCT FROM
               (s.execution_id, s.caller, s.on_chain, s.creator, s.agent, s.status, s.cost, s.initiated_at, s.completed_at)
         RETURNING s.*)
-    INSERT INTO execution_changes (caller, creator, agent, initiated_at, was, status)
-    SELECT n.caller, n.creator, n.agent, n.initiated_at, n.was, n.status
+    INSERT INTO execution_changes (caller, creator, agent, day, was, status)
+    SELECT n.caller, n.creator, n.agent, n.day, n.was, n.status
     FROM changed c
-    CROSS JOIN LATERAL list_notes(c.old_caller, c.old_creator, c.old_agent, c.old_initiated_at, c.old_status,
+    CROSS JOIN LATERAL list_notes(c.old_caller, c.old_creator, c.old_agent, c.old_time, c.old_status,
                                   c.caller, c.creator, c.agent, c.initiated_at, c.status) n;
     IF p_vanished THEN
         WITH gone AS (
@@ -312,105 +229,92 @@ BEGIN
               AND NOT EXISTS (SELECT FROM executions e WHERE e.record = l.record)
               AND NOT EXISTS (SELECT FROM mirror_disputes d WHERE d.execution = l.record)
             RETURNING l.caller, l.creator, l.agent, l.initiated_at, l.status)
-        INSERT INTO execution_changes (caller, creator, agent, initiated_at, was, status)
-        SELECT caller, creator, agent, initiated_at, status, -1 FROM gone WHERE status >= 0;
+        INSERT INTO execution_changes (caller, creator, agent, day, was, status)
+        SELECT caller, creator, agent, utc_day(initiated_at), status, -1 FROM gone WHERE status >= 0;
     END IF;
-END
-$$;
-
--- The same for records that the mirror has, which are most of what is written: no other part of `execution_list_sources`
--- is read, and the listing only if its creator is not known.
-CREATE FUNCTION refresh_listed_records(p_records text[], p_new boolean) RETURNS void LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off AS $$
-DECLARE
-    v_rows bigint;
-BEGIN
-    FOR v_try IN 1..3 LOOP
-        IF p_new THEN
-            WITH listed AS (
-                INSERT INTO execution_list (record, execution_id, caller, on_chain, creator, agent, status, cost,
-                                            initiated_at, completed_at)
-                SELECT s.record, s.execution_id, s.caller, true,
-                       (SELECT a.creator FROM mirror_agents a WHERE a.address = s.agent), s.agent,
-                       listed_status(s.status), s.cost, s.initiated_at, s.completed_at
-                FROM shown_executions_on_chain s
-                WHERE s.record = ANY (p_records) AND NOT EXISTS (SELECT FROM execution_list l WHERE l.record = s.record)
-                ORDER BY s.record
-                ON CONFLICT (record) DO NOTHING
-                RETURNING caller, creator, agent, initiated_at, status),
-            noted AS (
-                INSERT INTO execution_changes (caller, creator, agent, initiated_at, was, status)
-                SELECT caller, creator, agent, initiated_at, -1, status FROM listed)
-            SELECT count(*) INTO v_rows FROM listed;
-            IF v_rows = cardinality(p_records) THEN
-                RETURN;
-            END IF;
-        END IF;
-        PERFORM FROM execution_list WHERE record = ANY (p_records) ORDER BY record FOR UPDATE;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        EXIT WHEN v_rows = cardinality(p_records);
-        -- As above.
-        p_new := true;
-    END LOOP;
-    WITH changed AS (
-        UPDATE execution_list t SET
-            execution_id = s.execution_id, caller = s.caller, on_chain = true, agent = s.agent,
-            status = listed_status(s.status), cost = s.cost, initiated_at = s.initiated_at, completed_at = s.completed_at,
-            creator = CASE WHEN t.creator IS NOT NULL AND t.agent = s.agent THEN t.creator
-                           ELSE (SELECT a.creator FROM mirror_agents a WHERE a.address = s.agent) END
-        FROM (SELECT * FROM shown_executions_on_chain WHERE record = ANY (p_records)) AS s
-        JOIN execution_list o ON o.record = s.record
-        WHERE t.ctid = o.ctid
-          AND (t.execution_id, t.caller, t.on_chain, t.agent, t.status, t.cost, t.initiated_at, t.completed_at)
-              IS DISTINCT FROM
-              (s.execution_id, s.caller, true, s.agent, listed_status(s.status), s.cost, s.initiated_at, s.completed_at)
-        RETURNING o.caller AS old_caller, o.creator AS old_creator, o.agent AS old_agent,
-                  o.initiated_at AS old_initiated_at, o.status AS old_status,
-                  t.caller, t.creator, t.agent, t.initiated_at, t.status)
-    INSERT INTO execution_changes (caller, creator, agent, initiated_at, was, status)
-    SELECT n.caller, n.creator, n.agent, n.initiated_at, n.was, n.status
-    FROM changed c
-    CROSS JOIN LATERAL list_notes(c.old_caller, c.old_creator, c.old_agent, c.old_initiated_at, c.old_status,
-                                  c.caller, c.creator, c.agent, c.initiated_at, c.status) n;
 END
 $$;
 
 -- The sources. A change that the list does not show, such as a lease or a slot, does nothing.
-CREATE FUNCTION list_records_of_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
+-- The gateway changes one row at a time, and each call waits for it: so these functions read no more than they need.
+CREATE FUNCTION list_inserted_execution() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    v_status smallint := listed_status(shown_status(NULL, NEW.state));
 BEGIN
-    -- An upsert is an insertion as well, often of nothing.
-    IF NOT EXISTS (SELECT FROM inserted) THEN
-        RETURN NULL;
-    ELSIF TG_TABLE_NAME = 'executions' THEN
-        PERFORM refresh_execution_list(ARRAY(SELECT record FROM inserted ORDER BY record), true, false);
+    INSERT INTO execution_list (record, execution_id, caller, on_chain, agent, status, cost, initiated_at, completed_at)
+    VALUES (NEW.record, NEW.execution_id, NEW.caller, false, NEW.agent, v_status,
+            shown_cost(NULL, COALESCE(NEW.charged_amount, NEW.amount), NEW.state, NULL), NEW.created_at, NEW.finished_at)
+    ON CONFLICT (record) DO NOTHING;
+    IF FOUND THEN
+        INSERT INTO execution_changes (caller, agent, day, was, status)
+        VALUES (NEW.caller, NEW.agent, utc_day(NEW.created_at), -1, v_status);
     ELSE
-        PERFORM refresh_execution_list(ARRAY(SELECT execution FROM inserted ORDER BY execution), true, false);
-    END IF;
-    RETURN NULL;
-END
-$$;
-CREATE FUNCTION list_records_of_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF TG_TABLE_NAME = 'executions' THEN
-        PERFORM refresh_execution_list(ARRAY(SELECT record FROM deleted ORDER BY record), true, true);
-    ELSIF TG_TABLE_NAME = 'mirror_executions' THEN
-        PERFORM refresh_execution_list(ARRAY(SELECT address FROM deleted ORDER BY address), true, true);
-    ELSE
-        PERFORM refresh_execution_list(ARRAY(SELECT execution FROM deleted ORDER BY execution), true, true);
+        PERFORM refresh_execution_list(ARRAY[NEW.record], false, false);
     END IF;
     RETURN NULL;
 END
 $$;
 CREATE FUNCTION list_updated_execution() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    v_row       execution_list;
+    -- Of the record; null if the mirror does not have it.
+    v_record    smallint;
+    v_initiated timestamptz;
+    v_finished  timestamptz;
+    v_amount    bigint := COALESCE(NEW.charged_amount, NEW.amount);
+    v_status    smallint;
+    v_cost      bigint;
+    v_end       timestamptz;
 BEGIN
-    -- While the row is locked, nobody else adds the record to the mirror or removes it.
-    PERFORM FROM execution_list WHERE record = NEW.record FOR UPDATE;
-    IF EXISTS (SELECT FROM mirror_executions WHERE address = NEW.record) THEN
-        PERFORM refresh_listed_records(ARRAY[NEW.record], false);
-    ELSE
-        PERFORM refresh_execution_list(ARRAY[NEW.record], false, false);
+    -- While the row is locked, nobody else adds the record to the mirror, changes or removes it.
+    SELECT * INTO v_row FROM execution_list WHERE record = NEW.record FOR UPDATE;
+    IF v_row.on_chain THEN
+        SELECT status, amount, initiated_at, finished_at INTO v_record, v_amount, v_initiated, v_finished
+        FROM mirror_executions WHERE address = NEW.record;
     END IF;
+    IF v_row.record IS NULL OR v_record = record_status('overturned')
+       OR (NEW.created_at, NEW.execution_id, NEW.agent, NEW.caller)
+          IS DISTINCT FROM (OLD.created_at, OLD.execution_id, OLD.agent, OLD.caller) THEN
+        PERFORM refresh_execution_list(ARRAY[NEW.record], false, false);
+        RETURN NULL;
+    END IF;
+    v_status := listed_status(shown_status(v_record, NEW.state));
+    v_cost := shown_cost(v_record, v_amount, NEW.state, NULL);
+    v_end := shown_end(v_record, v_initiated, v_finished, NEW.finished_at);
+    IF (v_status, v_cost, v_end) IS DISTINCT FROM (v_row.status, v_row.cost, v_row.completed_at) THEN
+        UPDATE execution_list SET status = v_status, cost = v_cost, completed_at = v_end WHERE record = NEW.record;
+    END IF;
+    IF v_status <> v_row.status THEN
+        INSERT INTO execution_changes (caller, creator, agent, day, was, status)
+        VALUES (v_row.caller, v_row.creator, v_row.agent, utc_day(v_row.initiated_at), v_row.status, v_status);
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE FUNCTION list_deleted_executions() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM refresh_execution_list(ARRAY(SELECT record FROM deleted ORDER BY record), false, true);
+    RETURN NULL;
+END
+$$;
+CREATE FUNCTION list_deleted_records() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM refresh_execution_list(ARRAY(SELECT address FROM deleted ORDER BY address), false, true);
+    RETURN NULL;
+END
+$$;
+CREATE FUNCTION list_inserted_disputes() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    -- An upsert is an insertion as well, often of nothing.
+    IF EXISTS (SELECT FROM inserted) THEN
+        PERFORM refresh_execution_list(ARRAY(SELECT execution FROM inserted ORDER BY execution), false, false);
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE FUNCTION list_deleted_disputes() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM refresh_execution_list(ARRAY(SELECT execution FROM deleted ORDER BY execution), false, true);
     RETURN NULL;
 END
 $$;
@@ -425,17 +329,14 @@ BEGIN
         WHERE (o.compensation, o.execution) IS DISTINCT FROM (u.compensation, u.execution)
         GROUP BY changed.execution ORDER BY changed.execution);
     IF cardinality(v_records) > 0 THEN
-        PERFORM refresh_execution_list(v_records, true, true);
+        PERFORM refresh_execution_list(v_records, false, true);
     END IF;
     RETURN NULL;
 END
 $$;
 
-CREATE TRIGGER list_inserted AFTER INSERT ON executions
-    REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION list_records_of_inserted();
-CREATE TRIGGER list_deleted AFTER DELETE ON executions
-    REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION list_records_of_deleted();
--- For each row: the gateway changes one row at a time, and most of its steps change nothing that the list shows.
+CREATE TRIGGER list_inserted AFTER INSERT ON executions FOR EACH ROW EXECUTE FUNCTION list_inserted_execution();
+-- Most steps of a call change nothing that the list shows.
 CREATE TRIGGER list_updated AFTER UPDATE ON executions FOR EACH ROW
     WHEN (status_of_state(OLD.state) <> status_of_state(NEW.state)
           OR OLD.finished_at IS DISTINCT FROM NEW.finished_at
@@ -443,13 +344,15 @@ CREATE TRIGGER list_updated AFTER UPDATE ON executions FOR EACH ROW
           OR (OLD.created_at, OLD.execution_id, OLD.agent, OLD.caller)
              IS DISTINCT FROM (NEW.created_at, NEW.execution_id, NEW.agent, NEW.caller))
     EXECUTE FUNCTION list_updated_execution();
+CREATE TRIGGER list_deleted AFTER DELETE ON executions
+    REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION list_deleted_executions();
 
 CREATE TRIGGER list_deleted AFTER DELETE ON mirror_executions
-    REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION list_records_of_deleted();
+    REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION list_deleted_records();
 CREATE TRIGGER list_inserted AFTER INSERT ON mirror_disputes
-    REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION list_records_of_inserted();
+    REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION list_inserted_disputes();
 CREATE TRIGGER list_deleted AFTER DELETE ON mirror_disputes
-    REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION list_records_of_deleted();
+    REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION list_deleted_disputes();
 CREATE TRIGGER list_updated AFTER UPDATE ON mirror_disputes
     REFERENCING OLD TABLE AS outdated NEW TABLE AS updated
     FOR EACH STATEMENT EXECUTE FUNCTION list_updated_disputes();
@@ -499,7 +402,6 @@ CREATE TABLE market_days (
 ) WITH (fillfactor = 50);
 
 CREATE TABLE agent_day_notes (
-    id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     agent  text NOT NULL,
     day    date NOT NULL,
     metric smallint NOT NULL,
@@ -546,7 +448,7 @@ BEGIN
     IF NOT EXISTS (SELECT FROM inserted) THEN
         RETURN NULL;
     END IF;
-    PERFORM refresh_listed_records(ARRAY(SELECT address FROM inserted ORDER BY address), true);
+    PERFORM refresh_execution_list(ARRAY(SELECT address FROM inserted ORDER BY address), true, false);
     -- An open record counts nowhere.
     IF NOT EXISTS (SELECT FROM inserted WHERE status <> record_status('open')) THEN
         RETURN NULL;
@@ -587,7 +489,7 @@ BEGIN
     FROM updated u JOIN outdated o ON o.address = u.address
     INTO v_records, v_counts;
     IF v_records IS NOT NULL THEN
-        PERFORM refresh_listed_records(v_records, false);
+        PERFORM refresh_execution_list(v_records, true, false);
     END IF;
     IF NOT v_counts THEN
         RETURN NULL;
@@ -674,7 +576,6 @@ CREATE TABLE dispute_totals (
 ) WITH (fillfactor = 70);
 
 CREATE TABLE dispute_notes (
-    id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     raised_by text NOT NULL,
     creator   text,
     outcome   smallint NOT NULL,
@@ -765,13 +666,10 @@ BEGIN
         FROM (SELECT record FROM execution_list WHERE agent = ANY (p_agents) AND creator IS NULL AND on_chain
               LIMIT p_most FOR UPDATE SKIP LOCKED) AS found, mirror_agents a
         WHERE l.record = found.record AND a.address = l.agent
-        RETURNING l.caller, l.creator, l.agent, l.initiated_at, l.status),
+        RETURNING l.creator, l.agent, l.initiated_at, l.status),
     noted AS (
-        INSERT INTO execution_changes (caller, creator, agent, initiated_at, was, status)
-        SELECT n.caller, n.creator, n.agent, n.initiated_at, n.was, n.status
-        FROM named c
-        CROSS JOIN LATERAL list_notes(c.caller, NULL, c.agent, c.initiated_at, c.status,
-                                      c.caller, c.creator, c.agent, c.initiated_at, c.status) n)
+        INSERT INTO execution_changes (creator, agent, day, was, status)
+        SELECT creator, agent, utc_day(initiated_at), -1, status FROM named)
     SELECT count(*) INTO v_executions FROM named;
     UPDATE mirror_disputes d SET creator = a.creator
     FROM (SELECT address FROM mirror_disputes WHERE agent = ANY (p_agents) AND creator IS NULL
@@ -826,12 +724,10 @@ $$;
 -- Adds at most `p_most` notes of each kind to the counters. One transaction at a time: the others do nothing. Returns how
 -- many notes were added.
 CREATE FUNCTION fold_list_notes(p_most integer) RETURNS bigint LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
 DECLARE
     v_taken bigint;
     v_all   bigint;
-    v_keys  jsonb;
-    v_key   record;
 BEGIN
     IF NOT pg_try_advisory_xact_lock(1668445312) THEN
         RETURN 0;
@@ -839,79 +735,26 @@ BEGIN
     PERFORM name_creators(p_most);
 
     WITH taken AS (
-        DELETE FROM execution_changes WHERE id <= (
-            SELECT max(id) FROM (SELECT id FROM execution_changes ORDER BY id LIMIT p_most) AS oldest)
-        RETURNING caller, creator, agent, initiated_at, was, status),
+        DELETE FROM execution_changes WHERE ctid = ANY (ARRAY(SELECT ctid FROM execution_changes LIMIT p_most))
+        RETURNING caller, creator, agent, day, was, status),
     -- An execution that was pending and running between two rounds leaves nothing to add there.
-    changes AS (
-        SELECT caller, creator, agent, initiated_at,
-               sum((status = 0)::int - (was = 0)::int) AS pending, sum((status = 1)::int - (was = 1)::int) AS running,
-               sum((status = 2)::int - (was = 2)::int) AS completed, sum((status = 3)::int - (was = 3)::int) AS failed,
-               sum((status = 4)::int - (was = 4)::int) AS disputed
-        FROM taken GROUP BY caller, creator, agent, initiated_at),
-    keyed AS (
-        SELECT k.role, k.owner, k.agent, c.initiated_at, c.pending, c.running, c.completed, c.failed, c.disputed
-        FROM changes c
-        CROSS JOIN LATERAL (VALUES (0::smallint, c.caller, ''), (0::smallint, c.caller, c.agent),
-                                   (1::smallint, c.creator, ''), (1::smallint, c.creator, c.agent))
-            AS k (role, owner, agent)
-        WHERE k.owner IS NOT NULL
-          AND (c.pending, c.running, c.completed, c.failed, c.disputed) <> (0, 0, 0, 0, 0)),
-    totals AS (
-        INSERT INTO execution_totals AS t (role, owner, agent, pending, running, completed, failed, disputed)
-        SELECT role, owner, agent, sum(pending), sum(running), sum(completed), sum(failed), sum(disputed)
-        FROM keyed GROUP BY role, owner, agent
-        ON CONFLICT (role, owner, agent) DO UPDATE SET
-            pending = t.pending + excluded.pending, running = t.running + excluded.running,
-            completed = t.completed + excluded.completed, failed = t.failed + excluded.failed,
-            disputed = t.disputed + excluded.disputed
-        RETURNING role, owner, agent, pending + running + completed + failed + disputed AS rows,
-                  -- Asked once for each key, and not for each of its notes.
-                  EXISTS (SELECT FROM execution_chunks c
-                          WHERE c.role = t.role AND c.owner = t.owner AND c.agent = t.agent) AS has_chunks),
-    chunk_changes AS (
-        SELECT d.role, d.owner, d.agent, c.start, sum(d.pending)::bigint AS pending, sum(d.running)::bigint AS running,
-               sum(d.completed)::bigint AS completed, sum(d.failed)::bigint AS failed, sum(d.disputed)::bigint AS disputed
-        FROM (SELECT * FROM totals WHERE has_chunks) AS t
-        JOIN keyed d ON d.role = t.role AND d.owner = t.owner AND d.agent = t.agent
-        CROSS JOIN LATERAL (
-            SELECT start FROM execution_chunks c
-            WHERE c.role = d.role AND c.owner = d.owner AND c.agent = d.agent AND c.start <= d.initiated_at
-            ORDER BY start DESC LIMIT 1) AS c
-        GROUP BY d.role, d.owner, d.agent, c.start),
-    chunks AS (
-        UPDATE execution_chunks c SET
-            pending = c.pending + d.pending, running = c.running + d.running, completed = c.completed + d.completed,
-            failed = c.failed + d.failed, disputed = c.disputed + d.disputed
-        FROM chunk_changes d
-        WHERE c.role = d.role AND c.owner = d.owner AND c.agent = d.agent AND c.start = d.start
-        RETURNING c.role, c.owner, c.agent, c.start,
-                  c.pending + c.running + c.completed + c.failed + c.disputed AS rows),
-    large AS (
-        SELECT role, owner, agent, '-infinity'::timestamptz AS start FROM totals t
-        WHERE rows >= chunk_limit() AND NOT has_chunks
-        UNION ALL
-        SELECT role, owner, agent, start FROM chunks WHERE rows >= chunk_limit())
-    SELECT (SELECT count(*) FROM taken), (SELECT jsonb_agg(to_jsonb(large)) FROM large) INTO v_taken, v_keys;
-
-    -- The statements from here on see the notes that are left, and all rows of the list that belong to the others.
-    FOR v_key IN
-        SELECT k.role, k.owner, k.agent, k.start, COALESCE(next.start, 'infinity') AS until
-        FROM jsonb_to_recordset(v_keys) AS k (role smallint, owner text, agent text, start timestamptz)
-        LEFT JOIN LATERAL (
-            SELECT c.start FROM execution_chunks c
-            WHERE c.role = k.role AND c.owner = k.owner AND c.agent = k.agent AND c.start > k.start
-            ORDER BY c.start LIMIT 1) AS next ON true
-    LOOP
-        IF v_key.until > v_key.start + interval '1 microsecond' THEN
-            PERFORM divide_execution_chunk(v_key.role, v_key.owner, v_key.agent, v_key.start, v_key.until);
-        END IF;
-    END LOOP;
-    v_all := v_taken;
+    changed AS (
+        SELECT t.caller, t.creator, t.agent, t.day, n.status, sum(n.n) AS n
+        FROM taken t
+        CROSS JOIN LATERAL (VALUES (t.was, -1), (t.status, 1)) AS n (status, n)
+        WHERE n.status >= 0
+        GROUP BY t.caller, t.creator, t.agent, t.day, n.status
+        HAVING sum(n.n) <> 0),
+    added AS (
+        INSERT INTO execution_totals AS t (role, owner, agent, day, status, n)
+        SELECT k.role, k.owner, k.key_agent, k.key_day, c.status, sum(c.n)
+        FROM changed c, execution_keys(c.caller, c.creator, c.agent, c.day) k
+        GROUP BY k.role, k.owner, k.key_agent, k.key_day, c.status
+        ON CONFLICT (role, owner, agent, day, status) DO UPDATE SET n = t.n + excluded.n)
+    SELECT count(*) FROM taken INTO v_all;
 
     WITH taken AS (
-        DELETE FROM agent_day_notes WHERE id <= (
-            SELECT max(id) FROM (SELECT id FROM agent_day_notes ORDER BY id LIMIT p_most) AS oldest)
+        DELETE FROM agent_day_notes WHERE ctid = ANY (ARRAY(SELECT ctid FROM agent_day_notes LIMIT p_most))
         RETURNING agent, day, metric, n, fees, earned),
     added AS (
         INSERT INTO agent_days AS t (agent, day, metric, n, fees)
@@ -948,8 +791,7 @@ BEGIN
     DELETE FROM market_days WHERE day < current_date - kept_days();
 
     WITH taken AS (
-        DELETE FROM dispute_notes WHERE id <= (
-            SELECT max(id) FROM (SELECT id FROM dispute_notes ORDER BY id LIMIT p_most) AS oldest)
+        DELETE FROM dispute_notes WHERE ctid = ANY (ARRAY(SELECT ctid FROM dispute_notes LIMIT p_most))
         RETURNING raised_by, creator, outcome, n),
     added AS (
         INSERT INTO dispute_totals AS t (role, owner, outcome, n)
@@ -965,8 +807,8 @@ $$;
 CREATE FUNCTION rebuild_lists() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(1668445312);
-    TRUNCATE execution_list, execution_totals, execution_chunks, execution_changes, agent_days, agent_day_sums,
-             market_days, agent_day_notes, dispute_totals, dispute_notes;
+    TRUNCATE execution_list, execution_totals, execution_changes, agent_days, agent_day_sums, market_days,
+             agent_day_notes, dispute_totals, dispute_notes;
     PERFORM fill_execution_list();
     PERFORM fill_agent_days();
     PERFORM fill_dispute_totals();

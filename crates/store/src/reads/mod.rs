@@ -34,8 +34,6 @@ pub use configuration::configuration;
 pub use dispute_list::dispute_list_statements;
 pub use dispute_list::{DisputeFilter, DisputePlace, DisputeScope, list_disputes};
 pub use disputes::{DisputeDetails, Statement, dispute, is_resolver};
-#[cfg(feature = "testing")]
-pub use execution_list::execution_list_statements;
 pub use execution_list::{
     ExecutionFilter, ExecutionListQuestion, ExecutionPage, ExecutionPlace, ExecutionRole, ListedExecution, ShownStatus,
     execution_lists, list_executions,
