@@ -1,6 +1,6 @@
 //! Keeping the list of executions and its counters: folding, locking, rebuilding, and comparing with the sources.
 //!
-//! Triggers keep the list. See `migrations/0012_execution_list.sql`.
+//! Triggers keep the list. See `migrations/0009_execution_list.sql`.
 
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
@@ -32,18 +32,22 @@ pub async fn fold_all(pool: &PgPool) -> Result<(), StoreError> {
 
 /// Locks these records, first in the mirror and then in the list, each in order. A transaction that writes executions and
 /// then disputes calls this first: its triggers lock rows of the list in the order of each kind, which is not one order
-/// for both.
+/// for both. A record that came between the two statements stays unlocked: whoever locked it there waits for its row here.
 pub async fn lock(connection: &mut PgConnection, records: &[String]) -> Result<(), StoreError> {
-    sqlx::query!(
-        "SELECT count(*) FROM (
-             SELECT FROM mirror_executions WHERE address = ANY ($1) ORDER BY address FOR NO KEY UPDATE) AS locked",
+    let mirrored = sqlx::query_scalar!(
+        "SELECT address FROM mirror_executions WHERE address = ANY ($1) ORDER BY address FOR NO KEY UPDATE",
         records
     )
-    .fetch_one(&mut *connection)
+    .fetch_all(&mut *connection)
     .await?;
     sqlx::query!(
-        "SELECT count(*) FROM (SELECT FROM execution_list WHERE record = ANY ($1) ORDER BY record FOR UPDATE) AS locked",
-        records
+        "SELECT count(*) FROM (
+             SELECT FROM execution_list l
+             WHERE record = ANY ($1)
+               AND (record = ANY ($2) OR NOT EXISTS (SELECT FROM mirror_executions m WHERE m.address = l.record))
+             ORDER BY record FOR UPDATE) AS locked",
+        records,
+        &mirrored
     )
     .fetch_one(connection)
     .await?;

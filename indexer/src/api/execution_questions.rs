@@ -6,7 +6,7 @@ use crtx_store::{
     PgConnection, StoreError,
     reads::{
         self, Asker, ExecutionAnswer, ExecutionFilter, ExecutionListQuestion, ExecutionPage, ExecutionPlace,
-        ExecutionQuestion, ExecutionRole, Start,
+        ExecutionQuestion, Start,
     },
 };
 use solana_pubkey::Pubkey;
@@ -45,10 +45,7 @@ impl Question for ExecutionListQuestion {
     type Answer = Option<(Pubkey, ExecutionPage)>;
 
     fn text(&self) -> usize {
-        match self.filter.role {
-            ExecutionRole::Caller => 0,
-            ExecutionRole::Creator => 1,
-        }
+        0
     }
 
     fn is_large(&self) -> bool {

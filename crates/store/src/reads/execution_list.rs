@@ -1,8 +1,8 @@
 //! The list of executions of a caller, or of a creator's agents: `execution_list` and its counters.
 //!
-//! One statement reads a page and the total, so both are of the same moment, and it answers several questions about one
-//! role. It has one plan that fits all filters: ranges of an index in the order of the page. The names of agents are another
-//! read: `agent_names`.
+//! One statement reads a page and the total, so both are of the same moment, and it answers several questions. It has one
+//! plan that fits all filters: ranges of an index in the order of the page. The names of agents are another read:
+//! `agent_names`.
 
 use chrono::{DateTime, Utc};
 use crtx_protocol::usdc::UsdcBase;
@@ -144,19 +144,13 @@ pub async fn list_executions(
     answer.map(|(_, page)| page).ok_or_else(|| StoreError::corrupt("list of executions", "it has no answer"))
 }
 
-/// The answers to questions about one role, in their order, all of one moment: the wallet that asked and its page. `None`:
+/// The answers to questions, in their order, all of one moment: the wallet that asked and its page. `None`:
 /// the credential has to be authenticated first.
 pub async fn execution_lists(
     executor: impl PgExecutor<'_>,
     questions: &[ExecutionListQuestion],
 ) -> Result<Vec<Option<(Pubkey, ExecutionPage)>>, StoreError> {
-    let Some(first) = questions.first() else { return Ok(Vec::new()) };
-    let columns = Columns::of(questions);
-    let rows = match first.filter.role {
-        ExecutionRole::Caller => of_callers(executor, columns).await?,
-        ExecutionRole::Creator => of_creators(executor, columns).await?,
-    };
-    let mut rows = rows.into_iter().peekable();
+    let mut rows = rows_of(executor, Columns::of(questions)).await?.into_iter().peekable();
     let mut answers = Vec::with_capacity(questions.len());
     for (place, question) in (1_i64..).zip(questions) {
         let mut own = Vec::new();
@@ -175,6 +169,8 @@ pub async fn execution_lists(
 /// The questions, one array for each column.
 struct Columns {
     askers: Askers,
+    /// As in `execution_totals`.
+    roles: Vec<i16>,
     agents: Vec<String>,
     statuses: Vec<Option<i16>>,
     since: Vec<Option<DateTime<Utc>>>,
@@ -193,6 +189,7 @@ impl Columns {
         }
         Self {
             askers: questions.iter().map(|question| &question.asker).collect(),
+            roles: each(questions, |q| i16::from(q.filter.role == ExecutionRole::Creator)),
             agents: each(questions, |q| q.filter.agent.map(|agent| agent.to_string()).unwrap_or_default()),
             statuses: each(questions, |q| q.filter.status.map(ShownStatus::to_db)),
             since: each(questions, |q| q.filter.from),
@@ -221,109 +218,23 @@ struct ListRow {
     completed_at: Option<DateTime<Utc>>,
 }
 
-/// Pages and totals of callers. A page is a merge of one range of an index for each status. Of the two parts for a list
-/// with and without an agent, one does not run. No two executions of a caller have the same id, so the record is no part
-/// of the order.
+/// Pages and totals. A page is a merge of one range of an index for each status. Of the four parts, for callers and for
+/// creators, with and without an agent, one runs. No two executions of a caller have the same id, so the record is no part
+/// of their order.
 ///
 /// A total is a sum of counters, with the notes that are not added to them yet. In a time range, these are the days after
 /// the one in which it begins and before the one in which it ends; the rows of the range in these two days are counted,
 /// from the same indexes. `OFFSET 0` keeps the planner from computing a value again wherever it is named.
-async fn of_callers(executor: impl PgExecutor<'_>, columns: Columns) -> Result<Vec<ListRow>, sqlx::Error> {
+async fn rows_of(executor: impl PgExecutor<'_>, columns: Columns) -> Result<Vec<ListRow>, sqlx::Error> {
     sqlx::query_as!(
         ListRow,
-        r#"SELECT q.place AS "place!", w.wallet AS "wallet?", c.total AS "total?",
-                  l.record AS "record?", l.execution_id AS "execution_id?", l.agent AS "agent?", l.status AS "status?",
-                  l.cost AS "cost?", l.initiated_at AS "initiated_at?", l.completed_at AS "completed_at?"
-           FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::text[], $6::int2[], $7::timestamptz[],
-                       $8::timestamptz[], $9::timestamptz[], $10::uuid[], $11::int8[], $12::int8[])
-                WITH ORDINALITY AS q (wallet, key, token, kind, agent, status, since, until, place_time, place_id, most,
-                                      skipped, place)
-           CROSS JOIN LATERAL (
-               SELECT COALESCE(
-                   q.wallet,
-                   (SELECT k.wallet FROM keys_in_use k WHERE k.session_public_key = q.key AND k.network = q.kind),
-                   (SELECT s.wallet FROM sessions_in_use s WHERE s.token_hash = q.token AND s.kind = q.kind)) AS wallet
-               OFFSET 0) AS w
-           CROSS JOIN LATERAL (
-               SELECT CASE WHEN q.since IS NULL AND q.until IS NULL THEN
-                   (SELECT COALESCE(sum(t.n), 0) FROM execution_totals t
-                    WHERE t.role = 0 AND t.owner = w.wallet AND t.agent = q.agent AND t.day = '-infinity'
-                      AND (q.status IS NULL OR t.status = q.status))
-                 + (SELECT COALESCE(sum(n.n), 0) FROM execution_notes n
-                    WHERE n.caller = w.wallet AND (q.agent = '' OR n.agent = q.agent)
-                      AND (q.status IS NULL OR n.status = q.status))
-               ELSE
-                   (SELECT COALESCE(sum(t.n), 0) FROM execution_totals t
-                    WHERE t.role = 0 AND t.owner = w.wallet AND t.agent = q.agent
-                      AND t.day > d.before AND t.day < d.last AND (q.status IS NULL OR t.status = q.status))
-                 + (SELECT COALESCE(sum(n.n), 0) FROM execution_notes n
-                    WHERE n.caller = w.wallet AND (q.agent = '' OR n.agent = q.agent)
-                      AND n.day > d.before AND n.day < d.last AND (q.status IS NULL OR n.status = q.status))
-                 + (SELECT COALESCE(sum(r.n), 0)
-                    FROM (VALUES (COALESCE(q.since + interval '1 microsecond', '-infinity'),
-                                  LEAST(q.until, start_of_day(d.before + 1))),
-                                 (GREATEST(start_of_day(d.last), start_of_day(d.before + 1)),
-                                  COALESCE(q.until, 'infinity'))) AS e (first, until)
-                    CROSS JOIN unnest('{0, 1, 2, 3, 4}'::int2[]) AS s (status)
-                    CROSS JOIN LATERAL (
-                        SELECT count(*) AS n FROM execution_list l
-                        WHERE q.agent = '' AND l.caller = w.wallet AND l.status = s.status
-                          AND l.initiated_at >= e.first AND l.initiated_at < e.until
-                        UNION ALL
-                        SELECT count(*) FROM execution_list l
-                        WHERE q.agent <> '' AND l.caller = w.wallet AND l.agent = q.agent AND l.status = s.status
-                          AND l.initiated_at >= e.first AND l.initiated_at < e.until) AS r
-                    WHERE e.first < e.until AND (q.status IS NULL OR s.status = q.status))
-               END::int8 AS total
-               FROM (SELECT COALESCE(utc_day(q.since), '-infinity') AS before,
-                            COALESCE(utc_day(q.until), 'infinity') AS last OFFSET 0) AS d
-               OFFSET 0) AS c
-           LEFT JOIN LATERAL (
-               SELECT p.* FROM unnest('{0, 1, 2, 3, 4}'::int2[]) AS s (status)
-               CROSS JOIN LATERAL (
-                   (SELECT l.record, l.execution_id, l.agent, l.status, l.cost, l.initiated_at, l.completed_at
-                    FROM execution_list l
-                    WHERE q.agent = '' AND l.caller = w.wallet AND l.status = s.status
-                      AND l.initiated_at > COALESCE(q.since, '-infinity')
-                      AND (l.initiated_at, l.execution_id) < (COALESCE(q.place_time, 'infinity'), q.place_id)
-                    ORDER BY l.initiated_at DESC, l.execution_id DESC LIMIT q.most + q.skipped)
-                   UNION ALL
-                   (SELECT l.record, l.execution_id, l.agent, l.status, l.cost, l.initiated_at, l.completed_at
-                    FROM execution_list l
-                    WHERE q.agent <> '' AND l.caller = w.wallet AND l.agent = q.agent AND l.status = s.status
-                      AND l.initiated_at > COALESCE(q.since, '-infinity')
-                      AND (l.initiated_at, l.execution_id) < (COALESCE(q.place_time, 'infinity'), q.place_id)
-                    ORDER BY l.initiated_at DESC, l.execution_id DESC LIMIT q.most + q.skipped)) AS p
-               WHERE q.status IS NULL OR s.status = q.status
-               ORDER BY p.initiated_at DESC, p.execution_id DESC LIMIT q.most OFFSET q.skipped) AS l ON true"#,
-        &columns.askers.wallets as &[Option<String>],
-        &columns.askers.keys as &[Option<String>],
-        &columns.askers.tokens as &[Option<Vec<u8>>],
-        &columns.askers.kinds as &[Option<&str>],
-        &columns.agents,
-        &columns.statuses as &[Option<i16>],
-        &columns.since as &[Option<DateTime<Utc>>],
-        &columns.until as &[Option<DateTime<Utc>>],
-        &columns.place_times as &[Option<DateTime<Utc>>],
-        &columns.place_ids,
-        &columns.most,
-        &columns.skipped,
-    )
-    .fetch_all(executor)
-    .await
-}
-
-/// The same for creators, who see what is on chain. Two callers can choose the same id, so the record is a part of the
-/// order.
-async fn of_creators(executor: impl PgExecutor<'_>, columns: Columns) -> Result<Vec<ListRow>, sqlx::Error> {
-    sqlx::query_as!(
-        ListRow,
-        r#"SELECT q.place AS "place!", w.wallet AS "wallet?", c.total AS "total?",
-                  l.record AS "record?", l.execution_id AS "execution_id?", l.agent AS "agent?", l.status AS "status?",
-                  l.cost AS "cost?", l.initiated_at AS "initiated_at?", l.completed_at AS "completed_at?"
-           FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::text[], $6::int2[], $7::timestamptz[],
-                       $8::timestamptz[], $9::timestamptz[], $10::uuid[], $11::text[], $12::int8[], $13::int8[])
-                WITH ORDINALITY AS q (wallet, key, token, kind, agent, status, since, until, place_time, place_id,
+        r#"SELECT q.place AS "place!", w.wallet AS "wallet?", c.total AS "total?", l.record AS "record?",
+                  l.execution_id AS "execution_id?", l.agent AS "agent?", l.status AS "status?", l.cost AS "cost?",
+                  l.initiated_at AS "initiated_at?", l.completed_at AS "completed_at?"
+           FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::int2[], $6::text[], $7::int2[],
+                       $8::timestamptz[], $9::timestamptz[], $10::timestamptz[], $11::uuid[], $12::text[], $13::int8[],
+                       $14::int8[])
+                WITH ORDINALITY AS q (wallet, key, token, kind, role, agent, status, since, until, place_time, place_id,
                                       place_record, most, skipped, place)
            CROSS JOIN LATERAL (
                SELECT COALESCE(
@@ -331,55 +242,72 @@ async fn of_creators(executor: impl PgExecutor<'_>, columns: Columns) -> Result<
                    (SELECT k.wallet FROM keys_in_use k WHERE k.session_public_key = q.key AND k.network = q.kind),
                    (SELECT s.wallet FROM sessions_in_use s WHERE s.token_hash = q.token AND s.kind = q.kind)) AS wallet
                OFFSET 0) AS w
+           -- The days whose counters count as a whole. Without a time range it is the counter of all days.
            CROSS JOIN LATERAL (
-               SELECT CASE WHEN q.since IS NULL AND q.until IS NULL THEN
-                   (SELECT COALESCE(sum(t.n), 0) FROM execution_totals t
-                    WHERE t.role = 1 AND t.owner = w.wallet AND t.agent = q.agent AND t.day = '-infinity'
-                      AND (q.status IS NULL OR t.status = q.status))
-                 + (SELECT COALESCE(sum(n.n), 0) FROM execution_notes n
-                    WHERE n.creator = w.wallet AND (q.agent = '' OR n.agent = q.agent)
-                      AND (q.status IS NULL OR n.status = q.status))
-               ELSE
-                   (SELECT COALESCE(sum(t.n), 0) FROM execution_totals t
-                    WHERE t.role = 1 AND t.owner = w.wallet AND t.agent = q.agent
-                      AND t.day > d.before AND t.day < d.last AND (q.status IS NULL OR t.status = q.status))
-                 + (SELECT COALESCE(sum(n.n), 0) FROM execution_notes n
-                    WHERE n.creator = w.wallet AND (q.agent = '' OR n.agent = q.agent)
-                      AND n.day > d.before AND n.day < d.last AND (q.status IS NULL OR n.status = q.status))
-                 + (SELECT COALESCE(sum(r.n), 0)
-                    FROM (VALUES (COALESCE(q.since + interval '1 microsecond', '-infinity'),
-                                  LEAST(q.until, start_of_day(d.before + 1))),
-                                 (GREATEST(start_of_day(d.last), start_of_day(d.before + 1)),
-                                  COALESCE(q.until, 'infinity'))) AS e (first, until)
-                    CROSS JOIN unnest('{0, 1, 2, 3, 4}'::int2[]) AS s (status)
-                    CROSS JOIN LATERAL (
-                        SELECT count(*) AS n FROM execution_list l
-                        WHERE q.agent = '' AND l.creator = w.wallet AND l.status = s.status
-                          AND l.initiated_at >= e.first AND l.initiated_at < e.until
-                        UNION ALL
-                        SELECT count(*) FROM execution_list l
-                        WHERE q.agent <> '' AND l.creator = w.wallet AND l.agent = q.agent AND l.status = s.status
-                          AND l.initiated_at >= e.first AND l.initiated_at < e.until) AS r
-                    WHERE e.first < e.until AND (q.status IS NULL OR s.status = q.status))
-               END::int8 AS total
-               FROM (SELECT COALESCE(utc_day(q.since), '-infinity') AS before,
-                            COALESCE(utc_day(q.until), 'infinity') AS last OFFSET 0) AS d
+               SELECT t.timed,
+                      CASE WHEN t.timed THEN COALESCE(utc_day(q.since) + 1, '4713-01-01 BC')
+                           ELSE '-infinity' END AS first,
+                      CASE WHEN t.timed THEN COALESCE(utc_day(q.until) - 1, 'infinity') ELSE '-infinity' END AS last
+               FROM (SELECT q.since IS NOT NULL OR q.until IS NOT NULL AS timed) AS t OFFSET 0) AS d
+           CROSS JOIN LATERAL (
+               SELECT ((SELECT COALESCE(sum(t.n), 0) FROM execution_totals t
+                        WHERE t.role = q.role AND t.owner = w.wallet AND t.agent = q.agent
+                          AND t.day BETWEEN d.first AND d.last AND (q.status IS NULL OR t.status = q.status))
+                     + (SELECT COALESCE(sum(n.n), 0)
+                        FROM (SELECT * FROM execution_notes WHERE q.role = 0 AND caller = w.wallet
+                              UNION ALL
+                              SELECT * FROM execution_notes WHERE q.role = 1 AND creator = w.wallet) AS n
+                        WHERE (q.agent = '' OR n.agent = q.agent) AND (q.status IS NULL OR n.status = q.status)
+                          AND (NOT d.timed OR n.day BETWEEN d.first AND d.last))
+                     + (SELECT COALESCE(sum(r.n), 0)
+                        FROM (VALUES (COALESCE(q.since + interval '1 microsecond', '-infinity'),
+                                      LEAST(q.until, start_of_day(d.first))),
+                                     (GREATEST(start_of_day(d.first), start_of_day(d.last + 1)),
+                                      COALESCE(q.until, 'infinity'))) AS e (first, until)
+                        CROSS JOIN unnest('{0, 1, 2, 3, 4}'::int2[]) AS s (status)
+                        CROSS JOIN LATERAL (
+                           SELECT count(*) AS n FROM execution_list l
+                           WHERE q.role = 0 AND q.agent = '' AND l.caller = w.wallet AND l.status = s.status
+                             AND l.initiated_at >= e.first AND l.initiated_at < e.until
+                           UNION ALL
+                           SELECT count(*) FROM execution_list l
+                           WHERE q.role = 0 AND q.agent <> '' AND l.caller = w.wallet AND l.agent = q.agent
+                             AND l.status = s.status AND l.initiated_at >= e.first AND l.initiated_at < e.until
+                           UNION ALL
+                           SELECT count(*) FROM execution_list l
+                           WHERE q.role = 1 AND q.agent = '' AND l.creator = w.wallet AND l.status = s.status
+                             AND l.initiated_at >= e.first AND l.initiated_at < e.until
+                           UNION ALL
+                           SELECT count(*) FROM execution_list l
+                           WHERE q.role = 1 AND q.agent <> '' AND l.creator = w.wallet AND l.agent = q.agent
+                             AND l.status = s.status AND l.initiated_at >= e.first AND l.initiated_at < e.until) AS r
+                        WHERE d.timed AND e.first < e.until AND (q.status IS NULL OR s.status = q.status)))::int8 AS total
                OFFSET 0) AS c
            LEFT JOIN LATERAL (
                SELECT p.* FROM unnest('{0, 1, 2, 3, 4}'::int2[]) AS s (status)
                CROSS JOIN LATERAL (
-                   (SELECT l.record, l.execution_id, l.agent, l.status, l.cost, l.initiated_at, l.completed_at
-                    FROM execution_list l
-                    WHERE q.agent = '' AND l.creator = w.wallet AND l.status = s.status
+                   (SELECT l.* FROM execution_list l
+                    WHERE q.role = 0 AND q.agent = '' AND l.caller = w.wallet AND l.status = s.status
+                      AND l.initiated_at > COALESCE(q.since, '-infinity')
+                      AND (l.initiated_at, l.execution_id) < (COALESCE(q.place_time, 'infinity'), q.place_id)
+                    ORDER BY l.initiated_at DESC, l.execution_id DESC LIMIT q.most + q.skipped)
+                   UNION ALL
+                   (SELECT l.* FROM execution_list l
+                    WHERE q.role = 0 AND q.agent <> '' AND l.caller = w.wallet AND l.agent = q.agent
+                      AND l.status = s.status AND l.initiated_at > COALESCE(q.since, '-infinity')
+                      AND (l.initiated_at, l.execution_id) < (COALESCE(q.place_time, 'infinity'), q.place_id)
+                    ORDER BY l.initiated_at DESC, l.execution_id DESC LIMIT q.most + q.skipped)
+                   UNION ALL
+                   (SELECT l.* FROM execution_list l
+                    WHERE q.role = 1 AND q.agent = '' AND l.creator = w.wallet AND l.status = s.status
                       AND l.initiated_at > COALESCE(q.since, '-infinity')
                       AND (l.initiated_at, l.execution_id, l.record)
                           < (COALESCE(q.place_time, 'infinity'), q.place_id, q.place_record)
                     ORDER BY l.initiated_at DESC, l.execution_id DESC, l.record DESC LIMIT q.most + q.skipped)
                    UNION ALL
-                   (SELECT l.record, l.execution_id, l.agent, l.status, l.cost, l.initiated_at, l.completed_at
-                    FROM execution_list l
-                    WHERE q.agent <> '' AND l.creator = w.wallet AND l.agent = q.agent AND l.status = s.status
-                      AND l.initiated_at > COALESCE(q.since, '-infinity')
+                   (SELECT l.* FROM execution_list l
+                    WHERE q.role = 1 AND q.agent <> '' AND l.creator = w.wallet AND l.agent = q.agent
+                      AND l.status = s.status AND l.initiated_at > COALESCE(q.since, '-infinity')
                       AND (l.initiated_at, l.execution_id, l.record)
                           < (COALESCE(q.place_time, 'infinity'), q.place_id, q.place_record)
                     ORDER BY l.initiated_at DESC, l.execution_id DESC, l.record DESC LIMIT q.most + q.skipped)) AS p
@@ -390,6 +318,7 @@ async fn of_creators(executor: impl PgExecutor<'_>, columns: Columns) -> Result<
         &columns.askers.keys as &[Option<String>],
         &columns.askers.tokens as &[Option<Vec<u8>>],
         &columns.askers.kinds as &[Option<&str>],
+        &columns.roles,
         &columns.agents,
         &columns.statuses as &[Option<i16>],
         &columns.since as &[Option<DateTime<Utc>>],
