@@ -1,6 +1,6 @@
 //! The queries of the read API. Every query takes an executor first, then the caller's wallet if only its owner may
 //! see the rows, then filter, order and page. Rules of visibility, status and cost are in the views of
-//! `migrations/0006_second_pass.sql`.
+//! `migrations/0004_executions.sql`.
 
 mod agent_history;
 pub mod agent_list;

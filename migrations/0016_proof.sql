@@ -1,4 +1,4 @@
--- What proves the mirror: the last bytes of closed accounts, documents as they were fetched, and how far a rebuild is.
+-- What proves the mirror: the last bytes of closed accounts, and how far a rebuild is.
 
 -- The last bytes of closed accounts, from the events of the transactions that closed them.
 CREATE TABLE mirror_closings (
@@ -41,22 +41,6 @@ CREATE TRIGGER want_closing AFTER UPDATE OF closed_at_slot ON mirror_disputes FO
     WHEN (NEW.closed_at_slot IS NOT NULL AND OLD.closed_at_slot IS NULL) EXECUTE FUNCTION want_closing();
 CREATE TRIGGER want_closing AFTER UPDATE OF closed_at_slot ON mirror_agents FOR EACH ROW
     WHEN (NEW.closed_at_slot IS NOT NULL AND OLD.closed_at_slot IS NULL) EXECUTE FUNCTION want_closing();
-
--- What was closed before.
-INSERT INTO mirror_closings_wanted (address, closed_at_slot)
-SELECT address, closed_at_slot FROM mirror_executions WHERE closed_at_slot IS NOT NULL
-UNION ALL SELECT address, closed_at_slot FROM mirror_disputes WHERE closed_at_slot IS NOT NULL
-UNION ALL SELECT address, closed_at_slot FROM mirror_agents WHERE closed_at_slot IS NOT NULL;
-
--- The audit reads closed rows in the order of their addresses.
-CREATE INDEX mirror_executions_closed ON mirror_executions (address) WHERE closed_at_slot IS NOT NULL;
-CREATE INDEX mirror_disputes_closed ON mirror_disputes (address) WHERE closed_at_slot IS NOT NULL;
-CREATE INDEX mirror_agents_closed ON mirror_agents (address) WHERE closed_at_slot IS NOT NULL;
-
--- A document as it was fetched: `jsonb` does not keep what the hash was made of. Null for documents that were fetched
--- before this column existed: their `has_no_bytes` is true.
-ALTER TABLE agent_metadata ADD COLUMN bytes bytea, ADD COLUMN has_no_bytes boolean NOT NULL DEFAULT true;
-ALTER TABLE agent_metadata ALTER COLUMN has_no_bytes SET DEFAULT false;
 
 -- How far `crtx-server rebuild` is. A rebuild works in rounds: it lists the transactions that no round before had, newest
 -- first, then reads them, oldest first.

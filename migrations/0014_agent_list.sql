@@ -3,20 +3,12 @@
 -- behind the last look already.
 
 -- Agents, with the transaction that changed them last. A table of its own: with an index over a column of
--- `mirror_agents`, each change of a listing would be one of all its indexes. An agent that has not changed since this
--- table exists has no row.
+-- `mirror_agents`, each change of a listing would be one of all its indexes. An agent that never changed has no row.
 CREATE TABLE mirror_agent_changes (
     agent      text PRIMARY KEY,
     changed_in xid8 NOT NULL
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX mirror_agent_changes_in_order ON mirror_agent_changes (changed_in, agent);
-
--- Profiles change seldom.
-ALTER TABLE mirror_creators ADD COLUMN changed_in xid8 NOT NULL DEFAULT '0';
-CREATE INDEX mirror_creators_by_change ON mirror_creators (changed_in, wallet);
-
--- Room for the next state of a listing on its own page. Then its indexes do not change with it.
-ALTER TABLE mirror_agents SET (fillfactor = 70);
 
 CREATE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -105,18 +97,3 @@ CREATE TRIGGER note_removed AFTER DELETE ON mirror_creators
     REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION note_removed_creators();
 CREATE TRIGGER note_emptied AFTER TRUNCATE ON mirror_agents FOR EACH STATEMENT EXECUTE FUNCTION note_emptied();
 CREATE TRIGGER note_emptied AFTER TRUNCATE ON mirror_creators FOR EACH STATEMENT EXECUTE FUNCTION note_emptied();
-
--- No query of this version reads a page of the list from the table. Without these indexes, an update that the list does
--- not show changes no index at all.
-DROP INDEX mirror_agents_by_executions;
-DROP INDEX mirror_agents_by_success;
-DROP INDEX mirror_agents_by_price;
-DROP INDEX mirror_agents_by_price_desc;
-DROP INDEX mirror_agents_by_creation;
-DROP INDEX mirror_agents_by_trust;
-DROP INDEX mirror_agents_tags;
-
--- What callers can still dispute, for the collateral cover of an agent.
-CREATE INDEX mirror_executions_disputable ON mirror_executions (agent, finished_at DESC)
-    INCLUDE (amount, dispute_window_s)
-    WHERE closed_at_slot IS NULL AND status = record_status('completed');

@@ -6,7 +6,8 @@
 CREATE TABLE call_failures (
     id          bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     caller      text        NOT NULL,
-    session_key text        NOT NULL,
+    -- Null: the wallet opened the execution itself.
+    session_key text,
     agent       text        NOT NULL,
     at          timestamptz NOT NULL DEFAULT now()
 );
