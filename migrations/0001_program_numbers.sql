@@ -34,6 +34,14 @@ BEGIN
         WHEN 'timeout' THEN RETURN 2;
         WHEN 'invalid_response' THEN RETURN 3;
         WHEN 'expired' THEN RETURN 4;
+        WHEN 'interrupted' THEN RETURN 5;
     END CASE;
 END
 $$;
+
+-- Completed, with or without a dispute, whatever became of the dispute.
+CREATE FUNCTION is_settled(status smallint) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN status IN (record_status('completed'), record_status('disputed'), record_status('overturned'));
+
+CREATE FUNCTION is_refunded(status smallint) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN status IN (record_status('failed'), record_status('expired'));

@@ -4,6 +4,10 @@
 -- of the account that it shows and the `slot` at which it was read. A row is replaced only by a newer revision, or
 -- by the same revision at a later slot. `closed_at_slot` is set when the chain no longer has the account; rows of
 -- closed accounts stay as history.
+--
+-- `data_hash` is the BLAKE3 of the account's bytes. A row is written only if its revision or this hash differs.
+-- `after_slot`: an earlier life of the account was closed, or a state of it was dropped with a fork, at that slot; states
+-- that were read at that slot or before belong to what is gone.
 
 CREATE TABLE mirror_config (
     address                  text PRIMARY KEY,
@@ -26,8 +30,18 @@ CREATE TABLE mirror_config (
     dispute_window_s         bigint NOT NULL,
     settle_grace_s           bigint NOT NULL,
     collateral_tiers         jsonb NOT NULL,
-    fee_bps                  integer NOT NULL,
-    paused                   boolean NOT NULL
+    fee_bps                  bigint NOT NULL,
+    paused                   boolean NOT NULL,
+    insurance_owner           text NOT NULL,
+    announced_insurance_owner text,
+    min_price                 bigint NOT NULL,
+    max_penalty_multiple      bigint NOT NULL,
+    -- The announced parameters, and the first second in which they can be applied; null if none are announced.
+    announced_parameters      jsonb,
+    parameters_apply_from     timestamptz,
+    data_hash                 bytea CHECK (octet_length(data_hash) = 32),
+    after_slot                bigint,
+    CHECK ((announced_parameters IS NULL) = (parameters_apply_from IS NULL))
 );
 
 CREATE TABLE mirror_creators (
@@ -41,8 +55,23 @@ CREATE TABLE mirror_creators (
     verified       boolean NOT NULL,
     verified_at    timestamptz,
     created_at     timestamptz NOT NULL,
-    updated_at     timestamptz NOT NULL
+    updated_at     timestamptz NOT NULL,
+    next_agent_index             bigint NOT NULL,
+    -- What the listings of closed agents counted, added up.
+    closed_agents                bigint NOT NULL,
+    closed_completed_executions  bigint NOT NULL,
+    closed_successful_executions bigint NOT NULL,
+    closed_failed_executions     bigint NOT NULL,
+    closed_expired_executions    bigint NOT NULL,
+    closed_disputed_executions   bigint NOT NULL,
+    closed_slashed_total         bigint NOT NULL,
+    closed_platform_fees_total   bigint NOT NULL,
+    -- The transaction that changed the row last, for the list of agents. Profiles change seldom.
+    changed_in                   xid8 NOT NULL DEFAULT '0',
+    data_hash                    bytea CHECK (octet_length(data_hash) = 32),
+    after_slot                   bigint
 );
+CREATE INDEX mirror_creators_by_change ON mirror_creators (changed_in, wallet);
 
 CREATE TABLE mirror_agents (
     address                 text PRIMARY KEY,
@@ -86,25 +115,30 @@ CREATE TABLE mirror_agents (
     avg_execution_time_ms   bigint NOT NULL GENERATED ALWAYS AS (
         CASE WHEN completed_executions > 0 THEN execution_time_ms_total / completed_executions ELSE 0 END
     ) STORED,
+    terms_hash              bytea NOT NULL CHECK (octet_length(terms_hash) = 32),
+    binding                 boolean NOT NULL,
+    disputed_amount         bigint NOT NULL,
+    expired_executions      bigint NOT NULL,
+    platform_fees_total     bigint NOT NULL,
+    -- The platform fees that were paid for results that stand. Every factor is in the listing's account. The product of
+    -- two bigints can be larger than a bigint.
+    trust                   bigint NOT NULL GENERATED ALWAYS AS (
+        div(platform_fees_total::numeric * successful_executions, GREATEST(total_executions, 1))::bigint
+    ) STORED,
+    data_hash               bytea CHECK (octet_length(data_hash) = 32),
+    after_slot              bigint,
     CHECK ((name IS NULL) = (tagline IS NULL) AND (name IS NULL) = (tags IS NULL))
-);
-
--- One index for each sort key of GET /v1/agents, over the rows of the view `listed_agents`.
-CREATE INDEX mirror_agents_by_executions ON mirror_agents (total_executions DESC, address)
-    WHERE status = agent_status('active') AND closed_at_slot IS NULL AND name IS NOT NULL;
-CREATE INDEX mirror_agents_by_success ON mirror_agents (success_rate DESC, address)
-    WHERE status = agent_status('active') AND closed_at_slot IS NULL AND name IS NOT NULL;
-CREATE INDEX mirror_agents_by_price ON mirror_agents (price, address)
-    WHERE status = agent_status('active') AND closed_at_slot IS NULL AND name IS NOT NULL;
-CREATE INDEX mirror_agents_by_price_desc ON mirror_agents (price DESC, address)
-    WHERE status = agent_status('active') AND closed_at_slot IS NULL AND name IS NOT NULL;
-CREATE INDEX mirror_agents_by_creation ON mirror_agents (created_at DESC, address)
-    WHERE status = agent_status('active') AND closed_at_slot IS NULL AND name IS NOT NULL;
-CREATE INDEX mirror_agents_tags ON mirror_agents USING gin (tags)
-    WHERE status = agent_status('active') AND closed_at_slot IS NULL AND name IS NOT NULL;
+-- Room for the next state of a listing on its own page. Then its indexes do not change with it.
+) WITH (fillfactor = 70);
 CREATE INDEX mirror_agents_by_creator ON mirror_agents (creator);
+-- The listings of a creator, newest first.
+CREATE INDEX mirror_agents_standing_by_creator ON mirror_agents (creator, created_at DESC, address)
+    WHERE closed_at_slot IS NULL;
 CREATE INDEX mirror_agents_without_document ON mirror_agents (address)
     WHERE name IS NULL AND closed_at_slot IS NULL;
+CREATE INDEX mirror_agents_by_document ON mirror_agents (metadata_hash);
+-- The audit reads closed rows in the order of their addresses.
+CREATE INDEX mirror_agents_closed ON mirror_agents (address) WHERE closed_at_slot IS NOT NULL;
 
 CREATE TABLE mirror_executions (
     address           text PRIMARY KEY,
@@ -115,9 +149,10 @@ CREATE TABLE mirror_executions (
     execution_id      uuid NOT NULL,
     agent             text NOT NULL,
     caller            text NOT NULL,
-    request_hash      bytea NOT NULL,
-    refund_owner      text NOT NULL,
-    result_key        text NOT NULL,
+    -- The program drops request_hash, result_key, grant_address, paid_from, deadline_at and timeout_seconds when an
+    -- execution ends. The mirror keeps what it knows of them; they are null if it never saw the record open.
+    request_hash      bytea,
+    result_key        text,
     rent_payer        text NOT NULL,
     grant_address     text,
     result_hash       bytea,
@@ -126,11 +161,11 @@ CREATE TABLE mirror_executions (
     platform_amount   bigint NOT NULL,
     tokens_used       bigint,
     execution_time_ms bigint NOT NULL,
-    timeout_seconds   bigint NOT NULL,
+    timeout_seconds   bigint,
     -- Seconds after completion in which the caller may raise a dispute.
     dispute_window_s  bigint NOT NULL,
     opened_at         timestamptz NOT NULL,
-    deadline_at       timestamptz NOT NULL,
+    deadline_at       timestamptz,
     finished_at       timestamptz,
     dispute_deadline  timestamptz,
     -- record_status(…)
@@ -139,11 +174,27 @@ CREATE TABLE mirror_executions (
     failure_reason    smallint,
     dispute_count     smallint NOT NULL,
     -- When the caller asked: by the gateway's clock if it took the request, else by the chain's at opening.
-    initiated_at      timestamptz NOT NULL
+    initiated_at      timestamptz NOT NULL,
+    paid_from            text,
+    fee_bps              integer NOT NULL,
+    max_penalty_multiple smallint NOT NULL,
+    binding              boolean NOT NULL,
+    -- The number of the program's `Settler`; null unless settled. Only Rust reads it.
+    settled_by           smallint,
+    data_hash            bytea CHECK (octet_length(data_hash) = 32),
+    after_slot           bigint
 );
 CREATE UNIQUE INDEX mirror_executions_by_caller_id ON mirror_executions (caller, execution_id);
-CREATE INDEX mirror_executions_by_caller ON mirror_executions (caller, initiated_at DESC, execution_id DESC);
 CREATE INDEX mirror_executions_open_by_agent ON mirror_executions (agent) WHERE status = record_status('open');
+-- A wallet's open executions: their sum, and those past their deadline. Few at a time.
+CREATE INDEX mirror_executions_open_by_caller ON mirror_executions (caller, deadline_at)
+    WHERE closed_at_slot IS NULL AND status = record_status('open');
+-- What callers can still dispute, for the collateral cover of an agent.
+CREATE INDEX mirror_executions_disputable ON mirror_executions (agent, finished_at DESC)
+    INCLUDE (amount, dispute_window_s)
+    WHERE closed_at_slot IS NULL AND status = record_status('completed');
+CREATE INDEX mirror_executions_by_result ON mirror_executions (result_hash) WHERE result_hash IS NOT NULL;
+CREATE INDEX mirror_executions_closed ON mirror_executions (address) WHERE closed_at_slot IS NOT NULL;
 
 CREATE TABLE mirror_disputes (
     address         text PRIMARY KEY,
@@ -163,8 +214,25 @@ CREATE TABLE mirror_disputes (
     slash_amount    bigint NOT NULL,
     compensation    bigint NOT NULL,
     -- The number of the program's `DisputeOutcome`. Only Rust reads it.
-    outcome         smallint NOT NULL
+    outcome         smallint NOT NULL,
+    -- The creator's answer; null before.
+    answer_hash   bytea,
+    answer_uri    text,
+    answered_at   timestamptz,
+    -- As in `execution_list`.
+    creator       text,
+    -- Null if the creator raised the dispute itself: a list of both parties shows it once.
+    other_creator text GENERATED ALWAYS AS (NULLIF(creator, raised_by)) STORED,
+    data_hash     bytea CHECK (octet_length(data_hash) = 32),
+    after_slot    bigint,
+    CHECK ((answered_at IS NULL) = (answer_hash IS NULL) AND (answered_at IS NULL) = (answer_uri IS NULL))
 );
+CREATE INDEX mirror_disputes_by_evidence ON mirror_disputes (evidence_hash);
+CREATE INDEX mirror_disputes_by_answer ON mirror_disputes (answer_hash) WHERE answer_hash IS NOT NULL;
+CREATE INDEX mirror_disputes_by_resolution ON mirror_disputes (resolution_hash) WHERE resolution_hash IS NOT NULL;
+-- What disputes gave back to those who raised them.
+CREATE INDEX mirror_disputes_compensated ON mirror_disputes (raised_by) WHERE compensation > 0;
+CREATE INDEX mirror_disputes_closed ON mirror_disputes (address) WHERE closed_at_slot IS NOT NULL;
 
 CREATE TABLE mirror_grants (
     address           text PRIMARY KEY,
@@ -181,9 +249,23 @@ CREATE TABLE mirror_grants (
     executions        bigint NOT NULL,
     expires_at_unix_s bigint NOT NULL,
     created_at        timestamptz NOT NULL,
-    revoked           boolean NOT NULL
+    revoked           boolean NOT NULL,
+    data_hash         bytea CHECK (octet_length(data_hash) = 32),
+    after_slot        bigint
 );
 CREATE INDEX mirror_grants_by_wallet ON mirror_grants (wallet);
+-- The wallets that granted spending to a session key.
+CREATE INDEX mirror_grants_by_session_key ON mirror_grants (session_key, wallet);
+
+-- Accounts of the program whose bytes cannot be decoded.
+CREATE TABLE mirror_quarantine (
+    address     text PRIMARY KEY,
+    slot        bigint NOT NULL,
+    data        bytea NOT NULL,
+    error       text NOT NULL,
+    observed_at timestamptz NOT NULL DEFAULT now(),
+    data_hash   bytea CHECK (octet_length(data_hash) = 32)
+);
 
 -- Every mirrored account, whatever its kind.
 CREATE VIEW mirror_accounts AS
@@ -194,14 +276,15 @@ UNION ALL SELECT address, slot, closed_at_slot FROM mirror_executions
 UNION ALL SELECT address, slot, closed_at_slot FROM mirror_disputes
 UNION ALL SELECT address, slot, closed_at_slot FROM mirror_grants;
 
--- Accounts of the program whose bytes cannot be decoded.
-CREATE TABLE mirror_quarantine (
-    address     text PRIMARY KEY,
-    slot        bigint NOT NULL,
-    data        bytea NOT NULL,
-    error       text NOT NULL,
-    observed_at timestamptz NOT NULL DEFAULT now()
-);
+-- What the mirror shows of each account, whatever its kind.
+CREATE VIEW mirror_states AS
+SELECT address, data_hash, closed_at_slot FROM mirror_config
+UNION ALL SELECT address, data_hash, closed_at_slot FROM mirror_creators
+UNION ALL SELECT address, data_hash, closed_at_slot FROM mirror_agents
+UNION ALL SELECT address, data_hash, closed_at_slot FROM mirror_executions
+UNION ALL SELECT address, data_hash, closed_at_slot FROM mirror_disputes
+UNION ALL SELECT address, data_hash, closed_at_slot FROM mirror_grants
+UNION ALL SELECT address, data_hash, NULL FROM mirror_quarantine;
 
 -- The slot that the mirror has reached; written in the transaction that writes the rows.
 CREATE TABLE mirror_checkpoint (
@@ -210,45 +293,4 @@ CREATE TABLE mirror_checkpoint (
     genesis_hash text,
     snapshot_at  timestamptz,
     updated_at   timestamptz NOT NULL DEFAULT now()
-);
-
--- Metadata documents. A row holds either a document whose SHA-256 is `sha256`, and then `error` is null, or the
--- reason why there is none and the time of the next attempt.
-CREATE TABLE agent_metadata (
-    agent        text NOT NULL,
-    sha256       bytea NOT NULL CHECK (octet_length(sha256) = 32),
-    uri          text NOT NULL,
-    document     jsonb,
-    name         text,
-    tagline      text,
-    tags         text[],
-    endpoint     text,
-    fetched_at   timestamptz,
-    error        text,
-    attempts     integer NOT NULL DEFAULT 0,
-    next_attempt timestamptz,
-    PRIMARY KEY (agent, sha256),
-    CHECK ((error IS NULL) = (document IS NOT NULL)),
-    CHECK (
-        document IS NULL
-        OR (name IS NOT NULL AND tagline IS NOT NULL AND tags IS NOT NULL AND endpoint IS NOT NULL
-            AND fetched_at IS NOT NULL)
-    )
-);
-
--- The state of the indexer, so that every process can answer GET /v1/status.
-CREATE TABLE indexer_heartbeat (
-    only_row    boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-    -- The chain's confirmed slot at the last heartbeat.
-    chain_slot  bigint NOT NULL,
-    -- Whether the indexer receives changes.
-    streaming   boolean NOT NULL,
-    last_change timestamptz,
-    at          timestamptz NOT NULL DEFAULT now()
-);
-
-CREATE TABLE indexer_audit (
-    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-    report   jsonb NOT NULL,
-    at       timestamptz NOT NULL DEFAULT now()
 );

@@ -1,7 +1,7 @@
 //! Accepts a call: its row is written only if the money of the wallet covers it together with all other reserved calls,
 //! and if its key, wallet and agent are within their limits.
 //!
-//! Checks and write are one statement. `admit_call` (`migrations/0004_admission.sql`) takes a lock per wallet and one
+//! Checks and write are one statement. `admit_call` (`migrations/0005_admission.sql`) takes a lock per wallet and one
 //! per agent and counts under them, so the limits hold over all gateways on one database. The server runs the
 //! statement to its end even if the caller disconnects.
 

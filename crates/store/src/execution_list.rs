@@ -1,6 +1,6 @@
 //! Keeping the list of executions and its counters: folding, locking, rebuilding, and comparing with the sources.
 //!
-//! Triggers keep the list. See `migrations/0012_execution_list.sql`, and `0017_execution_spans.sql` for sums of chunks.
+//! Triggers keep the list. See `migrations/0009_execution_list.sql`.
 
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
@@ -32,18 +32,22 @@ pub async fn fold_all(pool: &PgPool) -> Result<(), StoreError> {
 
 /// Locks these records, first in the mirror and then in the list, each in order. A transaction that writes executions and
 /// then disputes calls this first: its triggers lock rows of the list in the order of each kind, which is not one order
-/// for both.
+/// for both. A record that came between the two statements stays unlocked: whoever locked it there waits for its row here.
 pub async fn lock(connection: &mut PgConnection, records: &[String]) -> Result<(), StoreError> {
-    sqlx::query!(
-        "SELECT count(*) FROM (
-             SELECT FROM mirror_executions WHERE address = ANY ($1) ORDER BY address FOR NO KEY UPDATE) AS locked",
+    let mirrored = sqlx::query_scalar!(
+        "SELECT address FROM mirror_executions WHERE address = ANY ($1) ORDER BY address FOR NO KEY UPDATE",
         records
     )
-    .fetch_one(&mut *connection)
+    .fetch_all(&mut *connection)
     .await?;
     sqlx::query!(
-        "SELECT count(*) FROM (SELECT FROM execution_list WHERE record = ANY ($1) ORDER BY record FOR UPDATE) AS locked",
-        records
+        "SELECT count(*) FROM (
+             SELECT FROM execution_list l
+             WHERE record = ANY ($1)
+               AND (record = ANY ($2) OR NOT EXISTS (SELECT FROM mirror_executions m WHERE m.address = l.record))
+             ORDER BY record FOR UPDATE) AS locked",
+        records,
+        &mirrored
     )
     .fetch_one(connection)
     .await?;
@@ -156,54 +160,43 @@ async fn differing_rows(executor: impl PgExecutor<'_>, records: &[String]) -> Re
 }
 
 /// How many keys the rows of these records are in, and those whose counters, together with the notes, are not what the
-/// list has: the totals by status, and their chunks and spans if there are any.
+/// list has. Of the four parts that count rows, one runs for each key.
 async fn differing_counters(
     executor: impl PgExecutor<'_>,
     records: &[String],
 ) -> Result<(u64, Vec<ListDifference>), StoreError> {
     let rows = sqlx::query!(
-        r#"WITH keys AS (
-               SELECT DISTINCT k.role, k.owner, k.agent
-               FROM execution_list l
-               CROSS JOIN LATERAL (VALUES (0::smallint, l.caller, ''), (0::smallint, l.caller, l.agent),
-                                          (1::smallint, l.creator, ''), (1::smallint, l.creator, l.agent))
-                   AS k (role, owner, agent)
-               WHERE l.record = ANY ($1) AND l.status >= 0 AND k.owner IS NOT NULL)
-           SELECT keys.role AS "role!", keys.owner AS "owner!", keys.agent AS "agent!",
-                  counted.by_status IS DISTINCT FROM kept.by_status
-                  OR (chunked.parts > 0 AND chunked.by_status IS DISTINCT FROM counted.by_status)
-                  OR (spanned.parts > 0 AND spanned.by_status IS DISTINCT FROM counted.by_status) AS "differs!"
-           FROM keys
-           CROSS JOIN LATERAL (
-               SELECT ARRAY[count(*) FILTER (WHERE status = 0), count(*) FILTER (WHERE status = 1),
-                            count(*) FILTER (WHERE status = 2), count(*) FILTER (WHERE status = 3),
-                            count(*) FILTER (WHERE status = 4)]::bigint[] AS by_status
-               FROM listed_of_key(keys.role, keys.owner, keys.agent, '-infinity', 'infinity')) AS counted
-           CROSS JOIN LATERAL (
-               SELECT COALESCE(sum(n) FILTER (WHERE status = 0), 0) AS a, COALESCE(sum(n) FILTER (WHERE status = 1), 0) AS b,
-                      COALESCE(sum(n) FILTER (WHERE status = 2), 0) AS c, COALESCE(sum(n) FILTER (WHERE status = 3), 0) AS d,
-                      COALESCE(sum(n) FILTER (WHERE status = 4), 0) AS e
-               FROM notes_of_key(keys.role, keys.owner, keys.agent, '-infinity', 'infinity')) AS noted
-           CROSS JOIN LATERAL (
-               SELECT ARRAY[COALESCE(sum(pending), 0) + noted.a, COALESCE(sum(running), 0) + noted.b,
-                            COALESCE(sum(completed), 0) + noted.c, COALESCE(sum(failed), 0) + noted.d,
-                            COALESCE(sum(disputed), 0) + noted.e]::bigint[] AS by_status
-               FROM execution_totals t
-               WHERE t.role = keys.role AND t.owner = keys.owner AND t.agent = keys.agent) AS kept
-           CROSS JOIN LATERAL (
-               SELECT count(*) AS parts,
-                      ARRAY[COALESCE(sum(pending), 0) + noted.a, COALESCE(sum(running), 0) + noted.b,
-                            COALESCE(sum(completed), 0) + noted.c, COALESCE(sum(failed), 0) + noted.d,
-                            COALESCE(sum(disputed), 0) + noted.e]::bigint[] AS by_status
-               FROM execution_chunks t
-               WHERE t.role = keys.role AND t.owner = keys.owner AND t.agent = keys.agent) AS chunked
-           CROSS JOIN LATERAL (
-               SELECT count(*) AS parts,
-                      ARRAY[COALESCE(sum(pending), 0) + noted.a, COALESCE(sum(running), 0) + noted.b,
-                            COALESCE(sum(completed), 0) + noted.c, COALESCE(sum(failed), 0) + noted.d,
-                            COALESCE(sum(disputed), 0) + noted.e]::bigint[] AS by_status
-               FROM execution_spans t
-               WHERE t.role = keys.role AND t.owner = keys.owner AND t.agent = keys.agent) AS spanned"#,
+        r#"WITH keys AS MATERIALIZED (
+               SELECT DISTINCT k.role, k.owner, k.key_agent AS agent
+               FROM execution_list l, execution_keys(l.caller, l.creator, l.agent, utc_day(l.initiated_at)) k
+               WHERE l.record = ANY ($1) AND l.status >= 0)
+           SELECT k.role AS "role!", k.owner AS "owner!", k.agent AS "agent!",
+                  EXISTS (SELECT FROM (
+                      SELECT d.day, c.status, c.n
+                      FROM (SELECT l.initiated_at, l.status, 1 AS n FROM execution_list l
+                            WHERE k.role = 0 AND k.agent = '' AND l.caller = k.owner
+                            UNION ALL
+                            SELECT l.initiated_at, l.status, 1 FROM execution_list l
+                            WHERE k.role = 0 AND k.agent <> '' AND l.caller = k.owner AND l.agent = k.agent
+                            UNION ALL
+                            SELECT l.initiated_at, l.status, 1 FROM execution_list l
+                            WHERE k.role = 1 AND k.agent = '' AND l.creator = k.owner
+                            UNION ALL
+                            SELECT l.initiated_at, l.status, 1 FROM execution_list l
+                            WHERE k.role = 1 AND k.agent <> '' AND l.creator = k.owner AND l.agent = k.agent
+                            UNION ALL
+                            SELECT start_of_day(n.day), n.status, -n.n FROM execution_notes n
+                            WHERE k.role = 0 AND n.caller = k.owner AND (k.agent = '' OR n.agent = k.agent)
+                            UNION ALL
+                            SELECT start_of_day(n.day), n.status, -n.n FROM execution_notes n
+                            WHERE k.role = 1 AND n.creator = k.owner AND (k.agent = '' OR n.agent = k.agent)) AS c
+                      CROSS JOIN LATERAL (VALUES ('-infinity'::date), (utc_day(c.initiated_at))) AS d (day)
+                      WHERE c.status >= 0
+                      UNION ALL
+                      SELECT t.day, t.status, -t.n FROM execution_totals t
+                      WHERE t.role = k.role AND t.owner = k.owner AND t.agent = k.agent) AS counted
+                      GROUP BY day, status HAVING sum(n) <> 0) AS "differs!"
+           FROM keys k"#,
         records,
     )
     .fetch_all(executor)

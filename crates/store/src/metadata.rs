@@ -13,7 +13,7 @@ pub use crate::document_claims::Wanted;
 
 /// Documents of an agent that are kept in addition to the one that its listing names: reads name an agent after its
 /// newest document while the next one is fetched, and a creator may return to an earlier one. Their content is held too
-/// (`is_of_listing` in `migrations/0022_listing_content.sql`).
+/// (`is_of_listing` in `migrations/0007_content.sql`).
 const KEPT_EARLIER: i64 = 9;
 /// Documents that one call of [`prune_closed`] deletes.
 const MAX_PRUNED: i64 = 1_000;

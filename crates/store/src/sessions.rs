@@ -102,21 +102,6 @@ impl TryFrom<StoredSession> for SessionRow {
     }
 }
 
-/// Selects sessions. `last_used_at` is correct to ten seconds.
-macro_rules! select_sessions {
-    ($condition:tt, $argument:expr) => {
-        sqlx::query_as!(
-            StoredSession,
-            r#"SELECT session_id, wallet, kind, created_at, last_used_at, expires_at,
-                ended_at IS NOT NULL AS "ended!", expires_at <= now() AS "expired!",
-                COALESCE(last_used_at < now() - interval '10 seconds', true) AS "is_use_due!"
-               FROM sessions WHERE "#
-                + $condition,
-            $argument,
-        )
-    };
-}
-
 /// Uses the challenge up and stores the session, in one transaction. `None`: the challenge was used before.
 pub async fn open(
     pool: &PgPool,
@@ -164,17 +149,30 @@ pub async fn open(
     Ok(Some(row.try_into()?))
 }
 
-/// The session with that token, over or not.
+/// The session with that token, over or not. `last_used_at` is correct to ten seconds.
 pub async fn find(executor: impl PgExecutor<'_>, token_hash: &[u8; 32]) -> Result<Option<SessionRow>, StoreError> {
-    let row = select_sessions!("token_hash = $1", token_hash.as_slice());
+    let row = sqlx::query_as!(
+        StoredSession,
+        r#"SELECT session_id, wallet, kind, created_at, last_used_at, expires_at,
+                  ended_at IS NOT NULL AS "ended!", expires_at <= now() AS "expired!",
+                  COALESCE(last_used_at < now() - interval '10 seconds', true) AS "is_use_due!"
+           FROM sessions WHERE token_hash = $1"#,
+        token_hash.as_slice(),
+    );
     row.fetch_optional(executor).await?.map(SessionRow::try_from).transpose()
 }
 
 /// The sessions of a wallet that are not over, newest first.
 pub async fn list(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<Vec<SessionRow>, StoreError> {
-    let rows = select_sessions!(
-        "wallet = $1 AND ended_at IS NULL AND expires_at > now() ORDER BY created_at DESC, session_id LIMIT 100",
-        wallet.to_string()
+    let rows = sqlx::query_as!(
+        StoredSession,
+        r#"SELECT session_id, wallet, kind, created_at, last_used_at, expires_at,
+                  false AS "ended!", false AS "expired!",
+                  COALESCE(last_used_at < now() - interval '10 seconds', true) AS "is_use_due!"
+           FROM sessions
+           WHERE wallet = $1 AND ended_at IS NULL AND expires_at > now()
+           ORDER BY created_at DESC, session_id LIMIT 100"#,
+        wallet.to_string(),
     );
     rows.fetch_all(executor).await?.into_iter().map(SessionRow::try_from).collect()
 }

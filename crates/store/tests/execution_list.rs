@@ -43,33 +43,6 @@ impl Random {
     }
 }
 
-/// A database whose chunks and spans are so small that a few rows divide them.
-async fn with_small_chunks() -> TestDatabase {
-    let database = TestDatabase::create().await;
-    for smaller in [
-        "CREATE OR REPLACE FUNCTION chunk_limit() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 6",
-        "CREATE OR REPLACE FUNCTION span_limit() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 4",
-    ] {
-        database.pool().execute(smaller).await.unwrap();
-    }
-    database
-}
-
-/// Spans that do not sum their chunks or have too many, and spans in all.
-async fn spans(pool: &PgPool) -> (i64, i64) {
-    let count = "SELECT count(*) FILTER (WHERE c.chunks >= span_limit() OR c.sums IS DISTINCT FROM
-                            ARRAY[s.pending, s.running, s.completed, s.failed, s.disputed]::numeric[]), count(*)
-                 FROM (SELECT *, lead(start, 1, 'infinity') OVER (PARTITION BY role, owner, agent ORDER BY start) AS until
-                       FROM execution_spans) AS s
-                 CROSS JOIN LATERAL (
-                     SELECT count(*) AS chunks, ARRAY[sum(c.pending), sum(c.running), sum(c.completed), sum(c.failed),
-                                                      sum(c.disputed)] AS sums
-                     FROM execution_chunks c
-                     WHERE (c.role, c.owner, c.agent) = (s.role, s.owner, s.agent)
-                       AND c.start >= s.start AND c.start < s.until) AS c";
-    sqlx::query_as(count).fetch_one(pool).await.unwrap()
-}
-
 async fn all(pool: &PgPool, who: &Pubkey, filter: &ExecutionFilter) -> (Vec<ListedExecution>, u64) {
     let listed = reads::list_executions(pool, who, filter, 10_000, &Start::FIRST).await.unwrap();
     assert_eq!(listed.next, None);
@@ -101,6 +74,12 @@ fn moment(seconds: u64) -> DateTime<Utc> {
     DateTime::from_timestamp(NOON, 0).unwrap() + TimeDelta::seconds(i64::try_from(seconds).unwrap())
 }
 
+/// Some moments of one day, and some of the days before.
+fn any_moment(random: &mut Random) -> DateTime<Utc> {
+    moment(random.below(MOMENTS)) - TimeDelta::days(i64::try_from(random.below(DAYS)).unwrap())
+}
+
+const DAYS: u64 = 4;
 const RECORDS: u64 = 60;
 const MOMENTS: u64 = 9;
 
@@ -119,7 +98,7 @@ async fn change(pool: &PgPool, random: &mut Random) {
     let number = random.below(RECORDS);
     let (record, caller, agent, _) = subject(number);
     let id = Uuid::from_u128(u128::from(number));
-    let at = moment(random.below(MOMENTS));
+    let at = any_moment(random);
     let (record, caller, agent) = (record.to_string(), caller.to_string(), agent.to_string());
     let statement = match random.below(9) {
         0 | 1 => {
@@ -194,10 +173,8 @@ fn random_filter(random: &mut Random) -> (Pubkey, ExecutionFilter) {
         role,
         agent: of_agent.then(|| subject(random.below(RECORDS)).2),
         status: of_status.then(|| ShownStatus::ALL[usize::try_from(random.below(5)).unwrap()]),
-        from: from
-            .then(|| moment(random.below(MOMENTS)) - TimeDelta::microseconds(i64::try_from(random.below(2)).unwrap())),
-        to: to
-            .then(|| moment(random.below(MOMENTS)) + TimeDelta::microseconds(i64::try_from(random.below(2)).unwrap())),
+        from: from.then(|| any_moment(random) - TimeDelta::microseconds(i64::try_from(random.below(2)).unwrap())),
+        to: to.then(|| any_moment(random) + TimeDelta::microseconds(i64::try_from(random.below(2)).unwrap())),
     };
     (who, filter)
 }
@@ -228,7 +205,7 @@ async fn days(pool: &PgPool) -> Vec<String> {
 async fn after_any_changes_and_folding_at_any_moment_lists_totals_and_ranges_are_what_the_sources_say() {
     for seed in 0..4 {
         println!("seed {seed}");
-        let database = with_small_chunks().await;
+        let database = TestDatabase::create().await;
         let pool = database.pool();
         let mut random = Random(seed);
         for creator in [30, 31] {
@@ -250,10 +227,6 @@ async fn after_any_changes_and_folding_at_any_moment_lists_totals_and_ranges_are
         has_no_difference(pool).await;
         execution_list::fold_all(pool).await.unwrap();
         has_no_difference(pool).await;
-        let chunks: i64 = sqlx::query_scalar("SELECT count(*) FROM execution_chunks").fetch_one(pool).await.unwrap();
-        assert!(chunks > 10, "the chunks were divided: {chunks}");
-        let (wrong, all) = spans(pool).await;
-        assert!(wrong == 0 && all > 4, "{wrong} of {all} spans are wrong");
         for _ in 0..60 {
             list_is_right(pool, &mut random).await;
         }
@@ -261,7 +234,6 @@ async fn after_any_changes_and_folding_at_any_moment_lists_totals_and_ranges_are
         assert!(counted.len() > 2, "{counted:?}");
         execution_list::rebuild(pool).await.unwrap();
         has_no_difference(pool).await;
-        assert_eq!(spans(pool).await.0, 0);
         assert_eq!(days(pool).await, counted);
         for _ in 0..20 {
             list_is_right(pool, &mut random).await;
@@ -342,12 +314,10 @@ async fn two_transactions_that_write_two_sources_of_one_record_end_in_the_row_of
         assert_eq!(left, 0);
     }
     execution_list::fold_all(pool).await.unwrap();
-    let counted: i64 = sqlx::query_scalar(
-        "SELECT COALESCE(sum(pending + running + completed + failed + disputed), 0)::bigint FROM execution_totals",
-    )
-    .fetch_one(pool)
-    .await
-    .unwrap();
+    let counted: i64 = sqlx::query_scalar("SELECT COALESCE(sum(abs(n)), 0)::bigint FROM execution_totals")
+        .fetch_one(pool)
+        .await
+        .unwrap();
     assert_eq!(counted, 0);
 }
 
@@ -462,7 +432,7 @@ async fn an_emptied_mirror_leaves_what_the_gateway_knows() {
 
 #[tokio::test]
 async fn the_comparison_finds_what_somebody_altered() {
-    let database = with_small_chunks().await;
+    let database = TestDatabase::create().await;
     let pool = database.pool();
     for number in 0..40 {
         let (mirror, ..) = sources(number * 2);
@@ -473,13 +443,13 @@ async fn the_comparison_finds_what_somebody_altered() {
     for (damage, is_row) in [
         ("UPDATE execution_list SET cost = 7 WHERE record = (SELECT min(record) FROM execution_list)", true),
         ("DELETE FROM execution_list WHERE record = (SELECT min(record) FROM execution_list)", true),
-        ("UPDATE execution_totals SET failed = failed + 1", false),
+        ("UPDATE execution_totals SET n = n + 1 WHERE status = 3", false),
+        ("UPDATE execution_totals SET n = n + 1 WHERE day > '-infinity'", false),
         (
-            "ALTER TABLE execution_chunks DISABLE TRIGGER sum_updated; UPDATE execution_chunks SET failed = failed - 1;
-          ALTER TABLE execution_chunks ENABLE TRIGGER sum_updated",
+            "INSERT INTO execution_changes (caller, agent, day, was, status)
+             SELECT caller, agent, utc_day(initiated_at), -1, 1 FROM execution_list",
             false,
         ),
-        ("UPDATE execution_spans SET failed = failed - 1", false),
         ("DELETE FROM execution_totals", false),
     ] {
         pool.execute(sqlx::raw_sql(damage)).await.unwrap();
@@ -545,7 +515,7 @@ async fn cursor_pages_show_every_execution_once_with_ties_and_while_newer_ones_a
 
 #[tokio::test]
 async fn many_executions_of_one_moment_are_counted_exactly() {
-    let database = with_small_chunks().await;
+    let database = TestDatabase::create().await;
     let pool = database.pool();
     let rows = "INSERT INTO mirror_executions (address, slot, revision, execution_id, agent, caller, rent_payer, amount,
                     creator_amount, platform_amount, execution_time_ms, dispute_window_s, fee_bps, max_penalty_multiple,
@@ -572,9 +542,6 @@ async fn many_executions_of_one_moment_are_counted_exactly() {
         let listed = reads::list_executions(pool, &wallet(1), &filter, 1, &Start::FIRST).await.unwrap();
         assert_eq!(listed.total, wanted, "{from:?} {to:?}");
     }
-    let solid: i64 = sqlx::query_scalar("SELECT max(completed) FROM execution_chunks").fetch_one(pool).await.unwrap();
-    assert_eq!(solid, 60, "the moment has a chunk of its own");
-    execution_list::fold_all(pool).await.unwrap();
     has_no_difference(pool).await;
 }
 

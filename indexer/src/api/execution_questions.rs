@@ -4,7 +4,10 @@ use async_trait::async_trait;
 use crtx_http::{ApiError, AuthState, Credential};
 use crtx_store::{
     PgConnection, StoreError,
-    reads::{self, Asker, ExecutionAnswer, ExecutionListQuestion, ExecutionPage, ExecutionQuestion, Start},
+    reads::{
+        self, Asker, ExecutionAnswer, ExecutionFilter, ExecutionListQuestion, ExecutionPage, ExecutionPlace,
+        ExecutionQuestion, Start,
+    },
 };
 use solana_pubkey::Pubkey;
 
@@ -13,8 +16,16 @@ use super::{
     state::IndexerApiState,
 };
 
-/// A list that skips more rows than this is asked alone.
+/// A list that skips more rows than this is slow.
 const LARGE_OFFSET: u64 = 1_000;
+
+/// Whether the database may have to read as many rows as a wallet has: those that an offset skips, and those of the days
+/// in which a time range begins and ends. Such lists have connections and a time limit of their own, and each is asked
+/// alone.
+pub fn is_slow(filter: &ExecutionFilter, start: &Start<ExecutionPlace>) -> bool {
+    let skips = matches!(start, Start::Offset(skipped) if *skipped > LARGE_OFFSET);
+    skips || filter.from.is_some() || filter.to.is_some()
+}
 
 #[async_trait]
 impl Question for ExecutionQuestion {
@@ -34,11 +45,11 @@ impl Question for ExecutionListQuestion {
     type Answer = Option<(Pubkey, ExecutionPage)>;
 
     fn text(&self) -> usize {
-        self.shape()
+        0
     }
 
     fn is_large(&self) -> bool {
-        matches!(self.start, Start::Offset(skipped) if skipped > LARGE_OFFSET)
+        is_slow(&self.filter, &self.start)
     }
 
     fn copy_for(&self, other: &Self) -> Option<CopyAnswer<Self>> {

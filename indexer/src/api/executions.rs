@@ -9,7 +9,7 @@ use axum::{
 };
 use chrono::{DateTime, Utc};
 use crtx_http::{
-    ApiError, ApiPath, ApiQuery, Credential, Cursor, ErrorBody, FromQuery, QueryParams, Whole,
+    ApiError, ApiPath, ApiQuery, Credential, Cursor, ErrorBody, ErrorCode, FromQuery, QueryParams, Whole,
     caching::{Asked, Policy},
 };
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
@@ -27,9 +27,9 @@ use super::{
     agent_names::Named,
     bare,
     disputes::outcome_text,
-    execution_questions::ask_as,
+    execution_questions::{ask_as, is_slow},
     names::{DisputeStatusName, ExecutionRoleName, ExecutionStatusName},
-    paging::{Key, Paging, time_bytes},
+    paging::{Key, MAX_OFFSET, Paging, time_bytes},
     state::IndexerApiState,
     types::{self, Timestamp},
 };
@@ -258,7 +258,7 @@ pub struct ExecutionListQuery {
     #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
     limit: u32,
     /// Executions to skip. Further pages are read with `cursor`.
-    #[param(value_type = Option<u64>, minimum = 0, maximum = 10_000, default = 0)]
+    #[param(value_type = Option<u64>, minimum = 0, default = 0)]
     offset: u64,
     /// The `next_cursor` of the page before, with the same `role`, `status`, `agent_id`, `from` and `to`. Not together
     /// with `offset`.
@@ -283,7 +283,7 @@ pub struct ExecutionListQuery {
 
 impl FromQuery for ExecutionListQuery {
     fn from_query(params: &mut QueryParams) -> Result<Self, ApiError> {
-        let Paging { limit, offset, cursor } = Paging::from_query(params)?;
+        let Paging { limit, offset, cursor } = Paging::with_any_offset(params)?;
         Ok(Self {
             limit,
             offset,
@@ -361,7 +361,9 @@ async fn list(
     };
     let limit = paging.limit;
     let question = |asker| ExecutionListQuestion { asker, filter, limit, start };
-    let (wallet, listed) = ask_as(state, state.execution_lists(), credential, question).await?;
+    let lists = if is_slow(&filter, &start) { state.slow_execution_lists() } else { state.execution_lists() };
+    let read = ask_as(state, lists, credential, question).await;
+    let (wallet, listed) = read.map_err(|error| too_far(error, paging.offset))?;
     let scope = format!("executions of {wallet} {filter:?}");
     paging.check(&scope)?;
     let agents: Vec<Pubkey> = listed.items.iter().map(|execution| execution.agent).collect();
@@ -375,6 +377,14 @@ async fn list(
         next_cursor: listed.next.map(|place| Cursor::encode_in(&scope, &key(&place))),
     })?;
     Ok((body, slot))
+}
+
+/// A page that is far down may take longer than a list may. Its client learns what to do.
+fn too_far(mut error: ApiError, offset: u64) -> ApiError {
+    if error.code == ErrorCode::Unavailable && offset > MAX_OFFSET {
+        error.message = "the page took too long; read pages that far down with `cursor`".to_owned();
+    }
+    error
 }
 
 /// The sort key in a cursor.
@@ -428,4 +438,17 @@ async fn one(
         execution.result = state.published_result(&ResultHash(hash)).await;
     }
     Ok((Whole::of_json(&ExecutionResponse::new(state, execution))?, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_is_too_far_down_names_the_cursor() {
+        let hint = |error, offset| too_far(error, offset).message.contains("`cursor`");
+        assert!(hint(ApiError::unavailable("a statement time-out"), MAX_OFFSET + 1));
+        assert!(!hint(ApiError::unavailable("no database"), MAX_OFFSET));
+        assert!(!hint(ApiError::internal("a fault"), MAX_OFFSET + 1));
+    }
 }

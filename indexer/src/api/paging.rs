@@ -8,7 +8,8 @@ use uuid::Uuid;
 
 const DEFAULT_LIMIT: u64 = 20;
 const MAX_LIMIT: u64 = 100;
-/// The database walks over the rows that an offset skips, so there is a limit. A cursor has none.
+/// The database walks over the rows that an offset skips, so there is a limit where no slow pool serves them. A cursor has
+/// none.
 pub const MAX_OFFSET: u64 = 10_000;
 
 /// The page that a request asks for.
@@ -22,6 +23,16 @@ pub struct Paging {
 
 impl Paging {
     pub fn from_query(params: &mut QueryParams) -> Result<Self, ApiError> {
+        let paging = Self::with_any_offset(params)?;
+        if paging.offset > MAX_OFFSET {
+            let problem = format!("must be at most {MAX_OFFSET}; read further pages with `cursor`");
+            return Err(ApiError::invalid("offset", problem));
+        }
+        Ok(paging)
+    }
+
+    /// The same for a list that skips any number of rows.
+    pub fn with_any_offset(params: &mut QueryParams) -> Result<Self, ApiError> {
         let limit = params.integer("limit", 1, MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT);
         let limit = u32::try_from(limit).map_err(ApiError::internal)?;
         let offset = params.integer("offset", 0, u64::MAX)?;
@@ -29,12 +40,7 @@ impl Paging {
         if cursor.is_some() && offset.is_some() {
             return Err(ApiError::invalid("cursor", "cannot be combined with `offset`"));
         }
-        let offset = offset.unwrap_or(0);
-        if offset > MAX_OFFSET {
-            let problem = format!("must be at most {MAX_OFFSET}; read further pages with `cursor`");
-            return Err(ApiError::invalid("offset", problem));
-        }
-        Ok(Self { limit, offset, cursor })
+        Ok(Self { limit, offset: offset.unwrap_or(0), cursor })
     }
 
     /// Where the page begins. `scope` describes the list; `place` reads the sort key.

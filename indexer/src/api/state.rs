@@ -63,6 +63,7 @@ struct Shared {
     agent_names: AgentNames,
     executions: Gathered<ExecutionQuestion>,
     execution_lists: Gathered<ExecutionListQuestion>,
+    slow_execution_lists: Gathered<ExecutionListQuestion>,
 }
 
 impl IndexerApiState {
@@ -83,6 +84,7 @@ impl IndexerApiState {
             agents,
             executions: Gathered::new(pools.points.clone()),
             execution_lists: Gathered::new(pools.points.clone()),
+            slow_execution_lists: Gathered::new(pools.lists.clone()),
             agent_answers: AgentAnswers::default(),
             agent_reads: Gathered::new(pools.points.clone()),
             agent_documents: AgentDocuments::default(),
@@ -193,6 +195,10 @@ impl IndexerApiState {
 
     pub(super) fn execution_lists(&self) -> &Gathered<ExecutionListQuestion> {
         &self.shared.execution_lists
+    }
+
+    pub(super) fn slow_execution_lists(&self) -> &Gathered<ExecutionListQuestion> {
+        &self.shared.slow_execution_lists
     }
 
     /// The list of agents.

@@ -121,32 +121,34 @@ pub async fn insert(executor: impl PgExecutor<'_>, key: &NewApiKey<'_>) -> Resul
     Ok(())
 }
 
-/// Selects keys. A key is also revoked once its wallet has ended the grant on chain, from when the mirror shows it: the
-/// program never renews a grant.
-macro_rules! select_keys {
-    ($condition:tt, $argument:expr) => {
-        sqlx::query_as!(
-            StoredKey,
-            r#"SELECT k.session_public_key, k.wallet, k.grant_address, k.name, k.network, k.last_four, k.proven,
-                k.created_at, k.last_used_at,
-                COALESCE(k.revoked_at, CASE WHEN g.revoked THEN g.observed_at END) AS "revoked_at?",
-                k.execution_count, k.spent
-               FROM api_keys k LEFT JOIN mirror_grants g ON g.address = k.grant_address WHERE "#
-                + $condition,
-            $argument,
-        )
-    };
-}
-
-/// The key with that session public key, of the wallet that it acts for, revoked or not.
+/// The key with that session public key, of the wallet that it acts for, revoked or not. A key is also revoked once its
+/// wallet has ended the grant on chain, from when the mirror shows it: the program never renews a grant.
 pub async fn find(executor: impl PgExecutor<'_>, session_public_key: &Pubkey) -> Result<Option<ApiKeyRow>, StoreError> {
-    let row = select_keys!("k.session_public_key = $1 AND k.proven", session_public_key.to_string());
+    let row = sqlx::query_as!(
+        StoredKey,
+        r#"SELECT k.session_public_key, k.wallet, k.grant_address, k.name, k.network, k.last_four, k.proven,
+                  k.created_at, k.last_used_at,
+                  COALESCE(k.revoked_at, CASE WHEN g.revoked THEN g.observed_at END) AS "revoked_at?",
+                  k.execution_count, k.spent
+           FROM api_keys k LEFT JOIN mirror_grants g ON g.address = k.grant_address
+           WHERE k.session_public_key = $1 AND k.proven"#,
+        session_public_key.to_string(),
+    );
     row.fetch_optional(executor).await?.map(ApiKeyRow::try_from).transpose()
 }
 
-/// All stored keys of a wallet, oldest first.
+/// All stored keys of a wallet, oldest first. They are revoked as in [`find`].
 pub async fn list(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<Vec<ApiKeyRow>, StoreError> {
-    let rows = select_keys!("k.wallet = $1 ORDER BY k.created_at, k.session_public_key", wallet.to_string());
+    let rows = sqlx::query_as!(
+        StoredKey,
+        r#"SELECT k.session_public_key, k.wallet, k.grant_address, k.name, k.network, k.last_four, k.proven,
+                  k.created_at, k.last_used_at,
+                  COALESCE(k.revoked_at, CASE WHEN g.revoked THEN g.observed_at END) AS "revoked_at?",
+                  k.execution_count, k.spent
+           FROM api_keys k LEFT JOIN mirror_grants g ON g.address = k.grant_address
+           WHERE k.wallet = $1 ORDER BY k.created_at, k.session_public_key"#,
+        wallet.to_string(),
+    );
     rows.fetch_all(executor).await?.into_iter().map(ApiKeyRow::try_from).collect()
 }
 

@@ -125,40 +125,9 @@ impl From<&agent_marketplace::state::SpendingGrant> for GrantLimits {
     }
 }
 
-/// Selects keys of a wallet, newest first; null as $2: all of them.
-macro_rules! select_shown {
-    ($wallet:expr, $session:expr, $limit:expr, $offset:expr) => {
-        sqlx::query_as!(
-            Selected,
-            r#"SELECT ids.session_key AS "session_public_key!", COALESCE(k.grant_address, g.address) AS "grant_address!",
-                   k.name AS "name?", k.last_four AS "last_four?", COALESCE(k.created_at, g.created_at) AS "created_at!",
-                   k.last_used_at AS "last_used_at?", COALESCE(k.execution_count, 0) AS "execution_count!",
-                   COALESCE(k.spent, 0) AS "key_spent!", COALESCE(k.proven, false) AS "proven!",
-                   k.revoked_at IS NOT NULL AS "revoked!", g.address IS NOT NULL AS "has_grant!",
-                   COALESCE(g.per_call_cap, 0) AS "per_call_cap!", COALESCE(g.total_cap, 0) AS "total_cap!",
-                   COALESCE(g.spent, 0) AS "grant_spent!", COALESCE(g.expires_at_unix_s, 0) AS "expires_at_unix_s!",
-                   COALESCE(g.allowed_agents, '{}') AS "allowed_agents!", COALESCE(g.revoked, false) AS "grant_revoked!"
-               FROM (SELECT session_public_key AS session_key FROM api_keys
-                         WHERE wallet = $1 AND ($2::text IS NULL OR session_public_key = $2)
-                     UNION
-                     SELECT session_key FROM mirror_grants
-                         WHERE wallet = $1 AND ($2::text IS NULL OR session_key = $2)) ids
-               LEFT JOIN api_keys k ON k.session_public_key = ids.session_key AND k.wallet = $1
-               LEFT JOIN mirror_grants g ON g.session_key = ids.session_key AND g.wallet = $1
-               ORDER BY COALESCE(k.created_at, g.created_at) DESC, ids.session_key LIMIT $3 OFFSET $4"#,
-            $wallet.to_string(),
-            $session,
-            $limit,
-            $offset,
-        )
-    };
-}
-
 /// Keys of a wallet, newest first.
 pub async fn page(executor: impl PgExecutor<'_>, wallet: &Pubkey, page: Page) -> Result<Vec<ShownKey>, StoreError> {
-    let (limit, offset) = page.to_db()?;
-    let rows = select_shown!(wallet, None::<String>, limit, offset).fetch_all(executor).await?;
-    rows.into_iter().map(ShownKey::try_from).collect()
+    select(executor, wallet, None, page).await
 }
 
 /// One key of a wallet.
@@ -167,8 +136,41 @@ pub async fn shown(
     wallet: &Pubkey,
     session_public_key: &Pubkey,
 ) -> Result<Option<ShownKey>, StoreError> {
-    let row = select_shown!(wallet, Some(session_public_key.to_string()), 1, 0).fetch_optional(executor).await?;
-    row.map(ShownKey::try_from).transpose()
+    Ok(select(executor, wallet, Some(session_public_key), Page { limit: 1, offset: 0 }).await?.pop())
+}
+
+/// Keys of a wallet, newest first: all of them, or the one with that session public key.
+async fn select(
+    executor: impl PgExecutor<'_>,
+    wallet: &Pubkey,
+    session_public_key: Option<&Pubkey>,
+    page: Page,
+) -> Result<Vec<ShownKey>, StoreError> {
+    let (limit, offset) = page.to_db()?;
+    let rows = sqlx::query_as!(
+        Selected,
+        r#"SELECT ids.session_key AS "session_public_key!", COALESCE(k.grant_address, g.address) AS "grant_address!",
+               k.name AS "name?", k.last_four AS "last_four?", COALESCE(k.created_at, g.created_at) AS "created_at!",
+               k.last_used_at AS "last_used_at?", COALESCE(k.execution_count, 0) AS "execution_count!",
+               COALESCE(k.spent, 0) AS "key_spent!", COALESCE(k.proven, false) AS "proven!",
+               k.revoked_at IS NOT NULL AS "revoked!", g.address IS NOT NULL AS "has_grant!",
+               COALESCE(g.per_call_cap, 0) AS "per_call_cap!", COALESCE(g.total_cap, 0) AS "total_cap!",
+               COALESCE(g.spent, 0) AS "grant_spent!", COALESCE(g.expires_at_unix_s, 0) AS "expires_at_unix_s!",
+               COALESCE(g.allowed_agents, '{}') AS "allowed_agents!", COALESCE(g.revoked, false) AS "grant_revoked!"
+           FROM (SELECT session_public_key AS session_key FROM api_keys
+                     WHERE wallet = $1 AND ($2::text IS NULL OR session_public_key = $2)
+                 UNION
+                 SELECT session_key FROM mirror_grants
+                     WHERE wallet = $1 AND ($2::text IS NULL OR session_key = $2)) ids
+           LEFT JOIN api_keys k ON k.session_public_key = ids.session_key AND k.wallet = $1
+           LEFT JOIN mirror_grants g ON g.session_key = ids.session_key AND g.wallet = $1
+           ORDER BY COALESCE(k.created_at, g.created_at) DESC, ids.session_key LIMIT $3 OFFSET $4"#,
+        wallet.to_string(),
+        session_public_key.map(Pubkey::to_string),
+        limit,
+        offset,
+    );
+    rows.fetch_all(executor).await?.into_iter().map(ShownKey::try_from).collect()
 }
 
 /// How many keys a wallet has.

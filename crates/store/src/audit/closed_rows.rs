@@ -41,55 +41,52 @@ pub struct Keys<'a> {
     pub limit: u32,
 }
 
-/// The rows of one table.
-macro_rules! rows_of {
-    ($table:tt, $executor:expr, $keys:expr) => {
-        sqlx::query!(
-            r#"SELECT t.address AS "address!", to_jsonb(t) AS "row!", t.closed_at_slot AS "closed_at_slot!",
-                      c.slot AS "slot?", c.signature AS "signature?", c.data AS "data?", c.closed_at AS "closed_at?",
-                      w.attempts AS "attempts?", w.error AS "error?"
-               FROM "# + $table + r#" t
-               LEFT JOIN LATERAL (
-                   SELECT slot, signature, data, closed_at FROM mirror_closings c WHERE c.address = t.address
-                   ORDER BY c.slot DESC LIMIT 1) c ON true
-               LEFT JOIN mirror_closings_wanted w ON w.address = t.address
-               WHERE t.closed_at_slot IS NOT NULL AND t.address > $1
-               ORDER BY t.address LIMIT $2"#,
-            $keys.after,
-            i64::from($keys.limit),
-        )
-        .fetch_all($executor)
-        .await?
-        .into_iter()
-        .map(|row| {
-            let closing = match (row.slot, row.signature, row.data, row.closed_at) {
-                (Some(slot), Some(signature), Some(data), Some(closed_at)) => {
-                    Some(Closing { slot: amount_from_db("slot", slot)?, signature, data, closed_at })
-                }
-                _ => None,
-            };
-            Ok(ClosedRow {
-                address: row.address,
-                row: row.row,
-                closed_at_slot: amount_from_db("slot", row.closed_at_slot)?,
-                closing,
-                search: row.attempts.map(|attempts| Search { attempts, error: row.error }),
-            })
-        })
-        .collect()
-    };
-}
-
+/// The closed rows of one table. Of the three parts, one runs.
 pub async fn closed_rows(
     executor: impl PgExecutor<'_>,
     table: Closed,
     keys: Keys<'_>,
 ) -> Result<Vec<ClosedRow>, StoreError> {
-    match table {
-        ClosingKind::Execution => rows_of!("mirror_executions", executor, keys),
-        ClosingKind::Dispute => rows_of!("mirror_disputes", executor, keys),
-        ClosingKind::Agent => rows_of!("mirror_agents", executor, keys),
-    }
+    sqlx::query!(
+        r#"SELECT t.address AS "address!", t.row AS "row!", t.closed_at_slot AS "closed_at_slot!",
+                  c.slot AS "slot?", c.signature AS "signature?", c.data AS "data?", c.closed_at AS "closed_at?",
+                  w.attempts AS "attempts?", w.error AS "error?"
+           FROM ((SELECT address, to_jsonb(m) AS row, closed_at_slot FROM mirror_executions m
+                  WHERE $1 = 'execution' AND closed_at_slot IS NOT NULL AND address > $2 ORDER BY address LIMIT $3)
+                 UNION ALL
+                 (SELECT address, to_jsonb(m), closed_at_slot FROM mirror_disputes m
+                  WHERE $1 = 'dispute' AND closed_at_slot IS NOT NULL AND address > $2 ORDER BY address LIMIT $3)
+                 UNION ALL
+                 (SELECT address, to_jsonb(m), closed_at_slot FROM mirror_agents m
+                  WHERE $1 = 'agent' AND closed_at_slot IS NOT NULL AND address > $2 ORDER BY address LIMIT $3)) AS t
+           LEFT JOIN LATERAL (
+               SELECT slot, signature, data, closed_at FROM mirror_closings c WHERE c.address = t.address
+               ORDER BY c.slot DESC LIMIT 1) c ON true
+           LEFT JOIN mirror_closings_wanted w ON w.address = t.address
+           ORDER BY t.address"#,
+        table.as_str(),
+        keys.after,
+        i64::from(keys.limit),
+    )
+    .fetch_all(executor)
+    .await?
+    .into_iter()
+    .map(|row| {
+        let closing = match (row.slot, row.signature, row.data, row.closed_at) {
+            (Some(slot), Some(signature), Some(data), Some(closed_at)) => {
+                Some(Closing { slot: amount_from_db("slot", slot)?, signature, data, closed_at })
+            }
+            _ => None,
+        };
+        Ok(ClosedRow {
+            address: row.address,
+            row: row.row,
+            closed_at_slot: amount_from_db("slot", row.closed_at_slot)?,
+            closing,
+            search: row.attempts.map(|attempts| Search { attempts, error: row.error }),
+        })
+    })
+    .collect()
 }
 
 /// Closings whose row is gone, and rows of kinds that nobody can close: their number, and the first addresses.

@@ -36,85 +36,6 @@ fn took(rows: u64) -> Step {
     if rows == 1 { Ok(()) } else { Err(ExecutionsError::LeaseLost) }
 }
 
-/// One `UPDATE executions` under a lease. `set` and `from` are SQL: the new values, and the states that the step comes
-/// from. The parameters of `arguments` start at $3. `relaxed`: the commit does not wait for the disk.
-macro_rules! step {
-    ($executions:ident, $lease:ident, durable, set: $set:tt, from: $from:tt $(, $argument:expr)* $(,)?) => {
-        step!(@run $executions, $lease, [$set + " WHERE record = $1 AND lease_owner = $2 AND " + $from] $(, $argument)*)
-    };
-    ($executions:ident, $lease:ident, relaxed, set: $set:tt, from: $from:tt $(, $argument:expr)* $(,)?) => {
-        step!(@run $executions, $lease, [
-            $set + " FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
-             WHERE record = $1 AND lease_owner = $2 AND " + $from
-        ] $(, $argument)*)
-    };
-    (@run $executions:ident, $lease:ident, [$($change:tt)+] $(, $argument:expr)*) => {{
-        let changed = sqlx::query!(
-            "UPDATE executions SET updated_at = now(), " + $($change)+,
-            $lease.record.to_string(),
-            $lease.token
-            $(, $argument)*
-        )
-        .execute($executions.pool())
-        .await?;
-        took(changed.rows_affected())
-    }};
-}
-
-/// Ends an execution and counts it for its API key, in one statement. `ending` starts with `WITH` and ends with the CTE
-/// `ended`, an `UPDATE executions` without its `RETURNING`. `spent` is SQL: what the execution cost. The result is the
-/// number of rows that ended.
-macro_rules! end_and_count {
-    ($executions:ident, ending: $ending:tt, spent: $spent:tt, $($argument:expr),+ $(,)?) => {
-        sqlx::query_scalar!(
-            $ending
-                + " RETURNING session_key, caller),
-               counted AS (
-                   UPDATE api_keys
-                   SET execution_count = execution_count + 1, spent = spent + "
-                + $spent
-                + ", last_used_at = now()
-                   WHERE (session_public_key, wallet) = (SELECT session_key, caller FROM ended))
-               SELECT count(*) AS \"rows!\" FROM ended",
-            $($argument),+
-        )
-        .fetch_one($executions.pool())
-        .await?
-        .unsigned_abs()
-    };
-}
-
-/// Stores a result with an `UPDATE executions` from `running`. `before` and `after` are SQL around the columns of the
-/// result; their parameters start at $10.
-macro_rules! store_result {
-    (
-        $executions:ident, $lease:ident, $delivered:ident,
-        before: $before:tt, state: $state:tt, after: $after:tt $(, $argument:expr)* $(,)?
-    ) => {{
-        let changed = sqlx::query!(
-            $before
-                + "UPDATE executions SET updated_at = now(), state = '"
-                + $state
-                + "', result = $3, result_hash = $4, result_signature = $5, tokens_used = $6,
-                     execution_time_ms = $7, steps = $8, result_call_signature = $9"
-                + $after,
-            $lease.record.to_string(),
-            $lease.token,
-            $delivered.result.as_bytes(),
-            $delivered.hash.as_slice(),
-            $delivered.signature.as_slice(),
-            optional_amount_to_db("tokens used", $delivered.tokens_used)?,
-            amount_to_db("execution time", $delivered.execution_time_ms)?,
-            $delivered.steps.as_ref(),
-            $delivered.call_signature.as_ref().map(<[u8; 64]>::as_slice)
-            $(, $argument)*
-        )
-        .execute($executions.pool())
-        .await?;
-        took(changed.rows_affected())
-    }};
-}
-
 /// Before the escrow exists.
 impl Executions {
     /// reserved → opening: the signed opening is stored and may now be sent.
@@ -124,7 +45,17 @@ impl Executions {
 
     /// opening → pending: the escrow is confirmed.
     pub async fn opened(&self, lease: Lease) -> Step {
-        step!(self, lease, relaxed, set: "state = 'pending', opened_at = now()", from: "state = 'opening'")
+        let changed = sqlx::query!(
+            "UPDATE executions
+             SET updated_at = now(), state = 'pending', opened_at = now()
+             FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
+             WHERE record = $1 AND lease_owner = $2 AND state = 'opening'",
+            lease.record.to_string(),
+            lease.token,
+        )
+        .execute(self.pool())
+        .await?;
+        took(changed.rows_affected())
     }
 
     /// opening → running, in one step: `landing` has opened the escrow, and the call is about to be sent to the
@@ -149,19 +80,34 @@ impl Executions {
 
     /// reserved → pending: somebody opened the escrow of this call before this gateway sent anything.
     pub async fn found_open(&self, lease: Lease) -> Step {
-        step!(self, lease, durable, set: "state = 'pending', opened_at = now()", from: "state = 'reserved'")
+        let changed = sqlx::query!(
+            "UPDATE executions
+             SET updated_at = now(), state = 'pending', opened_at = now()
+             WHERE record = $1 AND lease_owner = $2 AND state = 'reserved'",
+            lease.record.to_string(),
+            lease.token,
+        )
+        .execute(self.pool())
+        .await?;
+        took(changed.rows_affected())
     }
 
     /// reserved or opening → failed: no escrow exists, and no signed transaction can still create one.
     pub async fn not_opened(&self, lease: Lease, failure: &Failure) -> Step {
-        step!(self, lease, durable,
-            set: "state = 'failed', error_status = $3, error_code = $4, error_message = $5, finished_at = now(),
-                  lease_owner = NULL, lease_until = NULL, lease_process = NULL",
-            from: "state IN ('reserved', 'opening')",
+        let changed = sqlx::query!(
+            "UPDATE executions
+             SET updated_at = now(), state = 'failed', error_status = $3, error_code = $4, error_message = $5,
+                 finished_at = now(), lease_owner = NULL, lease_until = NULL, lease_process = NULL
+             WHERE record = $1 AND lease_owner = $2 AND state IN ('reserved', 'opening')",
+            lease.record.to_string(),
+            lease.token,
             status_to_db(failure.status)?,
             failure.code,
             without_nul(&failure.message),
         )
+        .execute(self.pool())
+        .await?;
+        took(changed.rows_affected())
     }
 
     /// Deletes a call that was never opened: no list shows it, and its idempotency key is free again. A rejected
@@ -205,32 +151,59 @@ impl Executions {
 impl Executions {
     /// pending or running → running: about to be sent to the creator.
     pub async fn dispatching(&self, lease: Lease) -> Step {
-        step!(self, lease, relaxed,
-            set: "state = 'running', dispatched_at = coalesce(dispatched_at, now())",
-            from: "state IN ('pending', 'running')",
+        let changed = sqlx::query!(
+            "UPDATE executions
+             SET updated_at = now(), state = 'running', dispatched_at = coalesce(dispatched_at, now())
+             FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
+             WHERE record = $1 AND lease_owner = $2 AND state IN ('pending', 'running')",
+            lease.record.to_string(),
+            lease.token,
         )
+        .execute(self.pool())
+        .await?;
+        took(changed.rows_affected())
     }
 
     /// Notes what the record charges, before the execution is finished.
     pub async fn charged(&self, lease: Lease, charged: &Charged) -> Step {
-        step!(self, lease, relaxed,
-            set: "charged_amount = $3, charged_creator_amount = $4, charged_platform_amount = $5",
-            from: "true",
+        let changed = sqlx::query!(
+            "UPDATE executions
+             SET updated_at = now(), charged_amount = $3, charged_creator_amount = $4, charged_platform_amount = $5
+             FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
+             WHERE record = $1 AND lease_owner = $2",
+            lease.record.to_string(),
+            lease.token,
             amount_to_db("amount", charged.amount.0)?,
             amount_to_db("creator amount", charged.creator_amount.0)?,
             amount_to_db("platform amount", charged.platform_amount.0)?,
         )
+        .execute(self.pool())
+        .await?;
+        took(changed.rows_affected())
     }
 
     /// running → result_stored. The commit does not wait for the disk: the settlement that follows is stored durably,
     /// and the result with it. After a crash in between, the creator is asked again.
     pub async fn result_stored(&self, lease: Lease, delivered: &Delivered) -> Step {
-        store_result!(self, lease, delivered,
-            before: "",
-            state: "result_stored",
-            after: " FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
+        let changed = sqlx::query!(
+            "UPDATE executions
+             SET updated_at = now(), state = 'result_stored', result = $3, result_hash = $4, result_signature = $5,
+                 tokens_used = $6, execution_time_ms = $7, steps = $8, result_call_signature = $9
+             FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
              WHERE record = $1 AND lease_owner = $2 AND state = 'running'",
+            lease.record.to_string(),
+            lease.token,
+            delivered.result.as_bytes(),
+            delivered.hash.as_slice(),
+            delivered.signature.as_slice(),
+            optional_amount_to_db("tokens used", delivered.tokens_used)?,
+            amount_to_db("execution time", delivered.execution_time_ms)?,
+            delivered.steps.as_ref(),
+            delivered.call_signature.as_ref().map(<[u8; 64]>::as_slice),
         )
+        .execute(self.pool())
+        .await?;
+        took(changed.rows_affected())
     }
 }
 
@@ -243,20 +216,34 @@ impl Executions {
         delivered: &Delivered,
         transaction: &StoredTransaction,
     ) -> Step {
-        store_result!(self, lease, delivered,
-            before: "WITH moved AS (",
-            state: "settling",
-            after: ", lease_process = $10
+        let changed = sqlx::query!(
+            "WITH moved AS (
+                 UPDATE executions
+                 SET updated_at = now(), state = 'settling', result = $3, result_hash = $4, result_signature = $5,
+                     tokens_used = $6, execution_time_ms = $7, steps = $8, result_call_signature = $9,
+                     lease_process = $10
                  WHERE record = $1 AND lease_owner = $2 AND state = 'running'
                  RETURNING record)
              INSERT INTO execution_transactions (signature, record, kind, signed_transaction, last_valid_block_height)
              SELECT $11, record, $12, $13, $14 FROM moved",
+            lease.record.to_string(),
+            lease.token,
+            delivered.result.as_bytes(),
+            delivered.hash.as_slice(),
+            delivered.signature.as_slice(),
+            optional_amount_to_db("tokens used", delivered.tokens_used)?,
+            amount_to_db("execution time", delivered.execution_time_ms)?,
+            delivered.steps.as_ref(),
+            delivered.call_signature.as_ref().map(<[u8; 64]>::as_slice),
             self.process(),
             transaction.signature,
             TransactionKind::Complete.as_str(),
             transaction.bytes,
             amount_to_db("block height", transaction.last_valid_block_height)?,
         )
+        .execute(self.pool())
+        .await?;
+        took(changed.rows_affected())
     }
 
     /// result_stored or settling → settling, with a signed settlement. From settling only after the transaction
@@ -276,8 +263,9 @@ impl Executions {
         landing: Option<&Landing>,
     ) -> Step {
         let (signature, slot) = Landing::to_db(landing)?;
-        took(end_and_count!(self,
-            ending: "WITH noted AS (
+        took(
+            sqlx::query_scalar!(
+                r#"WITH noted AS (
                    UPDATE execution_transactions SET outcome = 'confirmed', slot = $9, resolved_at = now()
                    WHERE signature = $8 AND outcome = 'unknown'),
                ended AS (
@@ -289,44 +277,61 @@ impl Executions {
                        lease_owner = NULL, lease_until = NULL, lease_process = NULL
                    FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
                    WHERE record = $1 AND lease_owner = $2 AND state IN ('result_stored', 'settling', 'refunding')
-                     AND result IS NOT NULL",
-            spent: "$3",
-            lease.record.to_string(),
-            lease.token,
-            amount_to_db("amount", charged.amount.0)?,
-            amount_to_db("creator amount", charged.creator_amount.0)?,
-            amount_to_db("platform amount", charged.platform_amount.0)?,
-            optional_amount_to_db("tokens used", reported.tokens_used)?,
-            amount_to_db("execution time", reported.execution_time_ms)?,
-            signature,
-            slot,
-        ))
+                     AND result IS NOT NULL
+                   RETURNING session_key, caller),
+               counted AS (
+                   UPDATE api_keys
+                   SET execution_count = execution_count + 1, spent = spent + $3, last_used_at = now()
+                   WHERE (session_public_key, wallet) = (SELECT session_key, caller FROM ended))
+               SELECT count(*) AS "rows!" FROM ended"#,
+                lease.record.to_string(),
+                lease.token,
+                amount_to_db("amount", charged.amount.0)?,
+                amount_to_db("creator amount", charged.creator_amount.0)?,
+                amount_to_db("platform amount", charged.platform_amount.0)?,
+                optional_amount_to_db("tokens used", reported.tokens_used)?,
+                amount_to_db("execution time", reported.execution_time_ms)?,
+                signature,
+                slot,
+            )
+            .fetch_one(self.pool())
+            .await?
+            .unsigned_abs(),
+        )
     }
 
     /// Any unfinished state → completed: somebody else settled the execution on chain, with a result that is not
     /// stored here. A stored result is deleted: it is not the one that was paid for.
     pub async fn settled_elsewhere(&self, lease: Lease, settled: &SettledElsewhere) -> Step {
         let SettledElsewhere { charged, result_hash, reported } = settled;
-        took(end_and_count!(self,
-            ending: "WITH ended AS (
+        took(sqlx::query_scalar!(
+            r#"WITH ended AS (
                    UPDATE executions
                    SET state = 'completed', settled_elsewhere = true, result = NULL, result_signature = NULL,
-                       result_call_signature = NULL, steps = NULL, result_hash = $6, tokens_used = $7, execution_time_ms = $8,
+                       result_call_signature = NULL, steps = NULL, result_hash = $3, tokens_used = $7, execution_time_ms = $8,
                        failure_reason = NULL, error_status = NULL, error_code = NULL, error_message = NULL,
                        opened_at = COALESCE(opened_at, now()), finished_at = now(), updated_at = now(),
-                       charged_amount = $3, charged_creator_amount = $4, charged_platform_amount = $5,
+                       charged_amount = $4, charged_creator_amount = $5, charged_platform_amount = $6,
                        lease_owner = NULL, lease_until = NULL, lease_process = NULL
-                   WHERE record = $1 AND lease_owner = $2 AND finished_at IS NULL",
-            spent: "$3",
+                   WHERE record = $1 AND lease_owner = $2 AND finished_at IS NULL
+                   RETURNING session_key, caller),
+               counted AS (
+                   UPDATE api_keys
+                   SET execution_count = execution_count + 1, spent = spent + $4, last_used_at = now()
+                   WHERE (session_public_key, wallet) = (SELECT session_key, caller FROM ended))
+               SELECT count(*) AS "rows!" FROM ended"#,
             lease.record.to_string(),
             lease.token,
+            result_hash.as_slice(),
             amount_to_db("amount", charged.amount.0)?,
             amount_to_db("creator amount", charged.creator_amount.0)?,
             amount_to_db("platform amount", charged.platform_amount.0)?,
-            result_hash.as_slice(),
             optional_amount_to_db("tokens used", reported.tokens_used)?,
             amount_to_db("execution time", reported.execution_time_ms)?,
-        ))
+        )
+        .fetch_one(self.pool())
+        .await?
+        .unsigned_abs())
     }
 }
 
@@ -335,14 +340,22 @@ impl Executions {
     /// pending … refunding → refunding, with the reason. After settling only if it is certain that no settlement
     /// landed or can land.
     pub async fn refunding(&self, lease: Lease, failure: &Failure) -> Step {
-        step!(self, lease, durable,
-            set: "state = 'refunding', failure_reason = $3, error_status = $4, error_code = $5, error_message = $6",
-            from: "state IN ('pending', 'running', 'result_stored', 'settling', 'refunding')",
+        let changed = sqlx::query!(
+            "UPDATE executions
+             SET updated_at = now(), state = 'refunding', failure_reason = $3, error_status = $4, error_code = $5,
+                 error_message = $6
+             WHERE record = $1 AND lease_owner = $2
+               AND state IN ('pending', 'running', 'result_stored', 'settling', 'refunding')",
+            lease.record.to_string(),
+            lease.token,
             failure.reason.map(i16::from),
             status_to_db(failure.status)?,
             failure.code,
             without_nul(&failure.message),
         )
+        .execute(self.pool())
+        .await?;
+        took(changed.rows_affected())
     }
 
     /// Stores a signed refund; the state stays refunding.
@@ -352,38 +365,56 @@ impl Executions {
 
     /// refunding → failed: the refund is on chain.
     pub async fn refunded(&self, lease: Lease) -> Step {
-        took(end_and_count!(self,
-            ending: "WITH ended AS (
+        took(
+            sqlx::query_scalar!(
+                r#"WITH ended AS (
                    UPDATE executions
                    SET state = 'failed', finished_at = now(), updated_at = now(),
                        lease_owner = NULL, lease_until = NULL, lease_process = NULL
                    FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
-                   WHERE record = $1 AND lease_owner = $2 AND state = 'refunding'",
-            spent: "0",
-            lease.record.to_string(),
-            lease.token,
-        ))
+                   WHERE record = $1 AND lease_owner = $2 AND state = 'refunding'
+                   RETURNING session_key, caller),
+               counted AS (
+                   UPDATE api_keys
+                   SET execution_count = execution_count + 1, last_used_at = now()
+                   WHERE (session_public_key, wallet) = (SELECT session_key, caller FROM ended))
+               SELECT count(*) AS "rows!" FROM ended"#,
+                lease.record.to_string(),
+                lease.token,
+            )
+            .fetch_one(self.pool())
+            .await?
+            .unsigned_abs(),
+        )
     }
 
     /// Any state → failed: the record was refunded on chain. A row with a valid lease is not changed: its worker reads
     /// the record itself. Returns whether the row changed.
     pub async fn follow_refund(&self, record: &Pubkey, failure: &Failure) -> Result<bool, StoreError> {
-        let changed = end_and_count!(self,
-            ending: "WITH ended AS (
+        let changed = sqlx::query_scalar!(
+            r#"WITH ended AS (
                    UPDATE executions
                    SET state = 'failed', failure_reason = $2, error_status = $3, error_code = $4, error_message = $5,
                        opened_at = COALESCE(opened_at, now()), finished_at = COALESCE(finished_at, now()),
                        updated_at = now(), lease_owner = NULL, lease_until = NULL, lease_process = NULL
                    WHERE record = $1
                      AND (state <> 'failed' OR opened_at IS NULL)
-                     AND (lease_until IS NULL OR lease_until < now())",
-            spent: "0",
+                     AND (lease_until IS NULL OR lease_until < now())
+                   RETURNING session_key, caller),
+               counted AS (
+                   UPDATE api_keys
+                   SET execution_count = execution_count + 1, last_used_at = now()
+                   WHERE (session_public_key, wallet) = (SELECT session_key, caller FROM ended))
+               SELECT count(*) AS "rows!" FROM ended"#,
             record.to_string(),
             failure.reason.map(i16::from),
             status_to_db(failure.status)?,
             failure.code,
             without_nul(&failure.message),
-        );
+        )
+        .fetch_one(self.pool())
+        .await?
+        .unsigned_abs();
         Ok(changed == 1)
     }
 }

@@ -1,7 +1,7 @@
 //! Which wallets paid which agent. `mirror_agent_callers`, `mirror_agent_totals`.
 //!
-//! Triggers on `mirror_executions` note the changes. See `migrations/0006_second_pass.sql` for the tables, and
-//! `migrations/0012_execution_list.sql` for the triggers.
+//! Triggers on `mirror_executions` note the changes. See `migrations/0003_totals.sql` for the tables, and
+//! `migrations/0013_record_triggers.sql` for the triggers.
 
 use sqlx::PgConnection;
 

@@ -1,7 +1,7 @@
 //! What wallets paid and agents received. `mirror_wallet_totals`, `mirror_agent_earnings`.
 //!
-//! Triggers on `mirror_executions` note the changes. See `migrations/0011_views_of_wallets.sql` for the tables, and
-//! `migrations/0012_execution_list.sql` for the triggers.
+//! Triggers on `mirror_executions` note the changes. See `migrations/0003_totals.sql` for the tables, and
+//! `migrations/0013_record_triggers.sql` for the triggers.
 
 use sqlx::PgConnection;
 

@@ -170,21 +170,6 @@ impl TryFrom<Row> for ListRow {
     }
 }
 
-/// The columns of [`Row`], `changed_in` from somewhere, and then the rest of a query over `mirror_agents`.
-macro_rules! rows {
-    ($changed_in:literal, $rest:literal $(, $argument:expr)* $(,)?) => {
-        sqlx::query_as!(
-            Row,
-            "SELECT " + $changed_in + r#"::text AS "changed_in!", address,
-                      (status = agent_status('active') AND closed_at_slot IS NULL AND name IS NOT NULL) AS "listed!",
-                      creator, price, total_executions, trust, success_rate, avg_execution_time_ms, created_at,
-                      binding, metadata_hash, name, tagline, tags
-               FROM mirror_agents "# + $rest,
-            $($argument),*
-        )
-    };
-}
-
 /// A page of all agents, in the order of their addresses. Those that lists do not show are among them.
 pub async fn all(
     executor: impl PgExecutor<'_>,
@@ -192,7 +177,16 @@ pub async fn all(
     limit: u32,
 ) -> Result<Vec<ListRow>, StoreError> {
     let after = after.map(Pubkey::to_string).unwrap_or_default();
-    let rows = rows!("0", "WHERE address > $1 ORDER BY address LIMIT $2", after, i64::from(limit));
+    let rows = sqlx::query_as!(
+        Row,
+        r#"SELECT '0' AS "changed_in!", address,
+                  (status = agent_status('active') AND closed_at_slot IS NULL AND name IS NOT NULL) AS "listed!",
+                  creator, price, total_executions, trust, success_rate, avg_execution_time_ms, created_at,
+                  binding, metadata_hash, name, tagline, tags
+           FROM mirror_agents WHERE address > $1 ORDER BY address LIMIT $2"#,
+        after,
+        i64::from(limit),
+    );
     rows.fetch_all(executor).await?.into_iter().map(ListRow::try_from).collect()
 }
 
@@ -204,12 +198,16 @@ pub async fn changed(
     limit: u32,
 ) -> Result<Vec<ListRow>, StoreError> {
     let (changed_in, address) = start(seen, after);
-    let rows = rows!(
-        "c.changed_in",
-        "JOIN mirror_agent_changes c ON c.agent = address
-         WHERE (c.changed_in, c.agent) > ($2::text::xid8, $3)
+    let rows = sqlx::query_as!(
+        Row,
+        r#"SELECT c.changed_in::text AS "changed_in!", address,
+                  (status = agent_status('active') AND closed_at_slot IS NULL AND name IS NOT NULL) AS "listed!",
+                  creator, price, total_executions, trust, success_rate, avg_execution_time_ms, created_at,
+                  binding, metadata_hash, name, tagline, tags
+           FROM mirror_agents JOIN mirror_agent_changes c ON c.agent = address
+           WHERE (c.changed_in, c.agent) > ($2::text::xid8, $3)
              AND NOT pg_visible_in_snapshot(c.changed_in, $1::text::pg_snapshot)
-         ORDER BY c.changed_in, c.agent LIMIT $4",
+           ORDER BY c.changed_in, c.agent LIMIT $4"#,
         seen,
         changed_in,
         address,

@@ -19,12 +19,6 @@ pub enum Asker {
     Session { token_hash: [u8; 32], kind: SessionKind },
 }
 
-/// Selects the wallet of a question `q` with these columns; null if its credential must be authenticated first.
-pub(super) const WALLET: &str = "SELECT COALESCE(
-    q.wallet,
-    (SELECT k.wallet FROM keys_in_use k WHERE k.session_public_key = q.key AND k.network = q.kind),
-    (SELECT s.wallet FROM sessions_in_use s WHERE s.token_hash = q.token AND s.kind = q.kind)) AS wallet";
-
 /// The askers of one statement, as columns: the binds of `unnest`.
 #[derive(Default)]
 pub(super) struct Askers {

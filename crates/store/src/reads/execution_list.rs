@@ -1,24 +1,17 @@
 //! The list of executions of a caller, or of a creator's agents: `execution_list` and its counters.
 //!
-//! One statement reads a page and the total, so both are of the same moment, and it answers several questions of one
-//! shape. Its text is put together from constant parts, one text for each combination of filters. So every text has one
-//! plan that fits it: ranges of one index in the order of the page. All values are bound. The names of agents are another
-//! read: `agent_names`.
-
-use std::sync::{Arc, LazyLock};
+//! One statement reads a page and the total, so both are of the same moment, and it answers several questions. It has one
+//! plan that fits all filters: ranges of an index in the order of the page. The names of agents are another read:
+//! `agent_names`.
 
 use chrono::{DateTime, Utc};
 use crtx_protocol::usdc::UsdcBase;
 use solana_pubkey::Pubkey;
-use sqlx::{
-    AssertSqlSafe, PgExecutor, Postgres, Row,
-    postgres::{PgArguments, PgRow},
-    query::Query,
-};
+use sqlx::PgExecutor;
 use uuid::Uuid;
 
 use super::{
-    asker::{Asker, Askers, WALLET},
+    asker::{Asker, Askers},
     page::{Listed, Start},
 };
 use crate::{
@@ -119,246 +112,6 @@ impl ListedExecution {
     }
 }
 
-/// What decides the text of the statement.
-#[derive(Clone, Copy)]
-struct Shape {
-    role: ExecutionRole,
-    of_agent: bool,
-    of_status: bool,
-    /// Whether the list is limited to a time range.
-    timed: bool,
-}
-
-impl Shape {
-    const COUNT: usize = 16;
-
-    const fn of(filter: &ExecutionFilter) -> Self {
-        Self {
-            role: filter.role,
-            of_agent: filter.agent.is_some(),
-            of_status: filter.status.is_some(),
-            timed: filter.from.is_some() || filter.to.is_some(),
-        }
-    }
-
-    fn all() -> impl Iterator<Item = Self> {
-        (0..Self::COUNT).map(|bits| Self {
-            role: if bits & 8 == 0 { ExecutionRole::Caller } else { ExecutionRole::Creator },
-            of_agent: bits & 4 != 0,
-            of_status: bits & 2 != 0,
-            timed: bits & 1 != 0,
-        })
-    }
-
-    const fn index(self) -> usize {
-        let role = match self.role {
-            ExecutionRole::Caller => 0,
-            ExecutionRole::Creator => 8,
-        };
-        role | ((self.of_agent as usize) << 2) | ((self.of_status as usize) << 1) | self.timed as usize
-    }
-
-    /// Whether one index has the rows in the order of the page. With an agent or a status they are found by status.
-    const fn in_order(self) -> bool {
-        !self.of_agent && !self.of_status
-    }
-
-    /// The rows of the list, without status and time.
-    const fn rows(self) -> &'static str {
-        match (self.role, self.of_agent) {
-            // The inequality says that the index in order of time may be used: it has no other rows.
-            (ExecutionRole::Caller, false) if self.in_order() => "l.caller = w.wallet AND l.caller <> ''",
-            (ExecutionRole::Creator, false) if self.in_order() => "l.creator = w.wallet AND l.creator <> ''",
-            (ExecutionRole::Caller, false) => "l.caller = w.wallet",
-            (ExecutionRole::Caller, true) => "l.caller = w.wallet AND l.agent = q.agent",
-            (ExecutionRole::Creator, false) => "l.creator = w.wallet",
-            (ExecutionRole::Creator, true) => "l.creator = w.wallet AND l.agent = q.agent",
-        }
-    }
-
-    /// The notes of these rows.
-    const fn notes(self) -> &'static str {
-        match (self.role, self.of_agent) {
-            (ExecutionRole::Caller, false) => "t.caller = w.wallet",
-            (ExecutionRole::Caller, true) => "t.caller = w.wallet AND t.agent = q.agent",
-            (ExecutionRole::Creator, false) => "t.creator = w.wallet",
-            (ExecutionRole::Creator, true) => "t.creator = w.wallet AND t.agent = q.agent",
-        }
-    }
-
-    /// The counters of these rows. The agent is empty without a filter.
-    const fn counters(self) -> &'static str {
-        match self.role {
-            ExecutionRole::Caller => "c.role = 0 AND c.owner = w.wallet AND c.agent = q.agent",
-            ExecutionRole::Creator => "c.role = 1 AND c.owner = w.wallet AND c.agent = q.agent",
-        }
-    }
-
-    /// What a row of counters counts.
-    const fn counted(self) -> &'static str {
-        if self.of_status {
-            "CASE q.status WHEN 0 THEN c.pending WHEN 1 THEN c.running WHEN 2 THEN c.completed WHEN 3 THEN c.failed
-                           WHEN 4 THEN c.disputed END"
-        } else {
-            "c.pending + c.running + c.completed + c.failed + c.disputed"
-        }
-    }
-
-    /// The end of the sort key. Of one caller, no two executions have the same id.
-    const fn order(self) -> &'static str {
-        match self.role {
-            ExecutionRole::Caller => "l.initiated_at DESC, l.execution_id DESC",
-            ExecutionRole::Creator => "l.initiated_at DESC, l.execution_id DESC, l.record DESC",
-        }
-    }
-
-    /// The rows after the place. Without one this is the end of the time range.
-    const fn after(self) -> &'static str {
-        match self.role {
-            ExecutionRole::Caller => {
-                "(l.initiated_at, l.execution_id) < (COALESCE(q.place_time, 'infinity'), q.place_id)"
-            }
-            ExecutionRole::Creator => {
-                "(l.initiated_at, l.execution_id, l.record)
-                 < (COALESCE(q.place_time, 'infinity'), q.place_id, q.place_record)"
-            }
-        }
-    }
-
-    /// One page: a range that is in order, or a merge of such ranges.
-    fn page(self) -> String {
-        let (rows, after, order) = (self.rows(), self.after(), self.order());
-        let range = |of_status: &str| {
-            format!(
-                "(SELECT l.record, l.execution_id, l.agent, l.status, l.cost, l.initiated_at, l.completed_at
-                  FROM execution_list l
-                  WHERE {rows} {of_status} AND l.initiated_at > COALESCE(q.since, '-infinity') AND {after}
-                  ORDER BY {order} LIMIT q.most + q.skipped)"
-            )
-        };
-        let ranges = if self.in_order() {
-            vec![range("")]
-        } else if self.of_status {
-            vec![range("AND l.status = q.status")]
-        } else {
-            [0, 1, 2, 3, 4].map(|status| range(&format!("AND l.status = {status}"))).into()
-        };
-        format!("SELECT * FROM ({}) AS l ORDER BY {order} LIMIT q.most OFFSET q.skipped", ranges.join(" UNION ALL "))
-    }
-
-    /// The total. Without a time range it is one row of counters, and the notes that are not folded yet.
-    ///
-    /// With one, it is the chunks from the one in which the range begins to the one before the range ends, plus the rows
-    /// of the last chunk before the end, minus the rows of the first one before the begin. Where spans lie between these
-    /// chunks, they are counted in place of their chunks.
-    ///
-    /// `OFFSET 0` keeps the planner from computing a bound again wherever it is named. Where no index has the rows in order
-    /// of time, each status is a range of its own: with `status = ANY (…)` the planner may read all entries of the owner and
-    /// look at their times afterwards.
-    fn total(self) -> String {
-        let (rows, notes, counters, counted) = (self.rows(), self.notes(), self.counters(), self.counted());
-        let of_status = if self.of_status { "AND t.status = q.status" } else { "" };
-        if !self.timed {
-            return format!(
-                "SELECT (SELECT COALESCE(sum({counted}), 0) FROM execution_totals c WHERE {counters})
-                      + (SELECT COALESCE(sum(t.n), 0) FROM execution_notes t WHERE {notes} {of_status}) AS total
-                 OFFSET 0"
-            );
-        }
-        let statuses = if self.of_status { "VALUES (q.status)" } else { "VALUES (0), (1), (2), (3), (4)" };
-        let chunk = |time: &str| {
-            format!(
-                "COALESCE((SELECT c.start FROM execution_chunks c WHERE {counters} AND c.start <= {time}
-                           ORDER BY c.start DESC LIMIT 1), '-infinity')"
-            )
-        };
-        // Only between two chunks.
-        let span = |bound: &str, order: &str| {
-            format!(
-                "CASE WHEN f.first < f.last THEN
-                     (SELECT c.start FROM execution_spans c WHERE {counters} AND c.start {bound}
-                      ORDER BY c.start {order} LIMIT 1) END"
-            )
-        };
-        let sum = |table: &str, from: &str, to: &str| {
-            format!(
-                "CASE WHEN {from} < {to} THEN (
-                     SELECT COALESCE(sum({counted}), 0) FROM {table} c
-                     WHERE {counters} AND c.start >= {from} AND c.start < {to}) ELSE 0 END"
-            )
-        };
-        let count = |from: &str, to: &str| {
-            let counted = |of_status: &str| {
-                format!(
-                    "SELECT count(*) AS n FROM execution_list l
-                     WHERE {rows} {of_status} AND l.initiated_at >= {from} AND l.initiated_at < {to}"
-                )
-            };
-            if self.in_order() {
-                return format!("({})", counted(""));
-            }
-            let counted = counted("AND l.status = s.status");
-            format!(
-                "(SELECT sum(counted.n) FROM ({statuses}) AS s (status)
-                  CROSS JOIN LATERAL ({counted} OFFSET 0) AS counted)"
-            )
-        };
-        format!(
-            "SELECT CASE WHEN b.from >= b.to THEN 0 ELSE
-                        {} + {} + {}
-                      + (SELECT COALESCE(sum(t.n), 0) FROM execution_notes t
-                         WHERE {notes} {of_status} AND t.initiated_at >= b.first AND t.initiated_at < b.last)
-                      + {}
-                      - CASE WHEN b.first = b.last THEN 0 ELSE {} END END AS total
-             FROM (SELECT m.from, m.to, m.first, m.last,
-                          CASE WHEN m.since < m.until THEN m.since ELSE m.last END AS since,
-                          CASE WHEN m.since < m.until THEN m.until ELSE m.last END AS until
-                   FROM (SELECT f.from, f.to, f.first, f.last, {} AS since, {} AS until
-                         FROM (SELECT r.from, r.to, {} AS first, {} AS last
-                               FROM (SELECT COALESCE(q.since + interval '1 microsecond', '-infinity') AS from,
-                                            COALESCE(q.until, 'infinity') AS to OFFSET 0) AS r OFFSET 0) AS f
-                         OFFSET 0) AS m OFFSET 0) AS b OFFSET 0",
-            sum("execution_chunks", "b.first", "b.since"),
-            sum("execution_spans", "b.since", "b.until"),
-            sum("execution_chunks", "b.until", "b.last"),
-            count("GREATEST(b.last, b.from)", "b.to"),
-            count("b.first", "b.from"),
-            span(">= f.first", ""),
-            span("<= f.last", "DESC"),
-            chunk("r.from"),
-            chunk("r.to"),
-        )
-    }
-
-    /// Pages and totals for several questions. A question without rows on its page has one row with the total alone; one
-    /// of a credential that has no wallet here has no wallet in its row.
-    fn statement(self) -> String {
-        format!(
-            "SELECT q.place, w.wallet, c.total::bigint AS total, l.record, l.execution_id, l.agent, l.status, l.cost,
-                    l.initiated_at, l.completed_at
-             FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::text[], $6::int2[], $7::timestamptz[],
-                         $8::timestamptz[], $9::timestamptz[], $10::uuid[], $11::text[], $12::int8[], $13::int8[])
-                  WITH ORDINALITY AS q (wallet, key, token, kind, agent, status, since, until, place_time, place_id,
-                                        place_record, most, skipped, place)
-             CROSS JOIN LATERAL ({WALLET} OFFSET 0) AS w
-             CROSS JOIN LATERAL ({}) AS c
-             LEFT JOIN LATERAL ({}) AS l ON true",
-            self.total(),
-            self.page(),
-        )
-    }
-}
-
-/// The statements, by [`Shape::index`].
-static STATEMENTS: LazyLock<Vec<Arc<str>>> =
-    LazyLock::new(|| Shape::all().map(|shape| shape.statement().into()).collect());
-
-/// The statements of all lists of executions, so that a test can look at their plans.
-#[cfg(feature = "testing")]
-pub fn execution_list_statements() -> Vec<Arc<str>> {
-    STATEMENTS.clone()
-}
-
 /// One question for a part of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecutionListQuestion {
@@ -369,11 +122,6 @@ pub struct ExecutionListQuestion {
 }
 
 impl ExecutionListQuestion {
-    /// Questions with the same number can be asked in one statement.
-    pub const fn shape(&self) -> usize {
-        Shape::of(&self.filter).index()
-    }
-
     /// A place after the end of the time range is not of this list; the range holds anyway.
     fn after(&self) -> Option<&ExecutionPlace> {
         self.start.after().filter(|place| self.filter.to.is_none_or(|to| place.initiated_at < to))
@@ -396,93 +144,227 @@ pub async fn list_executions(
     answer.map(|(_, page)| page).ok_or_else(|| StoreError::corrupt("list of executions", "it has no answer"))
 }
 
-/// The answers to questions of one shape, in their order, all of one moment: the wallet that asked and its page. `None`:
+/// The answers to questions, in their order, all of one moment: the wallet that asked and its page. `None`:
 /// the credential has to be authenticated first.
 pub async fn execution_lists(
     executor: impl PgExecutor<'_>,
     questions: &[ExecutionListQuestion],
 ) -> Result<Vec<Option<(Pubkey, ExecutionPage)>>, StoreError> {
-    let Some(first) = questions.first() else { return Ok(Vec::new()) };
-    let statement = STATEMENTS.get(first.shape()).cloned();
-    let statement = statement.ok_or_else(|| StoreError::corrupt("list of executions", "it has no statement"))?;
-    let rows = bind(statement, questions)?.fetch_all(executor).await?;
-    let mut rows = rows.as_slice();
+    let mut rows = rows_of(executor, Columns::of(questions)).await?.into_iter().peekable();
     let mut answers = Vec::with_capacity(questions.len());
     for (place, question) in (1_i64..).zip(questions) {
-        let mut own = 0_usize;
-        while rows.get(own).map(|row| row.try_get::<i64, _>(column::PLACE)).transpose()? == Some(place) {
-            own = own.saturating_add(1);
+        let mut own = Vec::new();
+        while let Some(row) = rows.next_if(|row| row.place == place) {
+            own.push(row);
         }
-        let (mine, others) = rows.split_at(own);
-        rows = others;
-        answers.push(answer(mine, question)?);
+        answers.push(answer(own, question)?);
     }
-    if rows.is_empty() { Ok(answers) } else { Err(StoreError::corrupt("list of executions", "rows out of order")) }
+    if rows.next().is_none() {
+        Ok(answers)
+    } else {
+        Err(StoreError::corrupt("list of executions", "rows out of order"))
+    }
 }
 
-/// Binds one array for each column of the questions.
-fn bind(
-    statement: Arc<str>,
-    questions: &[ExecutionListQuestion],
-) -> Result<Query<'static, Postgres, PgArguments>, StoreError> {
-    fn each<T>(questions: &[ExecutionListQuestion], value: impl Fn(&ExecutionListQuestion) -> T) -> Vec<T> {
-        questions.iter().map(value).collect()
-    }
-    let askers: Askers = questions.iter().map(|question| &question.asker).collect();
-    let skipped: Result<Vec<i64>, StoreError> =
-        questions.iter().map(|question| question.start.offset_to_db()).collect();
-    Ok(sqlx::query(AssertSqlSafe(statement))
-        .bind(askers.wallets)
-        .bind(askers.keys)
-        .bind(askers.tokens)
-        .bind(askers.kinds)
-        .bind(each(questions, |q| q.filter.agent.map(|agent| agent.to_string()).unwrap_or_default()))
-        .bind(each(questions, |q| q.filter.status.map(ShownStatus::to_db)))
-        .bind(each(questions, |q| q.filter.from))
-        .bind(each(questions, |q| q.filter.to))
-        .bind(each(questions, |q| q.after().map(|place| place.initiated_at).or(q.filter.to)))
-        .bind(each(questions, |q| q.after().map(|place| place.execution_id).unwrap_or_default()))
-        .bind(each(questions, |q| q.after().map(|place| place.record.to_string()).unwrap_or_default()))
-        .bind(each(questions, |q| i64::from(q.limit).saturating_add(1)))
-        .bind(skipped?))
+/// The questions, one array for each column.
+struct Columns {
+    askers: Askers,
+    /// As in `execution_totals`.
+    roles: Vec<i16>,
+    agents: Vec<String>,
+    statuses: Vec<Option<i16>>,
+    since: Vec<Option<DateTime<Utc>>>,
+    until: Vec<Option<DateTime<Utc>>>,
+    place_times: Vec<Option<DateTime<Utc>>>,
+    place_ids: Vec<Uuid>,
+    place_records: Vec<String>,
+    most: Vec<i64>,
+    skipped: Vec<i64>,
 }
 
-/// The places of the columns in a row.
-mod column {
-    pub const PLACE: usize = 0;
-    pub const WALLET: usize = 1;
-    pub const TOTAL: usize = 2;
-    pub const RECORD: usize = 3;
-    pub const EXECUTION_ID: usize = 4;
-    pub const AGENT: usize = 5;
-    pub const STATUS: usize = 6;
-    pub const COST: usize = 7;
-    pub const INITIATED_AT: usize = 8;
-    pub const COMPLETED_AT: usize = 9;
+impl Columns {
+    fn of(questions: &[ExecutionListQuestion]) -> Self {
+        fn each<T>(questions: &[ExecutionListQuestion], value: impl Fn(&ExecutionListQuestion) -> T) -> Vec<T> {
+            questions.iter().map(value).collect()
+        }
+        Self {
+            askers: questions.iter().map(|question| &question.asker).collect(),
+            roles: each(questions, |q| i16::from(q.filter.role == ExecutionRole::Creator)),
+            agents: each(questions, |q| q.filter.agent.map(|agent| agent.to_string()).unwrap_or_default()),
+            statuses: each(questions, |q| q.filter.status.map(ShownStatus::to_db)),
+            since: each(questions, |q| q.filter.from),
+            until: each(questions, |q| q.filter.to),
+            place_times: each(questions, |q| q.after().map(|place| place.initiated_at).or(q.filter.to)),
+            place_ids: each(questions, |q| q.after().map(|place| place.execution_id).unwrap_or_default()),
+            place_records: each(questions, |q| q.after().map(|place| place.record.to_string()).unwrap_or_default()),
+            most: each(questions, |q| i64::from(q.limit).saturating_add(1)),
+            skipped: each(questions, |q| q.start.skipped_to_db()),
+        }
+    }
+}
+
+/// A row of the answer to the question at `place`. Without a wallet, its credential must be authenticated first; without
+/// a record, its page is empty.
+struct ListRow {
+    place: i64,
+    wallet: Option<String>,
+    total: Option<i64>,
+    record: Option<String>,
+    execution_id: Option<Uuid>,
+    agent: Option<String>,
+    status: Option<i16>,
+    cost: Option<i64>,
+    initiated_at: Option<DateTime<Utc>>,
+    completed_at: Option<DateTime<Utc>>,
+}
+
+/// Pages and totals. A page is a merge of one range of an index for each status. Of the four parts, for callers and for
+/// creators, with and without an agent, one runs. No two executions of a caller have the same id, so the record is no part
+/// of their order.
+///
+/// A total is a sum of counters, with the notes that are not added to them yet. In a time range, these are the days after
+/// the one in which it begins and before the one in which it ends; the rows of the range in these two days are counted,
+/// from the same indexes. `OFFSET 0` keeps the planner from computing a value again wherever it is named.
+async fn rows_of(executor: impl PgExecutor<'_>, columns: Columns) -> Result<Vec<ListRow>, sqlx::Error> {
+    sqlx::query_as!(
+        ListRow,
+        r#"SELECT q.place AS "place!", w.wallet AS "wallet?", c.total AS "total?", l.record AS "record?",
+                  l.execution_id AS "execution_id?", l.agent AS "agent?", l.status AS "status?", l.cost AS "cost?",
+                  l.initiated_at AS "initiated_at?", l.completed_at AS "completed_at?"
+           FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::int2[], $6::text[], $7::int2[],
+                       $8::timestamptz[], $9::timestamptz[], $10::timestamptz[], $11::uuid[], $12::text[], $13::int8[],
+                       $14::int8[])
+                WITH ORDINALITY AS q (wallet, key, token, kind, role, agent, status, since, until, place_time, place_id,
+                                      place_record, most, skipped, place)
+           CROSS JOIN LATERAL (
+               SELECT COALESCE(
+                   q.wallet,
+                   (SELECT k.wallet FROM keys_in_use k WHERE k.session_public_key = q.key AND k.network = q.kind),
+                   (SELECT s.wallet FROM sessions_in_use s WHERE s.token_hash = q.token AND s.kind = q.kind)) AS wallet
+               OFFSET 0) AS w
+           -- The days whose counters count as a whole. Without a time range it is the counter of all days.
+           CROSS JOIN LATERAL (
+               SELECT t.timed,
+                      CASE WHEN t.timed THEN COALESCE(utc_day(q.since) + 1, '4713-01-01 BC')
+                           ELSE '-infinity' END AS first,
+                      CASE WHEN t.timed THEN COALESCE(utc_day(q.until) - 1, 'infinity') ELSE '-infinity' END AS last
+               FROM (SELECT q.since IS NOT NULL OR q.until IS NOT NULL AS timed) AS t OFFSET 0) AS d
+           CROSS JOIN LATERAL (
+               SELECT ((SELECT COALESCE(sum(t.n), 0) FROM execution_totals t
+                        WHERE t.role = q.role AND t.owner = w.wallet AND t.agent = q.agent
+                          AND t.day BETWEEN d.first AND d.last AND (q.status IS NULL OR t.status = q.status))
+                     + (SELECT COALESCE(sum(n.n), 0)
+                        FROM (SELECT * FROM execution_notes WHERE q.role = 0 AND caller = w.wallet
+                              UNION ALL
+                              SELECT * FROM execution_notes WHERE q.role = 1 AND creator = w.wallet) AS n
+                        WHERE (q.agent = '' OR n.agent = q.agent) AND (q.status IS NULL OR n.status = q.status)
+                          AND (NOT d.timed OR n.day BETWEEN d.first AND d.last))
+                     + (SELECT COALESCE(sum(r.n), 0)
+                        FROM (VALUES (COALESCE(q.since + interval '1 microsecond', '-infinity'),
+                                      LEAST(q.until, start_of_day(d.first))),
+                                     (GREATEST(start_of_day(d.first), start_of_day(d.last + 1)),
+                                      COALESCE(q.until, 'infinity'))) AS e (first, until)
+                        CROSS JOIN unnest('{0, 1, 2, 3, 4}'::int2[]) AS s (status)
+                        CROSS JOIN LATERAL (
+                           SELECT count(*) AS n FROM execution_list l
+                           WHERE q.role = 0 AND q.agent = '' AND l.caller = w.wallet AND l.status = s.status
+                             AND l.initiated_at >= e.first AND l.initiated_at < e.until
+                           UNION ALL
+                           SELECT count(*) FROM execution_list l
+                           WHERE q.role = 0 AND q.agent <> '' AND l.caller = w.wallet AND l.agent = q.agent
+                             AND l.status = s.status AND l.initiated_at >= e.first AND l.initiated_at < e.until
+                           UNION ALL
+                           SELECT count(*) FROM execution_list l
+                           WHERE q.role = 1 AND q.agent = '' AND l.creator = w.wallet AND l.status = s.status
+                             AND l.initiated_at >= e.first AND l.initiated_at < e.until
+                           UNION ALL
+                           SELECT count(*) FROM execution_list l
+                           WHERE q.role = 1 AND q.agent <> '' AND l.creator = w.wallet AND l.agent = q.agent
+                             AND l.status = s.status AND l.initiated_at >= e.first AND l.initiated_at < e.until) AS r
+                        WHERE d.timed AND e.first < e.until AND (q.status IS NULL OR s.status = q.status)))::int8 AS total
+               OFFSET 0) AS c
+           LEFT JOIN LATERAL (
+               SELECT p.* FROM unnest('{0, 1, 2, 3, 4}'::int2[]) AS s (status)
+               CROSS JOIN LATERAL (
+                   (SELECT l.* FROM execution_list l
+                    WHERE q.role = 0 AND q.agent = '' AND l.caller = w.wallet AND l.status = s.status
+                      AND l.initiated_at > COALESCE(q.since, '-infinity')
+                      AND (l.initiated_at, l.execution_id) < (COALESCE(q.place_time, 'infinity'), q.place_id)
+                    ORDER BY l.initiated_at DESC, l.execution_id DESC LIMIT q.most + q.skipped)
+                   UNION ALL
+                   (SELECT l.* FROM execution_list l
+                    WHERE q.role = 0 AND q.agent <> '' AND l.caller = w.wallet AND l.agent = q.agent
+                      AND l.status = s.status AND l.initiated_at > COALESCE(q.since, '-infinity')
+                      AND (l.initiated_at, l.execution_id) < (COALESCE(q.place_time, 'infinity'), q.place_id)
+                    ORDER BY l.initiated_at DESC, l.execution_id DESC LIMIT q.most + q.skipped)
+                   UNION ALL
+                   (SELECT l.* FROM execution_list l
+                    WHERE q.role = 1 AND q.agent = '' AND l.creator = w.wallet AND l.status = s.status
+                      AND l.initiated_at > COALESCE(q.since, '-infinity')
+                      AND (l.initiated_at, l.execution_id, l.record)
+                          < (COALESCE(q.place_time, 'infinity'), q.place_id, q.place_record)
+                    ORDER BY l.initiated_at DESC, l.execution_id DESC, l.record DESC LIMIT q.most + q.skipped)
+                   UNION ALL
+                   (SELECT l.* FROM execution_list l
+                    WHERE q.role = 1 AND q.agent <> '' AND l.creator = w.wallet AND l.agent = q.agent
+                      AND l.status = s.status AND l.initiated_at > COALESCE(q.since, '-infinity')
+                      AND (l.initiated_at, l.execution_id, l.record)
+                          < (COALESCE(q.place_time, 'infinity'), q.place_id, q.place_record)
+                    ORDER BY l.initiated_at DESC, l.execution_id DESC, l.record DESC LIMIT q.most + q.skipped)) AS p
+               WHERE q.status IS NULL OR s.status = q.status
+               ORDER BY p.initiated_at DESC, p.execution_id DESC, p.record DESC
+               LIMIT q.most OFFSET q.skipped) AS l ON true"#,
+        &columns.askers.wallets as &[Option<String>],
+        &columns.askers.keys as &[Option<String>],
+        &columns.askers.tokens as &[Option<Vec<u8>>],
+        &columns.askers.kinds as &[Option<&str>],
+        &columns.roles,
+        &columns.agents,
+        &columns.statuses as &[Option<i16>],
+        &columns.since as &[Option<DateTime<Utc>>],
+        &columns.until as &[Option<DateTime<Utc>>],
+        &columns.place_times as &[Option<DateTime<Utc>>],
+        &columns.place_ids,
+        &columns.place_records,
+        &columns.most,
+        &columns.skipped,
+    )
+    .fetch_all(executor)
+    .await
 }
 
 /// The answer in the rows of one question.
-fn answer(rows: &[PgRow], question: &ExecutionListQuestion) -> Result<Option<(Pubkey, ExecutionPage)>, StoreError> {
+fn answer(rows: Vec<ListRow>, question: &ExecutionListQuestion) -> Result<Option<(Pubkey, ExecutionPage)>, StoreError> {
     let first = rows.first().ok_or_else(|| StoreError::corrupt("list of executions", "it has no rows"))?;
-    let Some(wallet) = first.try_get::<Option<&str>, _>(column::WALLET)? else { return Ok(None) };
-    let total = amount_from_db("count", first.try_get(column::TOTAL)?)?;
-    let mut items = rows.iter().filter_map(|row| listed(row).transpose()).collect::<Result<Vec<_>, _>>()?;
+    let Some(wallet) = first.wallet.as_deref().map(|wallet| pubkey("wallet", wallet)).transpose()? else {
+        return Ok(None);
+    };
+    let total = first.total.ok_or_else(|| StoreError::corrupt("list of executions", "it has no total"))?;
+    let total = amount_from_db("count", total)?;
+    let mut items = rows.into_iter().filter_map(|row| listed(row).transpose()).collect::<Result<Vec<_>, _>>()?;
     // They are in this order; SQL does not promise it without a sort.
     items.sort_by_key(|item| std::cmp::Reverse(item.place()));
-    let page = Listed::new(items, total, question.limit, ListedExecution::place);
-    Ok(Some((pubkey("wallet", wallet)?, page)))
+    Ok(Some((wallet, Listed::new(items, total, question.limit, ListedExecution::place))))
 }
 
 /// The execution of a row; `None` for the row of an empty page.
-fn listed(row: &PgRow) -> Result<Option<ListedExecution>, StoreError> {
-    let Some(record) = row.try_get::<Option<&str>, _>(column::RECORD)? else { return Ok(None) };
+fn listed(row: ListRow) -> Result<Option<ListedExecution>, StoreError> {
+    let ListRow { record: Some(record), execution_id, agent, status, cost, initiated_at, completed_at, .. } = row
+    else {
+        return Ok(None);
+    };
+    let (Some(execution_id), Some(agent), Some(status), Some(cost), Some(initiated_at)) =
+        (execution_id, agent, status, cost, initiated_at)
+    else {
+        return Err(StoreError::corrupt("list of executions", "a row without a value"));
+    };
     Ok(Some(ListedExecution {
-        execution_id: row.try_get(column::EXECUTION_ID)?,
-        record: pubkey("record address", record)?,
-        agent: pubkey("agent address", row.try_get(column::AGENT)?)?,
-        status: ShownStatus::from_db(row.try_get(column::STATUS)?)?,
-        cost: UsdcBase(amount_from_db("cost", row.try_get(column::COST)?)?),
-        initiated_at: row.try_get(column::INITIATED_AT)?,
-        completed_at: row.try_get(column::COMPLETED_AT)?,
+        execution_id,
+        record: pubkey("record address", &record)?,
+        agent: pubkey("agent address", &agent)?,
+        status: ShownStatus::from_db(status)?,
+        cost: UsdcBase(amount_from_db("cost", cost)?),
+        initiated_at,
+        completed_at,
     }))
 }

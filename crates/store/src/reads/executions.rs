@@ -106,7 +106,7 @@ pub async fn executions(
 ) -> Result<Vec<ExecutionAnswer>, StoreError> {
     let askers: Askers = questions.iter().map(|question| &question.asker).collect();
     let ids: Vec<Uuid> = questions.iter().map(|question| question.execution_id).collect();
-    // The wallet as in `asker::WALLET`. `OFFSET 0` and `LIMIT 1`: found once for each question, by an index.
+    // The wallet as in the list of executions. `OFFSET 0` and `LIMIT 1`: found once for each question, by an index.
     let rows = sqlx::query_as!(
         ShownRow,
         r#"SELECT q.place AS "place!", w.wallet, x.execution_id AS "execution_id?", x.record, x.agent, x.status, x.cost,

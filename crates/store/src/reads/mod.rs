@@ -1,6 +1,6 @@
 //! The queries of the read API. Every query takes an executor first, then the caller's wallet if only its owner may
 //! see the rows, then filter, order and page. Rules of visibility, status and cost are in the views of
-//! `migrations/0006_second_pass.sql`.
+//! `migrations/0004_executions.sql`.
 
 mod agent_history;
 pub mod agent_list;
@@ -34,8 +34,6 @@ pub use configuration::configuration;
 pub use dispute_list::dispute_list_statements;
 pub use dispute_list::{DisputeFilter, DisputePlace, DisputeScope, list_disputes};
 pub use disputes::{DisputeDetails, Statement, dispute, is_resolver};
-#[cfg(feature = "testing")]
-pub use execution_list::execution_list_statements;
 pub use execution_list::{
     ExecutionFilter, ExecutionListQuestion, ExecutionPage, ExecutionPlace, ExecutionRole, ListedExecution, ShownStatus,
     execution_lists, list_executions,

@@ -35,6 +35,14 @@ impl<P> Start<P> {
         }
     }
 
+    /// The same for any offset: no list has that many rows.
+    pub(crate) fn skipped_to_db(&self) -> i64 {
+        match self {
+            Self::Offset(offset) => i64::try_from(*offset).unwrap_or(i64::MAX).min(1 << 40),
+            Self::After(_) => 0,
+        }
+    }
+
     pub(crate) const fn after(&self) -> Option<&P> {
         match self {
             Self::Offset(_) => None,

@@ -1,7 +1,7 @@
 //! What the mirror knows about one wallet: as a creator, a caller, and in the roles of the marketplace.
 //!
 //! The statements are quick whatever the wallet did: what it paid and earned is kept in totals
-//! (`migrations/0011_views_of_wallets.sql`), and its listings, open executions and compensations are short
+//! (`migrations/0003_totals.sql`), and its listings, open executions and compensations are short
 //! ranges of indexes. Each of these costs its owner collateral or an escrow.
 
 use agent_marketplace::state::AgentStatus;

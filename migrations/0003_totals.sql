@@ -1,0 +1,71 @@
+-- What follows from the rows of `mirror_executions`: which wallets paid which agent, what each wallet paid, what each agent
+-- received, exactly as the rows say. Nobody counts these rows to show a number.
+--
+-- Triggers note what each statement changed. The transaction then adds these notes to the totals, when it has all its
+-- locks on executions, and in the order of the keys. If the triggers wrote the totals, two transactions could wait
+-- for each other: one for an execution, one for a total. The triggers are in `0013_record_triggers.sql`.
+
+CREATE TABLE mirror_caller_changes (
+    agent      text NOT NULL,
+    caller     text NOT NULL,
+    executions bigint NOT NULL,
+    fees       numeric NOT NULL
+);
+
+CREATE TABLE mirror_agent_callers (
+    agent      text NOT NULL,
+    caller     text NOT NULL,
+    -- Settled executions, those with a dispute among them. 0 if a rolled-back chain lost them.
+    executions bigint NOT NULL,
+    -- What the platform received of them, in base units.
+    fees       numeric NOT NULL,
+    PRIMARY KEY (agent, caller)
+);
+
+CREATE TABLE mirror_agent_totals (
+    agent          text PRIMARY KEY,
+    -- Wallets with at least one settled execution.
+    unique_callers bigint NOT NULL
+);
+
+CREATE TABLE mirror_wallet_changes (
+    caller    text NOT NULL,
+    agent     text NOT NULL,
+    completed bigint NOT NULL,
+    failed    bigint NOT NULL,
+    spent     numeric NOT NULL,
+    earned    numeric NOT NULL
+);
+
+CREATE TABLE mirror_wallet_totals (
+    wallet    text PRIMARY KEY,
+    -- Settled executions, those with a dispute among them.
+    completed bigint NOT NULL,
+    -- Refunded executions.
+    failed    bigint NOT NULL,
+    -- What the settled ones cost, in base units; compensations of disputes are not subtracted.
+    spent     numeric NOT NULL
+);
+
+CREATE TABLE mirror_agent_earnings (
+    agent  text PRIMARY KEY,
+    -- What the creator received of settled executions, in base units; slashes are not subtracted.
+    earned numeric NOT NULL
+);
+
+-- Listings that anybody may see: active or paused, and not closed.
+CREATE VIEW shown_agents AS
+SELECT a.address, a.creator, a.result_key, a.metadata_hash, a.metadata_uri, a.terms_hash, a.binding, a.price,
+       a.total_executions, a.successful_executions, a.failed_executions, a.expired_executions, a.disputed_executions,
+       a.platform_fees_total, a.trust, a.success_rate, a.avg_execution_time_ms, a.timeout_seconds, a.status,
+       a.created_at, a.name, COALESCE(t.unique_callers, 0) AS unique_callers
+FROM mirror_agents a
+LEFT JOIN mirror_agent_totals t ON t.agent = a.address
+WHERE a.status IN (agent_status('active'), agent_status('paused')) AND a.closed_at_slot IS NULL;
+
+-- Listings in lists: active, not closed, and with a checked document.
+CREATE VIEW listed_agents AS
+SELECT address, name, tagline, tags, binding, price, total_executions, trust, success_rate, avg_execution_time_ms,
+       creator, status, created_at
+FROM mirror_agents
+WHERE status = agent_status('active') AND closed_at_slot IS NULL AND name IS NOT NULL;

@@ -1,0 +1,299 @@
+-- The gateway's tables: every paid call from reservation to settlement or refund, every transaction that
+-- was signed for it, and the processes that work on it.
+--
+-- Text of callers and creators may contain U+0000, which `text` and `jsonb` reject. It is kept as `bytea` (UTF-8) or
+-- `json`.
+
+-- An execution changes its state five times. The free space in each page (`fillfactor`) takes the new versions of a
+-- row, and no index names `state`: so a step changes no index. An execution is under way while `finished_at` is null.
+CREATE TABLE executions (
+    -- Address of the on-chain record. It depends on wallet and execution id; the execution id alone is not unique.
+    record                  text        PRIMARY KEY,
+    execution_id            uuid        NOT NULL,
+    caller                  text        NOT NULL,
+    agent                   text        NOT NULL,
+    -- Null: the wallet opened the execution itself and handed it over. A comparison with null is not true, so no limit
+    -- of a key counts it.
+    session_key             text,
+    -- The states of `crtx_store::executions::State`.
+    state                   text        NOT NULL,
+    idempotency_key         text,
+    -- SHA-256 of the canonical {agent_id, task, parameters, async}; the idempotency key is bound to it.
+    body_hash               bytea       NOT NULL,
+    is_async                boolean     NOT NULL,
+    -- {task, parameters} as they are sent to the creator.
+    request                 json        NOT NULL,
+    -- The hash of the request in the on-chain record.
+    request_hash            bytea       NOT NULL,
+    -- The terms at reservation. The record has its own amount and timeout, read by the program at the opening.
+    amount                  bigint      NOT NULL,
+    timeout_seconds         integer     NOT NULL,
+    endpoint                text        NOT NULL,
+
+    -- The creator's result, after every check.
+    result                  bytea,
+    result_hash             bytea,
+    result_signature        bytea,
+    tokens_used             bigint,
+    execution_time_ms       bigint,
+    steps                   json,
+
+    -- What the on-chain record charges; null until the record is read. It differs from `amount` if the price fell
+    -- before the opening.
+    charged_amount          bigint,
+    charged_creator_amount  bigint,
+    charged_platform_amount bigint,
+    -- Creator or caller settled it on chain with a result that this gateway does not have.
+    settled_elsewhere       boolean     NOT NULL DEFAULT false,
+
+    -- Why it failed: failure_reason(…), and the answer to the caller.
+    failure_reason          smallint,
+    error_status            smallint,
+    error_code              text,
+    error_message           text,
+
+    created_at              timestamptz NOT NULL DEFAULT now(),
+    updated_at              timestamptz NOT NULL DEFAULT now(),
+    opened_at               timestamptz,
+    dispatched_at           timestamptz,
+    finished_at             timestamptz,
+
+    -- The lease: no other worker takes the row before `lease_until`.
+    lease_owner             uuid,
+    lease_until             timestamptz,
+    -- The process that holds the lease. Null: only `lease_until` ends it.
+    lease_process           uuid,
+    -- Over the text of the call (`crtx_protocol::call_text`). Null unless the execution demands it; then it is what
+    -- settles. A check of its own: `execution_is_sound` would be repeated as a whole for one line.
+    result_call_signature   bytea CHECK (octet_length(result_call_signature) = 64)
+) WITH (fillfactor = 60);
+
+-- The rules of a row. One check that calls a function instead of nineteen checks: PostgreSQL parses each check again
+-- for every statement, which took a third of the time of all steps of a call. A function is parsed once per
+-- connection. As in a check, null means that a rule does not apply.
+CREATE FUNCTION execution_is_sound(e executions) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN e.state IN ('reserved', 'opening', 'pending', 'running', 'result_stored', 'settling', 'completed',
+                       'refunding', 'failed')
+        AND octet_length(e.body_hash) = 32
+        AND octet_length(e.request_hash) = 32
+        AND octet_length(e.result_hash) = 32
+        AND octet_length(e.result_signature) = 64
+        AND e.amount >= 0
+        AND e.timeout_seconds > 0
+        AND e.tokens_used >= 0
+        AND e.execution_time_ms >= 0
+        -- The amounts of the record are known together or not at all.
+        AND e.charged_amount >= 0
+        AND e.charged_creator_amount >= 0
+        AND e.charged_platform_amount >= 0
+        AND (e.charged_amount IS NULL) = (e.charged_creator_amount IS NULL)
+        AND (e.charged_amount IS NULL) = (e.charged_platform_amount IS NULL)
+        AND e.failure_reason IN (failure_reason('creator_failed'), failure_reason('timeout'),
+                                 failure_reason('invalid_response'), failure_reason('expired'),
+                                 failure_reason('interrupted'))
+        AND e.error_status BETWEEN 400 AND 599
+        AND (e.lease_owner IS NULL) = (e.lease_until IS NULL)
+        AND (e.state IN ('completed', 'failed')) = (e.finished_at IS NOT NULL)
+        -- A result is complete, unless the execution was settled with another one.
+        AND (e.state NOT IN ('result_stored', 'settling', 'completed')
+             OR (e.state = 'completed' AND e.settled_elsewhere)
+             OR (e.result IS NOT NULL AND e.result_hash IS NOT NULL AND e.result_signature IS NOT NULL
+                 AND e.execution_time_ms IS NOT NULL))
+        AND (e.state NOT IN ('refunding', 'failed')
+             OR (e.error_status IS NOT NULL AND e.error_code IS NOT NULL AND e.error_message IS NOT NULL));
+END
+$$;
+
+ALTER TABLE executions ADD CONSTRAINT executions_are_sound CHECK (execution_is_sound(executions));
+
+-- One call per wallet and execution id; an idempotency key determines the id.
+CREATE UNIQUE INDEX executions_by_caller_and_id ON executions (caller, execution_id);
+-- For workers: unfinished rows, oldest lease first. They are few, so those of a dead process are found in it, too.
+CREATE INDEX executions_unfinished ON executions (lease_until NULLS FIRST) WHERE finished_at IS NULL;
+-- For the limits of `admit_call`: calls under way by wallet and by agent, and a wallet's calls that ended after a
+-- given time.
+CREATE INDEX executions_under_way_by_caller ON executions (caller) WHERE finished_at IS NULL;
+CREATE INDEX executions_under_way_by_agent ON executions (agent) WHERE finished_at IS NULL;
+CREATE INDEX executions_finished_by_caller ON executions (caller, finished_at) WHERE finished_at IS NOT NULL;
+
+CREATE TABLE execution_transactions (
+    -- Base58 of the transaction's first signature.
+    signature               text        PRIMARY KEY,
+    record                  text        NOT NULL REFERENCES executions (record),
+    kind                    text        NOT NULL CHECK (kind IN ('open', 'complete', 'fail')),
+    -- The signed bytes, stored before they are sent for the first time.
+    signed_transaction      bytea       NOT NULL,
+    last_valid_block_height bigint      NOT NULL CHECK (last_valid_block_height >= 0),
+    -- `confirmed`: landed. `rejected`: landed with an error. `expired`: can no longer land.
+    outcome                 text        NOT NULL DEFAULT 'unknown'
+                                        CHECK (outcome IN ('unknown', 'confirmed', 'rejected', 'expired')),
+    slot                    bigint      CHECK (slot >= 0),
+    detail                  text,
+    created_at              timestamptz NOT NULL DEFAULT now(),
+    resolved_at             timestamptz,
+
+    CHECK ((outcome = 'unknown') = (resolved_at IS NULL))
+);
+CREATE INDEX execution_transactions_by_record ON execution_transactions (record, created_at);
+
+-- Results that the content store does not have yet. A table of its own: an index on `executions.result_hash` would
+-- make every stored result change all indexes of `executions`.
+CREATE TABLE missing_content (
+    record text  PRIMARY KEY REFERENCES executions (record) ON DELETE CASCADE,
+    sha256 bytea NOT NULL CHECK (octet_length(sha256) = 32)
+);
+CREATE INDEX missing_content_by_hash ON missing_content (sha256);
+
+-- Gateway processes and their signs of life. Each process holds an advisory lock with the number `lock_key` on a
+-- connection of its own, so that its end is noticed at once (`crtx_store::processes`).
+CREATE TABLE gateway_processes (
+    id         uuid        PRIMARY KEY,
+    lock_key   integer     NOT NULL GENERATED ALWAYS AS IDENTITY UNIQUE,
+    started_at timestamptz NOT NULL DEFAULT now(),
+    beat_at    timestamptz NOT NULL DEFAULT now()
+);
+
+-- The account that pays the fees of each gateway, so that every process can answer GET /v1/status.
+CREATE TABLE fee_payers (
+    address    text        PRIMARY KEY,
+    lamports   bigint      NOT NULL CHECK (lamports >= 0),
+    state      text        NOT NULL CHECK (state IN ('ok', 'low', 'empty')),
+    -- Calls that the balance pays for before new ones are refused.
+    calls_left bigint      NOT NULL CHECK (calls_left >= 0),
+    at         timestamptz NOT NULL DEFAULT now()
+);
+
+-- The status of an execution whose record is open or not on the chain, from the state of the gateway's row. Without
+-- a row another gateway works on it.
+CREATE FUNCTION status_of_state(state text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN state IN ('completed', 'failed') THEN state
+    WHEN state IN ('reserved', 'opening', 'pending') THEN 'pending'
+    ELSE 'running'
+END;
+
+-- Executions as their caller sees them, in two halves, so that each is read in the order of its index. The chain
+-- decides what happened to the money. The gateway's row adds what the chain does not have: progress, the text of the
+-- result, and times finer than a second.
+
+-- What is shown of an execution, from what the chain and the gateway's row say. `record`: record_status(…); null if the
+-- mirror has no record. The views below and the list of executions use these rules.
+CREATE FUNCTION shown_status(record smallint, state text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN record = record_status('completed') THEN 'completed'
+    WHEN record = record_status('disputed') THEN 'disputed'
+    WHEN record IN (record_status('failed'), record_status('expired'), record_status('overturned')) THEN 'failed'
+    -- The record is open, as far as the mirror shows, or not there.
+    ELSE status_of_state(state)
+END;
+
+-- The amount; 0 after a refund; after an upheld dispute what is left of it after the compensation.
+CREATE FUNCTION shown_cost(record smallint, amount bigint, state text, compensation bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN record IN (record_status('failed'), record_status('expired')) THEN 0
+    WHEN (record IS NULL OR record = record_status('open')) AND state = 'failed' THEN 0
+    WHEN record = record_status('overturned') THEN GREATEST(0, amount - COALESCE(compensation, 0))
+    ELSE amount
+END;
+
+CREATE FUNCTION shown_end(
+    record smallint, initiated_at timestamptz, record_finished_at timestamptz, finished_at timestamptz
+) RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN record <> record_status('open') THEN GREATEST(initiated_at, COALESCE(finished_at, record_finished_at))
+    ELSE finished_at
+END;
+
+-- Executions with an on-chain record.
+CREATE VIEW shown_executions_on_chain AS
+SELECT
+    m.address AS record,
+    m.execution_id,
+    m.agent,
+    m.caller,
+    m.initiated_at,
+    shown_status(m.status, e.state) AS status,
+    shown_end(m.status, m.initiated_at, m.finished_at, e.finished_at) AS completed_at,
+    shown_cost(m.status, m.amount, e.state, d.compensation) AS cost,
+    -- What was paid: 0 until the settlement.
+    CASE WHEN x.paid THEN m.creator_amount ELSE 0 END AS creator_amount,
+    CASE WHEN x.paid THEN m.platform_amount ELSE 0 END AS platform_amount,
+    -- Shown only once it is paid for, and only if it is the result that was paid for.
+    CASE WHEN x.delivered THEN e.result END AS result,
+    CASE WHEN x.paid THEN COALESCE(m.result_hash, e.result_hash) END AS result_hash,
+    -- A settled record reports these itself.
+    CASE WHEN x.settled THEN m.tokens_used WHEN e.state = 'completed' THEN e.tokens_used END AS tokens_used,
+    CASE WHEN x.settled THEN m.execution_time_ms ELSE e.execution_time_ms END AS execution_time_ms,
+    CASE WHEN x.delivered THEN e.steps END AS steps,
+    m.failure_reason,
+    e.error_code,
+    e.error_message,
+    d.outcome AS dispute_outcome,
+    d.raised_at AS dispute_raised_at,
+    d.resolved_at AS dispute_resolved_at,
+    d.evidence_hash AS dispute_evidence_hash,
+    d.evidence_uri AS dispute_evidence_uri,
+    d.compensation AS dispute_compensation,
+    d.slash_amount - d.compensation AS dispute_penalty,
+    d.answer_hash AS dispute_answer_hash,
+    d.answer_uri AS dispute_answer_uri,
+    d.answered_at AS dispute_answered_at,
+    m.settled_by,
+    m.binding
+FROM mirror_executions m
+LEFT JOIN executions e ON e.record = m.address
+LEFT JOIN mirror_disputes d ON d.execution = m.address
+CROSS JOIN LATERAL (
+    SELECT m.status = record_status('open') AS open,
+           m.status IN (record_status('completed'), record_status('disputed'), record_status('overturned')) AS settled
+) AS r
+CROSS JOIN LATERAL (
+    SELECT r.open,
+           r.settled,
+           r.settled OR e.state = 'completed' AS paid,
+           (r.settled AND e.result_hash IS NOT DISTINCT FROM m.result_hash)
+               OR (r.open AND e.state = 'completed') AS delivered
+) AS x;
+
+-- Executions that the mirror does not show: not opened yet, or never opened.
+CREATE VIEW shown_executions_off_chain AS
+SELECT
+    e.record,
+    e.execution_id,
+    e.agent,
+    e.caller,
+    e.created_at AS initiated_at,
+    shown_status(NULL, e.state) AS status,
+    e.finished_at AS completed_at,
+    shown_cost(NULL, COALESCE(e.charged_amount, e.amount), e.state, NULL) AS cost,
+    CASE WHEN e.state = 'completed' THEN COALESCE(e.charged_creator_amount, 0) ELSE 0::bigint END AS creator_amount,
+    CASE WHEN e.state = 'completed' THEN COALESCE(e.charged_platform_amount, 0) ELSE 0::bigint END AS platform_amount,
+    CASE WHEN e.state = 'completed' THEN e.result END AS result,
+    CASE WHEN e.state = 'completed' THEN e.result_hash END AS result_hash,
+    CASE WHEN e.state = 'completed' THEN e.tokens_used END AS tokens_used,
+    e.execution_time_ms,
+    CASE WHEN e.state = 'completed' THEN e.steps END AS steps,
+    e.failure_reason,
+    e.error_code,
+    e.error_message,
+    NULL::smallint AS dispute_outcome,
+    NULL::timestamptz AS dispute_raised_at,
+    NULL::timestamptz AS dispute_resolved_at,
+    NULL::bytea AS dispute_evidence_hash,
+    NULL::text AS dispute_evidence_uri,
+    NULL::bigint AS dispute_compensation,
+    NULL::bigint AS dispute_penalty,
+    NULL::bytea AS dispute_answer_hash,
+    NULL::text AS dispute_answer_uri,
+    NULL::timestamptz AS dispute_answered_at,
+    NULL::smallint AS settled_by,
+    NULL::boolean AS binding
+FROM executions e
+WHERE NOT EXISTS (SELECT FROM mirror_executions m WHERE m.address = e.record);
+
+CREATE VIEW shown_executions AS
+SELECT * FROM shown_executions_on_chain
+UNION ALL
+SELECT * FROM shown_executions_off_chain;

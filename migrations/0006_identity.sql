@@ -1,0 +1,72 @@
+-- Sign-in with Solana: sessions of wallets, and the challenges that were used. And API keys that belong to the wallet
+-- that proves them.
+
+-- A session is found by the SHA-256 of its token. The token itself is stored nowhere.
+CREATE TABLE sessions (
+    session_id   uuid        PRIMARY KEY,
+    token_hash   bytea       NOT NULL UNIQUE CHECK (octet_length(token_hash) = 32),
+    wallet       text        NOT NULL,
+    kind         text        NOT NULL CHECK (kind IN ('bearer', 'cookie')),
+    created_at   timestamptz NOT NULL DEFAULT now(),
+    last_used_at timestamptz,
+    expires_at   timestamptz NOT NULL,
+    ended_at     timestamptz
+);
+CREATE INDEX sessions_of_wallet ON sessions (wallet, created_at) WHERE ended_at IS NULL;
+-- The time from which a session is over, for the purge.
+CREATE INDEX sessions_over ON sessions (COALESCE(ended_at, expires_at));
+
+-- The random part of each challenge that opened a session. A row lives longer than its challenge, so no challenge opens
+-- two sessions. Challenges that nobody used have no row.
+CREATE TABLE used_challenges (
+    nonce      bytea       PRIMARY KEY CHECK (octet_length(nonce) = 16),
+    keep_until timestamptz NOT NULL
+);
+CREATE INDEX used_challenges_by_time ON used_challenges (keep_until);
+
+-- Session public keys are visible on chain, so any wallet can grant spending to the session key of another one. A row
+-- belongs to the pair of both. It is proven if the holder of the session key registered it with a signature; the key acts
+-- for the wallet of its proven row, and there is at most one.
+--
+-- Only the session public key is kept: nothing in this table can sign or spend.
+CREATE TABLE api_keys (
+    session_public_key text NOT NULL,
+    wallet             text NOT NULL,
+    grant_address      text NOT NULL,
+    -- Null: nobody named it.
+    name               text,
+    network            text NOT NULL CHECK (network IN ('live', 'test')),
+    created_at         timestamptz NOT NULL DEFAULT now(),
+    last_used_at       timestamptz,
+    revoked_at         timestamptz,
+    -- Executions that were opened and have ended.
+    execution_count    bigint NOT NULL DEFAULT 0,
+    -- What its completed executions cost, in USDC base units.
+    spent              bigint NOT NULL DEFAULT 0,
+    -- The end of the key's text, by which its owner tells it from others.
+    last_four          text CHECK (octet_length(last_four) = 4),
+    proven             boolean NOT NULL DEFAULT true,
+    -- When it was registered with a signature.
+    registered_at      timestamptz,
+    PRIMARY KEY (session_public_key, wallet),
+    CONSTRAINT api_keys_proven_by_registration CHECK (NOT proven OR registered_at IS NOT NULL)
+);
+CREATE INDEX api_keys_by_wallet ON api_keys (wallet, created_at);
+CREATE UNIQUE INDEX api_keys_proven ON api_keys (session_public_key) WHERE proven;
+
+-- Credentials that need nothing but to be read: they hold, and their last use was noted a moment ago (10 s). A read finds
+-- its wallet here in its own statement; all other credentials have no wallet here and are authenticated first. Conditions
+-- stand in `CASE`: then a row is found by nothing but its key, also with a plan that was made when the table was empty.
+CREATE VIEW keys_in_use AS
+SELECT k.session_public_key, k.network,
+       CASE WHEN k.revoked_at IS NULL AND k.last_four IS NOT NULL AND k.last_used_at > now() - interval '10 seconds'
+                 AND NOT COALESCE((SELECT g.revoked FROM mirror_grants g WHERE g.address = k.grant_address), false)
+            THEN k.wallet END AS wallet
+FROM api_keys k
+WHERE k.proven;
+
+CREATE VIEW sessions_in_use AS
+SELECT s.token_hash, s.kind,
+       CASE WHEN s.ended_at IS NULL AND s.expires_at > now() AND s.last_used_at > now() - interval '10 seconds'
+            THEN s.wallet END AS wallet
+FROM sessions s;

@@ -1,0 +1,84 @@
+-- Counters of an agent's days, from the records on chain, for the last 40 days. `metric`: 0 failed, 1 disputed, 2 upheld
+-- disputes, 100 and more: completed with an execution time in that class. A class is 5 % wide.
+CREATE FUNCTION time_class(ms bigint) RETURNS smallint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN ms <= 0 THEN 100 ELSE 101 + floor(ln(ms::double precision) / ln(1.05::double precision)) END::smallint;
+
+CREATE FUNCTION kept_days() RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 40;
+
+CREATE TABLE agent_days (
+    agent  text NOT NULL,
+    day    date NOT NULL,
+    metric smallint NOT NULL,
+    n      bigint NOT NULL,
+    fees   numeric NOT NULL,
+    PRIMARY KEY (agent, day, metric)
+) WITH (fillfactor = 80);
+CREATE INDEX agent_days_by_day ON agent_days (day);
+
+-- The same in one row, with what the creator received. For the days of a creator and of the market.
+CREATE TABLE agent_day_sums (
+    agent     text NOT NULL,
+    day       date NOT NULL,
+    -- Null until the listing is known.
+    creator   text,
+    completed bigint NOT NULL,
+    failed    bigint NOT NULL,
+    disputed  bigint NOT NULL,
+    earned    numeric NOT NULL,
+    fees      numeric NOT NULL,
+    PRIMARY KEY (agent, day)
+) WITH (fillfactor = 80);
+CREATE INDEX agent_day_sums_by_creator ON agent_day_sums (creator, day) WHERE creator IS NOT NULL;
+CREATE INDEX agent_day_sums_without_creator ON agent_day_sums (agent) WHERE creator IS NULL;
+CREATE INDEX agent_day_sums_by_day ON agent_day_sums (day);
+
+-- Of all agents.
+CREATE TABLE market_days (
+    day       date PRIMARY KEY,
+    completed bigint NOT NULL,
+    failed    bigint NOT NULL,
+    disputed  bigint NOT NULL,
+    earned    numeric NOT NULL,
+    fees      numeric NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE TABLE agent_day_notes (
+    agent  text NOT NULL,
+    day    date NOT NULL,
+    metric smallint NOT NULL,
+    n      bigint NOT NULL,
+    fees   numeric NOT NULL,
+    earned numeric NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+
+-- What one record counts.
+CREATE FUNCTION day_metrics(
+    status smallint, dispute_count smallint, execution_time_ms bigint, platform_amount bigint, creator_amount bigint
+) RETURNS TABLE (metric smallint, fees bigint, earned bigint) LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT time_class(execution_time_ms), platform_amount, creator_amount WHERE is_settled(status)
+    UNION ALL SELECT 0::smallint, 0, 0 WHERE status = record_status('failed')
+    UNION ALL SELECT 1::smallint, 0, 0 WHERE is_settled(status) AND dispute_count > 0
+    UNION ALL SELECT 2::smallint, 0, 0 WHERE status = record_status('overturned');
+END;
+
+CREATE FUNCTION fill_agent_days() RETURNS void LANGUAGE sql AS $$
+    WITH counted AS (
+        SELECT i.agent, (i.finished_at AT TIME ZONE 'UTC')::date AS day, m.metric, count(*) AS n, sum(m.fees) AS fees,
+               sum(m.earned) AS earned
+        FROM mirror_executions i,
+             day_metrics(i.status, i.dispute_count, i.execution_time_ms, i.platform_amount, i.creator_amount) m
+        WHERE i.finished_at > now() - make_interval(days => kept_days())
+        GROUP BY 1, 2, 3),
+    days AS (
+        INSERT INTO agent_days (agent, day, metric, n, fees) SELECT agent, day, metric, n, fees FROM counted),
+    sums AS (
+        INSERT INTO agent_day_sums (agent, day, creator, completed, failed, disputed, earned, fees)
+        SELECT c.agent, c.day, a.creator, sum((c.metric >= 100)::int * c.n), sum((c.metric = 0)::int * c.n),
+               sum((c.metric = 1)::int * c.n), sum(c.earned), sum(c.fees)
+        FROM counted c LEFT JOIN mirror_agents a ON a.address = c.agent
+        GROUP BY c.agent, c.day, a.creator
+        RETURNING day, completed, failed, disputed, earned, fees)
+    INSERT INTO market_days (day, completed, failed, disputed, earned, fees)
+    SELECT day, sum(completed), sum(failed), sum(disputed), sum(earned), sum(fees) FROM sums GROUP BY day
+$$;

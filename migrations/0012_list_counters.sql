@@ -1,0 +1,177 @@
+-- What keeps lists and counters true beside the triggers of their sources: listings that arrive late, adding notes to
+-- counters, and making everything again.
+
+-- A listing that arrives after its executions names their creator. Rows that somebody else changes at this moment are
+-- left to `name_creators`, so nobody waits; and no more than some at once.
+CREATE FUNCTION name_creators_of(p_agents text[], p_most integer) RETURNS bigint LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    v_executions bigint;
+    v_disputes   bigint;
+BEGIN
+    WITH named AS (
+        UPDATE execution_list l SET creator = a.creator
+        FROM (SELECT record FROM execution_list WHERE agent = ANY (p_agents) AND creator IS NULL AND on_chain
+              LIMIT p_most FOR UPDATE SKIP LOCKED) AS found, mirror_agents a
+        WHERE l.record = found.record AND a.address = l.agent
+        RETURNING l.creator, l.agent, l.initiated_at, l.status),
+    noted AS (
+        INSERT INTO execution_changes (creator, agent, day, was, status)
+        SELECT creator, agent, utc_day(initiated_at), -1, status FROM named)
+    SELECT count(*) INTO v_executions FROM named;
+    UPDATE mirror_disputes d SET creator = a.creator
+    FROM (SELECT address FROM mirror_disputes WHERE agent = ANY (p_agents) AND creator IS NULL
+          LIMIT p_most FOR UPDATE SKIP LOCKED) AS found, mirror_agents a
+    WHERE d.address = found.address AND a.address = d.agent;
+    GET DIAGNOSTICS v_disputes = ROW_COUNT;
+    RETURN v_executions + v_disputes;
+END
+$$;
+-- Listings that arrived lately. A transaction that wrote an execution meanwhile may not have seen its listing, so each
+-- one is looked at again until all transactions of that time have ended.
+CREATE TABLE listing_arrivals (
+    agent text PRIMARY KEY,
+    -- All later transactions see the listing. Null before the first look.
+    seen  xid8
+);
+CREATE INDEX listing_arrivals_by_look ON listing_arrivals (seen NULLS FIRST);
+
+CREATE FUNCTION note_arrived_listings() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO listing_arrivals (agent) SELECT address FROM inserted ON CONFLICT (agent) DO UPDATE SET seen = NULL;
+    PERFORM name_creators_of(ARRAY(SELECT address FROM inserted), 1000);
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER note_arrived AFTER INSERT ON mirror_agents
+    REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION note_arrived_listings();
+
+CREATE FUNCTION name_creators(p_most integer) RETURNS void LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    v_agents  text[];
+    v_oldest  xid8 := pg_snapshot_xmin(pg_current_snapshot());
+    v_newest  xid8 := pg_snapshot_xmax(pg_current_snapshot());
+BEGIN
+    v_agents := ARRAY(SELECT agent FROM listing_arrivals ORDER BY seen NULLS FIRST LIMIT p_most);
+    IF cardinality(v_agents) = 0 THEN
+        RETURN;
+    END IF;
+    PERFORM name_creators_of(v_agents, p_most);
+    -- Few rows: the days of an agent. Only `fold_list_notes` writes them.
+    UPDATE agent_day_sums s SET creator = a.creator FROM mirror_agents a
+    WHERE s.agent = ANY (v_agents) AND s.creator IS NULL AND a.address = s.agent;
+    DELETE FROM listing_arrivals a
+    WHERE a.agent = ANY (v_agents) AND a.seen <= v_oldest
+      AND NOT EXISTS (SELECT FROM execution_list l WHERE l.agent = a.agent AND l.creator IS NULL AND l.on_chain)
+      AND NOT EXISTS (SELECT FROM mirror_disputes d WHERE d.agent = a.agent AND d.creator IS NULL);
+    UPDATE listing_arrivals SET seen = v_newest WHERE agent = ANY (v_agents) AND seen IS NULL;
+END
+$$;
+
+-- Adds at most `p_most` notes of each kind to the counters. One transaction at a time: the others do nothing. Returns how
+-- many notes were added.
+CREATE FUNCTION fold_list_notes(p_most integer) RETURNS bigint LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
+DECLARE
+    v_taken bigint;
+    v_all   bigint;
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(1668445312) THEN
+        RETURN 0;
+    END IF;
+    PERFORM name_creators(p_most);
+
+    WITH taken AS (
+        DELETE FROM execution_changes WHERE ctid = ANY (ARRAY(SELECT ctid FROM execution_changes LIMIT p_most))
+        RETURNING caller, creator, agent, day, was, status),
+    -- An execution that was pending and running between two rounds leaves nothing to add there.
+    changed AS (
+        SELECT t.caller, t.creator, t.agent, t.day, n.status, sum(n.n) AS n
+        FROM taken t
+        CROSS JOIN LATERAL (VALUES (t.was, -1), (t.status, 1)) AS n (status, n)
+        WHERE n.status >= 0
+        GROUP BY t.caller, t.creator, t.agent, t.day, n.status
+        HAVING sum(n.n) <> 0),
+    added AS (
+        INSERT INTO execution_totals AS t (role, owner, agent, day, status, n)
+        SELECT k.role, k.owner, k.key_agent, k.key_day, c.status, sum(c.n)
+        FROM changed c, execution_keys(c.caller, c.creator, c.agent, c.day) k
+        GROUP BY k.role, k.owner, k.key_agent, k.key_day, c.status
+        ON CONFLICT (role, owner, agent, day, status) DO UPDATE SET n = t.n + excluded.n)
+    SELECT count(*) FROM taken INTO v_all;
+
+    WITH taken AS (
+        DELETE FROM agent_day_notes WHERE ctid = ANY (ARRAY(SELECT ctid FROM agent_day_notes LIMIT p_most))
+        RETURNING agent, day, metric, n, fees, earned),
+    added AS (
+        INSERT INTO agent_days AS t (agent, day, metric, n, fees)
+        SELECT agent, day, metric, sum(n), sum(fees) FROM taken GROUP BY agent, day, metric
+        ON CONFLICT (agent, day, metric) DO UPDATE SET n = t.n + excluded.n, fees = t.fees + excluded.fees),
+    summed AS (
+        SELECT agent, day, sum((metric >= 100)::int * n) AS completed, sum((metric = 0)::int * n) AS failed,
+               sum((metric = 1)::int * n) AS disputed, sum(earned) AS earned, sum(fees) AS fees
+        FROM taken GROUP BY agent, day),
+    of_agents AS (
+        INSERT INTO agent_day_sums AS t (agent, day, creator, completed, failed, disputed, earned, fees)
+        SELECT s.agent, s.day, (SELECT a.creator FROM mirror_agents a WHERE a.address = s.agent), s.completed, s.failed,
+               s.disputed, s.earned, s.fees
+        FROM summed s
+        ON CONFLICT (agent, day) DO UPDATE SET
+            creator = COALESCE(t.creator, excluded.creator), completed = t.completed + excluded.completed,
+            failed = t.failed + excluded.failed, disputed = t.disputed + excluded.disputed,
+            earned = t.earned + excluded.earned, fees = t.fees + excluded.fees),
+    of_market AS (
+        INSERT INTO market_days AS t (day, completed, failed, disputed, earned, fees)
+        SELECT day, sum(completed), sum(failed), sum(disputed), sum(earned), sum(fees) FROM summed GROUP BY day
+        ON CONFLICT (day) DO UPDATE SET
+            completed = t.completed + excluded.completed, failed = t.failed + excluded.failed,
+            disputed = t.disputed + excluded.disputed, earned = t.earned + excluded.earned,
+            fees = t.fees + excluded.fees)
+    SELECT count(*) FROM taken INTO v_taken;
+    v_all := v_all + v_taken;
+    DELETE FROM agent_days
+    WHERE (agent, day, metric) IN (
+        SELECT agent, day, metric FROM agent_days WHERE day < current_date - kept_days() ORDER BY day LIMIT 1000);
+    DELETE FROM agent_day_sums
+    WHERE (agent, day) IN (
+        SELECT agent, day FROM agent_day_sums WHERE day < current_date - kept_days() ORDER BY day LIMIT 1000);
+    DELETE FROM market_days WHERE day < current_date - kept_days();
+
+    WITH taken AS (
+        DELETE FROM dispute_notes WHERE ctid = ANY (ARRAY(SELECT ctid FROM dispute_notes LIMIT p_most))
+        RETURNING raised_by, creator, outcome, n),
+    added AS (
+        INSERT INTO dispute_totals AS t (role, owner, outcome, n)
+        SELECT k.role, k.owner, d.outcome, sum(d.n) FROM taken d, dispute_keys(d.raised_by, d.creator) k
+        GROUP BY k.role, k.owner, d.outcome
+        ON CONFLICT (role, owner, outcome) DO UPDATE SET n = t.n + excluded.n)
+    SELECT count(*) FROM taken INTO v_taken;
+    RETURN v_all + v_taken;
+END
+$$;
+
+-- Makes list and counters again from their sources. Nobody writes meanwhile.
+CREATE FUNCTION rebuild_lists() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(1668445312);
+    TRUNCATE execution_list, execution_totals, execution_changes, agent_days, agent_day_sums, market_days,
+             agent_day_notes, dispute_totals, dispute_notes;
+    PERFORM fill_execution_list();
+    PERFORM fill_agent_days();
+    PERFORM fill_dispute_totals();
+END
+$$;
+
+CREATE FUNCTION rebuild_lists_of_emptied() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM rebuild_lists();
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER rebuild_lists AFTER TRUNCATE ON mirror_executions
+    FOR EACH STATEMENT EXECUTE FUNCTION rebuild_lists_of_emptied();
+CREATE TRIGGER rebuild_lists AFTER TRUNCATE ON mirror_disputes
+    FOR EACH STATEMENT EXECUTE FUNCTION rebuild_lists_of_emptied();
+CREATE TRIGGER rebuild_lists AFTER TRUNCATE ON executions
+    FOR EACH STATEMENT EXECUTE FUNCTION rebuild_lists_of_emptied();

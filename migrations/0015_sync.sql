@@ -1,0 +1,74 @@
+-- What keeps the mirror true while nodes misbehave: the accounts at the finalized state with their digest, and the
+-- indexer's processes. A digest is stated only for slots that the process that leads has proved itself.
+
+-- The program's accounts at the finalized state. `data_hash` is null if the account is gone. An account without a row was
+-- never finalized.
+CREATE TABLE mirror_final_accounts (
+    address   text PRIMARY KEY,
+    slot      bigint NOT NULL,
+    data_hash bytea CHECK (octet_length(data_hash) = 32)
+) WITH (fillfactor = 80);
+
+-- The digest of the accounts in `mirror_final_accounts` whose hash is not null.
+CREATE TABLE mirror_digest (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    -- The finalized slot that it shows; null while the table is filled or repaired.
+    slot     bigint,
+    accounts bigint NOT NULL,
+    lattice  bytea NOT NULL CHECK (octet_length(lattice) = 2048),
+    checksum bytea NOT NULL CHECK (octet_length(checksum) = 32),
+    -- The process that read the accounts of `mirror_final_accounts` as a whole. Another one changes nothing.
+    filled_by uuid
+);
+
+-- The digests before. Each is the one of all slots from `slot` to `through`; the newest has no `through`: it is the
+-- one of all slots up to that of `mirror_digest`.
+CREATE TABLE mirror_digest_history (
+    slot     bigint PRIMARY KEY,
+    through  bigint,
+    accounts bigint NOT NULL,
+    checksum bytea NOT NULL CHECK (octet_length(checksum) = 32)
+);
+
+-- The indexer's processes, each with its own sign of life. One of them leads and writes the mirror.
+CREATE TABLE indexer_processes (
+    id             uuid PRIMARY KEY,
+    started_at     timestamptz NOT NULL DEFAULT now(),
+    at             timestamptz NOT NULL DEFAULT now(),
+    leads          boolean NOT NULL,
+    -- The endpoint that it follows, without secrets.
+    source         text NOT NULL,
+    streaming      boolean NOT NULL,
+    chain_slot     bigint,
+    finalized_slot bigint,
+    last_event_at  timestamptz,
+    last_change_at timestamptz,
+    -- A list of {"code", "message"}.
+    problems       jsonb NOT NULL DEFAULT '[]'
+);
+
+-- The connection that leads the indexers, and its last sign of life. A backend is named by its number and by when it began,
+-- because numbers come again.
+CREATE TABLE indexer_leader (
+    only_row      boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    pid           integer NOT NULL,
+    backend_start timestamptz NOT NULL,
+    beat_at       timestamptz NOT NULL DEFAULT now()
+);
+
+-- The state of the indexer, so that every process can answer GET /v1/status.
+CREATE TABLE indexer_heartbeat (
+    only_row    boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    -- The chain's confirmed slot at the last heartbeat.
+    chain_slot  bigint NOT NULL,
+    -- Whether the indexer receives changes.
+    streaming   boolean NOT NULL,
+    last_change timestamptz,
+    at          timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE indexer_audit (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    report   jsonb NOT NULL,
+    at       timestamptz NOT NULL DEFAULT now()
+);

@@ -1,0 +1,93 @@
+-- What proves the mirror: the last bytes of closed accounts, and how far a rebuild is.
+
+-- The last bytes of closed accounts, from the events of the transactions that closed them.
+CREATE TABLE mirror_closings (
+    address   text NOT NULL,
+    -- The slot of the transaction. An address can be used and closed again later.
+    slot      bigint NOT NULL,
+    signature text NOT NULL,
+    kind      text NOT NULL CHECK (kind IN ('execution', 'dispute', 'agent')),
+    data      bytea NOT NULL,
+    -- By the chain's clock.
+    closed_at timestamptz NOT NULL,
+    PRIMARY KEY (address, slot)
+);
+CREATE INDEX mirror_closings_newest ON mirror_closings (closed_at DESC, address);
+
+-- Closed rows whose closing is searched for. `error`: why the last search found nothing.
+CREATE TABLE mirror_closings_wanted (
+    address        text PRIMARY KEY,
+    closed_at_slot bigint NOT NULL,
+    since          timestamptz NOT NULL DEFAULT now(),
+    attempts       integer NOT NULL DEFAULT 0,
+    next_attempt   timestamptz NOT NULL DEFAULT now(),
+    error          text
+);
+CREATE INDEX mirror_closings_wanted_next ON mirror_closings_wanted (next_attempt, address);
+
+CREATE FUNCTION want_closing() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO mirror_closings_wanted AS w (address, closed_at_slot) VALUES (NEW.address, NEW.closed_at_slot)
+    ON CONFLICT (address) DO UPDATE SET
+        closed_at_slot = excluded.closed_at_slot, since = now(), attempts = 0, next_attempt = now(), error = NULL;
+    RETURN NULL;
+END
+$$;
+
+-- The condition stands in the trigger, so that an update of an open row does not call the function.
+CREATE TRIGGER want_closing AFTER UPDATE OF closed_at_slot ON mirror_executions FOR EACH ROW
+    WHEN (NEW.closed_at_slot IS NOT NULL AND OLD.closed_at_slot IS NULL) EXECUTE FUNCTION want_closing();
+CREATE TRIGGER want_closing AFTER UPDATE OF closed_at_slot ON mirror_disputes FOR EACH ROW
+    WHEN (NEW.closed_at_slot IS NOT NULL AND OLD.closed_at_slot IS NULL) EXECUTE FUNCTION want_closing();
+CREATE TRIGGER want_closing AFTER UPDATE OF closed_at_slot ON mirror_agents FOR EACH ROW
+    WHEN (NEW.closed_at_slot IS NOT NULL AND OLD.closed_at_slot IS NULL) EXECUTE FUNCTION want_closing();
+
+-- How far `crtx-server rebuild` is. A rebuild works in rounds: it lists the transactions that no round before had, newest
+-- first, then reads them, oldest first.
+CREATE TABLE mirror_rebuild (
+    only_row     boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    genesis_hash text NOT NULL,
+    -- The newest transaction of the rounds before, and of this one.
+    known        text,
+    newest       text,
+    -- The last transaction that this round listed, and whether it listed all.
+    cursor       text,
+    listed       boolean NOT NULL DEFAULT false,
+    -- Transactions that went through, those that were read, and what was found in them.
+    transactions bigint NOT NULL DEFAULT 0,
+    read         bigint NOT NULL DEFAULT 0,
+    closings     bigint NOT NULL DEFAULT 0,
+    openings     bigint NOT NULL DEFAULT 0,
+    -- Seconds that executions have for their settlement after their time-out, as the configuration had it at the place
+    -- of the walk; and as it was announced.
+    settle_grace_s    bigint,
+    announced_grace_s bigint,
+    -- Every closed account of the program is known.
+    finished_at  timestamptz,
+    started_at   timestamptz NOT NULL DEFAULT now(),
+    updated_at   timestamptz NOT NULL DEFAULT now()
+);
+
+-- Transactions of the round that are not read yet. The oldest has the highest position.
+CREATE TABLE mirror_rebuild_transactions (
+    position  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    signature text NOT NULL
+);
+
+-- The terms of each listing that a record does not keep, as they were at the place of the walk.
+CREATE TABLE mirror_rebuild_terms (
+    agent           text PRIMARY KEY,
+    result_key      text NOT NULL,
+    timeout_seconds bigint NOT NULL
+);
+
+-- The open terms of executions. The rows of ended executions get them at the end.
+CREATE TABLE mirror_rebuild_openings (
+    record          text PRIMARY KEY,
+    request_hash    bytea NOT NULL,
+    grant_address   text,
+    paid_from       text NOT NULL,
+    result_key      text,
+    timeout_seconds bigint,
+    settle_grace_s  bigint
+);
