@@ -91,7 +91,7 @@ async fn check(connection: &mut PgConnection, types: &str, statement: &str, valu
     sqlx::raw_sql("DEALLOCATE list").execute(&mut *connection).await.unwrap();
     let plan_of_all = &plan[0]["Plan"];
     // The rows of a time range are counted, from the index alone and no others.
-    let counts: Vec<Value> = nodes(plan_of_all).into_iter().filter(|node| is_count(node)).collect();
+    let counts: Vec<Value> = nodes(plan_of_all).into_iter().filter(is_count).collect();
     let counted: Vec<Value> = counts.iter().flat_map(nodes).collect();
     let blocks = |node: &Value| ["Shared Hit Blocks", "Shared Read Blocks"].map(|name| node[name].as_i64().unwrap());
     let of_counts: i64 = counts.iter().flat_map(blocks).sum();
