@@ -169,6 +169,11 @@ fn test_binaries(packages: &[&str]) -> Result<Vec<TestBinary>> {
 }
 
 impl TestBinary {
+    /// The one program with a harness of its own (`tests/e2e/Cargo.toml`), which does not report times.
+    fn has_own_harness(&self) -> bool {
+        self.suite == Suite::E2e && self.name() == "paid_call"
+    }
+
     /// File name without the hash that cargo puts behind it.
     pub fn name(&self) -> String {
         let file = self.executable.file_name().unwrap_or_default().to_string_lossy();
@@ -207,6 +212,10 @@ fn run_binaries(suite: Suite, binaries: &[TestBinary]) -> Result<Tally> {
             .current_dir(&binary.folder)
             .env("CARGO_MANIFEST_DIR", &binary.folder)
             .env("CRTX_BIN", workspace::binary("crtx"));
+        if !binary.has_own_harness() {
+            // libtest offers the time of each test to nightly compilers alone.
+            command.env("RUSTC_BOOTSTRAP", "1").args(["-Zunstable-options", "--report-time"]);
+        }
         if let Some(database) = &database {
             command.env("CRTX_TEST_DATABASE_URL", database.url());
         }
@@ -247,8 +256,6 @@ fn run_binaries(suite: Suite, binaries: &[TestBinary]) -> Result<Tally> {
 /// Runs one test program, shows what it printed once it has ended, and reads its lines of results.
 fn run_program(command: &mut Command, name: &str) -> Result<Tally> {
     let started = Instant::now();
-    // The time of each test is an option of libtest's that it offers to nightly compilers alone.
-    command.env("RUSTC_BOOTSTRAP", "1").args(["-Zunstable-options", "--report-time"]);
     let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start a test program")?;
     let (mut tally, mut failed, mut printed) = (Tally::default(), 0, format!("--- {name}\n"));
     for line in BufReader::new(child.stdout.take().context("the output is piped")?).lines() {

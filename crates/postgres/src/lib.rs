@@ -194,7 +194,8 @@ fn spawn(binaries: &Binaries, place: &Place) -> anyhow::Result<Child> {
         "listen_addresses=".to_owned(),
         "unix_socket_permissions=0700".to_owned(),
         format!("unix_socket_directories={}", place.socket().display()),
-        "max_connections=80".to_owned(),
+        // Several test programs share a server, each with pools of its own.
+        "max_connections=200".to_owned(),
         "timezone=UTC".to_owned(),
         "log_timezone=UTC".to_owned(),
         format!("shared_buffers={}MB", memory::shared_buffers_mib()),
