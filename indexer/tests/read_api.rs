@@ -66,7 +66,7 @@ async fn a_bad_parameter_is_refused_by_name() {
         ("/v1/agents/abc?x=1", "x"),
         ("/v1/executions?limit=101", "limit"),
         ("/v1/executions?offset=x", "offset"),
-        ("/v1/executions?offset=18446744073709551616", "offset"),
+        ("/v1/executions?offset=9223372036854775808", "offset"),
         ("/v1/executions?cursor=", "cursor"),
         ("/v1/executions?cursor=AAAA", "cursor"),
         ("/v1/executions?cursor=x&offset=0", "cursor"),

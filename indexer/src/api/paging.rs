@@ -35,7 +35,7 @@ impl Paging {
     pub fn with_any_offset(params: &mut QueryParams) -> Result<Self, ApiError> {
         let limit = params.integer("limit", 1, MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT);
         let limit = u32::try_from(limit).map_err(ApiError::internal)?;
-        let offset = params.integer("offset", 0, u64::MAX)?;
+        let offset = params.integer("offset", 0, i64::MAX.unsigned_abs())?;
         let cursor = params.text("cursor")?;
         if cursor.is_some() && offset.is_some() {
             return Err(ApiError::invalid("cursor", "cannot be combined with `offset`"));
