@@ -1,5 +1,4 @@
-// How the browser tests run: one `crtx up` for all files, two files at a time. What would disturb other files has a network of
-// its own.
+// How the browser tests run: one `crtx up` for all files, one file after the other.
 
 import { defineConfig } from 'vitest/config';
 
@@ -7,7 +6,7 @@ export default defineConfig({
     test: {
         include: ['tests/**/*.test.ts'],
         globalSetup: ['support/network.ts'],
-        maxWorkers: 2,
+        fileParallelism: false,
         // Of the tests in a file that may run at the same time.
         maxConcurrency: 3,
         // On a machine that is busy with other work a page can be late for no fault of ours. The summary of the suite names
