@@ -20,10 +20,6 @@ struct NamesQuestion(Vec<Pubkey>);
 impl Question for NamesQuestion {
     type Answer = HashMap<Pubkey, String>;
 
-    fn text(&self) -> usize {
-        0
-    }
-
     async fn ask(connection: &mut PgConnection, questions: &[Self]) -> Result<Vec<Self::Answer>, StoreError> {
         let agents: HashSet<Pubkey> = questions.iter().flat_map(|question| &question.0).copied().collect();
         let agents: Vec<Pubkey> = agents.into_iter().collect();

@@ -34,10 +34,6 @@ impl Question for AgentQuestion {
     /// A few reads by key for each agent.
     const MOST_TOGETHER: usize = 64;
 
-    fn text(&self) -> usize {
-        0
-    }
-
     async fn ask(connection: &mut PgConnection, questions: &[Self]) -> Result<Vec<Self::Answer>, StoreError> {
         let known = questions.iter().filter(|question| question.version.is_some());
         let mut known: Vec<Pubkey> = known.map(|question| question.agent.address).collect();

@@ -31,10 +31,6 @@ pub fn is_slow(filter: &ExecutionFilter, start: &Start<ExecutionPlace>) -> bool 
 impl Question for ExecutionQuestion {
     type Answer = ExecutionAnswer;
 
-    fn text(&self) -> usize {
-        0
-    }
-
     async fn ask(connection: &mut PgConnection, questions: &[Self]) -> Result<Vec<Self::Answer>, StoreError> {
         reads::executions(connection, questions).await
     }
@@ -43,10 +39,6 @@ impl Question for ExecutionQuestion {
 #[async_trait]
 impl Question for ExecutionListQuestion {
     type Answer = Option<(Pubkey, ExecutionPage)>;
-
-    fn text(&self) -> usize {
-        0
-    }
 
     fn is_large(&self) -> bool {
         is_slow(&self.filter, &self.start)

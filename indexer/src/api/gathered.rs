@@ -33,9 +33,6 @@ pub trait Question: Sized + Send + Sync + 'static {
     /// Questions in one statement. All of them wait until the last one is answered.
     const MOST_TOGETHER: usize = 32;
 
-    /// Questions with the same text are asked together.
-    fn text(&self) -> usize;
-
     /// Whether it costs more than others and is asked alone, so that others do not wait for it.
     fn is_large(&self) -> bool {
         false
@@ -137,13 +134,11 @@ impl<Q: Question> Shared<Q> {
             state.running = state.running.saturating_sub(1);
             return None;
         };
-        let (text, is_large) = (first.question.text(), first.question.is_large());
+        let is_large = first.question.is_large();
         let mut together = vec![(first.question, Askers::new(first.answer))];
         let mut others = VecDeque::with_capacity(state.waiting.len());
         for waiting in state.waiting.drain(..) {
-            if waiting.question.text() != text {
-                others.push_back(waiting);
-            } else if let Some((copy, askers)) =
+            if let Some((copy, askers)) =
                 together.iter_mut().find_map(|(asked, askers)| Some((asked.copy_for(&waiting.question)?, askers)))
             {
                 askers.others.push((waiting.answer, copy));
@@ -237,10 +232,6 @@ mod tests {
     #[async_trait]
     impl Question for Number {
         type Answer = u32;
-
-        fn text(&self) -> usize {
-            0
-        }
 
         fn copy_for(&self, other: &Self) -> Option<CopyAnswer<Self>> {
             (self.number == other.number).then_some(u32::clone)

@@ -163,7 +163,7 @@ pub async fn list_disputes(
         .bind(decided.map(|place| place.raised_at))
         .bind(address(decided))
         .bind(i64::from(limit).saturating_add(1))
-        .bind(start.offset_to_db()?)
+        .bind(start.offset_to_db())
         .bind(decided.is_some())
         .fetch_all(executor)
         .await?;

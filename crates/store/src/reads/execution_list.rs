@@ -198,7 +198,7 @@ impl Columns {
             place_ids: each(questions, |q| q.after().map(|place| place.execution_id).unwrap_or_default()),
             place_records: each(questions, |q| q.after().map(|place| place.record.to_string()).unwrap_or_default()),
             most: each(questions, |q| i64::from(q.limit).saturating_add(1)),
-            skipped: each(questions, |q| q.start.skipped_to_db()),
+            skipped: each(questions, |q| q.start.offset_to_db()),
         }
     }
 }

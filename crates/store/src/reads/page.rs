@@ -28,15 +28,8 @@ pub enum Start<P> {
 impl<P> Start<P> {
     pub const FIRST: Self = Self::Offset(0);
 
-    pub(crate) fn offset_to_db(&self) -> Result<i64, StoreError> {
-        match self {
-            Self::Offset(offset) => amount_to_db("offset", *offset),
-            Self::After(_) => Ok(0),
-        }
-    }
-
-    /// The same for any offset: no list has that many rows.
-    pub(crate) fn skipped_to_db(&self) -> i64 {
+    /// `OFFSET`, at most 2^40: no list has as many rows, and a statement can add its limit.
+    pub(crate) fn offset_to_db(&self) -> i64 {
         match self {
             Self::Offset(offset) => i64::try_from(*offset).unwrap_or(i64::MAX).min(1 << 40),
             Self::After(_) => 0,
