@@ -158,7 +158,7 @@ END;
 -- next statement sees what the first has committed (READ COMMITTED). Rows are locked in the order of the records, new ones
 -- first; a row that does not exist is created, which makes others wait as well.
 --
--- Whoever writes the list notes it in the same statement. A trigger would need tables of the old and new rows, which cost
+-- Each statement that writes the list writes its notes as well. A trigger would need tables of the old and new rows, which cost
 -- the change of a single row as much as the change itself.
 CREATE FUNCTION refresh_execution_list(p_records text[], p_on_chain boolean, p_vanished boolean) RETURNS void
 LANGUAGE plpgsql
@@ -295,12 +295,6 @@ BEGIN
     RETURN NULL;
 END
 $$;
-CREATE FUNCTION list_deleted_records() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM refresh_execution_list(ARRAY(SELECT address FROM deleted ORDER BY address), false, true);
-    RETURN NULL;
-END
-$$;
 CREATE FUNCTION list_inserted_disputes() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     -- An upsert is an insertion as well, often of nothing.
@@ -345,8 +339,6 @@ CREATE TRIGGER list_updated AFTER UPDATE ON executions FOR EACH ROW
 CREATE TRIGGER list_deleted AFTER DELETE ON executions
     REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION list_deleted_executions();
 
-CREATE TRIGGER list_deleted AFTER DELETE ON mirror_executions
-    REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION list_deleted_records();
 CREATE TRIGGER list_inserted AFTER INSERT ON mirror_disputes
     REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION list_inserted_disputes();
 CREATE TRIGGER list_deleted AFTER DELETE ON mirror_disputes

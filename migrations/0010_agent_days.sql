@@ -64,7 +64,7 @@ END;
 
 CREATE FUNCTION fill_agent_days() RETURNS void LANGUAGE sql AS $$
     WITH counted AS (
-        SELECT i.agent, (i.finished_at AT TIME ZONE 'UTC')::date AS day, m.metric, count(*) AS n, sum(m.fees) AS fees,
+        SELECT i.agent, utc_day(i.finished_at) AS day, m.metric, count(*) AS n, sum(m.fees) AS fees,
                sum(m.earned) AS earned
         FROM mirror_executions i,
              day_metrics(i.status, i.dispute_count, i.execution_time_ms, i.platform_amount, i.creator_amount) m

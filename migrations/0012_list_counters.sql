@@ -1,5 +1,5 @@
--- What keeps lists and counters true beside the triggers of their sources: listings that arrive late, adding notes to
--- counters, and making everything again.
+-- Three functions that keep lists and counters correct, in addition to the triggers: one names the creators of executions
+-- whose listing arrives late, one adds notes to counters, and one makes everything again.
 
 -- A listing that arrives after its executions names their creator. Rows that somebody else changes at this moment are
 -- left to `name_creators`, so nobody waits; and no more than some at once.

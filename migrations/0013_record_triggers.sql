@@ -1,4 +1,4 @@
--- What follows from new and changed records, in one function for each: the list, the notes about callers and
+-- What follows from new, changed and lost records, in one function for each: the list, the notes about callers and
 -- wallets, and those about days. Each function would cost the write of a single row about as much as the row.
 CREATE FUNCTION follow_inserted_records() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -18,7 +18,7 @@ BEGIN
            sum(is_settled(status)::int * amount), sum(is_settled(status)::int * creator_amount)
     FROM inserted WHERE is_settled(status) OR is_refunded(status) GROUP BY caller, agent;
     INSERT INTO agent_day_notes (agent, day, metric, n, fees, earned)
-    SELECT i.agent, (i.finished_at AT TIME ZONE 'UTC')::date, m.metric, count(*), sum(m.fees), sum(m.earned)
+    SELECT i.agent, utc_day(i.finished_at), m.metric, count(*), sum(m.fees), sum(m.earned)
     FROM inserted i,
          day_metrics(i.status, i.dispute_count, i.execution_time_ms, i.platform_amount, i.creator_amount) m
     WHERE i.finished_at > now() - make_interval(days => kept_days())
@@ -73,7 +73,7 @@ BEGIN
     HAVING sum(n * settled) <> 0 OR sum(n * refunded) <> 0 OR sum(n * settled * amount) <> 0
         OR sum(n * settled * creator_amount) <> 0;
     INSERT INTO agent_day_notes (agent, day, metric, n, fees, earned)
-    SELECT c.agent, (c.finished_at AT TIME ZONE 'UTC')::date, m.metric, sum(c.n), sum(c.n * m.fees), sum(c.n * m.earned)
+    SELECT c.agent, utc_day(c.finished_at), m.metric, sum(c.n), sum(c.n * m.fees), sum(c.n * m.earned)
     FROM (SELECT agent, finished_at, status, dispute_count, execution_time_ms, platform_amount, creator_amount, 1 AS n
           FROM updated
           UNION ALL
@@ -95,38 +95,23 @@ CREATE TRIGGER follow_updated AFTER UPDATE ON mirror_executions
     FOR EACH STATEMENT EXECUTE FUNCTION follow_updated_records();
 
 -- Records that a rolled-back chain lost.
-CREATE FUNCTION note_deleted_executions() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION follow_deleted_records() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    PERFORM refresh_execution_list(ARRAY(SELECT address FROM deleted ORDER BY address), false, true);
     INSERT INTO mirror_caller_changes (agent, caller, executions, fees)
     SELECT agent, caller, -count(*), -sum(platform_amount) FROM deleted WHERE is_settled(status) GROUP BY agent, caller;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER note_deleted AFTER DELETE ON mirror_executions
-    REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION note_deleted_executions();
-
-CREATE FUNCTION note_wallets_of_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
     INSERT INTO mirror_wallet_changes (caller, agent, completed, failed, spent, earned)
     SELECT caller, agent, -sum(is_settled(status)::int), -sum(is_refunded(status)::int),
            -sum(is_settled(status)::int * amount), -sum(is_settled(status)::int * creator_amount)
     FROM deleted WHERE is_settled(status) OR is_refunded(status) GROUP BY caller, agent;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER note_wallets_of_deleted AFTER DELETE ON mirror_executions
-    REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION note_wallets_of_deleted();
-
-CREATE FUNCTION note_days_of_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
     INSERT INTO agent_day_notes (agent, day, metric, n, fees, earned)
-    SELECT i.agent, (i.finished_at AT TIME ZONE 'UTC')::date, m.metric, -count(*), -sum(m.fees), -sum(m.earned)
-    FROM deleted i,
-         day_metrics(i.status, i.dispute_count, i.execution_time_ms, i.platform_amount, i.creator_amount) m
-    WHERE i.finished_at > now() - make_interval(days => kept_days())
+    SELECT d.agent, utc_day(d.finished_at), m.metric, -count(*), -sum(m.fees), -sum(m.earned)
+    FROM deleted d,
+         day_metrics(d.status, d.dispute_count, d.execution_time_ms, d.platform_amount, d.creator_amount) m
+    WHERE d.finished_at > now() - make_interval(days => kept_days())
     GROUP BY 1, 2, 3;
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER note_days_of_deleted AFTER DELETE ON mirror_executions
-    REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION note_days_of_deleted();
+CREATE TRIGGER follow_deleted AFTER DELETE ON mirror_executions
+    REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION follow_deleted_records();

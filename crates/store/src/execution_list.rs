@@ -32,7 +32,8 @@ pub async fn fold_all(pool: &PgPool) -> Result<(), StoreError> {
 
 /// Locks these records, first in the mirror and then in the list, each in order. A transaction that writes executions and
 /// then disputes calls this first: its triggers lock rows of the list in the order of each kind, which is not one order
-/// for both. A record that came between the two statements stays unlocked: whoever locked it there waits for its row here.
+/// for both. The second statement does not lock a record that another transaction has added in between: that transaction waits for
+/// its row of the list.
 pub async fn lock(connection: &mut PgConnection, records: &[String]) -> Result<(), StoreError> {
     let mirrored = sqlx::query_scalar!(
         "SELECT address FROM mirror_executions WHERE address = ANY ($1) ORDER BY address FOR NO KEY UPDATE",
