@@ -20,7 +20,7 @@ use chrono::{TimeDelta, Utc};
 use crtx_faults::{
     client::{Client, Execute},
     denial::{
-        Attack, Bystander, Entrance, Site, bombs,
+        Attack, Bystander, Entrance, Site, Trial, bombs,
         bystander::{attack_period, idle_period},
     },
 };
@@ -104,20 +104,17 @@ async fn one_client_stops_nobody_elses_sign_ins() {
     let mut wrong = Vec::new();
     for entrance in site.entrances().await.unwrap() {
         let bystander = entrance.bystander(site.bystander().unwrap());
-        bystander.watch(Duration::from_secs(1)).await;
-        let idle = bystander.watch(idle_period()).await;
+        let mut trial = Trial::start(&bystander).await;
         let url = format!("{}/v1/sign-in/challenge", entrance.base_url);
         let named = owner.clone();
         let attack = posts(&url, 8, move |client| {
             let other = Pubkey::new_from_array(rand::random()).to_string();
             (None, json!({"address": if client < 4 { named.clone() } else { other }}))
         });
-        tokio::time::sleep(WARM_UP).await;
         let challenges = vec![(None, json!({"address": owner})); 8];
-        let (measured, (refused, _)) =
-            tokio::join!(bystander.watch(attack_period()), neighbour(&url, &challenges, 200));
         let name = format!("sign-ins of one client, {}", entrance.name);
-        wrong.extend(bystander.compare(&name, &idle, &measured));
+        let ((), (refused, _)) = tokio::join!(trial.measure(&name), neighbour(&url, &challenges, 200));
+        wrong.extend(trial.wrong);
         if !refused.is_empty() {
             wrong.push(format!("{name}: somebody else got {refused:?}"));
         }
@@ -150,8 +147,7 @@ async fn unknown_and_revoked_keys_cost_few_reads_of_the_chain() {
     let mut wrong = Vec::new();
     for entrance in Entrance::both(&gateway.base_url).await.unwrap() {
         let bystander = entrance.bystander(Bystander::new(&gateway.base_url, &honest, &agent, pid));
-        bystander.watch(Duration::from_secs(1)).await;
-        let idle = bystander.watch(idle_period()).await;
+        let mut trial = Trial::start(&bystander).await;
         let counted = async |period: Duration| {
             let before = gateway.rpc.requests();
             tokio::time::sleep(period).await;
@@ -172,7 +168,8 @@ async fn unknown_and_revoked_keys_cost_few_reads_of_the_chain() {
         if reads > MOST_READS {
             wrong.push(format!("{name}: {reads} reads of the chain; {MOST_READS} are allowed"));
         }
-        wrong.extend(bystander.compare(&name, &idle, &bystander.watch(attack_period()).await));
+        trial.measure(&name).await;
+        wrong.extend(trial.wrong);
         drop(attack);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -271,8 +268,7 @@ async fn a_creator_that_hands_in_content_without_end_fills_a_bounded_part_of_the
     let mut wrong = Vec::new();
     for entrance in site.entrances().await.unwrap() {
         let bystander = entrance.bystander(site.bystander().unwrap());
-        bystander.watch(Duration::from_secs(1)).await;
-        let idle = bystander.watch(idle_period()).await;
+        let mut trial = Trial::start(&bystander).await;
         let (client, session) = (Client::from_address(ATTACKER).unwrap(), session.clone());
         let held = {
             let (client, url) = (client.clone(), entrance.base_url.clone());
@@ -311,14 +307,13 @@ async fn a_creator_that_hands_in_content_without_end_fills_a_bounded_part_of_the
             }
             wrong
         };
-        tokio::time::sleep(WARM_UP).await;
-        let observed = async { tokio::join!(bystander.watch(attack_period()), neighbours) };
-        let (measured, refused) = tokio::select! {
+        let name = format!("content of one creator, {}", entrance.name);
+        let observed = async { tokio::join!(trial.measure(&name), neighbours) };
+        let ((), refused) = tokio::select! {
             observed = observed => observed,
             () = &mut listed => unreachable!("it goes on until the end"),
         };
-        let name = format!("content of one creator, {}", entrance.name);
-        wrong.extend(bystander.compare(&name, &idle, &measured));
+        wrong.extend(trial.wrong);
         if !refused.is_empty() {
             wrong.push(format!("{name}: another wallet got {refused:?}"));
         }
