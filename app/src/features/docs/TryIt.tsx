@@ -195,9 +195,7 @@ async function exchange({ method, url, headers, body }: Written, credential: Cre
     // The real answer, not one that the browser kept; and it stays with this service.
     const request = new Request(url, { method, headers: all, body, credentials, signal, cache: 'no-store', redirect: 'error' });
     const started = performance.now();
-    const answer = await sendAsIs(request).catch((error: unknown) => {
-        throw error instanceof TypeError ? new ApiError(0, 'offline', 'The service does not answer. Check the connection, then try again.') : error;
-    });
+    const answer = await sendAsIs(request);
     const { text, isCut } = await readStart(answer, SHOWN_BYTES);
     const isJson = (answer.headers.get('content-type') ?? '').includes('json');
     return {

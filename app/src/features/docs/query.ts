@@ -11,10 +11,7 @@ const MAX_BYTES = 8 * 1024 * 1024;
 export const referenceQuery = queryOptions({
     queryKey: ['openapi'] as const,
     queryFn: async ({ signal }) => {
-        const offline = (): never => {
-            throw new ApiError(0, 'offline', 'The service does not answer. Check the connection, then try again.');
-        };
-        const answer = await sendAsIs(new Request('/openapi.json', { credentials: 'omit', signal })).catch(offline);
+        const answer = await sendAsIs(new Request('/openapi.json', { credentials: 'omit', signal }));
         const { text, isCut } = await readStart(answer, MAX_BYTES);
         if (!answer.ok || isCut) throw new ApiError(answer.status, 'unknown', 'The description of the API cannot be read.');
         return readReference(JSON.parse(text));

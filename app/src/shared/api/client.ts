@@ -58,8 +58,18 @@ function withToken(request: Request): Request {
     return request;
 }
 
+/** The error of a request that got no answer. */
+export const offline = (): ApiError => new ApiError(0, 'offline', 'The service does not answer. Check the connection, then try again.');
+
 /** Sends a request that the user wrote. Its answer stays as it is, also an error. */
-export const sendAsIs = (request: Request): Promise<Response> => fetch(withToken(request));
+export async function sendAsIs(request: Request): Promise<Response> {
+    try {
+        return await fetch(withToken(request));
+    } catch (error) {
+        // `fetch` throws this where there is no answer; an end by the page is another error.
+        throw error instanceof TypeError ? offline() : error;
+    }
+}
 
 const conventions: Middleware = {
     onRequest: ({ request }) => withToken(request),
@@ -75,7 +85,7 @@ const conventions: Middleware = {
     },
     onError({ error }) {
         if (error instanceof ApiError || (error instanceof DOMException && error.name === 'AbortError')) return undefined;
-        return new ApiError(0, 'offline', 'The service does not answer. Check the connection, then try again.');
+        return offline();
     },
 };
 

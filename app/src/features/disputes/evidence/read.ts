@@ -2,7 +2,7 @@
 
 import { queryOptions } from '@tanstack/react-query';
 
-import { ApiError } from '../../../shared/api/client';
+import { ApiError, offline } from '../../../shared/api/client';
 import { contentPath } from '../../../shared/content';
 import { hashOf } from './store';
 
@@ -25,7 +25,7 @@ export const contentQuery = (hash: string | null) =>
 
 async function fetchContent(hash: string): Promise<Fetched> {
     const answer = await fetch(contentPath(hash), { cache: 'no-store', credentials: 'omit' }).catch(() => {
-        throw new ApiError(0, 'offline', 'The service does not answer. Check the connection, then try again.');
+        throw offline();
     });
     if (answer.status === 404) return { state: 'missing' };
     if (!answer.ok) throw new ApiError(answer.status, 'unknown', `The service answers ${answer.status} for this content.`);

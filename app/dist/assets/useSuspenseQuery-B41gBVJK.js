@@ -1,1 +1,0 @@
-import{Hn as e,Un as t,Wn as n}from"./index-Fp11Wb-B.js";function r(r,i){return e({...r,enabled:!0,suspense:!0,throwOnError:t,placeholderData:void 0},n,i)}export{r as t};
