@@ -249,14 +249,21 @@ async fn a_market_that_closed_indeed_is_hidden_when_the_operator_allows_it() {
 }
 
 #[tokio::test]
-async fn another_genesis_changes_nothing_and_is_told() {
+async fn one_wrong_answer_of_the_genesis_is_refused_and_changes_nothing() {
     let node = market(5);
-    let running = Running::start(&node, quick(Duration::from_millis(100))).await;
-    // One wrong answer.
+    // No snapshot of the mirror's own takes the wrong answer.
+    let running = Running::start(&node, quick(NEVER)).await;
     node.state().wrong_genesis = 1;
     running.syncer.resync().await.expect_err("refused");
+    assert_eq!(node.state().wrong_genesis, 0);
+    running.syncer.resync().await.expect("the chain that it was");
     running.until_equal().await;
-    // A node of another chain, with other accounts.
+}
+
+#[tokio::test]
+async fn a_node_of_another_chain_changes_nothing_and_is_told() {
+    let node = market(5);
+    let running = Running::start(&node, quick(Duration::from_millis(100))).await;
     node.state().wrong_genesis = u32::MAX;
     let (address, data) = execution(77, 1, None);
     node.state().swallow = true;
