@@ -65,6 +65,20 @@ impl<K: Eq + Hash> Allowances<K> {
         clients.pace(client, now).charge(now, self.cost().saturating_mul(actions));
     }
 
+    /// Takes one action of the client, which has happened already, and returns how long it has to wait now: at most
+    /// `longest`. Actions beyond that are not counted, so nobody waits for long after the last of them.
+    pub fn delay(&self, client: K, longest: Duration) -> Duration {
+        let now = Instant::now();
+        let cost = self.cost();
+        let burst = cost.saturating_mul(self.rate.burst);
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let pace = clients.pace(client, now);
+        if pace.wait(now, burst) < longest {
+            pace.charge(now, cost);
+        }
+        pace.wait(now, burst).min(longest)
+    }
+
     fn ask(&self, client: K, what: &str, takes: bool) -> Result<(), ApiError> {
         let now = Instant::now();
         let Rate { policy, burst, quota, window } = self.rate;
@@ -203,6 +217,16 @@ mod tests {
         let error = allowances.check(1, "tests").expect_err("nothing is left");
         assert!(error.retry_after.is_some_and(|after| after > HOUR && after <= HOUR * 2), "{:?}", error.retry_after);
         assert_eq!(allowances.take(2, "tests"), Ok(()));
+    }
+
+    #[test]
+    fn what_has_happened_waits_beyond_the_burst_and_never_longer_than_the_longest_wait() {
+        let allowances = allowances(2);
+        let hours = |client| allowances.delay(client, HOUR * 3).as_secs_f64() / 3_600.0;
+        let waits: Vec<_> = (0..1_000).map(|_| hours(1).round()).collect();
+        assert_eq!(waits[..6], [0.0, 0.0, 1.0, 2.0, 3.0, 3.0]);
+        assert!(waits[6..].iter().all(|wait| *wait == 3.0));
+        assert_eq!(hours(2), 0.0, "another client has a burst of its own");
     }
 
     #[test]

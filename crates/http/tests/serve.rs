@@ -22,7 +22,9 @@ use axum::{
     extract::{Request, State},
     routing::{get, post},
 };
-use crtx_http::{AddressRange, ApiError, Peer, ServeLimits, TrustedProxies, body, finish, serve_behind};
+use crtx_http::{
+    AddressRange, ApiError, Peer, ServeLimits, TrustedProxies, allowance::Rate, body, finish, serve_behind,
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -93,6 +95,7 @@ async fn start_behind(proxies: TrustedProxies, limits: ServeLimits) -> Service {
         .route("/peer", get(|Extension(Peer(client)): Extension<Peer>| async move { client.to_string() }))
         .route("/long", get(wait_long).post(wait_long))
         .route("/short", get(wait_short))
+        .route("/refused", get(|| async { ApiError::unauthorized("who are you?") }))
         .route("/length", post(length))
         .route("/big", get(|| async { Body::from(vec![b'x'; BIG]) }))
         .with_state(Arc::clone(&dropped));
@@ -409,6 +412,38 @@ async fn one_client_behind_a_proxy_does_not_take_the_connections_of_the_others()
         assert!(service.ask(from(&format!("192.0.2.{number}"), "/echo")).await.ends_with("echo"));
     }
     assert_eq!(service.dropped.load(Ordering::Relaxed), 0, "work under way goes on");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_is_refused_again_and_again_waits_for_these_answers_alone() {
+    let proxies = ["127.0.0.1".parse::<AddressRange>().expect("a range")].into_iter().collect();
+    let hour = Duration::from_secs(3_600);
+    let refusals = Rate { policy: "tests", burst: 2, quota: 1, window: hour };
+    let service = start_behind(proxies, ServeLimits { refusals, ..limits() }).await;
+    let from = |client: &str, path: &str| {
+        format!("GET {path} HTTP/1.1\r\nhost: x\r\nx-forwarded-for: {client}\r\nconnection: close\r\n\r\n")
+    };
+    for _ in 0..2 {
+        assert_error(&service.ask(from("192.0.2.1", "/refused")).await, 401, "unauthorized");
+    }
+    let mut waiting = service.send(from("192.0.2.1", "/refused")).await;
+    timeout(Duration::from_millis(500), waiting.read_u8()).await.expect_err("the answer waits");
+    assert!(service.ask(from("192.0.2.1", "/echo")).await.ends_with("echo"), "what is not refused does not wait");
+    assert_error(&service.ask(from("192.0.2.2", "/refused")).await, 401, "unauthorized");
+    assert_error(&read_all(waiting).await, 401, "unauthorized");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_does_not_wait_for_the_answers_of_refused_clients() {
+    let refusals = Rate { policy: "tests", burst: 1, quota: 1, window: Duration::from_secs(3_600) };
+    let service = start(ServeLimits { refusals, drain: SOON, ..limits() }).await;
+    assert_error(&service.get("/refused").await, 401, "unauthorized");
+    let mut waiting = service.send("GET /refused HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    timeout(Duration::from_millis(300), waiting.read_u8()).await.expect_err("the answer waits");
+    service.shutdown.cancel();
+    let answer = timeout(Duration::from_millis(500), read_one(&mut waiting)).await.expect("at once");
+    assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+    service.task.await.expect("ended").expect("stopped");
 }
 
 /// A client at another address of this machine.

@@ -1,12 +1,18 @@
 //! One connection, from its first byte to its orderly end.
 
-use std::{convert::Infallible, future::poll_fn, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    future::poll_fn,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::{
     Router,
     body::Body,
     extract::{ConnectInfo, Request},
-    http::{HeaderValue, header},
+    http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use futures::future::BoxFuture;
@@ -26,10 +32,11 @@ use super::{
     body::{AnswerBody, RequestBody},
     connections::{Connections, Place, network_of},
     gate::{Gate, Parts},
-    limits::{MAX_HEADER_FIELDS, ServeLimits},
+    limits::{LONGEST_REFUSAL_WAIT, MAX_HEADER_FIELDS, ServeLimits},
     proxies::TrustedProxies,
 };
 use crate::{
+    allowance::Allowances,
     error::{ApiError, ErrorCode},
     layers::{Peer, REQUEST_ID, new_request_id},
 };
@@ -49,6 +56,8 @@ pub struct Server {
     pub proxies: TrustedProxies,
     pub connections: Arc<Connections>,
     pub bodies: Arc<Bodies>,
+    /// Refused requests of each client.
+    pub refusals: Arc<Allowances<IpAddr>>,
     /// No further request is taken.
     pub drain: CancellationToken,
     /// Requests under way are answered with 503.
@@ -148,11 +157,23 @@ fn answer<'a>(
             drop(request);
             unserved("the service has more connections than it can serve; try again")
         };
+        slow_refusals_down(server, client, response.status()).await;
         if is_last {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         Ok(response.map(|body| AnswerBody::new(body, Arc::clone(&place.state))))
     })
+}
+
+/// A client that repeats a request without a valid credential, or beyond a limit, waits for its answers: each of them
+/// costs little, but in a loop they take processor time from everybody. Its other requests do not wait, nor those of
+/// others at its address.
+async fn slow_refusals_down(server: &Server, client: IpAddr, status: StatusCode) {
+    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::TOO_MANY_REQUESTS) {
+        let wait = server.refusals.delay(client, LONGEST_REFUSAL_WAIT);
+        // A stop does not wait for them.
+        let _ = timeout(wait, server.drain.cancelled()).await;
+    }
 }
 
 fn unserved(message: &str) -> Response {

@@ -11,7 +11,7 @@ mod limits;
 mod proxies;
 mod refusal;
 
-use std::{future::Future, io, net::SocketAddr, time::Duration};
+use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::Router;
 use tokio::net::{TcpListener, TcpStream};
@@ -24,6 +24,8 @@ pub use proxies::{AddressRange, NotAnAddressRange, TrustedProxies};
 use bodies::Bodies;
 use connection::Server;
 use connections::Connections;
+
+use crate::allowance::Allowances;
 
 /// Files that are not connections of clients: the database, outbound requests, logs.
 const OTHER_FILES: u64 = 64;
@@ -58,6 +60,7 @@ pub async fn serve_behind(
         proxies,
         connections: Connections::new(limits),
         bodies: Bodies::new(&limits),
+        refusals: Arc::new(Allowances::new(limits.refusals)),
         drain: CancellationToken::new(),
         cut: CancellationToken::new(),
         kill: CancellationToken::new(),
