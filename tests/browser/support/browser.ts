@@ -3,10 +3,11 @@
 
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContext, type Page, chromium } from 'playwright-core';
-import { afterAll, beforeAll, inject } from 'vitest';
+import { afterAll, beforeAll } from 'vitest';
 
 import { serveBuilt } from './built';
 import type { Network } from './network';
+import { ownNetwork } from './ownNetwork';
 
 const PROGRAMS = [process.env['CRTX_CHROMIUM'], '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 const FLAGS = ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
@@ -23,8 +24,8 @@ export type OpenOptions = { width?: Width; scheme?: Scheme };
 /** A page with everything that went wrong in it. */
 export type Visit = { readonly page: Page; readonly context: BrowserContext; readonly problems: string[] };
 
-/** The browser of a test file. `network`: the one that all files share, unless the file has its own. */
-export function useBrowser(network: () => Network = () => inject('network')): (options?: OpenOptions) => Promise<Visit> {
+/** The browser of a test file. `network`: the one of the worker, unless the file has its own. */
+export function useBrowser(network: () => Network = ownNetwork): (options?: OpenOptions) => Promise<Visit> {
     let browser: Browser;
     beforeAll(async () => {
         const executablePath = PROGRAMS.find((program) => program !== undefined && existsSync(program));

@@ -1,19 +1,20 @@
 // What the chain itself says, asked of the node without any code of the dashboard.
 
-import { inject } from 'vitest';
+
 
 import type { Network } from './network';
+import { ownNetwork } from './ownNetwork';
 
 type Parsed = { account: { data: { parsed: { info: { tokenAmount: { amount: string } } } } } };
 
-export async function rpc<T>(method: string, params: unknown[], url = inject('network').rpc_url): Promise<T> {
+export async function rpc<T>(method: string, params: unknown[], url = ownNetwork().rpc_url): Promise<T> {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
     const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
     return ((await answer.json()) as { result: T }).result;
 }
 
 /** USDC of a wallet, in base units. */
-export const usdcOf = (owner: string): Promise<bigint> => usdcOn(inject('network'), owner);
+export const usdcOf = (owner: string): Promise<bigint> => usdcOn(ownNetwork(), owner);
 
 /** The same on another network than the one that all files share. */
 export async function usdcOn({ usdc_mint: mint, rpc_url: url }: Network, owner: string): Promise<bigint> {

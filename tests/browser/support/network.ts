@@ -1,5 +1,5 @@
-// Starts the real `crtx up` on a data directory of its own before the first test, and stops it after the last one.
-// `CRTX_BIN` names the program; `CRTX_UP_JSON` names a file with the line of a network that runs already.
+// Starts a real `crtx up` for each worker before the first test, on a data directory of its own, and stops it after the last
+// one. `CRTX_BIN` names the program; `CRTX_UP_JSON` names a file with the line of a network that runs already.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -22,7 +22,7 @@ export type Network = {
 
 declare module 'vitest' {
     export interface ProvidedContext {
-        network: Network;
+        networks: Network[];
     }
 }
 
@@ -31,12 +31,14 @@ const root = path.resolve(import.meta.dirname, '../../..');
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
     const running = process.env['CRTX_UP_JSON'];
     if (running !== undefined) {
-        project.provide('network', JSON.parse(readFileSync(running, 'utf8')) as Network);
+        project.provide('networks', [JSON.parse(readFileSync(running, 'utf8')) as Network]);
         return async () => undefined;
     }
-    const { network, end } = await startNetwork();
-    project.provide('network', network);
-    return end;
+    const started = await Promise.all(Array.from({ length: project.config.maxWorkers }, startNetwork));
+    project.provide('networks', started.map(({ network }) => network));
+    return async () => {
+        await Promise.all(started.map(({ end }) => end()));
+    };
 }
 
 /** A network of its own, also for tests that change what others need: roles, rules, the chain's clock. */

@@ -7,11 +7,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
-import { afterAll, beforeAll, inject } from 'vitest';
+import { afterAll, beforeAll } from 'vitest';
 
 import { fromBase58 } from './base58';
 import { endpointOf } from './creatorService';
 import { demoWallets } from './mockWallet';
+import { ownNetwork } from './ownNetwork';
 
 const program = process.env['CRTX_BIN'] ?? path.resolve(import.meta.dirname, '../../../target/debug/crtx');
 
@@ -22,7 +23,7 @@ export function useOwnAgent(name: string): OwnAgent {
     const own: OwnAgent = { agentId: '', creator: '' };
     let [service, folder]: [ChildProcess | null, string] = [null, ''];
     beforeAll(async () => {
-        const network = inject('network');
+        const network = ownNetwork();
         folder = mkdtempSync(path.join(tmpdir(), 'crtx-agent-'));
         const creator = (await demoWallets(network)).find(({ label }) => label === 'Creator');
         if (creator === undefined) throw new Error('The demo has no creator.');

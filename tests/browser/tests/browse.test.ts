@@ -1,12 +1,13 @@
 // Finding an agent: search, order and filters in the URL, the endless list, the way to an agent and back.
 
 import type { Page } from 'playwright-core';
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { useBrowser } from '../support/browser';
+import { ownNetwork } from '../support/ownNetwork';
 
 const open = useBrowser();
-const { agents } = inject('network');
+const { agents } = ownNetwork();
 /** Waits until the URL has exactly these pairs. */
 const searchIs = (page: Page, pairs: Record<string, string>): Promise<void> =>
     page.waitForURL(({ searchParams }) => {

@@ -1,14 +1,15 @@
 // In normal use a page writes nothing to the console: no error, no warning, and no request that is refused.
 
 import type { Page } from 'playwright-core';
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { useBrowser } from '../support/browser';
 import { connectNew } from '../support/newWallet';
+import { ownNetwork } from '../support/ownNetwork';
 import { actAs, call, connect, follow, openForm, payButton, verify } from '../support/runs';
 
 const open = useBrowser();
-const network = inject('network');
+const network = ownNetwork();
 
 /** Everything that the page writes to the console, and every answer that a browser writes there. */
 function listen(page: Page): string[] {

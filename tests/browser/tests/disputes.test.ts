@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
 import type { Page } from 'playwright-core';
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { useBrowser } from '../support/browser';
 import { rpc, transactionsOf, usdcOf } from '../support/chain';
@@ -12,11 +12,12 @@ import { answer, decide, open as show, prepareDecision, raise, raiseButton, sign
 import { HOSTILE, harm } from '../support/hostile';
 import { addMockWallet, asked, behave, callerKey } from '../support/mockWallet';
 import { useOwnAgent } from '../support/ownAgent';
+import { ownNetwork } from '../support/ownNetwork';
 import { actAs, call, connect, done, pay } from '../support/runs';
 
 const open = useBrowser();
 const own = useOwnAgent('disputed');
-const network = inject('network');
+const network = ownNetwork();
 /** Of the agent that `crtx agent init` writes. */
 const PRICE = 50_000n;
 

@@ -3,16 +3,17 @@
 import { execFileSync } from 'node:child_process';
 
 import type { Page, Request } from 'playwright-core';
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { SCHEMES, useBrowser } from '../support/browser';
 import { accessibilityProblems, layoutProblems } from '../support/checks';
 import { keyField, operationOf } from '../support/docsPages';
 import { connectNew, signIn } from '../support/newWallet';
+import { ownNetwork } from '../support/ownNetwork';
 import { follow } from '../support/runs';
 
 const open = useBrowser();
-const network = inject('network');
+const network = ownNetwork();
 const { api_key: apiKey, agents, base_url: base } = network;
 const agentId = agents[0]?.agent_id ?? '';
 

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 
 import type { Page } from 'playwright-core';
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { chooseAccount } from '../support/account';
 import { useBrowser } from '../support/browser';
@@ -12,10 +12,11 @@ import { usdcOf } from '../support/chain';
 import { HOSTILE, harm } from '../support/hostile';
 import { addMockWallet, behave, callerKey } from '../support/mockWallet';
 import { connectNew, signIn } from '../support/newWallet';
+import { ownNetwork } from '../support/ownNetwork';
 import { askCreator, call, done, openForm, openWithoutService, pay, recordOf } from '../support/runs';
 
 const open = useBrowser();
-const network = inject('network');
+const network = ownNetwork();
 const COUNTER = 10_000n;
 const TASK = 'The quick brown fox';
 

@@ -1,15 +1,16 @@
 // Listings as an enemy writes them: shown as text, in their place, in each width. What the service refuses already is
 // put into its answers on the way to the browser, so that the dashboard does not depend on it.
 
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { type Visit, useBrowser } from '../support/browser';
 import { accessibilityProblems } from '../support/checks';
 import { picture } from '../support/gallery';
 import { HOSTILE, harm } from '../support/hostile';
+import { ownNetwork } from '../support/ownNetwork';
 
 const open = useBrowser();
-const { agents } = inject('network');
+const { agents } = ownNetwork();
 const agentId = agents[0]?.agent_id ?? '';
 
 /** Replaces the texts of every agent in the answers of the API. */

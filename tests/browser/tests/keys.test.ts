@@ -1,7 +1,7 @@
 // API keys from the user's side: made in the page, used over HTTP, changed, revoked, with what the chain says of it.
 
 import type { Page } from 'playwright-core';
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { useBrowser } from '../support/browser';
 import { rpc, usdcOf } from '../support/chain';
@@ -9,9 +9,10 @@ import { HOSTILE, harm } from '../support/hostile';
 import { cardOf, fillKey, makeKey, takeKey } from '../support/keys';
 import { addMockWallet, behave, callerKey } from '../support/mockWallet';
 import { connectNew, signIn } from '../support/newWallet';
+import { ownNetwork } from '../support/ownNetwork';
 
 const open = useBrowser();
-const network = inject('network');
+const network = ownNetwork();
 const PRICE = 10_000n;
 
 type Delegation = { value: { account: { data: { parsed: { info: { delegatedAmount?: { amount: string } } } } } }[] };

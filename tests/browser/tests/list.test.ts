@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { useBrowser } from '../support/browser';
 import { transactionsOf, usdcOf } from '../support/chain';
@@ -12,9 +12,10 @@ import { HOSTILE, harm } from '../support/hostile';
 import { FIELDS, connectAs, lamportsOf, listButton, listUntested, listedAgent, openDraft, rentOf, termsOf } from '../support/listing';
 import { connectNew, signIn } from '../support/newWallet';
 import { addMockWallet, asked, behave, callerKey } from '../support/mockWallet';
+import { ownNetwork } from '../support/ownNetwork';
 
 const open = useBrowser();
-const network = inject('network');
+const network = ownNetwork();
 const USDC = 1_000_000n;
 const START = 1_000n * USDC;
 const FEE = 5_000n;

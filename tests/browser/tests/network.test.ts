@@ -3,15 +3,16 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { useBrowser } from '../support/browser';
 import { rpc } from '../support/chain';
 import { HOSTILE, harm } from '../support/hostile';
+import { ownNetwork } from '../support/ownNetwork';
 import { actAs } from '../support/runs';
 
 const open = useBrowser();
-const network = inject('network');
+const network = ownNetwork();
 
 type Status = { indexed_slot: number; processes: object[] };
 const statusOf = async (): Promise<Status> => (await (await fetch(`${network.base_url}/v1/status`)).json()) as Status;

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 import type { Page } from 'playwright-core';
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { useBrowser } from '../support/browser';
 import { usdcOf } from '../support/chain';
@@ -14,10 +14,11 @@ import { managePath, openAs } from '../support/creatorPages';
 import { accountOf, resultKeyOf, useCreators } from '../support/creators';
 import { HOSTILE, harm } from '../support/hostile';
 import { asked, behave } from '../support/mockWallet';
+import { ownNetwork } from '../support/ownNetwork';
 
 const open = useBrowser();
 const newCreator = useCreators();
-const network = inject('network');
+const network = ownNetwork();
 const PRICE = 50_000n;
 const COLLATERAL = 10_000_000n;
 const FEE_LAMPORTS = 5_000;

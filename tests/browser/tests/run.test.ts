@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { chooseAccount } from '../support/account';
 import { base58 } from '../support/base58';
@@ -11,10 +11,11 @@ import { useBrowser } from '../support/browser';
 import { rpc, transactionsOf, usdcOf } from '../support/chain';
 import { HOSTILE, harm } from '../support/hostile';
 import { addMockWallet, asked, behave, callerKey } from '../support/mockWallet';
+import { ownNetwork } from '../support/ownNetwork';
 import { call, connect, done, openForm, pay, payButton, verify } from '../support/runs';
 
 const open = useBrowser();
-const network = inject('network');
+const network = ownNetwork();
 const PRICE = 10_000n;
 
 type Execution = { result_hash: string; ipfs_url: string; on_chain_record: string };

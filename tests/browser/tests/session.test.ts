@@ -1,14 +1,15 @@
 // One browser has one session: two tabs, and a session that ends while a page is open.
 
 import type { BrowserContext, Page } from 'playwright-core';
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { useBrowser } from '../support/browser';
 import { connectNew, signIn } from '../support/newWallet';
+import { ownNetwork } from '../support/ownNetwork';
 import { actAs, call, connect, openForm, payButton } from '../support/runs';
 
 const open = useBrowser();
-const network = inject('network');
+const network = ownNetwork();
 
 const SIGN_IN = { name: 'Sign in' } as const;
 const banner = (page: Page) => page.getByRole('banner').getByRole('button', { name: /…/ });

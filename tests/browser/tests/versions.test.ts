@@ -1,14 +1,15 @@
 // A page that is open while the service is away, or is replaced by a newer version.
 
 import type { BrowserContext, Page, Route } from 'playwright-core';
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { useBrowser } from '../support/browser';
 import { connectNew } from '../support/newWallet';
+import { ownNetwork } from '../support/ownNetwork';
 import { follow, openForm, payButton } from '../support/runs';
 
 const open = useBrowser();
-const network = inject('network');
+const network = ownNetwork();
 
 const AWAY = 'Waiting for the service';
 const own = (url: URL): boolean => url.origin === new URL(network.base_url).origin;

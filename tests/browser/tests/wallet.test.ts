@@ -1,14 +1,15 @@
 // The built-in wallet of the local network: every role, test money, and a session.
 
 import { type IncomingMessage, get } from 'node:http';
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { chooseAccount } from '../support/account';
 import { useBrowser } from '../support/browser';
 import { rpc, usdcOf } from '../support/chain';
+import { ownNetwork } from '../support/ownNetwork';
 
 const open = useBrowser();
-const { wallet, base_url } = inject('network');
+const { wallet, base_url } = ownNetwork();
 
 test('a newcomer connects, changes the role, and is still connected after a reload', async () => {
     const { page, context, problems } = await open();

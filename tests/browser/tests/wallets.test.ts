@@ -2,7 +2,7 @@
 // settled, a result is disputed. What the wallets do to a transaction is in `walletBehaviours`.
 
 import type { Page } from 'playwright-core';
-import { describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { walletBehaviours } from '../../../app/tests/support/walletBehaviours';
 import { useBrowser } from '../support/browser';
@@ -14,11 +14,12 @@ import { fillKey, takeKey } from '../support/keys';
 import { listButton, listedAgent, openDraft } from '../support/listing';
 import { type MockOptions, asked, behave } from '../support/mockWallet';
 import { signIn } from '../support/newWallet';
+import { ownNetwork } from '../support/ownNetwork';
 import { askCreator, call, done, openForm, pay, payButton, recordOf } from '../support/runs';
 
 const open = useBrowser();
 const newCreator = useCreators();
-const network = inject('network');
+const network = ownNetwork();
 const PRICE = 10_000n;
 const COLLATERAL = 10_000_000n;
 const TASK = 'The quick brown fox';
