@@ -42,9 +42,6 @@ const FOREIGN_NAMES: [(&str, &str); 11] = [
 /// The generated list of settings. It contains names of variables and flags that no source spells out.
 const SETTINGS: &str = "docs/configuration.md";
 
-/// The index of the decision records.
-const RECORDS: &str = "docs/adr/README.md";
-
 /// Code that looks like a command and is none, and why.
 const NO_COMMANDS: [(&str, &str); 1] = [("crtx session key v1", "a label of the key derivation")];
 
@@ -217,22 +214,6 @@ impl Repository {
         )
     }
 
-    /// Decision records that the index does not list with their title and their link.
-    fn wrong_index(&self) -> Vec<String> {
-        let index = self.texts.get(RECORDS).map(String::as_str).unwrap_or_default();
-        let mut wrong = Vec::new();
-        for (document, text) in &self.texts {
-            let Some(file) = document.strip_prefix("docs/adr/").filter(|_| document != RECORDS) else { continue };
-            let number = file.split('-').next().unwrap_or_default();
-            let title = text.lines().next().and_then(|line| line.split_once(". ")).map_or("", |(_, title)| title);
-            let listed = index.contains(&format!("- {number} [{title}][{number}]."));
-            if !listed || !index.contains(&format!("[{number}]: {file}")) {
-                wrong.push(format!("{RECORDS} does not list {document} with its title"));
-            }
-        }
-        wrong
-    }
-
     /// Every command line of the documents, in blocks and in sentences.
     fn commands(&self) -> Vec<(String, String)> {
         const PROGRAMS: [&str; 4] = ["cargo ", "crtx ", "crtx-server ", "npm "];
@@ -311,7 +292,6 @@ fn wrong_documents(repository: &Repository) -> Result<Vec<String>> {
     wrong.extend(repository.wrong_figures()?);
     wrong.extend(figures::differing_tables(&repository.texts)?);
     wrong.extend(specification::missing()?);
-    wrong.extend(repository.wrong_index());
     for (place, command) in repository.commands() {
         wrong.extend(
             command_lines::wrong(&command, |path| repository.has(path))?.map(|what| format!("{place}: {what}")),
@@ -429,14 +409,6 @@ mod tests {
         let wrong = repository.wrong_figures().expect("compared");
         assert_eq!(wrong.len(), 1, "{wrong:?}");
         assert!(wrong[0].starts_with("b.md"), "{wrong:?}");
-    }
-
-    #[test]
-    fn a_record_that_the_index_does_not_list_is_found() {
-        let mut repository = repository();
-        let record = "docs/adr/9999-new.md".to_owned();
-        repository.texts.insert(record.clone(), "# 9999. New\n".to_owned());
-        assert_eq!(repository.wrong_index(), [format!("{RECORDS} does not list {record} with its title")]);
     }
 
     #[test]

@@ -4,13 +4,13 @@ use std::{fs, process::Command};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{bench, documents, idl, program, sqlx_data, web, workspace};
+use crate::{adr, bench, documents, idl, program, sqlx_data, web, workspace};
 
 pub type Check = fn() -> Result<String>;
 
 /// Name of each generated thing and how it is checked; a check returns what it found. The documents are not generated,
 /// but they repeat what the programs and the benchmarks say.
-pub const CHECKS: [(&str, Check); 11] = [
+pub const CHECKS: [(&str, Check); 12] = [
     ("idl", idl::check),
     ("client", web::check_client),
     ("api types", web::check_api_types),
@@ -19,6 +19,7 @@ pub const CHECKS: [(&str, Check); 11] = [
     ("configuration", configuration),
     ("sqlx", sqlx_data::check),
     ("cu", bench::check_cu),
+    ("records", adr::check),
     ("documents", documents::check),
     ("figures", bench::older_code),
     ("program", || program::check().map(|verdict| verdict.to_string())),

@@ -1,5 +1,6 @@
 //! `cargo xtask …`: tests, benchmarks, the program's ELF and everything generated.
 
+mod adr;
 mod api;
 mod bench;
 mod browser;
@@ -109,6 +110,8 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Write the list of the decision records in docs/adr/README.md.
+    Adr,
     /// Fail unless every generated file is what its source says.
     CheckGenerated,
     /// Check licences, advisories and sources of all dependencies, as deny.toml says.
@@ -144,6 +147,7 @@ fn run(command: Command) -> Result<()> {
         Command::Idl { .. } => idl::write(),
         Command::Sqlx { check: true } => sqlx_data::check().map(|verdict| println!("{verdict}")),
         Command::Sqlx { check: false } => sqlx_data::write(),
+        Command::Adr => adr::write(),
         Command::CheckGenerated => generated::check_all(),
         Command::Deny => deny(),
         Command::Ci => suites::ci(),

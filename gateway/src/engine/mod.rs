@@ -1,4 +1,4 @@
-//! Takes one execution from its reservation to settlement or refund (`docs/ARCHITECTURE.md`, "Walk of a paid call").
+//! Takes one execution from its reservation to settlement or refund (`docs/walks/paid-call.md`).
 //!
 //! Every step is stored before its effect, and every transaction before it is sent. A worker that takes over reads
 //! the chain and does not rely on the memory of an earlier attempt. Only the opening needs the caller's session key,
