@@ -52,4 +52,5 @@ function useRepeatedReads(): void {
     }, [queries]);
 }
 
-const isUnanswered = (error: unknown): boolean => error instanceof ApiError && error.status === 0 && error.code === 'offline';
+const isUnanswered = (error: unknown): boolean =>
+    error instanceof ApiError && error.status === 0 && error.code === 'offline';

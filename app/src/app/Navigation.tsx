@@ -17,8 +17,23 @@ export function Navigation() {
     const pages = pagesFor((to) => to in routesByPath, connection?.account.address ?? null, network?.roles);
     return (
         <nav aria-label="Pages" className={styles.pages} ref={nav} {...handlers}>
-            <button type="button" ref={button} className={styles.toggle} aria-expanded={isOpen} aria-controls="pages" onClick={toggle}>
-                <svg width="20" height="20" viewBox="0 0 24 24" stroke="currentColor" strokeWidth="2" strokeLinecap="round" aria-hidden="true">
+            <button
+                type="button"
+                ref={button}
+                className={styles.toggle}
+                aria-expanded={isOpen}
+                aria-controls="pages"
+                onClick={toggle}
+            >
+                <svg
+                    width="20"
+                    height="20"
+                    viewBox="0 0 24 24"
+                    stroke="currentColor"
+                    strokeWidth="2"
+                    strokeLinecap="round"
+                    aria-hidden="true"
+                >
                     <path d={isOpen ? 'M5 5l14 14M19 5L5 19' : 'M4 7h16M4 12h16M4 17h16'} />
                 </svg>
                 Menu
@@ -26,7 +41,12 @@ export function Navigation() {
             <ul id="pages" data-open={isOpen}>
                 {pages.map(({ to, label }) => (
                     <li key={to}>
-                        <Link to={to} className={styles.page} activeOptions={{ exact: to === '/', includeSearch: false }} onClick={close}>
+                        <Link
+                            to={to}
+                            className={styles.page}
+                            activeOptions={{ exact: to === '/', includeSearch: false }}
+                            onClick={close}
+                        >
                             {label}
                         </Link>
                     </li>

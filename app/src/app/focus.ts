@@ -4,7 +4,8 @@
 import { useEffect } from 'react';
 
 /** What can stand in for an element that has gone: it has a name or a content of its own. */
-const PLACES = 'li, form, fieldset, section, aside, article, dialog, [role=dialog], [role=group], [role=alert], [role=status], nav, main';
+const PLACES =
+    'li, form, fieldset, section, aside, article, dialog, [role=dialog], [role=group], [role=alert], [role=status], nav, main';
 const WATCHED = ['disabled', 'hidden', 'inert', 'open', 'aria-hidden'];
 
 export function useKeptFocus(): void {
@@ -39,7 +40,8 @@ export function keepFocus(page: Document): () => void {
         if (last === null || !lost()) return;
         // The user has left an element that is still there, for example by a press beside it.
         if (canFocus(last)) return;
-        const place = around.find((element) => element.matches(PLACES) && isShown(element)) ?? page.getElementById('main');
+        const place =
+            around.find((element) => element.matches(PLACES) && isShown(element)) ?? page.getElementById('main');
         if (!(place instanceof HTMLElement)) return;
         const gone = last;
         if (!place.hasAttribute('tabindex')) {
@@ -78,6 +80,7 @@ function ancestorsOf(element: Element): Element[] {
     return found;
 }
 
-const isShown = (element: Element): boolean => element.isConnected && element.closest('[hidden], [inert]') === null && (element.checkVisibility?.() ?? true);
+const isShown = (element: Element): boolean =>
+    element.isConnected && element.closest('[hidden], [inert]') === null && (element.checkVisibility?.() ?? true);
 
 const canFocus = (element: Element): boolean => isShown(element) && !element.matches(':disabled');

@@ -10,7 +10,8 @@ export type PageLink = {
 };
 
 /** Who may use the admin's page: the admin, and who is nominated to follow. */
-export const isAdmin: NonNullable<PageLink['isFor']> = (wallet, roles) => wallet === roles.admin || wallet === roles.pending_admin;
+export const isAdmin: NonNullable<PageLink['isFor']> = (wallet, roles) =>
+    wallet === roles.admin || wallet === roles.pending_admin;
 
 export const PAGES: readonly PageLink[] = [
     { to: '/', label: 'Agents' },
@@ -28,4 +29,7 @@ export const pagesFor = (
     wallet: string | null,
     roles: Schemas['NetworkRoles'] | undefined,
 ): readonly PageLink[] =>
-    PAGES.filter(({ to, isFor }) => exists(to) && (isFor === undefined || (wallet !== null && roles !== undefined && isFor(wallet, roles))));
+    PAGES.filter(
+        ({ to, isFor }) =>
+            exists(to) && (isFor === undefined || (wallet !== null && roles !== undefined && isFor(wallet, roles))),
+    );

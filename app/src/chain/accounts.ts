@@ -12,7 +12,11 @@ import {
 import { AGENT_MARKETPLACE_PROGRAM_ADDRESS } from '../generated/programs';
 
 /** An account as the node has it; `null` if there is none. */
-export type RawAccount = { readonly owner: Address; readonly data: ReadonlyUint8Array; readonly lamports: bigint } | null;
+export type RawAccount = {
+    readonly owner: Address;
+    readonly data: ReadonlyUint8Array;
+    readonly lamports: bigint;
+} | null;
 
 /** The accounts at those addresses, of one slot. */
 export async function readAccounts(rpc: Rpc<SolanaRpcApi>, addresses: readonly Address[]): Promise<RawAccount[]> {
@@ -26,7 +30,11 @@ export async function readAccounts(rpc: Rpc<SolanaRpcApi>, addresses: readonly A
 }
 
 /** What an account of the program says. Throws if it is of another program or another kind. */
-export function decodeOwned<T>(account: NonNullable<RawAccount>, decoder: Decoder<T>, discriminator: ReadonlyUint8Array): T {
+export function decodeOwned<T>(
+    account: NonNullable<RawAccount>,
+    decoder: Decoder<T>,
+    discriminator: ReadonlyUint8Array,
+): T {
     if (account.owner !== AGENT_MARKETPLACE_PROGRAM_ADDRESS) {
         throw new Error(`the account is owned by ${account.owner}, not by the marketplace program`);
     }

@@ -27,12 +27,21 @@ export function readHolding(account: RawAccount): TokenHolding {
     }
     const view = new DataView(new Uint8Array(account.data).buffer);
     const hasDelegate = view.getUint32(HAS_DELEGATE_AT, true) === 1;
-    const delegate = { address: getAddressDecoder().decode(account.data, DELEGATE_AT), amount: view.getBigUint64(DELEGATED_AT, true) };
+    const delegate = {
+        address: getAddressDecoder().decode(account.data, DELEGATE_AT),
+        amount: view.getBigUint64(DELEGATED_AT, true),
+    };
     return { exists: true, amount: tokenAmount(account), delegate: hasDelegate ? delegate : null };
 }
 
 /** Lets `delegate` move up to `amount`. An approval of before ends, of whatever address. */
-export function approve(account: Address, mint: Address, delegate: Address, owner: Address, amount: bigint): Instruction {
+export function approve(
+    account: Address,
+    mint: Address,
+    delegate: Address,
+    owner: Address,
+    amount: bigint,
+): Instruction {
     const data = new Uint8Array(10);
     data[0] = APPROVE_CHECKED;
     new DataView(data.buffer).setBigUint64(1, amount, true);

@@ -12,7 +12,8 @@ const UNIX_TIME_AT = 32;
 
 /** Seconds since 1970. */
 export function unixTimeOf(clock: RawAccount): number {
-    if (clock === null || clock.data.length < UNIX_TIME_AT + 8) throw new Error('The Solana node does not say which time it is on the chain.');
+    if (clock === null || clock.data.length < UNIX_TIME_AT + 8)
+        throw new Error('The Solana node does not say which time it is on the chain.');
     const bytes = new Uint8Array(clock.data);
     return Number(new DataView(bytes.buffer, bytes.byteOffset).getBigInt64(UNIX_TIME_AT, true));
 }

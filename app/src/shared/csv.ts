@@ -8,7 +8,8 @@ const cell = (text: string): string => {
     return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 };
 
-export const csvText = (rows: readonly (readonly string[])[]): string => rows.map((row) => `${row.map(cell).join(',')}\r\n`).join('');
+export const csvText = (rows: readonly (readonly string[])[]): string =>
+    rows.map((row) => `${row.map(cell).join(',')}\r\n`).join('');
 
 /** Lets the browser save a file that this page made. */
 export function saveFile(name: string, mediaType: string, content: string): void {

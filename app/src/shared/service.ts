@@ -36,7 +36,12 @@ async function untilItAnswers(): Promise<boolean> {
 
 /** The page itself, from the service: a proxy that answers for it says that it is away. */
 const answers = (): Promise<boolean> =>
-    fetch('/', { method: 'HEAD', cache: 'no-store', credentials: 'omit', signal: AbortSignal.timeout(PATIENCE_MS) }).then(
+    fetch('/', {
+        method: 'HEAD',
+        cache: 'no-store',
+        credentials: 'omit',
+        signal: AbortSignal.timeout(PATIENCE_MS),
+    }).then(
         ({ ok }) => ok,
         () => false,
     );

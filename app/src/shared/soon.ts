@@ -5,7 +5,10 @@ import { useEffect, useRef } from 'react';
 /** Between the last key and the change. */
 export const PAUSE_MS = 350;
 
-export type Soon<Value> = { readonly soon: (value: Value) => void; /** Without waiting. */ readonly now: (value: Value) => void };
+export type Soon<Value> = {
+    readonly soon: (value: Value) => void;
+    /** Without waiting. */ readonly now: (value: Value) => void;
+};
 
 export function useSoon<Value>(apply: (value: Value) => void): Soon<Value> {
     const latest = useRef(apply);

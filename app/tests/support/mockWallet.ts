@@ -42,18 +42,24 @@ export class MockWallet {
             chains: ['solana:localnet'],
             accounts: [this.account],
             features: {
-                'standard:connect': { version: '1.0.0', connect: async () => this.answer('connect', { accounts: [this.account] }) },
+                'standard:connect': {
+                    version: '1.0.0',
+                    connect: async () => this.answer('connect', { accounts: [this.account] }),
+                },
                 'solana:signMessage': {
                     version: '1.1.0',
                     signMessage: async ({ message }: { message: Uint8Array }) =>
-                        this.answer('signMessage', [{ signedMessage: message, signature: await signBytes(this.keys.privateKey, message) }]),
+                        this.answer('signMessage', [
+                            { signedMessage: message, signature: await signBytes(this.keys.privateKey, message) },
+                        ]),
                 },
                 'solana:signTransaction': {
                     version: '1.0.0',
                     supportedTransactionVersions: this.versions,
                     signTransaction: async ({ transaction }: { transaction: Uint8Array }) => {
                         const signedTransaction = this.garble(await this.signed(transaction));
-                        if (this.delay !== 0) await new Promise((resolve) => this.delay !== null && setTimeout(resolve, this.delay));
+                        if (this.delay !== 0)
+                            await new Promise((resolve) => this.delay !== null && setTimeout(resolve, this.delay));
                         return this.answer('signTransaction', [{ signedTransaction }]);
                     },
                 },

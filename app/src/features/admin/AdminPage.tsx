@@ -18,7 +18,9 @@ import { RolesPanel } from './roles/RolesPanel';
 
 export const AdminPage = () => (
     <Page title="Admin">
-        <WalletGate why="This page is for the wallet of the marketplace’s admin.">{(account) => <ForAccount account={account} />}</WalletGate>
+        <WalletGate why="This page is for the wallet of the marketplace’s admin.">
+            {(account) => <ForAccount account={account} />}
+        </WalletGate>
     </Page>
 );
 

@@ -10,6 +10,7 @@ export type AdminSearch = { readonly creator?: string };
 export const adminRoute = createRoute({
     getParentRoute: () => rootRoute,
     path: '/admin',
-    validateSearch: ({ creator }: Record<string, unknown>): AdminSearch => (typeof creator === 'string' ? { creator } : {}),
+    validateSearch: ({ creator }: Record<string, unknown>): AdminSearch =>
+        typeof creator === 'string' ? { creator } : {},
     component: lazyRouteComponent(() => part(() => import('./AdminPage')), 'AdminPage'),
 });

@@ -61,7 +61,12 @@ export function Filters({ search }: { search: BrowseSearch }) {
                             <span className="visually-hidden">Remove this filter</span>
                         </Button>
                     )}
-                    <Button look="quiet" onPress={() => void navigate({ to: '/', search: readSearch({ q: search.q, sort: search.sort }) })}>
+                    <Button
+                        look="quiet"
+                        onPress={() =>
+                            void navigate({ to: '/', search: readSearch({ q: search.q, sort: search.sort }) })
+                        }
+                    >
                         Clear all filters
                     </Button>
                 </p>

@@ -62,7 +62,13 @@ function Creator({ wallet }: { wallet: Address }) {
                 <section aria-labelledby="agents" className="stack">
                     <h2 id="agents">{isKnown && rows.length > 0 ? plural(rows.length, 'agent') : 'Agents'}</h2>
                     {error !== null && <Failure error={error} onRetry={retry} />}
-                    {!isKnown ? error === null && <Skeleton height="14rem" /> : rows.length === 0 ? <NoAgents /> : <AgentsTable rows={rows} />}
+                    {!isKnown ? (
+                        error === null && <Skeleton height="14rem" />
+                    ) : rows.length === 0 ? (
+                        <NoAgents />
+                    ) : (
+                        <AgentsTable rows={rows} />
+                    )}
                 </section>
                 <Earnings wallet={wallet} />
                 <div className={styles.lower}>
@@ -76,6 +82,9 @@ function Creator({ wallet }: { wallet: Address }) {
 
 const NoAgents = () => (
     <Empty title="You have not listed an agent yet">
-        <p>An agent is a service of yours that answers calls over HTTPS. List it with a price, lock its collateral, and it is live.</p>
+        <p>
+            An agent is a service of yours that answers calls over HTTPS. List it with a price, lock its collateral, and
+            it is live.
+        </p>
     </Empty>
 );

@@ -44,14 +44,23 @@ export function ProfileSection({ wallet, rpcUrl }: ProfileProps) {
 const Shown = ({ profile }: { profile: Profile | null }) => (
     <>
         <p className="row">
-            {profile === null || profile.name === '' ? 'Callers see your address: you have no display name.' : <UserText text={profile.name} />}
-            {profile?.name && (profile.isVerified ? <Badge kind="good">Verified creator</Badge> : <Badge>Not verified</Badge>)}
+            {profile === null || profile.name === '' ? (
+                'Callers see your address: you have no display name.'
+            ) : (
+                <UserText text={profile.name} />
+            )}
+            {profile?.name &&
+                (profile.isVerified ? <Badge kind="good">Verified creator</Badge> : <Badge>Not verified</Badge>)}
         </p>
         {profile && profile.closedAgents > 0 && (
-            <p className="muted small">The totals of {plural(profile.closedAgents, 'closed agent')} are kept in your profile.</p>
+            <p className="muted small">
+                The totals of {plural(profile.closedAgents, 'closed agent')} are kept in your profile.
+            </p>
         )}
         {profile && !profile.isVerified && (
-            <p className="muted small">The badge is given by the admin of the marketplace to the name that it has checked.</p>
+            <p className="muted small">
+                The badge is given by the admin of the marketplace to the name that it has checked.
+            </p>
         )}
     </>
 );
@@ -66,7 +75,8 @@ function NameForm({ wallet, rpcUrl, profile, rent }: FormProps) {
     const typed = name ?? present;
     const submit = (event: FormEvent): void => {
         event.preventDefault();
-        const found = displayNameProblem(typed) ?? (typed === present ? 'This is your display name already.' : undefined);
+        const found =
+            displayNameProblem(typed) ?? (typed === present ? 'This is your display name already.' : undefined);
         setProblem(found);
         if (found !== undefined) return;
         void transaction.send({
@@ -82,7 +92,9 @@ function NameForm({ wallet, rpcUrl, profile, rent }: FormProps) {
     const effects = [
         'Callers see the new name at all of your agents, as soon as the transaction is confirmed.',
         ...(profile?.isVerified ? ['Your badge is for the present name: with another name you lose it.'] : []),
-        ...(profile === null ? [`Your profile is created. Its rent of ${formatSol(rent)} SOL does not come back.`] : []),
+        ...(profile === null
+            ? [`Your profile is created. Its rent of ${formatSol(rent)} SOL does not come back.`]
+            : []),
     ];
     return (
         <form onSubmit={submit} className={styles.form} noValidate>

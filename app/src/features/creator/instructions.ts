@@ -26,7 +26,12 @@ export const resume = async (own: Own): Promise<Instruction[]> => [
 ];
 
 export const topUp = async (own: Own, { mint, wallet }: OwnAgent, amount: bigint): Promise<Instruction[]> => [
-    await getDepositCollateralInstructionAsync({ ...signed(own), creatorToken: wallet.tokenAccount, usdcMint: mint, amount }),
+    await getDepositCollateralInstructionAsync({
+        ...signed(own),
+        creatorToken: wallet.tokenAccount,
+        usdcMint: mint,
+        amount,
+    }),
 ];
 
 /** What is `null` stays as it is. */
@@ -44,12 +49,20 @@ const receiving = ({ creator }: Own, { mint, wallet }: OwnAgent): Instruction[] 
 
 export const withdraw = async (own: Own, chain: OwnAgent): Promise<Instruction[]> => [
     ...receiving(own, chain),
-    await getWithdrawCollateralInstructionAsync({ ...signed(own), creatorToken: chain.wallet.tokenAccount, usdcMint: chain.mint }),
+    await getWithdrawCollateralInstructionAsync({
+        ...signed(own),
+        creatorToken: chain.wallet.tokenAccount,
+        usdcMint: chain.mint,
+    }),
 ];
 
 export const close = async (own: Own, chain: OwnAgent): Promise<Instruction[]> => [
     ...receiving(own, chain),
-    await getCloseAgentInstructionAsync({ ...signed(own), creatorToken: chain.wallet.tokenAccount, usdcMint: chain.mint }),
+    await getCloseAgentInstructionAsync({
+        ...signed(own),
+        creatorToken: chain.wallet.tokenAccount,
+        usdcMint: chain.mint,
+    }),
 ];
 
 export const rename = async (wallet: Address, displayName: string): Promise<Instruction[]> => [

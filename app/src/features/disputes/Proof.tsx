@@ -26,7 +26,12 @@ import type { Dispute } from './query';
 
 const VerifyPanel = lazy(() => part(() => import('../execution/verify/VerifyPanel')));
 
-export type ProofProps = { dispute: Dispute; found: Case | null; wallet: string; network: Schemas['NetworkResponse'] | undefined };
+export type ProofProps = {
+    dispute: Dispute;
+    found: Case | null;
+    wallet: string;
+    network: Schemas['NetworkResponse'] | undefined;
+};
 
 export function Proof({ dispute, found, wallet, network }: ProofProps) {
     return (
@@ -42,7 +47,9 @@ export function Proof({ dispute, found, wallet, network }: ProofProps) {
                 )}
                 {found === null ? <Skeleton height="6rem" /> : <RecordFacts found={found} network={network} />}
             </div>
-            {found !== null && network?.rpc_url && <CheckedResult dispute={dispute} found={found} rpcUrl={network.rpc_url} />}
+            {found !== null && network?.rpc_url && (
+                <CheckedResult dispute={dispute} found={found} rpcUrl={network.rpc_url} />
+            )}
         </section>
     );
 }
@@ -53,7 +60,13 @@ const SETTLERS: Record<number, string> = {
     [StoredSettler.Gateway]: 'the service',
 };
 
-const RecordFacts = ({ found: { record, recordAddress, agent }, network }: { found: Case; network: ProofProps['network'] }) => (
+const RecordFacts = ({
+    found: { record, recordAddress, agent },
+    network,
+}: {
+    found: Case;
+    network: ProofProps['network'];
+}) => (
     <dl className={styles.pairs}>
         <Pair name="Record on the chain">
             <Address value={recordAddress} href={network?.explorer.account.replace('{address}', recordAddress)} />

@@ -51,7 +51,9 @@ export function DocsPage() {
             </div>
             <Schemes schemes={reference.schemes} />
             <p role="status" className="muted small">
-                {words === '' ? plural(shown.length, 'operation') : `${shown.length} of ${plural(reference.operations.length, 'operation')}`}
+                {words === ''
+                    ? plural(shown.length, 'operation')
+                    : `${shown.length} of ${plural(reference.operations.length, 'operation')}`}
             </p>
             {shown.length === 0 && <Empty title="No operation has these words" />}
             <div className={styles.columns}>
@@ -65,7 +67,12 @@ export function DocsPage() {
                                 <ul>
                                     {operations.map(({ anchor, method, path }) => (
                                         <li key={anchor}>
-                                            <Link to="/docs" hash={anchor} activeOptions={EXACT} onClick={() => unfold(anchor)}>
+                                            <Link
+                                                to="/docs"
+                                                hash={anchor}
+                                                activeOptions={EXACT}
+                                                onClick={() => unfold(anchor)}
+                                            >
                                                 <Method method={method} /> {visible(path)}
                                             </Link>
                                         </li>
@@ -86,7 +93,11 @@ export function DocsPage() {
                                     isOpen={open.has(operation.anchor)}
                                     onToggle={() => toggle(operation.anchor)}
                                 >
-                                    <OperationDetails operation={operation} document={reference.document} apiKey={key} />
+                                    <OperationDetails
+                                        operation={operation}
+                                        document={reference.document}
+                                        apiKey={key}
+                                    />
                                 </Folded>
                             ))}
                         </section>
@@ -108,7 +119,8 @@ function useOpened() {
         const opens = !open.has(anchor);
         setOpen(opens ? new Set([...open, anchor]) : new Set([...open].filter((one) => one !== anchor)));
         // The address of what was opened last is a link to it.
-        if (opens) void navigate({ to: '/docs', hash: anchor, replace: true, resetScroll: false, hashScrollIntoView: false });
+        if (opens)
+            void navigate({ to: '/docs', hash: anchor, replace: true, resetScroll: false, hashScrollIntoView: false });
     };
     return { open, unfold, toggle };
 }
@@ -126,7 +138,11 @@ const KeyField = ({ value, onChange }: { value: Key; onChange: (key: Key) => voi
             hint="For the examples and for what you send. It stays in this page, and a reload forgets it."
             onChange={(event) => onChange({ ...value, token: event.target.value.trim() })}
         />
-        <Checkbox label="Show the key in the examples" checked={value.isShown} onChange={(event) => onChange({ ...value, isShown: event.target.checked })} />
+        <Checkbox
+            label="Show the key in the examples"
+            checked={value.isShown}
+            onChange={(event) => onChange({ ...value, isShown: event.target.checked })}
+        />
     </div>
 );
 

@@ -3,7 +3,10 @@
 import type { Operation } from './reference';
 import { bearerWord } from './request';
 
-export type Credential = { readonly kind: 'key'; readonly token: string } | { readonly kind: 'session'; readonly wallet: string } | { readonly kind: 'none' };
+export type Credential =
+    | { readonly kind: 'key'; readonly token: string }
+    | { readonly kind: 'session'; readonly wallet: string }
+    | { readonly kind: 'none' };
 
 const API_KEY = 'api_key';
 const SESSION = 'session';
@@ -19,10 +22,16 @@ export function credentialFor({ credentials }: Operation, token: string, wallet:
 const HIDDEN = '\u2022'.repeat(8);
 
 /** The header of the example. Without a key it names a variable of the shell, as the samples of an agent do. */
-export function authorizationOf({ credentials, isOpen }: Operation, credential: Credential, isShown: boolean): string | null {
+export function authorizationOf(
+    { credentials, isOpen }: Operation,
+    credential: Credential,
+    isShown: boolean,
+): string | null {
     if (credential.kind === 'key') return bearerWord(isShown ? credential.token : HIDDEN);
     if (isOpen) return null;
-    return credentials.includes(API_KEY) ? '"Authorization: Bearer $CRTX_API_KEY"' : '"Authorization: Bearer $CRTX_SESSION"';
+    return credentials.includes(API_KEY)
+        ? '"Authorization: Bearer $CRTX_API_KEY"'
+        : '"Authorization: Bearer $CRTX_SESSION"';
 }
 
 /** Names as words: `API key, session or session cookie`. */

@@ -30,7 +30,11 @@ const encoded = (text: string): string => encodeURIComponent(text.replace(/\p{Su
 /** What a header can carry (RFC 9110); a browser refuses the rest. */
 const HEADER_VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
 
-export function write({ method, path, parameters, body }: Operation, { values, body: text }: Draft, origin: string): Written {
+export function write(
+    { method, path, parameters, body }: Operation,
+    { values, body: text }: Draft,
+    origin: string,
+): Written {
     const problems: string[] = [];
     const headers: [string, string][] = [];
     const query: string[] = [];

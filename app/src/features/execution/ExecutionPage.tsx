@@ -48,7 +48,11 @@ export function ExecutionPage() {
     // Until it is paid and handed over, the service knows nothing of it; it is not asked while that goes on.
     const isHandingOver = !['idle', 'stopped', 'working'].includes(progress.stage);
     const isKnown = call === null || call.handedOver === true || (call.signature !== undefined && !isHandingOver);
-    const { data: execution, error, refetch } = useQuery(executionQuery(executionId, wallet, isAwaited, Boolean(session) && isKnown));
+    const {
+        data: execution,
+        error,
+        refetch,
+    } = useQuery(executionQuery(executionId, wallet, isAwaited, Boolean(session) && isKnown));
     const record = useRecordAddress(executionId, call?.wallet, execution);
     const isGoingOn = isAwaited || (execution ? isUnderWay(execution) : false);
     const { data: onChain } = useQuery(onChainQuery(record, network?.rpc_url ?? null, isGoingOn));
@@ -84,7 +88,18 @@ export function ExecutionPage() {
         );
     }
     return (
-        <Page title="Execution" heading={name === undefined ? 'Execution' : <>Call of <UserText text={name} /></>}>
+        <Page
+            title="Execution"
+            heading={
+                name === undefined ? (
+                    'Execution'
+                ) : (
+                    <>
+                        Call of <UserText text={name} />
+                    </>
+                )
+            }
+        >
             {session === null && wallet !== undefined && !isCalling && <SignInAgain />}
             <div className={styles.facts}>
                 <ShownAddress value={executionId} what="execution id" ends={8} />
@@ -107,7 +122,13 @@ export function ExecutionPage() {
             )}
             {!isCalling && !isOver && execution && <Outcome execution={execution} onChain={onChain} />}
             {record !== null && onChain && network && network.rpc_url !== null && wallet !== undefined && (
-                <OwnEnding record={record} executionId={executionId} rpcUrl={network.rpc_url} onChain={onChain} isOver={isOver} />
+                <OwnEnding
+                    record={record}
+                    executionId={executionId}
+                    rpcUrl={network.rpc_url}
+                    onChain={onChain}
+                    isOver={isOver}
+                />
             )}
             {error && <Failure error={error} onRetry={() => void refetch()} />}
             {asked.current !== null && <Asked task={asked.current.task} />}
@@ -129,7 +150,11 @@ export function ExecutionPage() {
 }
 
 /** Of the call in this browser, or as the service states it. Verify does not believe the second. */
-function useRecordAddress(executionId: string, caller: string | undefined, execution: Execution | null | undefined): Address | null {
+function useRecordAddress(
+    executionId: string,
+    caller: string | undefined,
+    execution: Execution | null | undefined,
+): Address | null {
     const { data } = useQuery({
         queryKey: ['record-address', caller, executionId],
         queryFn: () => findExecutionRecordAddress(caller as Address, uuidBytes(executionId)),
@@ -155,7 +180,11 @@ function Found({ execution, rpcUrl }: { execution: Execution; rpcUrl: string | n
             {result !== null ? (
                 <Result text={result} executionId={executionId} />
             ) : (
-                <p className="muted">{isUnderWay(execution) ? 'The result stands here as soon as it is paid for.' : 'There is no result.'}</p>
+                <p className="muted">
+                    {isUnderWay(execution)
+                        ? 'The result stands here as soon as it is paid for.'
+                        : 'There is no result.'}
+                </p>
             )}
             {result === null && resultHash !== null && <GiveResult sha256={resultHash} executionId={executionId} />}
             {steps && steps.length > 0 && <Steps steps={steps} />}

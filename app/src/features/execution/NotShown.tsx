@@ -13,7 +13,10 @@ export const NotShown = ({ isLoading }: { isLoading: boolean }) => (
             <SessionGate why="An execution is shown to the wallet that paid for it.">
                 {() => (
                     <Notice kind="warn" title="This wallet has no such execution">
-                        <p>Another wallet may have paid for it. Change the account in your wallet, or check the address of this page.</p>
+                        <p>
+                            Another wallet may have paid for it. Change the account in your wallet, or check the address
+                            of this page.
+                        </p>
                     </Notice>
                 )}
             </SessionGate>

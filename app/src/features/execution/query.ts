@@ -20,10 +20,16 @@ const ASK_MS = 1_000;
 /** How often the chain is asked for the end of an execution that the service says has ended. */
 const MAX_LOOKS = 20;
 
-export const isUnderWay = ({ status }: Pick<Execution, 'status'>): boolean => status === 'pending' || status === 'running';
+export const isUnderWay = ({ status }: Pick<Execution, 'status'>): boolean =>
+    status === 'pending' || status === 'running';
 
 /** `null`: the service does not show this execution to the wallet. `isAwaited`: it will appear. */
-export const executionQuery = (executionId: string, wallet: string | undefined, isAwaited: boolean, isSignedIn = true) =>
+export const executionQuery = (
+    executionId: string,
+    wallet: string | undefined,
+    isAwaited: boolean,
+    isSignedIn = true,
+) =>
     queryOptions({
         queryKey: ['execution', executionId, wallet] as const,
         queryFn: async ({ signal }): Promise<Execution | null> => {
@@ -36,7 +42,8 @@ export const executionQuery = (executionId: string, wallet: string | undefined, 
             }
         },
         enabled: wallet !== undefined && isSignedIn,
-        refetchInterval: ({ state: { data } }) => (data ? (isUnderWay(data) ? ASK_MS : false) : isAwaited ? ASK_MS : false),
+        refetchInterval: ({ state: { data } }) =>
+            data ? (isUnderWay(data) ? ASK_MS : false) : isAwaited ? ASK_MS : false,
     });
 
 /** What the chain says: the record if it is there, and the transactions that opened and ended it. */
@@ -74,11 +81,26 @@ async function readOnChain(address: Address, rpcUrl: string): Promise<OnChain> {
     ]);
     const { amount = null, feeBps = null } = found?.record ?? {};
     const deadline = found?.terms ? Number(found.terms.deadlineUnixS) : null;
-    return { isOpen, deadline, amount, feeBps, disputableUntil: found && disputableUntil(found.record), opening, ending };
+    return {
+        isOpen,
+        deadline,
+        amount,
+        feeBps,
+        disputableUntil: found && disputableUntil(found.record),
+        opening,
+        ending,
+    };
 }
 
 /** The rules of `open_dispute`. The time is for the reader to compare: it passes while the page is open. */
-function disputableUntil({ status, disputeCount, settledBy, finishedAtUnixS, disputeWindowS }: ExecutionRecord): number | null {
-    const isPossible = status === StoredExecutionStatus.Completed && disputeCount === 0 && settledBy !== StoredSettler.Caller;
+function disputableUntil({
+    status,
+    disputeCount,
+    settledBy,
+    finishedAtUnixS,
+    disputeWindowS,
+}: ExecutionRecord): number | null {
+    const isPossible =
+        status === StoredExecutionStatus.Completed && disputeCount === 0 && settledBy !== StoredSettler.Caller;
     return isPossible ? Number(finishedAtUnixS) + disputeWindowS : null;
 }

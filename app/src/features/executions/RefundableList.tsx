@@ -21,7 +21,10 @@ export function RefundableList({ account }: { account: Address }) {
     const total = found.reduce((sum, { amount_usdc }) => sum + amount_usdc, 0n);
     return (
         <Notice kind="warn" title={`You can get ${formatUsdc(total)} USDC back`}>
-            <p>These calls were paid, and nobody has settled them in time. The service refunds them as a rule about a minute after the deadline. You can do it yourself.</p>
+            <p>
+                These calls were paid, and nobody has settled them in time. The service refunds them as a rule about a
+                minute after the deadline. You can do it yourself.
+            </p>
             <ul className={styles.refundable}>
                 {found.map((execution) => (
                     <Row key={execution.execution_record} execution={execution} rpcUrl={network?.rpc_url ?? null} />

@@ -52,7 +52,11 @@ export function localText(moment: string | undefined): string {
     if (moment === undefined) return '';
     const date = new Date(moment);
     const two = (part: number): string => String(part).padStart(2, '0');
-    const [year, month, day] = [String(date.getFullYear()).padStart(4, '0'), two(date.getMonth() + 1), two(date.getDate())];
+    const [year, month, day] = [
+        String(date.getFullYear()).padStart(4, '0'),
+        two(date.getMonth() + 1),
+        two(date.getDate()),
+    ];
     const seconds = date.getSeconds() === 0 ? '' : `:${two(date.getSeconds())}`;
     return `${year}-${month}-${day}T${two(date.getHours())}:${two(date.getMinutes())}${seconds}`;
 }

@@ -24,9 +24,15 @@ import type { MadeKey } from './NewKeyPage';
 import { putPending, removePending } from './pending';
 import { register } from './query';
 
-export type HandOverProps = { made: MadeKey; account: Address; network: Schemas['NetworkResponse']; onBack: () => void };
+export type HandOverProps = {
+    made: MadeKey;
+    account: Address;
+    network: Schemas['NetworkResponse'];
+    onBack: () => void;
+};
 
-type Registering = { readonly stage: 'waiting' | 'busy' | 'done' } | { readonly stage: 'failed'; readonly error: unknown };
+type Registering =
+    { readonly stage: 'waiting' | 'busy' | 'done' } | { readonly stage: 'failed'; readonly error: unknown };
 
 export function HandOver({ made, account, network, onBack }: HandOverProps) {
     const { name, text, limits, registration } = made;
@@ -60,7 +66,13 @@ export function HandOver({ made, account, network, onBack }: HandOverProps) {
             build: async () => {
                 const mint = network.usdc_mint as Address;
                 const funds = await readFunds(rpc, account, mint);
-                putPending({ wallet: account, name, ...registration, genesisHash: network.genesis_hash, createdAt: Date.now() });
+                putPending({
+                    wallet: account,
+                    name,
+                    ...registration,
+                    genesisHash: network.genesis_hash,
+                    createdAt: Date.now(),
+                });
                 return grantInstructions(funds, account, mint, sessionKey, limits);
             },
             after: registerNow,
@@ -73,7 +85,10 @@ export function HandOver({ made, account, network, onBack }: HandOverProps) {
     return (
         <div className={styles.fields}>
             <Notice kind="warn" title="Save this key now">
-                <p>It is shown this one time. Nobody can show it again: this page does not keep it, and the service stores only its public half. Keep it like money.</p>
+                <p>
+                    It is shown this one time. Nobody can show it again: this page does not keep it, and the service
+                    stores only its public half. Keep it like money.
+                </p>
                 <code className={styles.secret}>{text}</code>
                 <div className="row">
                     <Copy text={text} what="API key" look="plain" />
@@ -91,7 +106,12 @@ export function HandOver({ made, account, network, onBack }: HandOverProps) {
                     )}
                     {!isGranted && (
                         <>
-                            <Checkbox label="I have saved the key." checked={isSaved} disabled={isBusy} onChange={(event) => setSaved(event.target.checked)} />
+                            <Checkbox
+                                label="I have saved the key."
+                                checked={isSaved}
+                                disabled={isBusy}
+                                onChange={(event) => setSaved(event.target.checked)}
+                            />
                             <div className="row">
                                 <Button look="primary" isDisabled={!isSaved} onPress={() => void grant()}>
                                     Sign and grant
@@ -113,7 +133,10 @@ export function HandOver({ made, account, network, onBack }: HandOverProps) {
                     {registering.stage === 'failed' && (
                         <>
                             <Notice kind="warn" title="Granted, and not registered yet">
-                                <p>The chain has the grant. The service does not know the name of the key yet, so the key may not work. You can close this page: the list of your keys goes on with it.</p>
+                                <p>
+                                    The chain has the grant. The service does not know the name of the key yet, so the
+                                    key may not work. You can close this page: the list of your keys goes on with it.
+                                </p>
                             </Notice>
                             <Failure error={registering.error} onRetry={() => void registerNow()} />
                         </>
@@ -128,7 +151,8 @@ const Done = ({ name }: { name: string }) => (
     <div role="status">
         <Notice kind="good" title="The key works">
             <p>
-                <UserText text={name} /> is granted and registered. Send it as <code>Authorization: Bearer</code> with each call, or set <code>CRTX_API_KEY</code>.
+                <UserText text={name} /> is granted and registered. Send it as <code>Authorization: Bearer</code> with
+                each call, or set <code>CRTX_API_KEY</code>.
             </p>
             <p>
                 <Link to="/keys" className={buttonClass('primary')}>

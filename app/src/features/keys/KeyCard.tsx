@@ -37,7 +37,8 @@ const STATES: Record<KeyState, { words: string; kind: NonNullable<BadgeProps['ki
 
 const HINTS: Partial<Record<KeyState, string>> = {
     pending: 'The chain has the grant. In a moment its limits stand here.',
-    unregistered: 'Your wallet has granted this on the chain, and nobody has registered the key. Register it if you have the key, or revoke it.',
+    unregistered:
+        'Your wallet has granted this on the chain, and nobody has registered the key. Register it if you have the key, or revoke it.',
     expired: 'It opens no calls until you let it live longer.',
     exhausted: 'It opens no calls until you raise what it may spend.',
 };
@@ -56,7 +57,10 @@ export function KeyCard({ apiKey, account, network, chain, onSaid }: KeyCardProp
     const grant = chain && grantOf(chain[0], sessionKey);
     const isOpenOnChain = chain !== undefined && grant !== undefined && isLive(grant, chain[0].now);
     const { words, kind } = STATES[state];
-    const hint = state === 'revoked' && isOpenOnChain ? 'This service refuses the key. Its grant on the chain is still there: end it, too.' : HINTS[state];
+    const hint =
+        state === 'revoked' && isOpenOnChain
+            ? 'This service refuses the key. Its grant on the chain is still there: end it, too.'
+            : HINTS[state];
     return (
         <li className={styles.card}>
             <div className={styles.head}>
@@ -72,7 +76,16 @@ export function KeyCard({ apiKey, account, network, chain, onSaid }: KeyCardProp
                 />
             )}
             <Facts apiKey={apiKey} />
-            {network && chain && <Actions apiKey={apiKey} account={account} network={network} chain={chain} onSaid={onSaid} isOpenOnChain={isOpenOnChain} />}
+            {network && chain && (
+                <Actions
+                    apiKey={apiKey}
+                    account={account}
+                    network={network}
+                    chain={chain}
+                    onSaid={onSaid}
+                    isOpenOnChain={isOpenOnChain}
+                />
+            )}
         </li>
     );
 }
@@ -84,8 +97,12 @@ const Facts = ({ apiKey }: { apiKey: Key }) => (
                 {apiKey.prefix}…{apiKey.last_four ?? ''}
             </span>
         </Figure>
-        <Figure name="Most for one call">{apiKey.per_call_cap_usdc === null ? 'No limit' : `${formatUsdc(apiKey.per_call_cap_usdc)} USDC`}</Figure>
-        <Figure name="Ends">{apiKey.expires_at === null ? 'Never' : <Countdown to={apiKey.expires_at} over="It has ended" />}</Figure>
+        <Figure name="Most for one call">
+            {apiKey.per_call_cap_usdc === null ? 'No limit' : `${formatUsdc(apiKey.per_call_cap_usdc)} USDC`}
+        </Figure>
+        <Figure name="Ends">
+            {apiKey.expires_at === null ? 'Never' : <Countdown to={apiKey.expires_at} over="It has ended" />}
+        </Figure>
         <Figure name="Calls">
             {plural(apiKey.execution_count, 'ended call')}, {formatUsdc(apiKey.total_spent_usdc)} USDC paid
         </Figure>
@@ -124,9 +141,21 @@ export type PanelProps = ActionProps & { onClose: () => void };
 
 const PANELS: readonly { panel: Panel; words: string; fits: (props: ActionProps) => boolean }[] = [
     { panel: 'register', words: 'Register', fits: ({ apiKey }) => apiKey.state === 'unregistered' },
-    { panel: 'rename', words: 'Rename', fits: ({ apiKey: { state } }) => state !== 'unregistered' && state !== 'revoked' },
-    { panel: 'limits', words: 'Change the limits', fits: ({ apiKey: { state } }) => state !== 'revoked' && state !== 'pending' },
-    { panel: 'revoke', words: 'Revoke', fits: ({ apiKey: { state }, isOpenOnChain }) => state !== 'revoked' || isOpenOnChain },
+    {
+        panel: 'rename',
+        words: 'Rename',
+        fits: ({ apiKey: { state } }) => state !== 'unregistered' && state !== 'revoked',
+    },
+    {
+        panel: 'limits',
+        words: 'Change the limits',
+        fits: ({ apiKey: { state } }) => state !== 'revoked' && state !== 'pending',
+    },
+    {
+        panel: 'revoke',
+        words: 'Revoke',
+        fits: ({ apiKey: { state }, isOpenOnChain }) => state !== 'revoked' || isOpenOnChain,
+    },
 ];
 
 function Actions(props: ActionProps) {
@@ -139,7 +168,12 @@ function Actions(props: ActionProps) {
             {offered.length > 0 && (
                 <div className="row" role="group" aria-label={`What you can do with ${visible(name)}`}>
                     {offered.map(({ panel, words }) => (
-                        <Button key={panel} look={panel === 'revoke' ? 'danger' : 'plain'} aria-expanded={open === panel} onPress={() => setOpen(open === panel ? null : panel)}>
+                        <Button
+                            key={panel}
+                            look={panel === 'revoke' ? 'danger' : 'plain'}
+                            aria-expanded={open === panel}
+                            onPress={() => setOpen(open === panel ? null : panel)}
+                        >
                             {words}
                         </Button>
                     ))}

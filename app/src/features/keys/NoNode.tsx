@@ -4,6 +4,9 @@ import { Notice } from '../../shared/ui/Notice';
 
 export const NoNode = () => (
     <Notice kind="warn" title="No Solana node">
-        <p>This service names no node for browsers, so a page cannot read or change grants here. The command line does it: crtx key.</p>
+        <p>
+            This service names no node for browsers, so a page cannot read or change grants here. The command line does
+            it: crtx key.
+        </p>
     </Notice>
 );

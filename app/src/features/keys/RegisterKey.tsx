@@ -21,7 +21,8 @@ export function RegisterKey({ apiKey, account, onSaid, onClose }: PanelProps) {
     const registering = useMutation({
         mutationFn: async () => {
             const registration = await registrationOf(text.trim(), apiKey.prefix, account);
-            if (registration.sessionKey !== apiKey.session_public_key) throw new Error('This is another key than the one of this grant.');
+            if (registration.sessionKey !== apiKey.session_public_key)
+                throw new Error('This is another key than the one of this grant.');
             await register({ wallet: account, name, ...registration });
         },
         onSuccess: async () => {
@@ -39,7 +40,13 @@ export function RegisterKey({ apiKey, account, onSaid, onClose }: PanelProps) {
     };
     return (
         <form className={`${styles.panel} ${styles.fields}`} onSubmit={submit} noValidate autoComplete="off">
-            <TextField label="Name" maxLength={2 * MAX_NAME_CHARS} value={name} error={isChecked ? wrongName : undefined} onChange={(event) => setName(event.target.value)} />
+            <TextField
+                label="Name"
+                maxLength={2 * MAX_NAME_CHARS}
+                value={name}
+                error={isChecked ? wrongName : undefined}
+                onChange={(event) => setName(event.target.value)}
+            />
             <TextField
                 label="The key"
                 type="password"

@@ -41,7 +41,9 @@ export const fundsQuery = (wallet: Address, network: Schemas['NetworkResponse'] 
         queryKey: [...balancesKey(wallet), 'keys', network?.rpc_url ?? null] as const,
         queryFn: async () => {
             const rpc = createSolanaRpc(network?.rpc_url ?? '');
-            return reached(Promise.all([readFunds(rpc, wallet, network?.usdc_mint as Address), readCosts(rpc, wallet)]));
+            return reached(
+                Promise.all([readFunds(rpc, wallet, network?.usdc_mint as Address), readCosts(rpc, wallet)]),
+            );
         },
         enabled: network !== undefined && network.rpc_url !== null,
         refetchInterval: 10_000,
@@ -49,12 +51,18 @@ export const fundsQuery = (wallet: Address, network: Schemas['NetworkResponse'] 
 
 const reached = <T>(reading: Promise<T>): Promise<T> =>
     reading.catch(() => {
-        throw new Error('The Solana network does not answer, so balance and approval are not known. Check the connection, then try again.');
+        throw new Error(
+            'The Solana network does not answer, so balance and approval are not known. Check the connection, then try again.',
+        );
     });
 
 export async function readFunds(rpc: Rpc<SolanaRpcApi>, wallet: Address, mint: Address): Promise<Funds> {
     const [account, spender] = await Promise.all([findTokenAccount(wallet, mint), findSpenderAddress(wallet)]);
-    const [[token], grants, now] = await Promise.all([readAccounts(rpc, [account]), readGrants(rpc, wallet), readChainTime(rpc)]);
+    const [[token], grants, now] = await Promise.all([
+        readAccounts(rpc, [account]),
+        readGrants(rpc, wallet),
+        readChainTime(rpc),
+    ]);
     const { exists, amount, delegate } = readHolding(token ?? null);
     const isOurs = delegate?.address === spender;
     return {
@@ -77,7 +85,8 @@ async function readCosts(rpc: Rpc<SolanaRpcApi>, wallet: Address): Promise<Costs
 }
 
 /** Rent in lamports that the first grant of a key takes from the wallet. */
-export const rentOfGrant = ({ grantRent, accountRent }: Costs, { hasAccount }: Funds): bigint => grantRent + (hasAccount ? 0n : accountRent);
+export const rentOfGrant = ({ grantRent, accountRent }: Costs, { hasAccount }: Funds): bigint =>
+    grantRent + (hasAccount ? 0n : accountRent);
 
 /** What it takes at least altogether: priority is paid for if the wallet can. */
 export const costOfGrant = (costs: Costs, funds: Funds): bigint => networkFee({}) + rentOfGrant(costs, funds);
@@ -86,7 +95,8 @@ export const grantOf = ({ grants }: Funds, sessionKey: string): SpendingGrant | 
     grants.find((grant) => grant.sessionKey === sessionKey);
 
 /** Neither revoked nor expired. The last second counts. */
-export const isLive = ({ revoked, expiresAtUnixS }: SpendingGrant, now: bigint): boolean => revoked === 0 && now <= expiresAtUnixS;
+export const isLive = ({ revoked, expiresAtUnixS }: SpendingGrant, now: bigint): boolean =>
+    revoked === 0 && now <= expiresAtUnixS;
 
 /** What a grant may still spend: nothing once it is revoked or expired. */
 export const leftOf = (grant: SpendingGrant, now: bigint): bigint =>
@@ -94,7 +104,9 @@ export const leftOf = (grant: SpendingGrant, now: bigint): bigint =>
 
 /** What all keys of the wallet may still spend together; `except` leaves one key out. */
 export const needed = ({ grants, now }: Funds, except?: string): bigint =>
-    grants.filter(({ sessionKey }) => sessionKey !== except).reduce((sum, grant) => bounded(sum + leftOf(grant, now)), 0n);
+    grants
+        .filter(({ sessionKey }) => sessionKey !== except)
+        .reduce((sum, grant) => bounded(sum + leftOf(grant, now)), 0n);
 
 /** How much the approval is below what the keys may still spend. */
 export const shortOf = (funds: Funds): bigint => atLeastZero(needed(funds) - funds.approved);
@@ -104,14 +116,17 @@ const callOf = (grant: SpendingGrant, now: bigint): bigint => smaller(grant.perC
 
 /** The most that one call of any key can still take; `except` leaves one key out. */
 const dearestCall = ({ grants, now }: Funds, except?: string): bigint =>
-    grants.filter(({ sessionKey }) => sessionKey !== except).reduce((most, grant) => larger(most, callOf(grant, now)), 0n);
+    grants
+        .filter(({ sessionKey }) => sessionKey !== except)
+        .reduce((most, grant) => larger(most, callOf(grant, now)), 0n);
 
 /** Below so many calls the page warns; an approval has room for as many that are refunded. */
 export const FEW_CALLS = 10n;
 const HEADROOM_PART = 4n;
 
 /** What to approve for keys that may still spend `amount`, at most `call` at once: a quarter more, and at least ten calls. */
-const withHeadroom = (amount: bigint, call: bigint): bigint => bounded(amount + larger(amount / HEADROOM_PART, FEW_CALLS * call));
+const withHeadroom = (amount: bigint, call: bigint): bigint =>
+    bounded(amount + larger(amount / HEADROOM_PART, FEW_CALLS * call));
 
 /** The approval that the keys as they are should have. */
 export const approvalFor = (funds: Funds): bigint => withHeadroom(needed(funds), dearestCall(funds));
@@ -123,7 +138,8 @@ export function callsLeft(funds: Funds): bigint | null {
 }
 
 /** Whether the approval is about to run out before the keys do. */
-export const isLow = (funds: Funds): boolean => (callsLeft(funds) ?? FEW_CALLS) < FEW_CALLS && funds.approved < approvalFor(funds);
+export const isLow = (funds: Funds): boolean =>
+    (callsLeft(funds) ?? FEW_CALLS) < FEW_CALLS && funds.approved < approvalFor(funds);
 
 /**
  * The approval that covers all keys if one of them may spend `total` in all, and `perCall` at once. An approval that is
@@ -149,11 +165,19 @@ export function approvalWithout(funds: Funds, sessionKey: string): bigint {
 }
 
 /** The instructions that set the approval, and the USDC account first if there is none. */
-export async function approvalInstructions(funds: Funds, wallet: Address, mint: Address, approved: bigint): Promise<Instruction[]> {
+export async function approvalInstructions(
+    funds: Funds,
+    wallet: Address,
+    mint: Address,
+    approved: bigint,
+): Promise<Instruction[]> {
     const account = await findTokenAccount(wallet, mint);
     const instructions = funds.hasAccount ? [] : [createTokenAccount(wallet, account, wallet, mint)];
     if (approved === funds.approved && funds.hasAccount) return instructions;
-    const change = approved === 0n ? revokeApproval(account, wallet) : approve(account, mint, await findSpenderAddress(wallet), wallet, approved);
+    const change =
+        approved === 0n
+            ? revokeApproval(account, wallet)
+            : approve(account, mint, await findSpenderAddress(wallet), wallet, approved);
     return [...instructions, change];
 }
 

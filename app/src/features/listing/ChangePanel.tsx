@@ -56,13 +56,21 @@ export function ChangePanel({ change, differences, problems, onUndo, afterwards,
     };
     const button = (
         <Button look="primary" onPress={sign} isDisabled={!isReady || transaction.isBusy}>
-            {transaction.isBusy ? 'Saving …' : change.deposit > 0n ? `Add ${formatUsdc(change.deposit)} USDC and save` : 'Sign and save'}
+            {transaction.isBusy
+                ? 'Saving …'
+                : change.deposit > 0n
+                  ? `Add ${formatUsdc(change.deposit)} USDC and save`
+                  : 'Sign and save'}
         </Button>
     );
     return (
         <aside className={`${styles.card} ${styles.side}`} aria-labelledby="changes">
             <h2 id="changes">Changes</h2>
-            {differences.length === 0 ? <p className="muted">Nothing is changed yet.</p> : <DifferenceList differences={differences} />}
+            {differences.length === 0 ? (
+                <p className="muted">Nothing is changed yet.</p>
+            ) : (
+                <DifferenceList differences={differences} />
+            )}
             {differences.length > 0 && <Consequences change={change} />}
             <Wrong problems={{ ...refused, ...problems }} />
             {isShort && (
@@ -95,11 +103,14 @@ function Consequences({ change: { changed, base, fields, deposit } }: { change: 
         <ul className={styles.list}>
             {deposit > 0n && (
                 <li>
-                    The higher price needs {formatUsdc(collateral + deposit)} USDC of collateral. {formatUsdc(deposit)} USDC move from your wallet into
-                    it, in the same transaction. They are locked until the agent is delisted.
+                    The higher price needs {formatUsdc(collateral + deposit)} USDC of collateral. {formatUsdc(deposit)}{' '}
+                    USDC move from your wallet into it, in the same transaction. They are locked until the agent is
+                    delisted.
                 </li>
             )}
-            {isLower && <li>The collateral of {formatUsdc(collateral)} USDC stays locked until the agent is delisted.</li>}
+            {isLower && (
+                <li>The collateral of {formatUsdc(collateral)} USDC stays locked until the agent is delisted.</li>
+            )}
             {consequences(changed, base).map((sentence) => (
                 <li key={sentence}>{sentence}</li>
             ))}

@@ -37,7 +37,9 @@ const NO_FILE = 'Say that you have the file of this key, or use another key.';
 
 export const NewAgentPage = () => (
     <Page title="List an agent">
-        <p className="muted">Callers find it at once, pay for each call into escrow, and you get the money for every signed result.</p>
+        <p className="muted">
+            Callers find it at once, pay for each call into escrow, and you get the money for every signed result.
+        </p>
         <WalletGate why="The wallet that lists the agent locks its collateral, receives its payments and is the only one that can change it.">
             {(wallet) => <Wizard key={wallet} wallet={wallet} />}
         </WalletGate>
@@ -52,7 +54,8 @@ function Wizard({ wallet }: { wallet: Address }) {
     const listed = useListedAgent(wallet, network, market, draft);
     // Later failures leave what was read: nobody loses a form because a node is away for a moment.
     const failed = network === undefined ? networkState : marketState;
-    if (market === undefined && failed.error !== null) return <Failure error={failed.error} onRetry={() => void failed.refetch()} />;
+    if (market === undefined && failed.error !== null)
+        return <Failure error={failed.error} onRetry={() => void failed.refetch()} />;
     if (network === undefined || market === undefined || listed === undefined) return <Skeleton height="32rem" />;
     const another = (): void => {
         draft.clear();
@@ -79,7 +82,10 @@ function Steps(props: StepsProps) {
             <StepList current={step} problems={problems} hasPassed={hasPassed} />
             {draft.problem !== null && (
                 <Notice kind="warn" title="This browser keeps no draft">
-                    <p>What you write is lost when you leave this page, and nothing can be signed: a lost connection could not be repaired.</p>
+                    <p>
+                        What you write is lost when you leave this page, and nothing can be signed: a lost connection
+                        could not be repaired.
+                    </p>
                 </Notice>
             )}
             <OneStep key={step} {...props} step={step} problems={problems} hasPassed={hasPassed}>
@@ -110,7 +116,8 @@ function OneStep(props: OneStepProps) {
     const hasFields = STEP_FIELDS[step].length > 0;
     const { shown, onBlur, showAll } = useShownProblems(draft.draft.fields, problems);
     const goOn = (): void => {
-        if (problemsAt(step, problems).length === 0) return void navigate({ to: '/creator/new', search: { step: stepAfter(step) } });
+        if (problemsAt(step, problems).length === 0)
+            return void navigate({ to: '/creator/new', search: { step: stepAfter(step) } });
         showAll();
         setTimeout(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"], [data-invalid]')?.focus());
     };
@@ -121,16 +128,31 @@ function OneStep(props: OneStepProps) {
     const before = stepBefore(step);
     const isWide = step === 'schemas' || step === 'review';
     return (
-        <form ref={form} className={`${styles.body} ${isWide ? styles.wide : ''}`} onSubmit={submit} onBlur={onBlur} noValidate>
+        <form
+            ref={form}
+            className={`${styles.body} ${isWide ? styles.wide : ''}`}
+            onSubmit={submit}
+            onBlur={onBlur}
+            noValidate
+        >
             <h2 id="step" tabIndex={-1}>
                 {TITLES[step]}
             </h2>
             <Section {...props} problems={shown} />
             {children}
             <div className={styles.moves}>
-                {before === null ? <span /> : <Button onPress={() => void navigate({ to: '/creator/new', search: { step: before } })}>Back</Button>}
+                {before === null ? (
+                    <span />
+                ) : (
+                    <Button onPress={() => void navigate({ to: '/creator/new', search: { step: before } })}>
+                        Back
+                    </Button>
+                )}
                 {step !== 'review' && (
-                    <Button look={hasFields || hasPassed ? 'primary' : 'plain'} {...(hasFields ? { type: 'submit' } : { onPress: goOn })}>
+                    <Button
+                        look={hasFields || hasPassed ? 'primary' : 'plain'}
+                        {...(hasFields ? { type: 'submit' } : { onPress: goOn })}
+                    >
                         {step === 'test' && !hasPassed ? 'Go on without a passed test' : 'Next'}
                     </Button>
                 )}
@@ -151,7 +173,12 @@ function Section({ step, wallet, network, market, draft, problems }: OneStepProp
         case 'service':
             return (
                 <>
-                    <KeySection {...form} wallet={wallet} hasFile={draft.draft.hasKeyFile} onHasFile={(hasKeyFile) => draft.update({ hasKeyFile })} />
+                    <KeySection
+                        {...form}
+                        wallet={wallet}
+                        hasFile={draft.draft.hasKeyFile}
+                        onHasFile={(hasKeyFile) => draft.update({ hasKeyFile })}
+                    />
                     <EndpointSection {...form} network={network} />
                 </>
             );

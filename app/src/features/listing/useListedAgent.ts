@@ -27,7 +27,8 @@ export function useListedAgent(
     const isOpen = attempt !== null && listed === null && network !== undefined;
     const { data: found, isPending } = useQuery({
         queryKey: ['listing', 'attempt', wallet, attempt] as const,
-        queryFn: async () => (network === undefined || attempt === null ? null : agentOf(rpcOf(network), wallet, attempt)),
+        queryFn: async () =>
+            network === undefined || attempt === null ? null : agentOf(rpcOf(network), wallet, attempt),
         enabled: isOpen,
         refetchInterval: LOOK_MS,
     });

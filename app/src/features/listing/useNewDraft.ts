@@ -40,5 +40,12 @@ export function useNewDraft(wallet: Address): UseDraft {
         latest.current = BLANK_DRAFT;
         setDraft(BLANK_DRAFT);
     };
-    return { draft, problem, update, keep, clear, set: (change) => update({ fields: { ...latest.current.fields, ...change } }) };
+    return {
+        draft,
+        problem,
+        update,
+        keep,
+        clear,
+        set: (change) => update({ fields: { ...latest.current.fields, ...change } }),
+    };
 }

@@ -25,7 +25,10 @@ export const Parameters = ({ parameters }: { parameters: MarketParameters }) => 
         <Table
             caption="Collateral that an agent locks, by its price"
             columns={COLUMNS}
-            rows={parameters.collateralTiers.map(({ collateral }, index, tiers) => ({ prices: pricesText(tiers, index), collateral }))}
+            rows={parameters.collateralTiers.map(({ collateral }, index, tiers) => ({
+                prices: pricesText(tiers, index),
+                collateral,
+            }))}
             rowKey={({ prices }) => prices}
         />
     </>

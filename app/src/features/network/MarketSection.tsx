@@ -23,8 +23,15 @@ export function MarketSection({ network }: { network: Schemas['NetworkResponse']
     return (
         <>
             <Section title="Rules">
-                <p className="muted">{market === undefined ? 'As the service says it.' : 'Read by this page from the chain.'}</p>
-                {error && <Failure error={new Error(market === undefined ? UNREAD : UNRENEWED)} onRetry={() => void refetch()} />}
+                <p className="muted">
+                    {market === undefined ? 'As the service says it.' : 'Read by this page from the chain.'}
+                </p>
+                {error && (
+                    <Failure
+                        error={new Error(market === undefined ? UNREAD : UNRENEWED)}
+                        onRetry={() => void refetch()}
+                    />
+                )}
                 <State facts={facts} />
                 <AnnouncedParameters facts={facts} />
                 <Parameters parameters={facts.parameters} />

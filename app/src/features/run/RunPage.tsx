@@ -78,18 +78,35 @@ export function RunPage() {
             {!submission.isStarted && <Unfinished agentId={agentId} />}
             <form ref={formElement} className={styles.columns} onSubmit={(event) => void submit(event)} noValidate>
                 <div className={styles.inputs}>
-                    <TaskField text={task} onChange={(text) => (write({ task: text, parameters: draft }), setTaskProblem(null))} problem={taskProblem} />
-                    <ParametersForm form={form} draft={draft} onChange={(next) => (write({ task, parameters: next }), setProblems([]))} problems={problems} />
+                    <TaskField
+                        text={task}
+                        onChange={(text) => (write({ task: text, parameters: draft }), setTaskProblem(null))}
+                        problem={taskProblem}
+                    />
+                    <ParametersForm
+                        form={form}
+                        draft={draft}
+                        onChange={(next) => (write({ task, parameters: next }), setProblems([]))}
+                        problems={problems}
+                    />
                     <Elsewhere problems={problems} isForm={draft.as === 'fields'} />
                 </div>
                 <aside className={styles.side} aria-label="Cost and payment">
                     {error && <Failure error={error} onRetry={() => void refetch()} />}
                     {network?.rpc_url === null && (
                         <Notice kind="warn" title="No Solana node">
-                            <p>This service names no node for browsers. Call the agent with an API key or with the command line.</p>
+                            <p>
+                                This service names no node for browsers. Call the agent with an API key or with the
+                                command line.
+                            </p>
                         </Notice>
                     )}
-                    <Summary terms={terms} network={network} shownTermsHash={agent.terms_hash} isBusy={submission.isBusy} />
+                    <Summary
+                        terms={terms}
+                        network={network}
+                        shownTermsHash={agent.terms_hash}
+                        isBusy={submission.isBusy}
+                    />
                     {submission.error !== null && <Failure error={submission.error} />}
                 </aside>
             </form>
@@ -150,7 +167,15 @@ function useSubmission(agent: { agent_id: string; name: string; input_schema: un
         const asked = { price: price.toString(), termsHash, genesisHash, createdAt: new Date().toISOString() };
         const { agent_id: agentId, name: agentName } = agent;
         try {
-            putCall({ executionId, agentId, agentName, wallet: connection.account.address, task, parameters, ...asked });
+            putCall({
+                executionId,
+                agentId,
+                agentName,
+                wallet: connection.account.address,
+                task,
+                parameters,
+                ...asked,
+            });
         } catch (problem) {
             started.current = false;
             return setError(problem);

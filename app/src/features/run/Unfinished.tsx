@@ -14,7 +14,14 @@ export function Unfinished({ agentId }: { agentId: string }) {
     const calls = useStoredCalls().filter((call) => call.agentId === agentId);
     if (calls.length === 0) return null;
     return (
-        <Notice kind="warn" title={calls.length === 1 ? 'You have a call that has not ended' : `You have ${calls.length} calls that have not ended`}>
+        <Notice
+            kind="warn"
+            title={
+                calls.length === 1
+                    ? 'You have a call that has not ended'
+                    : `You have ${calls.length} calls that have not ended`
+            }
+        >
             <ul className="stack">
                 {calls.slice(0, SHOWN).map(({ executionId, createdAt, price, task }) => (
                     <li key={executionId}>

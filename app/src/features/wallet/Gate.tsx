@@ -20,7 +20,8 @@ export type GateProps = {
 /** Needs a connected account. What is shown is public, or is built and signed by the wallet. */
 export function WalletGate({ why, children }: GateProps) {
     const { connection } = useWallet();
-    if (connection !== null) return <Fragment key={connection.account.address}>{children(connection.account.address as Address)}</Fragment>;
+    if (connection !== null)
+        return <Fragment key={connection.account.address}>{children(connection.account.address as Address)}</Fragment>;
     return (
         <Notice title="Connect a wallet">
             <p>{why}</p>

@@ -21,7 +21,9 @@ export function SignInAgain() {
         <div role="alert" className={styles.again}>
             <Notice kind="warn" title="Sign in again">
                 <p>
-                    {other === null ? 'Your sign-in has ended.' : `This browser is signed in with ${short(other)} now, and not with the account of this page.`}{' '}
+                    {other === null
+                        ? 'Your sign-in has ended.'
+                        : `This browser is signed in with ${short(other)} now, and not with the account of this page.`}{' '}
                     What you wrote is kept. Sign in, then go on.
                 </p>
                 <SignInButton />

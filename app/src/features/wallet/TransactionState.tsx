@@ -24,7 +24,13 @@ const HEADLINES = {
     altered: 'The wallet changed the transaction',
 } as const;
 
-export function TransactionState({ status, done }: { status: TransactionStatus; /** Said once it is confirmed. */ done: string }) {
+export function TransactionState({
+    status,
+    done,
+}: {
+    status: TransactionStatus;
+    /** Said once it is confirmed. */ done: string;
+}) {
     return (
         // Always there, so that a screen reader announces what changes in it.
         <div aria-live="polite">
@@ -61,7 +67,16 @@ function CannotSign() {
 function Failed({ cause, message, signature }: Extract<TransactionStatus, { kind: 'failed' }>) {
     const isUnknown = cause === 'unreachable' && signature !== null;
     return (
-        <Notice kind="bad" title={isUnknown ? 'It is not known yet whether it happened' : cause === null ? 'This did not work' : HEADLINES[cause]}>
+        <Notice
+            kind="bad"
+            title={
+                isUnknown
+                    ? 'It is not known yet whether it happened'
+                    : cause === null
+                      ? 'This did not work'
+                      : HEADLINES[cause]
+            }
+        >
             <p dir="auto">{message}</p>
             <p>{wayOn(cause, isUnknown)}</p>
             {signature !== null && (

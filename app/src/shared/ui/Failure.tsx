@@ -31,5 +31,7 @@ export function messageOf(error: unknown): string {
     if (error instanceof ApiError && error.retryAfterSeconds !== null) {
         return `${error.message} (Try again in ${error.retryAfterSeconds} s.)`;
     }
-    return error instanceof Error ? error.message : 'Reload the page. If it happens again, the console of the browser says more.';
+    return error instanceof Error
+        ? error.message
+        : 'Reload the page. If it happens again, the console of the browser says more.';
 }

@@ -24,7 +24,10 @@ async function readBalances(wallet: Address, rpcUrl: string, mint: Address): Pro
     const [{ value: lamports }, usdc] = await Promise.all([
         rpc.getBalance(wallet, { commitment: 'confirmed' }).send(),
         // A wallet without the account has nothing.
-        rpc.getTokenAccountBalance(account, { commitment: 'confirmed' }).send().catch(() => null),
+        rpc
+            .getTokenAccountBalance(account, { commitment: 'confirmed' })
+            .send()
+            .catch(() => null),
     ]);
     return { lamports, usdc: usdc === null ? 0n : BigInt(usdc.value.amount) };
 }

@@ -79,7 +79,11 @@ export async function signOut(wallet: string): Promise<void> {
 }
 
 /** The text is for this page, this wallet and this network. */
-function checkChallenge(challenge: Schemas['ChallengeAnswer'], address: string, network: Schemas['NetworkResponse']): void {
+function checkChallenge(
+    challenge: Schemas['ChallengeAnswer'],
+    address: string,
+    network: Schemas['NetworkResponse'],
+): void {
     const { input, message } = challenge;
     const opening = `${new URL(network.base_url).host} wants you to sign in with your Solana account:\n${address}\n`;
     const isOurs = message.startsWith(opening) && message.includes(`\nChain ID: ${network.chain}\n`);

@@ -134,7 +134,10 @@ function keep(chosen: string | null): void {
     else localStorage.setItem(REMEMBERED, chosen);
 }
 
-const namesOf = ({ usable, unusable }: KnownWallets): Pick<WalletState, 'wallets' | 'unusable'> => ({ wallets: usable, unusable });
+const namesOf = ({ usable, unusable }: KnownWallets): Pick<WalletState, 'wallets' | 'unusable'> => ({
+    wallets: usable,
+    unusable,
+});
 
 function remembered(): [string | null, string | null] {
     try {

@@ -16,7 +16,10 @@ const opened = (): BroadcastChannel | null =>
 /** The tab that tells does not hear itself. */
 export const tellTabs = (news: Partial<TabNews>): void => opened()?.postMessage(news);
 
-export function onTabNews<Kind extends keyof TabNews>(kind: Kind, listener: (value: TabNews[Kind]) => void): () => void {
+export function onTabNews<Kind extends keyof TabNews>(
+    kind: Kind,
+    listener: (value: TabNews[Kind]) => void,
+): () => void {
     const heard = ({ data }: MessageEvent<Partial<TabNews>>): void => {
         const value = data[kind];
         if (value !== undefined) listener(value);

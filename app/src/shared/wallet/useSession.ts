@@ -1,6 +1,13 @@
 // The session of the connected wallet, for components: whether there is one, and how to open it.
 
-import { type QueryClient, type UseMutationResult, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import {
+    type QueryClient,
+    type UseMutationResult,
+    queryOptions,
+    useMutation,
+    useQuery,
+    useQueryClient,
+} from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
 
 import { whenSessionIsRefused } from '../api/client';
@@ -38,7 +45,11 @@ export function useSession(): UseSession {
         onSuccess: (session) => queries.setQueryData(sessionQuery.queryKey, session),
     });
     const isOwn = data?.wallet === connection?.account.address;
-    return { session: data === undefined ? undefined : isOwn ? data : null, other: isOwn ? null : (data?.wallet ?? null), signIn: opening };
+    return {
+        session: data === undefined ? undefined : isOwn ? data : null,
+        other: isOwn ? null : (data?.wallet ?? null),
+        signIn: opening,
+    };
 }
 
 /** Ends the session of the connected account, and disconnects it: in this tab and in the others. */

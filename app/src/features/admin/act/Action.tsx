@@ -30,7 +30,17 @@ export type ActionProps = {
     done: string;
 };
 
-export function Action({ label, effects, question, isDangerous = false, obstacle, isGone = false, make, after, done }: ActionProps) {
+export function Action({
+    label,
+    effects,
+    question,
+    isDangerous = false,
+    obstacle,
+    isGone = false,
+    make,
+    after,
+    done,
+}: ActionProps) {
     const { status, isBusy, send } = useTransaction();
     const request = useRequest();
     const [isAsking, setAsking] = useState(false);
@@ -48,12 +58,22 @@ export function Action({ label, effects, question, isDangerous = false, obstacle
             {list}
             {obstacle !== undefined && <p className={styles.obstacle}>{obstacle}</p>}
             <div>
-                <Button look={isDangerous ? 'danger' : 'plain'} onPress={() => (question === undefined ? start() : setAsking(true))} isDisabled={obstacle !== undefined || isBusy}>
+                <Button
+                    look={isDangerous ? 'danger' : 'plain'}
+                    onPress={() => (question === undefined ? start() : setAsking(true))}
+                    isDisabled={obstacle !== undefined || isBusy}
+                >
                     {question === undefined ? label : `${label} …`}
                 </Button>
             </div>
             {question !== undefined && isAsking && (
-                <Confirm question={question} label={label} isDangerous={isDangerous} onConfirm={start} onCancel={() => setAsking(false)}>
+                <Confirm
+                    question={question}
+                    label={label}
+                    isDangerous={isDangerous}
+                    onConfirm={start}
+                    onCancel={() => setAsking(false)}
+                >
                     {list}
                 </Confirm>
             )}

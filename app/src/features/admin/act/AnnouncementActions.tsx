@@ -38,7 +38,8 @@ export function AnnouncementActions({ what, applyFrom, now, applyFromNow, apply,
                 obstacle={OBSTACLES[state]?.(applyFrom)}
                 make={(_, { market }) => {
                     // Somebody may have been faster.
-                    if (applyFromNow(market) !== applyFrom) throw new Error('The announcement has just changed on the chain. Look at it again.');
+                    if (applyFromNow(market) !== applyFrom)
+                        throw new Error('The announcement has just changed on the chain. Look at it again.');
                     return apply();
                 }}
                 done={`The announced ${what} hold. The service shows it within half a minute.`}

@@ -1,6 +1,14 @@
 // What an action of the admin sends. The chain is read right before, so that nothing is built on an old page.
 
-import { type Address, type Instruction, type Rpc, type SolanaRpcApi, type TransactionSigner, createNoopSigner, createSolanaRpc } from '@solana/kit';
+import {
+    type Address,
+    type Instruction,
+    type Rpc,
+    type SolanaRpcApi,
+    type TransactionSigner,
+    createNoopSigner,
+    createSolanaRpc,
+} from '@solana/kit';
 import { useQueryClient } from '@tanstack/react-query';
 
 import { type Market, readMarket } from '../../../chain/market';

@@ -1,7 +1,13 @@
 // The parameters as they stand in the form: texts that a person reads and writes, and what they mean.
 
 import { MAX_USDC, MoneyError, parseUsdc, usdcText } from '../../../shared/money';
-import { type MarketParameters, type ParameterField, type ParameterProblems, TIERS, problemsOf } from '../../market/parameters';
+import {
+    type MarketParameters,
+    type ParameterField,
+    type ParameterProblems,
+    TIERS,
+    problemsOf,
+} from '../../market/parameters';
 import { exactSpan, parseSpan } from '../../market/span';
 
 /** A text for each field: the fee in percent, amounts in USDC, times such as `3 d`. */
@@ -44,7 +50,8 @@ export function readDraft(draft: Draft): Read {
         return missing;
     };
     const amount = (field: ParameterField): bigint => read(field, parseUsdc, '', 0n);
-    const span = (field: ParameterField): bigint => BigInt(read(field, parseSpan, 'Write a time such as 72 h, 3 d or 1 h 30 min.', 0));
+    const span = (field: ParameterField): bigint =>
+        BigInt(read(field, parseSpan, 'Write a time such as 72 h, 3 d or 1 h 30 min.', 0));
     const parameters: MarketParameters = {
         feeBps: read('fee', parsePercent, 'Write a percentage such as 1.5, with at most two decimals.', 0),
         minPrice: amount('minPrice'),

@@ -49,7 +49,12 @@ function Named({ agentId }: { agentId: Address }) {
     return (
         <Page
             title={`Manage ${name === null ? short(agentId) : visible(name)}`}
-            heading={<>Manage {name === null ? <span className="mono">{short(agentId, 6)}</span> : <UserText text={name} />}</>}
+            heading={
+                <>
+                    Manage{' '}
+                    {name === null ? <span className="mono">{short(agentId, 6)}</span> : <UserText text={name} />}
+                </>
+            }
         >
             <WalletGate why="An agent is managed with the wallet that listed it.">
                 {(wallet) => <Loaded key={wallet} agentId={agentId} wallet={wallet} />}
@@ -67,7 +72,10 @@ function Loaded({ agentId, wallet }: LoadedProps) {
     if (network?.rpc_url === null) {
         return (
             <Notice kind="warn" title="No Solana node">
-                <p>This service names no node for browsers. Manage the agent with the command line: <code>crtx agent --help</code>.</p>
+                <p>
+                    This service names no node for browsers. Manage the agent with the command line:{' '}
+                    <code>crtx agent --help</code>.
+                </p>
             </Notice>
         );
     }
@@ -88,12 +96,22 @@ function Loaded({ agentId, wallet }: LoadedProps) {
         <>
             {error !== null && <Failure error={error} onRetry={() => void refetch()} />}
             <Links agentId={agentId} isDelisted={listing.status === StoredAgentStatus.Delisted} />
-            <Managed agentId={agentId} wallet={wallet} chain={{ ...chain, listing }} network={network} managing={managing} />
+            <Managed
+                agentId={agentId}
+                wallet={wallet}
+                chain={{ ...chain, listing }}
+                network={network}
+                managing={managing}
+            />
         </>
     );
 }
 
-type ManagedProps = LoadedProps & { chain: Owned; network: Schemas['NetworkResponse']; managing: ReturnType<typeof useManaging> };
+type ManagedProps = LoadedProps & {
+    chain: Owned;
+    network: Schemas['NetworkResponse'];
+    managing: ReturnType<typeof useManaging>;
+};
 
 function Managed({ agentId, wallet, chain, network, managing }: ManagedProps) {
     const isDelisted = chain.listing.status === StoredAgentStatus.Delisted;
@@ -107,13 +125,24 @@ function Managed({ agentId, wallet, chain, network, managing }: ManagedProps) {
                     <>
                         <Visibility agentId={agentId} />
                         <StatusPanel chain={chain} managing={managing} isMarketPaused={network.paused} />
-                        <CollateralPanel chain={chain} managing={managing} metrics={agent?.metrics} maxPrice={network.limits.max_price_usdc} />
+                        <CollateralPanel
+                            chain={chain}
+                            managing={managing}
+                            metrics={agent?.metrics}
+                            maxPrice={network.limits.max_price_usdc}
+                        />
                         <KeyPanel agentId={agentId} chain={chain} managing={managing} />
                     </>
                 )}
                 <LeavePanel agentId={agentId} chain={chain} managing={managing} />
             </div>
-            <OwnFacts agentId={agentId} chain={chain} metrics={isDelisted ? undefined : agent?.metrics} earned={own?.earned_usdc ?? null} network={network} />
+            <OwnFacts
+                agentId={agentId}
+                chain={chain}
+                metrics={isDelisted ? undefined : agent?.metrics}
+                earned={own?.earned_usdc ?? null}
+                network={network}
+            />
         </div>
     );
 }
@@ -149,7 +178,11 @@ function Gone({ agentId }: { agentId: Address }) {
     const isUnknown = listing === undefined && error instanceof ApiError && error.status === 404;
     return (
         <Notice title={isUnknown ? 'There is no such agent' : 'This agent is closed'}>
-            <p>{isUnknown ? 'Nobody has listed an agent at this address.' : 'Its accounts are deleted, and their rent went back to its creator.'}</p>
+            <p>
+                {isUnknown
+                    ? 'Nobody has listed an agent at this address.'
+                    : 'Its accounts are deleted, and their rent went back to its creator.'}
+            </p>
             <p>
                 <Link to="/creator">See all my agents</Link>
             </p>
@@ -160,7 +193,8 @@ function Gone({ agentId }: { agentId: Address }) {
 const OfAnother = ({ agentId, creator }: { agentId: Address; creator: Address }) => (
     <Notice kind="warn" title="This agent belongs to another wallet">
         <p>
-            It was listed by <span className="mono">{short(creator, 6)}</span>. Connect that wallet, or change the account in your wallet.
+            It was listed by <span className="mono">{short(creator, 6)}</span>. Connect that wallet, or change the
+            account in your wallet.
         </p>
         <p>
             <Link to="/agents/$agentId" params={{ agentId }}>

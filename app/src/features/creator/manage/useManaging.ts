@@ -22,7 +22,10 @@ export type Order = {
     /** Said once it is confirmed. */
     readonly done: string;
     /** Throws an error for the user if there is nothing to do, or if the program would refuse it. */
-    readonly build: (own: { agent: Address; creator: Address }, chain: Owned) => Promise<readonly Instruction[]> | readonly Instruction[];
+    readonly build: (
+        own: { agent: Address; creator: Address },
+        chain: Owned,
+    ) => Promise<readonly Instruction[]> | readonly Instruction[];
     /** Once it is confirmed. */
     readonly after?: () => void;
 };
@@ -49,10 +52,13 @@ export function useManaging(agent: Address): Managing {
             build: async (creator) => {
                 const network = await queries.ensureQueryData(networkQuery);
                 rpcUrl = network.rpc_url ?? '';
-                const chain = await reached(readOwnAgent(createSolanaRpc(rpcUrl), agent, creator, network.usdc_mint as Address));
+                const chain = await reached(
+                    readOwnAgent(createSolanaRpc(rpcUrl), agent, creator, network.usdc_mint as Address),
+                );
                 const { listing } = chain;
                 if (listing === null) throw new Error('The chain has no such agent any more. It was closed.');
-                if (listing.creator !== creator) throw new Error('This agent belongs to another wallet. Nothing was sent.');
+                if (listing.creator !== creator)
+                    throw new Error('This agent belongs to another wallet. Nothing was sent.');
                 return build({ agent, creator }, { ...chain, listing });
             },
             after: async (signature) => {

@@ -31,7 +31,10 @@ export function Actions({ dispute, found, wallet, network }: ActionsProps) {
         <div className={styles.actions}>
             {/* A form stays while its transaction is under way, although the chain may have changed already. */}
             {(canAnswer || answering.isBusy) && <AnswerForm {...common} transaction={answering} />}
-            <TransactionState status={answering.status} done="Your answer stands on the chain. The resolver can decide now." />
+            <TransactionState
+                status={answering.status}
+                done="Your answer stands on the chain. The resolver can decide now."
+            />
             {(canDecide || deciding.isBusy) && <DecideForm {...common} transaction={deciding} />}
             <TransactionState status={deciding.status} done="The decision stands on the chain. It is final." />
             {(canExpire || expiring.isBusy) && <Expire {...common} transaction={expiring} />}

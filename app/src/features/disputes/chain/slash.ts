@@ -15,11 +15,14 @@ export type SlashFacts = {
     readonly record: Pick<ExecutionRecord, 'amount' | 'maxPenaltyMultiple'>;
     readonly agent: Pick<AgentListed, 'collateral' | 'disputedAmount' | 'price' | 'status'>;
     readonly dispute: Pick<Dispute, 'raisedAtUnixS'>;
-    readonly config: Pick<Config, 'resolverSinceUnixS'> & { readonly parameters: { readonly collateralTiers: readonly CollateralTier[] } };
+    readonly config: Pick<Config, 'resolverSinceUnixS'> & {
+        readonly parameters: { readonly collateralTiers: readonly CollateralTier[] };
+    };
 };
 
 /** What a slash of this execution may take at most, whatever the collateral. */
-export const limitOf = ({ record: { amount, maxPenaltyMultiple } }: SlashFacts): bigint => amount * BigInt(maxPenaltyMultiple) + amount;
+export const limitOf = ({ record: { amount, maxPenaltyMultiple } }: SlashFacts): bigint =>
+    amount * BigInt(maxPenaltyMultiple) + amount;
 
 /** The other open disputes about the agent claim this much of its collateral. */
 export const otherClaims = ({ record, agent }: SlashFacts): bigint => agent.disputedAmount - record.amount;
@@ -32,7 +35,8 @@ export function slashProblem(slash: bigint, facts: SlashFacts): string | null {
     const [limit, others] = [limitOf(facts), otherClaims(facts)];
     if (limit > MAX_USDC || others < 0n) return 'The accounts of this dispute do not fit together.';
     if (slash > agent.collateral) return `The collateral has only ${formatUsdc(agent.collateral)} USDC.`;
-    if (slash > limit) return `At most ${formatUsdc(limit)} USDC can be taken for this call: the limit was fixed when it was opened.`;
+    if (slash > limit)
+        return `At most ${formatUsdc(limit)} USDC can be taken for this call: the limit was fixed when it was opened.`;
     if (slash <= record.amount) return null;
     if (agent.collateral - slash < others) {
         return `More than the ${formatUsdc(record.amount)} USDC that were paid must leave ${formatUsdc(others)} USDC for the other open disputes about this agent.`;

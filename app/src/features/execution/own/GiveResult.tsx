@@ -19,7 +19,8 @@ export function GiveResult({ sha256, executionId }: { sha256: string; executionI
         if (state.isBusy) return;
         setState({ isBusy: true });
         try {
-            if ((await sha256Of(text)) !== sha256) throw new Error('This is another text than the result: its hash is not the one in the record.');
+            if ((await sha256Of(text)) !== sha256)
+                throw new Error('This is another text than the result: its hash is not the one in the record.');
             await publish(sha256, text);
             await queries.invalidateQueries({ queryKey: ['execution', executionId] });
             setState({ isBusy: false });

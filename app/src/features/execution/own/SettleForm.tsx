@@ -69,7 +69,8 @@ export function SettleForm({ record, executionId, rpcUrl, onChain }: SettleFormP
             <h2>Settle it with the creator’s signed answer</h2>
             <ul className={styles.effects}>
                 <li>
-                    {formatUsdc(creator)} USDC go from the escrow to the creator, {formatUsdc(treasury)} to the marketplace.
+                    {formatUsdc(creator)} USDC go from the escrow to the creator, {formatUsdc(treasury)} to the
+                    marketplace.
                 </li>
                 <li>The result counts as delivered. A call that its caller settles cannot be disputed.</li>
                 <li>Your wallet signs one transaction. The network fee is {feeText(1)}.</li>
@@ -91,14 +92,22 @@ export function SettleForm({ record, executionId, rpcUrl, onChain }: SettleFormP
                     {isBusy ? 'Under way …' : 'Check, sign and settle'}
                 </Button>
                 <label className="small">
-                    or load it from a file: <input type="file" accept=".json,application/json,text/plain" onChange={(event) => void load(event.target.files?.[0])} />
+                    or load it from a file:{' '}
+                    <input
+                        type="file"
+                        accept=".json,application/json,text/plain"
+                        onChange={(event) => void load(event.target.files?.[0])}
+                    />
                 </label>
             </div>
             <TransactionState status={status} done="The execution is settled." />
             {unpublished !== null && (
                 <>
                     <p role="status">The execution is settled, and the service does not have the result yet.</p>
-                    <Failure error={new Error(unpublished.reason)} onRetry={() => void give(unpublished.hash, unpublished.result)} />
+                    <Failure
+                        error={new Error(unpublished.reason)}
+                        onRetry={() => void give(unpublished.hash, unpublished.result)}
+                    />
                 </>
             )}
         </form>

@@ -27,12 +27,21 @@ function Members({ value, open }: { value: object; open: number }) {
     const count = names?.length ?? (value as unknown[]).length;
     if (count === 0) return <span className="muted">{names === null ? 'empty list' : 'empty object'}</span>;
     const visibleCount = Math.min(shown, count);
-    const part = names === null ? Array.from({ length: visibleCount }, (_, index) => String(index)) : names.slice(0, visibleCount);
+    const part =
+        names === null
+            ? Array.from({ length: visibleCount }, (_, index) => String(index))
+            : names.slice(0, visibleCount);
     return (
         <>
             <ul className={styles.members}>
                 {part.map((name) => (
-                    <Member key={name} name={name} isIndex={names === null} value={(value as Record<string, unknown>)[name]} open={open - 1} />
+                    <Member
+                        key={name}
+                        name={name}
+                        isIndex={names === null}
+                        value={(value as Record<string, unknown>)[name]}
+                        open={open - 1}
+                    />
                 ))}
             </ul>
             {count > shown && (
@@ -61,12 +70,7 @@ function Member({ name, isIndex, value, open }: MemberProps) {
     const kind = Array.isArray(value) ? (count === 1 ? 'entry' : 'entries') : count === 1 ? 'member' : 'members';
     return (
         <li>
-            <button
-                type="button"
-                className={styles.toggle}
-                aria-expanded={isOpen}
-                onClick={() => setOpen(!isOpen)}
-            >
+            <button type="button" className={styles.toggle} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
                 <span aria-hidden="true" className={styles.arrow}>
                     {isOpen ? '▾' : '▸'}
                 </span>
@@ -82,7 +86,8 @@ function Member({ name, isIndex, value, open }: MemberProps) {
 
 function Leaf({ value }: { value: unknown }) {
     const [all, setAll] = useState(false);
-    if (typeof value !== 'string') return <span className={styles.plain}>{value === null ? 'null' : String(value)}</span>;
+    if (typeof value !== 'string')
+        return <span className={styles.plain}>{value === null ? 'null' : String(value)}</span>;
     if (value === '') return <span className="muted">empty text</span>;
     const isCut = !all && value.length > MAX_TEXT;
     return (

@@ -8,7 +8,11 @@ import { decodeBytes, decodeOwned, hexOf, readAccounts } from '../../../chain/ac
 import { findConfigAddress, findDisputeAddress } from '../../../chain/addresses';
 import { History } from '../../../chain/history';
 import { type Ending, type Opening, findClosed, findEnding, findOpening } from '../../../chain/story';
-import { AGENT_LISTED_DISCRIMINATOR, type AgentListed, getAgentListedDecoder } from '../../../generated/accounts/agentListed';
+import {
+    AGENT_LISTED_DISCRIMINATOR,
+    type AgentListed,
+    getAgentListedDecoder,
+} from '../../../generated/accounts/agentListed';
 import { CONFIG_DISCRIMINATOR, type Config, getConfigDecoder } from '../../../generated/accounts/config';
 import { DISPUTE_DISCRIMINATOR, type Dispute, getDisputeDecoder } from '../../../generated/accounts/dispute';
 import {
@@ -63,7 +67,11 @@ export async function collect(claims: Claims, rpcUrl: string): Promise<Evidence>
     const history = new History(rpc, recordAddress);
     // Without a node every check would fail for the same reason.
     await rpc.getSlot({ commitment: 'confirmed' }).send();
-    const account = async <T>(address: Address, decoder: Decoder<T>, kind: ReadonlyUint8Array): Promise<[T, string | null]> => {
+    const account = async <T>(
+        address: Address,
+        decoder: Decoder<T>,
+        kind: ReadonlyUint8Array,
+    ): Promise<[T, string | null]> => {
         const [found] = await readAccounts(rpc, [address]);
         if (found) return [decodeOwned(found, decoder, kind), null];
         const closed = await findClosed(address === recordAddress ? history : new History(rpc, address), recordAddress);
@@ -76,7 +84,8 @@ export async function collect(claims: Claims, rpcUrl: string): Promise<Evidence>
         if (known === null) throw new Error('there is no record that names it');
         return account(known.agent, getAgentListedDecoder(), AGENT_LISTED_DISCRIMINATOR);
     };
-    const dispute = async () => account(await findDisputeAddress(recordAddress), getDisputeDecoder(), DISPUTE_DISCRIMINATOR);
+    const dispute = async () =>
+        account(await findDisputeAddress(recordAddress), getDisputeDecoder(), DISPUTE_DISCRIMINATOR);
     const config = async () => account(await findConfigAddress(), getConfigDecoder(), CONFIG_DISCRIMINATOR);
     return {
         claims,

@@ -70,8 +70,8 @@ export function PriceSection({ fields, set, problems, network: { limits }, marke
                     onChange={({ target }) => set({ binding: target.checked })}
                 />
                 <p className="small muted">
-                    Recommended. The signature of one call then proves nothing about another one. Your service sends <code>call_signature</code> in
-                    addition to <code>signature</code>.
+                    Recommended. The signature of one call then proves nothing about another one. Your service sends{' '}
+                    <code>call_signature</code> in addition to <code>signature</code>.
                 </p>
             </div>
         </div>
@@ -112,7 +112,8 @@ function Tiers({ market, price }: { market: Market; price: bigint | null }) {
                 {tiers.map(({ collateral }, at) => (
                     <tr key={at} className={at === current ? styles.current : undefined}>
                         <th scope="row">
-                            {at === tiers.length - 1 ? 'above' : 'up to'} {formatUsdc(tiers[Math.min(at, tiers.length - 2)]?.maxPrice ?? 0n)} USDC
+                            {at === tiers.length - 1 ? 'above' : 'up to'}{' '}
+                            {formatUsdc(tiers[Math.min(at, tiers.length - 2)]?.maxPrice ?? 0n)} USDC
                         </th>
                         <td className="number">
                             {formatUsdc(collateral)} USDC{at === current && ' \u2013 this price'}

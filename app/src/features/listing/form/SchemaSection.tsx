@@ -31,7 +31,9 @@ export function SchemaSection({ fields, set, network: { limits } }: SchemaSectio
                     onChange={(inputSchema) => set({ inputSchema })}
                 />
                 <section className={styles.preview} aria-label="Preview of the form for callers">
-                    <p className="small muted">This is the form that callers fill in. Nothing that is written here is sent.</p>
+                    <p className="small muted">
+                        This is the form that callers fill in. Nothing that is written here is sent.
+                    </p>
                     {input === null ? <NotReadable /> : <Preview key={fields.inputSchema} schema={input} />}
                 </section>
             </div>
@@ -48,7 +50,12 @@ export function SchemaSection({ fields, set, network: { limits } }: SchemaSectio
                     {output === null ? (
                         <NotReadable />
                     ) : (
-                        <SchemaTable id="output-preview" title="What it returns" schema={output} none="Text without a promised structure." />
+                        <SchemaTable
+                            id="output-preview"
+                            title="What it returns"
+                            schema={output}
+                            none="Text without a promised structure."
+                        />
                     )}
                 </div>
             </div>
@@ -82,7 +89,13 @@ const INPUT_EXAMPLE = {
     required: ['language'],
     properties: {
         language: { type: 'string', enum: ['en', 'de', 'fr'], description: 'Language of the answer.' },
-        max_words: { type: 'integer', minimum: 1, maximum: 1000, default: 200, description: 'Longest answer, in words.' },
+        max_words: {
+            type: 'integer',
+            minimum: 1,
+            maximum: 1000,
+            default: 200,
+            description: 'Longest answer, in words.',
+        },
     },
     additionalProperties: false,
 };

@@ -11,7 +11,8 @@ import type { Document } from './rules';
 export type Stored = { readonly hash: Uint8Array; readonly uri: string };
 
 /** The text that is stored: RFC 8785, as `crtx agent publish` has it. `others`: members that the marketplace does not know. */
-export const documentText = (document: Document, others: JsonObject = {}): string => canonical({ ...others, ...document } as unknown as JsonObject);
+export const documentText = (document: Document, others: JsonObject = {}): string =>
+    canonical({ ...others, ...document } as unknown as JsonObject);
 
 export async function hashOf(text: string): Promise<Uint8Array> {
     return new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
@@ -33,8 +34,11 @@ export async function storeDocument(wallet: string, text: string): Promise<Store
     try {
         const document = JSON.parse(text) as Schemas['MetadataBody'];
         // The bytes must be those of the hash.
-        const stored = await body(api.POST('/v1/metadata', { ...asWallet(wallet), body: document, bodySerializer: () => text }));
-        if (stored.hash !== `sha256:${hexOf(hash)}`) throw new Error('The service stored other bytes than this page sent. Nothing was signed.');
+        const stored = await body(
+            api.POST('/v1/metadata', { ...asWallet(wallet), body: document, bodySerializer: () => text }),
+        );
+        if (stored.hash !== `sha256:${hexOf(hash)}`)
+            throw new Error('The service stored other bytes than this page sent. Nothing was signed.');
         return { hash, uri: `ipfs://${cidOf(hexOf(hash))}` };
     } catch (error) {
         if (error instanceof ApiError && error.status === 400) throw refused(error.message);
@@ -63,7 +67,10 @@ export function refused(message: string): DocumentRefused {
 }
 
 /** An existing document: the fields that it fills, and the members that the marketplace does not know. */
-export type ReadDocument = { readonly fields: Pick<Fields, (typeof DOCUMENT_FIELDS)[number]>; readonly others: JsonObject };
+export type ReadDocument = {
+    readonly fields: Pick<Fields, (typeof DOCUMENT_FIELDS)[number]>;
+    readonly others: JsonObject;
+};
 
 /** Throws if a form cannot hold the document exactly. */
 export function readDocument(text: string): ReadDocument {

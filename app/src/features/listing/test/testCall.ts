@@ -16,7 +16,8 @@ export const EXAMPLE_CALL: TestCall = { task: '', parameters: {}, failing: null 
 export function knownCall(stored: unknown): TestCall {
     if (!isObject(stored)) return EXAMPLE_CALL;
     const { task, parameters, failing } = stored;
-    const isCall = isObject(failing) && typeof failing['task'] === 'string' && typeof failing['parameters'] === 'string';
+    const isCall =
+        isObject(failing) && typeof failing['task'] === 'string' && typeof failing['parameters'] === 'string';
     return {
         task: typeof task === 'string' ? task : '',
         parameters: isObject(parameters) ? (parameters as JsonObject) : {},

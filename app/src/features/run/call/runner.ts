@@ -16,7 +16,8 @@ import { type StoredCall, putCall, storedCall } from './stored';
 import { readTerms } from './terms';
 
 /** What is going on. `idle` and `stopped` wait for the user. */
-export type Stage = 'idle' | 'looking' | 'signing-in' | 'checking' | 'signing' | 'confirming' | 'handing-over' | 'working' | 'stopped';
+export type Stage =
+    'idle' | 'looking' | 'signing-in' | 'checking' | 'signing' | 'confirming' | 'handing-over' | 'working' | 'stopped';
 
 export type Progress = { readonly stage: Stage; readonly problem: CallProblem | null; readonly note: string | null };
 
@@ -67,13 +68,19 @@ class Runner {
 
     async #advance(executionId: string, tools: Tools, mayPay: boolean): Promise<void> {
         const call = storedCall(executionId);
-        if (call === null) throw new CallProblem('This call is not in this browser', 'It was started elsewhere.', 'unknown');
+        if (call === null)
+            throw new CallProblem('This call is not in this browser', 'It was started elsewhere.', 'unknown');
         if (call.wallet !== tools.account) {
             const message = `This call is paid by ${call.wallet}. Choose that account in the wallet, then go on.`;
-            throw new CallProblem('Another wallet is connected', message, call.signature === undefined ? 'wallet' : 'unknown');
+            throw new CallProblem(
+                'Another wallet is connected',
+                message,
+                call.signature === undefined ? 'wallet' : 'unknown',
+            );
         }
         const rpcUrl = tools.network.rpc_url;
-        if (rpcUrl === null) throw new CallProblem('There is no RPC node', 'This service names no Solana node for browsers.', 'wallet');
+        if (rpcUrl === null)
+            throw new CallProblem('There is no RPC node', 'This service names no Solana node for browsers.', 'wallet');
         const rpc = createSolanaRpc(rpcUrl);
         this.set('looking');
         let isOpen = await this.#isOpened(rpc, call);
@@ -95,8 +102,15 @@ class Runner {
             throw new CallProblem('No connection to Solana', message, 'wallet');
         });
         if (found === null) return false;
-        const isThis = found.record.agent === call.agentId && (!found.terms || sameBytes(found.terms.requestHash, await requestHash(call)));
-        if (!isThis) throw new CallProblem('This id belongs to another request', 'The record on the chain is not of this call.', 'escrow');
+        const isThis =
+            found.record.agent === call.agentId &&
+            (!found.terms || sameBytes(found.terms.requestHash, await requestHash(call)));
+        if (!isThis)
+            throw new CallProblem(
+                'This id belongs to another request',
+                'The record on the chain is not of this call.',
+                'escrow',
+            );
         return true;
     }
 
@@ -104,7 +118,10 @@ class Runner {
     async #awaitOutcome(rpc: Rpc<SolanaRpcApi>, call: StoredCall): Promise<boolean> {
         const signature = call.signature as Signature;
         while (Date.now() - (call.signedAt ?? 0) < FORGOTTEN_MS) {
-            const answer = await rpc.getSignatureStatuses([signature], { searchTransactionHistory: true }).send().catch(() => null);
+            const answer = await rpc
+                .getSignatureStatuses([signature], { searchTransactionHistory: true })
+                .send()
+                .catch(() => null);
             if (answer?.value[0]?.err) break;
             if (await this.#isOpened(rpc, call)) return true;
             await pause(LOOK_MS);
@@ -117,21 +134,30 @@ class Runner {
         this.set('signing-in');
         await tools.ensureSession().catch((error: unknown) => {
             const title = error instanceof ApiError ? 'The service did not let you in' : 'You did not sign in';
-            const message = error instanceof ApiError ? error.message : 'The service takes a request from the wallet that paid, so it asks for a sign-in first.';
+            const message =
+                error instanceof ApiError
+                    ? error.message
+                    : 'The service takes a request from the wallet that paid, so it asks for a sign-in first.';
             throw new CallProblem(title, `${message} Nothing was paid.`, 'wallet');
         });
         this.set('checking');
         // A record that was closed leaves its address free: the service still knows the execution.
         if (tools.isNew !== true && (await isKnown(call))) return true;
         const terms = await readTerms(rpc, call.agentId as Address);
-        if (terms.genesisHash !== call.genesisHash) throw new CallProblem('This is another network', 'The call was made for another Solana network.', 'wallet');
+        if (terms.genesisHash !== call.genesisHash)
+            throw new CallProblem('This is another network', 'The call was made for another Solana network.', 'wallet');
         if (terms.termsHash !== call.termsHash || terms.price.toString() !== call.price) {
-            throw new CallProblem('The terms have changed', 'The creator has changed price or terms since you looked. Nothing was paid. Start again to see the new ones.', 'wallet');
+            throw new CallProblem(
+                'The terms have changed',
+                'The creator has changed price or terms since you looked. Nothing was paid. Start again to see the new ones.',
+                'wallet',
+            );
         }
         const instruction = await openingOf(call, terms.mint);
         try {
             await tools.send([instruction], (step, signature, fee) => {
-                if (step === 'signing') this.set('signing', null, fee === undefined ? null : `The network fee is ${solText(fee)} SOL.`);
+                if (step === 'signing')
+                    this.set('signing', null, fee === undefined ? null : `The network fee is ${solText(fee)} SOL.`);
                 // Stored before the first byte is sent.
                 if (signature !== undefined) putCall({ ...call, signature, signedAt: Date.now() });
                 if (step === 'confirming') this.set('confirming');
@@ -161,7 +187,13 @@ class Runner {
                 return;
             } catch (error) {
                 if (error instanceof ApiError && ENDINGS.has(error.code)) return;
-                if (error instanceof ApiError && error.status === 409 && error.retryAfterSeconds === null && (await hasEnded(call, tools))) return;
+                if (
+                    error instanceof ApiError &&
+                    error.status === 409 &&
+                    error.retryAfterSeconds === null &&
+                    (await hasEnded(call, tools))
+                )
+                    return;
                 const isLater = error instanceof ApiError && (error.status === 0 || error.retryAfterSeconds !== null);
                 if (!isLater || Date.now() - started > PATIENCE_MS) throw handingOverProblem(error);
                 await pause(Math.min((error.retryAfterSeconds ?? 0) * 1_000 || wait, LONGEST_PAUSE_MS));
@@ -179,7 +211,10 @@ async function dispatch({ executionId, wallet, task, parameters }: StoredCall): 
 
 async function isKnown({ executionId, wallet }: StoredCall): Promise<boolean> {
     try {
-        await api.GET('/v1/executions/{execution_id}', { ...asWallet(wallet), params: { path: { execution_id: executionId } } });
+        await api.GET('/v1/executions/{execution_id}', {
+            ...asWallet(wallet),
+            params: { path: { execution_id: executionId } },
+        });
         return true;
     } catch (error) {
         if (error instanceof ApiError && error.status === 404) return false;
@@ -189,7 +224,9 @@ async function isKnown({ executionId, wallet }: StoredCall): Promise<boolean> {
 }
 
 async function hasEnded(call: StoredCall, { network }: Tools): Promise<boolean> {
-    const found = await readExecution(createSolanaRpc(network.rpc_url ?? ''), await recordOf(call)).catch(() => undefined);
+    const found = await readExecution(createSolanaRpc(network.rpc_url ?? ''), await recordOf(call)).catch(
+        () => undefined,
+    );
     return found === null || (found !== undefined && found.terms === null);
 }
 
@@ -198,7 +235,12 @@ async function alone(executionId: string, work: () => Promise<void>): Promise<vo
     const locks = globalThis.navigator?.locks;
     if (locks === undefined) return work();
     await locks.request(`crtx.call.${executionId}`, { ifAvailable: true }, async (lock) => {
-        if (lock === null) throw new CallProblem('Another tab leads this call', 'Go on there, or close that tab and try again here.', 'unknown');
+        if (lock === null)
+            throw new CallProblem(
+                'Another tab leads this call',
+                'Go on there, or close that tab and try again here.',
+                'unknown',
+            );
         await work();
     });
 }

@@ -47,7 +47,9 @@ class TermsError extends Error {}
 const reached = (reading: Promise<CallTerms>): Promise<CallTerms> =>
     reading.catch((error: unknown) => {
         if (error instanceof TermsError) throw error;
-        throw new TermsError('The Solana network does not answer, so price and balance are not known. Check the connection, then try again.');
+        throw new TermsError(
+            'The Solana network does not answer, so price and balance are not known. Check the connection, then try again.',
+        );
     });
 
 export async function readTerms(rpc: Rpc<SolanaRpcApi>, agent: Address): Promise<CallTerms> {

@@ -49,6 +49,8 @@ function useRun(): UseCall['run'] {
         };
         void queries
             .ensureQueryData(networkQuery)
-            .then((network) => runnerOf(executionId).run(executionId, { network, account, send, ensureSession, isNew }, mayPay));
+            .then((network) =>
+                runnerOf(executionId).run(executionId, { network, account, send, ensureSession, isNew }, mayPay),
+            );
     };
 }

@@ -29,7 +29,9 @@ export function problemsOf(schema: unknown, parameters: Json): Problem[] {
     if (valid) return [];
     const leaves = errors.filter(({ keyword }) => !WRAPPERS.has(keyword));
     const problems = (leaves.length > 0 ? leaves : errors).slice(0, MAX_PROBLEMS).map(problemOf);
-    return problems.filter((one, index) => problems.findIndex((other) => other.at === one.at && other.message === one.message) === index);
+    return problems.filter(
+        (one, index) => problems.findIndex((other) => other.at === one.at && other.message === one.message) === index,
+    );
 }
 
 function draftOf(schema: unknown): SchemaDraft {
@@ -42,7 +44,8 @@ function draftOf(schema: unknown): SchemaDraft {
 function problemOf({ instanceLocation, keyword, error }: OutputUnit): Problem {
     const at = instanceLocation.replace(/^#/, '');
     const missing = keyword === 'required' ? /required property "(.*)"\.$/s.exec(error)?.[1] : undefined;
-    if (missing !== undefined) return { at: `${at}/${missing.replaceAll('~', '~0').replaceAll('/', '~1')}`, message: 'Fill this in.' };
+    if (missing !== undefined)
+        return { at: `${at}/${missing.replaceAll('~', '~0').replaceAll('/', '~1')}`, message: 'Fill this in.' };
     return { at, message: (keyword === 'false' ? 'This is not allowed here.' : plain(error)).slice(0, MAX_MESSAGE) };
 }
 

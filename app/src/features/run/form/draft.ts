@@ -45,7 +45,8 @@ export function draftOf(field: Field, value: Json | undefined): Draft | null {
             if (!isObject(value)) return null;
             const known = new Set(field.members.map(({ name }) => name));
             if (Object.keys(value).some((name) => !known.has(name))) return null;
-            const valueAt = (name: string): Json | undefined => (Object.hasOwn(value, name) ? (value[name] as Json) : undefined);
+            const valueAt = (name: string): Json | undefined =>
+                Object.hasOwn(value, name) ? (value[name] as Json) : undefined;
             return all(field.members.map((member) => draftOf(member.field, valueAt(member.name))));
         }
     }
@@ -74,7 +75,11 @@ function valueOf(field: Field, draft: Draft, required: boolean, at: string, prob
     if (field.kind === 'group' || field.kind === 'list') return nested(field, listed(draft), required, at, problems);
     const text = typeof draft === 'string' ? draft : '';
     if (text.trim() === '' && !(field.kind === 'text' && text !== '')) {
-        if (required) problems.push({ at, message: field.kind === 'choice' || field.kind === 'flag' ? 'Choose one.' : 'Fill this in.' });
+        if (required)
+            problems.push({
+                at,
+                message: field.kind === 'choice' || field.kind === 'flag' ? 'Choose one.' : 'Fill this in.',
+            });
         return undefined;
     }
     try {
@@ -102,7 +107,8 @@ function plainValue(field: Field, text: string): Json {
 }
 
 function numberOf(text: string, whole: boolean): number {
-    if (!/^-?(\d+\.?\d*|\.\d+)$/.test(text)) throw new JsonError('Write a number such as 12 or 0.5, with a point and without separators.');
+    if (!/^-?(\d+\.?\d*|\.\d+)$/.test(text))
+        throw new JsonError('Write a number such as 12 or 0.5, with a point and without separators.');
     const value = Number(text);
     if (whole && !Number.isInteger(value)) throw new JsonError('Write a whole number.');
     if (!isExact(text)) throw new JsonError('This number has more digits than can be sent exactly.');

@@ -26,7 +26,9 @@ export function readJson(text: string): Json {
     }
     for (const [token] of text.matchAll(TOKEN)) {
         if (!token.startsWith('"') && !isExact(token)) {
-            throw new JsonError(`The number ${token.slice(0, 40)} cannot be sent exactly. Send it as a text in quotes.`);
+            throw new JsonError(
+                `The number ${token.slice(0, 40)} cannot be sent exactly. Send it as a text in quotes.`,
+            );
         }
     }
     checkSendable(value);
@@ -81,6 +83,8 @@ export function canonical(value: Json): string {
     if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
     if (!isObject(value)) return JSON.stringify(value);
     const object = value as JsonObject;
-    const members = Object.keys(object).sort().map((name) => `${JSON.stringify(name)}:${canonical(object[name] ?? null)}`);
+    const members = Object.keys(object)
+        .sort()
+        .map((name) => `${JSON.stringify(name)}:${canonical(object[name] ?? null)}`);
     return `{${members.join(',')}}`;
 }

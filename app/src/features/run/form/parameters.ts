@@ -17,7 +17,10 @@ export function parametersDraft(form: Group | null, earlier?: JsonObject): Param
     return draft === null ? { as: 'json', text: JSON.stringify(earlier, null, 2) } : { as: 'fields', draft };
 }
 
-export function readParameters(form: Group | null, draft: ParametersDraft): { parameters: JsonObject; problems: Problem[] } {
+export function readParameters(
+    form: Group | null,
+    draft: ParametersDraft,
+): { parameters: JsonObject; problems: Problem[] } {
     if (draft.as === 'fields' && form !== null) {
         const { parameters, problems } = readForm(form, draft.draft);
         return { parameters: isObject(parameters) ? (parameters as JsonObject) : {}, problems };

@@ -55,7 +55,11 @@ function fieldOf(given: unknown, reading: Reading, level: number): Field {
     if (options !== null) return { ...words, kind: 'choice', options };
     switch (typeOf(schema)) {
         case 'string':
-            return { ...words, kind: 'text', long: !(number(schema['maxLength']) <= ONE_LINE) && schema['format'] === undefined };
+            return {
+                ...words,
+                kind: 'text',
+                long: !(number(schema['maxLength']) <= ONE_LINE) && schema['format'] === undefined,
+            };
         case 'integer':
         case 'number':
             return { ...words, kind: 'number', whole: typeOf(schema) === 'integer' };
@@ -138,7 +142,12 @@ function optionsOf(schema: Schema): Option[] | null {
     const constants = branches.filter((branch) => isObject(branch) && Object.hasOwn(branch, 'const')) as Schema[];
     if (constants.length === 0 || constants.length < branches.length) return null;
     const options = labelled(constants.map((branch) => branch['const']));
-    return options?.map((option, index) => ({ ...option, label: textOf(constants[index]?.['title'], MAX_TITLE) ?? option.label })) ?? null;
+    return (
+        options?.map((option, index) => ({
+            ...option,
+            label: textOf(constants[index]?.['title'], MAX_TITLE) ?? option.label,
+        })) ?? null
+    );
 }
 
 function labelled(values: readonly unknown[]): Option[] | null {

@@ -16,7 +16,11 @@ type DemoWallet = { label: string; address: string; secret_key: string };
 
 /** The demo's wallets. Only the page of `crtx up` itself gets them; their keys cannot be read from the browser again. */
 export async function demoKeys(): Promise<LocalKey[]> {
-    const answer = await fetch('/local/wallets', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' });
+    const answer = await fetch('/local/wallets', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{}',
+    });
     if (!answer.ok) throw new ApiError(answer.status, 'no_demo_wallets', 'This service has no demo wallets.');
     const { wallets } = (await answer.json()) as { wallets: DemoWallet[] };
     return Promise.all(
