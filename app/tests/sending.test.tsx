@@ -96,7 +96,7 @@ test('an account that is changed meanwhile signs nothing', async () => {
 
 test('an account that cannot sign transactions is told so before the press, and nothing is asked', async () => {
     const { 'solana:signTransaction': _, ...features } = mock.wallet.features as Record<string, unknown>;
-    await show(undefined, { ...mock.wallet, features: features as never });
+    await show(undefined, { ...mock.wallet, features });
     await screen.findByText('Your wallet cannot sign this');
     await userEvent.click(screen.getByRole('button', { name: 'Send' }));
     await screen.findByText(/cannot sign a transaction without sending it/);

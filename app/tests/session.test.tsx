@@ -140,11 +140,11 @@ test('a session that ends while a page is open leads to the sign-in, and what wa
     const button = await screen.findByRole('button', { name: 'Sign in' });
     expect(document.body.textContent).toContain('You are not signed in any more');
     expect(document.body.textContent).not.toMatch(/API key/);
-    expect((screen.getByLabelText('Draft') as HTMLInputElement).value).toBe('half a sentence');
+    expect(screen.getByLabelText<HTMLInputElement>('Draft').value).toBe('half a sentence');
     await userEvent.click(button);
     await waitFor(() => expect(screen.queryByRole('button', { name: 'Sign in' })).toBeNull());
     await waitFor(() => expect(document.body.textContent).not.toContain('You are not signed in any more'));
-    expect((screen.getByLabelText('Draft') as HTMLInputElement).value).toBe('half a sentence');
+    expect(screen.getByLabelText<HTMLInputElement>('Draft').value).toBe('half a sentence');
     screen.getByText(`key of ${mock.account.address}`);
 });
 

@@ -71,7 +71,7 @@ async function send(
         wire.push(new Uint8Array(getBase64Encoder().encode(text)));
         return 'x';
     };
-    const calls = node({ ...GOOD, sendTransaction, ...answers } as Answers);
+    const calls = node({ ...GOOD, sendTransaction, ...answers });
     let fee: bigint | undefined;
     const sending = signAndSend({
         rpcUrl: 'http://node.example',
@@ -301,7 +301,7 @@ const withFeatures = (...names: string[]): Wallet => ({
         Object.entries({ ...mock.wallet.features, 'solana:signAndSendTransaction': {} }).filter(([name]) =>
             names.includes(name),
         ),
-    ) as Wallet['features'],
+    ),
 });
 
 test('a wallet that signs messages alone connects, and says why it cannot pay', async () => {
@@ -342,7 +342,7 @@ test('an account that cannot do what its wallet can is told apart from it', () =
 test('a wallet that sends by itself is named as one that cannot be used', () => {
     const wallet = withFeatures('standard:connect', 'solana:signAndSendTransaction');
     expect([isUsable(wallet), isUnusable(wallet)]).toEqual([false, true]);
-    expect(isUnusable({ ...wallet, chains: ['sui:mainnet' as never] })).toBe(false);
+    expect(isUnusable({ ...wallet, chains: ['sui:mainnet'] })).toBe(false);
 });
 
 test('the blockhash that the page gave keeps its last block', async () => {

@@ -59,7 +59,8 @@ export function Navigation() {
 /** A list that opens below its button, and closes with Escape, a press elsewhere, or when the focus leaves it. */
 function useDisclosure() {
     const [isOpen, setOpen] = useState(false);
-    const [button, nav] = [useRef<HTMLButtonElement>(null), useRef<HTMLElement>(null)];
+    const button = useRef<HTMLButtonElement>(null);
+    const nav = useRef<HTMLElement>(null);
     useEffect(() => {
         if (!isOpen) return;
         const pressed = ({ target }: PointerEvent): void => {

@@ -81,6 +81,6 @@ function ancestorsOf(element: Element): Element[] {
 }
 
 const isShown = (element: Element): boolean =>
-    element.isConnected && element.closest('[hidden], [inert]') === null && (element.checkVisibility?.() ?? true);
+    element.isConnected && element.closest('[hidden], [inert]') === null && element.checkVisibility();
 
 const canFocus = (element: Element): boolean => isShown(element) && !element.matches(':disabled');

@@ -22,7 +22,7 @@ export type TokenHolding = {
 
 /** What a token account holds, and what somebody else may take of it. */
 export function readHolding(account: RawAccount): TokenHolding {
-    if (account === null || account.owner !== TOKEN_PROGRAM || account.data.length !== TOKEN_ACCOUNT_BYTES) {
+    if (account?.owner !== TOKEN_PROGRAM || account.data.length !== TOKEN_ACCOUNT_BYTES) {
         return { exists: false, amount: 0n, delegate: null };
     }
     const view = new DataView(new Uint8Array(account.data).buffer);

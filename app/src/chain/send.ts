@@ -147,7 +147,7 @@ async function recentPrice(rpc: Node, feePayer: Address, instructions: readonly 
         .getRecentPrioritizationFees([...new Set([feePayer, ...written])])
         .send()
         .catch(() => []);
-    const prices = (recent ?? [])
+    const prices = recent
         .map(({ prioritizationFee }) => BigInt(prioritizationFee))
         .sort((one, other) => (one < other ? -1 : 1));
     return prices[Math.floor((prices.length * 3) / 4)] ?? 0n;
@@ -251,7 +251,7 @@ async function isSignedBy(address: Address, { signatures, messageBytes }: Transa
 async function lastHeightOf(rpc: Node, blockhash: string): Promise<bigint> {
     const config = { commitment: 'processed' } as const;
     const known = await reach(rpc.isBlockhashValid(blockhash as Blockhash, config).send());
-    if (known?.value !== true) {
+    if (!known.value) {
         throw altered(
             'What the wallet returned has another blockhash, which the network does not take: it is too old, or no blockhash. It was not sent.',
         );

@@ -12,7 +12,9 @@ export type Soon<Value> = {
 
 export function useSoon<Value>(apply: (value: Value) => void): Soon<Value> {
     const latest = useRef(apply);
-    latest.current = apply;
+    useEffect(() => {
+        latest.current = apply;
+    });
     const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
     useEffect(() => () => clearTimeout(timer.current), []);
     const now = (value: Value): void => {

@@ -25,9 +25,9 @@ beforeEach(async () => {
     wallet = await TestWallet.make();
     handedOver = [];
     dispatch = () => undefined;
-    vi.spyOn(api, 'GET').mockImplementation((async () => {
+    vi.spyOn(api, 'GET').mockImplementation(async () => {
         throw new ApiError(404, 'execution_not_found', 'There is none.');
-    }) as never);
+    });
     vi.spyOn(api, 'POST').mockImplementation((async (
         _path: string,
         { params }: { params: { path: { execution_id: string } } },

@@ -1,6 +1,6 @@
 // A wallet of the wallet standard with a real key, for tests: it signs what it is given, or says no.
 
-import { type Address, generateKeyPair, getAddressEncoder, getAddressFromPublicKey, signBytes } from '@solana/kit';
+import { generateKeyPair, getAddressEncoder, getAddressFromPublicKey, signBytes } from '@solana/kit';
 import type { Wallet, WalletAccount } from '@wallet-standard/base';
 
 export class MockWallet {
@@ -26,7 +26,7 @@ export class MockWallet {
         const address = await getAddressFromPublicKey(keys.publicKey);
         const account: WalletAccount = {
             address,
-            publicKey: new Uint8Array(getAddressEncoder().encode(address as Address)),
+            publicKey: new Uint8Array(getAddressEncoder().encode(address)),
             chains: ['solana:localnet'],
             features: ['solana:signMessage', 'solana:signTransaction'],
             label: 'Mock account',

@@ -15,7 +15,7 @@ export const isMembers = (value: unknown): value is Members =>
 /** Parameters with what the schema requires. */
 export function exampleOf(schema: unknown): Record<string, Json> {
     const value = valueOf(schema, 0);
-    return isMembers(value) ? (value as Record<string, Json>) : {};
+    return isMembers(value) ? value : {};
 }
 
 function valueOf(schema: unknown, depth: number): Json {
@@ -54,4 +54,4 @@ function objectOf(schema: Members, depth: number): Json {
 
 const first = (value: unknown): unknown => (Array.isArray(value) ? (value as unknown[])[0] : undefined);
 
-const isSmall = (value: unknown): boolean => (JSON.stringify(value) ?? '').length <= MAX_TEXT;
+const isSmall = (value: unknown): boolean => ((JSON.stringify(value) as string | undefined) ?? '').length <= MAX_TEXT;

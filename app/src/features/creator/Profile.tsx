@@ -2,7 +2,7 @@
 
 import type { Address } from '@solana/kit';
 import { useQuery } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { type SubmitEvent, useState } from 'react';
 
 import { plural } from '../../shared/figures';
 import { formatSol } from '../../shared/money';
@@ -73,7 +73,7 @@ function NameForm({ wallet, rpcUrl, profile, rent }: FormProps) {
     const transaction = useTransaction();
     const present = profile?.name ?? '';
     const typed = name ?? present;
-    const submit = (event: FormEvent): void => {
+    const submit = (event: SubmitEvent): void => {
         event.preventDefault();
         const found =
             displayNameProblem(typed) ?? (typed === present ? 'This is your display name already.' : undefined);
@@ -86,7 +86,9 @@ function NameForm({ wallet, rpcUrl, profile, rent }: FormProps) {
                 if (now?.name === typed) throw new Error('This is your display name already.');
                 return rename(wallet, typed);
             },
-            after: async (signature) => void (await waitForIndex(rpcUrl, signature)),
+            after: async (signature) => {
+                await waitForIndex(rpcUrl, signature);
+            },
         });
     };
     const effects = [

@@ -93,7 +93,7 @@ const rowOfService = (agent: Wallet['agents'][number]): AgentRow => ({
     collateral: agent.collateral_usdc,
     required: null,
     slashed: 0n,
-    earned: agent.earned_usdc ?? (agent.total_executions === 0 ? 0n : null),
+    earned: agent.earned_usdc,
     createdAt: Date.parse(agent.created_at) / 1_000,
 });
 

@@ -21,7 +21,7 @@ import { SessionGate } from '../wallet/Gate';
 import { Due } from './Due';
 import styles from './Disputes.module.css';
 import { type Dispute, disputeCountQuery, disputesQuery } from './query';
-import { type DisputesSearch, type Role, STATUSES, type Status } from './search';
+import { type DisputesSearch, type Role, STATUSES } from './search';
 import { PART_WORDS, type Part, STATUS_KINDS, STATUS_WORDS, TURN_WORDS, type Turn, partsOf, turnOf } from './words';
 
 const route = getRouteApi('/disputes');
@@ -210,9 +210,7 @@ const NOTHING: Partial<Record<Role, string>> = {
 function None({ search: { role, status } }: { search: DisputesSearch }) {
     const isFiltered = status !== undefined && role !== 'resolver';
     return (
-        <Empty
-            title={isFiltered ? `No dispute is ${STATUS_WORDS[status as Status].toLowerCase()}` : 'There is no dispute'}
-        >
+        <Empty title={isFiltered ? `No dispute is ${STATUS_WORDS[status].toLowerCase()}` : 'There is no dispute'}>
             <p>{isFiltered ? 'Disputes in another state may exist.' : (NOTHING[role ?? 'caller'] ?? NOTHING.caller)}</p>
             {isFiltered && (
                 <Link to="/disputes" search={{ ...(role && { role }) }} className={buttonClass('primary')}>

@@ -3,7 +3,7 @@
 import type { Address } from '@solana/kit';
 import { useQuery } from '@tanstack/react-query';
 import { Link, getRouteApi, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { type SubmitEvent, useState } from 'react';
 
 import { feeText } from '../../chain/fee';
 import { networkQuery } from '../../shared/api/queries';
@@ -182,7 +182,7 @@ function RaiseForm({ wallet, executionId, rpcUrl, transaction: { status, isBusy,
     const key = `dispute.${executionId}`;
     const [draft, setDraft] = useDraft(key);
     const [isChecked, setChecked] = useState(false);
-    const raise = (event: FormEvent): void => {
+    const raise = (event: SubmitEvent): void => {
         event.preventDefault();
         setChecked(true);
         if (textProblem(draft.text) !== undefined || filesProblem(draft.files) !== undefined) return;

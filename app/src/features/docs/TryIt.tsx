@@ -1,6 +1,6 @@
 // A form for one operation: the request as a command line, and sent from here.
 
-import { type ChangeEvent, type FormEvent, useEffect, useMemo, useRef, useState } from 'react';
+import { type ChangeEvent, type SubmitEvent, useEffect, useMemo, useRef, useState } from 'react';
 
 import { ApiError, asWallet, sendAsIs } from '../../shared/api/client';
 import { short } from '../../shared/text/short';
@@ -40,7 +40,7 @@ export function TryIt({ operation, document, apiKey }: DetailsProps) {
     };
     // Enter in a field sends what only reads. Everything else takes a press of the button, next to what it does.
     const isRead = READS.has(operation.method);
-    const submit = (event: FormEvent): void => {
+    const submit = (event: SubmitEvent): void => {
         event.preventDefault();
         if (isRead) go();
     };
@@ -140,7 +140,7 @@ function ParameterField({ parameter, document, value, onChange }: ParameterField
           : [];
     const label = `${visible(name)} (${place}${required ? '' : ', optional'})`;
     if (options.length === 0) {
-        const placeholder = visible(example || (usual === undefined ? '' : String(usual)));
+        const placeholder = visible(example || usualText(usual));
         const change = (event: ChangeEvent<HTMLInputElement>): void => onChange(event.target.value);
         return (
             <TextField
@@ -302,3 +302,6 @@ const Answered = ({ answer: { status, statusText, milliseconds, headers, text, i
         {isCut && <p className="muted small">The body is longer; these are its first 64 KiB.</p>}
     </section>
 );
+
+const usualText = (value: unknown): string =>
+    value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value);

@@ -10,7 +10,7 @@ export const docsRoute = createRoute({
     path: '/docs',
     loader: async ({ context }) => {
         const { referenceQuery } = await part(() => import('./query'));
-        await context.queryClient.ensureQueryData(referenceQuery);
+        await context.queryClient.query({ ...referenceQuery, staleTime: 'static' });
     },
     component: lazyRouteComponent(() => part(() => import('./DocsPage')), 'DocsPage'),
 });

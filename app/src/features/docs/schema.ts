@@ -46,13 +46,13 @@ function at(document: unknown, pointer: string): unknown {
 }
 
 /** A part of the document, followed if it is a reference. What stands beside a reference counts. */
-export function resolved(part: unknown, document: unknown, seen: Set<unknown> = new Set()): Members {
+export function resolved(part: unknown, document: unknown, seen = new Set<unknown>()): Members {
     let value = part;
     const beside: Members = {};
     for (let step = 0; isMembers(value) && typeof value['$ref'] === 'string'; step += 1) {
         const { $ref, ...rest } = value;
         for (const [name, member] of Object.entries(rest).slice(0, MAX_FORMS)) beside[name] ??= member;
-        value = at(document, $ref as string);
+        value = at(document, $ref);
         if (value === undefined || step >= MAX_STEPS) return { description: MISSING, ...beside };
         if (seen.has(value)) return { description: RECURSIVE, ...beside, type: 'object' };
         seen.add(value);
@@ -69,7 +69,7 @@ export function formsOf(schema: unknown, document: unknown): Members[] {
 
 const alternatives = (schema: Members): Members[] =>
     [schema['oneOf'], schema['anyOf']]
-        .flatMap((forms) => (Array.isArray(forms) ? forms.slice(0, MAX_FORMS) : []))
+        .flatMap((forms) => (Array.isArray(forms) ? (forms as unknown[]).slice(0, MAX_FORMS) : []))
         .filter(isMembers);
 
 export function plainSchema(schema: unknown, document: unknown): Members {

@@ -3,7 +3,7 @@
 import type { Address } from '@solana/kit';
 import { useQuery } from '@tanstack/react-query';
 import { Link, getRouteApi } from '@tanstack/react-router';
-import { Suspense, lazy, useEffect, useRef } from 'react';
+import { Suspense, lazy, useEffect, useRef, useState } from 'react';
 
 import { findExecutionRecordAddress } from '../../chain/addresses';
 import { uuidBytes } from '../../chain/record';
@@ -43,6 +43,7 @@ export function ExecutionPage() {
     const { session } = useSession();
     const { call, progress, run } = useCall(executionId);
     const { data: network } = useQuery(networkQuery);
+    const rpcUrl = network?.rpc_url ?? null;
     const wallet = connection?.account.address;
     const isAwaited = call !== null;
     // Until it is paid and handed over, the service knows nothing of it; it is not asked while that goes on.
@@ -55,14 +56,14 @@ export function ExecutionPage() {
     } = useQuery(executionQuery(executionId, wallet, isAwaited, Boolean(session) && isKnown));
     const record = useRecordAddress(executionId, call?.wallet, execution);
     const isGoingOn = isAwaited || (execution ? isUnderWay(execution) : false);
-    const { data: onChain } = useQuery(onChainQuery(record, network?.rpc_url ?? null, isGoingOn));
+    const { data: onChain } = useQuery(onChainQuery(record, rpcUrl, isGoingOn));
 
     // A refund needs a later second than the deadline.
     const isOver = useIsPast(onChain?.isOpen && onChain.deadline !== null ? onChain.deadline + 1 : null);
 
     // The stored call is removed when it has ended; what it says stays on the page.
-    const asked = useRef(call);
-    if (call !== null) asked.current = call;
+    const [asked, setAsked] = useState(call);
+    if (call !== null && call !== asked) setAsked(call);
     // After a reload a paid call goes on by itself; nothing is signed without a press.
     const resumed = useRef(false);
     useEffect(() => {
@@ -109,7 +110,7 @@ export function ExecutionPage() {
                     </Link>
                 )}
             </div>
-            {isCalling && call !== null && !isOver && (
+            {isCalling && !isOver && (
                 <CallProgress
                     call={call}
                     progress={progress}
@@ -121,24 +122,24 @@ export function ExecutionPage() {
                 />
             )}
             {!isCalling && !isOver && execution && <Outcome execution={execution} onChain={onChain} />}
-            {record !== null && onChain && network && network.rpc_url !== null && wallet !== undefined && (
+            {record !== null && onChain && rpcUrl !== null && wallet !== undefined && (
                 <OwnEnding
                     record={record}
                     executionId={executionId}
-                    rpcUrl={network.rpc_url}
+                    rpcUrl={rpcUrl}
                     onChain={onChain}
                     isOver={isOver}
                 />
             )}
             {error && <Failure error={error} onRetry={() => void refetch()} />}
-            {asked.current !== null && <Asked task={asked.current.task} />}
+            {asked !== null && <Asked task={asked.task} />}
             <div className={styles.columns}>
-                <Timeline call={asked.current} execution={execution ?? null} onChain={onChain} network={network} />
+                <Timeline call={asked} execution={execution ?? null} onChain={onChain} network={network} />
                 <div className={styles.main}>
                     {isOver ? (
                         <p className="muted">There is no result, and none can be settled any more.</p>
                     ) : execution ? (
-                        <Found execution={execution} rpcUrl={network?.rpc_url ?? null} />
+                        <Found execution={execution} rpcUrl={rpcUrl} />
                     ) : (
                         <p className="muted">The result stands here as soon as it is paid for.</p>
                     )}

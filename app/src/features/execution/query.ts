@@ -14,7 +14,7 @@ export type Execution = Schemas['ExecutionResponse'];
 
 /** It ended before any money moved: neither the service nor the chain knows a record of it. */
 export const isUnopened = (execution: Execution | null, onChain: OnChain | undefined): boolean =>
-    execution?.binding === null && onChain !== undefined && onChain.opening === null && onChain.ending === null;
+    execution?.binding === null && onChain?.opening === null && onChain.ending === null;
 
 const ASK_MS = 1_000;
 /** How often the chain is asked for the end of an execution that the service says has ended. */

@@ -1,7 +1,7 @@
 // The token approval that all keys of the wallet share: what it covers, and how to raise it, change it, or take it back.
 
 import { type Address, createSolanaRpc } from '@solana/kit';
-import { type FormEvent, useState } from 'react';
+import { type SubmitEvent, useState } from 'react';
 
 import { feeText } from '../../chain/fee';
 import type { Schemas } from '../../shared/api/client';
@@ -119,7 +119,7 @@ type FormProps = { funds: Funds; isBusy: boolean; onChange: (amount: bigint) => 
 function ChangeForm({ funds, isBusy, onChange, onCancel }: FormProps) {
     const [text, setText] = useState(usdcText(approvalFor(funds)));
     const read = amountOf(text);
-    const submit = (event: FormEvent): void => {
+    const submit = (event: SubmitEvent): void => {
         event.preventDefault();
         if (typeof read === 'bigint' && read !== funds.approved) onChange(read);
     };

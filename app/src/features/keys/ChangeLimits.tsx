@@ -1,7 +1,7 @@
 // Other limits for a key: higher or lower caps, a later or earlier end, other agents. The key stays the same.
 
 import { type Address, createSolanaRpc } from '@solana/kit';
-import { type FormEvent, useState } from 'react';
+import { type SubmitEvent, useState } from 'react';
 
 import { allowedAgents } from '../../chain/grants';
 import { formatUsdc } from '../../shared/money';
@@ -34,7 +34,7 @@ export function ChangeLimits({ apiKey, account, network, chain, onClose }: Panel
         agents: allowedAgents(grant),
     };
     const isChanged = isLimits(limits) && textOf(limits) !== textOf(before);
-    const submit = async (event: FormEvent): Promise<void> => {
+    const submit = async (event: SubmitEvent): Promise<void> => {
         event.preventDefault();
         if (!isLimits(limits) || !isChanged || isBusy) return;
         const mint = network.usdc_mint as Address;

@@ -72,7 +72,7 @@ export function KeyCard({ apiKey, account, network, chain, onSaid }: KeyCardProp
                 <CapBar
                     label={`Spent with ${name === null ? short(sessionKey) : visible(name)}`}
                     spent={apiKey.spent_of_cap_usdc}
-                    cap={apiKey.total_cap_usdc === null ? null : apiKey.total_cap_usdc}
+                    cap={apiKey.total_cap_usdc ?? null}
                 />
             )}
             <Facts apiKey={apiKey} />

@@ -91,7 +91,7 @@ function Keys({ account }: { account: Address }) {
                 </div>
                 {shown?.length === 0 && <NoKeys hasOld={over > 0} />}
                 <ul className={styles.keys} aria-busy={list.isPending}>
-                    {list.isPending && !list.error && (
+                    {list.isPending && (
                         <li>
                             <Skeleton height="14rem" />
                         </li>

@@ -4,7 +4,7 @@
 import type { Address } from '@solana/kit';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { type FormEvent, useRef, useState } from 'react';
+import { type SubmitEvent, useRef, useState } from 'react';
 
 import { networkQuery } from '../../shared/api/queries';
 import { formatSol } from '../../shared/money';
@@ -79,7 +79,7 @@ function KeyForm({ account, chain, onMade }: FormProps) {
         chain && costOfGrant(chain[1], chain[0]) > chain[1].lamports ? costOfGrant(chain[1], chain[0]) : null;
     const isWhole = wrongName === undefined && isLimits(limits);
 
-    const submit = async (event: FormEvent): Promise<void> => {
+    const submit = async (event: SubmitEvent): Promise<void> => {
         event.preventDefault();
         setChecked(true);
         setFailure(null);

@@ -2,7 +2,7 @@
 // forgotten.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { type SubmitEvent, useState } from 'react';
 
 import { nameProblem } from '../../shared/text/plain';
 import { Button } from '../../shared/ui/Button';
@@ -33,7 +33,7 @@ export function RegisterKey({ apiKey, account, onSaid, onClose }: PanelProps) {
         },
     });
     const wrongName = nameProblem(name, MAX_NAME_CHARS);
-    const submit = (event: FormEvent): void => {
+    const submit = (event: SubmitEvent): void => {
         event.preventDefault();
         setChecked(true);
         if (wrongName === undefined && text !== '' && !registering.isPending) registering.mutate();

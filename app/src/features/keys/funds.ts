@@ -64,13 +64,13 @@ export async function readFunds(rpc: Rpc<SolanaRpcApi>, wallet: Address, mint: A
         readChainTime(rpc),
     ]);
     const { exists, amount, delegate } = readHolding(token ?? null);
-    const isOurs = delegate?.address === spender;
+    const ours = delegate?.address === spender ? delegate : null;
     return {
         grants,
         hasAccount: exists,
         holding: amount,
-        approved: isOurs ? (delegate?.amount ?? 0n) : 0n,
-        otherDelegate: isOurs ? null : (delegate?.address ?? null),
+        approved: ours?.amount ?? 0n,
+        otherDelegate: ours === null ? (delegate?.address ?? null) : null,
         now,
     };
 }

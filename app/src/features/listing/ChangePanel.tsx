@@ -128,7 +128,7 @@ const Wrong = ({ problems }: { problems: Problems }) => {
                     <ul className={styles.list}>
                         {found.map(([name, problem]) => (
                             <li key={name}>
-                                {LABELS[name as keyof typeof LABELS]}: <UserText text={problem ?? ''} />
+                                {LABELS[name as keyof typeof LABELS]}: <UserText text={problem} />
                             </li>
                         ))}
                     </ul>

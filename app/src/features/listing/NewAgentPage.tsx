@@ -3,7 +3,7 @@
 import type { Address } from '@solana/kit';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import { type ReactNode, type SubmitEvent, useEffect, useRef, useState } from 'react';
 
 import type { Schemas } from '../../shared/api/client';
 import { networkQuery } from '../../shared/api/queries';
@@ -121,7 +121,7 @@ function OneStep(props: OneStepProps) {
         showAll();
         setTimeout(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"], [data-invalid]')?.focus());
     };
-    const submit = (event: FormEvent): void => {
+    const submit = (event: SubmitEvent): void => {
         event.preventDefault();
         if (hasFields) goOn();
     };

@@ -245,7 +245,7 @@ const Refused = ({ problems }: { problems: Problems }) => (
                     <Link to="/creator/new" search={{ step }}>
                         {LABELS[name as keyof typeof LABELS]}
                     </Link>
-                    : <UserText text={problem ?? ''} />
+                    : <UserText text={problem} />
                 </li>
             );
         })}

@@ -36,7 +36,7 @@ export function newDraft(wallet: string): NewDraft {
     return {
         fields: { ...EMPTY, ...knownFields(stored.fields) },
         test,
-        hasKeyFile: hasKeyFile === true,
+        hasKeyFile,
         attempt,
         listed,
     };

@@ -2,7 +2,7 @@
 
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { Link, getRouteApi, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useMemo, useRef, useState } from 'react';
+import { type SubmitEvent, useMemo, useRef, useState } from 'react';
 
 import { networkQuery } from '../../shared/api/queries';
 import { UserText } from '../../shared/text/UserText';
@@ -49,7 +49,7 @@ export function RunPage() {
         rememberRequest(agentId, agent.input_schema, request);
     };
 
-    const submit = async (event: FormEvent): Promise<void> => {
+    const submit = async (event: SubmitEvent): Promise<void> => {
         event.preventDefault();
         if (submission.isBusy) return;
         const { parameters, problems: unread } = readParameters(form, draft);

@@ -52,6 +52,7 @@ export function WalletButton() {
             <Popover
                 className={styles.popover ?? ''}
                 placement="bottom end"
+                // eslint-disable-next-line @typescript-eslint/no-deprecated -- A provider would be one more element.
                 {...(home && { UNSTABLE_portalContainer: home })}
             >
                 <Dialog className={styles.dialog ?? ''} aria-label="Wallet">

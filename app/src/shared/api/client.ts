@@ -119,7 +119,8 @@ async function overSession({ headers }: Request, error: ApiError): Promise<ApiEr
         : error;
 }
 
-export const api = createClient<paths>({ baseUrl: globalThis.location?.origin ?? '', credentials: 'omit' });
+const { location } = globalThis as { location?: Location };
+export const api = createClient<paths>({ baseUrl: location?.origin ?? '', credentials: 'omit' });
 api.use(conventions);
 
 /** The body of an answer that has one. Errors are thrown before. */

@@ -29,12 +29,13 @@ export function Countdown({ to, over }: { to: string | number; over: string }) {
     const [now, setNow] = useState(Date.now);
     const left = (moment.getTime() - now) / 1_000;
     const isOver = !(left > 0);
+    const isLong = left > 3_600;
     useEffect(() => {
         if (isOver) return;
         // Days and hours change seldom.
-        const timer = setInterval(() => setNow(Date.now()), left > 3_600 ? 30_000 : 1_000);
+        const timer = setInterval(() => setNow(Date.now()), isLong ? 30_000 : 1_000);
         return () => clearInterval(timer);
-    }, [isOver, left > 3_600]);
+    }, [isOver, isLong]);
     const exact = `${moment.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
     return (
         <time dateTime={moment.toISOString()} title={exact} className="number">

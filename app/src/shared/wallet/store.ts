@@ -120,7 +120,7 @@ export class WalletStore {
         if (wallet === undefined) return;
         const accounts = await connect(wallet, true).catch(() => []);
         const account = accounts.find((candidate) => candidate.address === address);
-        if (account !== undefined && this.#state.connection === null) this.#use({ wallet, account });
+        if (account !== undefined && this.get().connection === null) this.#use({ wallet, account });
     }
 
     #set(change: Partial<WalletState>): void {

@@ -20,7 +20,7 @@ export function useSend(): Send {
     return async (instructions, onStep) => {
         if (connection === null) throw new Error('Connect a wallet first.');
         const { wallet, account } = connection;
-        const { rpc_url: rpcUrl, chain } = await queries.ensureQueryData(networkQuery);
+        const { rpc_url: rpcUrl, chain } = await queries.query({ ...networkQuery, staleTime: 'static' });
         if (rpcUrl === null) throw new Error('This service names no RPC node that a page may use.');
         if (!account.chains.includes(chain as `${string}:${string}`)) {
             throw new Error(

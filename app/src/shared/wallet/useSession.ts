@@ -40,7 +40,7 @@ export function useSession(): UseSession {
     const opening = useMutation({
         mutationFn: async () => {
             if (connection === null) throw new Error('Connect a wallet first.');
-            return signIn(connection, await queries.ensureQueryData(networkQuery));
+            return signIn(connection, await queries.query({ ...networkQuery, staleTime: 'static' }));
         },
         onSuccess: (session) => queries.setQueryData(sessionQuery.queryKey, session),
     });
@@ -77,7 +77,7 @@ export function useSessionKeeper(): void {
     useEffect(() => {
         const renew = async (): Promise<string | null> => {
             await queries.invalidateQueries({ queryKey: sessionQuery.queryKey, refetchType: 'none' });
-            return (await queries.fetchQuery(sessionQuery))?.wallet ?? null;
+            return (await queries.query(sessionQuery))?.wallet ?? null;
         };
         whenSessionIsRefused(renew);
         return onTabNews('session', (until) => {

@@ -54,8 +54,7 @@ export class FakeChain {
         const chain = new FakeChain();
         chain.accounts.set(await findConfigAddress(), vector('Config'));
         chain.accounts.set(AGENT, vector('AgentListed'));
-        globalThis.fetch = (async (url: string | URL | Request, init?: RequestInit) =>
-            chain.#fetch(String(url), init)) as typeof fetch;
+        globalThis.fetch = async (url: string | URL | Request, init?: RequestInit) => chain.#fetch(String(url), init);
         return chain;
     }
 
@@ -205,7 +204,7 @@ export class TestWallet {
             if (!this.willSign) throw new Error('User rejected the request.');
             const [account] = this.wallet.accounts;
             if (account === undefined) throw new Error('no account');
-            return signTransaction(this.wallet as never, account, bytes, 'solana:localnet');
+            return signTransaction(this.wallet, account, bytes, 'solana:localnet');
         };
         return signAndSend({ rpcUrl: RPC_URL, feePayer: this.address, instructions, sign, ...(onStep && { onStep }) });
     };

@@ -23,7 +23,7 @@ export type Make = (signer: TransactionSigner, chain: Chain) => Promise<Instruct
 export function useRequest(): (make: Make) => (account: Address) => Promise<Instruction[]> {
     const queries = useQueryClient();
     return (make) => async (account) => {
-        const { rpc_url: rpcUrl } = await queries.ensureQueryData(networkQuery);
+        const { rpc_url: rpcUrl } = await queries.query({ ...networkQuery, staleTime: 'static' });
         if (rpcUrl === null) throw new Error('This service names no RPC node that a page may use.');
         const rpc: Rpc<SolanaRpcApi> = createSolanaRpc(rpcUrl);
         const market = await readMarket(rpc).catch(() => {

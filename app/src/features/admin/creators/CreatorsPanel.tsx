@@ -3,7 +3,7 @@
 import { isAddress } from '@solana/kit';
 import { useQuery } from '@tanstack/react-query';
 import { Link, getRouteApi, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { type SubmitEvent, useState } from 'react';
 
 import { networkQuery } from '../../../shared/api/queries';
 import { plural } from '../../../shared/figures';
@@ -44,7 +44,7 @@ function Lookup({ creator }: { creator: string }) {
         creator === '' || isAddress(creator) ? undefined : NO_ADDRESS,
     );
     const navigate = useNavigate();
-    const submit = (event: FormEvent): void => {
+    const submit = (event: SubmitEvent): void => {
         event.preventDefault();
         const wallet = text.trim();
         if (!isAddress(wallet)) return setProblem(NO_ADDRESS);

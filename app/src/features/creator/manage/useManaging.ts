@@ -50,7 +50,7 @@ export function useManaging(agent: Address): Managing {
         let rpcUrl = '';
         await transaction.send({
             build: async (creator) => {
-                const network = await queries.ensureQueryData(networkQuery);
+                const network = await queries.query({ ...networkQuery, staleTime: 'static' });
                 rpcUrl = network.rpc_url ?? '';
                 const chain = await reached(
                     readOwnAgent(createSolanaRpc(rpcUrl), agent, creator, network.usdc_mint as Address),

@@ -1,6 +1,6 @@
 // The resolver's decision: uphold with an amount, or reject, always with written reasons; and what it will do.
 
-import { type FormEvent, useState } from 'react';
+import { type SubmitEvent, useState } from 'react';
 
 import { feeText } from '../../../chain/fee';
 import { MoneyError, formatUsdc, parseUsdc, usdcText } from '../../../shared/money';
@@ -37,7 +37,7 @@ export function DecideForm({ found, wallet, rpcUrl, transaction: { isBusy, send 
     const isUpholdable = found.now >= upholdableFrom(found);
     const { slash, problem } = readSlash(amount, facts);
     const isUpheld = choice === 'uphold';
-    const decide = (event: FormEvent): void => {
+    const decide = (event: SubmitEvent): void => {
         event.preventDefault();
         setChecked(true);
         const isIncomplete = choice === null || (isUpheld && (slash === null || problem !== undefined));

@@ -15,7 +15,9 @@ export function Expire({ found: { recordAddress, config }, wallet, rpcUrl, trans
                 checkExpiry(now);
                 return [await expireInstruction(now)];
             },
-            after: async () => void (await untilShown(recordAddress, wallet, ({ status }) => status !== 'open')),
+            after: async () => {
+                await untilShown(recordAddress, wallet, ({ status }) => status !== 'open');
+            },
         });
     return (
         <section className="stack" aria-labelledby="expire">

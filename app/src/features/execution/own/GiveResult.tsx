@@ -2,7 +2,7 @@
 // hands it in; its hash is in the record on the chain.
 
 import { useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { type SubmitEvent, useState } from 'react';
 
 import { Button } from '../../../shared/ui/Button';
 import { messageOf } from '../../../shared/ui/Failure';
@@ -14,7 +14,7 @@ export function GiveResult({ sha256, executionId }: { sha256: string; executionI
     const queries = useQueryClient();
     const [text, setText] = useState('');
     const [state, setState] = useState<{ isBusy: boolean; problem?: string }>({ isBusy: false });
-    const submit = async (event: FormEvent): Promise<void> => {
+    const submit = async (event: SubmitEvent): Promise<void> => {
         event.preventDefault();
         if (state.isBusy) return;
         setState({ isBusy: true });

@@ -2,7 +2,7 @@
 
 import { type Address, createSolanaRpc } from '@solana/kit';
 import { useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { type SubmitEvent, useState } from 'react';
 
 import { hexOf } from '../../../chain/accounts';
 import { feeText } from '../../../chain/fee';
@@ -40,7 +40,7 @@ export function SettleForm({ record, executionId, rpcUrl, onChain }: SettleFormP
             (error: unknown) => setUnpublished({ hash, result, reason: messageOf(error) }),
         );
     };
-    const submit = async (event: FormEvent): Promise<void> => {
+    const submit = async (event: SubmitEvent): Promise<void> => {
         event.preventDefault();
         if (isBusy) return;
         try {

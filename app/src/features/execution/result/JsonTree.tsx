@@ -17,7 +17,7 @@ const MAX_NAME = 200;
 export type JsonTreeProps = { value: unknown; /** Levels that are open at first. */ open: number };
 
 export const JsonTree = ({ value, open }: JsonTreeProps) =>
-    isBranch(value) ? <Members value={value} open={open} /> : <Leaf value={value} />;
+    isBranch(value) ? <Members value={value} open={open} /> : <Leaf value={value as Plain} />;
 
 const isBranch = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
@@ -62,7 +62,7 @@ function Member({ name, isIndex, value, open }: MemberProps) {
     if (!isBranch(value)) {
         return (
             <li className={`${styles.leaf} ${isIndex ? styles.entry : ''}`}>
-                <span className={styles.name}>{label}</span> <Leaf value={value} />
+                <span className={styles.name}>{label}</span> <Leaf value={value as Plain} />
             </li>
         );
     }
@@ -84,10 +84,12 @@ function Member({ name, isIndex, value, open }: MemberProps) {
     );
 }
 
-function Leaf({ value }: { value: unknown }) {
+/** What JSON has besides arrays and objects. */
+type Plain = string | number | boolean | null;
+
+function Leaf({ value }: { value: Plain }) {
     const [all, setAll] = useState(false);
-    if (typeof value !== 'string')
-        return <span className={styles.plain}>{value === null ? 'null' : String(value)}</span>;
+    if (typeof value !== 'string') return <span className={styles.plain}>{String(value)}</span>;
     if (value === '') return <span className="muted">empty text</span>;
     const isCut = !all && value.length > MAX_TEXT;
     return (

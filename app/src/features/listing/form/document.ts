@@ -12,7 +12,7 @@ export type Stored = { readonly hash: Uint8Array; readonly uri: string };
 
 /** The text that is stored: RFC 8785, as `crtx agent publish` has it. `others`: members that the marketplace does not know. */
 export const documentText = (document: Document, others: JsonObject = {}): string =>
-    canonical({ ...others, ...document } as unknown as JsonObject);
+    canonical({ ...others, ...document });
 
 export async function hashOf(text: string): Promise<Uint8Array> {
     return new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
@@ -88,5 +88,5 @@ export function readDocument(text: string): ReadDocument {
         inputSchema: schemaOf(input_schema),
         outputSchema: schemaOf(output_schema),
     };
-    return { fields, others: others as JsonObject };
+    return { fields, others };
 }

@@ -26,10 +26,9 @@ export function readSchema(text: string, { maxBytes, maxDepth } = SCHEMA_LIMITS)
     if (new TextEncoder().encode(JSON.stringify(schema)).length > maxBytes) {
         throw new SchemaError(`The schema is larger than ${Math.floor(maxBytes / 1024)} KiB.`);
     }
-    if (depthOf(schema as Json) > maxDepth)
-        throw new SchemaError(`The schema is nested deeper than ${maxDepth} levels.`);
+    if (depthOf(schema) > maxDepth) throw new SchemaError(`The schema is nested deeper than ${maxDepth} levels.`);
     new Walk(schema).run();
-    return schema as JsonObject;
+    return schema;
 }
 
 function jsonOf(text: string): Json {
@@ -51,7 +50,7 @@ function depthOf(root: Json): number {
         const [value, depth] = next;
         deepest = Math.max(deepest, depth);
         if (typeof value === 'object' && value !== null)
-            for (const member of Object.values(value)) waiting.push([member as Json, depth + 1]);
+            for (const member of Object.values(value)) waiting.push([member, depth + 1]);
     }
     return deepest;
 }
@@ -170,7 +169,7 @@ class Walk {
     }
 
     #type(value: unknown, at: string): void {
-        const types = Array.isArray(value) ? value : [value];
+        const types: readonly unknown[] = Array.isArray(value) ? value : [value];
         const bad = types.find((type) => typeof type !== 'string' || !TYPES.has(type));
         if (types.length === 0 || bad !== undefined)
             throw wrong(at, `one of ${[...TYPES].join(', ')}, or a list of them`);

@@ -190,7 +190,7 @@ function readFailing(failing: TestCall['failing']): { request: FailingRequest | 
     try {
         const parameters = readJson(failing.parameters.trim() === '' ? '{}' : failing.parameters);
         if (!isObject(parameters)) throw new JsonError('Parameters are a JSON object: {"name": value}.');
-        return { request: { task: failing.task, parameters: parameters as JsonObject }, problems };
+        return { request: { task: failing.task, parameters }, problems };
     } catch (error) {
         if (!(error instanceof JsonError)) throw error;
         return { request: null, problems: { ...problems, failingParameters: error.message } };

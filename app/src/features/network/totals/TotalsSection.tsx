@@ -48,7 +48,7 @@ const NoDays = ({ error, onRetry }: { error: Error; onRetry: () => void }) =>
 
 type Measure = { readonly name: string; readonly of: (day: MarketDay) => bigint; readonly isUsdc?: true };
 
-const MEASURES: readonly Measure[] = [
+const MEASURES: readonly [Measure, ...Measure[]] = [
     { name: 'Completed executions', of: (day) => BigInt(day.completed_executions) },
     { name: 'Failed executions', of: (day) => BigInt(day.failed_executions) },
     { name: 'Disputed executions', of: (day) => BigInt(day.disputed_executions) },
@@ -72,7 +72,7 @@ const COLUMNS = [
 /** The totals of some days, with a plot of one of them. */
 export function Days({ history: { days, window_days: windowDays } }: { history: MarketHistory }) {
     const [chosen, setChosen] = useState(0);
-    const measure = MEASURES[chosen] ?? (MEASURES[0] as Measure);
+    const measure = MEASURES[chosen] ?? MEASURES[0];
     return (
         <>
             <h3>The last {formatCount(windowDays)} days</h3>

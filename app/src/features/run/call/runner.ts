@@ -227,14 +227,14 @@ async function hasEnded(call: StoredCall, { network }: Tools): Promise<boolean> 
     const found = await readExecution(createSolanaRpc(network.rpc_url ?? ''), await recordOf(call)).catch(
         () => undefined,
     );
-    return found === null || (found !== undefined && found.terms === null);
+    return found === null || found?.terms === null;
 }
 
 /** One tab at a time leads a call. */
 async function alone(executionId: string, work: () => Promise<void>): Promise<void> {
-    const locks = globalThis.navigator?.locks;
-    if (locks === undefined) return work();
-    await locks.request(`crtx.call.${executionId}`, { ifAvailable: true }, async (lock) => {
+    const { navigator } = globalThis as { navigator?: Partial<Navigator> };
+    if (navigator?.locks === undefined) return work();
+    await navigator.locks.request(`crtx.call.${executionId}`, { ifAvailable: true }, async (lock) => {
         if (lock === null)
             throw new CallProblem(
                 'Another tab leads this call',

@@ -48,7 +48,7 @@ function useRun(): UseCall['run'] {
             else await signIn.mutateAsync();
         };
         void queries
-            .ensureQueryData(networkQuery)
+            .query({ ...networkQuery, staleTime: 'static' })
             .then((network) =>
                 runnerOf(executionId).run(executionId, { network, account, send, ensureSession, isNew }, mayPay),
             );

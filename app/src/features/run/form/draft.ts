@@ -39,14 +39,13 @@ export function draftOf(field: Field, value: Json | undefined): Draft | null {
             return JSON.stringify(value, null, 2);
         case 'list': {
             if (!Array.isArray(value) || value.length > MAX_ENTRIES) return null;
-            return all(value.map((entry) => draftOf(field.item, entry)));
+            return all(value.map((entry: Json) => draftOf(field.item, entry)));
         }
         case 'group': {
             if (!isObject(value)) return null;
             const known = new Set(field.members.map(({ name }) => name));
             if (Object.keys(value).some((name) => !known.has(name))) return null;
-            const valueAt = (name: string): Json | undefined =>
-                Object.hasOwn(value, name) ? (value[name] as Json) : undefined;
+            const valueAt = (name: string): Json | undefined => (Object.hasOwn(value, name) ? value[name] : undefined);
             return all(field.members.map((member) => draftOf(member.field, valueAt(member.name))));
         }
     }
@@ -58,7 +57,7 @@ function blank(field: Field): Draft {
 }
 
 const all = (drafts: readonly (Draft | null)[]): Draft | null =>
-    drafts.every((draft) => draft !== null) ? (drafts as readonly Draft[]) : null;
+    drafts.every((draft) => draft !== null) ? drafts : null;
 
 /** The parameters that a form means, and everything that cannot be read. */
 export function readForm(form: Group, draft: Draft): { parameters: Json; problems: Problem[] } {
@@ -136,4 +135,4 @@ function nested(
 }
 
 const isFilled = (draft: Draft): boolean => (typeof draft === 'string' ? draft !== '' : draft.some(isFilled));
-export const listed = (draft: Draft | undefined): readonly Draft[] => (Array.isArray(draft) ? draft : []);
+export const listed = (draft: Draft | undefined): readonly Draft[] => (typeof draft === 'object' ? draft : []);

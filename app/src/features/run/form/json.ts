@@ -68,7 +68,7 @@ export function checkSendable(value: Json): void {
         if (typeof next.value !== 'object' || next.value === null) continue;
         for (const [name, member] of Object.entries(next.value)) {
             if (!Array.isArray(next.value)) checkText(name);
-            waiting.push({ value: member as Json, depth: next.depth + 1 });
+            waiting.push({ value: member, depth: next.depth + 1 });
         }
     }
 }
@@ -82,7 +82,7 @@ export function checkText(text: string): void {
 export function canonical(value: Json): string {
     if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
     if (!isObject(value)) return JSON.stringify(value);
-    const object = value as JsonObject;
+    const object = value;
     const members = Object.keys(object)
         .sort()
         .map((name) => `${JSON.stringify(name)}:${canonical(object[name] ?? null)}`);

@@ -38,7 +38,9 @@ const OWN = 'own';
 /** The wallet of this browser: made once, kept in IndexedDB as a key that cannot be exported. */
 export async function ownKey(): Promise<LocalKey> {
     const database = await openDatabase();
-    const stored = await request<CryptoKeyPair | undefined>(database.transaction(STORE).objectStore(STORE).get(OWN));
+    const stored = await request(
+        database.transaction(STORE).objectStore(STORE).get(OWN) as IDBRequest<CryptoKeyPair | undefined>,
+    );
     const keys = stored ?? (await generateKeyPair());
     if (stored === undefined) await request(database.transaction(STORE, 'readwrite').objectStore(STORE).put(keys, OWN));
     database.close();
