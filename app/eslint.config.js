@@ -1,8 +1,31 @@
-// What the sources must keep to besides types and tests.
+// What the sources must keep to besides types and tests: the rules of TypeScript and React, and who may import what.
 
+import { readdirSync } from 'node:fs';
+
+import { createNodeResolver, importX } from 'eslint-plugin-import-x';
 import reactHooks from 'eslint-plugin-react-hooks';
 import { defineConfig, globalIgnores } from 'eslint/config';
 import tseslint from 'typescript-eslint';
+
+/** Files of features that are not their faces. */
+const inside = (name) => ({ from: `./src/features/${name}/**/*`, except: ['**/src/features/*/index.ts'] });
+const features = readdirSync(new URL('src/features', import.meta.url));
+
+/** Lower layers do not know higher ones, and a feature is imported by its face alone. */
+const layers = [
+    {
+        target: ['./src/chain', './src/shared'],
+        from: ['./src/features', './src/app'],
+        message: 'It is a higher layer.',
+    },
+    { target: './src/features', from: './src/app', message: 'It is a higher layer.' },
+    { target: './src/app', ...inside('*'), message: 'Import the face of the feature, its index.ts.' },
+    ...features.map((name) => ({
+        target: `./src/features/${name}`,
+        ...inside(`!(${name})`),
+        message: 'Import the face of the feature, its index.ts.',
+    })),
+];
 
 export default defineConfig([
     globalIgnores(['dist', 'public', 'src/generated', 'src/shared/api/schema.d.ts']),
@@ -13,6 +36,11 @@ export default defineConfig([
             tseslint.configs.stylisticTypeChecked,
             reactHooks.configs.flat['recommended-latest'],
         ],
+        plugins: { 'import-x': importX },
+        settings: {
+            'import-x/extensions': ['.ts', '.tsx'],
+            'import-x/resolver-next': [createNodeResolver({ extensions: ['.ts', '.tsx', '.d.ts'] })],
+        },
         languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
         linterOptions: { reportUnusedDisableDirectives: 'error' },
         rules: {
@@ -41,6 +69,8 @@ export default defineConfig([
             '@typescript-eslint/require-await': 'off',
             '@typescript-eslint/restrict-plus-operands': ['error', { allowNumberAndString: true }],
             '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+            'import-x/no-cycle': 'error',
+            'import-x/no-restricted-paths': ['error', { basePath: import.meta.dirname, zones: layers }],
             // Two rules of the React compiler, which does not run here: a page that counts time is rendered by a timer, and
             // some state follows what happens outside of React.
             'react-hooks/purity': 'off',

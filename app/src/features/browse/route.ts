@@ -2,7 +2,7 @@
 
 import { createRoute } from '@tanstack/react-router';
 
-import { rootRoute } from '../../app/root';
+import { rootRoute } from '../../shared/rootRoute';
 import { BrowsePage } from './BrowsePage';
 import { agentsQuery } from './query';
 import { readSearch } from './search';

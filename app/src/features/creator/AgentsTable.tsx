@@ -9,7 +9,7 @@ import { UserText } from '../../shared/text/UserText';
 import { Badge } from '../../shared/ui/Badge';
 import { Button } from '../../shared/ui/Button';
 import { type Column, Table } from '../../shared/ui/Table';
-import { agentQuery, listingQuery } from '../agent/query';
+import { agentQuery, listingQuery } from '../agent';
 import { coverText } from './cover';
 import styles from './Creator.module.css';
 import { OwnAgentLink } from './OwnAgentLink';

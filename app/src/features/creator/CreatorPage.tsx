@@ -11,7 +11,7 @@ import { Empty } from '../../shared/ui/Empty';
 import { Failure } from '../../shared/ui/Failure';
 import { Page } from '../../shared/ui/Page';
 import { Skeleton } from '../../shared/ui/Skeleton';
-import { WalletGate } from '../wallet/Gate';
+import { WalletGate } from '../wallet';
 import { AgentsTable } from './AgentsTable';
 import { Attention } from './Attention';
 import styles from './Creator.module.css';

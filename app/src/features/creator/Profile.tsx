@@ -14,7 +14,7 @@ import { TextField } from '../../shared/ui/Field';
 import { Skeleton } from '../../shared/ui/Skeleton';
 import { waitForIndex } from '../../shared/wallet/indexed';
 import { useTransaction } from '../../shared/wallet/useTransaction';
-import { TransactionState } from '../wallet/TransactionState';
+import { TransactionState } from '../wallet';
 import styles from './Creator.module.css';
 import { displayNameProblem } from './displayName';
 import { Effects } from './Effects';

@@ -13,7 +13,7 @@ import { Failure } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';
 import { Skeleton } from '../../shared/ui/Skeleton';
-import { SessionGate } from '../wallet/Gate';
+import { SessionGate } from '../wallet';
 import { Actions } from './actions/Actions';
 import { YourTurn } from './actions/YourTurn';
 import { type Case, caseQuery, statusOf, uriOf } from './chain/case';

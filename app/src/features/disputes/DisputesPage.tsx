@@ -17,7 +17,7 @@ import { Page } from '../../shared/ui/Page';
 import { Skeleton } from '../../shared/ui/Skeleton';
 import { Table } from '../../shared/ui/Table';
 import { Time } from '../../shared/ui/Time';
-import { SessionGate } from '../wallet/Gate';
+import { SessionGate } from '../wallet';
 import { Due } from './Due';
 import styles from './Disputes.module.css';
 import { type Dispute, disputeCountQuery, disputesQuery } from './query';

@@ -3,7 +3,7 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { type ReactNode, Suspense, lazy, useMemo } from 'react';
+import { type ReactNode, Suspense, useMemo } from 'react';
 
 import { hexOf } from '../../chain/accounts';
 import { StoredSettler } from '../../chain/stored';
@@ -11,20 +11,16 @@ import type { Schemas } from '../../shared/api/client';
 import { contentPath } from '../../shared/content';
 import { formatMs } from '../../shared/figures';
 import { formatUsdc } from '../../shared/money';
-import { part } from '../../shared/part';
 import { Address } from '../../shared/ui/Address';
 import { Failure } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
 import { Skeleton } from '../../shared/ui/Skeleton';
 import { Time } from '../../shared/ui/Time';
-import { Result } from '../execution/result/Result';
-import type { Claims } from '../execution/verify/evidence';
+import { type Claims, LazyVerifyPanel, Result } from '../execution';
 import type { Case } from './chain/case';
 import styles from './Disputes.module.css';
 import { contentQuery } from './evidence/read';
 import type { Dispute } from './query';
-
-const VerifyPanel = lazy(() => part(() => import('../execution/verify/VerifyPanel')));
 
 export type ProofProps = {
     dispute: Dispute;
@@ -114,7 +110,7 @@ function CheckedResult({ dispute, found, rpcUrl }: { dispute: Dispute; found: Ca
                 </Notice>
             )}
             <Suspense fallback={<Skeleton height="8rem" />}>
-                <VerifyPanel execution={claimsOf(dispute, found, text)} rpcUrl={rpcUrl} />
+                <LazyVerifyPanel execution={claimsOf(dispute, found, text)} rpcUrl={rpcUrl} />
             </Suspense>
         </>
     );

@@ -11,6 +11,7 @@ import { visible } from '../../shared/text/visible';
 import { Empty } from '../../shared/ui/Empty';
 import { Checkbox, TextField } from '../../shared/ui/Field';
 import { Page } from '../../shared/ui/Page';
+import type { Key } from './credential';
 import styles from './Docs.module.css';
 import { OperationDetails } from './OperationDetails';
 import { Prose, Words } from './Prose';
@@ -18,8 +19,6 @@ import { referenceQuery } from './query';
 import { type Operation, type Reference, filtered, grouped } from './reference';
 
 const EXACT = { includeHash: true } as const;
-
-export type Key = { readonly token: string; readonly isShown: boolean };
 
 export function DocsPage() {
     const { data: reference } = useSuspenseQuery(referenceQuery);

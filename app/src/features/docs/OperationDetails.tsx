@@ -2,20 +2,16 @@
 
 import { useMemo } from 'react';
 
-import { SchemaRows } from '../agent/SchemaTable';
-import { type SchemaRow, describe, schemaRows } from '../agent/schemaRows';
+import { type SchemaRow, SchemaRows, describe, schemaRows } from '../agent';
 import { visible } from '../../shared/text/visible';
 import { credentialWords } from './credential';
 import styles from './Docs.module.css';
-import type { Key } from './DocsPage';
 import { Prose, Words } from './Prose';
-import { type Answer, type Operation, type Parameter, grouped } from './reference';
+import { type Answer, type Parameter, grouped } from './reference';
 import { formsOf, plainSchema } from './schema';
-import { TryIt } from './TryIt';
+import { type DetailsProps, TryIt } from './TryIt';
 
 const LIMITS = { rows: 400, choices: 60 };
-
-export type DetailsProps = { operation: Operation; document: unknown; apiKey: Key };
 
 export function OperationDetails({ operation, document, apiKey }: DetailsProps) {
     const { description, parameters, body, answers } = operation;

@@ -12,16 +12,17 @@ import { Copy } from '../../shared/ui/Copy';
 import { Failure } from '../../shared/ui/Failure';
 import { Select, TextArea, TextField } from '../../shared/ui/Field';
 import { useSession } from '../../shared/wallet/useSession';
-import { exampleOf } from '../agent/example';
-import { type Credential, authorizationOf, credentialFor } from './credential';
+import { exampleOf } from '../agent';
+import { type Credential, type Key, authorizationOf, credentialFor } from './credential';
 import styles from './Docs.module.css';
-import type { DetailsProps } from './OperationDetails';
 import type { Operation, Parameter } from './reference';
 import { type Draft, JSON_TYPE, type Written, curlOf, keyOf, laidOut, readStart, write } from './request';
 import { formsOf, plainSchema } from './schema';
 
 const READS = new Set(['GET', 'HEAD']);
 const KEY = /^[!-~]+$/;
+
+export type DetailsProps = { operation: Operation; document: unknown; apiKey: Key };
 
 export function TryIt({ operation, document, apiKey }: DetailsProps) {
     const { session } = useSession();

@@ -8,6 +8,9 @@ export type Credential =
     | { readonly kind: 'session'; readonly wallet: string }
     | { readonly kind: 'none' };
 
+/** The API key that a reader has written, and whether the examples show it. */
+export type Key = { readonly token: string; readonly isShown: boolean };
+
 const API_KEY = 'api_key';
 const SESSION = 'session';
 const COOKIE = 'session_cookie';

@@ -1,7 +1,7 @@
 // An OpenAPI document as what the page shows: operations with their parameters, bodies, answers and credentials. What is
 // not understood is left out, and nothing is longer than a page can show.
 
-import { isMembers } from '../agent/example';
+import { isMembers } from '../agent';
 import { resolved } from './schema';
 
 const METHODS = ['get', 'put', 'post', 'delete', 'patch', 'head', 'options'] as const;

@@ -1,6 +1,6 @@
 // A request that is written in a form: its URL, headers and body, the same as a command line, and what comes back.
 
-import { shellWord } from '../agent/samples';
+import { shellWord } from '../agent';
 import type { Operation, Parameter } from './reference';
 
 export type Draft = {

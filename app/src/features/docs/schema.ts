@@ -1,7 +1,7 @@
 // A schema of an OpenAPI document without references and combinations, so that the rows and examples of JSON Schemas
 // serve it. The copy is bounded in depth and size, whatever the document is.
 
-import { isMembers } from '../agent/example';
+import { isMembers } from '../agent';
 
 type Members = Record<string, unknown>;
 

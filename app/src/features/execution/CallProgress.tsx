@@ -5,10 +5,8 @@ import { Link } from '@tanstack/react-router';
 import { formatUsdc } from '../../shared/money';
 import { Button, buttonClass } from '../../shared/ui/Button';
 import { Notice } from '../../shared/ui/Notice';
-import type { CallProblem } from '../run/call/problem';
-import type { Progress, Stage } from '../run/call/runner';
-import { type StoredCall, removeCall } from '../run/call/stored';
-import { Time } from './Time';
+import { type CallProblem, type Progress, type Stage, type StoredCall, removeCall } from '../run';
+import { ExactTime } from '../../shared/ui/ExactTime';
 
 export type CallProgressProps = {
     call: StoredCall;
@@ -123,7 +121,7 @@ const InEscrow = ({ price, deadline }: { price: string; deadline: number | null 
             '.'
         ) : (
             <>
-                , after <Time at={deadline} />.
+                , after <ExactTime at={deadline} />.
             </>
         )}
     </p>

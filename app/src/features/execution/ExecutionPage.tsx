@@ -3,12 +3,11 @@
 import type { Address } from '@solana/kit';
 import { useQuery } from '@tanstack/react-query';
 import { Link, getRouteApi } from '@tanstack/react-router';
-import { Suspense, lazy, useEffect, useRef, useState } from 'react';
+import { Suspense, useEffect, useRef, useState } from 'react';
 
 import { findExecutionRecordAddress } from '../../chain/addresses';
 import { uuidBytes } from '../../chain/record';
 import { networkQuery } from '../../shared/api/queries';
-import { part } from '../../shared/part';
 import { UserText } from '../../shared/text/UserText';
 import { Address as ShownAddress } from '../../shared/ui/Address';
 import { Failure } from '../../shared/ui/Failure';
@@ -17,9 +16,8 @@ import { Skeleton } from '../../shared/ui/Skeleton';
 import { useSession } from '../../shared/wallet/useSession';
 import { useWallet } from '../../shared/wallet/useWallet';
 import { formatUsdc } from '../../shared/money';
-import { removeCall } from '../run/call/stored';
-import { useCall } from '../run/call/useCall';
-import { SignInAgain } from '../wallet/SignIn';
+import { removeCall, useCall } from '../run';
+import { SignInAgain } from '../wallet';
 import { CallProgress } from './CallProgress';
 import { NotShown } from './NotShown';
 import { Outcome } from './Outcome';
@@ -31,9 +29,8 @@ import { Result } from './result/Result';
 import { Steps } from './result/Steps';
 import { recordAddressOf } from './recordLink';
 import { Timeline } from './Timeline';
+import { LazyVerifyPanel } from './verify/LazyVerifyPanel';
 import styles from './Execution.module.css';
-
-const VerifyPanel = lazy(() => part(() => import('./verify/VerifyPanel')));
 
 const route = getRouteApi('/executions/$executionId');
 
@@ -191,7 +188,7 @@ function Found({ execution, rpcUrl }: { execution: Execution; rpcUrl: string | n
             {steps && steps.length > 0 && <Steps steps={steps} />}
             {!isUnderWay(execution) && rpcUrl !== null && (
                 <Suspense fallback={<Skeleton height="8rem" />}>
-                    <VerifyPanel execution={execution} rpcUrl={rpcUrl} />
+                    <LazyVerifyPanel execution={execution} rpcUrl={rpcUrl} />
                 </Suspense>
             )}
         </>

@@ -3,7 +3,7 @@
 import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';
 import { Skeleton } from '../../shared/ui/Skeleton';
-import { SessionGate } from '../wallet/Gate';
+import { SessionGate } from '../wallet';
 
 export const NotShown = ({ isLoading }: { isLoading: boolean }) => (
     <Page title="Execution">

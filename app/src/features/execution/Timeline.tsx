@@ -5,9 +5,9 @@ import type { ReactNode } from 'react';
 import type { Schemas } from '../../shared/api/client';
 import { formatUsdc } from '../../shared/money';
 import { short } from '../../shared/text/short';
-import type { StoredCall } from '../run/call/stored';
+import type { StoredCall } from '../run';
 import { type Execution, type OnChain, isUnderWay, isUnopened } from './query';
-import { Time } from './Time';
+import { ExactTime } from '../../shared/ui/ExactTime';
 import styles from './Execution.module.css';
 
 export type TimelineProps = {
@@ -73,7 +73,7 @@ function stepsOf({ call, execution, onChain, network }: TimelineProps): Step[] {
         {
             name: 'Reserved',
             state: at || opening ? 'done' : 'later',
-            detail: at ? <Time at={at} /> : 'The call has its id.',
+            detail: at ? <ExactTime at={at} /> : 'The call has its id.',
         },
         {
             name: 'Escrow',
@@ -134,7 +134,7 @@ const Sent = ({
     const href = network?.explorer.transaction?.replace('{signature}', of.signature);
     return (
         <>
-            {of.time !== null && <Time at={of.time} />}
+            {of.time !== null && <ExactTime at={of.time} />}
             {of.time !== null && ' · '}
             {href === undefined ? (
                 <span className="mono">{short(of.signature, 6)}</span>

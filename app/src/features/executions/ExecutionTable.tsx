@@ -8,7 +8,7 @@ import { UserText } from '../../shared/text/UserText';
 import { short } from '../../shared/text/short';
 import { Badge, type BadgeProps } from '../../shared/ui/Badge';
 import { type Column, Table } from '../../shared/ui/Table';
-import { Time } from '../execution/Time';
+import { ExactTime } from '../../shared/ui/ExactTime';
 import { type ListedExecution, isUnderWay } from './query';
 import { STATUSES, type Status } from './search';
 
@@ -21,7 +21,7 @@ const KINDS: Record<Status, NonNullable<BadgeProps['kind']>> = {
 };
 
 const COLUMNS: readonly Column<ListedExecution>[] = [
-    { name: 'Started', cell: ({ initiated_at }) => <Time at={initiated_at} /> },
+    { name: 'Started', cell: ({ initiated_at }) => <ExactTime at={initiated_at} /> },
     {
         name: 'Agent',
         cell: ({ agent_id, agent_name }) => (

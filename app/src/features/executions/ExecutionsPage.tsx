@@ -11,7 +11,7 @@ import { Failure } from '../../shared/ui/Failure';
 import { More } from '../../shared/ui/More';
 import { Page } from '../../shared/ui/Page';
 import { Skeleton } from '../../shared/ui/Skeleton';
-import { SessionGate } from '../wallet/Gate';
+import { SessionGate } from '../wallet';
 import { CsvExport } from './CsvExport';
 import styles from './Executions.module.css';
 import { ExecutionTable } from './ExecutionTable';

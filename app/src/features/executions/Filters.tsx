@@ -4,7 +4,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 
-import { AgentPicker } from '../agent/AgentPicker';
+import { AgentPicker } from '../agent';
 import { Button } from '../../shared/ui/Button';
 import { useSoon } from '../../shared/soon';
 import { Select, TextField } from '../../shared/ui/Field';

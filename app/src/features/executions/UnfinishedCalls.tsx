@@ -9,9 +9,8 @@ import { UserText } from '../../shared/text/UserText';
 import { visible } from '../../shared/text/visible';
 import { Button } from '../../shared/ui/Button';
 import { Notice } from '../../shared/ui/Notice';
-import { Time } from '../execution/Time';
-import { type StoredCall, removeCall } from '../run/call/stored';
-import { useStoredCalls } from '../run/call/useCall';
+import { ExactTime } from '../../shared/ui/ExactTime';
+import { type StoredCall, removeCall, useStoredCalls } from '../run';
 import styles from './Executions.module.css';
 import { type ListedExecution, isUnderWay } from './query';
 
@@ -57,7 +56,7 @@ const Call = ({
 }) => (
     <li className={styles.what}>
         <span>
-            <UserText text={agentName} />, {formatUsdc(BigInt(price))} USDC, <Time at={createdAt} />:{' '}
+            <UserText text={agentName} />, {formatUsdc(BigInt(price))} USDC, <ExactTime at={createdAt} />:{' '}
             <UserText text={task.slice(0, TASK_CHARACTERS)} />
             <br />
             <span className="small muted">

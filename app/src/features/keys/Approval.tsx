@@ -14,7 +14,7 @@ import { Figure, Figures } from '../../shared/ui/Figures';
 import { Notice } from '../../shared/ui/Notice';
 import { Skeleton } from '../../shared/ui/Skeleton';
 import { useTransaction } from '../../shared/wallet/useTransaction';
-import { TransactionState } from '../wallet/TransactionState';
+import { TransactionState } from '../wallet';
 import { ApprovalEffects } from './Effects';
 import { type Funds, approvalFor, approvalInstructions, callsLeft, isLow, needed, readFunds, shortOf } from './funds';
 import styles from './Keys.module.css';

@@ -3,7 +3,7 @@
 import { feeText } from '../../chain/fee';
 import { formatSol, formatUsdc } from '../../shared/money';
 import { plural } from '../../shared/figures';
-import { Time } from '../execution/Time';
+import { ExactTime } from '../../shared/ui/ExactTime';
 import { type Costs, type Funds, approvalWith, rentOfGrant } from './funds';
 import styles from './Keys.module.css';
 import { type Limits, expiresAt } from './limits';
@@ -24,7 +24,7 @@ export function Effects({ funds, costs, limits, sessionKey }: EffectsProps) {
             <li>
                 The key may pay calls of {agents}: up to {formatUsdc(limits.perCallCap)} USDC for one call and{' '}
                 {formatUsdc(limits.totalCap)} USDC for all of them, until{' '}
-                <Time at={Number(expiresAt(limits, funds.now))} />.
+                <ExactTime at={Number(expiresAt(limits, funds.now))} />.
             </li>
             <ApprovalEffects funds={funds} approved={approved} />
             <li>

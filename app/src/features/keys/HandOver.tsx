@@ -15,14 +15,23 @@ import { Failure } from '../../shared/ui/Failure';
 import { Checkbox } from '../../shared/ui/Field';
 import { Notice } from '../../shared/ui/Notice';
 import { useTransaction } from '../../shared/wallet/useTransaction';
-import { TransactionState } from '../wallet/TransactionState';
+import { TransactionState } from '../wallet';
 import { Effects } from './Effects';
 import { fundsQuery, readFunds } from './funds';
 import { grantInstructions } from './grant';
 import styles from './Keys.module.css';
-import type { MadeKey } from './NewKeyPage';
+import type { Limits } from './limits';
 import { putPending, removePending } from './pending';
 import { register } from './query';
+import type { Registration } from './secret';
+
+/** A key that was made and is not granted yet. It is nowhere but here. */
+export type MadeKey = {
+    readonly name: string;
+    readonly text: string;
+    readonly registration: Registration;
+    readonly limits: Limits;
+};
 
 export type HandOverProps = {
     made: MadeKey;

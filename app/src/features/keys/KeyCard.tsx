@@ -1,6 +1,5 @@
 // One key: its state, how much of its caps is used, and what its owner can do with it.
 
-import type { Address } from '@solana/kit';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 
@@ -16,11 +15,12 @@ import { Button } from '../../shared/ui/Button';
 import { Countdown } from '../../shared/ui/Countdown';
 import { Figure, Figures } from '../../shared/ui/Figures';
 import { Time } from '../../shared/ui/Time';
-import { AgentName } from '../agent/AgentPicker';
+import { AgentName } from '../agent';
 import { CapBar } from './CapBar';
 import { ChangeLimits } from './ChangeLimits';
 import { type Costs, type Funds, grantOf, isLive } from './funds';
 import styles from './Keys.module.css';
+import type { ActionProps, PanelProps } from './panel';
 import type { Key, KeyState } from './query';
 import { RegisterKey } from './RegisterKey';
 import { Rename } from './Rename';
@@ -43,13 +43,9 @@ const HINTS: Partial<Record<KeyState, string>> = {
     exhausted: 'It opens no calls until you raise what it may spend.',
 };
 
-export type KeyCardProps = {
-    apiKey: Key;
-    account: Address;
+export type KeyCardProps = Omit<ActionProps, 'network' | 'chain' | 'isOpenOnChain'> & {
     network: Schemas['NetworkResponse'] | undefined;
     chain: [Funds, Costs] | undefined;
-    /** Says what happened, also when the card is gone. */
-    onSaid: (text: string) => void;
 };
 
 export function KeyCard({ apiKey, account, network, chain, onSaid }: KeyCardProps) {
@@ -129,15 +125,6 @@ const Facts = ({ apiKey }: { apiKey: Key }) => (
 );
 
 type Panel = 'rename' | 'limits' | 'register' | 'revoke';
-
-export type ActionProps = Omit<KeyCardProps, 'network' | 'chain'> & {
-    network: Schemas['NetworkResponse'];
-    chain: [Funds, Costs];
-    isOpenOnChain: boolean;
-};
-
-/** What a panel of a key gets. */
-export type PanelProps = ActionProps & { onClose: () => void };
 
 const PANELS: readonly { panel: Panel; words: string; fits: (props: ActionProps) => boolean }[] = [
     { panel: 'register', words: 'Register', fits: ({ apiKey }) => apiKey.state === 'unregistered' },

@@ -15,7 +15,7 @@ import { More } from '../../shared/ui/More';
 import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';
 import { Skeleton } from '../../shared/ui/Skeleton';
-import { SessionGate } from '../wallet/Gate';
+import { SessionGate } from '../wallet';
 import { Approval } from './Approval';
 import { fundsQuery, grantOf, isLive } from './funds';
 import { KeyCard } from './KeyCard';

@@ -2,7 +2,7 @@
 
 import { useId } from 'react';
 
-import { AgentPicker } from '../agent/AgentPicker';
+import { AgentPicker } from '../agent';
 import { Select, TextField } from '../../shared/ui/Field';
 import styles from './Keys.module.css';
 import { LIFETIMES, type LimitsDraft, type LimitsProblems } from './limits';

@@ -14,16 +14,16 @@ import { Failure, messageOf } from '../../shared/ui/Failure';
 import { TextField } from '../../shared/ui/Field';
 import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';
-import { SessionGate } from '../wallet/Gate';
+import { SessionGate } from '../wallet';
 import { Effects } from './Effects';
 import { type Costs, type Funds, costOfGrant, fundsQuery } from './funds';
-import { HandOver } from './HandOver';
+import { HandOver, type MadeKey } from './HandOver';
 import styles from './Keys.module.css';
-import { EMPTY, type Limits, type LimitsProblems, isLimits, readLimits } from './limits';
+import { EMPTY, type LimitsProblems, isLimits, readLimits } from './limits';
 import { LimitsFields } from './LimitsFields';
 import { NoNode } from './NoNode';
 import { MAX_NAME_CHARS, keysQuery } from './query';
-import { type Registration, makeKeyText, registrationOf } from './secret';
+import { makeKeyText, registrationOf } from './secret';
 
 export const NewKeyPage = () => (
     <Page title="Make an API key">
@@ -36,14 +36,6 @@ export const NewKeyPage = () => (
         </SessionGate>
     </Page>
 );
-
-/** A key that was made and is not granted yet. It is nowhere but here. */
-export type MadeKey = {
-    readonly name: string;
-    readonly text: string;
-    readonly registration: Registration;
-    readonly limits: Limits;
-};
 
 function NewKey({ account }: { account: Address }) {
     const { data: network } = useQuery(networkQuery);

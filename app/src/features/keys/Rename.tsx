@@ -7,7 +7,7 @@ import { nameProblem } from '../../shared/text/plain';
 import { Button } from '../../shared/ui/Button';
 import { Failure } from '../../shared/ui/Failure';
 import { TextField } from '../../shared/ui/Field';
-import type { PanelProps } from './KeyCard';
+import type { PanelProps } from './panel';
 import styles from './Keys.module.css';
 import { MAX_NAME_CHARS, rename } from './query';
 

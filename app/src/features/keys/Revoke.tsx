@@ -13,10 +13,10 @@ import { Button } from '../../shared/ui/Button';
 import { messageOf } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
 import { useTransaction } from '../../shared/wallet/useTransaction';
-import { TransactionState } from '../wallet/TransactionState';
+import { TransactionState } from '../wallet';
 import { approvalWithout, grantOf, readFunds } from './funds';
 import { revocationInstructions } from './grant';
-import type { PanelProps } from './KeyCard';
+import type { PanelProps } from './panel';
 import styles from './Keys.module.css';
 import { revokeAtService } from './query';
 

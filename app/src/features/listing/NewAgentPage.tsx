@@ -12,7 +12,7 @@ import { Failure } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';
 import { Skeleton } from '../../shared/ui/Skeleton';
-import { WalletGate } from '../wallet/Gate';
+import { WalletGate } from '../wallet';
 import { DetailsSection } from './form/DetailsSection';
 import { EndpointSection } from './form/EndpointSection';
 import type { Problems } from './form/fields';

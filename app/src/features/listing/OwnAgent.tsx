@@ -10,7 +10,7 @@ import { networkQuery } from '../../shared/api/queries';
 import { Failure } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
 import { Skeleton } from '../../shared/ui/Skeleton';
-import { WalletGate } from '../wallet/Gate';
+import { WalletGate } from '../wallet';
 import { type Market, type OwnListing, marketQuery, ownListingQuery } from './market';
 
 export type OwnAgentData = {

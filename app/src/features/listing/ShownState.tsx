@@ -7,7 +7,7 @@ import { hexOf } from '../../chain/accounts';
 import { ApiError, type Schemas, api, body } from '../../shared/api/client';
 import { UserText } from '../../shared/text/UserText';
 import { Failure } from '../../shared/ui/Failure';
-import { agentQuery } from '../agent/query';
+import { agentQuery } from '../agent';
 import { readListing, rpcOf } from './market';
 
 const ASK_MS = 1_000;

@@ -8,7 +8,7 @@ import { UserText } from '../../shared/text/UserText';
 import { TextField } from '../../shared/ui/Field';
 import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';
-import { SessionGate } from '../wallet/Gate';
+import { SessionGate } from '../wallet';
 import { putTest, testOf } from './draft';
 import { fieldsOf } from './change';
 import { readFields } from './form/rules';

@@ -11,7 +11,7 @@ import { getDepositCollateralInstructionAsync } from '../../generated/instructio
 import { getUpdateListingInstructionAsync } from '../../generated/instructions/updateListing';
 import type { Schemas } from '../../shared/api/client';
 import { formatUsdc, usdcText } from '../../shared/money';
-import { canonical, readJson } from '../run/form/json';
+import { canonical, readJson } from '../run';
 import { documentText, storeDocument } from './form/document';
 import { DOCUMENT_FIELDS, EMPTY, FIELD_NAMES, type FieldName, type Fields } from './form/fields';
 import { type Listing, type RuleBook, readFields } from './form/rules';

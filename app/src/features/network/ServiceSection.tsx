@@ -7,7 +7,7 @@ import { Badge, type BadgeProps } from '../../shared/ui/Badge';
 import { Figure, Figures } from '../../shared/ui/Figures';
 import { Table } from '../../shared/ui/Table';
 import { Time } from '../../shared/ui/Time';
-import { RoleHolder } from '../market/Roles';
+import { RoleHolder } from '../market';
 import { Section } from './Section';
 
 type Status = Schemas['StatusResponse'];

@@ -11,7 +11,7 @@ import { Failure } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';
 import { useWallet } from '../../shared/wallet/useWallet';
-import { agentQuery } from '../agent/query';
+import { agentQuery } from '../agent';
 import { requestProblem } from './call/request';
 import { putCall } from './call/stored';
 import { type CallTerms, callTermsQuery } from './call/terms';

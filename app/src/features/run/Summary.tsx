@@ -15,7 +15,7 @@ import { balancesKey } from '../../shared/wallet/balances';
 import { LOCAL_WALLET } from '../../shared/wallet/local/name';
 import { useSession } from '../../shared/wallet/useSession';
 import { useWallet } from '../../shared/wallet/useWallet';
-import { WalletButton } from '../wallet/WalletButton';
+import { WalletButton } from '../wallet';
 import { type CallTerms, type Funds, fundsQuery } from './call/terms';
 import { obstaclesOf } from './obstacles';
 import styles from './Run.module.css';

@@ -5,7 +5,7 @@ import { Link } from '@tanstack/react-router';
 import { formatUsdc } from '../../shared/money';
 import { UserText } from '../../shared/text/UserText';
 import { Notice } from '../../shared/ui/Notice';
-import { Time } from '../execution/Time';
+import { ExactTime } from '../../shared/ui/ExactTime';
 import { useStoredCalls } from './call/useCall';
 
 const SHOWN = 5;
@@ -28,7 +28,8 @@ export function Unfinished({ agentId }: { agentId: string }) {
                         <Link to="/executions/$executionId" params={{ executionId }}>
                             Go on
                         </Link>{' '}
-                        <Time at={createdAt} />, {formatUsdc(BigInt(price))} USDC: <UserText text={task.slice(0, 80)} />
+                        <ExactTime at={createdAt} />, {formatUsdc(BigInt(price))} USDC:{' '}
+                        <UserText text={task.slice(0, 80)} />
                     </li>
                 ))}
             </ul>

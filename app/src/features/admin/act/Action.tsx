@@ -5,7 +5,7 @@ import { useState } from 'react';
 
 import { Button } from '../../../shared/ui/Button';
 import { useTransaction } from '../../../shared/wallet/useTransaction';
-import { TransactionState } from '../../wallet/TransactionState';
+import { TransactionState } from '../../wallet';
 import styles from '../Admin.module.css';
 import { Confirm } from './Confirm';
 import { type Make, useRequest } from './requests';

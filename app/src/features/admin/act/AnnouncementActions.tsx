@@ -3,7 +3,7 @@
 import type { Instruction, TransactionSigner } from '@solana/kit';
 
 import type { Market } from '../../../chain/market';
-import { type AnnouncementState, announcementState, momentText } from '../../market/announcement';
+import { type AnnouncementState, announcementState, momentText } from '../../market';
 import styles from '../Admin.module.css';
 import { Action } from './Action';
 import { asAdmin } from './requests';

@@ -1,7 +1,7 @@
 // The fields of the form, in groups, each with the program's limits.
 
 import { TextField } from '../../../shared/ui/Field';
-import { type ParameterField, type ParameterProblems, TIERS } from '../../market/parameters';
+import { type ParameterField, type ParameterProblems, TIERS } from '../../market';
 import styles from '../Admin.module.css';
 import type { Draft } from './draft';
 

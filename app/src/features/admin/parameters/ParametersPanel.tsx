@@ -7,11 +7,15 @@ import { getAnnounceParametersInstructionAsync } from '../../../generated/instru
 import { getApplyParametersInstructionAsync } from '../../../generated/instructions/applyParameters';
 import type { Config } from '../../../generated/accounts/config';
 import { Notice } from '../../../shared/ui/Notice';
-import { PARAMETERS_DELAY_S, momentText } from '../../market/announcement';
-import { AnnouncedParameters } from '../../market/Announced';
-import { Differences } from '../../market/Differences';
-import { factsOfChain } from '../../market/facts';
-import { type MarketParameters, sameParameters } from '../../market/parameters';
+import {
+    AnnouncedParameters,
+    Differences,
+    type MarketParameters,
+    PARAMETERS_DELAY_S,
+    factsOfChain,
+    momentText,
+    sameParameters,
+} from '../../market';
 import { Action } from '../act/Action';
 import { AnnouncementActions } from '../act/AnnouncementActions';
 import { asAdmin } from '../act/requests';

@@ -6,9 +6,10 @@ import {
     type ParameterField,
     type ParameterProblems,
     TIERS,
+    exactSpan,
+    parseSpan,
     problemsOf,
-} from '../../market/parameters';
-import { exactSpan, parseSpan } from '../../market/span';
+} from '../../market';
 
 /** A text for each field: the fee in percent, amounts in USDC, times such as `3 d`. */
 export type Draft = Readonly<Partial<Record<ParameterField, string>>>;

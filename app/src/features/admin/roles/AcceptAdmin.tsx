@@ -2,7 +2,7 @@
 
 import type { Market } from '../../../chain/market';
 import { getAcceptAdminInstructionAsync } from '../../../generated/instructions/acceptAdmin';
-import { RoleHolder } from '../../market/Roles';
+import { RoleHolder } from '../../market';
 import { Action } from '../act/Action';
 import { Panel } from '../Panel';
 

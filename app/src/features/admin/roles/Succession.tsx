@@ -7,9 +7,7 @@ import { getAnnounceRolesInstructionAsync } from '../../../generated/instruction
 import { getApplyRolesInstructionAsync } from '../../../generated/instructions/applyRoles';
 import { TextField } from '../../../shared/ui/Field';
 import { short } from '../../../shared/text/short';
-import { ROLES_DELAY_S, momentText } from '../../market/announcement';
-import { ANNOUNCED_ROLES, AnnouncedRoles, roleName } from '../../market/Announced';
-import { factsOfChain } from '../../market/facts';
+import { ANNOUNCED_ROLES, AnnouncedRoles, ROLES_DELAY_S, factsOfChain, momentText, roleName } from '../../market';
 import { Action } from '../act/Action';
 import { AnnouncementActions } from '../act/AnnouncementActions';
 import { asAdmin } from '../act/requests';

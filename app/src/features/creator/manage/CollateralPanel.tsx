@@ -7,7 +7,7 @@ import type { CollateralTier } from '../../../generated/types/collateralTier';
 import { MAX_USDC, MoneyError, formatUsdc, parseUsdc, usdcText } from '../../../shared/money';
 import { Button } from '../../../shared/ui/Button';
 import { TextField } from '../../../shared/ui/Field';
-import type { Agent } from '../../agent/query';
+import type { Agent } from '../../agent';
 import { coverText } from '../cover';
 import { Effects } from '../Effects';
 import { topUp } from '../instructions';

@@ -10,7 +10,7 @@ import { formatUsdc } from '../../../shared/money';
 import { Address as ShownAddress } from '../../../shared/ui/Address';
 import { Badge } from '../../../shared/ui/Badge';
 import { Time } from '../../../shared/ui/Time';
-import type { Agent } from '../../agent/query';
+import type { Agent } from '../../agent';
 import { coverText } from '../cover';
 import { stateOf } from '../reasons';
 import { statusOf } from '../rows';

@@ -4,7 +4,7 @@ import type { Address } from '@solana/kit';
 
 import type { Schemas } from '../../../shared/api/client';
 import { useTransaction } from '../../../shared/wallet/useTransaction';
-import { TransactionState } from '../../wallet/TransactionState';
+import { TransactionState } from '../../wallet';
 import { type Case, powersOf } from '../chain/case';
 import styles from '../Disputes.module.css';
 import type { Dispute } from '../query';

@@ -8,7 +8,7 @@ import { formatUsdc } from '../../../shared/money';
 import { Countdown } from '../../../shared/ui/Countdown';
 import { Notice } from '../../../shared/ui/Notice';
 import type { OnChain } from '../query';
-import { Time } from '../Time';
+import { ExactTime } from '../../../shared/ui/ExactTime';
 import styles from '../Execution.module.css';
 import { RefundButton } from './RefundButton';
 import { SettleForm } from './SettleForm';
@@ -28,9 +28,9 @@ export function OwnEnding({ record, executionId, rpcUrl, onChain, isOver }: OwnE
         return (
             <Notice kind="warn" title="Nobody has settled this call in time">
                 <p>
-                    {formatUsdc(amount)} USDC are still in the escrow. The deadline was <Time at={deadline} />, so no
-                    result can be settled any more. The service gives the money back as a rule about a minute after the
-                    deadline. You can do it yourself: your wallet signs one transaction, and the network fee is{' '}
+                    {formatUsdc(amount)} USDC are still in the escrow. The deadline was <ExactTime at={deadline} />, so
+                    no result can be settled any more. The service gives the money back as a rule about a minute after
+                    the deadline. You can do it yourself: your wallet signs one transaction, and the network fee is{' '}
                     {feeText()}.
                 </p>
                 <RefundButton record={record} executionId={executionId} rpcUrl={rpcUrl} look="primary" />
@@ -44,8 +44,8 @@ export function OwnEnding({ record, executionId, rpcUrl, onChain, isOver }: OwnE
             </summary>
             <div className="stack">
                 <p className="small">
-                    Until <Time at={deadline} /> a result that the creator signed settles this call, and anybody may
-                    bring it. After that, you take the {formatUsdc(amount)} USDC back here.
+                    Until <ExactTime at={deadline} /> a result that the creator signed settles this call, and anybody
+                    may bring it. After that, you take the {formatUsdc(amount)} USDC back here.
                 </p>
                 <SettleForm record={record} executionId={executionId} rpcUrl={rpcUrl} onChain={onChain} />
             </div>

@@ -5,7 +5,7 @@ import { type Address, createSolanaRpc } from '@solana/kit';
 import { Button } from '../../../shared/ui/Button';
 import { useTransaction } from '../../../shared/wallet/useTransaction';
 import { useWallet } from '../../../shared/wallet/useWallet';
-import { TransactionState } from '../../wallet/TransactionState';
+import { TransactionState } from '../../wallet';
 import { refundInstructions } from './ending';
 import { awaitEnd } from './indexed';
 

@@ -12,7 +12,7 @@ import { Failure, messageOf } from '../../../shared/ui/Failure';
 import { TextArea } from '../../../shared/ui/Field';
 import { useTransaction } from '../../../shared/wallet/useTransaction';
 import { useWallet } from '../../../shared/wallet/useWallet';
-import { TransactionState } from '../../wallet/TransactionState';
+import { TransactionState } from '../../wallet';
 import styles from '../Execution.module.css';
 import type { OnChain } from '../query';
 import { MAX_RESULT_BYTES, readAnswer } from './answer';

@@ -3,11 +3,8 @@
 import { useDeferredValue, useMemo, useState } from 'react';
 
 import type { Schemas } from '../../../shared/api/client';
-import { SchemaTable } from '../../agent/SchemaTable';
-import type { JsonObject } from '../../run/form/json';
-import { parametersDraft } from '../../run/form/parameters';
-import { ParametersForm } from '../../run/form/ParametersForm';
-import { planOf } from '../../run/form/plan';
+import { SchemaTable } from '../../agent';
+import { type JsonObject, ParametersForm, parametersDraft, planOf } from '../../run';
 import type { FormProps } from './fields';
 import styles from './Form.module.css';
 import { SchemaEditor } from './SchemaEditor';

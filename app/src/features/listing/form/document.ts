@@ -4,7 +4,7 @@
 import { cidOf } from '../../../shared/content';
 import { hexOf } from '../../../chain/accounts';
 import { ApiError, type Schemas, api, asWallet, body } from '../../../shared/api/client';
-import { type JsonObject, canonical, isObject, readJson } from '../../run/form/json';
+import { type JsonObject, canonical, isObject, readJson } from '../../run';
 import { DOCUMENT_FIELDS, type Fields, type Problems } from './fields';
 import type { Document } from './rules';
 

@@ -5,7 +5,7 @@ import { type Address, isAddress } from '@solana/kit';
 
 import type { Schemas } from '../../../shared/api/client';
 import { MoneyError, formatUsdc, parseUsdc } from '../../../shared/money';
-import { JsonError, type JsonObject, checkText } from '../../run/form/json';
+import { JsonError, type JsonObject, checkText } from '../../run';
 import type { Fields, Problems } from './fields';
 import { SchemaError, readSchema } from './schemaText';
 import { requiredCollateral } from '../../../chain/collateral';

@@ -1,7 +1,7 @@
 // Whether a text is a JSON Schema that the marketplace accepts ("Accepted schemas" in docs/specification.md): said
 // while it is written. The service has the last word, because only it compiles the schema.
 
-import { type Json, type JsonObject, JsonError, isObject, readJson } from '../../run/form/json';
+import { type Json, JsonError, type JsonObject, isObject, readJson } from '../../run';
 import { repeatedMember } from './repeatedMember';
 
 export type SchemaLimits = { readonly maxBytes: number; readonly maxDepth: number };

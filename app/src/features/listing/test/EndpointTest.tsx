@@ -7,12 +7,19 @@ import { type Schemas, api, asWallet, body } from '../../../shared/api/client';
 import { Button } from '../../../shared/ui/Button';
 import { Checkbox, TextArea } from '../../../shared/ui/Field';
 import { Failure } from '../../../shared/ui/Failure';
-import { checkParameters } from '../../run/form/checking';
-import type { Problem } from '../../run/form/draft';
-import { type JsonObject, JsonError, isObject, readJson } from '../../run/form/json';
-import { type ParametersDraft, parametersDraft, readParameters } from '../../run/form/parameters';
-import { ParametersForm } from '../../run/form/ParametersForm';
-import { planOf } from '../../run/form/plan';
+import {
+    JsonError,
+    type JsonObject,
+    type ParametersDraft,
+    ParametersForm,
+    type Problem,
+    checkParameters,
+    isObject,
+    parametersDraft,
+    planOf,
+    readJson,
+    readParameters,
+} from '../../run';
 import { Checks, Verdict } from './Report';
 import { type TestCall, taskProblem } from './testCall';
 

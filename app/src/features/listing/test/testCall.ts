@@ -1,7 +1,6 @@
 // The requests of a test: one that the agent completes, and one that it must refuse.
 
-import { type JsonObject, isObject } from '../../run/form/json';
-import { requestProblem } from '../../run/call/request';
+import { type JsonObject, isObject, requestProblem } from '../../run';
 
 export type TestCall = {
     readonly task: string;

@@ -9,7 +9,7 @@ import { Copy } from '../../../shared/ui/Copy';
 import { Failure } from '../../../shared/ui/Failure';
 import { Figure, Figures } from '../../../shared/ui/Figures';
 import { Skeleton } from '../../../shared/ui/Skeleton';
-import { RoleHolder } from '../../market/Roles';
+import { RoleHolder } from '../../market';
 import styles from '../Network.module.css';
 import { Section } from '../Section';
 import { COMMITTED_PROGRAM } from './committed';

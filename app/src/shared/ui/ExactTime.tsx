@@ -1,6 +1,6 @@
 // A moment in the reader's own time zone, exact to the second.
 
-export const Time = ({ at }: { at: string | number }) => {
+export const ExactTime = ({ at }: { at: string | number }) => {
     const date = new Date(typeof at === 'number' ? at * 1_000 : at);
     if (Number.isNaN(date.getTime())) return null;
     return (
