@@ -8,7 +8,6 @@ import { repeatedMember } from '../../src/features/listing/form/repeatedMember';
 import { readFields } from '../../src/features/listing/form/rules';
 import { SchemaError, readSchema } from '../../src/features/listing/form/schemaText';
 import { requiredCollateral } from '../../src/chain/collateral';
-import { splitOf } from '../../src/features/listing/form/terms';
 import { GOOD, TIERS, bookOf } from './support';
 
 const problemsOf = (change: Partial<Fields>, network: 'local' | 'mainnet' = 'mainnet') =>
@@ -119,16 +118,6 @@ describe('the collateral of a price', () => {
         ];
         expect(requiredCollateral(low, 21n)).toBe(2_000n);
         expect(requiredCollateral(low, 3_000n)).toBe(3_000n);
-    });
-
-    it('leaves every base unit of a price to somebody', () => {
-        fc.assert(
-            fc.property(fc.bigInt({ min: 0n, max: 2n ** 63n }), fc.integer({ min: 0, max: 500 }), (price, bps) => {
-                const { creator, platform } = splitOf(price, bps);
-                expect(creator + platform).toBe(price);
-                expect(platform * 10_000n <= price * BigInt(bps)).toBe(true);
-            }),
-        );
     });
 });
 

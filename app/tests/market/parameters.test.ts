@@ -4,14 +4,9 @@ import { assert, property, array, bigInt, integer, record, tuple } from 'fast-ch
 import { expect, test } from 'vitest';
 
 import { draftOf, parsePercent, readDraft } from '../../src/features/admin/parameters/draft';
-import {
-    type MarketParameters,
-    differencesOf,
-    feeOf,
-    problemsOf,
-    sameParameters,
-} from '../../src/features/market/parameters';
+import { type MarketParameters, differencesOf, problemsOf, sameParameters } from '../../src/features/market/parameters';
 import { exactSpan, parseSpan } from '../../src/features/market/span';
+import { splitOf } from '../../src/shared/fee';
 import { MAX_USDC } from '../../src/shared/money';
 
 /** `MarketParameters::DEFAULT` of the program. */
@@ -85,7 +80,7 @@ test('what the form shows is read back as it was, to the base unit', () => {
     assert(
         property(parameters, (some) => {
             const { parameters: read, problems } = readDraft(draftOf(some));
-            const isRefused = some.feeBps !== 0 && feeOf(some.minPrice, some.feeBps) === 0n;
+            const isRefused = some.feeBps !== 0 && splitOf(some.minPrice, some.feeBps).platform === 0n;
             expect(Object.keys(problems ?? {})).toEqual(isRefused ? ['minPrice'] : []);
             if (read !== null) expect(read).toEqual(some);
         }),

@@ -9,6 +9,7 @@ import { hexOf } from '../../chain/accounts';
 import { StoredSettler } from '../../chain/stored';
 import type { Schemas } from '../../shared/api/client';
 import { contentPath } from '../../shared/content';
+import { splitOf } from '../../shared/fee';
 import { formatMs } from '../../shared/figures';
 import { formatUsdc } from '../../shared/money';
 import { Address } from '../../shared/ui/Address';
@@ -123,7 +124,7 @@ const STATUSES = { open: 'disputed', upheld: 'failed', rejected: 'completed', ex
 /** What the service states about the dispute is checked; what it does not state comes from the record itself. */
 function claimsOf(dispute: Dispute, { record, recordAddress }: Case, result: string | null): Claims {
     const hash = `sha256:${hexOf(record.resultHash)}`;
-    const platform = (record.amount * BigInt(record.feeBps)) / 10_000n;
+    const { creator, platform } = splitOf(record.amount, record.feeBps);
     return {
         execution_id: dispute.execution_id,
         agent_id: dispute.agent_id,
@@ -131,7 +132,7 @@ function claimsOf(dispute: Dispute, { record, recordAddress }: Case, result: str
         result,
         result_hash: hash,
         cost_usdc: dispute.amount_usdc - dispute.compensation_usdc,
-        creator_amount_usdc: record.amount - platform,
+        creator_amount_usdc: creator,
         platform_amount_usdc: platform,
         tokens_used: record.tokensReported === 1 ? record.tokensUsed : null,
         execution_time_ms: record.executionTimeMs,

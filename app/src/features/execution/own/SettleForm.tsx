@@ -6,6 +6,7 @@ import { type SubmitEvent, useState } from 'react';
 
 import { hexOf } from '../../../chain/accounts';
 import { feeText } from '../../../chain/fee';
+import { splitOf } from '../../../shared/fee';
 import { formatUsdc } from '../../../shared/money';
 import { Button } from '../../../shared/ui/Button';
 import { Failure, messageOf } from '../../../shared/ui/Failure';
@@ -16,7 +17,7 @@ import { TransactionState } from '../../wallet';
 import styles from '../Execution.module.css';
 import type { OnChain } from '../query';
 import { MAX_RESULT_BYTES, readAnswer } from './answer';
-import { settlementInstructions, splitOf } from './ending';
+import { settlementInstructions } from './ending';
 import { awaitEnd } from './indexed';
 import { publish } from './publish';
 
@@ -63,13 +64,13 @@ export function SettleForm({ record, executionId, rpcUrl, onChain }: SettleFormP
         setText(await file.text());
         setProblem(undefined);
     };
-    const { creator, treasury } = splitOf({ amount: onChain.amount ?? 0n, feeBps: onChain.feeBps ?? 0 });
+    const { creator, platform } = splitOf(onChain.amount ?? 0n, onChain.feeBps ?? 0);
     return (
         <form className="stack" onSubmit={(event) => void submit(event)} noValidate>
             <h2>Settle it with the creator’s signed answer</h2>
             <ul className={styles.effects}>
                 <li>
-                    {formatUsdc(creator)} USDC go from the escrow to the creator, {formatUsdc(treasury)} to the
+                    {formatUsdc(creator)} USDC go from the escrow to the creator, {formatUsdc(platform)} to the
                     marketplace.
                 </li>
                 <li>The result counts as delivered. A call that its caller settles cannot be disputed.</li>

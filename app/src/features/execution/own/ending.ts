@@ -21,7 +21,6 @@ import { verifyStrictly } from '../verify/ed25519';
 import type { SignedAnswer } from './answer';
 
 const NOBODY = '11111111111111111111111111111111' as Address;
-const BASIS_POINTS = 10_000n;
 
 type Node = Rpc<SolanaRpcApi>;
 /** An execution that has not ended. */
@@ -112,15 +111,6 @@ function openOf(found: ChainExecution | null): Open {
             ? 'The execution is refunded already. The price is back.'
             : 'The execution is settled already. The creator is paid.',
     );
-}
-
-/** What creator and treasury get. */
-export function splitOf({ amount, feeBps }: Pick<ExecutionRecord, 'amount' | 'feeBps'>): {
-    creator: bigint;
-    treasury: bigint;
-} {
-    const treasury = (amount * BigInt(feeBps)) / BASIS_POINTS;
-    return { creator: amount - treasury, treasury };
 }
 
 async function readConfig(rpc: Node) {

@@ -11,6 +11,7 @@ import { uuidText } from '../../../chain/record';
 import { StoredExecutionStatus as Status, StoredFailureReason as Reason } from '../../../chain/stored';
 import type { ExecutionRecord } from '../../../generated/accounts/executionRecord';
 import { AGENT_MARKETPLACE_PROGRAM_ADDRESS as PROGRAM } from '../../../generated/programs';
+import { MAX_FEE_BPS, type Split, splitOf } from '../../../shared/fee';
 import { formatUsdc } from '../../../shared/money';
 import { cidOf } from './cid';
 import { verifyStrictly } from './ed25519';
@@ -232,20 +233,12 @@ function listing(evidence: Evidence): Finding {
     };
 }
 
-type Split = { readonly creator: bigint; readonly platform: bigint };
-
 /** The parts of the amount, at the fee that the record has fixed at the opening. */
-function splitOf(record: ExecutionRecord): Split {
-    const platform = (record.amount * BigInt(record.feeBps)) / 10_000n;
-    return { creator: record.amount - platform, platform };
-}
-
-/** The program never takes more, in basis points. */
-const MAX_FEE_BPS = 500;
+const partsOf = ({ amount, feeBps }: ExecutionRecord): Split => splitOf(amount, feeBps);
 
 function split(evidence: Evidence): Finding {
     const record = need(evidence.record);
-    const { creator, platform } = splitOf(record);
+    const { creator, platform } = partsOf(record);
     const found = `${formatUsdc(record.amount)} = ${formatUsdc(creator)} + ${formatUsdc(platform)} USDC, a fee of ${record.feeBps} basis points`;
     return {
         ok: record.feeBps <= MAX_FEE_BPS,
@@ -286,7 +279,7 @@ async function payment(evidence: Evidence): Promise<Finding> {
     const [{ payees, transaction }, record] = [need(evidence.ending), need(evidence.record)];
     if (payees.kind !== 'settled')
         return { ok: false, expected: 'Paid to the creator', found: `Refunded by ${transaction.signature}` };
-    const { creator, platform } = splitOf(record);
+    const { creator, platform } = partsOf(record);
     const isOne = payees.creator === payees.treasury;
     const due: Movement[] = [
         await escrowOut(record),
@@ -316,7 +309,7 @@ function costOf(evidence: Evidence): bigint {
 
 function amounts(evidence: Evidence): Finding {
     const [record, { claims }] = [need(evidence.record), evidence];
-    const { creator, platform } = splitOf(record);
+    const { creator, platform } = partsOf(record);
     const tokens = record.tokensReported === 1 ? record.tokensUsed : null;
     const words = (cost: bigint, toCreator: bigint, fee: bigint, ms: number | null, used: number | null): string =>
         `Cost ${formatUsdc(cost)}, creator ${formatUsdc(toCreator)}, fee ${formatUsdc(fee)} USDC, ${ms ?? record.executionTimeMs} ms` +
