@@ -1,4 +1,5 @@
-// A page that could not be shown: what happened, and what to do next. It goes on by itself where it can.
+// Shown instead of a page that failed: what happened, and what to do next. Loads the page again by itself where that
+// can help.
 
 import { type ErrorComponentProps, useRouter } from '@tanstack/react-router';
 import { useEffect, useEffectEvent, useState } from 'react';

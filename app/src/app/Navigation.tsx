@@ -69,7 +69,9 @@ function useDisclosure() {
         document.addEventListener('pointerdown', pressed);
         return () => document.removeEventListener('pointerdown', pressed);
     }, [isOpen]);
-    /** The focus goes back to the button: what had it is no longer shown. A new page moves it to its beginning. */
+    /**
+     * Gives the focus back to the button, because the link that had it is hidden. A new page takes the focus itself.
+     */
     const close = (): void => {
         if (isOpen) button.current?.focus();
         setOpen(false);

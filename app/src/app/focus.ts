@@ -3,7 +3,7 @@
 
 import { useEffect } from 'react';
 
-/** What can stand in for an element that has gone: it has a name or a content of its own. */
+/** Elements that can get the focus instead of one that was removed: each has a name or a content of its own. */
 const PLACES =
     'li, form, fieldset, section, aside, article, dialog, [role=dialog], [role=group], [role=alert], [role=status], nav, main';
 const WATCHED = ['disabled', 'hidden', 'inert', 'open', 'aria-hidden'];
@@ -12,12 +12,12 @@ export function useKeptFocus(): void {
     useEffect(() => keepFocus(document), []);
 }
 
-/** Returns how to stop it. */
+/** Returns a function that stops it. */
 export function keepFocus(page: Document): () => void {
-    /** What had the focus last, and what it was in. */
+    /** The element that had the focus last, and its ancestors. */
     let last: Element | null = null;
     let around: readonly Element[] = [];
-    /** What gets the focus back as soon as it can take it, unless the user moves on. */
+    /** The element that gets the focus back as soon as it can take it, unless the user moves on. */
     let waiting: { readonly element: HTMLElement; readonly place: Element } | null = null;
 
     const focused = ({ target }: FocusEvent): void => {

@@ -5,7 +5,7 @@ import type { Schemas } from '../shared/api/client';
 export type PageLink = {
     readonly to: string;
     readonly label: string;
-    /** Whether the wallet has a use for the page. Without it: everybody. */
+    /** Whether the header shows the link to this wallet. Without it: to everybody. */
     readonly isFor?: (wallet: string, roles: Schemas['NetworkRoles']) => boolean;
 };
 

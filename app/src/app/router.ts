@@ -1,4 +1,5 @@
-// All routes. A feature makes its own in `src/features/<thing>/route.ts`; its face exports them, and one line here adds each.
+// All routes. A feature makes its own in `src/features/<thing>/route.ts`; its face exports them, and one line here adds
+// each.
 
 import type { QueryClient } from '@tanstack/react-query';
 import { createRouter } from '@tanstack/react-router';

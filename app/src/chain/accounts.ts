@@ -29,7 +29,7 @@ export async function readAccounts(rpc: Rpc<SolanaRpcApi>, addresses: readonly A
     );
 }
 
-/** What an account of the program says. Throws if it is of another program or another kind. */
+/** Decodes an account of the program. Throws if the account is of another program or of another kind. */
 export function decodeOwned<T>(
     account: NonNullable<RawAccount>,
     decoder: Decoder<T>,
@@ -41,7 +41,7 @@ export function decodeOwned<T>(
     return decodeBytes(account.data, decoder, discriminator);
 }
 
-/** The same of bytes that are known to be the program's. */
+/** Decodes bytes that are known to be of an account of the program. */
 export function decodeBytes<T>(data: ReadonlyUint8Array, decoder: Decoder<T>, discriminator: ReadonlyUint8Array): T {
     if (!startsWith(data, discriminator)) throw new Error('the account is of another kind');
     return decoder.decode(data);

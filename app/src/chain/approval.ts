@@ -34,7 +34,7 @@ export function readHolding(account: RawAccount): TokenHolding {
     return { exists: true, amount: tokenAmount(account), delegate: hasDelegate ? delegate : null };
 }
 
-/** Lets `delegate` move up to `amount`. An approval of before ends, of whatever address. */
+/** Lets `delegate` move up to `amount`. Replaces the approval that the account had, for whatever address. */
 export function approve(
     account: Address,
     mint: Address,
@@ -55,7 +55,7 @@ export function approve(
     return { programAddress: TOKEN_PROGRAM, accounts, data };
 }
 
-/** Nobody but the owner may move anything any more. */
+/** Takes every approval back: only the owner can move tokens of the account then. */
 export const revokeApproval = (account: Address, owner: Address): Instruction => ({
     programAddress: TOKEN_PROGRAM,
     accounts: [

@@ -25,7 +25,7 @@ export type Charged = {
 export const networkFee = ({ signers = 1, proofs = 0, units = 0, price = 0n }: Charged): bigint =>
     LAMPORTS_PER_SIGNATURE * BigInt(signers + proofs) + priorityFee(units, price);
 
-/** The part of it that depends on the compute limit. Rounded up, as the chain does. */
+/** The priority fee of a compute limit. Rounded up, as the chain does. */
 export const priorityFee = (units: number, price: bigint): bigint =>
     (BigInt(units) * price + MICRO_LAMPORTS - 1n) / MICRO_LAMPORTS;
 

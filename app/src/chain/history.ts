@@ -12,7 +12,7 @@ import {
 
 /** Signatures in one answer of a node. */
 const PAGE = 1_000;
-/** Answers that are asked for about one account. */
+/** Answers that one search asks for about one account. */
 const MOST_PAGES = 100;
 /** Transactions about one account that one search reads. */
 const MOST_READ = 1_000;
@@ -66,7 +66,8 @@ export class History {
 
     /**
      * The first result of `look` for the successful transactions about the account, else their number. Anybody can add
-     * transactions: those next to one of `times` (seconds since 1970) come first, else the newest, and the work is bounded.
+     * transactions: those next to one of `times` (seconds since 1970) come first, else the newest, and the work is
+     * bounded.
      */
     async first<T extends object>(
         look: (transaction: PlainTransaction) => T | null,

@@ -61,7 +61,7 @@ export async function readOwnAgent(
     };
 }
 
-/** Any other account at the address, such as a wallet, is no listing. */
+/** `null` for an account of another kind, such as a wallet. */
 function listingOf(account: RawAccount): AgentListed | null {
     const isListing =
         account?.owner === AGENT_MARKETPLACE_PROGRAM_ADDRESS && startsWith(account.data, AGENT_LISTED_DISCRIMINATOR);

@@ -1,5 +1,5 @@
-// A compiled message as instructions with addresses and roles, so that two messages can be compared whatever the order of
-// their accounts is; and what its instructions say about fees.
+// A compiled message as instructions with addresses and roles, so that two messages can be compared whatever the order
+// of their accounts is; and what its instructions say about fees.
 
 import { type Address, type ReadonlyUint8Array, AccountRole, getCompiledTransactionMessageCodec } from '@solana/kit';
 
@@ -37,7 +37,7 @@ export function readMessage(bytes: ReadonlyUint8Array): Message {
     if (compiled.version === 0 && (compiled.addressTableLookups?.length ?? 0) > 0) {
         throw new MessageError('takes accounts from an address lookup table, which this page did not name');
     }
-    // What is looked at here is what the chain reads.
+    // The chain must read the same message that is checked here.
     if (!sameBytes(codec.encode(compiled), bytes)) throw new MessageError('cannot be read');
     const { header, staticAccounts, instructions, lifetimeToken } = compiled;
     const at = (index: number): Address => {

@@ -153,7 +153,7 @@ async function recentPrice(rpc: Node, feePayer: Address, instructions: readonly 
     return prices[Math.floor((prices.length * 3) / 4)] ?? 0n;
 }
 
-/** The compute units that it used. `where`: the beginning of the reason if it fails. */
+/** Returns the compute units that the transaction used. `where`: how the reason begins if it fails. */
 async function simulate(rpc: Node, transaction: Transaction, where = ''): Promise<number> {
     const config = {
         encoding: 'base64',
@@ -205,7 +205,7 @@ const inTime = <T>(signing: Promise<T>): Promise<T> => {
     return Promise.race([signing, late]).finally(() => clearTimeout(timer));
 };
 
-/** The transaction of the wallet, if it is what it was asked to sign, and signed. */
+/** Returns the transaction of the wallet if the wallet signed what it was asked to sign. */
 async function accepted(prepared: Prepared, bytes: Uint8Array, feePayer: Address): Promise<Transaction> {
     const { transaction, message } = decoded(bytes);
     try {
@@ -223,7 +223,7 @@ async function accepted(prepared: Prepared, bytes: Uint8Array, feePayer: Address
 function decoded(bytes: Uint8Array): { transaction: Transaction; message: Message } {
     try {
         const transaction = getTransactionDecoder().decode(bytes);
-        // Nothing stands behind the message that somebody else could read in another way.
+        // Bytes after the message could be read by somebody else in another way, so there must be none.
         if (!sameBytes(getTransactionEncoder().encode(transaction), bytes)) throw new MessageError('cannot be read');
         return { transaction, message: readMessage(transaction.messageBytes) };
     } catch (error) {
@@ -247,7 +247,10 @@ async function isSignedBy(address: Address, { signatures, messageBytes }: Transa
     );
 }
 
-/** For a blockhash that the wallet has chosen. It is of a block that exists, so the last one is known within its age. */
+/**
+ * The last block for a blockhash that the wallet has chosen. The blockhash belongs to an existing block, so it expires
+ * at the latest a full age from now.
+ */
 async function lastHeightOf(rpc: Node, blockhash: string): Promise<bigint> {
     const config = { commitment: 'processed' } as const;
     const known = await reach(rpc.isBlockhashValid(blockhash as Blockhash, config).send());
@@ -273,7 +276,7 @@ async function confirm(
                 sentAt = performance.now();
                 await rpc.sendTransaction(wire, { encoding: 'base64', skipPreflight: true, maxRetries: 0n }).send();
             }
-            // The height is read first: what is not there after it has passed never comes.
+            // The height is read before the status: a transaction that is missing after its last block never comes.
             const height = await rpc.getBlockHeight({ commitment: 'confirmed' }).send();
             const {
                 value: [status],

@@ -1,6 +1,6 @@
-// What a wallet may change in a transaction that it signs. Wallets add instructions of two programs: ComputeBudget, which
-// sets the fee, and Lighthouse, whose assertions let a transaction fail that does something else than the wallet showed.
-// Everything else that differs is refused, in words.
+// What a wallet may change in a transaction that it signs. Wallets add instructions of two programs: ComputeBudget,
+// which sets the fee, and Lighthouse, whose assertions let a transaction fail that does something else than the wallet
+// showed. Everything else that differs is refused, in words.
 
 import { type Address, AccountRole } from '@solana/kit';
 
@@ -45,7 +45,7 @@ export function checkReturned(given: Message, returned: Message): void {
     }
 }
 
-/** Ours, in their order; between them what a wallet may add. */
+/** The dashboard's instructions must come in their order; between them a wallet may add some. */
 function checkInstructions(ours: readonly Part[], returned: readonly Part[]): void {
     let next = 0;
     for (const part of returned) {

@@ -23,9 +23,9 @@ export class ResultKeyError extends Error {}
 
 const SEED_BYTES = 32;
 const PAIR_BYTES = 64;
-/** A key file is shorter. */
+/** A longer file is no key file. */
 const MAX_FILE_BYTES = 4_096;
-/** Of the address, in the name of the file: keys of several agents lie in one folder. */
+/** Digits of the address in the name of the file: one folder can hold the keys of several agents. */
 const NAME_DIGITS = 8;
 
 export async function makeResultKey(): Promise<MadeResultKey> {
@@ -53,7 +53,7 @@ export async function readResultKeyFile(file: Blob): Promise<Address> {
     return readResultKey(await file.text());
 }
 
-/** Refuses what no signature can be checked with: results would never be accepted. */
+/** Refuses keys that no signature can be checked with: results would never be accepted. */
 function publicKey(text: string): Address {
     if (!isAddress(text)) {
         throw new ResultKeyError(

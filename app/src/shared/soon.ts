@@ -1,4 +1,4 @@
-// Applies what someone types, when the typing rests for a moment.
+// Applies what the user types as soon as the typing pauses.
 
 import { useEffect, useRef } from 'react';
 

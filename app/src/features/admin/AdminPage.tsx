@@ -1,4 +1,4 @@
-// The page of the admin. Other wallets see who the admin is, and nothing to press; the chain refuses them anyway.
+// The page of the admin. Other wallets see who the admin is and get no buttons; the chain refuses them anyway.
 
 import { useQuery } from '@tanstack/react-query';
 
@@ -35,7 +35,7 @@ function ForAccount({ account }: { account: string }) {
             </Notice>
         );
     }
-    // What was read before is good enough while the node does not answer: every action reads the chain again.
+    // The last answer is good enough while the node does not answer: every action reads the chain again.
     if (market !== undefined) return <ForRole account={account} market={market} />;
     return error ? <Failure error={error} onRetry={() => void refetch()} /> : <Skeleton height="60rem" />;
 }

@@ -69,7 +69,7 @@ export function AgentPicker({ label, hint, error, chosen, most, onChange }: Agen
                 value={text}
                 onChange={(event) => setText(event.target.value)}
                 onKeyDown={(event) => {
-                    // The form around it is not sent by a search.
+                    // Enter searches here, and does not submit the form around this field.
                     if (event.key === 'Enter') event.preventDefault();
                 }}
             />

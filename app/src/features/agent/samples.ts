@@ -1,5 +1,5 @@
-// How to call an agent from five places, with everything filled in. Values go into each language as its own literals, so
-// that no text of a schema can end a literal and go on as code.
+// How to call an agent from five places, with everything filled in. Values go into each language as its own literals,
+// so that no text of a schema can end a literal and go on as code.
 
 import type { Json } from './example';
 

@@ -18,7 +18,7 @@ export function SearchBox() {
     const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
     const sent = useRef(current);
     useEffect(() => {
-        // The URL changed for another reason: a link, the browser's back button.
+        // A link or the back button changed the URL, and not this field.
         if (current !== sent.current) {
             sent.current = current;
             setText(current);

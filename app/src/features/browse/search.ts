@@ -29,7 +29,7 @@ const MAX_Q = 200;
 const MAX_TAGS = 20;
 const TAG = /^[a-z0-9_-]{1,32}$/;
 
-/** Reads the URL. What the service would refuse is left out. */
+/** Reads the URL. Values that the service would refuse are left out. */
 export function readSearch(raw: Record<string, unknown>): BrowseSearch {
     const text = (name: string): string => (typeof raw[name] === 'string' ? raw[name].trim() : '');
     const search: BrowseSearch = {};

@@ -1,4 +1,4 @@
-// What waits for the creator: disputes to answer, hidden agents, too little collateral, collateral to withdraw.
+// What the creator should do: answer disputes, look after hidden agents, add collateral, withdraw collateral.
 
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';

@@ -36,7 +36,7 @@ function Creator({ wallet }: { wallet: Address }) {
     const rpcUrl = network?.rpc_url ?? null;
     const service = useQuery(walletQuery(wallet));
     const chain = useQuery(ownListingsQuery(wallet, rpcUrl));
-    // Without a node that pages may use, the index is all there is.
+    // If pages may use no node, only the index is left to ask.
     const isServiceAlone = network !== undefined && rpcUrl === null;
     const isKnown = chain.data !== undefined || (isServiceAlone && service.data !== undefined);
     const rows = isKnown ? rowsOf(chain.data ?? null, service.data) : [];

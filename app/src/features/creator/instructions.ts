@@ -34,7 +34,7 @@ export const topUp = async (own: Own, { mint, wallet }: OwnAgent, amount: bigint
     }),
 ];
 
-/** What is `null` stays as it is. */
+/** The program leaves fields that are `null` as they are. */
 const UNCHANGED = { price: null, timeoutSeconds: null, binding: null, metadata: null } as const;
 
 export const rotateKey = async (own: Own, resultKey: Address): Promise<Instruction[]> => [
@@ -43,7 +43,7 @@ export const rotateKey = async (own: Own, resultKey: Address): Promise<Instructi
 
 export const delist = (own: Own): Instruction[] => [getDelistAgentInstruction(signed(own))];
 
-/** Receives what is paid out; it may have been closed. */
+/** Creates the USDC account that receives the payout, because it may have been closed. */
 const receiving = ({ creator }: Own, { mint, wallet }: OwnAgent): Instruction[] =>
     wallet.hasTokenAccount ? [] : [createTokenAccount(creator, wallet.tokenAccount, creator, mint)];
 

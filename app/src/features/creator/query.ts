@@ -1,4 +1,5 @@
-// What the chain and the service say about a creator. The chain is believed where both know it: the index may be behind.
+// What the chain and the service say about a creator. The chain is believed where both know it: the index may be
+// behind.
 
 import { type Address, createSolanaRpc } from '@solana/kit';
 import { queryOptions } from '@tanstack/react-query';
@@ -79,7 +80,7 @@ export async function readProfile(wallet: Address, rpcUrl: string): Promise<{ pr
     };
 }
 
-/** Errors of the node's transport help nobody. */
+/** Reports that the node is unreachable instead of the error of its transport, which helps nobody. */
 export async function reached<T>(reading: Promise<T>): Promise<T> {
     try {
         return await reading;

@@ -74,7 +74,7 @@ function rowOfChain(
         collateral: listing.collateral,
         required: requiredCollateral(tiers, listing.price),
         slashed: listing.slashedTotal,
-        // Nobody has paid before the first completed execution.
+        // Before its first completed execution an agent has earned nothing.
         earned: known?.earned_usdc ?? (listing.completedExecutions === 0n ? 0n : null),
         createdAt: Number(listing.createdAtUnixS),
     };

@@ -88,7 +88,7 @@ function OneDispute({ id, wallet }: { id: string; wallet: Address }) {
 const hashText = (hash: Parameters<typeof hexOf>[0]): string => `sha256:${hexOf(hash)}`;
 const timeText = (seconds: bigint): string => new Date(Number(seconds) * 1_000).toISOString();
 
-/** The index may be behind, and the service may be wrong: what the chain has is shown. */
+/** The dispute as the chain has it: the index may be behind, and the service may be wrong. */
 function asOnChain(stated: Dispute, found: Case): Dispute {
     const { dispute } = found;
     const isAnswered = dispute.answeredAtUnixS !== 0n;

@@ -131,7 +131,7 @@ const totalText = (total: number): string =>
         ? `${plural(total, 'dispute')}.`
         : `${plural(total, 'dispute')}. Open ones come first, the most urgent at the top.`;
 
-/** What waits for the wallet itself stands out. */
+/** Highlights the disputes in which it is the wallet's turn. */
 const Waits = ({ turn, parts }: { turn: Turn; parts: readonly Part[] }) =>
     parts.some((part) => part === turn) ? (
         <Badge kind="accent">{turn === 'creator' ? 'Your answer' : 'Your decision'}</Badge>

@@ -57,7 +57,8 @@ function Raise({ wallet, executionId }: { wallet: Address; executionId: string }
         return <Failure error={new Error('This service names no Solana node that this page may ask.')} />;
     if (error) return <Failure error={error} onRetry={() => void refetch()} />;
     if (disputable === undefined) return <Skeleton height="24rem" />;
-    // Once it is sent, the chain says that there is a dispute already: the form stays until the page of it is there.
+    // Once the transaction is sent, the chain says that there is a dispute already. The form stays until the page of
+    // the dispute opens.
     const isSent = transaction.status.kind === 'busy' || transaction.status.kind === 'done';
     const obstacle = isSent ? null : disputeObstacle(disputable);
     return (

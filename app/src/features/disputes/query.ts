@@ -42,7 +42,7 @@ export const disputeQuery = (id: string, wallet: string) =>
     queryOptions({
         queryKey: ['dispute', id, wallet] as const,
         queryFn: ({ signal }) => findDispute(id, wallet, signal),
-        // One that was raised a moment ago may not be in the index yet.
+        // The index may not have a dispute yet that was raised a moment ago.
         refetchInterval: ({ state: { data, dataUpdateCount } }) =>
             data?.status === 'open' || (data === null && dataUpdateCount < MAX_ASKS) ? ASK_MS : false,
     });

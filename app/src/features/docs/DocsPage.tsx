@@ -1,5 +1,5 @@
-// `/docs`: every operation of the HTTP API, in groups, folded. The API key that is typed here is in the memory of this
-// page alone.
+// `/docs`: every operation of the HTTP API, in groups, folded. An API key that is typed here stays in the memory of
+// this page.
 
 import { useSuspenseQuery } from '@tanstack/react-query';
 import { Link, useLocation, useNavigate } from '@tanstack/react-router';
@@ -117,14 +117,14 @@ function useOpened() {
     const toggle = (anchor: string): void => {
         const opens = !open.has(anchor);
         setOpen(opens ? new Set([...open, anchor]) : new Set([...open].filter((one) => one !== anchor)));
-        // The address of what was opened last is a link to it.
+        // The address follows the operation that was opened last, so it can be copied as a link.
         if (opens)
             void navigate({ to: '/docs', hash: anchor, replace: true, resetScroll: false, hashScrollIntoView: false });
     };
     return { open, unfold, toggle };
 }
 
-/** The field keeps its text by itself: React would write it into the document. */
+/** Uncontrolled: React would write the value of a controlled field into the document. */
 const KeyField = ({ value, onChange }: { value: Key; onChange: (key: Key) => void }) => (
     <div>
         <TextField
@@ -169,7 +169,7 @@ export const Method = ({ method }: { method: string }) => (
 
 type FoldedProps = { operation: Operation; isOpen: boolean; onToggle: () => void; children: ReactNode };
 
-/** What is in it is made when it is opened first, and stays with what was written in it. */
+/** Renders its content when it is opened first, and keeps it then, so that nothing that was typed in it is lost. */
 function Folded({ operation: { anchor, method, path, summary }, isOpen, onToggle, children }: FoldedProps) {
     const [wasOpen, setWasOpen] = useState(isOpen);
     if (isOpen && !wasOpen) setWasOpen(true);

@@ -39,7 +39,8 @@ export function TryIt({ operation, document, apiKey }: DetailsProps) {
     const go = (): void => {
         if (problems.length === 0) send(written, credential);
     };
-    // Enter in a field sends what only reads. Everything else takes a press of the button, next to what it does.
+    // Enter in a field sends a request that only reads. Every other request needs a press of the button, next to what
+    // it does.
     const isRead = READS.has(operation.method);
     const submit = (event: SubmitEvent): void => {
         event.preventDefault();
@@ -251,7 +252,7 @@ async function exchange(
     const all = new Headers(own);
     for (const [name, value] of headers) all.set(name, value);
     if (credential.kind === 'key') all.set('Authorization', `Bearer ${credential.token}`);
-    // The real answer, not one that the browser kept; and it stays with this service.
+    // Asks for a fresh answer instead of a cached one, and follows no redirect to another service.
     const request = new Request(url, {
         method,
         headers: all,

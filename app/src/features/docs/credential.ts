@@ -1,4 +1,4 @@
-// What a request of this page is sent with.
+// The credential that a request of this page carries.
 
 import type { Operation } from './reference';
 import { bearerWord } from './request';
@@ -15,7 +15,7 @@ const API_KEY = 'api_key';
 const SESSION = 'session';
 const COOKIE = 'session_cookie';
 
-/** The key goes only where a key is taken, the cookie only where there is no key for it. */
+/** Sends the key only where a key is accepted, and the cookie only where no key is sent. */
 export function credentialFor({ credentials }: Operation, token: string, wallet: string | null): Credential {
     const scheme = token.startsWith('crtx_session_') ? SESSION : API_KEY;
     if (token !== '' && credentials.includes(scheme)) return { kind: 'key', token };

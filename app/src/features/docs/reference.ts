@@ -1,5 +1,5 @@
-// An OpenAPI document as what the page shows: operations with their parameters, bodies, answers and credentials. What is
-// not understood is left out, and nothing is longer than a page can show.
+// Turns an OpenAPI document into what the page shows: operations with their parameters, bodies, answers and
+// credentials. Parts that it does not understand are left out, and nothing is longer than a page can show.
 
 import { isMembers } from '../agent';
 import { resolved } from './schema';

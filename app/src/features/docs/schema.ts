@@ -13,7 +13,7 @@ const MAX_FORMS = 20;
 const MAX_STEPS = 20;
 const MAX_TEXT = 10_000;
 
-/** What describes a value by itself, without other schemas. */
+/** Keywords that describe a value by itself, without other schemas. */
 const PLAIN = [
     ...[
         'type',
@@ -45,7 +45,7 @@ function at(document: unknown, pointer: string): unknown {
     return value;
 }
 
-/** A part of the document, followed if it is a reference. What stands beside a reference counts. */
+/** A part of the document; if it is a reference, the part that it refers to. Keywords beside a reference count. */
 export function resolved(part: unknown, document: unknown, seen = new Set<unknown>()): Members {
     let value = part;
     const beside: Members = {};

@@ -43,7 +43,7 @@ export function ExecutionPage() {
     const rpcUrl = network?.rpc_url ?? null;
     const wallet = connection?.account.address;
     const isAwaited = call !== null;
-    // Until it is paid and handed over, the service knows nothing of it; it is not asked while that goes on.
+    // The service knows nothing of a call that is not paid and handed over, so it is not asked before.
     const isHandingOver = !['idle', 'stopped', 'working'].includes(progress.stage);
     const isKnown = call === null || call.handedOver === true || (call.signature !== undefined && !isHandingOver);
     const {
@@ -58,7 +58,7 @@ export function ExecutionPage() {
     // A refund needs a later second than the deadline.
     const isOver = useIsPast(onChain?.isOpen && onChain.deadline !== null ? onChain.deadline + 1 : null);
 
-    // The stored call is removed when it has ended; what it says stays on the page.
+    // The stored call is removed when the execution ends; this copy keeps its task on the page.
     const [asked, setAsked] = useState(call);
     if (call !== null && call !== asked) setAsked(call);
     // After a reload a paid call goes on by itself; nothing is signed without a press.

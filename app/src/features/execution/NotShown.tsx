@@ -1,4 +1,4 @@
-// In the place of an execution that the service does not show: it belongs to a wallet that has to sign in.
+// Shown when the service does not show an execution: it belongs to a wallet that has to sign in.
 
 import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';

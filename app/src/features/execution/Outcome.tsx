@@ -1,4 +1,4 @@
-// How it went and where the money is, in one place at the top of the page.
+// How the execution went and where the money is, at the top of the page.
 
 import { Link } from '@tanstack/react-router';
 

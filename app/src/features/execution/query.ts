@@ -12,7 +12,7 @@ import { ApiError, type Schemas, api, asWallet, body } from '../../shared/api/cl
 
 export type Execution = Schemas['ExecutionResponse'];
 
-/** It ended before any money moved: neither the service nor the chain knows a record of it. */
+/** The execution ended before any money moved: neither the service nor the chain knows a record of it. */
 export const isUnopened = (execution: Execution | null, onChain: OnChain | undefined): boolean =>
     execution?.binding === null && onChain?.opening === null && onChain.ending === null;
 

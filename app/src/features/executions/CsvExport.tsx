@@ -31,7 +31,7 @@ export function CsvExport({ account, search, total }: { account: string; search:
         const controller = new AbortController();
         running.current = controller;
         setState({ is: 'reading', rows: 0, total });
-        // What is called from now on is not part of it.
+        // Calls that begin after the press are not part of the file.
         const fixed = { ...search, to: search.to ?? new Date().toISOString() };
         const exported = await readAll({
             readPage: (cursor, signal) => readPage(account, fixed, PAGE_ROWS, cursor, signal),

@@ -1,5 +1,5 @@
-// Role and filters of the list. Every one of them is in the URL, so that a list can be shared and the back button leads to
-// the list before.
+// Role and filters of the list. Every one of them is in the URL, so that a list can be shared and the back button leads
+// to the list before.
 
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';

@@ -1,4 +1,4 @@
-// Calls of this browser that have not ended: a way back to each, also to those that the service does not know yet.
+// Calls of this browser that have not ended, each with a link to it, also those that the service does not know yet.
 
 import { Link } from '@tanstack/react-router';
 import { useEffect } from 'react';

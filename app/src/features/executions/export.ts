@@ -1,5 +1,5 @@
-// Every execution that matches, as CSV: page after page, so that a long list can be followed and stopped. The columns are
-// those of `crtx executions export`.
+// Every execution that matches, as CSV: page after page, so that a long list can be followed and stopped. The columns
+// are those of `crtx executions export`.
 
 import { ApiError } from '../../shared/api/client';
 import { csvText } from '../../shared/csv';
@@ -28,7 +28,7 @@ export type ExportOptions = {
     readonly pauseMs?: number;
 };
 
-/** Never rejects: what was read until then is there in any case. */
+/** Never rejects: returns the rows that it has read until then. */
 export async function readAll({
     readPage,
     signal,

@@ -61,7 +61,7 @@ export function localText(moment: string | undefined): string {
     return `${year}-${month}-${day}T${two(date.getHours())}:${two(date.getMinutes())}${seconds}`;
 }
 
-/** The other way round. `undefined`: the input is empty or not complete. */
+/** The reverse of `localText`. `undefined`: the input is empty or not complete. */
 export function momentOfLocal(text: string): string | undefined {
     const date = new Date(text);
     return text === '' || Number.isNaN(date.getTime()) ? undefined : momentOf(date.toISOString());

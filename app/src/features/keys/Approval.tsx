@@ -1,4 +1,5 @@
-// The token approval that all keys of the wallet share: what it covers, and how to raise it, change it, or take it back.
+// The token approval that all keys of the wallet share: what it covers, and how to raise it, change it, or take it
+// back.
 
 import { type Address, createSolanaRpc } from '@solana/kit';
 import { type SubmitEvent, useState } from 'react';
@@ -74,7 +75,7 @@ export function Approval({ account, network, funds, error, onRetry }: ApprovalPr
     );
 }
 
-/** Names refunds as the cause: nothing else takes from the approval what the keys may still spend. */
+/** Names refunds as the cause: only they leave the approval below what the keys may still spend. */
 function Low({ funds, onRaise }: { funds: Funds; onRaise: () => void }) {
     const [short, calls] = [shortOf(funds), callsLeft(funds)];
     if (calls === null || (short === 0n && !isLow(funds))) return null;

@@ -1,5 +1,5 @@
-// The one time that a key is shown: its owner saves it, then the wallet grants it what it may spend, then the service is
-// told its name.
+// The one time that a key is shown: its owner saves it, then the wallet grants it what it may spend, then the service
+// is told its name.
 
 import { type Address, createSolanaRpc } from '@solana/kit';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
@@ -68,7 +68,7 @@ export function HandOver({ made, account, network, onBack }: HandOverProps) {
     };
     const grant = async (): Promise<void> => {
         const rpc = createSolanaRpc(network.rpc_url ?? '');
-        // A transaction whose outcome was not known may have been taken.
+        // If the outcome of a transaction is unknown, the chain may have the grant already.
         const found = status.kind === 'failed' ? await readGrant(rpc, account, sessionKey).catch(() => null) : null;
         if (found !== null) return registerNow();
         await send({

@@ -44,7 +44,7 @@ function Keys({ account }: { account: Address }) {
     const [said, setSaid] = useState('');
     const funds = chain.data?.[0];
     const keys = list.data?.pages.flatMap((page) => page.keys);
-    // A key that the service refuses and that the chain still lets open executions is not over.
+    // A key is not over while the chain still lets it open executions, even if the service refuses it.
     const isOver = (key: { state: string; session_public_key: string }): boolean => {
         const grant = funds && grantOf(funds, key.session_public_key);
         return key.state === 'revoked' && !(funds && grant && isLive(grant, funds.now));

@@ -1,5 +1,5 @@
-// `/keys/new`: a key is made in this browser. First its limits, then the key itself, which its owner saves, and only then
-// the signature: whatever breaks afterwards, the owner has the key.
+// `/keys/new`: a key is made in this browser. First its limits, then the key itself, which its owner saves, and only
+// then the signature: whatever breaks afterwards, the owner has the key.
 
 import type { Address } from '@solana/kit';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';

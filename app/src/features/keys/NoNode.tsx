@@ -1,4 +1,4 @@
-// In the place of what needs a Solana node, where the service names none.
+// Shown instead of what needs a Solana node when the service names none.
 
 import { Notice } from '../../shared/ui/Notice';
 

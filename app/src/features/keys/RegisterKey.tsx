@@ -1,4 +1,4 @@
-// A grant that nobody registered: the holder of the key registers it. The key is typed in, used for the proof, and
+// Registers a key of a grant that nobody has registered. The user types the key; it is used for the proof and then
 // forgotten.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';

@@ -1,4 +1,4 @@
-// Ends a key: at the service, where it holds at once, and on the chain, where it holds without any service.
+// Ends a key: at the service, which refuses it at once, and on the chain, where the end holds without any service.
 
 import { type Address, createSolanaRpc } from '@solana/kit';
 import { useQueryClient } from '@tanstack/react-query';

@@ -1,4 +1,5 @@
-// Keys of this browser whose registration was interrupted. It goes on by itself: the proof was made with the key.
+// Keys of this browser whose registration was interrupted. The page continues it by itself, because the proof exists
+// already.
 
 import { type Address, createSolanaRpc } from '@solana/kit';
 import { useQuery, useQueryClient } from '@tanstack/react-query';

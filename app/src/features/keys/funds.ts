@@ -1,6 +1,6 @@
-// What a wallet holds, what it lets its keys move, and what its keys may still spend. All keys of a wallet share one token
-// approval. Each call takes its price out of it; a refund gives the price back to wallet and key, and not to the approval.
-// So an approval has headroom ("Spending grant" in docs/specification.md).
+// What a wallet holds, what it lets its keys move, and what its keys may still spend. All keys of a wallet share one
+// token approval. Each call takes its price out of it; a refund gives the price back to wallet and key, and not to the
+// approval. So an approval has headroom ("Spending grant" in docs/specification.md).
 
 import { type Address, type Instruction, type Rpc, type SolanaRpcApi, createSolanaRpc } from '@solana/kit';
 import { queryOptions } from '@tanstack/react-query';
@@ -88,7 +88,7 @@ async function readCosts(rpc: Rpc<SolanaRpcApi>, wallet: Address): Promise<Costs
 export const rentOfGrant = ({ grantRent, accountRent }: Costs, { hasAccount }: Funds): bigint =>
     grantRent + (hasAccount ? 0n : accountRent);
 
-/** What it takes at least altogether: priority is paid for if the wallet can. */
+/** The least that a grant costs altogether: priority is paid only if the wallet can pay it. */
 export const costOfGrant = (costs: Costs, funds: Funds): bigint => networkFee({}) + rentOfGrant(costs, funds);
 
 export const grantOf = ({ grants }: Funds, sessionKey: string): SpendingGrant | undefined =>
@@ -120,18 +120,23 @@ const dearestCall = ({ grants, now }: Funds, except?: string): bigint =>
         .filter(({ sessionKey }) => sessionKey !== except)
         .reduce((most, grant) => larger(most, callOf(grant, now)), 0n);
 
-/** Below so many calls the page warns; an approval has room for as many that are refunded. */
+/** The page warns below so many calls; an approval has room for as many calls that are refunded. */
 export const FEW_CALLS = 10n;
 const HEADROOM_PART = 4n;
 
-/** What to approve for keys that may still spend `amount`, at most `call` at once: a quarter more, and at least ten calls. */
+/**
+ * What to approve for keys that may still spend `amount`, at most `call` at once: a quarter more, and at least ten
+ * calls.
+ */
 const withHeadroom = (amount: bigint, call: bigint): bigint =>
     bounded(amount + larger(amount / HEADROOM_PART, FEW_CALLS * call));
 
 /** The approval that the keys as they are should have. */
 export const approvalFor = (funds: Funds): bigint => withHeadroom(needed(funds), dearestCall(funds));
 
-/** How many calls the approval pays for at least, also if all of them are refunded; `null` if no key can pay for any. */
+/**
+ * How many calls the approval pays for at least, also if all of them are refunded; `null` if no key can pay for any.
+ */
 export function callsLeft(funds: Funds): bigint | null {
     const call = dearestCall(funds);
     return call === 0n ? null : funds.approved / call;
@@ -152,8 +157,8 @@ export function approvalWith(funds: Funds, sessionKey: string, total: bigint, pe
 }
 
 /**
- * The approval without one key: what that key could still have taken is taken back, with its headroom, as far as no other
- * key needs it. Nothing stays for no key.
+ * The approval without one key: what that key could still have taken is taken back, with its headroom, as far as no
+ * other key needs it. Nothing stays for no key.
  */
 export function approvalWithout(funds: Funds, sessionKey: string): bigint {
     const grant = grantOf(funds, sessionKey);

@@ -1,4 +1,4 @@
-// What an edit changes, what follows from it, and the signature that sends it.
+// What an edit changes, what follows from it, and the button that signs and sends it.
 
 import type { Address } from '@solana/kit';
 import { useQuery } from '@tanstack/react-query';

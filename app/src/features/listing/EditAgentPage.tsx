@@ -153,7 +153,7 @@ function useChanges(agentId: string, base: Fields) {
         try {
             putChanges(agentId, next);
         } catch {
-            // Only a reload would need it; the transaction does not.
+            // Only a reload needs the stored changes; the transaction does not.
         }
     };
     return {

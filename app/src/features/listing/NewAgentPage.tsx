@@ -1,4 +1,4 @@
-// `/creator/new`: lists an agent step by step. What is written stays in this browser until the agent is listed.
+// `/creator/new`: lists an agent step by step. The texts stay in this browser until the agent is listed.
 
 import type { Address } from '@solana/kit';
 import { useQuery } from '@tanstack/react-query';
@@ -52,7 +52,7 @@ function Wizard({ wallet }: { wallet: Address }) {
     const draft = useNewDraft(wallet);
     const navigate = useNavigate();
     const listed = useListedAgent(wallet, network, market, draft);
-    // Later failures leave what was read: nobody loses a form because a node is away for a moment.
+    // Later failures keep the last answer, so that nobody loses a form because a node is away for a moment.
     const failed = network === undefined ? networkState : marketState;
     if (market === undefined && failed.error !== null)
         return <Failure error={failed.error} onRetry={() => void failed.refetch()} />;
@@ -187,7 +187,10 @@ function Section({ step, wallet, network, market, draft, problems }: OneStepProp
     }
 }
 
-/** A step that was opened by a press is announced by its heading; the first one is read from the top of the page. */
+/**
+ * Moves the focus to the heading of a step that a press opened, so that it is announced. The first step is read from
+ * the top of the page.
+ */
 function useFocusedHeading(step: Step): void {
     const shown = useRef(step);
     useEffect(() => {

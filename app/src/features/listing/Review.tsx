@@ -57,7 +57,7 @@ export function Review(props: ReviewProps) {
     );
 }
 
-/** What is not right yet, each with the way to it. */
+/** The fields that are not right yet, each with a link to its step. */
 const Missing = ({ problems }: { problems: Problems }) => (
     <Notice kind="warn" title="Something is missing">
         <ul className={styles.list}>
@@ -96,7 +96,7 @@ const Part = ({ step, children }: { step: Step; children: ReactNode }) => (
     </section>
 );
 
-/** As others will read it. */
+/** The listing as others will read it. */
 const Summary = ({ listing: { document, ...terms } }: { listing: Listing }) => (
     <div className={styles.main}>
         <Part step="details">
@@ -231,7 +231,7 @@ function Payment({ wallet, network, market, draft, listing, hasPassed }: ReviewP
     );
 }
 
-/** What the service found, with the way to each field. */
+/** The problems that the service found, each with a link to its step. */
 const Refused = ({ problems }: { problems: Problems }) => (
     <ul className={styles.list}>
         {Object.entries(problems).map(([name, problem]) => {

@@ -42,7 +42,7 @@ function Testing({ agentId, network, market, own }: OwnAgentData & { agentId: st
     const listed = fieldsOf(own);
     const [endpoint, setEndpoint] = useState(listed.endpoint);
     const [call, setCall] = useState<TestCall>(() => knownCall(testOf(agentId)));
-    // The price of an old listing may be below today's lowest one, which is no matter of the test.
+    // The price of an old listing may be below today's lowest price; the test does not depend on it.
     const price = usdcText(network.limits.max_price_usdc);
     const { listing, problems } = readFields({ ...listed, endpoint, price }, ruleBookOf(network, market));
     const keep = (next: TestCall): void => {

@@ -1,4 +1,4 @@
-// What an edit changes: the difference field by field, and the transaction that sends the changed things alone. The same
+// What an edit changes: the difference field by field, and the transaction that sends only the changed fields. The same
 // rules as `crtx agent publish` of a listing that exists.
 
 import { type Address, type Instruction, createNoopSigner } from '@solana/kit';
@@ -180,7 +180,7 @@ export async function changeInstructions(
     ];
 }
 
-/** Only what is sent has to be right: the rules may have changed since the listing was made. */
+/** Only the changed fields have to be right: the rules may have changed since the listing was made. */
 function readChanged(fields: Fields, changed: ReadonlySet<FieldName>, book: RuleBook): Listing {
     const { listing, problems } = readRelevant(fields, changed, book);
     if (listing === null)

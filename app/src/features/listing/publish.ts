@@ -114,7 +114,8 @@ export async function listingInstructions(
     if (obstacle !== undefined) throw new Error(`${obstacle.title}. ${obstacle.text}`);
 
     const { hash, uri } = await storeDocument(creator, documentText(listing.document));
-    // An index that is still free may belong to a transaction that comes late: the same index keeps it from being a second one.
+    // A transaction that is still under way may use this index. Using the same index again keeps it from making a
+    // second agent.
     const index = earlier !== null && earlier.index >= wallet.nextIndex ? earlier.index : wallet.nextIndex;
     const sent = { resultKey: listing.resultKey, document: hexOf(hash) };
     keep({ genesisHash: market.genesisHash, index, sent: [...(earlier?.index === index ? earlier.sent : []), sent] });

@@ -1,5 +1,5 @@
-// `/creator/new`, `/creator/agents/…/edit` and `/creator/agents/…/test`: what a creator writes about an agent, and whether
-// its service answers as it must.
+// `/creator/new`, `/creator/agents/…/edit` and `/creator/agents/…/test`: what a creator writes about an agent, and
+// whether its service answers as it must.
 
 import { createRoute, lazyRouteComponent, notFound } from '@tanstack/react-router';
 

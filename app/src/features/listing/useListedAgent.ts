@@ -19,10 +19,10 @@ export function useListedAgent(
     market: Market | undefined,
     { draft, update }: UseDraft,
 ): string | null | undefined {
-    // A draft of another chain, such as an earlier local network, was not listed on this one.
+    // An attempt on another chain, such as an earlier local network, listed nothing on this one.
     const attempt = draft.attempt !== null && draft.attempt.genesisHash === market?.genesisHash ? draft.attempt : null;
     const listed = attempt === null ? null : draft.listed;
-    // Only the attempt of an earlier visit is waited for: a new one belongs to the transaction that this page sends.
+    // Waits only for an attempt of an earlier visit: a new one belongs to the transaction that this page sends.
     const [earlier] = useState(draft.attempt);
     const isOpen = attempt !== null && listed === null && network !== undefined;
     const { data: found, isPending } = useQuery({

@@ -20,7 +20,7 @@ export type UseDraft = {
 export function useNewDraft(wallet: Address): UseDraft {
     const [draft, setDraft] = useState(() => newDraft(wallet));
     const [problem, setProblem] = useState<unknown>(null);
-    // Several changes can come before the next drawing.
+    // Several changes can come before the next rendering.
     const latest = useRef(draft);
     const keep = (change: Partial<NewDraft>): void => {
         latest.current = { ...latest.current, ...change };

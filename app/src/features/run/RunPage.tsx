@@ -137,7 +137,7 @@ function Elsewhere({ problems, isForm }: { problems: readonly Problem[]; isForm:
     );
 }
 
-/** From the checked form to the execution's page. A second press does nothing. */
+/** Submits the checked form and opens the page of the execution. A second press does nothing. */
 function useSubmission(agent: { agent_id: string; name: string; input_schema: unknown }, terms: CallTerms | undefined) {
     const { connection } = useWallet();
     const { run } = useCall(null);

@@ -1,4 +1,4 @@
-// What a call costs, what the wallet has, what will happen, and the button that pays.
+// What a call costs, what the wallet has, what the transaction will do, and the button that pays.
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -134,7 +134,7 @@ export const seconds = (count: number): string => {
     return count === 60 ? 'one minute' : `${count / 60} minutes`;
 };
 
-/** Money of the local network. */
+/** A button that funds a wallet of the local network. */
 export function GetMoney({ address, network }: { address: string; network: Network }) {
     const queries = useQueryClient();
     const [state, setState] = useState<{ isBusy: boolean; problem: string | null }>({ isBusy: false, problem: null });

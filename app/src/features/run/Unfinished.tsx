@@ -1,4 +1,5 @@
-// Calls of this browser that were started and have not ended: a way back to each, before another one is paid.
+// Calls of this browser that were started and have not ended, each with a link to it, shown before the user pays for
+// another one.
 
 import { Link } from '@tanstack/react-router';
 

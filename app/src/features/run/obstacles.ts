@@ -1,4 +1,4 @@
-// What stands in the way of a call before anything is signed, and what to do about it.
+// What prevents a call, found before anything is signed, and what to do about it.
 
 import type { Schemas } from '../../shared/api/client';
 import { formatSol, formatUsdc } from '../../shared/money';

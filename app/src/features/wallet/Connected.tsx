@@ -1,4 +1,4 @@
-// The connected wallet: its accounts, what the chosen one holds, and the ways out.
+// The connected wallet: its accounts, the balance of the chosen one, and the buttons that change or disconnect it.
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';

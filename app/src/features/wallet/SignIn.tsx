@@ -14,7 +14,7 @@ export const SignIn = ({ why }: { why: string }) => (
     </Notice>
 );
 
-/** Stands above the page that it is about, and stays in sight. */
+/** Shown above the page that needs the sign-in, and kept in sight. */
 export function SignInAgain() {
     const { other } = useSession();
     return (

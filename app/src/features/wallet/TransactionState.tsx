@@ -1,4 +1,5 @@
-// What a transaction is doing, how it ended, and the way on when it failed. Stands below the button that sends it.
+// Shown below the button that sends a transaction: what the transaction is doing, how it ended, and what to do if it
+// failed.
 
 import { useQuery } from '@tanstack/react-query';
 

@@ -20,7 +20,7 @@ export class ApiError extends Error {
     }
 }
 
-/** The code of an error that a sign-in with the meant wallet takes away, whatever the service called it. */
+/** The code of an error that a sign-in with the named wallet would resolve, whatever code the service sent. */
 const SIGNED_OUT = 'signed_out';
 
 export const isSignedOut = (error: unknown): boolean => error instanceof ApiError && error.code === SIGNED_OUT;
@@ -65,7 +65,7 @@ function withToken(request: Request): Request {
 export const offline = (): ApiError =>
     new ApiError(0, 'offline', 'The service does not answer. Check the connection, then try again.');
 
-/** Sends a request that the user wrote. Its answer stays as it is, also an error. */
+/** Sends a request that the user wrote. Returns the answer as it is, also an error. */
 export async function sendAsIs(request: Request): Promise<Response> {
     try {
         return await fetch(withToken(request));

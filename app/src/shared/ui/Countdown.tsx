@@ -1,4 +1,4 @@
-// How long until a moment, counted down while the page is open, with the exact time for those who point at it or hear it.
+// Counts down to a moment while the page is open. The title has the exact time, for pointers and screen readers.
 
 import { useEffect, useState } from 'react';
 
@@ -23,7 +23,7 @@ export function spanText(seconds: number): string {
     return parts.join(' ');
 }
 
-/** `over` stands in its place once the moment has passed. */
+/** Shows `over` once the moment has passed. */
 export function Countdown({ to, over }: { to: string | number; over: string }) {
     const moment = new Date(typeof to === 'number' ? to * 1_000 : to);
     const [now, setNow] = useState(Date.now);

@@ -1,4 +1,4 @@
-// An error in the place of what it prevented: what happened, and the way on.
+// Shown instead of what an error prevented: what happened, and a button that tries again.
 
 import { ApiError, isSignedOut } from '../api/client';
 import { Button } from './Button';

@@ -23,7 +23,7 @@ async function readBalances(wallet: Address, rpcUrl: string, mint: Address): Pro
     const account = await findTokenAccount(wallet, mint);
     const [{ value: lamports }, usdc] = await Promise.all([
         rpc.getBalance(wallet, { commitment: 'confirmed' }).send(),
-        // A wallet without the account has nothing.
+        // A wallet without a USDC account has no USDC.
         rpc
             .getTokenAccountBalance(account, { commitment: 'confirmed' })
             .send()

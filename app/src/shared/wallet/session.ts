@@ -12,7 +12,7 @@ export type Session = { readonly wallet: string; readonly expiresAt: string };
 /** Until when this browser may have a session. The cookie itself cannot be read. */
 const UNTIL = 'crtx.session';
 
-/** Without it the service is not asked: for a visitor who never signed in, the answer would be an error in the console. */
+/** Without it the service is not asked: a visitor who never signed in would get an error in the console. */
 const mayHaveSession = (): boolean => {
     try {
         // Not compared with the clock of this machine, which can be wrong: the service decides.

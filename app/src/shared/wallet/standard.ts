@@ -19,7 +19,7 @@ import {
 
 import { visible } from '../text/visible';
 
-/** A wallet that connects and signs something. What it cannot sign is said where it is needed. */
+/** A wallet that connects and signs something. Pages that need more say what it cannot sign. */
 export type UsableWallet = Wallet & {
     readonly features: StandardConnectFeature &
         Partial<
@@ -32,7 +32,10 @@ export const isUsable = (wallet: Wallet): wallet is UsableWallet =>
     (SolanaSignMessage in wallet.features || SolanaSignTransaction in wallet.features) &&
     wallet.chains.some((chain) => chain.startsWith('solana:'));
 
-/** A wallet of Solana that signs nothing that it does not also send: the dashboard checks what is signed before. */
+/**
+ * Whether a Solana wallet only signs what it sends itself. The dashboard cannot use it: it checks what was signed
+ * before it sends.
+ */
 export const isUnusable = (wallet: Wallet): boolean =>
     !isUsable(wallet) && wallet.chains.some((chain) => chain.startsWith('solana:'));
 
@@ -44,7 +47,9 @@ const SIGNING = {
     },
 } as const;
 
-/** Why an account cannot sign one of the two, for the user; `null` if it can. A hardware wallet often signs one alone. */
+/**
+ * Why an account cannot sign one of the two, for the user; `null` if it can. A hardware wallet often signs one alone.
+ */
 export function whyNot(wallet: UsableWallet, account: WalletAccount, what: keyof typeof SIGNING): string | null {
     const { feature, cannot } = SIGNING[what];
     if (feature in wallet.features && account.features.includes(feature)) return null;

@@ -13,7 +13,7 @@ let channel: BroadcastChannel | null | undefined;
 const opened = (): BroadcastChannel | null =>
     (channel ??= typeof BroadcastChannel === 'undefined' ? null : new BroadcastChannel('crtx.tabs'));
 
-/** The tab that tells does not hear itself. */
+/** Tells the other tabs; this tab does not receive its own news. */
 export const tellTabs = (news: Partial<TabNews>): void => opened()?.postMessage(news);
 
 export function onTabNews<Kind extends keyof TabNews>(

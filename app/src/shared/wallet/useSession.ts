@@ -65,8 +65,8 @@ export async function leave(queries: QueryClient): Promise<void> {
 }
 
 /**
- * Keeps what this page believes about the session equal to what the service says, and nothing of a wallet that has gone.
- * Once, for the whole page.
+ * Keeps the page's session equal to the service's, and removes what belongs to a wallet that has gone. Once, for the
+ * whole page.
  */
 export function useSessionKeeper(): void {
     const queries = useQueryClient();
@@ -90,9 +90,9 @@ export function useSessionKeeper(): void {
         const { account: oldAccount, signedIn: oldSignedIn } = before.current;
         before.current = { account, signedIn };
         const isOther = oldAccount !== null && oldAccount !== account;
-        // Components leave what they showed of the old wallet in this same turn; what is left then is nobody's.
+        // Components drop what they showed of the old wallet in this same turn; afterwards nobody uses what is left.
         if (isOther) setTimeout(() => queries.removeQueries({ type: 'inactive' }));
-        // What was refused without the session is asked again.
+        // Requests that were refused without the session are made again.
         if (oldSignedIn !== undefined && typeof signedIn === 'string' && signedIn !== oldSignedIn) {
             void queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionQuery.queryKey[0] });
         }

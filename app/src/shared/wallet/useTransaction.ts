@@ -63,7 +63,7 @@ export function useTransaction(): UseTransaction {
             setStatus(failed(error));
         } finally {
             isUnderWay.current = false;
-            // Whatever happened, what the pages show of the chain and of the index may be old.
+            // Whatever the outcome, what the pages show of the chain and of the index may be old.
             void queries.invalidateQueries();
         }
     };

@@ -21,7 +21,9 @@ export type ActionProps = {
     isDangerous?: boolean;
     /** Why it is not possible at present. */
     obstacle?: string | undefined;
-    /** What it is about does not exist (any more): only what became of the last time is shown. */
+    /**
+     * The thing that the action changes does not exist (any more): only the outcome of the last transaction is shown.
+     */
     isGone?: boolean;
     make: Make;
     /** After the confirmation, for example until the index shows it. */
@@ -44,7 +46,7 @@ export function Action({
     const { status, isBusy, send } = useTransaction();
     const request = useRequest();
     const [isAsking, setAsking] = useState(false);
-    // The action may be another one once the chain shows the change.
+    // The words of the action may change once the chain shows its effect.
     const [whenDone, setWhenDone] = useState(done);
     const start = (): void => {
         setAsking(false);

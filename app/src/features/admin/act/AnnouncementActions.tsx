@@ -25,7 +25,7 @@ const OBSTACLES: Partial<Record<AnnouncementState, (applyFrom: number) => string
     lapsed: () => 'The announcement has lapsed.',
 };
 
-/** Stays in its place without an announcement, so that what became of the last one can still be read. */
+/** Stays on the page after its announcement is gone, so that the outcome of the last action can still be read. */
 export function AnnouncementActions({ what, applyFrom, now, applyFromNow, apply, withdraw }: AnnouncementActionsProps) {
     const state = announcementState(applyFrom, now);
     const isGone = state === 'none';

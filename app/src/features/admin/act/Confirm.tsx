@@ -1,5 +1,5 @@
-// The question before a dangerous action. The browser's own dialog keeps the focus inside, closes with Escape, and gives
-// the focus back.
+// The question before a dangerous action. The browser's own dialog keeps the focus inside, closes with Escape, and
+// gives the focus back.
 
 import { type ReactNode, useEffect, useId, useRef } from 'react';
 

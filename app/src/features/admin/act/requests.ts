@@ -1,4 +1,4 @@
-// What an action of the admin sends. The chain is read right before, so that nothing is built on an old page.
+// Builds what an action of the admin sends. Reads the chain right before, so that nothing is built from an old page.
 
 import {
     type Address,
@@ -38,7 +38,7 @@ export function checkAdmin({ market }: Chain, signer: TransactionSigner): void {
     if (market.config.admin !== signer.address) throw new Error(`Only the admin may do this: ${market.config.admin}.`);
 }
 
-/** The same for instructions of the admin. */
+/** Wraps `make` so that it throws unless the account is the admin. */
 export const asAdmin =
     (make: Make): Make =>
     (signer, chain) => {

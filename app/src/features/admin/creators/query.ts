@@ -67,7 +67,10 @@ export type NewCreator = {
 
 const NEWEST = 50;
 
-/** The creators of the newest agents, so that the admin need not know an address. The badge is for the name on the chain. */
+/**
+ * The creators of the newest agents, so that the admin need not know an address. The badge is for the name on the
+ * chain.
+ */
 export const newCreatorsQuery = (rpcUrl: string | null | undefined) =>
     queryOptions({
         queryKey: ['agents', 'new-creators', rpcUrl ?? null] as const,

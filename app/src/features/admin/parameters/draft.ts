@@ -64,7 +64,7 @@ export function readDraft(draft: Draft): Read {
             collateral: amount(`tier-${index}-collateral`),
         })),
     };
-    // What cannot be read is said first: its limits are about a number that nobody wrote.
+    // An unreadable text is reported before a limit: the limits are about a number that nobody wrote.
     const found = { ...problemsOf(parameters), ...problems };
     return Object.keys(found).length === 0 ? { parameters, problems: null } : { parameters: null, problems: found };
 }

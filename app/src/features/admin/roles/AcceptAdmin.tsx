@@ -1,4 +1,4 @@
-// What the nominated successor of the admin sees.
+// The button with which the nominated admin accepts the role.
 
 import type { Market } from '../../../chain/market';
 import { getAcceptAdminInstructionAsync } from '../../../generated/instructions/acceptAdmin';

@@ -15,7 +15,7 @@ import styles from './Manage.module.css';
 import { Panel, SendButton } from './Panel';
 import type { Managing, Owned } from './useManaging';
 
-/** What has to be right before anything is signed. Throws a `MoneyError` for the user. */
+/** Checks the amount before anything is signed. Throws a `MoneyError` for the user. */
 export function readDeposit(text: string, { listing, wallet }: Pick<Owned, 'listing' | 'wallet'>): bigint {
     if (text.trim() === '') throw new MoneyError('Write how much USDC you want to add.');
     const amount = parseUsdc(text);
@@ -39,7 +39,7 @@ export function CollateralPanel({ chain, managing, metrics, maxPrice }: Collater
     const { listing, tiers } = chain;
     const missing = requiredCollateral(tiers, listing.price) - listing.collateral;
     const amount = readOrNull(text, chain);
-    // The deposit may have happened: it is not offered again by itself.
+    // The deposit may have happened, so the field is emptied instead of offering it again.
     const isUnknown = isOutcomeUnknown(managing);
     useEffect(() => {
         if (isUnknown) setText('');

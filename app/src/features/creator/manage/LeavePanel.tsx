@@ -164,7 +164,7 @@ type LockedPartProps = PartProps & { claims: readonly Claim[]; locked: ReactNode
 
 const ACCOUNT_RENT = 2_039_280n;
 
-/** What is paid out goes to the wallet's USDC account, which may have been closed. */
+/** The payout goes to the wallet's USDC account, which may have been closed. */
 const receiving = ({ wallet }: Owned): string[] =>
     wallet.hasTokenAccount
         ? []

@@ -42,7 +42,7 @@ function Named({ agentId }: { agentId: Address }) {
     const { connection } = useWallet();
     const wallet = connection?.account.address;
     const { data: agent } = useQuery(agentQuery(agentId));
-    // A delisted agent is named to its creator alone.
+    // The service names a delisted agent to its creator alone.
     const { data: own } = useQuery({ ...walletQuery(wallet ?? ''), enabled: wallet !== undefined });
     const name = agent?.name ?? own?.agents.find(({ agent_id }) => agent_id === agentId)?.name ?? null;
     return (
@@ -170,7 +170,7 @@ const Links = ({ agentId, isDelisted }: { agentId: Address; isDelisted: boolean 
     </p>
 );
 
-/** Closed, or never there: the index remembers which. */
+/** The listing was closed, or never existed: the index remembers which. */
 function Gone({ agentId }: { agentId: Address }) {
     const { data: listing, error, isPending } = useQuery(listingQuery(agentId));
     if (isPending) return <Skeleton height="6rem" />;

@@ -1,5 +1,5 @@
-// The transactions of the page that manages an agent: one at a time, each built from the chain as it is at the press, so
-// that a repeated press, a reload or another device never does a thing twice.
+// The transactions of the page that manages an agent: one at a time, each built from the chain as it is at the press,
+// so that a repeated press, a reload or another device never does a thing twice.
 
 import { type Address, type Instruction, createSolanaRpc } from '@solana/kit';
 import { useQueryClient } from '@tanstack/react-query';

@@ -1,4 +1,5 @@
-// What the connected wallet can do about a dispute. The forms come and go with its state; what a transaction says stays.
+// What the connected wallet can do about a dispute. Forms appear and disappear with its state; the outcome of a
+// transaction stays.
 
 import type { Address } from '@solana/kit';
 

@@ -21,7 +21,7 @@ import type { FormProps } from './form';
 
 type Choice = 'uphold' | 'reject';
 
-/** `null`: a form without its listing is never shown. */
+/** `null` only without a listing; the form is not shown then. */
 const factsOf = ({ agent, ...rest }: Case): SlashFacts | null => (agent === null ? null : { ...rest, agent });
 
 export function DecideForm({ found, wallet, rpcUrl, transaction: { isBusy, send } }: FormProps) {

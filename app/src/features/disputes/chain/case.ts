@@ -1,4 +1,4 @@
-// A dispute with everything that decides about it, as the chain has it at one moment. Accounts that are closed are read
+// A dispute and every account that its rules depend on, as the chain has them at one moment. Closed accounts are read
 // from the transaction that closed them.
 
 import { type Address, type Decoder, type ReadonlyUint8Array, createSolanaRpc } from '@solana/kit';
@@ -69,7 +69,7 @@ export async function readCase(rpcUrl: string, recordAddress: Address): Promise<
     const recordOf = (account: RawAccount | undefined) =>
         decode(account, recordAddress, getExecutionRecordDecoder(), EXECUTION_RECORD_DISCRIMINATOR);
 
-    // The record names its agent for ever, so everything else is of one slot.
+    // The agent of a record never changes, so the record may be read first. Everything else is read at one slot.
     const [before] = await readAccounts(rpc, [recordAddress]);
     const { agent: agentAddress } = await recordOf(before);
     const addresses = [recordAddress, disputeAddress, agentAddress, configAddress, CLOCK_ADDRESS];
@@ -127,7 +127,7 @@ const refuse = (why: string): never => {
     throw new CaseError(why);
 };
 
-/** The program refuses the same. Here the refusal has its reason, and comes before evidence is uploaded. */
+/** The same checks as the program's, made here so that the user gets a reason before evidence is uploaded. */
 export function checkAnswer(found: Case, wallet: string): void {
     if (found.agent?.creator !== wallet)
         refuse('Only the creator of the agent answers this dispute. Choose its account in your wallet.');

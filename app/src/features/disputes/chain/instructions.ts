@@ -54,7 +54,7 @@ export const expireInstruction = ({ record, recordAddress }: Case): Promise<Inst
 
 export type Decision = { readonly isUpheld: boolean; readonly slash: bigint };
 
-/** USDC accounts that get something and do not exist are made before, at the resolver's cost. */
+/** Creates missing USDC accounts of those who are paid, at the resolver's cost. */
 export async function decideInstructions(
     found: Case,
     resolver: Address,

@@ -1,5 +1,5 @@
-// What a slash does, before it is decided: the rules of `resolve_dispute`, in the program's order, and the amounts that
-// follow. Integers alone.
+// What a slash will do, computed before it is decided: the rules of `resolve_dispute` in the program's order, and the
+// amounts that follow from them. Only integers.
 
 import type { AgentListed } from '../../../generated/accounts/agentListed';
 import type { Config } from '../../../generated/accounts/config';
@@ -64,7 +64,7 @@ export type SlashPreview = {
     readonly collateralAfter: bigint;
     /** What the agent needs for its price. */
     readonly required: bigint;
-    /** It takes calls now, and none afterwards. */
+    /** The agent takes calls now, and the slash pauses it. */
     readonly isPausedByIt: boolean;
 };
 
@@ -82,7 +82,10 @@ export function previewOf(slash: bigint, { record, agent, config }: SlashFacts):
     };
 }
 
-/** What the price needs. Without tiers no collateral is enough: a preview never promises too much. */
+/**
+ * The collateral that the price needs. Without tiers no collateral is enough, so that a preview never promises too
+ * much.
+ */
 export function requiredCollateral(price: bigint, tiers: readonly CollateralTier[]): bigint {
     return tiers.length === 0 ? MAX_USDC : collateralOf(tiers, price);
 }

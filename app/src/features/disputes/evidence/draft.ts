@@ -1,4 +1,4 @@
-// What a party says, while it is written: a text and files, with the limits of `POST /v1/evidence`.
+// A party's statement while it is being written: a text and files, with the limits of `POST /v1/evidence`.
 
 export const MAX_TEXT = 20_000;
 export const MAX_FILES = 5;

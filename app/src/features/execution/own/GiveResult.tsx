@@ -1,5 +1,5 @@
-// An execution that was settled without this service has a result that the service does not store yet. Anybody who has it
-// hands it in; its hash is in the record on the chain.
+// An execution that was settled without this service has a result that the service does not store yet. Anybody who has
+// it hands it in; its hash is in the record on the chain.
 
 import { useQueryClient } from '@tanstack/react-query';
 import { type SubmitEvent, useState } from 'react';

@@ -1,5 +1,5 @@
-// What a caller can do about an open execution without the service: settle it with the creator's signed answer until the
-// deadline, and take the price back after it.
+// What a caller can do about an open execution without the service: settle it with the creator's signed answer until
+// the deadline, and take the price back after it.
 
 import type { Address } from '@solana/kit';
 

@@ -1,4 +1,4 @@
-// The button with which a caller takes the price of an expired execution back.
+// The button with which a caller takes back the price of an expired execution.
 
 import { type Address, createSolanaRpc } from '@solana/kit';
 

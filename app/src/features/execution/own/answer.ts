@@ -1,4 +1,4 @@
-// A creator's signed answer, as somebody pastes it: read and checked for its form ("Answer of the creator" in
+// Reads a creator's signed answer that somebody pastes, and checks its form ("Answer of the creator" in
 // docs/specification.md). Who signed it is checked against the record on the chain.
 
 import { type ReadonlyUint8Array, getBase58Encoder } from '@solana/kit';
@@ -26,7 +26,7 @@ const MAX_TOKENS = 1_000_000_000;
 /** The largest result of the service. */
 export const MAX_RESULT_BYTES = 1024 * 1024;
 
-/** Throws with what is wrong, for the one who pasted it. */
+/** Throws an error that says what is wrong, for the user who pasted the text. */
 export async function readAnswer(text: string, executionId: string): Promise<SignedAnswer> {
     const { execution_id, status, result, result_hash, signature, call_signature, tokens_used } = parsed(text);
     if (execution_id !== undefined && execution_id !== executionId)

@@ -125,7 +125,7 @@ async function readCreator(rpc: Node, agent: Address): Promise<Address> {
     return decodeOwned(account, getAgentListedDecoder(), AGENT_LISTED_DISCRIMINATOR).creator;
 }
 
-/** Who is paid needs a USDC account; anybody may make it. */
+/** Creates missing USDC accounts of those who are paid; anybody may create them. */
 async function missingAccounts(
     rpc: Node,
     payer: Address,

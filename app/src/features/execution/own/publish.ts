@@ -23,7 +23,7 @@ export async function publish(sha256: string, content: string): Promise<void> {
     }
 }
 
-/** Without the cookie: then the service asks for no token. `null`: no answer. */
+/** Sent without the cookie, so that the service asks for no token. `null`: no answer. */
 const put = (path: string, content: string): Promise<Response | null> =>
     fetch(path, {
         method: 'PUT',

@@ -1,5 +1,5 @@
-// JSON as a tree that opens level by level. What is closed is not in the page, and long lists come in parts, so that any
-// JSON costs only what someone looks at.
+// JSON as a tree that opens level by level. Closed levels are not in the page, and long lists are shown in parts, so
+// that large JSON costs only what the user opens.
 
 import { useState } from 'react';
 

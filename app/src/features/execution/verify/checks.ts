@@ -1,5 +1,5 @@
-// The checks of an execution. They are independent: no check uses the result of another. Sixteen for an execution with a
-// result, six for a refund; the same as those of `crtx verify` (cli/src/verify/checks.rs).
+// The checks of an execution. They are independent: no check uses the result of another. Sixteen for an execution with
+// a result, six for a refund; the same as those of `crtx verify` (cli/src/verify/checks.rs).
 
 import { type Address, type ReadonlyUint8Array, getAddressDecoder, getAddressEncoder } from '@solana/kit';
 
@@ -22,7 +22,7 @@ export type Finding = { readonly ok: boolean; readonly expected: string; readonl
 export type Check = Finding & { readonly name: string; readonly title: string };
 type Checker = (evidence: Evidence) => Finding | Promise<Finding>;
 
-/** Something that a check needs is not there. */
+/** Thrown when something that a check needs is missing. */
 class Missing extends Error {}
 
 function need<T>(found: Found<T>): T {
@@ -145,7 +145,7 @@ function proof(evidence: Evidence): PlainInstruction {
     return before;
 }
 
-/** The key that signed. The program compared it with the record's key before it dropped that. */
+/** The key that signed. The program compared it with the record's key before it removed that key from the record. */
 const signingKey = (evidence: Evidence): Address => getAddressDecoder().decode(proof(evidence).data, KEY_AT);
 const signature = (evidence: Evidence): ReadonlyUint8Array => proof(evidence).data.slice(SIGNATURE_AT, MESSAGE_AT);
 
@@ -186,7 +186,7 @@ async function key(evidence: Evidence): Promise<Finding> {
     const terms = termsBytes(record, listing.timeoutSeconds, isBound(evidence), signer, listing.metadataHash);
     const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', terms));
     if (sameBytes(hash, termsHash)) return equal(`Terms ${hashText(termsHash)}`, `Terms ${hashText(hash)}`);
-    // Other terms than today's: the program compared the key at the completion.
+    // If the terms have changed since, the program's comparison at the completion stands for the check.
     return sameBytes(listing.termsHash, termsHash)
         ? equal(`Terms ${hashText(termsHash)}`, `Terms ${hashText(hash)}`)
         : byProgram;

@@ -1,5 +1,5 @@
-// Collects what the checks look at: the content by its hash, accounts and transactions from an RPC node. Of the service
-// it uses what an execution states about itself, which is what is checked. An account that has been closed is read from
+// Collects what the checks need: the content by its hash, and accounts and transactions from an RPC node. From the
+// service it takes only the statements about the execution, which are what is checked. A closed account is read from
 // the event of the transaction that closed it. The same as `crtx verify`.
 
 import { type Address, type Decoder, type ReadonlyUint8Array, createSolanaRpc } from '@solana/kit';
@@ -101,7 +101,7 @@ export async function collect(claims: Claims, rpcUrl: string): Promise<Evidence>
     };
 }
 
-/** The bytes behind the stated address: asked for again each time, and only as bytes. */
+/** Asks for the bytes at the stated address again each time, and only as bytes. */
 async function contentOf({ ipfs_url: url }: Claims): Promise<Uint8Array> {
     if (url === null) throw new Error('none is stated');
     // Content is served under the origin of this page; the name of the host is the service's own statement.

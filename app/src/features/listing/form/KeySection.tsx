@@ -1,5 +1,5 @@
-// The result key: made in this browser and saved as a file, or the public key of one that exists. The secret stays in the
-// memory of this page until the page is left.
+// The result key: made in this browser and saved as a file, or the public key of one that exists. The secret stays in
+// the memory of this page until the page is left.
 
 import { type Address, isAddress } from '@solana/kit';
 import { useRef, useState } from 'react';

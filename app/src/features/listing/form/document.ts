@@ -1,5 +1,5 @@
-// The metadata document of a listing: its one form in bytes, its hash, how it is stored, and the fields that an existing
-// one fills.
+// The metadata document of a listing: its canonical bytes, its hash, how it is stored, and how an existing one fills
+// the form.
 
 import { cidOf } from '../../../shared/content';
 import { hexOf } from '../../../chain/accounts';
@@ -10,7 +10,10 @@ import type { Document } from './rules';
 
 export type Stored = { readonly hash: Uint8Array; readonly uri: string };
 
-/** The text that is stored: RFC 8785, as `crtx agent publish` has it. `others`: members that the marketplace does not know. */
+/**
+ * The text that is stored: RFC 8785, as `crtx agent publish` has it. `others`: members that the marketplace does not
+ * know.
+ */
 export const documentText = (document: Document, others: JsonObject = {}): string =>
     canonical({ ...others, ...document });
 
@@ -28,12 +31,12 @@ export class DocumentRefused extends Error {
     }
 }
 
-/** Stores the document with the service. The hash is the page's own. */
+/** Stores the document with the service. The page computes the hash itself. */
 export async function storeDocument(wallet: string, text: string): Promise<Stored> {
     const hash = await hashOf(text);
     try {
         const document = JSON.parse(text) as Schemas['MetadataBody'];
-        // The bytes must be those of the hash.
+        // Checks that the service stored the bytes of this hash.
         const stored = await body(
             api.POST('/v1/metadata', { ...asWallet(wallet), body: document, bodySerializer: () => text }),
         );

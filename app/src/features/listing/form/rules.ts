@@ -1,5 +1,5 @@
-// Reads the fields: what they mean, and everything that the marketplace would refuse ("Metadata document" and "Limits of
-// listings" in docs/specification.md). Nothing is sent before all of it is right.
+// Reads the fields: their values, and every reason for which the marketplace would refuse them ("Metadata document" and
+// "Limits of listings" in docs/specification.md). Nothing is sent before all of them are right.
 
 import { type Address, isAddress } from '@solana/kit';
 
@@ -145,7 +145,7 @@ function readPrice(text: string, { minPrice, network }: RuleBook): bigint {
 
 function readCollateral({ price, collateral }: Fields, book: RuleBook): bigint {
     const amountOfPrice = amountOf(price);
-    // Without a price there is nothing to compare with; the price has its own problem.
+    // Without a price there is nothing to compare with; the field of the price shows that problem.
     const required = amountOfPrice === null ? 0n : requiredCollateral(book.tiers, amountOfPrice);
     if (collateral.trim() === '') return required;
     const amount = parseUsdc(collateral);

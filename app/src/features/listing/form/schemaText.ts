@@ -1,5 +1,5 @@
-// Whether a text is a JSON Schema that the marketplace accepts ("Accepted schemas" in docs/specification.md): said
-// while it is written. The service has the last word, because only it compiles the schema.
+// Whether the marketplace accepts a text as a JSON Schema ("Accepted schemas" in docs/specification.md), said while the
+// user writes it. The service decides in the end, because only it compiles the schema.
 
 import { type Json, JsonError, type JsonObject, isObject, readJson } from '../../run';
 import { repeatedMember } from './repeatedMember';
@@ -58,7 +58,7 @@ function depthOf(root: Json): number {
 const DRAFT = /^https?:\/\/json-schema\.org\/(draft-0[467]|draft\/(2019-09|2020-12))\/schema#?$/;
 const REFUSED = ['$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor', '$vocabulary'];
 const TYPES = new Set(['null', 'boolean', 'object', 'array', 'number', 'integer', 'string']);
-/** Values that are data and no schemas. */
+/** Keywords whose values are data and not schemas. */
 const DATA = new Set(['const', 'enum', 'default', 'examples', 'example']);
 const MAPS = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependencies']);
 const SCHEMAS = new Set([
@@ -96,7 +96,7 @@ const TEXTS = new Set([
     'contentEncoding',
 ]);
 
-/** One look at every subschema. */
+/** Visits every subschema once. */
 class Walk {
     readonly #anchors = new Set<string>();
     readonly #references: { readonly reference: string; readonly at: string }[] = [];
@@ -156,7 +156,8 @@ class Walk {
     }
 
     #name(keyword: string, value: unknown, at: string, isRoot: boolean): void {
-        // `id` is a keyword of draft 4 alone; elsewhere it is an unknown word, and as a property's name it is none at all.
+        // `id` is a keyword of draft 4 alone. Elsewhere it is an unknown word, and as the name of a property it is no
+        // keyword.
         if (keyword === 'id') return;
         if (typeof value !== 'string') throw wrong(at, 'a text');
         if (keyword === '$schema') {

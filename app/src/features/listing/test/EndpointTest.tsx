@@ -1,5 +1,5 @@
-// Tests a creator's service as the marketplace calls it, without any transaction: the requests to send, the run that can
-// be stopped, and the report.
+// Tests a creator's service as the marketplace calls it, without any transaction: the requests to send, the run that
+// can be stopped, and the report.
 
 import { useEffect, useMemo, useRef, useState } from 'react';
 

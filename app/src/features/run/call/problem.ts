@@ -1,4 +1,4 @@
-// Why a call stopped before the agent worked on it: what happened, where the money is, and which way leads on.
+// Why a call stopped before the agent worked on it: what happened, where the money is, and what the user can do.
 
 import { ApiError } from '../../../shared/api/client';
 import { isSendError } from '../../../shared/wallet/sendError';

@@ -15,7 +15,7 @@ import { requestHash } from './request';
 import { type StoredCall, putCall, storedCall } from './stored';
 import { readTerms } from './terms';
 
-/** What is going on. `idle` and `stopped` wait for the user. */
+/** What the runner is doing. In `idle` and `stopped` it waits for the user. */
 export type Stage =
     'idle' | 'looking' | 'signing-in' | 'checking' | 'signing' | 'confirming' | 'handing-over' | 'working' | 'stopped';
 
@@ -27,14 +27,14 @@ export type Tools = {
     readonly send: Send;
     /** Opens a session of the wallet unless there is one. */
     readonly ensureSession: () => Promise<unknown>;
-    /** The press that runs it has made its id: nobody can know it. */
+    /** The press that starts this call made its id, so nobody else can know it. */
     readonly isNew?: boolean;
 };
 
 /** A transaction that is not there by then never comes: a blockhash lasts about a minute and a half. */
 const FORGOTTEN_MS = 150_000;
 const LOOK_MS = 2_000;
-/** How long the service is asked again when it does not answer or asks to come later. */
+/** How long the service is asked again while it does not answer or asks to come back later. */
 const PATIENCE_MS = 120_000;
 const LONGEST_PAUSE_MS = 10_000;
 /** Errors that are the end of an execution, and not of the attempt to hand it over. */
@@ -53,7 +53,7 @@ class Runner {
         for (const listener of this.listeners) listener();
     }
 
-    /** A press while it runs changes nothing, also in another tab. */
+    /** Does nothing while the call is already running, in this tab or in another one. */
     async run(executionId: string, tools: Tools, mayPay: boolean): Promise<void> {
         if (this.#isRunning) return;
         this.#isRunning = true;
@@ -114,7 +114,7 @@ class Runner {
         return true;
     }
 
-    /** After a signature whose outcome is not known: until the record is there, or the transaction can never come. */
+    /** After a signature with an unknown outcome: waits until the record exists or the transaction can never come. */
     async #awaitOutcome(rpc: Rpc<SolanaRpcApi>, call: StoredCall): Promise<boolean> {
         const signature = call.signature as Signature;
         while (Date.now() - (call.signedAt ?? 0) < FORGOTTEN_MS) {
@@ -141,7 +141,7 @@ class Runner {
             throw new CallProblem(title, `${message} Nothing was paid.`, 'wallet');
         });
         this.set('checking');
-        // A record that was closed leaves its address free: the service still knows the execution.
+        // The address of a closed record is free again, but the service still knows the execution.
         if (tools.isNew !== true && (await isKnown(call))) return true;
         const terms = await readTerms(rpc, call.agentId as Address);
         if (terms.genesisHash !== call.genesisHash)
@@ -167,7 +167,7 @@ class Runner {
             const sent = storedCall(call.executionId) ?? call;
             if (await this.#isOpened(rpc, sent)) return false;
             const problem = openingProblem(error);
-            // What certainly never comes need not be waited for.
+            // A transaction that certainly never comes is forgotten, so that nobody waits for it.
             if (problem.money === 'wallet') putCall({ ...sent, signature: undefined, signedAt: undefined });
             throw problem;
         }
@@ -230,7 +230,7 @@ async function hasEnded(call: StoredCall, { network }: Tools): Promise<boolean> 
     return found === null || found?.terms === null;
 }
 
-/** One tab at a time leads a call. */
+/** Runs `work` unless another tab is working on the same call. */
 async function alone(executionId: string, work: () => Promise<void>): Promise<void> {
     const { navigator } = globalThis as { navigator?: Partial<Navigator> };
     if (navigator?.locks === undefined) return work();

@@ -1,5 +1,5 @@
-// Whether parameters match a schema, by a validator that interprets schemas (the content-security-policy forbids
-// validators that write code). Runs in a worker, because a stranger's schema can make it take long.
+// Checks parameters against a schema with a validator that interprets the schema (the content-security-policy forbids
+// validators that generate code). Runs in a worker, because a stranger's schema can make it slow.
 
 import { type OutputUnit, type SchemaDraft, Validator } from '@cfworker/json-schema';
 
@@ -12,7 +12,7 @@ const MAX_MESSAGE = 300;
 /** Characters of a schema; the service accepts about 128 KiB. */
 const MAX_SCHEMA = 256 * 1024;
 
-/** These only say that something inside is wrong, which has an entry of its own. */
+/** Errors of these keywords only say that something inside is wrong, and that has an error of its own. */
 const WRAPPERS = new Set(
     (
         'properties patternProperties additionalProperties unevaluatedProperties items prefixItems additionalItems ' +

@@ -1,5 +1,5 @@
-// What stands in the fields of a form while someone writes, and the JSON that it means. Every field holds text, so that
-// nothing that was typed is lost or changed before it is read.
+// The contents of a form's fields while the user writes, and the JSON that they stand for. Every field holds text, so
+// that nothing that was typed is lost or changed before it is read.
 
 import { type Json, JsonError, isExact, isObject, readJson } from './json';
 import type { Field, Group } from './plan';
@@ -125,7 +125,7 @@ function nested(
         if (drafts.length === 0 && !required) return undefined;
         return drafts.map((draft, index) => valueOf(field.item, draft, true, pointerTo(at, index), problems) ?? null);
     }
-    // An optional group that nobody filled in is left out, and then nothing in it is missing.
+    // An optional group that nobody filled in is left out, and nothing in it counts as missing.
     if (!required && !drafts.some(isFilled)) return undefined;
     const members = field.members.map(({ name, required: isNeeded, field: member }, index) => {
         const value = valueOf(member, drafts[index] ?? '', isNeeded, pointerTo(at, name), problems);

@@ -39,8 +39,8 @@ export function readJson(text: string): Json {
 const MAX_WHOLE = 2 ** 53;
 
 /**
- * Whether a number has exactly the value that is hashed: that of the shortest decimal that reads as the same double. The
- * service has the same rule (crates/protocol/src/strict_json.rs).
+ * Whether a number has exactly the value that is hashed: that of the shortest decimal that reads as the same double.
+ * The service has the same rule (crates/protocol/src/strict_json.rs).
  */
 export function isExact(literal: string): boolean {
     const value = Number(literal);

@@ -1,5 +1,6 @@
 // A form from a JSON Schema. The schema is a stranger's: what it can make of the page is bounded by the constants here,
-// and whatever has no field of its own is written as JSON. The schema decides nothing else; `check.ts` checks the value.
+// and whatever has no field of its own is written as JSON. The schema decides nothing else; `check.ts` checks the
+// value.
 
 import { type Json, isObject } from './json';
 
@@ -159,7 +160,7 @@ function labelled(values: readonly unknown[]): Option[] | null {
     });
 }
 
-/** Words at a reference come before those of what it leads to. */
+/** The title and description beside a reference come before those of the schema that it refers to. */
 function wordsOf(given: unknown, schema: Schema | null): Words {
     const outer = isObject(given) ? given : {};
     const word = (name: string): unknown => outer[name] ?? schema?.[name];

@@ -14,7 +14,9 @@ export type LocalKey = {
 
 type DemoWallet = { label: string; address: string; secret_key: string };
 
-/** The demo's wallets. Only the page of `crtx up` itself gets them; their keys cannot be read from the browser again. */
+/**
+ * The demo's wallets. Only the page of `crtx up` itself gets them; their keys cannot be read from the browser again.
+ */
 export async function demoKeys(): Promise<LocalKey[]> {
     const answer = await fetch('/local/wallets', {
         method: 'POST',
