@@ -22,6 +22,8 @@ export default defineConfig({
         reportCompressedSize: false,
         manifest: 'manifest.json',
         rolldownOptions: {
+            // A feature's face names what others use of it. Without this, whoever imports the face would load all of that.
+            treeshake: { moduleSideEffects: [{ test: /\/src\/features\/\w+\/index\.ts$/, sideEffects: false }] },
             output: {
                 // One file for what every page needs. As many small ones, which pages could share, make the first page
                 // wait longer: each costs the browser a request.

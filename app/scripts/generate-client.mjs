@@ -45,10 +45,22 @@ const pdas = [
     { name: 'creatorProfile', seeds: [text('creator'), key('wallet')] },
     {
         name: 'agentListed',
-        seeds: [text('agent'), key('creator'), variablePdaSeedNode('index', numberTypeNode('u32'), "Tells the creator's agents apart.")],
+        seeds: [
+            text('agent'),
+            key('creator'),
+            variablePdaSeedNode('index', numberTypeNode('u32'), "Tells the creator's agents apart."),
+        ],
     },
-    { name: 'escrow', docs: ['Token account with the USDC of all open executions of an agent.'], seeds: [text('escrow'), key('agent')] },
-    { name: 'collateralVault', docs: ["Token account with an agent's locked collateral."], seeds: [text('collateral'), key('agent')] },
+    {
+        name: 'escrow',
+        docs: ['Token account with the USDC of all open executions of an agent.'],
+        seeds: [text('escrow'), key('agent')],
+    },
+    {
+        name: 'collateralVault',
+        docs: ["Token account with an agent's locked collateral."],
+        seeds: [text('collateral'), key('agent')],
+    },
     {
         name: 'executionRecord',
         seeds: [
@@ -59,8 +71,16 @@ const pdas = [
     },
     { name: 'dispute', seeds: [text('dispute'), key('execution', 'The execution record.')] },
     { name: 'spendingGrant', seeds: [text('grant'), key('wallet'), key('sessionKey')] },
-    { name: 'spender', docs: ['The SPL delegate that a wallet approves once for all of its keys.'], seeds: [text('spender'), key('wallet')] },
-    { name: 'eventAuthority', docs: ['Signs the events that the program emits by calling itself.'], seeds: [text('__event_authority')] },
+    {
+        name: 'spender',
+        docs: ['The SPL delegate that a wallet approves once for all of its keys.'],
+        seeds: [text('spender'), key('wallet')],
+    },
+    {
+        name: 'eventAuthority',
+        docs: ['Signs the events that the program emits by calling itself.'],
+        seeds: [text('__event_authority')],
+    },
 ];
 
 const accountsAtPdas = Object.fromEntries(
@@ -94,7 +114,10 @@ function seedValues(seeds, pda, where) {
         throw new Error(`${where}: the IDL has other seeds than ${pda.name}`);
     }
     return seeds.slice(1).map((seed, index) => {
-        const value = seed.kind === 'arg' ? argumentValueNode(camel(seed.path.split('.').at(-1))) : accountValueNode(camel(seed.path));
+        const value =
+            seed.kind === 'arg'
+                ? argumentValueNode(camel(seed.path.split('.').at(-1)))
+                : accountValueNode(camel(seed.path));
         return pdaSeedValueNode(variables[index].name, value);
     });
 }
@@ -148,7 +171,8 @@ function forRenderer(node) {
     for (const list of LISTS[copy.kind] ?? []) copy[list] ??= [];
     if (copy.kind !== 'programNode') return copy;
     const { events = [], ...program } = copy;
-    const asType = (event) => forRenderer(definedTypeNode({ name: event.name, docs: event.docs, type: event.data.type }));
+    const asType = (event) =>
+        forRenderer(definedTypeNode({ name: event.name, docs: event.docs, type: event.data.type }));
     return { ...program, definedTypes: [...program.definedTypes, ...events.map(asType)] };
 }
 

@@ -15,6 +15,7 @@ const queryClient = makeQueryClient();
 const router = makeRouter(queryClient);
 
 declare module '@tanstack/react-router' {
+    // eslint-disable-next-line @typescript-eslint/consistent-type-definitions -- It is merged with the router's own.
     interface Register {
         router: typeof router;
     }

@@ -15,12 +15,20 @@ function node(after: number, timed = true) {
         getSignaturesForAddress: (_: Address, { before, limit }: { before?: string; limit: number }) => {
             asked.pages += 1;
             const from = before === undefined ? 0 : all.indexOf(before) + 1;
-            const line = (signature: string, at: number) => ({ signature, err: null, blockTime: timed ? BigInt(AT + after - from - at) : null });
+            const line = (signature: string, at: number) => ({
+                signature,
+                err: null,
+                blockTime: timed ? BigInt(AT + after - from - at) : null,
+            });
             return send(all.slice(from, from + limit).map(line));
         },
         getTransaction: (_: Signature) => {
             asked.read += 1;
-            return send({ blockTime: null, transaction: { message: { accountKeys: [], instructions: [] } }, meta: { err: null } });
+            return send({
+                blockTime: null,
+                transaction: { message: { accountKeys: [], instructions: [] } },
+                meta: { err: null },
+            });
         },
     };
     return { asked, history: new History(rpc as unknown as Rpc<SolanaRpcApi>, ADDRESS) };

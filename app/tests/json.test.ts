@@ -6,7 +6,8 @@ import { expect, test } from 'vitest';
 import { MAX_USDC, usdcText } from '../src/shared/money';
 import { parseAnswer } from '../src/shared/api/json';
 
-const sourceIsKnown = (JSON.parse('1', (_key, _value, context?: { source?: string }) => context?.source) as unknown) === '1';
+const sourceIsKnown =
+    (JSON.parse('1', (_key, _value, context?: { source?: string }) => context?.source) as unknown) === '1';
 
 test('an amount is exact, however large', () => {
     // Browsers without the source of a number are exact up to 15 digits.
@@ -20,7 +21,8 @@ test('an amount is exact, however large', () => {
 });
 
 test('numbers in the JSON of creators stay numbers', () => {
-    const text = '{"input_schema": {"default": {"fee_usdc": 0.5}, "x": [{"y_usdc": 1}]}, "cost_usdc": 0.5, "steps": {"a_usdc": 2}}';
+    const text =
+        '{"input_schema": {"default": {"fee_usdc": 0.5}, "x": [{"y_usdc": 1}]}, "cost_usdc": 0.5, "steps": {"a_usdc": 2}}';
     expect(parseAnswer(text)).toEqual({
         input_schema: { default: { fee_usdc: 0.5 }, x: [{ y_usdc: 1 }] },
         cost_usdc: 500_000n,
@@ -33,9 +35,13 @@ test('an absent amount is null', () => {
 });
 
 test('the market’s parameters are amounts, and those of a call stay what the caller wrote', () => {
-    const text = '{"parameters": {"min_price_usdc": 0.001, "collateral_tiers": [{"max_price_usdc": null, "collateral_usdc": 1000}]}}';
+    const text =
+        '{"parameters": {"min_price_usdc": 0.001, "collateral_tiers": [{"max_price_usdc": null, "collateral_usdc": 1000}]}}';
     expect(parseAnswer(text, '/v1/network')).toEqual({
-        parameters: { min_price_usdc: 1_000n, collateral_tiers: [{ max_price_usdc: null, collateral_usdc: 1_000_000_000n }] },
+        parameters: {
+            min_price_usdc: 1_000n,
+            collateral_tiers: [{ max_price_usdc: null, collateral_usdc: 1_000_000_000n }],
+        },
     });
     expect(parseAnswer(text, '/v1/executions/{execution_id}')).toEqual(JSON.parse(text));
 });

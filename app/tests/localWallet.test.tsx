@@ -49,7 +49,7 @@ function open(): { promise: Promise<void>; resolve: () => void } {
 /** A question of a page that is open until it is answered here. */
 function openQuestion(queries: QueryClient): () => Promise<void> {
     const { promise, resolve } = open();
-    const asked = queries.fetchQuery({ queryKey: ['agents'], queryFn: () => promise.then(() => 'an answer') });
+    const asked = queries.query({ queryKey: ['agents'], queryFn: () => promise.then(() => 'an answer') });
     return async () => {
         resolve();
         await asked;

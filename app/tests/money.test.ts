@@ -12,7 +12,12 @@ test('every amount survives the way to text and back', () => {
 });
 
 test('the smallest and the largest amounts are plain decimals', () => {
-    for (const amount of [...Array.from({ length: 21 }, (_, base) => BigInt(base)), 2n ** 53n + 1n, MAX_USDC - 1n, MAX_USDC]) {
+    for (const amount of [
+        ...Array.from({ length: 21 }, (_, base) => BigInt(base)),
+        2n ** 53n + 1n,
+        MAX_USDC - 1n,
+        MAX_USDC,
+    ]) {
         expect(usdcText(amount)).toMatch(/^\d+(\.\d{1,6})?$/);
         expect(parseUsdc(usdcText(amount))).toBe(amount);
     }
@@ -60,10 +65,23 @@ test('a text is accepted only if it is a plain decimal number', () => {
     );
 });
 
-test.each(['', ' ', '.5', '5.', '1e3', '-1', '+1', '1,5', '1 000', '0x10', '٣', '0.0000001', 'NaN', '1.2.3', '99999999999999999999'])(
-    '%o is refused',
-    (text) => expect(() => parseUsdc(text)).toThrow(MoneyError),
-);
+test.each([
+    '',
+    ' ',
+    '.5',
+    '5.',
+    '1e3',
+    '-1',
+    '+1',
+    '1,5',
+    '1 000',
+    '0x10',
+    '٣',
+    '0.0000001',
+    'NaN',
+    '1.2.3',
+    '99999999999999999999',
+])('%o is refused', (text) => expect(() => parseUsdc(text)).toThrow(MoneyError));
 
 test.each([
     [0n, '0'],

@@ -5,7 +5,8 @@ import { expect, test } from 'vitest';
 import { PAGES, pagesFor } from '../src/app/navigation';
 
 const roles = { admin: 'A', pending_admin: 'N', resolver: 'R' } as never;
-const labels = (wallet: string | null, exists = (_: string) => true): string[] => pagesFor(exists, wallet, roles).map(({ label }) => label);
+const labels = (wallet: string | null, exists = (_: string) => true): string[] =>
+    pagesFor(exists, wallet, roles).map(({ label }) => label);
 
 test.each([['A'], ['N']])('the wallet %s has a use for the admin’s page', (wallet) => {
     expect(labels(wallet)).toContain('Admin');

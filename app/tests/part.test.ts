@@ -60,8 +60,12 @@ test('a browser that remembers nothing is not led into a circle', () => {
 
 test('every part of the page is loaded in this way', () => {
     const src = path.resolve(import.meta.dirname, '../src');
-    const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => /\.tsx?$/.test(name) && !name.startsWith('generated'));
-    const bare = files.filter((name) => /(?<!part\(\(\) => )\bimport\(/.test(readFileSync(path.join(src, name), 'utf8')));
+    const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(
+        (name) => /\.tsx?$/.test(name) && !name.startsWith('generated'),
+    );
+    const bare = files.filter((name) =>
+        /(?<!part\(\(\) => )\bimport\(/.test(readFileSync(path.join(src, name), 'utf8')),
+    );
     expect(files.length).toBeGreaterThan(100);
     expect(bare).toEqual([]);
 });

@@ -17,7 +17,10 @@ beforeEach(() => {
 afterEach(() => rmSync(app, { recursive: true }));
 
 const git = (...words: string[]): void =>
-    void execFileSync('git', ['-c', 'user.name=test', '-c', 'user.email=test@example', ...words], { cwd: app, stdio: 'ignore' });
+    void execFileSync('git', ['-c', 'user.name=test', '-c', 'user.email=test@example', ...words], {
+        cwd: app,
+        stdio: 'ignore',
+    });
 
 /** A build of sources with that stamp. */
 function write(stamp: string, files: Record<string, string>): void {
@@ -34,7 +37,12 @@ function commit(): void {
 }
 
 const kept = (stamp: string, base?: string): Record<string, string> =>
-    Object.fromEntries([...previousAssets({ app, stamp, ...(base !== undefined && { base }) })].map(([name, bytes]) => [name, bytes.toString()]));
+    Object.fromEntries(
+        [...previousAssets({ app, stamp, ...(base !== undefined && { base }) })].map(([name, bytes]) => [
+            name,
+            bytes.toString(),
+        ]),
+    );
 
 test('a build of other sources keeps the assets of the committed one, and not those that it had kept', () => {
     git('init', '-q');

@@ -47,10 +47,17 @@ test('a file with one altered number is refused', async () => {
 test('any other text is refused with a reason', async () => {
     const key = (await makeResultKey()).address;
     await fc.assert(
-        fc.asyncProperty(fc.oneof(fc.string(), fc.json(), fc.string().map((text) => `[${text}`)), async (text) => {
-            fc.pre(text.trim() !== key);
-            await expect(readResultKey(text)).rejects.toThrow(ResultKeyError);
-        }),
+        fc.asyncProperty(
+            fc.oneof(
+                fc.string(),
+                fc.json(),
+                fc.string().map((text) => `[${text}`),
+            ),
+            async (text) => {
+                fc.pre(text.trim() !== key);
+                await expect(readResultKey(text)).rejects.toThrow(ResultKeyError);
+            },
+        ),
     );
 });
 

@@ -9,7 +9,10 @@ import { SORTS, readSearch } from '../src/features/browse/search';
 const raw = fc.record(
     {
         q: fc.string({ unit: 'binary', maxLength: 300 }),
-        tags: fc.oneof(fc.string(), fc.array(fc.stringMatching(/^[a-z0-9_-]{0,40}$/)).map((tags) => tags.join(','))),
+        tags: fc.oneof(
+            fc.string(),
+            fc.array(fc.stringMatching(/^[a-z0-9_-]{0,40}$/)).map((tags) => tags.join(',')),
+        ),
         sort: fc.oneof(fc.string(), fc.constantFrom('relevance', 'trust', 'price_asc', '__proto__', 'toString')),
         max_price: fc.oneof(fc.string(), fc.constantFrom('0.5', '1e9', '-1', '0.1234567')),
         min_success_rate: fc.oneof(fc.string(), fc.constantFrom('0.95', '1', '1.1', '2')),

@@ -39,7 +39,10 @@ const send = (steps: string[] = []) =>
     });
 
 const kindOf = async (sending: Promise<unknown>): Promise<string> =>
-    sending.then(() => 'sent', (error: unknown) => (error instanceof SendError ? error.kind : String(error)));
+    sending.then(
+        () => 'sent',
+        (error: unknown) => (error instanceof SendError ? error.kind : String(error)),
+    );
 
 test('a transaction is simulated, signed, and sent until it is confirmed', async () => {
     let asked = 0;
@@ -48,19 +51,31 @@ test('a transaction is simulated, signed, and sent until it is confirmed', async
         simulateTransaction: fine,
         sendTransaction: () => 'x',
         getBlockHeight: () => 1,
-        getSignatureStatuses: () => ({ value: [(asked += 1) < 2 ? null : { err: null, confirmationStatus: 'confirmed' }] }),
+        getSignatureStatuses: () => ({
+            value: [(asked += 1) < 2 ? null : { err: null, confirmationStatus: 'confirmed' }],
+        }),
     });
     const steps: string[] = [];
     expect(await kindOf(send(steps))).toBe('sent');
     expect(steps).toEqual(['simulating', 'signing', 'confirming']);
-    expect(calls.slice(0, 4)).toEqual(['getLatestBlockhash', 'getRecentPrioritizationFees', 'simulateTransaction', 'sendTransaction']);
+    expect(calls.slice(0, 4)).toEqual([
+        'getLatestBlockhash',
+        'getRecentPrioritizationFees',
+        'simulateTransaction',
+        'sendTransaction',
+    ]);
 });
 
 test('a transaction that the program refuses is never signed, and its words are shown', async () => {
     const calls = node({
         getLatestBlockhash: () => BLOCKHASH,
         simulateTransaction: () => ({
-            value: { err: { InstructionError: [0, { Custom: 6005 }] }, logs: ['Program log: AnchorError thrown. Error Code: NotCaller. Error Number: 6005. Error Message: the signer is not the caller.'] },
+            value: {
+                err: { InstructionError: [0, { Custom: 6005 }] },
+                logs: [
+                    'Program log: AnchorError thrown. Error Code: NotCaller. Error Number: 6005. Error Message: the signer is not the caller.',
+                ],
+            },
         }),
     });
     await expect(send()).rejects.toThrow('The program refuses this: the signer is not the caller.');

@@ -42,7 +42,10 @@ afterEach(async () => {
 
 function Sender({ meanwhile }: { meanwhile: () => Promise<void> }) {
     const { status, send } = useTransaction();
-    const instruction = { programAddress: 'SysvarC1ock11111111111111111111111111111111' as Address, data: new Uint8Array([1]) };
+    const instruction = {
+        programAddress: 'SysvarC1ock11111111111111111111111111111111' as Address,
+        data: new Uint8Array([1]),
+    };
     const build = async () => {
         await meanwhile();
         return [instruction];
@@ -60,7 +63,11 @@ async function show(meanwhile: () => Promise<void> = async () => undefined, wall
     if (!isUsable(wallet)) throw new Error('The mock signs something.');
     await walletStore().connect(wallet);
     const queries = makeQueryClient();
-    queries.setQueryData(networkQuery.queryKey, { chain: 'solana:localnet', rpc_url: 'http://node.example', explorer: { transaction: '' } } as never);
+    queries.setQueryData(networkQuery.queryKey, {
+        chain: 'solana:localnet',
+        rpc_url: 'http://node.example',
+        explorer: { transaction: '' },
+    } as never);
     render(
         <QueryClientProvider client={queries}>
             <Sender meanwhile={meanwhile} />
@@ -89,7 +96,7 @@ test('an account that is changed meanwhile signs nothing', async () => {
 
 test('an account that cannot sign transactions is told so before the press, and nothing is asked', async () => {
     const { 'solana:signTransaction': _, ...features } = mock.wallet.features as Record<string, unknown>;
-    await show(undefined, { ...mock.wallet, features: features as never });
+    await show(undefined, { ...mock.wallet, features });
     await screen.findByText('Your wallet cannot sign this');
     await userEvent.click(screen.getByRole('button', { name: 'Send' }));
     await screen.findByText(/cannot sign a transaction without sending it/);

@@ -9,7 +9,9 @@ import { afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 
 /** The client takes `fetch` when it is loaded. */
 const service = vi.hoisted(() => {
-    const service: { answer: (request: Request) => Promise<Response> } = { answer: () => Promise.reject(new TypeError('no network')) };
+    const service: { answer: (request: Request) => Promise<Response> } = {
+        answer: () => Promise.reject(new TypeError('no network')),
+    };
     vi.stubGlobal('fetch', (request: Request) => service.answer(request));
     return service;
 });
@@ -23,14 +25,21 @@ import { walletStore } from '../src/shared/wallet/useWallet';
 import { MockWallet } from './support/mockWallet';
 
 const OTHER = '82vpEBc9TeDX6S1Dd3UJ77nQeqFkHSMEgANRBhc28GR8';
-const network = { network: 'local', chain: 'solana:localnet', base_url: 'http://market.example', rpc_url: null, usdc_mint: OTHER };
+const network = {
+    network: 'local',
+    chain: 'solana:localnet',
+    base_url: 'http://market.example',
+    rpc_url: null,
+    usdc_mint: OTHER,
+};
 
 let mock: MockWallet;
 /** Of the cookie that all tabs share. */
 let session: string | null;
 let asked: { path: string; method: string; wallet: string | null; csrf: string | null; credentials: string }[];
 
-const refusal = (status: number, code: string, message: string): Response => Response.json({ error: { code, message, execution_id: null } }, { status });
+const refusal = (status: number, code: string, message: string): Response =>
+    Response.json({ error: { code, message, execution_id: null } }, { status });
 
 /** The session rules of the service. */
 async function answer(request: Request): Promise<Response> {
@@ -42,7 +51,12 @@ async function answer(request: Request): Promise<Response> {
         const message = `market.example wants you to sign in with your Solana account:\n${mock.account.address}\n\nChain ID: solana:localnet\n`;
         return Response.json({ message, input: { address: mock.account.address, chainId: 'solana:localnet' } });
     }
-    const shown = () => ({ session_id: 'x', wallet: session, expires_at: '2099-01-01T00:00:00Z', csrf_token: `csrf of ${session}` });
+    const shown = () => ({
+        session_id: 'x',
+        wallet: session,
+        expires_at: '2099-01-01T00:00:00Z',
+        csrf_token: `csrf of ${session}`,
+    });
     if (path === '/v1/sign-in') {
         session = mock.account.address;
         return Response.json(shown());
@@ -63,7 +77,9 @@ beforeEach(async () => {
     service.answer = answer;
     // This browser has signed in before.
     localStorage.setItem('crtx.session', '2099-01-01T00:00:00Z');
-    const wallet = walletStore().get().wallets.find(({ name }) => name === mock.wallet.name);
+    const wallet = walletStore()
+        .get()
+        .wallets.find(({ name }) => name === mock.wallet.name);
     if (wallet === undefined) throw new Error('The wallet is registered.');
     await walletStore().connect(wallet);
 });
@@ -108,7 +124,9 @@ test('a request names the wallet that its page shows, and no other request has t
     show();
     await screen.findByText(`key of ${mock.account.address}`);
     const keys = asked.filter(({ path }) => path === '/v1/keys');
-    expect(keys.map(({ wallet, credentials }) => [wallet, credentials])).toEqual([[mock.account.address, 'same-origin']]);
+    expect(keys.map(({ wallet, credentials }) => [wallet, credentials])).toEqual([
+        [mock.account.address, 'same-origin'],
+    ]);
     await api.GET('/v1/status').catch(() => undefined);
     expect(asked.at(-1)).toMatchObject({ path: '/v1/status', wallet: null, credentials: 'omit' });
 });
@@ -122,11 +140,11 @@ test('a session that ends while a page is open leads to the sign-in, and what wa
     const button = await screen.findByRole('button', { name: 'Sign in' });
     expect(document.body.textContent).toContain('You are not signed in any more');
     expect(document.body.textContent).not.toMatch(/API key/);
-    expect((screen.getByLabelText('Draft') as HTMLInputElement).value).toBe('half a sentence');
+    expect(screen.getByLabelText<HTMLInputElement>('Draft').value).toBe('half a sentence');
     await userEvent.click(button);
     await waitFor(() => expect(screen.queryByRole('button', { name: 'Sign in' })).toBeNull());
     await waitFor(() => expect(document.body.textContent).not.toContain('You are not signed in any more'));
-    expect((screen.getByLabelText('Draft') as HTMLInputElement).value).toBe('half a sentence');
+    expect(screen.getByLabelText<HTMLInputElement>('Draft').value).toBe('half a sentence');
     screen.getByText(`key of ${mock.account.address}`);
 });
 
@@ -150,9 +168,14 @@ test('the news of another tab is enough: the session is asked for again, and its
     const tab = new BroadcastChannel('crtx.tabs');
     tab.postMessage({ session: '2099-01-01T00:00:00Z' });
     await screen.findByRole('button', { name: 'Sign in' });
-    const refused = await api.POST('/v1/evidence', { ...asWallet(mock.account.address), body: { text: 'x' } }).catch((error: unknown) => error);
+    const refused = await api
+        .POST('/v1/evidence', { ...asWallet(mock.account.address), body: { text: 'x' } })
+        .catch((error: unknown) => error);
     expect(refused).toMatchObject({ status: 409, code: 'signed_out' });
-    expect(asked.find(({ path }) => path === '/v1/evidence')).toMatchObject({ wallet: mock.account.address, csrf: `csrf of ${OTHER}` });
+    expect(asked.find(({ path }) => path === '/v1/evidence')).toMatchObject({
+        wallet: mock.account.address,
+        csrf: `csrf of ${OTHER}`,
+    });
     tab.close();
 });
 
@@ -178,8 +201,11 @@ test('an account that another tab disconnects is disconnected here', async () =>
 test('a conflict that has nothing to do with the session is shown as it is', async () => {
     show();
     await screen.findByText(`key of ${mock.account.address}`);
-    service.answer = (request) => (request.method === 'POST' ? Promise.resolve(refusal(409, 'conflict', 'the name is taken')) : answer(request));
-    const taken = await api.POST('/v1/evidence', { ...asWallet(mock.account.address), body: { text: 'x' } }).catch((error: unknown) => error);
+    service.answer = (request) =>
+        request.method === 'POST' ? Promise.resolve(refusal(409, 'conflict', 'the name is taken')) : answer(request);
+    const taken = await api
+        .POST('/v1/evidence', { ...asWallet(mock.account.address), body: { text: 'x' } })
+        .catch((error: unknown) => error);
     expect(taken).toBeInstanceOf(ApiError);
     expect(taken).toMatchObject({ status: 409, code: 'conflict', message: 'the name is taken' });
 });

@@ -81,14 +81,17 @@ const usable = () => {
 function challenge(change: (message: string) => string): (request: Request) => Promise<Response> {
     const { address } = mock.account;
     const text = `market.example wants you to sign in with your Solana account:\n${address}\n\nSign in.\n\nURI: http://market.example\nVersion: 1\nChain ID: solana:localnet\nNonce: n`;
-    const json = (body: object): Response => new Response(JSON.stringify(body), { headers: { 'content-type': 'application/json' } });
+    const json = (body: object): Response =>
+        new Response(JSON.stringify(body), { headers: { 'content-type': 'application/json' } });
     return async (request) => {
         if (request.url.endsWith('/challenge')) {
             return json({ message: change(text), input: { address, chainId: 'solana:localnet' } });
         }
         const sent = (await request.json()) as { message: string; signature: string };
         const key = await getPublicKeyFromAddress(address as Address);
-        const signature = signatureBytes(new Uint8Array(getBase58Encoder().encode(sent.signature.replace('ed25519:', ''))));
+        const signature = signatureBytes(
+            new Uint8Array(getBase58Encoder().encode(sent.signature.replace('ed25519:', ''))),
+        );
         expect(await verifySignature(key, signature, new TextEncoder().encode(sent.message))).toBe(true);
         return json({ wallet: address, session_id: 's', expires_at: '2026-12-01T00:00:00Z', csrf_token: 't' });
     };
@@ -107,7 +110,9 @@ test('a challenge of another page, wallet or network is not signed', async () =>
             const request = new Request(`http://market.example${path}`, { method: 'POST', body: JSON.stringify(body) });
             return { data: await (await answer(request)).json() };
         }) as never);
-        await expect(signIn({ wallet: usable(), account: mock.account }, network)).rejects.toThrow('The text to sign is not for this page');
+        await expect(signIn({ wallet: usable(), account: mock.account }, network)).rejects.toThrow(
+            'The text to sign is not for this page',
+        );
         post.mockRestore();
     }
     expect(mock.asked).toEqual([]);

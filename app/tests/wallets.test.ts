@@ -52,16 +52,26 @@ const settlement = (): Instruction[] => [
     payment(),
 ];
 
-type Sent = { readonly kind: string; readonly words: string; readonly calls: string[]; readonly wire: Uint8Array[]; readonly fee: bigint | undefined };
+type Sent = {
+    readonly kind: string;
+    readonly words: string;
+    readonly calls: string[];
+    readonly wire: Uint8Array[];
+    readonly fee: bigint | undefined;
+};
 
 /** Sends with the mock wallet: how it ended, and which transactions the node got to send. */
-async function send(instructions: readonly Instruction[], answers: Answers = {}, options: Partial<SendOptions> = {}): Promise<Sent> {
+async function send(
+    instructions: readonly Instruction[],
+    answers: Answers = {},
+    options: Partial<SendOptions> = {},
+): Promise<Sent> {
     const wire: Uint8Array[] = [];
     const sendTransaction = ([text]: [string]): string => {
         wire.push(new Uint8Array(getBase64Encoder().encode(text)));
         return 'x';
     };
-    const calls = node({ ...GOOD, sendTransaction, ...answers } as Answers);
+    const calls = node({ ...GOOD, sendTransaction, ...answers });
     let fee: bigint | undefined;
     const sending = signAndSend({
         rpcUrl: 'http://node.example',
@@ -79,15 +89,17 @@ async function send(instructions: readonly Instruction[], answers: Answers = {},
     return { kind: kind ?? '', words: words ?? '', calls, wire, fee };
 }
 
-const messageOf = (wire: Uint8Array | undefined): Message => readMessage(getTransactionDecoder().decode(wire ?? new Uint8Array()).messageBytes);
-const bytesOf = (wire: Uint8Array | undefined): Uint8Array => new Uint8Array(getTransactionDecoder().decode(wire ?? new Uint8Array()).messageBytes);
+const messageOf = (wire: Uint8Array | undefined): Message =>
+    readMessage(getTransactionDecoder().decode(wire ?? new Uint8Array()).messageBytes);
+const bytesOf = (wire: Uint8Array | undefined): Uint8Array =>
+    new Uint8Array(getTransactionDecoder().decode(wire ?? new Uint8Array()).messageBytes);
 
 const GOOD_WALLETS = {
-    'Phantom': (bytes: Uint8Array) => phantom(bytes),
+    Phantom: (bytes: Uint8Array) => phantom(bytes),
     'Phantom on mainnet, with assertions': (bytes: Uint8Array) => phantom(bytes, { assertions: true }),
-    'Solflare': (bytes: Uint8Array) => solflare(bytes),
+    Solflare: (bytes: Uint8Array) => solflare(bytes),
     'Solflare with assertions': (bytes: Uint8Array) => solflare(bytes, { assertions: true }),
-    'Backpack': backpack,
+    Backpack: backpack,
     'a hardware wallet': hardware,
 };
 
@@ -102,7 +114,9 @@ for (const version of ['legacy', 0] as const) {
                 expect(read(bytesOf(wire[0])).isLegacy).toBe(version === 'legacy');
                 // What was sent is what the wallet signed, and it has our instructions in their order.
                 const programs = messageOf(wire[0]).parts.map(({ program }) => program);
-                const own = programs.filter((program) => instructions.some(({ programAddress }) => programAddress === program));
+                const own = programs.filter((program) =>
+                    instructions.some(({ programAddress }) => programAddress === program),
+                );
                 expect(own).toEqual(instructions.map(({ programAddress }) => programAddress));
                 const proof = programs.indexOf(ED25519_PROGRAM_ADDRESS);
                 if (proof >= 0) expect(programs[proof + 1]).toBe(PROGRAM);
@@ -134,8 +148,10 @@ const WORDS: Readonly<Record<string, string>> = {
     'writes something behind the message': 'cannot be read',
     'returns no message': 'not a whole transaction',
     'changes the order': 'in another order',
-    'comes between proof and settlement with a budget': 'an instruction of the ComputeBudget program between the proof and the settlement',
-    'comes between proof and settlement with an assertion': 'an instruction of the Lighthouse program between the proof and the settlement',
+    'comes between proof and settlement with a budget':
+        'an instruction of the ComputeBudget program between the proof and the settlement',
+    'comes between proof and settlement with an assertion':
+        'an instruction of the Lighthouse program between the proof and the settlement',
 };
 
 for (const [name, change] of Object.entries({ ...hostile, ...hostileToSeveral })) {
@@ -153,8 +169,14 @@ for (const [name, change] of Object.entries({ ...hostile, ...hostileToSeveral })
 }
 
 test.each([
-    ['no signature', (signed: Uint8Array) => Uint8Array.from([...signed.slice(0, 1), ...new Uint8Array(64), ...signed.slice(65)])],
-    ['a signature of something else', (signed: Uint8Array) => Uint8Array.from(signed, (byte, index) => (index === 5 ? byte ^ 1 : byte))],
+    [
+        'no signature',
+        (signed: Uint8Array) => Uint8Array.from([...signed.slice(0, 1), ...new Uint8Array(64), ...signed.slice(65)]),
+    ],
+    [
+        'a signature of something else',
+        (signed: Uint8Array) => Uint8Array.from(signed, (byte, index) => (index === 5 ? byte ^ 1 : byte)),
+    ],
     ['one signature more', (signed: Uint8Array) => Uint8Array.from([2, ...new Uint8Array(64), ...signed.slice(1)])],
     ['no signature at all', (signed: Uint8Array) => Uint8Array.from([0, ...signed.slice(65)])],
     ['a part of the transaction', (signed: Uint8Array) => signed.slice(0, -20)],
@@ -167,7 +189,8 @@ test.each([
 
 test('the page sets a compute limit with room for assertions, and a priority fee from recent ones', async () => {
     const { wire, fee } = await send([payment()], {
-        getRecentPrioritizationFees: () => [10, 40, 20, 30].map((prioritizationFee, slot) => ({ slot, prioritizationFee })),
+        getRecentPrioritizationFees: () =>
+            [10, 40, 20, 30].map((prioritizationFee, slot) => ({ slot, prioritizationFee })),
     });
     const charge = chargeOf(messageOf(wire[0]));
     expect(charge).toEqual({ signers: 1, proofs: 0, units: 86_000, price: 40n });
@@ -194,7 +217,8 @@ test('a wallet that can pay the fee and no priority sends without priority', asy
     let tries = 0;
     const { kind, fee } = await send([payment()], {
         getRecentPrioritizationFees: () => [{ slot: 1, prioritizationFee: 40 }],
-        simulateTransaction: () => ((tries += 1) === 1 ? fine() : { value: { err: 'InsufficientFundsForFee', logs: [] } }),
+        simulateTransaction: () =>
+            (tries += 1) === 1 ? fine() : { value: { err: 'InsufficientFundsForFee', logs: [] } },
     });
     expect([kind, fee]).toEqual(['sent', 5_000n]);
 });
@@ -214,7 +238,8 @@ test('what a wallet added is tried out before it is sent', async () => {
     mock.change = GOOD_WALLETS['Phantom on mainnet, with assertions'];
     let tries = 0;
     const { kind, words, calls } = await send([payment()], {
-        simulateTransaction: () => ((tries += 1) === 1 ? fine() : { value: { err: { InstructionError: [3, { Custom: 6_400 }] }, logs: [] } }),
+        simulateTransaction: () =>
+            (tries += 1) === 1 ? fine() : { value: { err: { InstructionError: [3, { Custom: 6_400 }] }, logs: [] } },
     });
     expect(kind).toBe('refused');
     expect(words).toContain('cannot succeed with what the wallet added');
@@ -251,7 +276,10 @@ test('a slow wallet may put in a newer blockhash, and it is waited for as long a
 
 test('a wallet that signs after the blockhash has ended leaves a transaction that can be signed again', async () => {
     mock.delay = 50;
-    const { kind } = await send([payment()], { getBlockHeight: () => 11, getSignatureStatuses: () => ({ value: [null] }) });
+    const { kind } = await send([payment()], {
+        getBlockHeight: () => 11,
+        getSignatureStatuses: () => ({ value: [null] }),
+    });
     expect(kind).toBe('expired');
 });
 
@@ -269,7 +297,11 @@ test('a wallet that never answers is given up, and its late signature is not sen
 /** The mock's wallet with some of its features. */
 const withFeatures = (...names: string[]): Wallet => ({
     ...mock.wallet,
-    features: Object.fromEntries(Object.entries({ ...mock.wallet.features, 'solana:signAndSendTransaction': {} }).filter(([name]) => names.includes(name))) as Wallet['features'],
+    features: Object.fromEntries(
+        Object.entries({ ...mock.wallet.features, 'solana:signAndSendTransaction': {} }).filter(([name]) =>
+            names.includes(name),
+        ),
+    ),
 });
 
 test('a wallet that signs messages alone connects, and says why it cannot pay', async () => {
@@ -278,7 +310,11 @@ test('a wallet that signs messages alone connects, and says why it cannot pay', 
     expect(whyNot(wallet, mock.account, 'transactions')).toContain('cannot sign a transaction without sending it');
     const signature = await signMessage(wallet, mock.account, new Uint8Array([1]));
     expect(signature).toHaveLength(64);
-    const { kind, words, calls } = await send([payment()], {}, { sign: (bytes) => signTransaction(wallet, mock.account, bytes, 'solana:localnet') });
+    const { kind, words, calls } = await send(
+        [payment()],
+        {},
+        { sign: (bytes) => signTransaction(wallet, mock.account, bytes, 'solana:localnet') },
+    );
     expect([kind, words]).toEqual(['rejected', expect.stringContaining('cannot pay or change anything here')]);
     expect(calls).not.toContain('sendTransaction');
 });
@@ -286,8 +322,14 @@ test('a wallet that signs messages alone connects, and says why it cannot pay', 
 test('a wallet that signs transactions alone connects, pays, and says why it cannot sign in', async () => {
     const wallet = usable(withFeatures('standard:connect', 'solana:signTransaction'));
     expect(whyNot(wallet, mock.account, 'transactions')).toBeNull();
-    await expect(signMessage(wallet, mock.account, new Uint8Array([1]))).rejects.toThrow('cannot sign messages, so it cannot sign in here');
-    const { kind } = await send([payment()], {}, { sign: (bytes) => signTransaction(wallet, mock.account, bytes, 'solana:localnet') });
+    await expect(signMessage(wallet, mock.account, new Uint8Array([1]))).rejects.toThrow(
+        'cannot sign messages, so it cannot sign in here',
+    );
+    const { kind } = await send(
+        [payment()],
+        {},
+        { sign: (bytes) => signTransaction(wallet, mock.account, bytes, 'solana:localnet') },
+    );
     expect(kind).toBe('sent');
 });
 
@@ -300,7 +342,7 @@ test('an account that cannot do what its wallet can is told apart from it', () =
 test('a wallet that sends by itself is named as one that cannot be used', () => {
     const wallet = withFeatures('standard:connect', 'solana:signAndSendTransaction');
     expect([isUsable(wallet), isUnusable(wallet)]).toEqual([false, true]);
-    expect(isUnusable({ ...wallet, chains: ['sui:mainnet' as never] })).toBe(false);
+    expect(isUnusable({ ...wallet, chains: ['sui:mainnet'] })).toBe(false);
 });
 
 test('the blockhash that the page gave keeps its last block', async () => {

@@ -1,5 +1,5 @@
 //! The TypeScript side in `app/`: the generated clients and the built dashboard compared with what their sources give
-//! today, types, tests, size.
+//! today, types, lint, tests, size.
 
 use std::{
     collections::BTreeMap,
@@ -68,7 +68,7 @@ fn same_files(committed_at: &str, fresh: &Path, command: &str) -> Result<String>
     Ok(format!("{committed_at} is what its sources give ({} files)", committed.len()))
 }
 
-/// Types, tests and size of what a browser loads first.
+/// Types, rules of the sources, format, tests, and size of what a browser loads first.
 pub fn test() -> Result<Tally> {
     let app = app()?;
     let folder = tempfile::tempdir()?;
@@ -76,6 +76,8 @@ pub fn test() -> Result<Tally> {
     let dist = dist.to_string_lossy();
     let parts = [
         app.check(&["typecheck"])?,
+        app.check(&["lint"])?,
+        app.check(&["format:check"])?,
         app.test(&[])?,
         app.check(&["build", "--", "--logLevel=error", "--outDir", &dist])?,
         app.check(&["size", &dist])?,

@@ -1,4 +1,4 @@
-// Tells a screen reader which page has opened, and moves the focus to its beginning.
+// Tells a screen reader which page has opened, and moves the focus to the page's beginning.
 
 import { useRouter } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';

@@ -22,7 +22,7 @@ export function Away() {
     );
 }
 
-/** What could not be read while the service was away is read again when it answers. */
+/** Queries that failed while the service was away run again when it answers. */
 function useRepeatedReads(): void {
     const queries = useQueryClient();
     useEffect(() => {
@@ -32,7 +32,7 @@ function useRepeatedReads(): void {
             isWaiting = true;
             void whenServiceAnswers().then((wasAway) => {
                 isWaiting = false;
-                // One answer that was lost is tried again by a press.
+                // If only one answer was lost, the user tries again with a button.
                 if (!wasAway) return;
                 void queries.refetchQueries({ predicate: ({ state }) => isUnanswered(state.error) });
             });
@@ -52,4 +52,5 @@ function useRepeatedReads(): void {
     }, [queries]);
 }
 
-const isUnanswered = (error: unknown): boolean => error instanceof ApiError && error.status === 0 && error.code === 'offline';
+const isUnanswered = (error: unknown): boolean =>
+    error instanceof ApiError && error.status === 0 && error.code === 'offline';

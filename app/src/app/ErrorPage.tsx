@@ -1,7 +1,8 @@
-// A page that could not be shown: what happened, and what to do next. It goes on by itself where it can.
+// Shown instead of a page that failed: what happened, and what to do next. Loads the page again by itself where that
+// can help.
 
 import { type ErrorComponentProps, useRouter } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
+import { useEffect, useEffectEvent, useState } from 'react';
 
 import { ApiError } from '../shared/api/client';
 import { PartError, reloadOnce } from '../shared/part';
@@ -23,13 +24,14 @@ export function ErrorPage({ error, reset }: ErrorComponentProps) {
     useEffect(() => {
         if (isPart) setReloading(reloadOnce());
     }, [isPart]);
+    const goOn = useEffectEvent(again);
     useEffect(() => {
         if (!isAway) return;
         let isShown = true;
-        void whenServiceAnswers().then((wasAway) => wasAway && isShown && again());
+        void whenServiceAnswers().then((wasAway) => wasAway && isShown && goOn());
         return () => void (isShown = false);
         // Once for each error.
-    }, [error]);
+    }, [error, isAway]);
     if (isReloading) return <PendingPage />;
     return (
         <Page title="This page could not be shown">

@@ -1,4 +1,4 @@
-// What stands below every page.
+// The line of links below every page.
 
 import { Link } from '@tanstack/react-router';
 

@@ -2,9 +2,9 @@
 
 import { Link } from '@tanstack/react-router';
 
-import { NetworkBadge } from '../features/network/NetworkBadge';
-import { SearchBox } from '../features/browse/SearchBox';
-import { WalletButton } from '../features/wallet/WalletButton';
+import { NetworkBadge } from '../features/network';
+import { SearchBox } from '../features/browse';
+import { WalletButton } from '../features/wallet';
 import styles from './Header.module.css';
 import { Navigation } from './Navigation';
 import { ThemeSwitch } from './ThemeSwitch';

@@ -17,8 +17,23 @@ export function Navigation() {
     const pages = pagesFor((to) => to in routesByPath, connection?.account.address ?? null, network?.roles);
     return (
         <nav aria-label="Pages" className={styles.pages} ref={nav} {...handlers}>
-            <button type="button" ref={button} className={styles.toggle} aria-expanded={isOpen} aria-controls="pages" onClick={toggle}>
-                <svg width="20" height="20" viewBox="0 0 24 24" stroke="currentColor" strokeWidth="2" strokeLinecap="round" aria-hidden="true">
+            <button
+                type="button"
+                ref={button}
+                className={styles.toggle}
+                aria-expanded={isOpen}
+                aria-controls="pages"
+                onClick={toggle}
+            >
+                <svg
+                    width="20"
+                    height="20"
+                    viewBox="0 0 24 24"
+                    stroke="currentColor"
+                    strokeWidth="2"
+                    strokeLinecap="round"
+                    aria-hidden="true"
+                >
                     <path d={isOpen ? 'M5 5l14 14M19 5L5 19' : 'M4 7h16M4 12h16M4 17h16'} />
                 </svg>
                 Menu
@@ -26,7 +41,12 @@ export function Navigation() {
             <ul id="pages" data-open={isOpen}>
                 {pages.map(({ to, label }) => (
                     <li key={to}>
-                        <Link to={to} className={styles.page} activeOptions={{ exact: to === '/', includeSearch: false }} onClick={close}>
+                        <Link
+                            to={to}
+                            className={styles.page}
+                            activeOptions={{ exact: to === '/', includeSearch: false }}
+                            onClick={close}
+                        >
                             {label}
                         </Link>
                     </li>
@@ -39,7 +59,8 @@ export function Navigation() {
 /** A list that opens below its button, and closes with Escape, a press elsewhere, or when the focus leaves it. */
 function useDisclosure() {
     const [isOpen, setOpen] = useState(false);
-    const [button, nav] = [useRef<HTMLButtonElement>(null), useRef<HTMLElement>(null)];
+    const button = useRef<HTMLButtonElement>(null);
+    const nav = useRef<HTMLElement>(null);
     useEffect(() => {
         if (!isOpen) return;
         const pressed = ({ target }: PointerEvent): void => {
@@ -48,7 +69,9 @@ function useDisclosure() {
         document.addEventListener('pointerdown', pressed);
         return () => document.removeEventListener('pointerdown', pressed);
     }, [isOpen]);
-    /** The focus goes back to the button: what had it is no longer shown. A new page moves it to its beginning. */
+    /**
+     * Gives the focus back to the button, because the link that had it is hidden. A new page takes the focus itself.
+     */
     const close = (): void => {
         if (isOpen) button.current?.focus();
         setOpen(false);

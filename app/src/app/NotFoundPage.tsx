@@ -1,4 +1,4 @@
-// The page of an address that leads nowhere.
+// Shown for an address that no page has.
 
 import { Link } from '@tanstack/react-router';
 

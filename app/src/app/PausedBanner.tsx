@@ -14,7 +14,10 @@ export function PausedBanner() {
         <div role="status" className={styles.bar}>
             {network?.paused === true && (
                 <Notice kind="warn" title="Paused: no new calls, no new listings">
-                    <p>The admin has stopped them for now. Calls under way, refunds, disputes and withdrawals go on as before.</p>
+                    <p>
+                        The admin has stopped them for now. Calls under way, refunds, disputes and withdrawals go on as
+                        before.
+                    </p>
                 </Notice>
             )}
         </div>

@@ -1,4 +1,4 @@
-// What stands in the place of a page while its code and its data arrive.
+// Shown instead of a page until its code and its data have arrived.
 
 import { Skeleton } from '../shared/ui/Skeleton';
 

@@ -1,4 +1,4 @@
-// What surrounds every page: skip link, header, main, footer, and the announcement of a new page.
+// The frame of every page: skip link, header, main, footer, and the announcement of a new page.
 
 import { Outlet } from '@tanstack/react-router';
 

@@ -20,7 +20,11 @@ export function ThemeSwitch() {
         setTheme(next);
     };
     return (
-        <Button look="quiet" onPress={change} aria-label={`Theme: ${NAMES[theme]}. Change to ${NAMES[nextTheme(theme)]}.`}>
+        <Button
+            look="quiet"
+            onPress={change}
+            aria-label={`Theme: ${NAMES[theme]}. Change to ${NAMES[nextTheme(theme)]}.`}
+        >
             <svg
                 width="20"
                 height="20"

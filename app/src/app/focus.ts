@@ -3,20 +3,21 @@
 
 import { useEffect } from 'react';
 
-/** What can stand in for an element that has gone: it has a name or a content of its own. */
-const PLACES = 'li, form, fieldset, section, aside, article, dialog, [role=dialog], [role=group], [role=alert], [role=status], nav, main';
+/** Elements that can get the focus instead of one that was removed: each has a name or a content of its own. */
+const PLACES =
+    'li, form, fieldset, section, aside, article, dialog, [role=dialog], [role=group], [role=alert], [role=status], nav, main';
 const WATCHED = ['disabled', 'hidden', 'inert', 'open', 'aria-hidden'];
 
 export function useKeptFocus(): void {
     useEffect(() => keepFocus(document), []);
 }
 
-/** Returns how to stop it. */
+/** Returns a function that stops it. */
 export function keepFocus(page: Document): () => void {
-    /** What had the focus last, and what it was in. */
+    /** The element that had the focus last, and its ancestors. */
     let last: Element | null = null;
     let around: readonly Element[] = [];
-    /** What gets the focus back as soon as it can take it, unless the user moves on. */
+    /** The element that gets the focus back as soon as it can take it, unless the user moves on. */
     let waiting: { readonly element: HTMLElement; readonly place: Element } | null = null;
 
     const focused = ({ target }: FocusEvent): void => {
@@ -39,7 +40,8 @@ export function keepFocus(page: Document): () => void {
         if (last === null || !lost()) return;
         // The user has left an element that is still there, for example by a press beside it.
         if (canFocus(last)) return;
-        const place = around.find((element) => element.matches(PLACES) && isShown(element)) ?? page.getElementById('main');
+        const place =
+            around.find((element) => element.matches(PLACES) && isShown(element)) ?? page.getElementById('main');
         if (!(place instanceof HTMLElement)) return;
         const gone = last;
         if (!place.hasAttribute('tabindex')) {
@@ -78,6 +80,7 @@ function ancestorsOf(element: Element): Element[] {
     return found;
 }
 
-const isShown = (element: Element): boolean => element.isConnected && element.closest('[hidden], [inert]') === null && (element.checkVisibility?.() ?? true);
+const isShown = (element: Element): boolean =>
+    element.isConnected && element.closest('[hidden], [inert]') === null && element.checkVisibility();
 
 const canFocus = (element: Element): boolean => isShown(element) && !element.matches(':disabled');

@@ -5,12 +5,13 @@ import type { Schemas } from '../shared/api/client';
 export type PageLink = {
     readonly to: string;
     readonly label: string;
-    /** Whether the wallet has a use for the page. Without it: everybody. */
+    /** Whether the header shows the link to this wallet. Without it: to everybody. */
     readonly isFor?: (wallet: string, roles: Schemas['NetworkRoles']) => boolean;
 };
 
 /** Who may use the admin's page: the admin, and who is nominated to follow. */
-export const isAdmin: NonNullable<PageLink['isFor']> = (wallet, roles) => wallet === roles.admin || wallet === roles.pending_admin;
+export const isAdmin: NonNullable<PageLink['isFor']> = (wallet, roles) =>
+    wallet === roles.admin || wallet === roles.pending_admin;
 
 export const PAGES: readonly PageLink[] = [
     { to: '/', label: 'Agents' },
@@ -28,4 +29,7 @@ export const pagesFor = (
     wallet: string | null,
     roles: Schemas['NetworkRoles'] | undefined,
 ): readonly PageLink[] =>
-    PAGES.filter(({ to, isFor }) => exists(to) && (isFor === undefined || (wallet !== null && roles !== undefined && isFor(wallet, roles))));
+    PAGES.filter(
+        ({ to, isFor }) =>
+            exists(to) && (isFor === undefined || (wallet !== null && roles !== undefined && isFor(wallet, roles))),
+    );

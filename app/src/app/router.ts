@@ -1,25 +1,29 @@
-// All routes. A feature adds its own in `src/features/<thing>/route.ts` and one line here.
+// All routes. A feature makes its own in `src/features/<thing>/route.ts`; its face exports them, and one line here adds
+// each.
 
 import type { QueryClient } from '@tanstack/react-query';
 import { createRouter } from '@tanstack/react-router';
 
-import { adminRoute } from '../features/admin/route';
-import { agentRoute } from '../features/agent/route';
-import { browseRoute } from '../features/browse/route';
-import { creatorRoute, ownAgentRoute } from '../features/creator/route';
-import { disputeRoutes } from '../features/disputes/route';
-import { docsRoute } from '../features/docs/route';
-import { executionRoute } from '../features/execution/route';
-import { executionsRoute } from '../features/executions/route';
-import { keysRoute, newKeyRoute } from '../features/keys/route';
-import { listingRoutes } from '../features/listing/route';
-import { networkRoute } from '../features/network/route';
-import { runRoute } from '../features/run/route';
+import { adminRoute } from '../features/admin';
+import { agentRoute } from '../features/agent';
+import { browseRoute } from '../features/browse';
+import { creatorRoute, ownAgentRoute } from '../features/creator';
+import { disputeRoutes } from '../features/disputes';
+import { docsRoute } from '../features/docs';
+import { executionRoute } from '../features/execution';
+import { executionsRoute } from '../features/executions';
+import { keysRoute, newKeyRoute } from '../features/keys';
+import { listingRoutes } from '../features/listing';
+import { networkRoute } from '../features/network';
+import { runRoute } from '../features/run';
+import { rootRoute } from '../shared/rootRoute';
 import { ErrorPage } from './ErrorPage';
 import { NotFoundPage } from './NotFoundPage';
 import { PendingPage } from './PendingPage';
-import { rootRoute } from './root';
 import { parseSearch, stringifySearch } from './search';
+import { Shell } from './Shell';
+
+rootRoute.update({ component: Shell });
 
 const routeTree = rootRoute.addChildren([
     browseRoute,

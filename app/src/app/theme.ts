@@ -20,6 +20,6 @@ export function chooseTheme(theme: Theme): void {
     }
 }
 
-/** What the next press of the switch leads to. */
+/** The theme that the next press of the switch selects. */
 export const nextTheme = (theme: Theme): Theme =>
     theme === 'system' ? 'light' : theme === 'light' ? 'dark' : 'system';

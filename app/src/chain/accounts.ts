@@ -12,7 +12,11 @@ import {
 import { AGENT_MARKETPLACE_PROGRAM_ADDRESS } from '../generated/programs';
 
 /** An account as the node has it; `null` if there is none. */
-export type RawAccount = { readonly owner: Address; readonly data: ReadonlyUint8Array; readonly lamports: bigint } | null;
+export type RawAccount = {
+    readonly owner: Address;
+    readonly data: ReadonlyUint8Array;
+    readonly lamports: bigint;
+} | null;
 
 /** The accounts at those addresses, of one slot. */
 export async function readAccounts(rpc: Rpc<SolanaRpcApi>, addresses: readonly Address[]): Promise<RawAccount[]> {
@@ -25,15 +29,19 @@ export async function readAccounts(rpc: Rpc<SolanaRpcApi>, addresses: readonly A
     );
 }
 
-/** What an account of the program says. Throws if it is of another program or another kind. */
-export function decodeOwned<T>(account: NonNullable<RawAccount>, decoder: Decoder<T>, discriminator: ReadonlyUint8Array): T {
+/** Decodes an account of the program. Throws if the account is of another program or of another kind. */
+export function decodeOwned<T>(
+    account: NonNullable<RawAccount>,
+    decoder: Decoder<T>,
+    discriminator: ReadonlyUint8Array,
+): T {
     if (account.owner !== AGENT_MARKETPLACE_PROGRAM_ADDRESS) {
         throw new Error(`the account is owned by ${account.owner}, not by the marketplace program`);
     }
     return decodeBytes(account.data, decoder, discriminator);
 }
 
-/** The same of bytes that are known to be the program's. */
+/** Decodes bytes that are known to be of an account of the program. */
 export function decodeBytes<T>(data: ReadonlyUint8Array, decoder: Decoder<T>, discriminator: ReadonlyUint8Array): T {
     if (!startsWith(data, discriminator)) throw new Error('the account is of another kind');
     return decoder.decode(data);

@@ -30,7 +30,8 @@ export const findExecutionRecordAddress = (caller: Address, executionId: Readonl
     addressOf(pdas.findExecutionRecordPda({ caller, executionId }));
 
 /** The dispute about an execution. */
-export const findDisputeAddress = (execution: Address): Promise<Address> => addressOf(pdas.findDisputePda({ execution }));
+export const findDisputeAddress = (execution: Address): Promise<Address> =>
+    addressOf(pdas.findDisputePda({ execution }));
 
 /** What a session key may spend of a wallet's USDC. */
 export const findSpendingGrantAddress = (wallet: Address, sessionKey: Address): Promise<Address> =>

@@ -22,17 +22,26 @@ export type TokenHolding = {
 
 /** What a token account holds, and what somebody else may take of it. */
 export function readHolding(account: RawAccount): TokenHolding {
-    if (account === null || account.owner !== TOKEN_PROGRAM || account.data.length !== TOKEN_ACCOUNT_BYTES) {
+    if (account?.owner !== TOKEN_PROGRAM || account.data.length !== TOKEN_ACCOUNT_BYTES) {
         return { exists: false, amount: 0n, delegate: null };
     }
     const view = new DataView(new Uint8Array(account.data).buffer);
     const hasDelegate = view.getUint32(HAS_DELEGATE_AT, true) === 1;
-    const delegate = { address: getAddressDecoder().decode(account.data, DELEGATE_AT), amount: view.getBigUint64(DELEGATED_AT, true) };
+    const delegate = {
+        address: getAddressDecoder().decode(account.data, DELEGATE_AT),
+        amount: view.getBigUint64(DELEGATED_AT, true),
+    };
     return { exists: true, amount: tokenAmount(account), delegate: hasDelegate ? delegate : null };
 }
 
-/** Lets `delegate` move up to `amount`. An approval of before ends, of whatever address. */
-export function approve(account: Address, mint: Address, delegate: Address, owner: Address, amount: bigint): Instruction {
+/** Lets `delegate` move up to `amount`. Replaces the approval that the account had, for whatever address. */
+export function approve(
+    account: Address,
+    mint: Address,
+    delegate: Address,
+    owner: Address,
+    amount: bigint,
+): Instruction {
     const data = new Uint8Array(10);
     data[0] = APPROVE_CHECKED;
     new DataView(data.buffer).setBigUint64(1, amount, true);
@@ -46,7 +55,7 @@ export function approve(account: Address, mint: Address, delegate: Address, owne
     return { programAddress: TOKEN_PROGRAM, accounts, data };
 }
 
-/** Nobody but the owner may move anything any more. */
+/** Takes every approval back: only the owner can move tokens of the account then. */
 export const revokeApproval = (account: Address, owner: Address): Instruction => ({
     programAddress: TOKEN_PROGRAM,
     accounts: [

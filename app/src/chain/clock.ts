@@ -1,4 +1,5 @@
-// The chain's own time: its rules follow it, and not the clock of this computer. It can be seconds behind that clock.
+// The chain's own time. The program's rules follow it, and not the clock of this computer; it can be seconds behind
+// that clock.
 
 import { type Address, type Rpc, type SolanaRpcApi } from '@solana/kit';
 
@@ -7,17 +8,18 @@ import { type RawAccount, readAccounts } from './accounts';
 /** The account in which the chain keeps its time. */
 export const CLOCK_ADDRESS = 'SysvarC1ock11111111111111111111111111111111' as Address;
 
-/** After slot, start of the epoch, epoch, and epoch of the leader schedule. */
+/** The offset of the time: behind slot, start of the epoch, epoch, and epoch of the leader schedule. */
 const UNIX_TIME_AT = 32;
 
 /** Seconds since 1970. */
 export function unixTimeOf(clock: RawAccount): number {
-    if (clock === null || clock.data.length < UNIX_TIME_AT + 8) throw new Error('The Solana node does not say which time it is on the chain.');
+    if (clock === null || clock.data.length < UNIX_TIME_AT + 8)
+        throw new Error('The Solana node does not say which time it is on the chain.');
     const bytes = new Uint8Array(clock.data);
     return Number(new DataView(bytes.buffer, bytes.byteOffset).getBigInt64(UNIX_TIME_AT, true));
 }
 
-/** The same, read from a node. */
+/** The chain's time, read from a node. */
 export async function readChainTime(rpc: Rpc<SolanaRpcApi>): Promise<bigint> {
     const [clock] = await readAccounts(rpc, [CLOCK_ADDRESS]);
     return BigInt(unixTimeOf(clock ?? null));

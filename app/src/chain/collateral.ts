@@ -1,5 +1,5 @@
-// What a price needs as collateral, and what locks the collateral of an agent. The same rules as `required_collateral`
-// and `check_unclaimed` of the program.
+// How much collateral a price needs, and what keeps an agent's collateral locked. The same rules as
+// `required_collateral` and `check_unclaimed` of the program.
 
 import type { AgentListed } from '../generated/accounts/agentListed';
 import type { CollateralTier } from '../generated/types/collateralTier';
@@ -40,7 +40,9 @@ export type Claim =
 
 type Claimed = Pick<AgentListed, 'status' | 'openExecutions' | 'openDisputes' | 'lastDisputeDeadlineUnixS'>;
 
-/** Everything that locks the collateral at that second of the chain's clock; nothing: it can be withdrawn. */
+/**
+ * Everything that locks the collateral at that second of the chain's clock. If the list is empty, it can be withdrawn.
+ */
 export function claimsOn(listing: Claimed, now: number): Claim[] {
     const claims: Claim[] = [];
     if (listing.status !== StoredAgentStatus.Delisted) claims.push({ kind: 'listed' });

@@ -25,8 +25,9 @@ export type Charged = {
 export const networkFee = ({ signers = 1, proofs = 0, units = 0, price = 0n }: Charged): bigint =>
     LAMPORTS_PER_SIGNATURE * BigInt(signers + proofs) + priorityFee(units, price);
 
-/** The part of it that depends on the compute limit. Rounded up, as the chain does. */
-export const priorityFee = (units: number, price: bigint): bigint => (BigInt(units) * price + MICRO_LAMPORTS - 1n) / MICRO_LAMPORTS;
+/** The priority fee of a compute limit. Rounded up, as the chain does. */
+export const priorityFee = (units: number, price: bigint): bigint =>
+    (BigInt(units) * price + MICRO_LAMPORTS - 1n) / MICRO_LAMPORTS;
 
 /** The highest price of a unit whose priority fee stays within the limit. */
 export const highestPrice = (units: number): bigint => (MAX_PRIORITY_FEE * MICRO_LAMPORTS) / BigInt(units);

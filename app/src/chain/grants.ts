@@ -2,7 +2,11 @@
 
 import { type Address, type Base58EncodedBytes, type Rpc, type SolanaRpcApi, getBase64Encoder } from '@solana/kit';
 
-import { SPENDING_GRANT_DISCRIMINATOR, type SpendingGrant, getSpendingGrantDecoder } from '../generated/accounts/spendingGrant';
+import {
+    SPENDING_GRANT_DISCRIMINATOR,
+    type SpendingGrant,
+    getSpendingGrantDecoder,
+} from '../generated/accounts/spendingGrant';
 import { AGENT_MARKETPLACE_PROGRAM_ADDRESS } from '../generated/programs';
 import { decodeOwned, readAccounts, startsWith } from './accounts';
 import { findSpendingGrantAddress } from './addresses';
@@ -25,10 +29,15 @@ export async function readGrants(rpc: Rpc<SolanaRpcApi>, wallet: Address): Promi
 }
 
 /** `null`: the wallet has granted nothing to that session key. */
-export async function readGrant(rpc: Rpc<SolanaRpcApi>, wallet: Address, sessionKey: Address): Promise<SpendingGrant | null> {
+export async function readGrant(
+    rpc: Rpc<SolanaRpcApi>,
+    wallet: Address,
+    sessionKey: Address,
+): Promise<SpendingGrant | null> {
     const [account] = await readAccounts(rpc, [await findSpendingGrantAddress(wallet, sessionKey)]);
     return account ? decodeOwned(account, getSpendingGrantDecoder(), SPENDING_GRANT_DISCRIMINATOR) : null;
 }
 
 /** The agents that the grant is limited to; none means every agent. */
-export const allowedAgents = ({ allowedAgents: places, allowedAgentsLen }: SpendingGrant): Address[] => places.slice(0, allowedAgentsLen);
+export const allowedAgents = ({ allowedAgents: places, allowedAgentsLen }: SpendingGrant): Address[] =>
+    places.slice(0, allowedAgentsLen);

@@ -1,11 +1,18 @@
 // Transactions as an RPC node returns them: those about an account, what each called and which tokens it moved. Every
 // one is read once.
 
-import { type Address, type ReadonlyUint8Array, type Rpc, type Signature, type SolanaRpcApi, getBase58Encoder } from '@solana/kit';
+import {
+    type Address,
+    type ReadonlyUint8Array,
+    type Rpc,
+    type Signature,
+    type SolanaRpcApi,
+    getBase58Encoder,
+} from '@solana/kit';
 
 /** Signatures in one answer of a node. */
 const PAGE = 1_000;
-/** Answers that are asked for about one account. */
+/** Answers that one search asks for about one account. */
 const MOST_PAGES = 100;
 /** Transactions about one account that one search reads. */
 const MOST_READ = 1_000;
@@ -21,7 +28,12 @@ export type PlainInstruction = {
 };
 
 /** What a transaction did to one token account; base units, negative where they left. */
-export type TokenChange = { readonly account: Address; readonly owner: Address; readonly mint: Address; readonly change: bigint };
+export type TokenChange = {
+    readonly account: Address;
+    readonly owner: Address;
+    readonly mint: Address;
+    readonly change: bigint;
+};
 
 /** A transaction that went through. */
 export type PlainTransaction = {
@@ -54,9 +66,13 @@ export class History {
 
     /**
      * The first result of `look` for the successful transactions about the account, else their number. Anybody can add
-     * transactions: those next to one of `times` (seconds since 1970) come first, else the newest, and the work is bounded.
+     * transactions: those next to one of `times` (seconds since 1970) come first, else the newest, and the work is
+     * bounded.
      */
-    async first<T extends object>(look: (transaction: PlainTransaction) => T | null, times: readonly number[] = []): Promise<T | number> {
+    async first<T extends object>(
+        look: (transaction: PlainTransaction) => T | null,
+        times: readonly number[] = [],
+    ): Promise<T | number> {
         const since = times.length === 0 ? -Infinity : Math.min(...times) - SLACK_S;
         for (const from of new Set([since, -Infinity])) {
             await (this.#listing = this.#listing.then(() => this.#list(from)));
@@ -77,8 +93,10 @@ export class History {
     }
 
     #nearest(times: readonly number[]): readonly Listed[] {
-        const distance = ({ time }: Listed): number => (time === null ? Infinity : Math.min(...times.map((known) => Math.abs(known - time))));
-        const order = times.length === 0 ? this.#listed : [...this.#listed].sort((a, b) => compare(distance(a), distance(b)));
+        const distance = ({ time }: Listed): number =>
+            time === null ? Infinity : Math.min(...times.map((known) => Math.abs(known - time)));
+        const order =
+            times.length === 0 ? this.#listed : [...this.#listed].sort((a, b) => compare(distance(a), distance(b)));
         return order.slice(0, MOST_READ);
     }
 
@@ -86,7 +104,9 @@ export class History {
     async #list(since: number): Promise<void> {
         while (!this.#whole && this.#pages < MOST_PAGES && (this.#oldest ?? Infinity) >= since) {
             const before = this.#last === undefined ? {} : { before: this.#last };
-            const page = await this.rpc.getSignaturesForAddress(this.address, { commitment: 'confirmed', limit: PAGE, ...before }).send();
+            const page = await this.rpc
+                .getSignaturesForAddress(this.address, { commitment: 'confirmed', limit: PAGE, ...before })
+                .send();
             this.#pages += 1;
             this.#whole = page.length < PAGE;
             for (const { signature, err, blockTime } of page) {
@@ -131,7 +151,11 @@ async function readTransaction(rpc: Rpc<SolanaRpcApi>, signature: Signature): Pr
 }
 
 /** An account that is missing on one side had nothing there. */
-function changesOf(keys: readonly Address[], before: readonly RpcBalance[], after: readonly RpcBalance[]): TokenChange[] {
+function changesOf(
+    keys: readonly Address[],
+    before: readonly RpcBalance[],
+    after: readonly RpcBalance[],
+): TokenChange[] {
     const changes = new Map<Address, TokenChange>();
     const add = ({ accountIndex, mint, owner, uiTokenAmount }: RpcBalance, sign: bigint): void => {
         const account = keyAt(keys, accountIndex);

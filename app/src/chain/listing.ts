@@ -24,10 +24,20 @@ export type OwnAgent = {
     readonly now: number;
     /** Lamports of the listing, its escrow and its collateral account. */
     readonly rent: bigint;
-    readonly wallet: { readonly lamports: bigint; readonly usdc: bigint; readonly tokenAccount: Address; readonly hasTokenAccount: boolean };
+    readonly wallet: {
+        readonly lamports: bigint;
+        readonly usdc: bigint;
+        readonly tokenAccount: Address;
+        readonly hasTokenAccount: boolean;
+    };
 };
 
-export async function readOwnAgent(rpc: Rpc<SolanaRpcApi>, agent: Address, wallet: Address, mint: Address): Promise<OwnAgent> {
+export async function readOwnAgent(
+    rpc: Rpc<SolanaRpcApi>,
+    agent: Address,
+    wallet: Address,
+    mint: Address,
+): Promise<OwnAgent> {
     const tokenAccount = await findTokenAccount(wallet, mint);
     const accounts = [agent, await findEscrowAddress(agent), await findCollateralVaultAddress(agent)];
     const others = [await findConfigAddress(), CLOCK_ADDRESS, wallet, tokenAccount];
@@ -51,16 +61,21 @@ export async function readOwnAgent(rpc: Rpc<SolanaRpcApi>, agent: Address, walle
     };
 }
 
-/** Any other account at the address, such as a wallet, is no listing. */
+/** `null` for an account of another kind, such as a wallet. */
 function listingOf(account: RawAccount): AgentListed | null {
-    const isListing = account?.owner === AGENT_MARKETPLACE_PROGRAM_ADDRESS && startsWith(account.data, AGENT_LISTED_DISCRIMINATOR);
+    const isListing =
+        account?.owner === AGENT_MARKETPLACE_PROGRAM_ADDRESS && startsWith(account.data, AGENT_LISTED_DISCRIMINATOR);
     return isListing ? getAgentListedDecoder().decode(account.data) : null;
 }
 
 const CREATOR_AT = 8n;
 
 /** All listings of a creator that are not closed, and what they need. */
-export type OwnListings = { readonly listed: readonly Listed[]; readonly tiers: readonly CollateralTier[]; readonly now: number };
+export type OwnListings = {
+    readonly listed: readonly Listed[];
+    readonly tiers: readonly CollateralTier[];
+    readonly now: number;
+};
 
 export async function readOwnListings(rpc: Rpc<SolanaRpcApi>, creator: Address): Promise<OwnListings> {
     const decoder = getAgentListedDecoder();

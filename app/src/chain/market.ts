@@ -7,20 +7,22 @@ import { CONFIG_DISCRIMINATOR, type Config, getConfigDecoder } from '../generate
 import { type RawAccount, decodeOwned, readAccounts } from './accounts';
 import { findConfigAddress } from './addresses';
 
-/** In the place of a role that nobody has, and of an announcement that names nobody. */
+/** The program stores this for a role that nobody has, and in an announcement that names nobody. */
 export const NOBODY = '11111111111111111111111111111111' as Address;
 
 const CLOCK = 'SysvarC1ock11111111111111111111111111111111' as Address;
-/** Of the time in the account of the clock. */
+/** The offset of the time in the account of the clock. */
 const TIME_AT = 32;
-/** Clocks of chains lag a little. */
+/** The chain's clock may differ from this machine's by so much without being counted as moved. */
 const USUAL_DISTANCE_S = 120;
 
 export type Market = {
     readonly config: Config;
     /** Seconds since 1970, by the clock that the program asks. */
     readonly now: number;
-    /** Seconds by which that clock is ahead of this machine's; 0 unless it is far. A local network can be moved in time. */
+    /**
+     * Seconds by which that clock is ahead of this machine's; 0 unless it is far. A local network can be moved in time.
+     */
     readonly ahead: number;
 };
 

@@ -1,5 +1,5 @@
-// A compiled message as instructions with addresses and roles, so that two messages can be compared whatever the order of
-// their accounts is; and what its instructions say about fees.
+// A compiled message as instructions with addresses and roles, so that two messages can be compared whatever the order
+// of their accounts is; and what its instructions say about fees.
 
 import { type Address, type ReadonlyUint8Array, AccountRole, getCompiledTransactionMessageCodec } from '@solana/kit';
 
@@ -9,7 +9,11 @@ import { ED25519_PROGRAM_ADDRESS } from './proof';
 
 export const COMPUTE_BUDGET_PROGRAM = 'ComputeBudget111111111111111111111111111111' as Address;
 
-export type Part = { readonly program: Address; readonly accounts: readonly Address[]; readonly data: ReadonlyUint8Array };
+export type Part = {
+    readonly program: Address;
+    readonly accounts: readonly Address[];
+    readonly data: ReadonlyUint8Array;
+};
 
 export type Message = {
     /** The recent blockhash, or the value of a durable nonce. */
@@ -28,11 +32,12 @@ export class MessageError extends Error {}
 export function readMessage(bytes: ReadonlyUint8Array): Message {
     const codec = getCompiledTransactionMessageCodec();
     const compiled = codec.decode(bytes);
-    if (compiled.version !== 'legacy' && compiled.version !== 0) throw new MessageError('has a version that this page does not know');
+    if (compiled.version !== 'legacy' && compiled.version !== 0)
+        throw new MessageError('has a version that this page does not know');
     if (compiled.version === 0 && (compiled.addressTableLookups?.length ?? 0) > 0) {
         throw new MessageError('takes accounts from an address lookup table, which this page did not name');
     }
-    // What is looked at here is what the chain reads.
+    // The chain must read the same message that is checked here.
     if (!sameBytes(codec.encode(compiled), bytes)) throw new MessageError('cannot be read');
     const { header, staticAccounts, instructions, lifetimeToken } = compiled;
     const at = (index: number): Address => {
@@ -42,7 +47,9 @@ export function readMessage(bytes: ReadonlyUint8Array): Message {
     };
     const roleAt = (index: number): AccountRole => {
         const isSigner = index < header.numSignerAccounts;
-        const writableEnd = isSigner ? header.numSignerAccounts - header.numReadonlySignerAccounts : staticAccounts.length - header.numReadonlyNonSignerAccounts;
+        const writableEnd = isSigner
+            ? header.numSignerAccounts - header.numReadonlySignerAccounts
+            : staticAccounts.length - header.numReadonlyNonSignerAccounts;
         const isWritable = index < writableEnd;
         if (isSigner) return isWritable ? AccountRole.WRITABLE_SIGNER : AccountRole.READONLY_SIGNER;
         return isWritable ? AccountRole.WRITABLE : AccountRole.READONLY;
@@ -79,17 +86,25 @@ const DEFAULT_UNITS = 200_000;
 
 /** What the chain charges for a message. */
 export function chargeOf({ parts, signers }: Message): Required<Charged> {
-    const proofs = parts.filter(({ program }) => SIGNATURE_PROGRAMS.includes(program)).reduce((sum, { data }) => sum + (data[0] ?? 0), 0);
+    const proofs = parts
+        .filter(({ program }) => SIGNATURE_PROGRAMS.includes(program))
+        .reduce((sum, { data }) => sum + (data[0] ?? 0), 0);
     const found = new Map<number, DataView>();
     for (const { data } of parts.filter(isBudget)) {
         const kind = data[0] ?? 0;
-        if (data.length !== BUDGET_BYTES[kind]) throw new MessageError('has a compute budget instruction that this page does not know');
+        if (data.length !== BUDGET_BYTES[kind])
+            throw new MessageError('has a compute budget instruction that this page does not know');
         if (found.has(kind)) throw new MessageError('sets the same compute budget twice, which the chain refuses');
         found.set(kind, new DataView(Uint8Array.from(data).buffer));
     }
     const others = parts.filter((part) => !isBudget(part)).length;
     const units = found.get(UNIT_LIMIT)?.getUint32(1, true) ?? DEFAULT_UNITS * others;
-    return { signers, proofs, units: Math.min(units, MAX_UNITS), price: found.get(UNIT_PRICE)?.getBigUint64(1, true) ?? 0n };
+    return {
+        signers,
+        proofs,
+        units: Math.min(units, MAX_UNITS),
+        price: found.get(UNIT_PRICE)?.getBigUint64(1, true) ?? 0n,
+    };
 }
 
 export const unitLimit = (units: number) => budget(UNIT_LIMIT, (view) => view.setUint32(1, units, true));

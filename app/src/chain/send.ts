@@ -107,7 +107,10 @@ export async function signAndSend(options: SendOptions): Promise<Signature> {
 }
 
 /** Shows what the program would refuse before the user is asked to sign, and sets compute limit and priority fee. */
-async function prepare(rpc: Node, { feePayer, instructions, version = 0, hasPriority = true }: SendOptions): Promise<[Prepared, bigint]> {
+async function prepare(
+    rpc: Node,
+    { feePayer, instructions, version = 0, hasPriority = true }: SendOptions,
+): Promise<[Prepared, bigint]> {
     const [{ value: latest }, wanted] = await Promise.all([
         reach(rpc.getLatestBlockhash({ commitment: 'confirmed' }).send()),
         hasPriority ? recentPrice(rpc, feePayer, instructions) : 0n,
@@ -118,7 +121,11 @@ async function prepare(rpc: Node, { feePayer, instructions, version = 0, hasPrio
                 createTransactionMessage({ version }),
                 (empty) => setTransactionMessageFeePayer(feePayer, empty),
                 (paid) => setTransactionMessageLifetimeUsingBlockhash(latest, paid),
-                (lasting) => appendTransactionMessageInstructions([...instructions, unitLimit(units), unitPrice(price)], lasting),
+                (lasting) =>
+                    appendTransactionMessageInstructions(
+                        [...instructions, unitLimit(units), unitPrice(price)],
+                        lasting,
+                    ),
             ),
         );
     const used = await simulate(rpc, compile(MAX_UNITS, 0n));
@@ -133,18 +140,27 @@ async function prepare(rpc: Node, { feePayer, instructions, version = 0, hasPrio
 
 /** What most transactions about the same accounts paid for a unit lately; nothing if the node does not say. */
 async function recentPrice(rpc: Node, feePayer: Address, instructions: readonly Instruction[]): Promise<bigint> {
-    const written = instructions.flatMap(({ accounts = [] }) => accounts.filter(({ role }) => isWritableRole(role)).map(({ address }) => address));
+    const written = instructions.flatMap(({ accounts = [] }) =>
+        accounts.filter(({ role }) => isWritableRole(role)).map(({ address }) => address),
+    );
     const recent = await rpc
         .getRecentPrioritizationFees([...new Set([feePayer, ...written])])
         .send()
         .catch(() => []);
-    const prices = (recent ?? []).map(({ prioritizationFee }) => BigInt(prioritizationFee)).sort((one, other) => (one < other ? -1 : 1));
+    const prices = recent
+        .map(({ prioritizationFee }) => BigInt(prioritizationFee))
+        .sort((one, other) => (one < other ? -1 : 1));
     return prices[Math.floor((prices.length * 3) / 4)] ?? 0n;
 }
 
-/** The compute units that it used. `where`: the beginning of the reason if it fails. */
+/** Returns the compute units that the transaction used. `where`: how the reason begins if it fails. */
 async function simulate(rpc: Node, transaction: Transaction, where = ''): Promise<number> {
-    const config = { encoding: 'base64', commitment: 'confirmed', sigVerify: false, replaceRecentBlockhash: true } as const;
+    const config = {
+        encoding: 'base64',
+        commitment: 'confirmed',
+        sigVerify: false,
+        replaceRecentBlockhash: true,
+    } as const;
     const { value } = await reach(rpc.simulateTransaction(getBase64EncodedWireTransaction(transaction), config).send());
     if (value.err !== null) throw new SendError('refused', `${where}${reasonOf(value.err, value.logs ?? [])}`);
     return value.unitsConsumed === undefined ? MAX_UNITS : Number(value.unitsConsumed);
@@ -160,46 +176,61 @@ const canPay = (rpc: Node, transaction: Transaction): Promise<boolean> =>
     );
 
 async function signedBy(rpc: Node, sign: SignTransaction, prepared: Prepared, feePayer: Address): Promise<Signed> {
-    const bytes = await inTime(sign(new Uint8Array(getTransactionEncoder().encode(prepared)))).catch((error: unknown) => {
-        if (error instanceof SendError) throw error;
-        throw new SendError('rejected', error instanceof Error ? error.message : 'The wallet did not sign.');
-    });
+    const bytes = await inTime(sign(new Uint8Array(getTransactionEncoder().encode(prepared)))).catch(
+        (error: unknown) => {
+            if (error instanceof SendError) throw error;
+            throw new SendError('rejected', error instanceof Error ? error.message : 'The wallet did not sign.');
+        },
+    );
     const transaction = await accepted(prepared, bytes, feePayer);
     const { blockhash, lastValidBlockHeight } = prepared.lifetimeConstraint;
-    if (sameBytes(prepared.messageBytes, transaction.messageBytes)) return { transaction, lastHeight: lastValidBlockHeight };
+    if (sameBytes(prepared.messageBytes, transaction.messageBytes))
+        return { transaction, lastHeight: lastValidBlockHeight };
     await simulate(rpc, transaction, 'The transaction cannot succeed with what the wallet added. ');
     const { lifetime } = readMessage(transaction.messageBytes);
-    return { transaction, lastHeight: lifetime === blockhash ? lastValidBlockHeight : await lastHeightOf(rpc, lifetime) };
+    return {
+        transaction,
+        lastHeight: lifetime === blockhash ? lastValidBlockHeight : await lastHeightOf(rpc, lifetime),
+    };
 }
 
 const inTime = <T>(signing: Promise<T>): Promise<T> => {
     let timer: ReturnType<typeof setTimeout>;
     const late = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(new SendError('expired', 'The wallet has not answered for three minutes. Nothing was sent.')), SIGNING_MS);
+        timer = setTimeout(
+            () => reject(new SendError('expired', 'The wallet has not answered for three minutes. Nothing was sent.')),
+            SIGNING_MS,
+        );
     });
     return Promise.race([signing, late]).finally(() => clearTimeout(timer));
 };
 
-/** The transaction of the wallet, if it is what it was asked to sign, and signed. */
+/** Returns the transaction of the wallet if the wallet signed what it was asked to sign. */
 async function accepted(prepared: Prepared, bytes: Uint8Array, feePayer: Address): Promise<Transaction> {
     const { transaction, message } = decoded(bytes);
     try {
         checkReturned(readMessage(prepared.messageBytes), message);
     } catch (error) {
-        throw altered(`What the wallet returned ${error instanceof MessageError ? error.message : 'cannot be read'}, so it was not sent.`);
+        throw altered(
+            `What the wallet returned ${error instanceof MessageError ? error.message : 'cannot be read'}, so it was not sent.`,
+        );
     }
-    if (!(await isSignedBy(feePayer, transaction))) throw altered(`What the wallet returned is not signed by ${feePayer}, so it was not sent.`);
+    if (!(await isSignedBy(feePayer, transaction)))
+        throw altered(`What the wallet returned is not signed by ${feePayer}, so it was not sent.`);
     return transaction;
 }
 
 function decoded(bytes: Uint8Array): { transaction: Transaction; message: Message } {
     try {
         const transaction = getTransactionDecoder().decode(bytes);
-        // Nothing stands behind the message that somebody else could read in another way.
+        // Bytes after the message could be read by somebody else in another way, so there must be none.
         if (!sameBytes(getTransactionEncoder().encode(transaction), bytes)) throw new MessageError('cannot be read');
         return { transaction, message: readMessage(transaction.messageBytes) };
     } catch (error) {
-        const why = error instanceof MessageError ? error.message : 'is not a whole transaction with one signature for each account that signs';
+        const why =
+            error instanceof MessageError
+                ? error.message
+                : 'is not a whole transaction with one signature for each account that signs';
         throw altered(`What the wallet returned ${why}, so it was not sent.`);
     }
 }
@@ -216,12 +247,17 @@ async function isSignedBy(address: Address, { signatures, messageBytes }: Transa
     );
 }
 
-/** For a blockhash that the wallet has chosen. It is of a block that exists, so the last one is known within its age. */
+/**
+ * The last block for a blockhash that the wallet has chosen. The blockhash belongs to an existing block, so it expires
+ * at the latest a full age from now.
+ */
 async function lastHeightOf(rpc: Node, blockhash: string): Promise<bigint> {
     const config = { commitment: 'processed' } as const;
     const known = await reach(rpc.isBlockhashValid(blockhash as Blockhash, config).send());
-    if (known?.value !== true) {
-        throw altered('What the wallet returned has another blockhash, which the network does not take: it is too old, or no blockhash. It was not sent.');
+    if (!known.value) {
+        throw altered(
+            'What the wallet returned has another blockhash, which the network does not take: it is too old, or no blockhash. It was not sent.',
+        );
     }
     return (await reach(rpc.getBlockHeight(config).send())) + BLOCKHASH_BLOCKS;
 }
@@ -240,20 +276,27 @@ async function confirm(
                 sentAt = performance.now();
                 await rpc.sendTransaction(wire, { encoding: 'base64', skipPreflight: true, maxRetries: 0n }).send();
             }
-            // The height is read first: what is not there after it has passed never comes.
+            // The height is read before the status: a transaction that is missing after its last block never comes.
             const height = await rpc.getBlockHeight({ commitment: 'confirmed' }).send();
-            const { value: [status] } = await rpc.getSignatureStatuses([signature]).send();
+            const {
+                value: [status],
+            } = await rpc.getSignatureStatuses([signature]).send();
             if (status?.err) throw new SendError('refused', reasonOf(status.err, []), signature);
             if (status?.confirmationStatus === 'confirmed' || status?.confirmationStatus === 'finalized') return;
             if (!status && height > lastValidBlockHeight) {
-                throw new SendError('expired', 'The network did not take the transaction in time. Sign it again.', signature);
+                throw new SendError(
+                    'expired',
+                    'The network did not take the transaction in time. Sign it again.',
+                    signature,
+                );
             }
             failures = 0;
         } catch (error) {
             if (error instanceof SendError) throw error;
             failures += 1;
             if (failures > MAX_FAILURES) {
-                const message = 'The network does not answer. The transaction may have been taken: look before you sign again.';
+                const message =
+                    'The network does not answer. The transaction may have been taken: look before you sign again.';
                 throw new SendError('unreachable', message, signature);
             }
         }
@@ -278,6 +321,8 @@ function reasonOf(error: unknown, logs: readonly string[]): string {
     if (error === 'AccountNotFound' || error === 'InsufficientFundsForFee') {
         return 'The wallet has no SOL to pay the network fee.';
     }
-    const text = JSON.stringify(error, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
+    const text = JSON.stringify(error, (_key, value: unknown) =>
+        typeof value === 'bigint' ? value.toString() : value,
+    );
     return `The chain refuses the transaction: ${text}`;
 }

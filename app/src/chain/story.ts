@@ -20,23 +20,37 @@ import { startsWith } from './accounts';
 import { findDisputeAddress } from './addresses';
 import type { History, PlainInstruction, PlainTransaction } from './history';
 
-export type Opening = { readonly transaction: PlainTransaction; readonly requestHash: ReadonlyUint8Array; readonly termsHash: ReadonlyUint8Array | null };
+export type Opening = {
+    readonly transaction: PlainTransaction;
+    readonly requestHash: ReadonlyUint8Array;
+    readonly termsHash: ReadonlyUint8Array | null;
+};
 
 /** The token accounts that got the money, as the instruction names them. */
 export type Payees =
     | { readonly kind: 'settled'; readonly creator: Address; readonly treasury: Address }
     | { readonly kind: 'refunded'; readonly caller: Address };
 
-export type Ending = { readonly transaction: PlainTransaction; /** Which instruction it was. */ readonly at: number; readonly payees: Payees };
+export type Ending = {
+    readonly transaction: PlainTransaction;
+    /** Which instruction it was. */ readonly at: number;
+    readonly payees: Payees;
+};
 
 /** The transaction that opened the record, next to one of `times`, in seconds since 1970. */
 export async function findOpening(history: History, times: readonly number[] = []): Promise<Opening> {
     const found = await history.first((transaction) => {
         const all = [...transaction.instructions, ...transaction.inner];
-        const opened = all.filter(isOurs).map((instruction) => openedBy(instruction, history.address)).find((args) => args !== null);
-        return opened ? { transaction, requestHash: opened.requestHash, termsHash: unwrapOption(opened.termsHash) } : null;
+        const opened = all
+            .filter(isOurs)
+            .map((instruction) => openedBy(instruction, history.address))
+            .find((args) => args !== null);
+        return opened
+            ? { transaction, requestHash: opened.requestHash, termsHash: unwrapOption(opened.termsHash) }
+            : null;
     }, times);
-    if (typeof found === 'number') throw new Error(`the RPC node has no successful transaction that opens this execution (of ${found})`);
+    if (typeof found === 'number')
+        throw new Error(`the RPC node has no successful transaction that opens this execution (of ${found})`);
     return found;
 }
 
@@ -49,7 +63,8 @@ export async function findEnding(history: History, times: readonly number[] = []
         }
         return null;
     }, times);
-    if (typeof found === 'number') throw new Error(`the RPC node has no successful transaction that ends this execution (of ${found})`);
+    if (typeof found === 'number')
+        throw new Error(`the RPC node has no successful transaction that ends this execution (of ${found})`);
     return found;
 }
 
@@ -69,7 +84,12 @@ function openedBy({ accounts, data }: PlainInstruction, record: Address) {
 /** The payees of the instruction, if it ends the execution of `record`. */
 function payeesOf({ accounts, data }: PlainInstruction, record: Address): Payees | null {
     const [, second, , fourth, fifth, , seventh, eighth] = accounts;
-    if (fourth === record && startsWith(data, COMPLETE_EXECUTION_DISCRIMINATOR) && seventh !== undefined && eighth !== undefined) {
+    if (
+        fourth === record &&
+        startsWith(data, COMPLETE_EXECUTION_DISCRIMINATOR) &&
+        seventh !== undefined &&
+        eighth !== undefined
+    ) {
         return { kind: 'settled', creator: seventh, treasury: eighth };
     }
     if (fourth === record && startsWith(data, FAIL_EXECUTION_DISCRIMINATOR) && seventh !== undefined) {
@@ -86,14 +106,19 @@ export type Closed = { readonly bytes: ReadonlyUint8Array; readonly by: string }
 /** First bytes of the data with which the program calls itself to emit an event. */
 const EVENT = new Uint8Array([0xe4, 0x45, 0xa5, 0x2e, 0x51, 0xcb, 0x9a, 0x1d]);
 const eventStart = (name: string): Promise<Uint8Array> =>
-    crypto.subtle.digest('SHA-256', new TextEncoder().encode(`event:${name}`)).then((hash) => new Uint8Array(hash).slice(0, 8));
+    crypto.subtle
+        .digest('SHA-256', new TextEncoder().encode(`event:${name}`))
+        .then((hash) => new Uint8Array(hash).slice(0, 8));
 
 /**
  * The last bytes of a closed record, dispute or listing. Only the program itself can call its event instruction: the
  * call is signed by an address of its own.
  */
 export async function findClosed(history: History, record: Address): Promise<Closed | null> {
-    const [executionClosed, agentClosed] = await Promise.all([eventStart('ExecutionClosed'), eventStart('AgentClosed')]);
+    const [executionClosed, agentClosed] = await Promise.all([
+        eventStart('ExecutionClosed'),
+        eventStart('AgentClosed'),
+    ]);
     const dispute = await findDisputeAddress(record);
     const { address } = history;
     const bytesIn = ({ data }: PlainInstruction): ReadonlyUint8Array | null => {

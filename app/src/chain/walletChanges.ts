@@ -1,6 +1,6 @@
-// What a wallet may change in a transaction that it signs. Wallets add instructions of two programs: ComputeBudget, which
-// sets the fee, and Lighthouse, whose assertions let a transaction fail that does something else than the wallet showed.
-// Everything else that differs is refused, in words.
+// What a wallet may change in a transaction that it signs. Wallets add instructions of two programs: ComputeBudget,
+// which sets the fee, and Lighthouse, whose assertions let a transaction fail that does something else than the wallet
+// showed. Everything else that differs is refused, in words.
 
 import { type Address, AccountRole } from '@solana/kit';
 
@@ -31,16 +31,21 @@ export function checkReturned(given: Message, returned: Message): void {
     if (returned.feePayer !== given.feePayer) {
         throw new MessageError(`is paid and signed by another account, ${returned.feePayer}`);
     }
-    checkInstructions(given.parts.filter((part) => !isBudget(part)), returned.parts);
+    checkInstructions(
+        given.parts.filter((part) => !isBudget(part)),
+        returned.parts,
+    );
     checkRoles(given, returned);
     const { units, price } = chargeOf(returned);
     const fee = priorityFee(units, price);
     if (fee > MAX_PRIORITY_FEE) {
-        throw new MessageError(`has a priority fee of ${solText(fee)} SOL; at most ${solText(MAX_PRIORITY_FEE)} SOL is accepted`);
+        throw new MessageError(
+            `has a priority fee of ${solText(fee)} SOL; at most ${solText(MAX_PRIORITY_FEE)} SOL is accepted`,
+        );
     }
 }
 
-/** Ours, in their order; between them what a wallet may add. */
+/** The dashboard's instructions must come in their order; between them a wallet may add some. */
 function checkInstructions(ours: readonly Part[], returned: readonly Part[]): void {
     let next = 0;
     for (const part of returned) {
@@ -49,10 +54,16 @@ function checkInstructions(ours: readonly Part[], returned: readonly Part[]): vo
             next += 1;
             continue;
         }
-        if (!isBudget(part) && part.program !== LIGHTHOUSE_PROGRAM) throw new MessageError(difference(part, ours, next, returned));
+        if (!isBudget(part) && part.program !== LIGHTHOUSE_PROGRAM)
+            throw new MessageError(difference(part, ours, next, returned));
         // The settlement looks for the proof directly before itself.
-        if (ours[next - 1]?.program === ED25519_PROGRAM_ADDRESS && returned.some((other) => expected !== undefined && isSame(other, expected))) {
-            throw new MessageError(`has an instruction of ${nameOf(part.program)} between the proof and the settlement that needs it directly before`);
+        if (
+            ours[next - 1]?.program === ED25519_PROGRAM_ADDRESS &&
+            returned.some((other) => expected !== undefined && isSame(other, expected))
+        ) {
+            throw new MessageError(
+                `has an instruction of ${nameOf(part.program)} between the proof and the settlement that needs it directly before`,
+            );
         }
     }
     const missing = ours[next];
@@ -64,17 +75,22 @@ function difference(part: Part, ours: readonly Part[], next: number, returned: r
     const expected = ours[next];
     if (ours.slice(next).some((later) => isSame(part, later))) {
         const isLater = expected !== undefined && returned.some((other) => isSame(other, expected));
-        return isLater ? 'has its instructions in another order' : `lacks an instruction of ${nameOf(expected?.program ?? part.program)}`;
+        return isLater
+            ? 'has its instructions in another order'
+            : `lacks an instruction of ${nameOf(expected?.program ?? part.program)}`;
     }
     const isChanged = expected?.program === part.program && !returned.some((other) => isSame(other, expected));
-    return isChanged ? `has another instruction of ${nameOf(part.program)} than this page asked for` : `has an added instruction: ${described(part)}`;
+    return isChanged
+        ? `has another instruction of ${nameOf(part.program)} than this page asked for`
+        : `has an added instruction: ${described(part)}`;
 }
 
 function described({ program, data, accounts }: Part): string {
     if (program === SYSTEM_PROGRAM && data.length >= 4) {
         const view = new DataView(Uint8Array.from(data).buffer);
         const kind = view.getUint32(0, true);
-        if (kind === 2 && data.length === 12) return `a transfer of ${solText(view.getBigUint64(4, true))} SOL to ${accounts[1] ?? 'nobody'}`;
+        if (kind === 2 && data.length === 12)
+            return `a transfer of ${solText(view.getBigUint64(4, true))} SOL to ${accounts[1] ?? 'nobody'}`;
         if (kind === 4) return 'a durable nonce, with which the transaction could be sent at any later time';
     }
     return `one of ${nameOf(program)}`;
@@ -82,7 +98,10 @@ function described({ program, data, accounts }: Part): string {
 
 /** No account can do more than before, and an added one is only read. */
 function checkRoles(given: Message, returned: Message): void {
-    const ours = new Set([given.feePayer, ...given.parts.filter((part) => !isBudget(part)).flatMap(({ program, accounts }) => [program, ...accounts])]);
+    const ours = new Set([
+        given.feePayer,
+        ...given.parts.filter((part) => !isBudget(part)).flatMap(({ program, accounts }) => [program, ...accounts]),
+    ]);
     for (const [address, role] of returned.roles) {
         const before = ours.has(address) ? given.roles.get(address) : AccountRole.READONLY;
         if (role === before) continue;
@@ -90,11 +109,14 @@ function checkRoles(given: Message, returned: Message): void {
         if (isSigner && before !== AccountRole.READONLY_SIGNER && before !== AccountRole.WRITABLE_SIGNER) {
             throw new MessageError(`needs a signature of ${address}, too`);
         }
-        throw new MessageError(`gives the account ${address} another role: it ${isWritable(role) ? 'can be changed' : 'cannot be changed'}`);
+        throw new MessageError(
+            `gives the account ${address} another role: it ${isWritable(role) ? 'can be changed' : 'cannot be changed'}`,
+        );
     }
 }
 
-const isWritable = (role: AccountRole): boolean => role === AccountRole.WRITABLE || role === AccountRole.WRITABLE_SIGNER;
+const isWritable = (role: AccountRole): boolean =>
+    role === AccountRole.WRITABLE || role === AccountRole.WRITABLE_SIGNER;
 
 const isSame = (one: Part, other: Part): boolean =>
     one.program === other.program &&

@@ -1,6 +1,6 @@
 // Tables as CSV files (RFC 4180) that spreadsheets open safely.
 
-/** A text that a spreadsheet would take for a formula begins with one of these. Text of strangers stands in the cells. */
+/** Spreadsheets take a text that begins with one of these for a formula. Cells hold text of strangers. */
 const FORMULA = /^[=+\-@\t\r]/;
 
 const cell = (text: string): string => {
@@ -8,7 +8,8 @@ const cell = (text: string): string => {
     return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 };
 
-export const csvText = (rows: readonly (readonly string[])[]): string => rows.map((row) => `${row.map(cell).join(',')}\r\n`).join('');
+export const csvText = (rows: readonly (readonly string[])[]): string =>
+    rows.map((row) => `${row.map(cell).join(',')}\r\n`).join('');
 
 /** Lets the browser save a file that this page made. */
 export function saveFile(name: string, mediaType: string, content: string): void {

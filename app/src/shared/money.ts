@@ -28,8 +28,8 @@ export function usdcText(amount: bigint): string {
 }
 
 /**
- * The exact amount for people: thousands are separated by a narrow space, and there are at least two decimals unless the
- * amount is whole.
+ * The exact amount for people: thousands are separated by a narrow space, and there are at least two decimals unless
+ * the amount is whole.
  */
 export function formatUsdc(amount: bigint): string {
     const { sign, whole, decimals } = parts(amount);

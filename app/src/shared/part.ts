@@ -1,5 +1,5 @@
-// Parts of the page that are loaded when they are needed. A part does not arrive while the service is away: then it is
-// waited for. Or the service has a newer version that does not have the part any more: then the page must be loaded again.
+// Loads parts of the page when they are needed. If the service is away, loading waits for it. If the service has a
+// newer version without the part, the page must be loaded again.
 
 import { whenServiceAnswers } from './service';
 
@@ -22,7 +22,7 @@ export async function part<T>(load: () => Promise<T>): Promise<T> {
 }
 
 const RELOADED = 'crtx.reloaded';
-/** A second failure within this time is not the fault of an old page. */
+/** A second failure within this time has another cause than an old page. */
 const ONCE_MS = 60_000;
 
 /** Loads the page again, once. `false`: that was done a moment ago, or this browser cannot remember it. */

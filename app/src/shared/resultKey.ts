@@ -23,9 +23,9 @@ export class ResultKeyError extends Error {}
 
 const SEED_BYTES = 32;
 const PAIR_BYTES = 64;
-/** A key file is shorter. */
+/** A longer file is no key file. */
 const MAX_FILE_BYTES = 4_096;
-/** Of the address, in the name of the file: keys of several agents lie in one folder. */
+/** Digits of the address in the name of the file: one folder can hold the keys of several agents. */
 const NAME_DIGITS = 8;
 
 export async function makeResultKey(): Promise<MadeResultKey> {
@@ -37,7 +37,8 @@ export async function makeResultKey(): Promise<MadeResultKey> {
 }
 
 /** Lets the browser save the key's file. */
-export const saveResultKey = ({ fileName, fileText }: MadeResultKey): void => saveFile(fileName, 'application/json', fileText);
+export const saveResultKey = ({ fileName, fileText }: MadeResultKey): void =>
+    saveFile(fileName, 'application/json', fileText);
 
 /** The public key that a pasted text names: an address, or the content of a key file. Throws a `ResultKeyError`. */
 export async function readResultKey(text: string): Promise<Address> {
@@ -52,7 +53,7 @@ export async function readResultKeyFile(file: Blob): Promise<Address> {
     return readResultKey(await file.text());
 }
 
-/** Refuses what no signature can be checked with: results would never be accepted. */
+/** Refuses keys that no signature can be checked with: results would never be accepted. */
 function publicKey(text: string): Address {
     if (!isAddress(text)) {
         throw new ResultKeyError(
@@ -61,8 +62,10 @@ function publicKey(text: string): Address {
                 : 'A public key has 32 to 44 letters and digits (base58).',
         );
     }
-    if (hasSmallOrder(getAddressEncoder().encode(text))) throw new ResultKeyError('Anybody can sign for this key. Use another one.');
-    if (isOffCurveAddress(text)) throw new ResultKeyError('This address belongs to a program. Nothing can sign for it.');
+    if (hasSmallOrder(getAddressEncoder().encode(text)))
+        throw new ResultKeyError('Anybody can sign for this key. Use another one.');
+    if (isOffCurveAddress(text))
+        throw new ResultKeyError('This address belongs to a program. Nothing can sign for it.');
     return text;
 }
 
@@ -95,7 +98,10 @@ const PKCS8_HEADER = [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b
 /** WebCrypto says the public key of a seed only in the form of a JWK. */
 async function addressOfSeed(seed: Uint8Array): Promise<Address> {
     const info = Uint8Array.from([...PKCS8_HEADER, ...seed]);
-    const { x = '' } = await crypto.subtle.exportKey('jwk', await crypto.subtle.importKey('pkcs8', info, 'Ed25519', true, ['sign']));
+    const { x = '' } = await crypto.subtle.exportKey(
+        'jwk',
+        await crypto.subtle.importKey('pkcs8', info, 'Ed25519', true, ['sign']),
+    );
     const bytes = Uint8Array.from(atob(x.replaceAll('-', '+').replaceAll('_', '/')), (digit) => digit.charCodeAt(0));
     return getAddressDecoder().decode(bytes);
 }

@@ -3,13 +3,16 @@
 import { useSyncExternalStore } from 'react';
 
 const ASK_MS = 1_500;
-/** A question that hangs is no answer. */
+/** An answer that takes longer counts as none. */
 const PATIENCE_MS = 5_000;
 
 let waiting: Promise<boolean> | null = null;
 const listeners = new Set<() => void>();
 
-/** Resolves when the service answers, with whether it was away. It is asked once at a time, whoever waits. */
+/**
+ * Resolves when the service answers, with whether it was away. However many callers wait, one request is made at a
+ * time.
+ */
 export function whenServiceAnswers(): Promise<boolean> {
     waiting ??= untilItAnswers().finally(() => {
         waiting = null;
@@ -34,9 +37,14 @@ async function untilItAnswers(): Promise<boolean> {
     return wasAway;
 }
 
-/** The page itself, from the service: a proxy that answers for it says that it is away. */
+/** Asks for the page itself. A proxy that answers instead of the service answers with an error status. */
 const answers = (): Promise<boolean> =>
-    fetch('/', { method: 'HEAD', cache: 'no-store', credentials: 'omit', signal: AbortSignal.timeout(PATIENCE_MS) }).then(
+    fetch('/', {
+        method: 'HEAD',
+        cache: 'no-store',
+        credentials: 'omit',
+        signal: AbortSignal.timeout(PATIENCE_MS),
+    }).then(
         ({ ok }) => ok,
         () => false,
     );

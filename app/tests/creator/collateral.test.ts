@@ -19,7 +19,10 @@ const MAX_PRICE = 1_000_000n * USDC;
 
 /** Tiers as the program accepts them: prices rise, collateral never falls. */
 const tiers = fc
-    .array(fc.tuple(fc.bigInt({ min: 1n, max: 1_000n * USDC }), fc.bigInt({ min: 0n, max: 500n * USDC })), { minLength: 4, maxLength: 4 })
+    .array(fc.tuple(fc.bigInt({ min: 1n, max: 1_000n * USDC }), fc.bigInt({ min: 0n, max: 500n * USDC })), {
+        minLength: 4,
+        maxLength: 4,
+    })
     .map((steps) => {
         let [maxPrice, collateral] = [0n, 0n];
         return steps.map(([rise, more]) => ({ maxPrice: (maxPrice += rise), collateral: (collateral += more) }));
@@ -50,11 +53,16 @@ test.each([
 
 test('the highest price is allowed, and no higher one is', () => {
     fc.assert(
-        fc.property(tiers, fc.bigInt({ min: 0n, max: 10_000n * USDC }), fc.bigInt({ min: 1n, max: MAX_PRICE }), (some, collateral, other) => {
-            const highest = highestPrice(some, collateral, MAX_PRICE);
-            if (highest !== null) expect(requiredCollateral(some, highest)).toBeLessThanOrEqual(collateral);
-            if (other > (highest ?? 0n)) expect(requiredCollateral(some, other)).toBeGreaterThan(collateral);
-        }),
+        fc.property(
+            tiers,
+            fc.bigInt({ min: 0n, max: 10_000n * USDC }),
+            fc.bigInt({ min: 1n, max: MAX_PRICE }),
+            (some, collateral, other) => {
+                const highest = highestPrice(some, collateral, MAX_PRICE);
+                if (highest !== null) expect(requiredCollateral(some, highest)).toBeLessThanOrEqual(collateral);
+                if (other > (highest ?? 0n)) expect(requiredCollateral(some, other)).toBeGreaterThan(collateral);
+            },
+        ),
     );
 });
 
@@ -67,7 +75,12 @@ const listing = (change: object) => ({
 });
 
 test('everything that locks the collateral is named', () => {
-    const claimed = listing({ status: StoredAgentStatus.Active, openExecutions: 2, openDisputes: 1, lastDisputeDeadlineUnixS: 1_000n });
+    const claimed = listing({
+        status: StoredAgentStatus.Active,
+        openExecutions: 2,
+        openDisputes: 1,
+        lastDisputeDeadlineUnixS: 1_000n,
+    });
     expect(claimsOn(claimed, 940)).toEqual([
         { kind: 'listed' },
         { kind: 'executions', count: 2 },

@@ -37,12 +37,25 @@ const day = (text: string, earned: bigint): EarningsDay => ({
 
 /** Days in the window of 30, each once, oldest first. */
 const days = fc
-    .uniqueArray(fc.tuple(fc.integer({ min: 0, max: 29 }), fc.bigInt({ min: 0n, max: MAX_USDC / 64n })), { selector: ([age]) => age })
-    .map((some) => some.sort(([one], [other]) => other - one).map(([age, earned]) => day(dayText(dayOf(NOW) - age), earned)));
+    .uniqueArray(fc.tuple(fc.integer({ min: 0, max: 29 }), fc.bigInt({ min: 0n, max: MAX_USDC / 64n })), {
+        selector: ([age]) => age,
+    })
+    .map((some) =>
+        some.sort(([one], [other]) => other - one).map(([age, earned]) => day(dayText(dayOf(NOW) - age), earned)),
+    );
 
-const answer = (status: number, text: string) => async () => new Response(text, { status, headers: { 'content-type': 'application/json' } });
+const answer = (status: number, text: string) => async () =>
+    new Response(text, { status, headers: { 'content-type': 'application/json' } });
 
-beforeEach(() => vi.stubGlobal('ResizeObserver', class { observe() {} disconnect() {} }));
+beforeEach(() =>
+    vi.stubGlobal(
+        'ResizeObserver',
+        class {
+            observe() {}
+            disconnect() {}
+        },
+    ),
+);
 afterEach(() => {
     cleanup();
     vi.unstubAllGlobals();
@@ -63,10 +76,18 @@ test('bars stand inside of the plot, in the order of their days, and higher for 
             const { bars, lines } = barsOf(some, 30, NOW, SIZE);
             const paid = some.filter(({ earned_usdc }) => earned_usdc > 0n);
             expect(bars.map((bar) => bar.day)).toEqual(paid.map((entry) => entry.day));
-            expect(bars.every(({ x, y, width, height }) => x >= 0 && x + width <= SIZE.width && y >= 0 && y + height <= SIZE.height)).toBe(true);
+            expect(
+                bars.every(
+                    ({ x, y, width, height }) =>
+                        x >= 0 && x + width <= SIZE.width && y >= 0 && y + height <= SIZE.height,
+                ),
+            ).toBe(true);
             bars.forEach((bar, index) => expect(bar.x).toBeGreaterThan(bars[index - 1]?.x ?? -1));
-            const [low, high] = [...paid.keys()].sort((one, other) => ((paid[one]?.earned_usdc ?? 0n) < (paid[other]?.earned_usdc ?? 0n) ? -1 : 1)).slice(-2);
-            if (low !== undefined && high !== undefined) expect(bars[high]?.height).toBeGreaterThanOrEqual(bars[low]?.height ?? 0);
+            const [low, high] = [...paid.keys()]
+                .sort((one, other) => ((paid[one]?.earned_usdc ?? 0n) < (paid[other]?.earned_usdc ?? 0n) ? -1 : 1))
+                .slice(-2);
+            if (low !== undefined && high !== undefined)
+                expect(bars[high]?.height).toBeGreaterThanOrEqual(bars[low]?.height ?? 0);
             expect(lines[0]?.amount).toBe(0n);
         }),
     );
@@ -85,8 +106,18 @@ test('the scale ends at a short number that no bar exceeds and that is not too f
 test('the file has the exact amounts of every day, and they add up to the sums', () => {
     fc.assert(
         fc.property(days, (some) => {
-            const [head, ...rows] = earningsCsv(some).trimEnd().split('\r\n').map((row) => row.split(','));
-            expect(head).toEqual(['day', 'completed_executions', 'failed_executions', 'disputed_executions', 'earned_usdc', 'fees_usdc']);
+            const [head, ...rows] = earningsCsv(some)
+                .trimEnd()
+                .split('\r\n')
+                .map((row) => row.split(','));
+            expect(head).toEqual([
+                'day',
+                'completed_executions',
+                'failed_executions',
+                'disputed_executions',
+                'earned_usdc',
+                'fees_usdc',
+            ]);
             expect(rows.map(([text]) => text)).toEqual(some.map((entry) => entry.day));
             const { earned, fees, completed } = sumsOfDays(some);
             expect(rows.reduce((sum, row) => sum + parseUsdc(row[4] ?? ''), 0n)).toBe(earned);
@@ -98,9 +129,21 @@ test('the file has the exact amounts of every day, and they add up to the sums',
 
 test('amounts of the answer reach table and file without a rounding', async () => {
     const entry = '"completed_executions": 2, "failed_executions": 1, "disputed_executions": 1, "fees_usdc": 0.000001';
-    show(answer(200, `{"window_days": 30, "days": [{"day": "2026-11-21", ${entry}, "earned_usdc": 1234567.409931}, {"day": "2026-11-22", ${entry}, "earned_usdc": 0.1}]}`));
+    show(
+        answer(
+            200,
+            `{"window_days": 30, "days": [{"day": "2026-11-21", ${entry}, "earned_usdc": 1234567.409931}, {"day": "2026-11-22", ${entry}, "earned_usdc": 0.1}]}`,
+        ),
+    );
     const table = await screen.findByRole('table', { name: /^Earnings by day/ });
-    const rows = within(table).getAllByRole('row').slice(1).map((row) => within(row).getAllByRole('cell').map((cell) => cell.textContent));
+    const rows = within(table)
+        .getAllByRole('row')
+        .slice(1)
+        .map((row) =>
+            within(row)
+                .getAllByRole('cell')
+                .map((cell) => cell.textContent),
+        );
     expect(rows).toEqual([
         ['2026-11-22', '2', '1', '1', '0.000001', '0.10'],
         ['2026-11-21', '2', '1', '1', '0.000001', '1\u202f234\u202f567.409931'],

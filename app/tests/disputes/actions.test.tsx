@@ -25,13 +25,28 @@ function show(wallet: string, now: number, answered = 0n): void {
         recordAddress: 'record',
         record: { amount: 50_000n, maxPenaltyMultiple: 20 },
         dispute: { raisedAtUnixS: BigInt(RAISED), answeredAtUnixS: answered, outcome: StoredDisputeOutcome.Open },
-        agent: { creator: 'creator', collateral: 10_000_000n, disputedAmount: 50_000n, price: 50_000n, status: StoredAgentStatus.Active },
-        config: { resolver: 'resolver', resolverSinceUnixS: 0n, parameters: { collateralTiers: [{ maxPrice: 100_000n, collateral: 10_000_000n }] } },
+        agent: {
+            creator: 'creator',
+            collateral: 10_000_000n,
+            disputedAmount: 50_000n,
+            price: 50_000n,
+            status: StoredAgentStatus.Active,
+        },
+        config: {
+            resolver: 'resolver',
+            resolverSinceUnixS: 0n,
+            parameters: { collateralTiers: [{ maxPrice: 100_000n, collateral: 10_000_000n }] },
+        },
         now,
     } as unknown as Case;
     render(
         <QueryClientProvider client={makeQueryClient()}>
-            <Actions dispute={{} as never} found={found} wallet={wallet as never} network={{ rpc_url: 'http://node.example' } as never} />
+            <Actions
+                dispute={{} as never}
+                found={found}
+                wallet={wallet as never}
+                network={{ rpc_url: 'http://node.example' } as never}
+            />
         </QueryClientProvider>,
     );
 }

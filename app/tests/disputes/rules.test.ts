@@ -2,8 +2,20 @@
 
 import { expect, test } from 'vitest';
 
-import { StoredDisputeOutcome as Outcome, StoredExecutionStatus as Status, StoredSettler } from '../../src/chain/stored';
-import { ANSWER_PERIOD_S, type Case, LIMIT_S, checkAnswer, checkDecision, checkExpiry, powersOf } from '../../src/features/disputes/chain/case';
+import {
+    StoredDisputeOutcome as Outcome,
+    StoredExecutionStatus as Status,
+    StoredSettler,
+} from '../../src/chain/stored';
+import {
+    ANSWER_PERIOD_S,
+    type Case,
+    LIMIT_S,
+    checkAnswer,
+    checkDecision,
+    checkExpiry,
+    powersOf,
+} from '../../src/features/disputes/chain/case';
 import { type Disputable, disputeObstacle } from '../../src/features/disputes/chain/disputable';
 import { readDisputesSearch, readNewDisputeSearch } from '../../src/features/disputes/search';
 import { partsOf, turnOf } from '../../src/features/disputes/words';
@@ -46,14 +58,19 @@ test('anybody ends a dispute after the last second of the resolver', () => {
 });
 
 test('a page offers what the program takes', () => {
-    const powers = (found: Case, wallet: string): string[] => Object.entries(powersOf(found, wallet)).flatMap(([power, has]) => (has ? [power] : []));
+    const powers = (found: Case, wallet: string): string[] =>
+        Object.entries(powersOf(found, wallet)).flatMap(([power, has]) => (has ? [power] : []));
     expect(powers(caseAt(RAISED), 'creator')).toEqual(['canAnswer']);
     expect(powers(caseAt(RAISED, { answered: RAISED + 1 }), 'creator')).toEqual([]);
     expect(powers(caseAt(RAISED), 'resolver')).toEqual(['canDecide']);
     expect(powers(caseAt(RAISED), 'caller')).toEqual([]);
     expect(powers(caseAt(RAISED + LIMIT_S + 1), 'caller')).toEqual(['canExpire']);
     expect(powers(caseAt(RAISED + LIMIT_S + 1), 'resolver')).toEqual(['canDecide', 'canExpire']);
-    expect(['creator', 'resolver', 'caller'].flatMap((wallet) => powers(caseAt(RAISED + LIMIT_S + 1, { outcome: Outcome.Upheld }), wallet))).toEqual([]);
+    expect(
+        ['creator', 'resolver', 'caller'].flatMap((wallet) =>
+            powers(caseAt(RAISED + LIMIT_S + 1, { outcome: Outcome.Upheld }), wallet),
+        ),
+    ).toEqual([]);
 });
 
 test('the list says whose turn it is', () => {
@@ -72,18 +89,27 @@ test('a wallet can have several parts in one dispute', () => {
     expect(partsOf(dispute, undefined, 'c')).toEqual([]);
 });
 
-const record = { status: Status.Completed, settledBy: StoredSettler.Gateway, disputeCount: 0, finishedAtUnixS: BigInt(RAISED), disputeWindowS: 100 };
+const record = {
+    status: Status.Completed,
+    settledBy: StoredSettler.Gateway,
+    disputeCount: 0,
+    finishedAtUnixS: BigInt(RAISED),
+    disputeWindowS: 100,
+};
 const disputable = (change: object, now = RAISED, lamports = 10n ** 9n): Disputable =>
     ({ record: { ...record, ...change }, isDisputed: false, now, rent: 1_000n, lamports }) as unknown as Disputable;
 
 test('only a paid result that the caller did not settle can be disputed, once, in its window', () => {
-    const why = (change: object, now?: number, lamports?: bigint): string | null => disputeObstacle(disputable(change, now, lamports));
+    const why = (change: object, now?: number, lamports?: bigint): string | null =>
+        disputeObstacle(disputable(change, now, lamports));
     expect(why({})).toBeNull();
     expect(why({}, RAISED + 100)).toBeNull();
     expect(why({}, RAISED + 101)).toMatch(/time for a dispute is over/);
     expect(why({ status: Status.Disputed })).toMatch(/already/);
     expect(why({ status: Status.Open })).toMatch(/not finished/);
-    expect([Status.Failed, Status.Expired, Status.Overturned].map((status) => why({ status }))).toEqual(Array(3).fill(expect.stringMatching(/nothing to dispute/)));
+    expect([Status.Failed, Status.Expired, Status.Overturned].map((status) => why({ status }))).toEqual(
+        Array(3).fill(expect.stringMatching(/nothing to dispute/)),
+    );
     expect(why({ disputeCount: 1 })).toMatch(/one dispute/);
     expect(why({ settledBy: StoredSettler.Caller })).toMatch(/settled/);
     expect(why({}, RAISED, 5_999n)).toMatch(/too little SOL/);
@@ -92,8 +118,13 @@ test('only a paid result that the caller did not settle can be disputed, once, i
 });
 
 test('what the service would refuse in the URL is left out', () => {
-    expect(readDisputesSearch({ role: 'resolver', status: 'open', limit: '5' })).toEqual({ role: 'resolver', status: 'open' });
+    expect(readDisputesSearch({ role: 'resolver', status: 'open', limit: '5' })).toEqual({
+        role: 'resolver',
+        status: 'open',
+    });
     expect(readDisputesSearch({ role: 'admin', status: '<b>' })).toEqual({});
-    expect(readNewDisputeSearch({ execution: '806E1EBA-133b-4100-9a5e-ddbe7c578906' })).toEqual({ execution: '806e1eba-133b-4100-9a5e-ddbe7c578906' });
+    expect(readNewDisputeSearch({ execution: '806E1EBA-133b-4100-9a5e-ddbe7c578906' })).toEqual({
+        execution: '806e1eba-133b-4100-9a5e-ddbe7c578906',
+    });
     expect(readNewDisputeSearch({ execution: '../x' })).toEqual({});
 });

@@ -5,7 +5,13 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 
 import { StoredAgentStatus } from '../../src/chain/stored';
-import { type SlashFacts, highestSlash, previewOf, requiredCollateral, slashProblem } from '../../src/features/disputes/chain/slash';
+import {
+    type SlashFacts,
+    highestSlash,
+    previewOf,
+    requiredCollateral,
+    slashProblem,
+} from '../../src/features/disputes/chain/slash';
 import { MAX_USDC } from '../../src/shared/money';
 
 class Refused extends Error {}

@@ -18,48 +18,104 @@ const operation: Operation = {
     tag: 'x',
     summary: '',
     description: '',
-    parameters: (['path', 'query', 'header'] as const).map((place) => ({ name: place === 'path' ? 'id' : place, place, required: place === 'path', description: '', schema: {}, example: '' })),
+    parameters: (['path', 'query', 'header'] as const).map((place) => ({
+        name: place === 'path' ? 'id' : place,
+        place,
+        required: place === 'path',
+        description: '',
+        schema: {},
+        example: '',
+    })),
     body: { type: 'application/json', schema: {} },
     answers: [],
     credentials: ['api_key', 'session', 'session_cookie'],
     isOpen: false,
 };
 
-const draft = (id: string, query: string, header: string, body: string) => ({ values: { 'path id': id, 'query query': query, 'header header': header }, body });
+const draft = (id: string, query: string, header: string, body: string) => ({
+    values: { 'path id': id, 'query query': query, 'header header': header },
+    body,
+});
 
 /** The words that a shell makes of each command. One shell for all of them: starting it is what takes time. */
 function wordsOf(...commands: string[]): string[][] {
     const script = `curl() { for word in "$@"; do printf '%s\\0' "$word"; done; printf 'end\\0\\0'; }\n${commands.join('\n')}\n`;
     const out = execFileSync('/bin/sh', ['-s'], { input: script, encoding: 'utf8', env: { PATH: '/nowhere' } });
-    return out.split('end\0\0').slice(0, -1).map((words) => words.split('\0').slice(0, -1));
+    return out
+        .split('end\0\0')
+        .slice(0, -1)
+        .map((words) => words.split('\0').slice(0, -1));
 }
 
 test('each value is one word of the shell, whatever it is', () => {
-    const parts = fc.constantFrom("'", '"', '\\', '$', '`', '\n', '\r', ' ', '$(id)', '@/etc/passwd', '!', ';', '&', '\t', '*', '{a,b}', '\u00fc', '\ud83d\ude00');
+    const parts = fc.constantFrom(
+        "'",
+        '"',
+        '\\',
+        '$',
+        '`',
+        '\n',
+        '\r',
+        ' ',
+        '$(id)',
+        '@/etc/passwd',
+        '!',
+        ';',
+        '&',
+        '\t',
+        '*',
+        '{a,b}',
+        '\u00fc',
+        '\ud83d\ude00',
+    );
     const nasty = fc
-        .oneof(fc.string({ unit: 'binary', minLength: 1 }), fc.array(parts, { minLength: 1, maxLength: 8 }).map((list) => list.join('')))
+        .oneof(
+            fc.string({ unit: 'binary', minLength: 1 }),
+            fc.array(parts, { minLength: 1, maxLength: 8 }).map((list) => list.join('')),
+        )
         .map((text) => text.replaceAll('\0', '0').replace(/\p{Surrogate}/gu, '?'));
     const values = fc.sample(fc.tuple(nasty, nasty, nasty, nasty, nasty), 100);
-    const commands = values.map(([id, query, header, body, token]) => curlOf(write(operation, draft(id, query, header, body), ORIGIN), bearerWord(token)));
+    const commands = values.map(([id, query, header, body, token]) =>
+        curlOf(write(operation, draft(id, query, header, body), ORIGIN), bearerWord(token)),
+    );
     const read = wordsOf(...commands);
     expect(read).toHaveLength(values.length);
     values.forEach(([id, query, header, body, token], index) => {
         expect(read[index]).toEqual([
-            ...['-sS', '--url', `${ORIGIN}/v1/x/${encodeURIComponent(id)}?query=${encodeURIComponent(query)}`, '-X', 'POST'],
-            ...['-H', `Authorization: Bearer ${token}`, '-H', `header: ${header}`, '-H', 'Content-Type: application/json', '--data-raw', body],
+            ...[
+                '-sS',
+                '--url',
+                `${ORIGIN}/v1/x/${encodeURIComponent(id)}?query=${encodeURIComponent(query)}`,
+                '-X',
+                'POST',
+            ],
+            ...[
+                '-H',
+                `Authorization: Bearer ${token}`,
+                '-H',
+                `header: ${header}`,
+                '-H',
+                'Content-Type: application/json',
+                '--data-raw',
+                body,
+            ],
         ]);
     });
 });
 
 test('no value leaves its place in the URL', () => {
     fc.assert(
-        fc.property(fc.string({ unit: 'binary', minLength: 1 }), fc.string({ unit: 'binary', minLength: 1 }), (id, query) => {
-            const { url, problems } = write(operation, draft(id, query, '', ''), ORIGIN);
-            if (problems.length > 0) return;
-            const read = new URL(url);
-            expect([read.origin, read.pathname.split('/').length, read.hash]).toEqual([ORIGIN, 4, '']);
-            expect([...read.searchParams.keys()]).toEqual(['query']);
-        }),
+        fc.property(
+            fc.string({ unit: 'binary', minLength: 1 }),
+            fc.string({ unit: 'binary', minLength: 1 }),
+            (id, query) => {
+                const { url, problems } = write(operation, draft(id, query, '', ''), ORIGIN);
+                if (problems.length > 0) return;
+                const read = new URL(url);
+                expect([read.origin, read.pathname.split('/').length, read.hash]).toEqual([ORIGIN, 4, '']);
+                expect([...read.searchParams.keys()]).toEqual(['query']);
+            },
+        ),
     );
     expect(write(operation, draft('$&{id}', '', '', ''), ORIGIN).url).toBe(`${ORIGIN}/v1/x/%24%26%7Bid%7D`);
 });
@@ -74,13 +130,18 @@ test('what cannot be sent is said before', () => {
 });
 
 test('bytes are named as a file, and no body is made of the text', () => {
-    const written = write({ ...operation, body: { type: 'application/octet-stream', schema: {} } }, draft('a', '', '', 'text'), ORIGIN);
+    const written = write(
+        { ...operation, body: { type: 'application/octet-stream', schema: {} } },
+        draft('a', '', '', 'text'),
+        ORIGIN,
+    );
     expect(written.body).toBeNull();
     expect(wordsOf(curlOf(written, null))[0]?.slice(-2)).toEqual(['--data-binary', '@FILE']);
 });
 
 test('the key goes only where a key is taken, and the cookie only where there is none', () => {
-    const kinds = (credentials: string[], token: string, wallet: string | null) => credentialFor({ ...operation, credentials }, token, wallet).kind;
+    const kinds = (credentials: string[], token: string, wallet: string | null) =>
+        credentialFor({ ...operation, credentials }, token, wallet).kind;
     expect(kinds(['api_key', 'session', 'session_cookie'], 'crtx_test_1', 'W')).toBe('key');
     expect(kinds(['session', 'session_cookie'], 'crtx_test_1', 'W')).toBe('session');
     expect(kinds(['session', 'session_cookie'], 'crtx_test_1', null)).toBe('none');
@@ -111,8 +172,14 @@ test('an answer is read up to its bound and no further', async () => {
 });
 
 test('JSON in lines is the same JSON, with its numbers as they were written', () => {
-    fc.assert(fc.property(fc.json(), (json) => void expect(JSON.parse(laidOut(json))).toEqual(JSON.parse(json))));
-    expect(laidOut('{"a":[],"b":[1.50,9007199254740993],"c":"{,:"}')).toBe('{\n  "a": [],\n  "b": [\n    1.50,\n    9007199254740993\n  ],\n  "c": "{,:"\n}');
+    fc.assert(
+        fc.property(fc.json(), (json) => {
+            expect(JSON.parse(laidOut(json))).toEqual(JSON.parse(json));
+        }),
+    );
+    expect(laidOut('{"a":[],"b":[1.50,9007199254740993],"c":"{,:"}')).toBe(
+        '{\n  "a": [],\n  "b": [\n    1.50,\n    9007199254740993\n  ],\n  "c": "{,:"\n}',
+    );
     expect(laidOut('[1,{"a":"cut').split('\n')).toHaveLength(4);
     expect(laidOut('['.repeat(65_536)).length).toBeLessThan(2_000_000);
     expect(laidOut(`["${'\\'.repeat(65_000)}`).length).toBeLessThan(70_000);

@@ -14,7 +14,8 @@ const own: unknown = JSON.parse(readFileSync(path.resolve(import.meta.dirname, '
 
 const withSchemas = (schemas: unknown) => ({ components: { schemas } });
 const to = (name: string) => ({ $ref: `#/components/schemas/${name}` });
-const rowsOf = (schema: unknown, document: unknown) => schemaRows(plainSchema(schema, document), { rows: 400, choices: 60 }).rows;
+const rowsOf = (schema: unknown, document: unknown) =>
+    schemaRows(plainSchema(schema, document), { rows: 400, choices: 60 }).rows;
 
 test('a reference, a list of it and a nullable one show the fields and the description that stands beside', () => {
     const document = withSchemas({
@@ -28,7 +29,14 @@ test('a reference, a list of it and a nullable one show the fields and the descr
             },
         },
     });
-    expect(rowsOf(to('Line'), document).map(({ path: at, type, required, description }) => [at, type, required, description])).toEqual([
+    expect(
+        rowsOf(to('Line'), document).map(({ path: at, type, required, description }) => [
+            at,
+            type,
+            required,
+            description,
+        ]),
+    ).toEqual([
         ['/from', 'object', false, 'Its start.'],
         ['/from/x', 'whole number', true, ''],
         ['/all', 'list of object', false, ''],
@@ -39,10 +47,15 @@ test('a reference, a list of it and a nullable one show the fields and the descr
 });
 
 test('combined schemas have the fields of all parts, and alternatives require only what each requires', () => {
-    const one = { type: 'object', required: ['id', 'a'], properties: { id: { type: 'string' }, a: { type: 'string' } } };
+    const one = {
+        type: 'object',
+        required: ['id', 'a'],
+        properties: { id: { type: 'string' }, a: { type: 'string' } },
+    };
     const other = { type: 'object', required: ['id'], properties: { id: { type: 'string' }, b: { type: 'string' } } };
     const document = withSchemas({ One: one, Other: other });
-    const required = (schema: unknown) => rowsOf(schema, document).map((row) => `${row.name}${row.required ? '!' : ''}`);
+    const required = (schema: unknown) =>
+        rowsOf(schema, document).map((row) => `${row.name}${row.required ? '!' : ''}`);
     expect(required({ allOf: [to('One'), to('Other')] })).toEqual(['id!', 'a!', 'b']);
     expect(required({ oneOf: [to('One'), to('Other')] })).toEqual(['id!', 'a', 'b']);
     expect(formsOf({ oneOf: [to('One'), to('Other')] }, document)).toHaveLength(2);
@@ -51,7 +64,11 @@ test('combined schemas have the fields of all parts, and alternatives require on
 
 test('a schema that contains itself ends, and says so', () => {
     const document = withSchemas({
-        Tree: { type: 'object', required: ['left'], properties: { left: to('Tree'), all: { type: 'array', items: to('Forest') } } },
+        Tree: {
+            type: 'object',
+            required: ['left'],
+            properties: { left: to('Tree'), all: { type: 'array', items: to('Forest') } },
+        },
         Forest: { type: 'object', properties: { tree: to('Tree') } },
         Self: { ...to('Self') },
         A: to('B'),
@@ -67,20 +84,46 @@ test('a schema that contains itself ends, and says so', () => {
 
 test('what a reference does not lead to is said to be missing', () => {
     const document = withSchemas({ A: {} });
-    for (const $ref of ['#/components/schemas/None', '#/components/schemas/A/__proto__', '#/components/constructor', 'https://other.example/x', '', '#']) {
+    for (const $ref of [
+        '#/components/schemas/None',
+        '#/components/schemas/A/__proto__',
+        '#/components/constructor',
+        'https://other.example/x',
+        '',
+        '#',
+    ]) {
         expect(plainSchema({ $ref }, document)['description'], $ref).toBe('The document does not describe it.');
     }
 });
 
 test('ten thousand levels, ten thousand references and ten thousand choices cost little', () => {
     let deep: unknown = { type: 'string' };
-    for (let level = 0; level < 10_000; level += 1) deep = { type: 'object', required: ['a'], properties: { a: deep }, allOf: [deep], default: deep };
+    for (let level = 0; level < 10_000; level += 1)
+        deep = { type: 'object', required: ['a'], properties: { a: deep }, allOf: [deep], default: deep };
     const chain = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`S${index}`, to(`S${index + 1}`)]));
-    const wide = { type: 'object', properties: Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`p${index}`, { type: 'string' }])) };
-    const choices = { type: 'string', enum: Array.from({ length: 10_000 }, (_, index) => `choice ${index}`), description: 'x'.repeat(100_000) };
+    const wide = {
+        type: 'object',
+        properties: Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`p${index}`, { type: 'string' }])),
+    };
+    const choices = {
+        type: 'string',
+        enum: Array.from({ length: 10_000 }, (_, index) => `choice ${index}`),
+        description: 'x'.repeat(100_000),
+    };
     // Each of 20 parts has each of 20 parts, and so on.
-    const fan = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`F${index}`, { allOf: Array.from({ length: 20 }, () => to(`F${index + 1}`)) }]));
-    for (const [schema, document] of [[deep, {}], [to('S0'), withSchemas(chain)], [wide, {}], [{ type: 'object', properties: { choices } }, {}], [to('F0'), withSchemas(fan)]] as const) {
+    const fan = Object.fromEntries(
+        Array.from({ length: 12 }, (_, index) => [
+            `F${index}`,
+            { allOf: Array.from({ length: 20 }, () => to(`F${index + 1}`)) },
+        ]),
+    );
+    for (const [schema, document] of [
+        [deep, {}],
+        [to('S0'), withSchemas(chain)],
+        [wide, {}],
+        [{ type: 'object', properties: { choices } }, {}],
+        [to('F0'), withSchemas(fan)],
+    ] as const) {
         const plain = plainSchema(schema, document);
         expect(JSON.stringify(plain).length).toBeLessThan(300_000);
         expect(schemaRows(plain, { rows: 400, choices: 60 }).rows.length).toBeLessThanOrEqual(400);
@@ -90,15 +133,38 @@ test('ten thousand levels, ten thousand references and ten thousand choices cost
 });
 
 test('any JSON in the place of a document is read without an error, and bounded', () => {
-    const names = fc.constantFrom('paths', '/v1/x', 'get', 'parameters', 'responses', 'schema', 'content', 'properties', 'oneOf', 'allOf', '$ref', 'type', 'enum', '__proto__', 'security');
+    const names = fc.constantFrom(
+        'paths',
+        '/v1/x',
+        'get',
+        'parameters',
+        'responses',
+        'schema',
+        'content',
+        'properties',
+        'oneOf',
+        'allOf',
+        '$ref',
+        'type',
+        'enum',
+        '__proto__',
+        'security',
+    );
     const { json } = fc.letrec((tie) => ({
-        json: fc.oneof({ maxDepth: 6 }, fc.constantFrom(null, true, 1, '#/paths', '#/paths/~1v1~1x', 'array', 'null'), fc.array(tie('json'), { maxLength: 4 }), fc.dictionary(names, tie('json'), { maxKeys: 5 })),
+        json: fc.oneof(
+            { maxDepth: 6 },
+            fc.constantFrom(null, true, 1, '#/paths', '#/paths/~1v1~1x', 'array', 'null'),
+            fc.array(tie('json'), { maxLength: 4 }),
+            fc.dictionary(names, tie('json'), { maxKeys: 5 }),
+        ),
     }));
     fc.assert(
         fc.property(json, (document) => {
             const { operations } = readReference(document);
             for (const { parameters, body, answers } of operations) {
-                const schemas = [...parameters, ...answers, ...(body === null ? [] : [body])].map(({ schema }) => schema);
+                const schemas = [...parameters, ...answers, ...(body === null ? [] : [body])].map(
+                    ({ schema }) => schema,
+                );
                 for (const schema of schemas) for (const form of formsOf(schema, document)) schemaRows(form);
             }
             expect(filtered(operations, 'a b')).toBeInstanceOf(Array);
@@ -144,7 +210,10 @@ test('the folded line is the first sentence, and nothing of the rest is lost', (
         const [operation] = readReference({ paths: { '/x': { get: { summary, description } } } }).operations;
         return [operation?.summary, operation?.description];
     };
-    expect(read('Stores it. At most 1.5 MiB.\nReally.', 'More.')).toEqual(['Stores it.', 'At most 1.5 MiB.\nReally.\n\nMore.']);
+    expect(read('Stores it. At most 1.5 MiB.\nReally.', 'More.')).toEqual([
+        'Stores it.',
+        'At most 1.5 MiB.\nReally.\n\nMore.',
+    ]);
     expect(read('At most 1.5 MiB.')).toEqual(['At most 1.5 MiB.', '']);
     expect(read('no end')).toEqual(['no end', '']);
     expect(read('')).toEqual(['', '']);

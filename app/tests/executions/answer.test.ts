@@ -6,7 +6,6 @@ import { getBase58Decoder } from '@solana/kit';
 import { expect, test } from 'vitest';
 
 import { readAnswer } from '../../src/features/execution/own/answer';
-import { splitOf } from '../../src/features/execution/own/ending';
 
 const ID = '806e1eba-133b-4100-9a5e-ddbe7c578906';
 const signature = `ed25519:${getBase58Decoder().decode(new Uint8Array(64).fill(9))}`;
@@ -47,9 +46,4 @@ test.each<[object, string]>([
 
 test.each(['', 'x', '[]', 'null', '"text"', '{'])('%o is no answer', async (text) => {
     await expect(readAnswer(text, ID)).rejects.toThrow(/JSON|object/);
-});
-
-test('creator and treasury get the whole amount, the fee rounded down', () => {
-    expect(splitOf({ amount: 10_000n, feeBps: 100 })).toEqual({ creator: 9_900n, treasury: 100n });
-    expect(splitOf({ amount: 99n, feeBps: 100 })).toEqual({ creator: 99n, treasury: 0n });
 });

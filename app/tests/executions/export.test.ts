@@ -27,12 +27,20 @@ const serviceOf = (total: number) => async (cursor: string | null) => {
 };
 
 const run = (change: Partial<ExportOptions>) =>
-    readAll({ readPage: serviceOf(250), signal: new AbortController().signal, onProgress: () => undefined, pauseMs: 0, ...change });
+    readAll({
+        readPage: serviceOf(250),
+        signal: new AbortController().signal,
+        onProgress: () => undefined,
+        pauseMs: 0,
+        ...change,
+    });
 
 test.each([0, 1, 99, 100, 101, 250])('all of %i rows, each once', async (total) => {
     const exported = await run({ readPage: serviceOf(total) });
     expect(exported).toMatchObject({ total, end: 'all' });
-    expect(exported.rows.map(({ execution_id }) => execution_id)).toEqual(Array.from({ length: total }, (_, index) => `id-${index}`));
+    expect(exported.rows.map(({ execution_id }) => execution_id)).toEqual(
+        Array.from({ length: total }, (_, index) => `id-${index}`),
+    );
 });
 
 test('what is cut off says so, in its name too', async () => {

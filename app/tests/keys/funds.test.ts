@@ -4,13 +4,29 @@ import { type Address } from '@solana/kit';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { FEW_CALLS, type Funds, approvalFor, approvalWith, approvalWithout, callsLeft, isLow, leftOf, needed, shortOf } from '../../src/features/keys/funds';
+import {
+    FEW_CALLS,
+    type Funds,
+    approvalFor,
+    approvalWith,
+    approvalWithout,
+    callsLeft,
+    isLow,
+    leftOf,
+    needed,
+    shortOf,
+} from '../../src/features/keys/funds';
 import type { SpendingGrant } from '../../src/generated/accounts/spendingGrant';
 import { MAX_USDC } from '../../src/shared/money';
 
 const NOW = 50n;
 
-const grant = (key: string, totalCap: bigint, spent: bigint, { revoked = 0, expiresAtUnixS = 100n, perCallCap = 1n } = {}): SpendingGrant =>
+const grant = (
+    key: string,
+    totalCap: bigint,
+    spent: bigint,
+    { revoked = 0, expiresAtUnixS = 100n, perCallCap = 1n } = {},
+): SpendingGrant =>
     ({ sessionKey: key as Address, totalCap, spent, revoked, expiresAtUnixS, perCallCap }) as SpendingGrant;
 
 const fundsOf = (grants: readonly SpendingGrant[], approved: bigint): Funds => ({
@@ -53,14 +69,28 @@ test('after refunds the page counts the calls that are left, and warns below ten
     // Each refunded call takes its price from the approval; the key may still spend all.
     const after = (refunds: bigint): Funds => fundsOf(grants, approved - 10n * refunds);
     expect([shortOf(after(25n)), shortOf(after(26n))]).toEqual([0n, 10n]);
-    expect([callsLeft(after(0n)), callsLeft(after(115n)), callsLeft(after(116n)), callsLeft(after(125n))]).toEqual([125n, 10n, 9n, 0n]);
-    expect([isLow(after(0n)), isLow(after(115n)), isLow(after(116n)), isLow(after(125n))]).toEqual([false, false, true, true]);
+    expect([callsLeft(after(0n)), callsLeft(after(115n)), callsLeft(after(116n)), callsLeft(after(125n))]).toEqual([
+        125n,
+        10n,
+        9n,
+        0n,
+    ]);
+    expect([isLow(after(0n)), isLow(after(115n)), isLow(after(116n)), isLow(after(125n))]).toEqual([
+        false,
+        false,
+        true,
+        true,
+    ]);
 });
 
 test('a key whose one call may take all of it has room for ten refunds, and is not warned about before', () => {
     const grants = [grant('1', 500n, 0n, { perCallCap: 500n })];
     const approved = approvalWith(fundsOf([], 0n), '1', 500n, 500n);
-    expect([approved, callsLeft(fundsOf(grants, approved)), isLow(fundsOf(grants, approved))]).toEqual([5_500n, 11n, false]);
+    expect([approved, callsLeft(fundsOf(grants, approved)), isLow(fundsOf(grants, approved))]).toEqual([
+        5_500n,
+        11n,
+        false,
+    ]);
 });
 
 test('no key that can pay, no calls to count, and nothing to warn about', () => {
@@ -80,7 +110,11 @@ const anyFunds = fc
     .map(([parts, approved]) =>
         fundsOf(
             parts.map(([cap, spent, isRevoked, isExpired, perCallCap], index) =>
-                grant(String(index), cap, spent, { revoked: isRevoked ? 1 : 0, expiresAtUnixS: isExpired ? 1n : 100n, perCallCap }),
+                grant(String(index), cap, spent, {
+                    revoked: isRevoked ? 1 : 0,
+                    expiresAtUnixS: isExpired ? 1n : 100n,
+                    perCallCap,
+                }),
             ),
             approved,
         ),

@@ -51,13 +51,26 @@ test('a life begins when the chain is read, and an expired key needs a new end',
     expect(readLimits(draft({ lifetime: 'keep' }), NOW, BigInt(Math.floor(NOW)))).toHaveProperty('until');
 });
 
-test.each(['ci', 'my laptop (2)', 'Schlüssel 字', 'ci/cd ✓', 'x'.repeat(64), '🚀'.repeat(64)])('%o is a name', (name) => {
-    expect(nameProblem(name, 64)).toBeUndefined();
-});
-
-test.each(['', ' ', ' a', 'a ', 'a\nb', 'a\u200bb', 'a\u202eb', 'a\u00a0b', 'a\u{e0041}', '\ufeffa', '👨\u200d👩', 'x'.repeat(65)])(
-    '%o is no name',
+test.each(['ci', 'my laptop (2)', 'Schlüssel 字', 'ci/cd ✓', 'x'.repeat(64), '🚀'.repeat(64)])(
+    '%o is a name',
     (name) => {
-        expect(nameProblem(name, 64)).toBeTypeOf('string');
+        expect(nameProblem(name, 64)).toBeUndefined();
     },
 );
+
+test.each([
+    '',
+    ' ',
+    ' a',
+    'a ',
+    'a\nb',
+    'a\u200bb',
+    'a\u202eb',
+    'a\u00a0b',
+    'a\u{e0041}',
+    '\ufeffa',
+    '👨\u200d👩',
+    'x'.repeat(65),
+])('%o is no name', (name) => {
+    expect(nameProblem(name, 64)).toBeTypeOf('string');
+});

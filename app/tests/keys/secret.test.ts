@@ -15,7 +15,11 @@ const PREFIXES = ['crtx_live_', 'crtx_test_'] as const;
 /** The derivation of the specification, by another implementation: HKDF, then an Ed25519 key in PKCS 8. */
 function publicKeyOf(prefix: string, secret: Uint8Array) {
     const seed = Buffer.from(hkdfSync('sha256', secret, prefix, 'crtx session key v1', 32));
-    const key = createPrivateKey({ key: Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), seed]), format: 'der', type: 'pkcs8' });
+    const key = createPrivateKey({
+        key: Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), seed]),
+        format: 'der',
+        type: 'pkcs8',
+    });
     return createPublicKey(key);
 }
 

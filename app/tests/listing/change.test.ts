@@ -14,7 +14,12 @@ const namesOf = (found: readonly Difference[]): FieldName[] => found.map(({ name
 
 describe('the difference of an edit', () => {
     it('is empty for what means the same', () => {
-        const same: Partial<Fields> = { price: '00.0500', timeout: '060', description: 'Send a text.', inputSchema: GOOD.inputSchema.replace(/\s+/g, ' ') };
+        const same: Partial<Fields> = {
+            price: '00.0500',
+            timeout: '060',
+            description: 'Send a text.',
+            inputSchema: GOOD.inputSchema.replace(/\s+/g, ' '),
+        };
         expect(differences(GOOD, { ...GOOD, ...same })).toEqual([]);
     });
 
@@ -26,13 +31,18 @@ describe('the difference of an edit', () => {
         expect(found[1]?.after).toBe('{\n  "type": "object"\n}');
     });
 
-    it('keeps a price that cannot be read as a change', () => expect(namesOf(differences(GOOD, { ...GOOD, price: '0.05x' }))).toEqual(['price']));
+    it('keeps a price that cannot be read as a change', () =>
+        expect(namesOf(differences(GOOD, { ...GOOD, price: '0.05x' }))).toEqual(['price']));
 
     it('checks what is sent alone', () => {
         const old = { ...GOOD, price: '0.0001', name: '' };
         expect(readRelevant(old, new Set<FieldName>(['timeout']), bookOf('mainnet')).problems).toEqual({});
-        expect(Object.keys(readRelevant(old, new Set<FieldName>(['tagline']), bookOf('mainnet')).problems)).toEqual(['name']);
-        expect(Object.keys(readRelevant(old, new Set<FieldName>(['price']), bookOf('mainnet')).problems)).toEqual(['price']);
+        expect(Object.keys(readRelevant(old, new Set<FieldName>(['tagline']), bookOf('mainnet')).problems)).toEqual([
+            'name',
+        ]);
+        expect(Object.keys(readRelevant(old, new Set<FieldName>(['price']), bookOf('mainnet')).problems)).toEqual([
+            'price',
+        ]);
     });
 });
 
@@ -47,7 +57,10 @@ describe('the collateral that a new price misses', () => {
 
     it('is nothing for a lower or the same price, even of a slashed agent', () => {
         const slashed = { price: 5_000_000n, collateral: 1n };
-        expect([missingCollateral(slashed, TIERS, 5_000_000n), missingCollateral(slashed, TIERS, 4_000_000n)]).toEqual([0n, 0n]);
+        expect([missingCollateral(slashed, TIERS, 5_000_000n), missingCollateral(slashed, TIERS, 4_000_000n)]).toEqual([
+            0n,
+            0n,
+        ]);
     });
 });
 
@@ -57,30 +70,48 @@ describe('the metadata document', () => {
 
     it('is one text for one meaning, and is read back exactly', async () => {
         const text = documentText(document);
-        expect(text).toBe(documentText({ ...document, input_schema: JSON.parse(JSON.stringify(document.input_schema)) }));
+        expect(text).toBe(
+            documentText({ ...document, input_schema: JSON.parse(JSON.stringify(document.input_schema)) }),
+        );
         expect(await hashOf(text)).toHaveLength(32);
         const { fields, others } = readDocument(text);
         expect([others, differences(GOOD, { ...GOOD, ...fields })]).toEqual([{}, []]);
     });
 
     it('keeps members that the marketplace does not know', () => {
-        const { fields, others } = readDocument(JSON.stringify({ ...document, website: 'https://a.example', version: [1, { a: null }] }));
+        const { fields, others } = readDocument(
+            JSON.stringify({ ...document, website: 'https://a.example', version: [1, { a: null }] }),
+        );
         const next = readFields({ ...GOOD, ...fields, name: 'Other' }, bookOf('mainnet')).listing?.document;
-        expect(next && JSON.parse(documentText(next, others))).toEqual({ ...document, name: 'Other', website: 'https://a.example', version: [1, { a: null }] });
+        expect(next && JSON.parse(documentText(next, others))).toEqual({
+            ...document,
+            name: 'Other',
+            website: 'https://a.example',
+            version: [1, { a: null }],
+        });
     });
 
     it('is not edited where a number would change', () => {
-        expect(() => readDocument(`{"name": "x", "input_schema": {"maximum": 12345678901234567890}}`)).toThrow('cannot be sent exactly');
+        expect(() => readDocument(`{"name": "x", "input_schema": {"maximum": 12345678901234567890}}`)).toThrow(
+            'cannot be sent exactly',
+        );
     });
 
     it('is filled in as far as its members are of the right kind', () => {
-        expect(readDocument('{"name": 5, "tags": ["a", 1], "tagline": "t"}').fields).toMatchObject({ name: '', tags: ['a'], tagline: 't', inputSchema: '' });
+        expect(readDocument('{"name": 5, "tags": ["a", 1], "tagline": "t"}').fields).toMatchObject({
+            name: '',
+            tags: ['a'],
+            tagline: 't',
+            inputSchema: '',
+        });
     });
 });
 
 describe('what the service refuses', () => {
     it('stands at its fields, and the rest in the message', () => {
-        const { problems, message } = refused('`name` must not be empty\n`input_schema` is not accepted: it has more than 1024 references\na schema cannot be compiled');
+        const { problems, message } = refused(
+            '`name` must not be empty\n`input_schema` is not accepted: it has more than 1024 references\na schema cannot be compiled',
+        );
         expect(problems).toEqual({
             name: 'The service says: it must not be empty.',
             inputSchema: 'The service says: it is not accepted: it has more than 1024 references.',
@@ -108,7 +139,16 @@ describe('a difference line by line', () => {
     it('leaves out what is far from the change', () => {
         const lines = Array.from({ length: 20 }, (_, at) => `line ${at}`);
         const found = lineDiff(lines.join('\n'), lines.with(10, 'other').join('\n'));
-        expect(found.map(({ kind }) => kind)).toEqual(['left out', 'same', 'same', 'removed', 'added', 'same', 'same', 'left out']);
+        expect(found.map(({ kind }) => kind)).toEqual([
+            'left out',
+            'same',
+            'same',
+            'removed',
+            'added',
+            'same',
+            'same',
+            'left out',
+        ]);
         expect(found[0]?.text).toBe('8 lines left out');
     });
 });

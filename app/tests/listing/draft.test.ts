@@ -2,7 +2,15 @@
 
 import { beforeEach, expect, test, vi } from 'vitest';
 
-import { BLANK_DRAFT, changesOf, mergedChanges, newDraft, putChanges, putNewDraft, removeNewDraft } from '../../src/features/listing/draft';
+import {
+    BLANK_DRAFT,
+    changesOf,
+    mergedChanges,
+    newDraft,
+    putChanges,
+    putNewDraft,
+    removeNewDraft,
+} from '../../src/features/listing/draft';
 import { EMPTY } from '../../src/features/listing/form/fields';
 import { EXAMPLE_CALL, knownCall } from '../../src/features/listing/test/testCall';
 import { FakeStorage } from '../run/support/storage';
@@ -18,14 +26,26 @@ beforeEach(() => {
 });
 
 test('a draft is kept by wallet, whole, until it is removed', () => {
-    const draft = { ...BLANK_DRAFT, fields: GOOD, hasKeyFile: true, attempt: { genesisHash: 'g', index: 3, sent: [{ resultKey: 'k', document: 'd' }] } };
+    const draft = {
+        ...BLANK_DRAFT,
+        fields: GOOD,
+        hasKeyFile: true,
+        attempt: { genesisHash: 'g', index: 3, sent: [{ resultKey: 'k', document: 'd' }] },
+    };
     putNewDraft('W', draft);
     expect([newDraft('W'), newDraft('X')]).toEqual([draft, BLANK_DRAFT]);
     removeNewDraft('W');
     expect(newDraft('W')).toEqual(BLANK_DRAFT);
 });
 
-test.each(['{', '5', '[]', '{"fields": 7}', '{"fields": {"name": 5, "tags": "data", "price": null}}', '{"fields": {"tags": [1]}}'])('what is no draft is none: %s', (text) => {
+test.each([
+    '{',
+    '5',
+    '[]',
+    '{"fields": 7}',
+    '{"fields": {"name": 5, "tags": "data", "price": null}}',
+    '{"fields": {"tags": [1]}}',
+])('what is no draft is none: %s', (text) => {
     storage.setItem(KEY, text);
     expect(newDraft('W').fields).toEqual(EMPTY);
 });
@@ -48,5 +68,6 @@ test('an edit keeps what differs from the chain, also when the chain moves on', 
 test('the requests of a test are taken as far as they are of the right kind', () => {
     const call = { task: 't', parameters: { a: 1 }, failing: { task: 'f', parameters: '{}' } };
     expect(knownCall(JSON.parse(JSON.stringify(call)))).toEqual(call);
-    for (const stored of [null, 5, { task: 5, parameters: [], failing: { task: 1 } }]) expect(knownCall(stored)).toEqual(EXAMPLE_CALL);
+    for (const stored of [null, 5, { task: 5, parameters: [], failing: { task: 1 } }])
+        expect(knownCall(stored)).toEqual(EXAMPLE_CALL);
 });

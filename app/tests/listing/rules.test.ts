@@ -8,16 +8,22 @@ import { repeatedMember } from '../../src/features/listing/form/repeatedMember';
 import { readFields } from '../../src/features/listing/form/rules';
 import { SchemaError, readSchema } from '../../src/features/listing/form/schemaText';
 import { requiredCollateral } from '../../src/chain/collateral';
-import { splitOf } from '../../src/features/listing/form/terms';
 import { GOOD, TIERS, bookOf } from './support';
 
-const problemsOf = (change: Partial<Fields>, network: 'local' | 'mainnet' = 'mainnet') => readFields({ ...GOOD, ...change }, bookOf(network)).problems;
+const problemsOf = (change: Partial<Fields>, network: 'local' | 'mainnet' = 'mainnet') =>
+    readFields({ ...GOOD, ...change }, bookOf(network)).problems;
 
 describe('a listing', () => {
     it('is read as a whole', () => {
         const { listing, problems } = readFields(GOOD, bookOf('mainnet'));
         expect(problems).toEqual({});
-        expect(listing).toMatchObject({ price: 50_000n, collateral: 10_000_000n, timeoutSeconds: 60, binding: true, resultKey: GOOD.resultKey });
+        expect(listing).toMatchObject({
+            price: 50_000n,
+            collateral: 10_000_000n,
+            timeoutSeconds: 60,
+            binding: true,
+            resultKey: GOOD.resultKey,
+        });
         expect(listing?.document).toEqual({
             name: 'Counter',
             tagline: 'Counts words.',
@@ -60,7 +66,13 @@ describe('a listing', () => {
     });
 
     it('counts characters as the service does', () => {
-        expect(problemsOf({ name: '\ud83d\ude00'.repeat(80), tagline: '\ud83d\ude00'.repeat(200), description: 'line\r\n\ttab' })).toEqual({});
+        expect(
+            problemsOf({
+                name: '\ud83d\ude00'.repeat(80),
+                tagline: '\ud83d\ude00'.repeat(200),
+                description: 'line\r\n\ttab',
+            }),
+        ).toEqual({});
     });
 
     it.each([
@@ -78,7 +90,8 @@ describe('a listing', () => {
     ])('is not callable at %s', (endpoint) => expect(Object.keys(problemsOf({ endpoint }))).toEqual(['endpoint']));
 
     it('may be on any address of a local network', () => {
-        for (const endpoint of ['http://127.0.0.1:4021/execute', 'http://localhost:1/x']) expect(problemsOf({ endpoint }, 'local')).toEqual({});
+        for (const endpoint of ['http://127.0.0.1:4021/execute', 'http://localhost:1/x'])
+            expect(problemsOf({ endpoint }, 'local')).toEqual({});
     });
 
     it('has a problem of the price once, although the collateral follows from it', () => {
@@ -99,19 +112,12 @@ describe('the collateral of a price', () => {
     });
 
     it('follows the last tier above all others', () => {
-        const low = [{ maxPrice: 10n, collateral: 1n }, { maxPrice: 20n, collateral: 2_000n }];
+        const low = [
+            { maxPrice: 10n, collateral: 1n },
+            { maxPrice: 20n, collateral: 2_000n },
+        ];
         expect(requiredCollateral(low, 21n)).toBe(2_000n);
         expect(requiredCollateral(low, 3_000n)).toBe(3_000n);
-    });
-
-    it('leaves every base unit of a price to somebody', () => {
-        fc.assert(
-            fc.property(fc.bigInt({ min: 0n, max: 2n ** 63n }), fc.integer({ min: 0, max: 500 }), (price, bps) => {
-                const { creator, platform } = splitOf(price, bps);
-                expect(creator + platform).toBe(price);
-                expect(platform * 10_000n <= price * BigInt(bps)).toBe(true);
-            }),
-        );
     });
 });
 
@@ -158,9 +164,29 @@ describe('a schema', () => {
     ])('is refused with a sentence: %s', (text) => expect(() => readSchema(text)).toThrow(SchemaError));
 
     it('is read or refused, whatever is written', () => {
-        const keywords = fc.constantFrom('type', 'properties', 'items', '$ref', 'pattern', 'required', 'allOf', '$id', 'enum', 'minimum', '__proto__', 'constructor');
+        const keywords = fc.constantFrom(
+            'type',
+            'properties',
+            'items',
+            '$ref',
+            'pattern',
+            'required',
+            'allOf',
+            '$id',
+            'enum',
+            'minimum',
+            '__proto__',
+            'constructor',
+        );
         const { schema } = fc.letrec((tie) => ({
-            schema: fc.oneof({ depthSize: 'small' }, fc.boolean(), fc.string(), fc.integer(), fc.array(tie('schema')), fc.dictionary(keywords, tie('schema'))),
+            schema: fc.oneof(
+                { depthSize: 'small' },
+                fc.boolean(),
+                fc.string(),
+                fc.integer(),
+                fc.array(tie('schema')),
+                fc.dictionary(keywords, tie('schema')),
+            ),
         }));
         fc.assert(
             fc.property(schema, (value) => {

@@ -21,13 +21,21 @@ const [RESOLVER, TREASURY, INSURANCE, NEW] = [
     '2Y4ftVeWi6YAiFhjXAFjY1HCzizyv1t6HtJMCHTESzVR',
     'XizRH5tm3eu4MzALzwwAX2USgy3mD43FY1jgz6JQVjh',
     'BonqHrpEfZNuHcnAwPmG3XoV5vBabAzD2249Ud6oUTHz',
-].map(address) as [ReturnType<typeof address>, ReturnType<typeof address>, ReturnType<typeof address>, ReturnType<typeof address>];
+].map(address) as [
+    ReturnType<typeof address>,
+    ReturnType<typeof address>,
+    ReturnType<typeof address>,
+    ReturnType<typeof address>,
+];
 const HOLDERS = { resolver: RESOLVER, treasuryOwner: TREASURY, insuranceOwner: INSURANCE };
 const read = (successors: Partial<Record<keyof typeof HOLDERS, string>>) =>
     readSuccessors({ resolver: '', treasuryOwner: '', insuranceOwner: '', ...successors }, HOLDERS);
 
 test('one successor is enough, and the other roles are not announced', () => {
-    expect(read({ resolver: ` ${NEW} ` })).toMatchObject({ isValid: true, named: { resolver: NEW, treasuryOwner: null, insuranceOwner: null } });
+    expect(read({ resolver: ` ${NEW} ` })).toMatchObject({
+        isValid: true,
+        named: { resolver: NEW, treasuryOwner: null, insuranceOwner: null },
+    });
 });
 
 test('a form without a name announces nothing', () => {

@@ -4,8 +4,9 @@ import { assert, property, array, bigInt, integer, record, tuple } from 'fast-ch
 import { expect, test } from 'vitest';
 
 import { draftOf, parsePercent, readDraft } from '../../src/features/admin/parameters/draft';
-import { type MarketParameters, differencesOf, feeOf, problemsOf, sameParameters } from '../../src/features/market/parameters';
+import { type MarketParameters, differencesOf, problemsOf, sameParameters } from '../../src/features/market/parameters';
 import { exactSpan, parseSpan } from '../../src/features/market/span';
+import { splitOf } from '../../src/shared/fee';
 import { MAX_USDC } from '../../src/shared/money';
 
 /** `MarketParameters::DEFAULT` of the program. */
@@ -79,7 +80,7 @@ test('what the form shows is read back as it was, to the base unit', () => {
     assert(
         property(parameters, (some) => {
             const { parameters: read, problems } = readDraft(draftOf(some));
-            const isRefused = some.feeBps !== 0 && feeOf(some.minPrice, some.feeBps) === 0n;
+            const isRefused = some.feeBps !== 0 && splitOf(some.minPrice, some.feeBps).platform === 0n;
             expect(Object.keys(problems ?? {})).toEqual(isRefused ? ['minPrice'] : []);
             if (read !== null) expect(read).toEqual(some);
         }),
@@ -97,7 +98,10 @@ test('two sets have differences exactly if they are not the same', () => {
 });
 
 test('a difference names the old and the new value, and whom it concerns', () => {
-    const [fee, tier, ...others] = differencesOf(DEFAULT, { ...withTier(3, { collateral: 2_000_000_000n }), feeBps: 150 });
+    const [fee, tier, ...others] = differencesOf(DEFAULT, {
+        ...withTier(3, { collateral: 2_000_000_000n }),
+        feeBps: 150,
+    });
     expect(fee).toMatchObject({ name: 'Fee', before: '1 %', after: '1.5 %' });
     expect(tier).toMatchObject({ name: 'Collateral, tier 4', before: '1\u202f000 USDC for a price above 10 USDC' });
     expect(tier?.after).toContain('2\u202f000 USDC');
@@ -121,7 +125,9 @@ test('fields that cannot be read are named, and only they', () => {
 
 test('a span of time is read back to the second', () => {
     assert(property(integer({ min: 0, max: 10 ** 9 }), (seconds) => parseSpan(exactSpan(seconds)) === seconds));
-    expect(['72h', '3 days', '1 h 30 min', '90 s', '2d 1 hour'].map(parseSpan)).toEqual([259_200, 259_200, 5_400, 90, 176_400]);
+    expect(['72h', '3 days', '1 h 30 min', '90 s', '2d 1 hour'].map(parseSpan)).toEqual([
+        259_200, 259_200, 5_400, 90, 176_400,
+    ]);
 });
 
 test.each(['', '3', 'd', '3 w', '1.5 h', '-1 h', '3 d and', '0x1 h'])('%j is no span of time', (text) => {

@@ -13,10 +13,19 @@ test('a report is read with its checks in words', () => {
         slot: 12,
         source: 'node.example',
         witness: null,
-        checks: { accounts: { compared: 6, faults: 1, unproven: 2, complete: true }, later: { compared: 1, faults: 0, unproven: 0, complete: false } },
+        checks: {
+            accounts: { compared: 6, faults: 1, unproven: 2, complete: true },
+            later: { compared: 1, faults: 0, unproven: 0, complete: false },
+        },
         faults: [{ check: 'accounts', place: 'AS6j', message: 'the row is missing' }],
     });
-    expect(report).toMatchObject({ isOk: false, isComplete: true, slot: 12, witness: null, faults: ['AS6j: the row is missing'] });
+    expect(report).toMatchObject({
+        isOk: false,
+        isComplete: true,
+        slot: 12,
+        witness: null,
+        faults: ['AS6j: the row is missing'],
+    });
     expect(report?.checks).toEqual([
         { name: 'Every account of the chain is in the index', compared: 6, faults: 1, unproven: 2, isComplete: true },
         { name: 'later', compared: 1, faults: 0, unproven: 0, isComplete: false },

@@ -19,17 +19,38 @@ const AUTHORITY = address('XizRH5tm3eu4MzALzwwAX2USgy3mD43FY1jgz6JQVjh');
 const bytesOf = (key: Address): number[] => [...getAddressEncoder().encode(key)];
 
 /** A node that has the program with this code. */
-function node(code: Uint8Array, { owner = LOADER, hasAuthority = true }: { owner?: Address; hasAuthority?: boolean } = {}) {
+function node(
+    code: Uint8Array,
+    { owner = LOADER, hasAuthority = true }: { owner?: Address; hasAuthority?: boolean } = {},
+) {
     const accounts: Record<string, Uint8Array> = {
         [PROGRAM]: Uint8Array.from([2, 0, 0, 0, ...bytesOf(DATA)]),
-        [DATA]: Uint8Array.from([3, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, hasAuthority ? 1 : 0, ...bytesOf(AUTHORITY), ...code]),
+        [DATA]: Uint8Array.from([
+            3,
+            0,
+            0,
+            0,
+            7,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            hasAuthority ? 1 : 0,
+            ...bytesOf(AUTHORITY),
+            ...code,
+        ]),
     };
     return async (addresses: readonly Address[]) =>
         addresses.map((key) => (accounts[key] === undefined ? null : { owner, data: accounts[key], lamports: 1n }));
 }
 
 test('the dashboard belongs to the committed program', () => {
-    const { sha256, bytes } = JSON.parse(readFileSync(path.join(artifacts, 'agent_marketplace.json'), 'utf8')) as typeof COMMITTED_PROGRAM;
+    const { sha256, bytes } = JSON.parse(
+        readFileSync(path.join(artifacts, 'agent_marketplace.json'), 'utf8'),
+    ) as typeof COMMITTED_PROGRAM;
     // After a new build of the program: copy both into src/features/network/program/committed.ts.
     expect(COMMITTED_PROGRAM).toEqual({ sha256, bytes });
     expect(elf.length).toBe(bytes);

@@ -14,7 +14,13 @@ const SIZE = { width: 300, height: 180 };
 const dayBefore = (days: number): string => new Date(NOW.getTime() - days * 86_400_000).toISOString().slice(0, 10);
 
 beforeAll(() => {
-    vi.stubGlobal('ResizeObserver', class { observe(): void {} disconnect(): void {} });
+    vi.stubGlobal(
+        'ResizeObserver',
+        class {
+            observe(): void {}
+            disconnect(): void {}
+        },
+    );
 });
 afterEach(cleanup);
 
@@ -35,7 +41,16 @@ test('bars stay within the plot, one for each day with a value', () => {
 });
 
 test('today is at the right end, and days outside of the window are left out', () => {
-    const { bars } = barsOf([{ day: dayBefore(30), value: 1n }, { day: dayBefore(29), value: 1n }, { day: dayBefore(0), value: 1n }], 30, NOW, SIZE);
+    const { bars } = barsOf(
+        [
+            { day: dayBefore(30), value: 1n },
+            { day: dayBefore(29), value: 1n },
+            { day: dayBefore(0), value: 1n },
+        ],
+        30,
+        NOW,
+        SIZE,
+    );
     expect(bars.map(({ day }) => day)).toEqual([dayBefore(29), dayBefore(0)]);
     expect(bars[0]?.x).toBeLessThan(10);
     expect(bars[1]?.x).toBeGreaterThan(290);
@@ -43,7 +58,15 @@ test('today is at the right end, and days outside of the window are left out', (
 });
 
 test('a higher value has a higher bar', () => {
-    const { bars } = barsOf([{ day: dayBefore(1), value: 10n }, { day: dayBefore(0), value: 20n }], 30, NOW, SIZE);
+    const { bars } = barsOf(
+        [
+            { day: dayBefore(1), value: 10n },
+            { day: dayBefore(0), value: 20n },
+        ],
+        30,
+        NOW,
+        SIZE,
+    );
     expect(bars[1]?.height).toBeCloseTo(2 * (bars[0]?.height ?? 0));
 });
 
@@ -61,7 +84,14 @@ const day = (name: string, completed: number, volume: bigint, fees: bigint) => (
 });
 
 test('sums are exact to the base unit, and each day is in the table', async () => {
-    render(<Days history={{ window_days: 30, days: [day('2026-11-20', 2, 20_000n, 200n), day('2026-11-22', 3, 9_007_199_254_740_993n, 1n)] }} />);
+    render(
+        <Days
+            history={{
+                window_days: 30,
+                days: [day('2026-11-20', 2, 20_000n, 200n), day('2026-11-22', 3, 9_007_199_254_740_993n, 1n)],
+            }}
+        />,
+    );
     const paid = screen.getAllByText('Paid to creators').find((found) => found.tagName === 'DT');
     expect(paid?.nextElementSibling?.textContent).toBe('9\u202f007\u202f199\u202f254.760792 USDC');
     await userEvent.click(screen.getByText('As a table'));
@@ -71,7 +101,9 @@ test('sums are exact to the base unit, and each day is in the table', async () =
 });
 
 test('another measure is chosen by its name', async () => {
-    render(<Days history={{ window_days: 30, days: [day(new Date().toISOString().slice(0, 10), 2, 20_000n, 200n)] }} />);
+    render(
+        <Days history={{ window_days: 30, days: [day(new Date().toISOString().slice(0, 10), 2, 20_000n, 200n)] }} />,
+    );
     await userEvent.selectOptions(screen.getByLabelText('Shown for each day'), 'Fees');
     expect(screen.getAllByText('0.0002 USDC').some((found) => found.tagName === 'text')).toBe(true);
 });

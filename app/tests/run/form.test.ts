@@ -12,14 +12,24 @@ import { type Json, canonical, readJson } from '../../src/features/run/form/json
 import { parametersDraft, readParameters } from '../../src/features/run/form/parameters';
 import { type Field, type Group, planOf } from '../../src/features/run/form/plan';
 
-const schema = (properties: Record<string, unknown>, required: string[] = []) => ({ type: 'object', properties, required, additionalProperties: false });
+const schema = (properties: Record<string, unknown>, required: string[] = []) => ({
+    type: 'object',
+    properties,
+    required,
+    additionalProperties: false,
+});
 const formOf = (given: unknown): Group => {
     const form = planOf(given);
     if (form === null) throw new Error('no form');
     return form;
 };
 const countOf = (field: Field): number =>
-    1 + (field.kind === 'group' ? field.members.reduce((sum, member) => sum + countOf(member.field), 0) : field.kind === 'list' ? countOf(field.item) : 0);
+    1 +
+    (field.kind === 'group'
+        ? field.members.reduce((sum, member) => sum + countOf(member.field), 0)
+        : field.kind === 'list'
+          ? countOf(field.item)
+          : 0);
 
 describe('the plan of a form', () => {
     it('has a field for every simple kind of value', () => {
@@ -38,13 +48,24 @@ describe('the plan of a form', () => {
             }),
         ).members.map(({ name, field }) => [name, field.kind]);
         expect(Object.fromEntries(kinds)).toEqual({
-            text: 'text', count: 'number', share: 'number', flag: 'flag', choice: 'choice', named: 'choice',
-            many: 'list', inner: 'group', maybe: 'text', other: 'json',
+            text: 'text',
+            count: 'number',
+            share: 'number',
+            flag: 'flag',
+            choice: 'choice',
+            named: 'choice',
+            many: 'list',
+            inner: 'group',
+            maybe: 'text',
+            other: 'json',
         });
     });
 
     it('ends for a schema that refers to itself', () => {
-        const form = formOf({ type: 'object', properties: { again: { $ref: '#' }, more: { type: 'array', items: { $ref: '#' } } } });
+        const form = formOf({
+            type: 'object',
+            properties: { again: { $ref: '#' }, more: { type: 'array', items: { $ref: '#' } } },
+        });
         expect(countOf(form)).toBeLessThan(300);
         expect(planOf({ $ref: '#' })).toBeNull();
     });
@@ -52,18 +73,29 @@ describe('the plan of a form', () => {
     it('stays small for any schema', () => {
         const wide = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`p${index}`, { type: 'string' }]));
         expect(planOf(schema(wide))).toBeNull();
-        const nested = Array.from({ length: 9 }).reduce<unknown>((inner) => schema({ a: inner, b: inner, c: inner }), { type: 'string' });
+        const nested = Array.from({ length: 9 }).reduce<unknown>((inner) => schema({ a: inner, b: inner, c: inner }), {
+            type: 'string',
+        });
         expect(countOf(formOf(nested))).toBeLessThan(400);
         const options = formOf(schema({ a: { enum: Array.from({ length: 20_000 }, (_, index) => index) } }));
         expect(options.members[0]?.field.kind).not.toBe('choice');
     });
 
     it('never throws, whatever the schema is', () => {
-        fc.assert(fc.property(fc.jsonValue({ maxDepth: 8 }), (value) => void planOf({ type: 'object', properties: value, $defs: value })));
+        fc.assert(
+            fc.property(
+                fc.jsonValue({ maxDepth: 8 }),
+                (value) => void planOf({ type: 'object', properties: value, $defs: value }),
+            ),
+        );
     });
 
     it('keeps members with the names of what every object has', () => {
-        const form = formOf(JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{"type":"string"}}}'));
+        const form = formOf(
+            JSON.parse(
+                '{"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{"type":"string"}}}',
+            ),
+        );
         const { parameters } = readForm(form, ['a', 'b']);
         expect(JSON.stringify(parameters)).toBe('{"__proto__":"a","constructor":"b"}');
         expect(({} as Record<string, unknown>)['a']).toBeUndefined();
@@ -71,7 +103,17 @@ describe('the plan of a form', () => {
 });
 
 describe('what is written in a form', () => {
-    const form = formOf(schema({ n: { type: 'integer', default: 5 }, s: { type: 'string' }, l: { type: 'array', items: { type: 'number' } }, b: { type: 'boolean' } }, ['s']));
+    const form = formOf(
+        schema(
+            {
+                n: { type: 'integer', default: 5 },
+                s: { type: 'string' },
+                l: { type: 'array', items: { type: 'number' } },
+                b: { type: 'boolean' },
+            },
+            ['s'],
+        ),
+    );
 
     it('starts with the defaults, and leaves out what is empty', () => {
         expect(emptyDraft(form)).toEqual(['5', '', [], '']);
@@ -87,7 +129,12 @@ describe('what is written in a form', () => {
     });
 
     it('reads back every value that it made', () => {
-        const value = fc.record({ n: fc.maxSafeInteger(), s: fc.string({ minLength: 1 }).filter((text) => text.trim() !== ''), l: fc.array(fc.integer(), { minLength: 1 }), b: fc.boolean() });
+        const value = fc.record({
+            n: fc.maxSafeInteger(),
+            s: fc.string({ minLength: 1 }).filter((text) => text.trim() !== ''),
+            l: fc.array(fc.integer(), { minLength: 1 }),
+            b: fc.boolean(),
+        });
         fc.assert(
             fc.property(value, (parameters) => {
                 const draft = draftOf(form, parameters);
@@ -107,7 +154,10 @@ describe('what is written in a form', () => {
 });
 
 describe('the check against a schema', () => {
-    const given = schema({ n: { type: 'integer', minimum: 1 }, list: { type: 'array', items: { type: 'string', maxLength: 2 } } }, ['n']);
+    const given = schema(
+        { n: { type: 'integer', minimum: 1 }, list: { type: 'array', items: { type: 'string', maxLength: 2 } } },
+        ['n'],
+    );
 
     it('names the place of every problem', () => {
         expect(problemsOf(given, { n: 1, list: ['a'] })).toEqual([]);
@@ -121,7 +171,15 @@ describe('the check against a schema', () => {
         expect(many.length).toBeLessThanOrEqual(30);
         const long = problemsOf({ const: 'x'.repeat(10_000) }, 1);
         expect(long[0]?.message.length).toBeLessThanOrEqual(300);
-        expect(given).toEqual(schema({ n: { type: 'integer', minimum: 1 }, list: { type: 'array', items: { type: 'string', maxLength: 2 } } }, ['n']));
+        expect(given).toEqual(
+            schema(
+                {
+                    n: { type: 'integer', minimum: 1 },
+                    list: { type: 'array', items: { type: 'string', maxLength: 2 } },
+                },
+                ['n'],
+            ),
+        );
     });
 });
 
@@ -130,7 +188,10 @@ describe('the request', () => {
 
     it('has the hash that the program stores', async () => {
         // crates/protocol/src/request_hash.rs: SHA-256 of {"parameters":{},"task":"hi"}.
-        const expected = await crypto.subtle.digest('SHA-256', new TextEncoder().encode('{"parameters":{},"task":"hi"}'));
+        const expected = await crypto.subtle.digest(
+            'SHA-256',
+            new TextEncoder().encode('{"parameters":{},"task":"hi"}'),
+        );
         expect(hex(await requestHash({ task: 'hi', parameters: {} }))).toBe(hex(new Uint8Array(expected)));
     });
 
@@ -157,7 +218,12 @@ describe('the request', () => {
         expect(requestProblem({ task: '\ud800', parameters: {} })).not.toBeNull();
         expect(requestProblem({ task: 'x'.repeat(1024 * 1024), parameters: {} })).not.toBeNull();
         expect(requestProblem({ task: 'x', parameters: { a: 1 } })).toBeNull();
-        for (const bad of ['9007199254740993', '{"a":1e400}', '[0.12345678901234567890]', '['.repeat(100) + ']'.repeat(100)]) {
+        for (const bad of [
+            '9007199254740993',
+            '{"a":1e400}',
+            '[0.12345678901234567890]',
+            '['.repeat(100) + ']'.repeat(100),
+        ]) {
             expect(() => readJson(bad), bad).toThrow();
         }
     });

@@ -25,17 +25,25 @@ beforeEach(async () => {
     wallet = await TestWallet.make();
     handedOver = [];
     dispatch = () => undefined;
-    vi.spyOn(api, 'GET').mockImplementation((async () => {
+    vi.spyOn(api, 'GET').mockImplementation(async () => {
         throw new ApiError(404, 'execution_not_found', 'There is none.');
-    }) as never);
-    vi.spyOn(api, 'POST').mockImplementation((async (_path: string, { params }: { params: { path: { execution_id: string } } }) => {
+    });
+    vi.spyOn(api, 'POST').mockImplementation((async (
+        _path: string,
+        { params }: { params: { path: { execution_id: string } } },
+    ) => {
         dispatch();
         handedOver.push(params.path.execution_id);
         return {};
     }) as never);
 });
 
-const tools = () => ({ network, account: wallet.address as string, send: wallet.send, ensureSession: async () => undefined });
+const tools = () => ({
+    network,
+    account: wallet.address as string,
+    send: wallet.send,
+    ensureSession: async () => undefined,
+});
 const run = (id: string, mayPay: boolean) => runnerOf(id).run(id, tools(), mayPay);
 const progress = (id: string) => runnerOf(id).progress;
 
@@ -43,8 +51,22 @@ const progress = (id: string) => runnerOf(id).progress;
 async function call(change: object = {}): Promise<string> {
     const { price, termsHash, genesisHash } = await readTerms(createSolanaRpc('http://node.test'), AGENT);
     const executionId = crypto.randomUUID();
-    const words = { task: 'do it', parameters: { a: 1 }, agentId: AGENT as string, agentName: 'agent', createdAt: new Date().toISOString() };
-    putCall({ executionId, ...words, wallet: wallet.address, price: price.toString(), termsHash, genesisHash, ...change });
+    const words = {
+        task: 'do it',
+        parameters: { a: 1 },
+        agentId: AGENT as string,
+        agentName: 'agent',
+        createdAt: new Date().toISOString(),
+    };
+    putCall({
+        executionId,
+        ...words,
+        wallet: wallet.address,
+        price: price.toString(),
+        termsHash,
+        genesisHash,
+        ...change,
+    });
     return executionId;
 }
 
@@ -119,7 +141,8 @@ describe('a call', () => {
         let failures = 2;
         dispatch = () => {
             failures -= 1;
-            if (failures >= 0) throw new ApiError(failures === 1 ? 0 : 409, 'offline', 'later', null, failures === 1 ? null : 0.1);
+            if (failures >= 0)
+                throw new ApiError(failures === 1 ? 0 : 409, 'offline', 'later', null, failures === 1 ? null : 0.1);
         };
         await run(id, true);
         expect([chain.paid, handedOver, progress(id).stage]).toEqual([1, [id], 'working']);
@@ -162,7 +185,8 @@ describe('the stored calls', () => {
     });
 
     it('ignore what is no call', () => {
-        for (const text of ['', 'null', '[]', '{"executionId":1}', '{']) localStorage.setItem(`crtx.call.${text.length}`, text);
+        for (const text of ['', 'null', '[]', '{"executionId":1}', '{'])
+            localStorage.setItem(`crtx.call.${text.length}`, text);
         removeCall('none');
         expect(storedCalls()).toEqual([]);
     });

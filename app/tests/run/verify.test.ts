@@ -1,7 +1,15 @@
 // The checks of Verify: an honest execution passes all of them, and each thing that is altered fails the checks that it
 // should (as cli/src/verify/checks/tests.rs).
 
-import { type Address, address, generateKeyPair, getAddressDecoder, getAddressEncoder, getAddressFromPublicKey, signBytes } from '@solana/kit';
+import {
+    type Address,
+    address,
+    generateKeyPair,
+    getAddressDecoder,
+    getAddressEncoder,
+    getAddressFromPublicKey,
+    signBytes,
+} from '@solana/kit';
 import { beforeAll, describe, expect, it } from 'vitest';
 
 import { findEscrowAddress, findExecutionRecordAddress } from '../../src/chain/addresses';
@@ -14,13 +22,11 @@ import { cidOf } from '../../src/features/execution/verify/cid';
 import { isRefund, runChecks } from '../../src/features/execution/verify/checks';
 import { type Evidence, sha256Text } from '../../src/features/execution/verify/evidence';
 
-type Mutable<T> = T extends Uint8Array ? T : T extends object ? { -readonly [K in keyof T]: Mutable<T[K]> } : T;
-type Open = Mutable<Evidence> & Record<'record' | 'listing' | 'config' | 'opening' | 'ending' | 'content', { value: never }>;
-
 const TEXT = '{"words": 3}';
 const ID = '806e1eba-133b-4100-9a5e-ddbe7c578906';
 const key = (byte: number): Address => getAddressDecoder().decode(new Uint8Array(32).fill(byte));
-const sha256 = async (text: string): Promise<Uint8Array> => new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
+const sha256 = async (text: string): Promise<Uint8Array> =>
+    new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
 
 let keys: CryptoKeyPair;
 let stranger: CryptoKeyPair;
@@ -33,7 +39,11 @@ beforeAll(async () => {
 async function proofOf(pair: CryptoKeyPair, resultHash: Uint8Array, record?: Address): Promise<PlainInstruction> {
     const signed = { resultHash, record };
     const signature = await signBytes(pair.privateKey, signedMessage(signed));
-    const built = getResultProofInstruction({ ...signed, resultKey: await getAddressFromPublicKey(pair.publicKey), signature });
+    const built = getResultProofInstruction({
+        ...signed,
+        resultKey: await getAddressFromPublicKey(pair.publicKey),
+        signature,
+    });
     return { programId: built.programAddress, accounts: [], data: built.data };
 }
 
@@ -55,26 +65,63 @@ async function good(binding = 1): Promise<Evidence> {
     const transaction = {
         signature: 'settling',
         time: 2,
-        instructions: [await proofOf(keys, resultHash, binding === 1 ? recordAddress : undefined), { programId: key(9), accounts: [], data: new Uint8Array() }],
+        instructions: [
+            await proofOf(keys, resultHash, binding === 1 ? recordAddress : undefined),
+            { programId: key(9), accounts: [], data: new Uint8Array() },
+        ],
         inner: [],
-        changes: [change(await findEscrowAddress(agent), agent, -10_000n), change(key(11), creator, 9_900n), change(key(12), treasury, 100n)],
+        changes: [
+            change(await findEscrowAddress(agent), agent, -10_000n),
+            change(key(11), creator, 9_900n),
+            change(key(12), treasury, 100n),
+        ],
     };
     return {
         claims: {
-            execution_id: ID, agent_id: agent, status: 'completed', result: TEXT, result_hash: await sha256Text(new TextEncoder().encode(TEXT)),
-            cost_usdc: 10_000n, creator_amount_usdc: 9_900n, platform_amount_usdc: 100n, tokens_used: null, execution_time_ms: 7,
-            ipfs_url: `http://x.test/ipfs/${cidOf(resultHash)}`, on_chain_record: `http://x.test/address/${recordAddress}`,
+            execution_id: ID,
+            agent_id: agent,
+            status: 'completed',
+            result: TEXT,
+            result_hash: await sha256Text(new TextEncoder().encode(TEXT)),
+            cost_usdc: 10_000n,
+            creator_amount_usdc: 9_900n,
+            platform_amount_usdc: 100n,
+            tokens_used: null,
+            execution_time_ms: 7,
+            ipfs_url: `http://x.test/ipfs/${cidOf(resultHash)}`,
+            on_chain_record: `http://x.test/address/${recordAddress}`,
         },
         recordAddress,
         content: { value: new TextEncoder().encode(TEXT) },
         record: {
             value: {
-                agent, caller, resultHash, executionId: uuidBytes(ID), amount: 10_000n, feeBps: 100, binding, status: Status.Completed, failureReason: 0,
-                executionTimeMs: 7, tokensReported: 0, tokensUsed: 0, disputeCount: 0, openedAtUnixS: 1_000n,
+                agent,
+                caller,
+                resultHash,
+                executionId: uuidBytes(ID),
+                amount: 10_000n,
+                feeBps: 100,
+                binding,
+                status: Status.Completed,
+                failureReason: 0,
+                executionTimeMs: 7,
+                tokensReported: 0,
+                tokensUsed: 0,
+                disputeCount: 0,
+                openedAtUnixS: 1_000n,
             },
         },
         closedBy: null,
-        listing: { value: { creator, resultKey, metadataHash: new Uint8Array(32).fill(5), termsHash, timeoutSeconds: 60, updatedAtUnixS: 500n } },
+        listing: {
+            value: {
+                creator,
+                resultKey,
+                metadataHash: new Uint8Array(32).fill(5),
+                termsHash,
+                timeoutSeconds: 60,
+                updatedAtUnixS: 500n,
+            },
+        },
         dispute: null,
         config: { value: { usdcMint: mint, treasuryOwner: treasury } },
         opening: { value: { transaction, requestHash: resultHash, termsHash } },
@@ -89,7 +136,7 @@ async function failing(evidence: Evidence): Promise<string[]> {
 /** What fails after one thing is altered. */
 async function after(alter: (evidence: any) => unknown, binding = 1): Promise<string[]> {
     const evidence = await good(binding);
-    await alter(evidence as unknown as Open);
+    await alter(evidence);
     return failing(evidence);
 }
 
@@ -108,7 +155,12 @@ describe('the checks of an execution with a result', () => {
         expect(await after((e) => (e.claims.result = 'else'))).toEqual(['result']);
         expect(await after((e) => (e.claims.ipfs_url = 'http://x.test/ipfs/bafkreiother'))).toEqual(['address']);
         const other = await sha256Text(new TextEncoder().encode('else'));
-        expect(await after((e) => (e.claims.result_hash = other))).toEqual(['content', 'result', 'address', 'commitment']);
+        expect(await after((e) => (e.claims.result_hash = other))).toEqual([
+            'content',
+            'result',
+            'address',
+            'commitment',
+        ]);
     });
 
     it('notice another record, wallet, agent or status', async () => {
@@ -129,20 +181,36 @@ describe('the checks of an execution with a result', () => {
         expect(await after((e) => (e.ending.value.transaction.instructions[0].programId = key(9)))).toEqual(PROOF);
         expect(await after((e) => e.ending.value.transaction.instructions[0].accounts.push(key(9)))).toEqual(PROOF);
         const hash = await sha256(TEXT);
-        expect(await after(async (e) => (e.ending.value.transaction.instructions[0] = await proofOf(stranger, hash, e.recordAddress)))).toEqual(['key', 'listing']);
-        expect(await after(async (e) => (e.ending.value.transaction.instructions[0] = await proofOf(keys, hash)))).toEqual(PROOF);
-        expect(await after(async (e) => (e.ending.value.transaction.instructions[0] = await proofOf(keys, hash, key(88))))).toEqual(['message', 'signature']);
+        expect(
+            await after(
+                async (e) =>
+                    (e.ending.value.transaction.instructions[0] = await proofOf(stranger, hash, e.recordAddress)),
+            ),
+        ).toEqual(['key', 'listing']);
+        expect(
+            await after(async (e) => (e.ending.value.transaction.instructions[0] = await proofOf(keys, hash))),
+        ).toEqual(PROOF);
+        expect(
+            await after(async (e) => (e.ending.value.transaction.instructions[0] = await proofOf(keys, hash, key(88)))),
+        ).toEqual(['message', 'signature']);
     });
 
     it('accept a key that was rotated later, and terms that have changed since', async () => {
-        expect(await after((e) => Object.assign(e.listing.value, { resultKey: key(77), updatedAtUnixS: 2_000n }))).toEqual([]);
+        expect(
+            await after((e) => Object.assign(e.listing.value, { resultKey: key(77), updatedAtUnixS: 2_000n })),
+        ).toEqual([]);
         expect(await after((e) => (e.listing.value.resultKey = key(77)))).toEqual(['listing']);
-        expect(await after((e) => Object.assign(e.listing.value, { metadataHash: new Uint8Array(32), termsHash: new Uint8Array(32) }))).toEqual([]);
+        expect(
+            await after((e) =>
+                Object.assign(e.listing.value, { metadataHash: new Uint8Array(32), termsHash: new Uint8Array(32) }),
+            ),
+        ).toEqual([]);
         expect(await after((e) => (e.opening.value.termsHash = null))).toEqual([]);
     });
 
     it('notice money that went elsewhere and amounts that are stated otherwise', async () => {
-        for (const index of [0, 1, 2]) expect(await after((e) => (e.ending.value.transaction.changes[index].change += 1n))).toEqual(['payment']);
+        for (const index of [0, 1, 2])
+            expect(await after((e) => (e.ending.value.transaction.changes[index].change += 1n))).toEqual(['payment']);
         expect(await after((e) => (e.ending.value.transaction.changes[1].owner = key(66)))).toEqual(['payment']);
         expect(await after((e) => (e.ending.value.transaction.changes[2].mint = key(66)))).toEqual(['payment']);
         expect(await after((e) => (e.record.value.feeBps = 501))).toEqual(['split', 'payment', 'amounts']);
@@ -168,10 +236,25 @@ describe('the checks of an execution with a result', () => {
 describe('the checks of a refund', () => {
     const refunded = async (alter: (evidence: any) => unknown = () => undefined): Promise<Evidence> => {
         const evidence: any = await good();
-        Object.assign(evidence.record.value, { status: Status.Failed, failureReason: 1, resultHash: new Uint8Array(32) });
-        Object.assign(evidence.claims, { status: 'failed', result: null, result_hash: null, ipfs_url: null, cost_usdc: 0n, creator_amount_usdc: 0n, platform_amount_usdc: 0n });
+        Object.assign(evidence.record.value, {
+            status: Status.Failed,
+            failureReason: 1,
+            resultHash: new Uint8Array(32),
+        });
+        Object.assign(evidence.claims, {
+            status: 'failed',
+            result: null,
+            result_hash: null,
+            ipfs_url: null,
+            cost_usdc: 0n,
+            creator_amount_usdc: 0n,
+            platform_amount_usdc: 0n,
+        });
         evidence.ending.value.payees = { kind: 'refunded', caller: key(13) };
-        evidence.ending.value.transaction.changes = [evidence.ending.value.transaction.changes[0], { account: key(13), owner: key(1), mint: key(6), change: 10_000n }];
+        evidence.ending.value.transaction.changes = [
+            evidence.ending.value.transaction.changes[0],
+            { account: key(13), owner: key(1), mint: key(6), change: 10_000n },
+        ];
         alter(evidence);
         return evidence;
     };
@@ -185,9 +268,13 @@ describe('the checks of a refund', () => {
 
     it('notice money that did not go back, and anything that is stated as paid', async () => {
         for (const index of [0, 1]) {
-            expect(await failing(await refunded((e) => (e.ending.value.transaction.changes[index].change -= 1n)))).toEqual(['payment']);
+            expect(
+                await failing(await refunded((e) => (e.ending.value.transaction.changes[index].change -= 1n))),
+            ).toEqual(['payment']);
         }
-        expect(await failing(await refunded((e) => (e.ending.value.transaction.changes[1].owner = key(66))))).toEqual(['payment']);
+        expect(await failing(await refunded((e) => (e.ending.value.transaction.changes[1].owner = key(66))))).toEqual([
+            'payment',
+        ]);
         expect(await failing(await refunded((e) => (e.claims.cost_usdc = 1n)))).toEqual(['amounts']);
         expect(await failing(await refunded((e) => (e.claims.result = 'made up')))).toEqual(['amounts']);
         expect(await failing(await refunded((e) => (e.claims.status = 'completed')))).toEqual(['status']);

@@ -1,6 +1,6 @@
 // A wallet of the wallet standard with a real key, for tests: it signs what it is given, or says no.
 
-import { type Address, generateKeyPair, getAddressEncoder, getAddressFromPublicKey, signBytes } from '@solana/kit';
+import { generateKeyPair, getAddressEncoder, getAddressFromPublicKey, signBytes } from '@solana/kit';
 import type { Wallet, WalletAccount } from '@wallet-standard/base';
 
 export class MockWallet {
@@ -26,7 +26,7 @@ export class MockWallet {
         const address = await getAddressFromPublicKey(keys.publicKey);
         const account: WalletAccount = {
             address,
-            publicKey: new Uint8Array(getAddressEncoder().encode(address as Address)),
+            publicKey: new Uint8Array(getAddressEncoder().encode(address)),
             chains: ['solana:localnet'],
             features: ['solana:signMessage', 'solana:signTransaction'],
             label: 'Mock account',
@@ -42,18 +42,24 @@ export class MockWallet {
             chains: ['solana:localnet'],
             accounts: [this.account],
             features: {
-                'standard:connect': { version: '1.0.0', connect: async () => this.answer('connect', { accounts: [this.account] }) },
+                'standard:connect': {
+                    version: '1.0.0',
+                    connect: async () => this.answer('connect', { accounts: [this.account] }),
+                },
                 'solana:signMessage': {
                     version: '1.1.0',
                     signMessage: async ({ message }: { message: Uint8Array }) =>
-                        this.answer('signMessage', [{ signedMessage: message, signature: await signBytes(this.keys.privateKey, message) }]),
+                        this.answer('signMessage', [
+                            { signedMessage: message, signature: await signBytes(this.keys.privateKey, message) },
+                        ]),
                 },
                 'solana:signTransaction': {
                     version: '1.0.0',
                     supportedTransactionVersions: this.versions,
                     signTransaction: async ({ transaction }: { transaction: Uint8Array }) => {
                         const signedTransaction = this.garble(await this.signed(transaction));
-                        if (this.delay !== 0) await new Promise((resolve) => this.delay !== null && setTimeout(resolve, this.delay));
+                        if (this.delay !== 0)
+                            await new Promise((resolve) => this.delay !== null && setTimeout(resolve, this.delay));
                         return this.answer('signTransaction', [{ signedTransaction }]);
                     },
                 },

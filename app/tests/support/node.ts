@@ -4,7 +4,9 @@ import { vi } from 'vitest';
 
 export type Answers = Record<string, (params: never) => unknown>;
 
-export const BLOCKHASH = { value: { blockhash: '4uQeVj5tqViQh7yWWGStvkEG1Zmhx6uasJtWCJziofM', lastValidBlockHeight: 10 } };
+export const BLOCKHASH = {
+    value: { blockhash: '4uQeVj5tqViQh7yWWGStvkEG1Zmhx6uasJtWCJziofM', lastValidBlockHeight: 10 },
+};
 export const fine = () => ({ value: { err: null, logs: [], unitsConsumed: 30_000 } });
 
 /** Of a transaction that is confirmed at once. */
@@ -24,7 +26,9 @@ export function node(answers: Answers): string[] {
         calls.push(method);
         const answer = answers[method];
         const error = { code: -32_601, message: 'Method not found' };
-        return new Response(JSON.stringify({ jsonrpc: '2.0', id, ...(answer === undefined ? { error } : { result: answer(params) }) }));
+        return new Response(
+            JSON.stringify({ jsonrpc: '2.0', id, ...(answer === undefined ? { error } : { result: answer(params) }) }),
+        );
     });
     return calls;
 }

@@ -37,7 +37,8 @@ export function walletBehaviours() {
         return [...Array.from({ length: 32 - bytes.length }, () => 0), ...bytes];
     };
     const compact = (value: number): number[] => (value < 128 ? [value] : [(value & 127) | 128, value >> 7]);
-    const little = (value: bigint, bytes: number): number[] => Array.from({ length: bytes }, (_, index) => Number((value >> BigInt(8 * index)) & 255n));
+    const little = (value: bigint, bytes: number): number[] =>
+        Array.from({ length: bytes }, (_, index) => Number((value >> BigInt(8 * index)) & 255n));
 
     const read = (bytes: Uint8Array): Message => {
         let at = 0;
@@ -58,7 +59,16 @@ export function walletBehaviours() {
             const accounts = take(length()).map(keyAt);
             return { program, accounts, data: take(length()) };
         });
-        return { isLegacy, signers, readonlySigners, readonlyOthers, keys, blockhash, instructions, lookups: take(bytes.length - at) };
+        return {
+            isLegacy,
+            signers,
+            readonlySigners,
+            readonlyOthers,
+            keys,
+            blockhash,
+            instructions,
+            lookups: take(bytes.length - at),
+        };
     };
     const write = (message: Message): Uint8Array => {
         const { isLegacy, signers, readonlySigners, readonlyOthers, keys, blockhash, instructions, lookups } = message;
@@ -107,20 +117,42 @@ export function walletBehaviours() {
     };
 
     const isBudget = ({ program }: Instruction): boolean => program === BUDGET;
-    const limit = (units: number): Instruction => ({ program: BUDGET, accounts: [], data: [2, ...little(BigInt(units), 4)] });
-    const price = (microLamports: bigint): Instruction => ({ program: BUDGET, accounts: [], data: [3, ...little(microLamports, 8)] });
+    const limit = (units: number): Instruction => ({
+        program: BUDGET,
+        accounts: [],
+        data: [2, ...little(BigInt(units), 4)],
+    });
+    const price = (microLamports: bigint): Instruction => ({
+        program: BUDGET,
+        accounts: [],
+        data: [3, ...little(microLamports, 8)],
+    });
     /** Asserts something about an account. */
-    const assertion = (account: string): Instruction => ({ program: LIGHTHOUSE, accounts: [account], data: [5, 0, 1, 0, 0, 0, 0, 0] });
-    const transfer = (from: string, to: string, lamports: bigint): Instruction => ({ program: SYSTEM, accounts: [from, to], data: [2, 0, 0, 0, ...little(lamports, 8)] });
+    const assertion = (account: string): Instruction => ({
+        program: LIGHTHOUSE,
+        accounts: [account],
+        data: [5, 0, 1, 0, 0, 0, 0, 0],
+    });
+    const transfer = (from: string, to: string, lamports: bigint): Instruction => ({
+        program: SYSTEM,
+        accounts: [from, to],
+        data: [2, 0, 0, 0, ...little(lamports, 8)],
+    });
     const payer = ({ keys }: Message): string => keys[0] ?? 'none';
-    const lastOfOurs = ({ instructions }: Message): number => instructions.findLastIndex((instruction) => !isBudget(instruction));
+    const lastOfOurs = ({ instructions }: Message): number =>
+        instructions.findLastIndex((instruction) => !isBudget(instruction));
 
     /** Adds a compute budget where there is none; with `assertions` also assertions at the end. */
     const phantom = (bytes: Uint8Array, { assertions = false } = {}): Uint8Array =>
         changed(bytes, (message) => {
             if (!message.instructions.some(isBudget)) insert(message, 0, limit(400_000), price(20_000n));
             if (!assertions) return;
-            insert(message, message.instructions.length, assertion(payer(message)), assertion(message.keys[1] ?? payer(message)));
+            insert(
+                message,
+                message.instructions.length,
+                assertion(payer(message)),
+                assertion(message.keys[1] ?? payer(message)),
+            );
         });
 
     /** Puts its own compute budget in the place of the page's; with `assertions` one at either end. */
@@ -169,7 +201,8 @@ export function walletBehaviours() {
             changed(bytes, (message) => {
                 const before = payer(message);
                 message.keys[0] = THIEF;
-                for (const own of message.instructions) own.accounts = own.accounts.map((key) => (key === before ? THIEF : key));
+                for (const own of message.instructions)
+                    own.accounts = own.accounts.map((key) => (key === before ? THIEF : key));
             }),
         'adds a fee payer before ours': (bytes) =>
             changed(bytes, (message) => {
@@ -198,14 +231,20 @@ export function walletBehaviours() {
                 if (own !== undefined) own.data[own.data.length - 1] = (own.data.at(-1) ?? 0) ^ 1;
             }),
         'lets an account be changed': (bytes) => changed(bytes, (message) => void (message.readonlyOthers -= 1)),
-        'drops an instruction': (bytes) => changed(bytes, (message) => void message.instructions.splice(lastOfOurs(message), 1)),
-        'drops everything': (bytes) => changed(bytes, (message) => void (message.instructions = message.instructions.filter(isBudget))),
+        'drops an instruction': (bytes) =>
+            changed(bytes, (message) => void message.instructions.splice(lastOfOurs(message), 1)),
+        'drops everything': (bytes) =>
+            changed(bytes, (message) => void (message.instructions = message.instructions.filter(isBudget))),
         'swaps the blockhash for a nonce': (bytes) =>
             changed(bytes, (message) => {
                 addWritable(message, THIEF);
                 addReadonly(message, RECENT_BLOCKHASHES);
                 message.blockhash = toBytes(THIEF);
-                insert(message, 0, { program: SYSTEM, accounts: [THIEF, RECENT_BLOCKHASHES, payer(message)], data: [4, 0, 0, 0] });
+                insert(message, 0, {
+                    program: SYSTEM,
+                    accounts: [THIEF, RECENT_BLOCKHASHES, payer(message)],
+                    data: [4, 0, 0, 0],
+                });
             }),
         'takes an unknown blockhash': (bytes) => changed(bytes, (message) => void (message.blockhash = toBytes(THIEF))),
         'adds another signer': (bytes) =>
@@ -218,7 +257,8 @@ export function walletBehaviours() {
                 addWritable(message, THIEF);
                 insert(message, message.instructions.length, assertion(THIEF));
             }),
-        'adds an instruction of an unknown program': (bytes) => changed(bytes, (message) => insert(message, 0, { program: THIEF, accounts: [], data: [1] })),
+        'adds an instruction of an unknown program': (bytes) =>
+            changed(bytes, (message) => insert(message, 0, { program: THIEF, accounts: [], data: [1] })),
         'loads accounts from a table': (bytes) =>
             changed(bytes, (message) => {
                 message.isLegacy = false;
@@ -234,7 +274,9 @@ export function walletBehaviours() {
             changed(bytes, (message) => {
                 const isOurs = (instruction: Instruction): boolean => !isBudget(instruction);
                 const ours = message.instructions.filter(isOurs);
-                message.instructions = message.instructions.map((instruction) => (isOurs(instruction) ? (ours.pop() ?? instruction) : instruction));
+                message.instructions = message.instructions.map((instruction) =>
+                    isOurs(instruction) ? (ours.pop() ?? instruction) : instruction,
+                );
             }),
         'comes between proof and settlement with a budget': (bytes) =>
             changed(bytes, (message) => {
@@ -242,7 +284,13 @@ export function walletBehaviours() {
                 insert(message, at, { program: BUDGET, accounts: [], data: [1, ...little(65_536n, 4)] });
             }),
         'comes between proof and settlement with an assertion': (bytes) =>
-            changed(bytes, (message) => insert(message, message.instructions.findIndex(({ program }) => program === ED25519) + 1, assertion(payer(message)))),
+            changed(bytes, (message) =>
+                insert(
+                    message,
+                    message.instructions.findIndex(({ program }) => program === ED25519) + 1,
+                    assertion(payer(message)),
+                ),
+            ),
     };
 
     return { phantom, solflare, backpack, hardware, hostile, hostileToSeveral, read, write };

@@ -14,7 +14,7 @@ use agent_marketplace::{
 use anchor_lang::Discriminator;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use crtx_chain::instructions::{Instructions, Opening, Refund, Settlement};
-use crtx_protocol::{address::Addresses, result_hash::ResultHash};
+use crtx_protocol::{address::Addresses, fee, result_hash::ResultHash};
 use ed25519_dalek::{Signer, SigningKey};
 use serde_json::{Map, Value, json};
 use solana_instruction::Instruction;
@@ -561,6 +561,21 @@ fn addresses() -> Value {
     })
 }
 
+/// Amounts around the points where a fee is rounded, and the largest ones.
+fn fees() -> Value {
+    let amounts = [0, 1, 19, 20, 99, 100, 9_999, 10_000, 10_001, 1_234_567, 1_000_000_000_000, u64::MAX];
+    let pairs = amounts.iter().flat_map(|amount| [0, 1, 100, 150, 499, 500].map(|fee_bps| (*amount, fee_bps)));
+    pairs
+        .map(|(amount, fee_bps): (u64, u32)| {
+            let split = fee::split(amount, fee_bps).expect("at most a whole");
+            json!({
+                "amount": amount.spelled(), "fee_bps": fee_bps.spelled(),
+                "creator": split.creator.spelled(), "platform": split.platform.spelled(),
+            })
+        })
+        .collect()
+}
+
 fn holds(file: &str, wanted: &Value) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors").join(file);
     let wanted = serde_json::to_string_pretty(wanted).expect("JSON") + "\n";
@@ -596,4 +611,9 @@ fn the_vectors_of_open_terms_proofs_and_addresses_are_what_the_rust_side_makes()
     holds("open_terms.json", &open_terms());
     holds("proofs.json", &proofs());
     holds("addresses.json", &addresses());
+}
+
+#[test]
+fn the_vectors_of_fees_are_what_the_program_splits() {
+    holds("fees.json", &fees());
 }

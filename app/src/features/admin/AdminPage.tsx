@@ -1,4 +1,4 @@
-// The page of the admin. Other wallets see who the admin is, and nothing to press; the chain refuses them anyway.
+// The page of the admin. Other wallets see who the admin is and get no buttons; the chain refuses them anyway.
 
 import { useQuery } from '@tanstack/react-query';
 
@@ -8,8 +8,8 @@ import { Failure } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';
 import { Skeleton } from '../../shared/ui/Skeleton';
-import { RoleHolder } from '../market/Roles';
-import { WalletGate } from '../wallet/Gate';
+import { RoleHolder } from '../market';
+import { WalletGate } from '../wallet';
 import { AcceptAdmin } from './roles/AcceptAdmin';
 import { CreatorsPanel } from './creators/CreatorsPanel';
 import { ParametersPanel } from './parameters/ParametersPanel';
@@ -18,7 +18,9 @@ import { RolesPanel } from './roles/RolesPanel';
 
 export const AdminPage = () => (
     <Page title="Admin">
-        <WalletGate why="This page is for the wallet of the marketplace’s admin.">{(account) => <ForAccount account={account} />}</WalletGate>
+        <WalletGate why="This page is for the wallet of the marketplace’s admin.">
+            {(account) => <ForAccount account={account} />}
+        </WalletGate>
     </Page>
 );
 
@@ -33,7 +35,7 @@ function ForAccount({ account }: { account: string }) {
             </Notice>
         );
     }
-    // What was read before is good enough while the node does not answer: every action reads the chain again.
+    // The last answer is good enough while the node does not answer: every action reads the chain again.
     if (market !== undefined) return <ForRole account={account} market={market} />;
     return error ? <Failure error={error} onRetry={() => void refetch()} /> : <Skeleton height="60rem" />;
 }

@@ -24,10 +24,15 @@ export function PausePanel({ market: { config } }: { market: Market }) {
                 effects={
                     isPaused
                         ? ['At once: everybody can list agents and call them again.']
-                        : ['At once: nobody can list an agent or call one, with a wallet or with an API key.', CONTINUES, 'It lasts until you open the market again.']
+                        : [
+                              'At once: nobody can list an agent or call one, with a wallet or with an API key.',
+                              CONTINUES,
+                              'It lasts until you open the market again.',
+                          ]
                 }
                 make={asAdmin((admin, { market: now }) => {
-                    if ((now.config.paused === 1) === wanted) throw new Error(`The market is ${wanted ? 'paused' : 'open'} already.`);
+                    if ((now.config.paused === 1) === wanted)
+                        throw new Error(`The market is ${wanted ? 'paused' : 'open'} already.`);
                     return getSetPausedInstructionAsync({ admin, paused: wanted });
                 })}
                 done={`The market is ${wanted ? 'paused' : 'open'}. The service shows it within half a minute.`}

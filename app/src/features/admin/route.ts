@@ -2,14 +2,15 @@
 
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 
-import { rootRoute } from '../../app/root';
 import { part } from '../../shared/part';
+import { rootRoute } from '../../shared/rootRoute';
 
 export type AdminSearch = { readonly creator?: string };
 
 export const adminRoute = createRoute({
     getParentRoute: () => rootRoute,
     path: '/admin',
-    validateSearch: ({ creator }: Record<string, unknown>): AdminSearch => (typeof creator === 'string' ? { creator } : {}),
+    validateSearch: ({ creator }: Record<string, unknown>): AdminSearch =>
+        typeof creator === 'string' ? { creator } : {},
     component: lazyRouteComponent(() => part(() => import('./AdminPage')), 'AdminPage'),
 });

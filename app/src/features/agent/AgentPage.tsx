@@ -30,8 +30,18 @@ export function AgentPage() {
                         <h2 id="about">What it does</h2>
                         <UserBlock text={agent.description} />
                     </section>
-                    <SchemaTable id="input" title="What it takes" schema={agent.input_schema} none="A task in words; no parameters." />
-                    <SchemaTable id="output" title="What it returns" schema={agent.output_schema} none="Text without a promised structure." />
+                    <SchemaTable
+                        id="input"
+                        title="What it takes"
+                        schema={agent.input_schema}
+                        none="A task in words; no parameters."
+                    />
+                    <SchemaTable
+                        id="output"
+                        title="What it returns"
+                        schema={agent.output_schema}
+                        none="Text without a promised structure."
+                    />
                     <CodeSamples agent={agent} />
                     <History agentId={agentId} />
                 </div>

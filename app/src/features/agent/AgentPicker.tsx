@@ -69,7 +69,7 @@ export function AgentPicker({ label, hint, error, chosen, most, onChange }: Agen
                 value={text}
                 onChange={(event) => setText(event.target.value)}
                 onKeyDown={(event) => {
-                    // The form around it is not sent by a search.
+                    // Enter searches here, and does not submit the form around this field.
                     if (event.key === 'Enter') event.preventDefault();
                 }}
             />
@@ -81,7 +81,16 @@ export function AgentPicker({ label, hint, error, chosen, most, onChange }: Agen
 function Found({ q, chosen, onPick }: { q: string; chosen: readonly string[]; onPick: (agentId: string) => void }) {
     const { data, error } = useQuery(searchQuery(q));
     const offers = q === '' ? [] : (data?.agents ?? []).filter(({ agent_id }) => !chosen.includes(agent_id));
-    const said = q === '' ? '' : error ? 'The search does not answer. Type again.' : data === undefined ? 'Searching …' : offers.length === 0 ? 'No other agent matches.' : '';
+    const said =
+        q === ''
+            ? ''
+            : error
+              ? 'The search does not answer. Type again.'
+              : data === undefined
+                ? 'Searching …'
+                : offers.length === 0
+                  ? 'No other agent matches.'
+                  : '';
     return (
         <>
             <p role="status" className={said === '' ? 'visually-hidden' : 'small muted'}>

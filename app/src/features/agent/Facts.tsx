@@ -20,7 +20,9 @@ export const Facts = ({ agent }: { agent: Agent }) => (
         <p className={styles.price}>
             <strong className="number">{formatUsdc(agent.price_per_call_usdc)}</strong> USDC per call
         </p>
-        <p className="small muted">Held in escrow on chain, and paid only for a signed result. Otherwise it comes back.</p>
+        <p className="small muted">
+            Held in escrow on chain, and paid only for a signed result. Otherwise it comes back.
+        </p>
         {agent.status === 'active' && (
             <Link to="/agents/$agentId/run" params={{ agentId: agent.agent_id }} className={buttonClass('primary')}>
                 Run this agent
@@ -44,7 +46,8 @@ const Fact = ({ name, children }: { name: string; children: ReactNode }) => (
 /** Shares and times of the last 30 days; `–` where nothing was counted yet. */
 function Record({ agent: { metrics, total_executions, unique_callers } }: { agent: Agent }) {
     const { window_days, success_rate, dispute_rate, p50_execution_time_ms: p50, p95_execution_time_ms: p95 } = metrics;
-    const figure = (value: number | null, format: (value: number) => string): string => (value === null ? '–' : format(value));
+    const figure = (value: number | null, format: (value: number) => string): string =>
+        value === null ? '–' : format(value);
     return (
         <>
             <Fact name="Executions">
@@ -98,7 +101,11 @@ function Origin({ agent }: { agent: Agent }) {
         <>
             <Fact name="Creator">
                 <Link to="/" search={{ creator: pubkey }} title={pubkey}>
-                    {display_name === '' ? <span className="mono">{short(pubkey)}</span> : <UserText text={display_name} />}
+                    {display_name === '' ? (
+                        <span className="mono">{short(pubkey)}</span>
+                    ) : (
+                        <UserText text={display_name} />
+                    )}
                 </Link>
             </Fact>
             <Fact name="Listed">

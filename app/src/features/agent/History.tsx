@@ -20,7 +20,11 @@ export function History({ agentId }: { agentId: string }) {
         <>
             <section aria-labelledby="times" className="stack">
                 <h2 id="times">Execution times, last {data?.window_days ?? 30} days</h2>
-                {data === undefined ? <Skeleton height="14rem" /> : <TimesPlot days={data.days} windowDays={data.window_days} />}
+                {data === undefined ? (
+                    <Skeleton height="14rem" />
+                ) : (
+                    <TimesPlot days={data.days} windowDays={data.window_days} />
+                )}
             </section>
             <section aria-labelledby="recent" className="stack">
                 <h2 id="recent">Newest executions</h2>
@@ -41,7 +45,8 @@ const KINDS: Record<Execution['status'], NonNullable<BadgeProps['kind']>> = {
 };
 
 function Recent({ executions }: { executions: readonly Execution[] }) {
-    if (executions.length === 0) return <p className="muted">None yet. The first one appears here a moment after it is opened.</p>;
+    if (executions.length === 0)
+        return <p className="muted">None yet. The first one appears here a moment after it is opened.</p>;
     return (
         <div className={styles.scroll} role="region" aria-label="Table of the newest executions" tabIndex={0}>
             <table className={styles.table}>
@@ -68,7 +73,11 @@ function Recent({ executions }: { executions: readonly Execution[] }) {
                             </td>
                             <td className="number">{formatUsdc(execution.cost_usdc)}</td>
                             <td>
-                                <Address value={execution.record} what="record address" href={execution.on_chain_record} />
+                                <Address
+                                    value={execution.record}
+                                    what="record address"
+                                    href={execution.on_chain_record}
+                                />
                             </td>
                         </tr>
                     ))}

@@ -15,7 +15,7 @@ export const isMembers = (value: unknown): value is Members =>
 /** Parameters with what the schema requires. */
 export function exampleOf(schema: unknown): Record<string, Json> {
     const value = valueOf(schema, 0);
-    return isMembers(value) ? (value as Record<string, Json>) : {};
+    return isMembers(value) ? value : {};
 }
 
 function valueOf(schema: unknown, depth: number): Json {
@@ -28,7 +28,9 @@ function valueOf(schema: unknown, depth: number): Json {
         case 'object':
             return objectOf(schema, depth);
         case 'array':
-            return typeof schema['minItems'] === 'number' && schema['minItems'] > 0 ? [valueOf(schema['items'], depth + 1)] : [];
+            return typeof schema['minItems'] === 'number' && schema['minItems'] > 0
+                ? [valueOf(schema['items'], depth + 1)]
+                : [];
         case 'string':
             return '…';
         case 'integer':
@@ -45,9 +47,11 @@ function objectOf(schema: Members, depth: number): Json {
     const { properties, required } = schema;
     if (!isMembers(properties) || !Array.isArray(required)) return {};
     const names = required.filter((name): name is string => typeof name === 'string').slice(0, MAX_MEMBERS);
-    return Object.fromEntries(names.map((name) => [name, valueOf(Object.hasOwn(properties, name) ? properties[name] : {}, depth + 1)]));
+    return Object.fromEntries(
+        names.map((name) => [name, valueOf(Object.hasOwn(properties, name) ? properties[name] : {}, depth + 1)]),
+    );
 }
 
 const first = (value: unknown): unknown => (Array.isArray(value) ? (value as unknown[])[0] : undefined);
 
-const isSmall = (value: unknown): boolean => (JSON.stringify(value) ?? '').length <= MAX_TEXT;
+const isSmall = (value: unknown): boolean => ((JSON.stringify(value) as string | undefined) ?? '').length <= MAX_TEXT;

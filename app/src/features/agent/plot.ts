@@ -18,7 +18,9 @@ const MARGIN = { left: 64, right: 12, top: 20, bottom: 12 };
 
 /** `days` have times. `now`: the right end. */
 export function plotOf(days: readonly Day[], windowDays: number, now: Date, { width, height }: Size): Plot {
-    const times = days.flatMap((day) => [day.p50_execution_time_ms, day.p95_execution_time_ms]).filter((ms) => ms !== null);
+    const times = days
+        .flatMap((day) => [day.p50_execution_time_ms, day.p95_execution_time_ms])
+        .filter((ms) => ms !== null);
     const low = powerBelow(Math.min(...times));
     const high = Math.max(powerBelow(Math.max(...times)) * 10, low * 10);
     const y = (ms: number): number => {

@@ -16,10 +16,12 @@ export const agentQuery = (agentId: string) =>
         queryFn: ({ signal }) => body(api.GET('/v1/agents/{agent_id}', { params: pathOf(agentId), signal })),
     });
 
-/** Loads an agent for a page of it. An address of no agent, or no address at all (400), is a page that does not exist. */
+/**
+ * Loads an agent for a page of it. An address of no agent, or no address at all (400), is a page that does not exist.
+ */
 export async function loadAgent(queryClient: QueryClient, agentId: string): Promise<void> {
     try {
-        await queryClient.ensureQueryData(agentQuery(agentId));
+        await queryClient.query({ ...agentQuery(agentId), staleTime: 'static' });
     } catch (error) {
         if (error instanceof ApiError && (error.status === 404 || error.status === 400)) throw notFound();
         throw error;

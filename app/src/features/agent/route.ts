@@ -2,8 +2,8 @@
 
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 
-import { rootRoute } from '../../app/root';
 import { part } from '../../shared/part';
+import { rootRoute } from '../../shared/rootRoute';
 import { loadAgent } from './query';
 
 export const agentRoute = createRoute({

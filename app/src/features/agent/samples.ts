@@ -1,5 +1,5 @@
-// How to call an agent from five places, with everything filled in. Values go into each language as its own literals, so
-// that no text of a schema can end a literal and go on as code.
+// How to call an agent from five places, with everything filled in. Values go into each language as its own literals,
+// so that no text of a schema can end a literal and go on as code.
 
 import type { Json } from './example';
 
@@ -59,7 +59,9 @@ export function pythonLiteral(value: Json, indent = ''): string {
         ? value.map((item) => pythonLiteral(item, inner))
         : Object.entries(value).map(([name, member]) => `${ascii(name)}: ${pythonLiteral(member, inner)}`);
     const [open, close] = Array.isArray(value) ? '[]' : '{}';
-    return entries.length === 0 ? `${open}${close}` : `${open}\n${entries.map((entry) => `${inner}${entry},\n`).join('')}${indent}${close}`;
+    return entries.length === 0
+        ? `${open}${close}`
+        : `${open}\n${entries.map((entry) => `${inner}${entry},\n`).join('')}${indent}${close}`;
 }
 
 function curl(call: Call): string {

@@ -50,7 +50,11 @@ const hasOtherRules = (schema: unknown): boolean => isMembers(schema) && COMBINE
 export function describe(schema: unknown, most: RowLimits): Pick<SchemaRow, 'type' | 'limits' | 'description'> {
     if (!isMembers(schema)) return { type: schema === false ? 'not allowed' : 'anything', limits: [], description: '' };
     const { description } = schema;
-    return { type: typeOf(schema), limits: limitsOf(schema, most), description: typeof description === 'string' ? description : '' };
+    return {
+        type: typeOf(schema),
+        limits: limitsOf(schema, most),
+        description: typeof description === 'string' ? description : '',
+    };
 }
 
 const NAMES: Readonly<Record<string, string>> = {
@@ -74,8 +78,7 @@ function typeOf(schema: Readonly<Record<string, unknown>>): string {
 }
 
 function limitsOf(schema: Readonly<Record<string, unknown>>, most: RowLimits): string[] {
-    const number = (name: string): number | undefined =>
-        typeof schema[name] === 'number' ? schema[name] : undefined;
+    const number = (name: string): number | undefined => (typeof schema[name] === 'number' ? schema[name] : undefined);
     const range = (low: string, high: string, unit: string): string[] => {
         const [from, to] = [number(low), number(high)];
         if (from !== undefined && to !== undefined) return [`${from} to ${to}${unit}`];

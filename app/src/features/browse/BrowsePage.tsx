@@ -34,7 +34,9 @@ export function BrowsePage() {
             {list.error && <Failure error={list.error} onRetry={() => void list.refetch()} />}
             {total === 0 && <NoAgents search={search} />}
             <ul className={styles.cards} aria-busy={list.isFetching} data-old={list.isPlaceholderData}>
-                {agents?.map((agent) => <AgentCard key={agent.agent_id} agent={agent} />)}
+                {agents?.map((agent) => (
+                    <AgentCard key={agent.agent_id} agent={agent} />
+                ))}
                 {list.isPending && Array.from({ length: SKELETONS }, (_, index) => <AgentCardSkeleton key={index} />)}
             </ul>
             <More list={list} shown={agents?.length ?? 0} what="agent" />

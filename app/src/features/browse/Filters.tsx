@@ -27,7 +27,7 @@ export function Filters({ search }: { search: BrowseSearch }) {
         void navigate({
             to: '/',
             search: (previous) => readSearch({ ...previous, ...changed }),
-            // The back button does not lead through every pause of the typing.
+            // Typing replaces the URL, so that the back button does not step through every pause of it.
             replace: isTyped,
             resetScroll: false,
         });
@@ -61,7 +61,12 @@ export function Filters({ search }: { search: BrowseSearch }) {
                             <span className="visually-hidden">Remove this filter</span>
                         </Button>
                     )}
-                    <Button look="quiet" onPress={() => void navigate({ to: '/', search: readSearch({ q: search.q, sort: search.sort }) })}>
+                    <Button
+                        look="quiet"
+                        onPress={() =>
+                            void navigate({ to: '/', search: readSearch({ q: search.q, sort: search.sort }) })
+                        }
+                    >
                         Clear all filters
                     </Button>
                 </p>
@@ -95,7 +100,7 @@ function MaxPrice({ search, change }: PartProps) {
     const [seen, setSeen] = useState(search.max_price);
     const [sent, setSent] = useState(search.max_price);
     if (seen !== search.max_price) {
-        // The URL changed. For another reason than what is typed here: the back button, or a cleared filter.
+        // The back button or a cleared filter changed the URL, and not what is typed here.
         setSeen(search.max_price);
         if (search.max_price !== sent) setText(search.max_price ?? '');
     }

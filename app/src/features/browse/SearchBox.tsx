@@ -1,7 +1,7 @@
 // The search in the header. On the list of agents it searches while someone types; elsewhere it leads there.
 
 import { useLocation, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { type SubmitEvent, useEffect, useRef, useState } from 'react';
 
 import styles from './SearchBox.module.css';
 import { readSearch } from './search';
@@ -18,7 +18,7 @@ export function SearchBox() {
     const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
     const sent = useRef(current);
     useEffect(() => {
-        // The URL changed for another reason: a link, the browser's back button.
+        // A link or the back button changed the URL, and not this field.
         if (current !== sent.current) {
             sent.current = current;
             setText(current);
@@ -41,7 +41,7 @@ export function SearchBox() {
         clearTimeout(timer.current);
         if (onList) timer.current = setTimeout(() => go(value), PAUSE_MS);
     };
-    const submit = (event: FormEvent): void => {
+    const submit = (event: SubmitEvent): void => {
         event.preventDefault();
         go(text);
     };

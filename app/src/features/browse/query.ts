@@ -26,6 +26,6 @@ export const agentsQuery = (search: BrowseSearch) =>
         },
         initialPageParam: null as string | null,
         getNextPageParam: (last) => last.next_cursor,
-        // While the next letter is typed the list stays where it is.
+        // The list stays visible while the user types the next letter.
         placeholderData: keepPreviousData,
     });

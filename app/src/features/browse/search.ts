@@ -29,19 +29,23 @@ const MAX_Q = 200;
 const MAX_TAGS = 20;
 const TAG = /^[a-z0-9_-]{1,32}$/;
 
-/** Reads the URL. What the service would refuse is left out. */
+/** Reads the URL. Values that the service would refuse are left out. */
 export function readSearch(raw: Record<string, unknown>): BrowseSearch {
     const text = (name: string): string => (typeof raw[name] === 'string' ? raw[name].trim() : '');
     const search: BrowseSearch = {};
     // The cut must not leave half of a surrogate pair, which has no form in a URL.
     const q = Array.from(text('q')).slice(0, MAX_Q).join('');
     if (q !== '') search.q = q;
-    const tags = text('tags').split(',').map((tag) => tag.trim()).filter((tag) => TAG.test(tag));
+    const tags = text('tags')
+        .split(',')
+        .map((tag) => tag.trim())
+        .filter((tag) => TAG.test(tag));
     if (tags.length > 0) search.tags = [...new Set(tags)].slice(0, MAX_TAGS).join(',');
     const sort = text('sort');
     if (Object.hasOwn(SORTS, sort) && (sort !== 'relevance' || q !== '')) search.sort = sort as Sort;
     if (isAmount(text('max_price'))) search.max_price = text('max_price');
-    if (/^(0(\.\d{1,4})?|1(\.0{1,4})?)$/.test(text('min_success_rate'))) search.min_success_rate = text('min_success_rate');
+    if (/^(0(\.\d{1,4})?|1(\.0{1,4})?)$/.test(text('min_success_rate')))
+        search.min_success_rate = text('min_success_rate');
     if (/^\d{1,15}$/.test(text('min_executions'))) search.min_executions = text('min_executions');
     if (text('verified_only') === 'true') search.verified_only = 'true';
     if (/^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(text('creator'))) search.creator = text('creator');

@@ -9,7 +9,7 @@ import { UserText } from '../../shared/text/UserText';
 import { Badge } from '../../shared/ui/Badge';
 import { Button } from '../../shared/ui/Button';
 import { type Column, Table } from '../../shared/ui/Table';
-import { agentQuery, listingQuery } from '../agent/query';
+import { agentQuery, listingQuery } from '../agent';
 import { coverText } from './cover';
 import styles from './Creator.module.css';
 import { OwnAgentLink } from './OwnAgentLink';
@@ -34,12 +34,20 @@ export function AgentsTable({ rows }: { rows: readonly AgentRow[] }) {
         <>
             <p className="small muted">
                 Amounts are USDC.
-                {rows.some(({ earned }) => earned === null) && ' The service says what the newest agents have earned; the sum of all is above.'}
+                {rows.some(({ earned }) => earned === null) &&
+                    ' The service says what the newest agents have earned; the sum of all is above.'}
             </p>
-            <Table caption="My agents" columns={COLUMNS} rows={rows.slice(0, shown)} rowKey={({ agentId }) => agentId} />
+            <Table
+                caption="My agents"
+                columns={COLUMNS}
+                rows={rows.slice(0, shown)}
+                rowKey={({ agentId }) => agentId}
+            />
             {shown < rows.length && (
                 <p>
-                    <Button onPress={() => setShown(shown + PAGE)}>Show more of {formatCount(rows.length)} agents</Button>
+                    <Button onPress={() => setShown(shown + PAGE)}>
+                        Show more of {formatCount(rows.length)} agents
+                    </Button>
                 </p>
             )}
         </>
@@ -81,7 +89,9 @@ function State({ row }: { row: AgentRow }) {
 const Calls = ({ row: { executions, successRate, openExecutions, openDisputes } }: { row: AgentRow }) => (
     <span className={styles.lines}>
         <span>{formatCount(executions)}</span>
-        <span className="small muted">{successRate === null ? 'none finished yet' : `${formatShare(successRate)} successful`}</span>
+        <span className="small muted">
+            {successRate === null ? 'none finished yet' : `${formatShare(successRate)} successful`}
+        </span>
         {openExecutions > 0 && <span className="small muted">{formatCount(openExecutions)} open</span>}
         {openDisputes > 0 && <Badge kind="warn">{formatCount(openDisputes)} disputed</Badge>}
     </span>
@@ -97,7 +107,9 @@ function Collateral({ row }: { row: AgentRow }) {
             {isShort && <Badge kind="warn">{formatUsdc(required)} needed</Badge>}
             {status !== 'delisted' && (
                 <span className="small muted">
-                    {agent ? coverText(agent.metrics.free_collateral_usdc, agent.metrics.amount_at_risk_usdc) : '\u00a0'}
+                    {agent
+                        ? coverText(agent.metrics.free_collateral_usdc, agent.metrics.amount_at_risk_usdc)
+                        : '\u00a0'}
                 </span>
             )}
         </span>

@@ -1,4 +1,4 @@
-// What waits for the creator: disputes to answer, hidden agents, too little collateral, collateral to withdraw.
+// What the creator should do: answer disputes, look after hidden agents, add collateral, withdraw collateral.
 
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -16,12 +16,17 @@ import { type AgentRow, sumsOf } from './rows';
 export function Attention({ rows, chain }: { rows: readonly AgentRow[]; chain: OwnListings }) {
     const { openDisputes } = sumsOf(rows);
     const hidden = rows.filter(({ reason, status }) => status !== 'delisted' && reason && isAboutDocument(reason.code));
-    const short = rows.filter(({ status, collateral, required }) => status === 'paused' && required !== null && collateral < required);
+    const short = rows.filter(
+        ({ status, collateral, required }) => status === 'paused' && required !== null && collateral < required,
+    );
     const free = withdrawable(rows, chain);
     return (
         <>
             {openDisputes > 0 && (
-                <Notice kind="warn" title={`${plural(openDisputes, 'dispute')} against you ${openDisputes === 1 ? 'is' : 'are'} open`}>
+                <Notice
+                    kind="warn"
+                    title={`${plural(openDisputes, 'dispute')} against you ${openDisputes === 1 ? 'is' : 'are'} open`}
+                >
                     <p>
                         Answer with evidence within 24 hours: from then on a dispute can be upheld without your answer.{' '}
                         <Link to={MY_DISPUTES}>See the disputes</Link>
@@ -60,6 +65,10 @@ const Agents = ({ rows, children }: { rows: readonly AgentRow[]; children: (row:
 );
 
 function withdrawable(rows: readonly AgentRow[], { listed, now }: OwnListings): AgentRow[] {
-    const free = new Set(listed.filter(({ listing }) => listing.collateral > 0n && claimsOn(listing, now).length === 0).map(({ address }) => address as string));
+    const free = new Set(
+        listed
+            .filter(({ listing }) => listing.collateral > 0n && claimsOn(listing, now).length === 0)
+            .map(({ address }) => address as string),
+    );
     return rows.filter(({ agentId }) => free.has(agentId));
 }

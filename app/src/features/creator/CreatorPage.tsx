@@ -11,7 +11,7 @@ import { Empty } from '../../shared/ui/Empty';
 import { Failure } from '../../shared/ui/Failure';
 import { Page } from '../../shared/ui/Page';
 import { Skeleton } from '../../shared/ui/Skeleton';
-import { WalletGate } from '../wallet/Gate';
+import { WalletGate } from '../wallet';
 import { AgentsTable } from './AgentsTable';
 import { Attention } from './Attention';
 import styles from './Creator.module.css';
@@ -36,7 +36,7 @@ function Creator({ wallet }: { wallet: Address }) {
     const rpcUrl = network?.rpc_url ?? null;
     const service = useQuery(walletQuery(wallet));
     const chain = useQuery(ownListingsQuery(wallet, rpcUrl));
-    // Without a node that pages may use, the index is all there is.
+    // If pages may use no node, only the index is left to ask.
     const isServiceAlone = network !== undefined && rpcUrl === null;
     const isKnown = chain.data !== undefined || (isServiceAlone && service.data !== undefined);
     const rows = isKnown ? rowsOf(chain.data ?? null, service.data) : [];
@@ -62,7 +62,13 @@ function Creator({ wallet }: { wallet: Address }) {
                 <section aria-labelledby="agents" className="stack">
                     <h2 id="agents">{isKnown && rows.length > 0 ? plural(rows.length, 'agent') : 'Agents'}</h2>
                     {error !== null && <Failure error={error} onRetry={retry} />}
-                    {!isKnown ? error === null && <Skeleton height="14rem" /> : rows.length === 0 ? <NoAgents /> : <AgentsTable rows={rows} />}
+                    {!isKnown ? (
+                        error === null && <Skeleton height="14rem" />
+                    ) : rows.length === 0 ? (
+                        <NoAgents />
+                    ) : (
+                        <AgentsTable rows={rows} />
+                    )}
                 </section>
                 <Earnings wallet={wallet} />
                 <div className={styles.lower}>
@@ -76,6 +82,9 @@ function Creator({ wallet }: { wallet: Address }) {
 
 const NoAgents = () => (
     <Empty title="You have not listed an agent yet">
-        <p>An agent is a service of yours that answers calls over HTTPS. List it with a price, lock its collateral, and it is live.</p>
+        <p>
+            An agent is a service of yours that answers calls over HTTPS. List it with a price, lock its collateral, and
+            it is live.
+        </p>
     </Empty>
 );

@@ -25,8 +25,9 @@ function Addresses({ network: { outbound_addresses: addresses, network } }: { ne
     return (
         <>
             <p>
-                This service calls your endpoint from these addresses alone. If a firewall stands in front of it, let them through to
-                the port of your endpoint, which is 443 unless your URL names another one. Everything else may be refused.
+                This service calls your endpoint from these addresses alone. If a firewall stands in front of it, let
+                them through to the port of your endpoint, which is 443 unless your URL names another one. Everything
+                else may be refused.
             </p>
             <ul className={styles.addresses}>
                 {addresses.map((address) => (
@@ -42,8 +43,8 @@ function Addresses({ network: { outbound_addresses: addresses, network } }: { ne
                 </p>
             )}
             <p className="muted small">
-                An address ending in /24 or the like is a range. The list can change: <code>GET /v1/network</code> has it as{' '}
-                <code>outbound_addresses</code>.
+                An address ending in /24 or the like is a range. The list can change: <code>GET /v1/network</code> has
+                it as <code>outbound_addresses</code>.
             </p>
         </>
     );

@@ -2,7 +2,7 @@
 
 import type { Address } from '@solana/kit';
 import { useQuery } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { type SubmitEvent, useState } from 'react';
 
 import { plural } from '../../shared/figures';
 import { formatSol } from '../../shared/money';
@@ -14,7 +14,7 @@ import { TextField } from '../../shared/ui/Field';
 import { Skeleton } from '../../shared/ui/Skeleton';
 import { waitForIndex } from '../../shared/wallet/indexed';
 import { useTransaction } from '../../shared/wallet/useTransaction';
-import { TransactionState } from '../wallet/TransactionState';
+import { TransactionState } from '../wallet';
 import styles from './Creator.module.css';
 import { displayNameProblem } from './displayName';
 import { Effects } from './Effects';
@@ -44,14 +44,23 @@ export function ProfileSection({ wallet, rpcUrl }: ProfileProps) {
 const Shown = ({ profile }: { profile: Profile | null }) => (
     <>
         <p className="row">
-            {profile === null || profile.name === '' ? 'Callers see your address: you have no display name.' : <UserText text={profile.name} />}
-            {profile?.name && (profile.isVerified ? <Badge kind="good">Verified creator</Badge> : <Badge>Not verified</Badge>)}
+            {profile === null || profile.name === '' ? (
+                'Callers see your address: you have no display name.'
+            ) : (
+                <UserText text={profile.name} />
+            )}
+            {profile?.name &&
+                (profile.isVerified ? <Badge kind="good">Verified creator</Badge> : <Badge>Not verified</Badge>)}
         </p>
         {profile && profile.closedAgents > 0 && (
-            <p className="muted small">The totals of {plural(profile.closedAgents, 'closed agent')} are kept in your profile.</p>
+            <p className="muted small">
+                The totals of {plural(profile.closedAgents, 'closed agent')} are kept in your profile.
+            </p>
         )}
         {profile && !profile.isVerified && (
-            <p className="muted small">The badge is given by the admin of the marketplace to the name that it has checked.</p>
+            <p className="muted small">
+                The badge is given by the admin of the marketplace to the name that it has checked.
+            </p>
         )}
     </>
 );
@@ -64,9 +73,10 @@ function NameForm({ wallet, rpcUrl, profile, rent }: FormProps) {
     const transaction = useTransaction();
     const present = profile?.name ?? '';
     const typed = name ?? present;
-    const submit = (event: FormEvent): void => {
+    const submit = (event: SubmitEvent): void => {
         event.preventDefault();
-        const found = displayNameProblem(typed) ?? (typed === present ? 'This is your display name already.' : undefined);
+        const found =
+            displayNameProblem(typed) ?? (typed === present ? 'This is your display name already.' : undefined);
         setProblem(found);
         if (found !== undefined) return;
         void transaction.send({
@@ -76,13 +86,17 @@ function NameForm({ wallet, rpcUrl, profile, rent }: FormProps) {
                 if (now?.name === typed) throw new Error('This is your display name already.');
                 return rename(wallet, typed);
             },
-            after: async (signature) => void (await waitForIndex(rpcUrl, signature)),
+            after: async (signature) => {
+                await waitForIndex(rpcUrl, signature);
+            },
         });
     };
     const effects = [
         'Callers see the new name at all of your agents, as soon as the transaction is confirmed.',
         ...(profile?.isVerified ? ['Your badge is for the present name: with another name you lose it.'] : []),
-        ...(profile === null ? [`Your profile is created. Its rent of ${formatSol(rent)} SOL does not come back.`] : []),
+        ...(profile === null
+            ? [`Your profile is created. Its rent of ${formatSol(rent)} SOL does not come back.`]
+            : []),
     ];
     return (
         <form onSubmit={submit} className={styles.form} noValidate>

@@ -7,5 +7,7 @@ const WHOLE = 100;
 export function coverText(free: bigint, atRisk: bigint): string {
     if (atRisk === 0n) return 'nothing at risk';
     const percent = percentOf(free, atRisk);
-    return percent >= WHOLE ? `covers all ${formatUsdc(atRisk)} at risk` : `covers ${percent}% of ${formatUsdc(atRisk)} at risk`;
+    return percent >= WHOLE
+        ? `covers all ${formatUsdc(atRisk)} at risk`
+        : `covers ${percent}% of ${formatUsdc(atRisk)} at risk`;
 }

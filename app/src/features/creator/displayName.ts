@@ -7,6 +7,7 @@ const MAX_BYTES = 32;
 /** Why the program would refuse the name, or `undefined`. */
 export function displayNameProblem(name: string): string | undefined {
     const bytes = new TextEncoder().encode(name).length;
-    if (bytes > MAX_BYTES) return `A name has at most ${MAX_BYTES} bytes, and this one has ${bytes}. Letters beyond ASCII take two to four.`;
+    if (bytes > MAX_BYTES)
+        return `A name has at most ${MAX_BYTES} bytes, and this one has ${bytes}. Letters beyond ASCII take two to four.`;
     return nameProblem(name, MAX_BYTES);
 }

@@ -26,10 +26,15 @@ export const resume = async (own: Own): Promise<Instruction[]> => [
 ];
 
 export const topUp = async (own: Own, { mint, wallet }: OwnAgent, amount: bigint): Promise<Instruction[]> => [
-    await getDepositCollateralInstructionAsync({ ...signed(own), creatorToken: wallet.tokenAccount, usdcMint: mint, amount }),
+    await getDepositCollateralInstructionAsync({
+        ...signed(own),
+        creatorToken: wallet.tokenAccount,
+        usdcMint: mint,
+        amount,
+    }),
 ];
 
-/** What is `null` stays as it is. */
+/** The program leaves fields that are `null` as they are. */
 const UNCHANGED = { price: null, timeoutSeconds: null, binding: null, metadata: null } as const;
 
 export const rotateKey = async (own: Own, resultKey: Address): Promise<Instruction[]> => [
@@ -38,18 +43,26 @@ export const rotateKey = async (own: Own, resultKey: Address): Promise<Instructi
 
 export const delist = (own: Own): Instruction[] => [getDelistAgentInstruction(signed(own))];
 
-/** Receives what is paid out; it may have been closed. */
+/** Creates the USDC account that receives the payout, because it may have been closed. */
 const receiving = ({ creator }: Own, { mint, wallet }: OwnAgent): Instruction[] =>
     wallet.hasTokenAccount ? [] : [createTokenAccount(creator, wallet.tokenAccount, creator, mint)];
 
 export const withdraw = async (own: Own, chain: OwnAgent): Promise<Instruction[]> => [
     ...receiving(own, chain),
-    await getWithdrawCollateralInstructionAsync({ ...signed(own), creatorToken: chain.wallet.tokenAccount, usdcMint: chain.mint }),
+    await getWithdrawCollateralInstructionAsync({
+        ...signed(own),
+        creatorToken: chain.wallet.tokenAccount,
+        usdcMint: chain.mint,
+    }),
 ];
 
 export const close = async (own: Own, chain: OwnAgent): Promise<Instruction[]> => [
     ...receiving(own, chain),
-    await getCloseAgentInstructionAsync({ ...signed(own), creatorToken: chain.wallet.tokenAccount, usdcMint: chain.mint }),
+    await getCloseAgentInstructionAsync({
+        ...signed(own),
+        creatorToken: chain.wallet.tokenAccount,
+        usdcMint: chain.mint,
+    }),
 ];
 
 export const rename = async (wallet: Address, displayName: string): Promise<Instruction[]> => [

@@ -1,4 +1,5 @@
-// What the chain and the service say about a creator. The chain is believed where both know it: the index may be behind.
+// What the chain and the service say about a creator. The chain is believed where both know it: the index may be
+// behind.
 
 import { type Address, createSolanaRpc } from '@solana/kit';
 import { queryOptions } from '@tanstack/react-query';
@@ -17,7 +18,8 @@ const REFRESH_MS = 10_000;
 export const walletQuery = (wallet: string) =>
     queryOptions({
         queryKey: ['wallet', wallet] as const,
-        queryFn: ({ signal }): Promise<Wallet> => body(api.GET('/v1/wallets/{wallet}', { params: { path: { wallet } }, signal })),
+        queryFn: ({ signal }): Promise<Wallet> =>
+            body(api.GET('/v1/wallets/{wallet}', { params: { path: { wallet } }, signal })),
         refetchInterval: 15_000,
     });
 
@@ -35,7 +37,14 @@ export const ownAgentQuery = (agentId: string, wallet: string, network: Schemas[
     queryOptions({
         queryKey: ['own-agent', agentId, wallet, network?.rpc_url ?? null] as const,
         queryFn: () =>
-            reached(readOwnAgent(createSolanaRpc(network?.rpc_url ?? ''), agentId as Address, wallet as Address, network?.usdc_mint as Address)),
+            reached(
+                readOwnAgent(
+                    createSolanaRpc(network?.rpc_url ?? ''),
+                    agentId as Address,
+                    wallet as Address,
+                    network?.usdc_mint as Address,
+                ),
+            ),
         enabled: network !== undefined && network.rpc_url !== null,
         refetchInterval: REFRESH_MS,
     });
@@ -65,10 +74,13 @@ export async function readProfile(wallet: Address, rpcUrl: string): Promise<{ pr
     if (!account) return { profile: null, rent: BigInt(rent) };
     const found = decodeOwned(account, decoder, CREATOR_PROFILE_DISCRIMINATOR);
     const name = new TextDecoder().decode(new Uint8Array(found.displayName).slice(0, found.displayNameLen));
-    return { profile: { name, isVerified: found.verified === 1, closedAgents: Number(found.closed.agents) }, rent: BigInt(rent) };
+    return {
+        profile: { name, isVerified: found.verified === 1, closedAgents: Number(found.closed.agents) },
+        rent: BigInt(rent),
+    };
 }
 
-/** Errors of the node's transport help nobody. */
+/** Reports that the node is unreachable instead of the error of its transport, which helps nobody. */
 export async function reached<T>(reading: Promise<T>): Promise<T> {
     try {
         return await reading;

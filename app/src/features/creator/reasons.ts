@@ -7,7 +7,11 @@ type Code = Schemas['ListingReasonCode'];
 export type Explanation = { readonly badge: string; readonly kind: 'plain' | 'warn' | 'bad'; readonly text: string };
 
 const EXPLANATIONS: Record<Code, Explanation> = {
-    paused: { badge: 'Paused', kind: 'warn', text: 'You paused it, or a dispute took collateral. It takes no calls until you resume it.' },
+    paused: {
+        badge: 'Paused',
+        kind: 'warn',
+        text: 'You paused it, or a dispute took collateral. It takes no calls until you resume it.',
+    },
     delisted: { badge: 'Delisted', kind: 'plain', text: 'You delisted it for good. It takes no calls.' },
     closed: { badge: 'Closed', kind: 'plain', text: 'Its accounts are closed.' },
     account_unreadable: {
@@ -54,7 +58,10 @@ export type State = {
 const OF_STATUS: Partial<Record<Schemas['OwnListingStatusName'], Code>> = { paused: 'paused', delisted: 'delisted' };
 
 /** The state of an agent by the chain, and what the service says about it. */
-export function stateOf(status: Schemas['OwnListingStatusName'], reason: Schemas['ListingReason'] | null | undefined): State {
+export function stateOf(
+    status: Schemas['OwnListingStatusName'],
+    reason: Schemas['ListingReason'] | null | undefined,
+): State {
     const own = OF_STATUS[status];
     if (own !== undefined) return { ...EXPLANATIONS[own], message: null };
     // The service may not have seen yet that the agent was resumed.

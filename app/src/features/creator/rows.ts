@@ -42,7 +42,10 @@ export const statusOf = (stored: number): Status => STATUS[stored] ?? 'delisted'
 
 /** Active ones first, then the newest. `onChain` is `null` where no node may be asked. */
 export function rowsOf(onChain: OwnListings | null, wallet: Wallet | undefined): AgentRow[] {
-    const rows = onChain === null ? (wallet?.agents ?? []).map(rowOfService) : onChain.listed.map((listed) => rowOfChain(listed, onChain, wallet));
+    const rows =
+        onChain === null
+            ? (wallet?.agents ?? []).map(rowOfService)
+            : onChain.listed.map((listed) => rowOfChain(listed, onChain, wallet));
     return rows.sort(
         (one, other) =>
             ORDER.indexOf(one.status) - ORDER.indexOf(other.status) ||
@@ -51,7 +54,11 @@ export function rowsOf(onChain: OwnListings | null, wallet: Wallet | undefined):
     );
 }
 
-function rowOfChain({ address, listing }: OwnListings['listed'][number], { tiers }: OwnListings, wallet: Wallet | undefined): AgentRow {
+function rowOfChain(
+    { address, listing }: OwnListings['listed'][number],
+    { tiers }: OwnListings,
+    wallet: Wallet | undefined,
+): AgentRow {
     const known = wallet?.agents.find(({ agent_id }) => agent_id === address);
     const executions = Number(listing.totalExecutions);
     return {
@@ -67,7 +74,7 @@ function rowOfChain({ address, listing }: OwnListings['listed'][number], { tiers
         collateral: listing.collateral,
         required: requiredCollateral(tiers, listing.price),
         slashed: listing.slashedTotal,
-        // Nobody has paid before the first completed execution.
+        // Before its first completed execution an agent has earned nothing.
         earned: known?.earned_usdc ?? (listing.completedExecutions === 0n ? 0n : null),
         createdAt: Number(listing.createdAtUnixS),
     };
@@ -86,7 +93,7 @@ const rowOfService = (agent: Wallet['agents'][number]): AgentRow => ({
     collateral: agent.collateral_usdc,
     required: null,
     slashed: 0n,
-    earned: agent.earned_usdc ?? (agent.total_executions === 0 ? 0n : null),
+    earned: agent.earned_usdc,
     createdAt: Date.parse(agent.created_at) / 1_000,
 });
 

@@ -22,7 +22,11 @@ export function ChooseExecution({ wallet }: { wallet: string }) {
     const list = useInfiniteQuery({
         queryKey: ['disputable-executions', wallet],
         queryFn: ({ pageParam, signal }) => {
-            const query = { status: 'completed' as const, limit: PAGE, ...(pageParam !== null && { cursor: pageParam }) };
+            const query = {
+                status: 'completed' as const,
+                limit: PAGE,
+                ...(pageParam !== null && { cursor: pageParam }),
+            };
             return body(api.GET('/v1/executions', { ...asWallet(wallet), params: { query }, signal }));
         },
         initialPageParam: null as string | null,
@@ -43,7 +47,10 @@ export function ChooseExecution({ wallet }: { wallet: string }) {
     }
     return (
         <>
-            <p>Which execution is it about? These are the ones that you paid for. The next page says whether there is still time.</p>
+            <p>
+                Which execution is it about? These are the ones that you paid for. The next page says whether there is
+                still time.
+            </p>
             <Table
                 caption="Paid executions"
                 rows={executions}
@@ -58,7 +65,10 @@ export function ChooseExecution({ wallet }: { wallet: string }) {
                             </Link>
                         ),
                     },
-                    { name: 'Finished', cell: ({ completed_at }) => (completed_at === null ? '\u2013' : <Time iso={completed_at} />) },
+                    {
+                        name: 'Finished',
+                        cell: ({ completed_at }) => (completed_at === null ? '\u2013' : <Time iso={completed_at} />),
+                    },
                     { name: 'Paid, USDC', isNumber: true, cell: ({ cost_usdc }) => formatUsdc(cost_usdc) },
                 ]}
             />

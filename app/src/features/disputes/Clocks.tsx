@@ -24,27 +24,46 @@ export function Clocks({ dispute }: { dispute: Dispute }) {
                 </Clock>
                 {answered_at !== null ? (
                     <Clock name="Answered" when={<Time iso={answered_at} />}>
-                        {isOpen ? 'The resolver can uphold or reject it.' : 'There is one answer, and it cannot be changed.'}
+                        {isOpen
+                            ? 'The resolver can uphold or reject it.'
+                            : 'There is one answer, and it cannot be changed.'}
                     </Clock>
                 ) : (
                     isOpen && (
-                        <Clock name="Can be upheld" when={<Countdown to={upholdable_from} over="now" />} isNow={turn === 'creator'}>
+                        <Clock
+                            name="Can be upheld"
+                            when={<Countdown to={upholdable_from} over="now" />}
+                            isNow={turn === 'creator'}
+                        >
                             As soon as the creator answers, or after 24 hours. It can be rejected at any time.
                         </Clock>
                     )
                 )}
                 {isOpen ? (
                     <>
-                        <Clock name="Decision due" when={<Due dispute={dispute} />} isNow={turn === 'resolver' && !isLate} isLate={isLate}>
+                        <Clock
+                            name="Decision due"
+                            when={<Due dispute={dispute} />}
+                            isNow={turn === 'resolver' && !isLate}
+                            isLate={isLate}
+                        >
                             The resolver means to decide within 72 hours. It is a target: nothing ends when it passes.
                         </Clock>
-                        <Clock name="Ends undecided" when={<Countdown to={expires_at} over="now" />} isLate={turn === 'anybody'}>
+                        <Clock
+                            name="Ends undecided"
+                            when={<Countdown to={expires_at} over="now" />}
+                            isLate={turn === 'anybody'}
+                        >
                             After 30 days anybody can end it. Then the creator keeps the price and the collateral.
                         </Clock>
                     </>
                 ) : (
                     resolved_at !== null && (
-                        <Clock name={status === 'expired' ? 'Ended' : 'Decided'} when={<Time iso={resolved_at} />} isNow>
+                        <Clock
+                            name={status === 'expired' ? 'Ended' : 'Decided'}
+                            when={<Time iso={resolved_at} />}
+                            isNow
+                        >
                             This is final.
                         </Clock>
                     )

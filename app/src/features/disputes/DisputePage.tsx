@@ -13,7 +13,7 @@ import { Failure } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';
 import { Skeleton } from '../../shared/ui/Skeleton';
-import { SessionGate } from '../wallet/Gate';
+import { SessionGate } from '../wallet';
 import { Actions } from './actions/Actions';
 import { YourTurn } from './actions/YourTurn';
 import { type Case, caseQuery, statusOf, uriOf } from './chain/case';
@@ -42,7 +42,8 @@ function OneDispute({ id, wallet }: { id: string; wallet: Address }) {
     const { data: dispute, error, refetch } = useQuery(disputeQuery(id, wallet));
     const onChain = useQuery(caseQuery(dispute?.execution_record, network?.rpc_url));
     if (dispute === null) return <NotShown onRetry={() => void refetch()} />;
-    if (dispute === undefined) return error ? <Failure error={error} onRetry={() => void refetch()} /> : <Skeleton height="32rem" />;
+    if (dispute === undefined)
+        return error ? <Failure error={error} onRetry={() => void refetch()} /> : <Skeleton height="32rem" />;
     const found = onChain.data ?? null;
     const resolver = found?.config.resolver ?? network?.roles.resolver ?? undefined;
     const shown = found === null ? dispute : asOnChain(dispute, found);
@@ -53,10 +54,18 @@ function OneDispute({ id, wallet }: { id: string; wallet: Address }) {
             </p>
             {network?.rpc_url === null && (
                 <Notice kind="warn" title="The chain is not read here">
-                    <p>This service names no Solana node that this page may ask, so nothing is checked or decided here. Use the command line: crtx dispute show.</p>
+                    <p>
+                        This service names no Solana node that this page may ask, so nothing is checked or decided here.
+                        Use the command line: crtx dispute show.
+                    </p>
                 </Notice>
             )}
-            {onChain.error && <Failure error={new Error('The chain cannot be read, so nothing can be checked or decided here.')} onRetry={() => void onChain.refetch()} />}
+            {onChain.error && (
+                <Failure
+                    error={new Error('The chain cannot be read, so nothing can be checked or decided here.')}
+                    onRetry={() => void onChain.refetch()}
+                />
+            )}
             <Outcome dispute={shown} />
             {found !== null && <YourTurn found={found} wallet={wallet} />}
             <div className={styles.columns}>
@@ -66,7 +75,9 @@ function OneDispute({ id, wallet }: { id: string; wallet: Address }) {
                 </aside>
                 <div className={styles.main}>
                     <Statements dispute={shown} found={found} />
-                    {network?.rpc_url !== null && <Proof dispute={dispute} found={found} wallet={wallet} network={network} />}
+                    {network?.rpc_url !== null && (
+                        <Proof dispute={dispute} found={found} wallet={wallet} network={network} />
+                    )}
                     <Actions dispute={shown} found={found} wallet={wallet} network={network} />
                 </div>
             </div>
@@ -77,7 +88,7 @@ function OneDispute({ id, wallet }: { id: string; wallet: Address }) {
 const hashText = (hash: Parameters<typeof hexOf>[0]): string => `sha256:${hexOf(hash)}`;
 const timeText = (seconds: bigint): string => new Date(Number(seconds) * 1_000).toISOString();
 
-/** The index may be behind, and the service may be wrong: what the chain has is shown. */
+/** The dispute as the chain has it: the index may be behind, and the service may be wrong. */
 function asOnChain(stated: Dispute, found: Case): Dispute {
     const { dispute } = found;
     const isAnswered = dispute.answeredAtUnixS !== 0n;
@@ -106,9 +117,10 @@ function Outcome({ dispute: { status, amount_usdc, compensation_usdc, penalty_us
         return (
             <Notice kind="good" title="Upheld: the caller was right">
                 <p>
-                    The caller got {formatUsdc(compensation_usdc)} of {formatUsdc(amount_usdc)} USDC back, out of the agent&rsquo;s collateral.
-                    {penalty_usdc > 0n && ` The insurance got a penalty of ${formatUsdc(penalty_usdc)} USDC.`} The execution does not count as successful
-                    any more.
+                    The caller got {formatUsdc(compensation_usdc)} of {formatUsdc(amount_usdc)} USDC back, out of the
+                    agent&rsquo;s collateral.
+                    {penalty_usdc > 0n && ` The insurance got a penalty of ${formatUsdc(penalty_usdc)} USDC.`} The
+                    execution does not count as successful any more.
                 </p>
             </Notice>
         );
@@ -116,7 +128,9 @@ function Outcome({ dispute: { status, amount_usdc, compensation_usdc, penalty_us
     return (
         <Notice title={status === 'rejected' ? 'Rejected: the result stands' : 'Ended without a decision'}>
             <p>
-                {status === 'rejected' ? 'The creator keeps the price and the collateral.' : 'The resolver did not decide within 30 days. The creator keeps the price and the collateral.'}{' '}
+                {status === 'rejected'
+                    ? 'The creator keeps the price and the collateral.'
+                    : 'The resolver did not decide within 30 days. The creator keeps the price and the collateral.'}{' '}
                 The execution cannot be disputed again.
             </p>
         </Notice>
@@ -127,17 +141,39 @@ type StatementsProps = { dispute: Dispute; found: Case | null };
 
 const Statements = ({ dispute, found }: StatementsProps) => (
     <>
-        <Statement title="What the caller says" by={dispute.caller} at={dispute.raised_at} hash={dispute.evidence_hash} uri={dispute.evidence_uri} isOnChain={found !== null} />
+        <Statement
+            title="What the caller says"
+            by={dispute.caller}
+            at={dispute.raised_at}
+            hash={dispute.evidence_hash}
+            uri={dispute.evidence_uri}
+            isOnChain={found !== null}
+        />
         {dispute.answer_hash !== null && dispute.answered_at !== null ? (
-            <Statement title="What the creator says" by={dispute.creator} at={dispute.answered_at} hash={dispute.answer_hash} uri={dispute.answer_uri} isOnChain={found !== null} />
+            <Statement
+                title="What the creator says"
+                by={dispute.creator}
+                at={dispute.answered_at}
+                hash={dispute.answer_hash}
+                uri={dispute.answer_uri}
+                isOnChain={found !== null}
+            />
         ) : (
             <section className="stack" aria-labelledby="no-answer">
                 <h2 id="no-answer">What the creator says</h2>
-                <p className="muted">{dispute.status === 'open' ? 'Nothing yet.' : 'Nothing: the creator did not answer.'}</p>
+                <p className="muted">
+                    {dispute.status === 'open' ? 'Nothing yet.' : 'Nothing: the creator did not answer.'}
+                </p>
             </section>
         )}
         {dispute.resolution_hash !== null && dispute.resolved_at !== null && (
-            <Statement title="Why it was decided so" at={dispute.resolved_at} hash={dispute.resolution_hash} uri={null} isOnChain={found !== null} />
+            <Statement
+                title="Why it was decided so"
+                at={dispute.resolved_at}
+                hash={dispute.resolution_hash}
+                uri={null}
+                isOnChain={found !== null}
+            />
         )}
     </>
 );
@@ -145,8 +181,8 @@ const Statements = ({ dispute, found }: StatementsProps) => (
 const NotShown = ({ onRetry }: { onRetry: () => void }) => (
     <Notice kind="warn" title="This wallet has no such dispute">
         <p>
-            Only its caller, the creator of the agent and the resolver see a dispute. Change the account in your wallet, or check the address of
-            this page. A dispute that was raised a moment ago can take a few seconds to appear.
+            Only its caller, the creator of the agent and the resolver see a dispute. Change the account in your wallet,
+            or check the address of this page. A dispute that was raised a moment ago can take a few seconds to appear.
         </p>
         <div>
             <Button onPress={onRetry}>Look again</Button>

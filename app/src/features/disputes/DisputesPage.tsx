@@ -17,11 +17,11 @@ import { Page } from '../../shared/ui/Page';
 import { Skeleton } from '../../shared/ui/Skeleton';
 import { Table } from '../../shared/ui/Table';
 import { Time } from '../../shared/ui/Time';
-import { SessionGate } from '../wallet/Gate';
+import { SessionGate } from '../wallet';
 import { Due } from './Due';
 import styles from './Disputes.module.css';
 import { type Dispute, disputeCountQuery, disputesQuery } from './query';
-import { type DisputesSearch, type Role, STATUSES, type Status } from './search';
+import { type DisputesSearch, type Role, STATUSES } from './search';
 import { PART_WORDS, type Part, STATUS_KINDS, STATUS_WORDS, TURN_WORDS, type Turn, partsOf, turnOf } from './words';
 
 const route = getRouteApi('/disputes');
@@ -70,7 +70,15 @@ function Disputes({ wallet, search }: { wallet: string; search: DisputesSearch }
     );
 }
 
-const Rows = ({ disputes, wallet, resolver }: { disputes: readonly Dispute[]; wallet: string; resolver: string | undefined }) => {
+const Rows = ({
+    disputes,
+    wallet,
+    resolver,
+}: {
+    disputes: readonly Dispute[];
+    wallet: string;
+    resolver: string | undefined;
+}) => {
     const now = Date.now() / 1_000;
     return (
         <Table
@@ -87,10 +95,31 @@ const Rows = ({ disputes, wallet, resolver }: { disputes: readonly Dispute[]; wa
                         </Link>
                     ),
                 },
-                { name: 'You are', cell: (dispute) => partsOf(dispute, resolver, wallet).map((part) => PART_WORDS[part]).join(', ') },
-                { name: 'State', cell: ({ status }) => <Badge kind={STATUS_KINDS[status]}>{STATUS_WORDS[status]}</Badge> },
-                { name: 'Waits for', cell: (dispute) => (dispute.status === 'open' ? <Waits turn={turnOf(dispute, now)} parts={partsOf(dispute, resolver, wallet)} /> : <Result dispute={dispute} />) },
-                { name: 'Decision due', cell: (dispute) => (dispute.resolved_at === null ? <Due dispute={dispute} /> : <Time iso={dispute.resolved_at} />) },
+                {
+                    name: 'You are',
+                    cell: (dispute) =>
+                        partsOf(dispute, resolver, wallet)
+                            .map((part) => PART_WORDS[part])
+                            .join(', '),
+                },
+                {
+                    name: 'State',
+                    cell: ({ status }) => <Badge kind={STATUS_KINDS[status]}>{STATUS_WORDS[status]}</Badge>,
+                },
+                {
+                    name: 'Waits for',
+                    cell: (dispute) =>
+                        dispute.status === 'open' ? (
+                            <Waits turn={turnOf(dispute, now)} parts={partsOf(dispute, resolver, wallet)} />
+                        ) : (
+                            <Result dispute={dispute} />
+                        ),
+                },
+                {
+                    name: 'Decision due',
+                    cell: (dispute) =>
+                        dispute.resolved_at === null ? <Due dispute={dispute} /> : <Time iso={dispute.resolved_at} />,
+                },
                 { name: 'Paid, USDC', isNumber: true, cell: ({ amount_usdc }) => formatUsdc(amount_usdc) },
             ]}
         />
@@ -98,11 +127,17 @@ const Rows = ({ disputes, wallet, resolver }: { disputes: readonly Dispute[]; wa
 };
 
 const totalText = (total: number): string =>
-    total < 2 ? `${plural(total, 'dispute')}.` : `${plural(total, 'dispute')}. Open ones come first, the most urgent at the top.`;
+    total < 2
+        ? `${plural(total, 'dispute')}.`
+        : `${plural(total, 'dispute')}. Open ones come first, the most urgent at the top.`;
 
-/** What waits for the wallet itself stands out. */
+/** Highlights the disputes in which it is the wallet's turn. */
 const Waits = ({ turn, parts }: { turn: Turn; parts: readonly Part[] }) =>
-    parts.some((part) => part === turn) ? <Badge kind="accent">{turn === 'creator' ? 'Your answer' : 'Your decision'}</Badge> : TURN_WORDS[turn];
+    parts.some((part) => part === turn) ? (
+        <Badge kind="accent">{turn === 'creator' ? 'Your answer' : 'Your decision'}</Badge>
+    ) : (
+        TURN_WORDS[turn]
+    );
 
 const Result = ({ dispute: { status, compensation_usdc } }: { dispute: Dispute }) =>
     status === 'upheld' ? `Ended: ${formatUsdc(compensation_usdc)} USDC to the caller` : 'Ended: nothing moved';
@@ -127,7 +162,11 @@ function RoleLinks({ search, isResolver }: { search: DisputesSearch; isResolver:
                     key={label}
                     to="/disputes"
                     // A resolver looks for what is open.
-                    search={role === 'resolver' ? { role, status: 'open' } : { ...(role && { role }), ...(search.status && { status: search.status }) }}
+                    search={
+                        role === 'resolver'
+                            ? { role, status: 'open' }
+                            : { ...(role && { role }), ...(search.status && { status: search.status }) }
+                    }
                     aria-current={search.role === role ? 'page' : undefined}
                     activeOptions={EXACT}
                     className={styles.choice}
@@ -150,7 +189,8 @@ const StatusLinks = ({ wallet, search: { role, status } }: { wallet: string; sea
                 activeOptions={EXACT}
                 className={styles.choice}
             >
-                {choice === undefined ? 'Every state' : STATUS_WORDS[choice]} <Count wallet={wallet} search={{ ...(role && { role }), ...(choice && { status: choice }) }} />
+                {choice === undefined ? 'Every state' : STATUS_WORDS[choice]}{' '}
+                <Count wallet={wallet} search={{ ...(role && { role }), ...(choice && { status: choice }) }} />
             </Link>
         ))}
     </nav>
@@ -170,7 +210,7 @@ const NOTHING: Partial<Record<Role, string>> = {
 function None({ search: { role, status } }: { search: DisputesSearch }) {
     const isFiltered = status !== undefined && role !== 'resolver';
     return (
-        <Empty title={isFiltered ? `No dispute is ${STATUS_WORDS[status as Status].toLowerCase()}` : 'There is no dispute'}>
+        <Empty title={isFiltered ? `No dispute is ${STATUS_WORDS[status].toLowerCase()}` : 'There is no dispute'}>
             <p>{isFiltered ? 'Disputes in another state may exist.' : (NOTHING[role ?? 'caller'] ?? NOTHING.caller)}</p>
             {isFiltered && (
                 <Link to="/disputes" search={{ ...(role && { role }) }} className={buttonClass('primary')}>

@@ -13,7 +13,12 @@ import { type Part, STATUS_KINDS, STATUS_WORDS, partsOf } from './words';
 
 type Network = Schemas['NetworkResponse'];
 
-export type FactsProps = { dispute: Dispute; resolver: string | undefined; wallet: string; network: Network | undefined };
+export type FactsProps = {
+    dispute: Dispute;
+    resolver: string | undefined;
+    wallet: string;
+    network: Network | undefined;
+};
 
 export function Facts({ dispute, resolver, wallet, network }: FactsProps) {
     const own = partsOf(dispute, resolver, wallet);
@@ -47,7 +52,10 @@ export function Facts({ dispute, resolver, wallet, network }: FactsProps) {
                 {resolver !== undefined && <Wallet name="Resolver" part="resolver" own={own} address={resolver} />}
                 <dt>Dispute</dt>
                 <dd>
-                    <Address value={dispute.dispute} href={network?.explorer.account.replace('{address}', dispute.dispute)} />
+                    <Address
+                        value={dispute.dispute}
+                        href={network?.explorer.account.replace('{address}', dispute.dispute)}
+                    />
                 </dd>
             </dl>
             <Transactions transactions={transactions} network={network} />
@@ -67,7 +75,13 @@ const Wallet = ({ name, part, own, address }: { name: string; part: Part; own: r
 
 const NAMES = { raised: 'Raised', answered: 'Answered', resolved: 'Decided' } as const;
 
-function Transactions({ transactions, network }: { transactions: Dispute['transactions']; network: Network | undefined }) {
+function Transactions({
+    transactions,
+    network,
+}: {
+    transactions: Dispute['transactions'];
+    network: Network | undefined;
+}) {
     const template = network?.explorer.transaction;
     const known = (['raised', 'answered', 'resolved'] as const).flatMap((step) => {
         const signature = transactions?.[step];
@@ -77,7 +91,12 @@ function Transactions({ transactions, network }: { transactions: Dispute['transa
     return (
         <dl className={styles.facts} aria-label="Transactions">
             {known.map(({ step, signature }) => (
-                <TransactionRow key={step} name={NAMES[step]} signature={signature} href={template?.replace('{signature}', signature)} />
+                <TransactionRow
+                    key={step}
+                    name={NAMES[step]}
+                    signature={signature}
+                    href={template?.replace('{signature}', signature)}
+                />
             ))}
         </dl>
     );

@@ -3,7 +3,7 @@
 import type { Address } from '@solana/kit';
 import { useQuery } from '@tanstack/react-query';
 import { Link, getRouteApi, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { type SubmitEvent, useState } from 'react';
 
 import { feeText } from '../../chain/fee';
 import { networkQuery } from '../../shared/api/queries';
@@ -17,9 +17,8 @@ import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';
 import { Skeleton } from '../../shared/ui/Skeleton';
 import { type UseTransaction, useTransaction } from '../../shared/wallet/useTransaction';
-import { executionQuery } from '../execution/query';
-import { SessionGate } from '../wallet/Gate';
-import { TransactionState } from '../wallet/TransactionState';
+import { executionQuery } from '../execution';
+import { SessionGate, TransactionState } from '../wallet';
 import { type Disputable, disputableQuery, disputableUntil, disputeObstacle, readDisputable } from './chain/disputable';
 import { openInstruction } from './chain/instructions';
 import { ChooseExecution } from './ChooseExecution';
@@ -54,10 +53,12 @@ function Raise({ wallet, executionId }: { wallet: Address; executionId: string }
     const { data: disputable, error, refetch } = useQuery(disputableQuery(executionId, wallet, network?.rpc_url));
     const { data: execution } = useQuery(executionQuery(executionId, wallet, false));
     const transaction = useTransaction();
-    if (network?.rpc_url === null) return <Failure error={new Error('This service names no Solana node that this page may ask.')} />;
+    if (network?.rpc_url === null)
+        return <Failure error={new Error('This service names no Solana node that this page may ask.')} />;
     if (error) return <Failure error={error} onRetry={() => void refetch()} />;
     if (disputable === undefined) return <Skeleton height="24rem" />;
-    // Once it is sent, the chain says that there is a dispute already: the form stays until the page of it is there.
+    // Once the transaction is sent, the chain says that there is a dispute already. The form stays until the page of
+    // the dispute opens.
     const isSent = transaction.status.kind === 'busy' || transaction.status.kind === 'done';
     const obstacle = isSent ? null : disputeObstacle(disputable);
     return (
@@ -68,13 +69,22 @@ function Raise({ wallet, executionId }: { wallet: Address; executionId: string }
             </aside>
             <div className={styles.main}>
                 {obstacle === null ? (
-                    <RaiseForm wallet={wallet} executionId={executionId} rpcUrl={network?.rpc_url ?? ''} transaction={transaction} />
+                    <RaiseForm
+                        wallet={wallet}
+                        executionId={executionId}
+                        rpcUrl={network?.rpc_url ?? ''}
+                        transaction={transaction}
+                    />
                 ) : (
                     <Notice kind="warn" title="There can be no dispute">
                         <p>{obstacle}</p>
                         <p className="row">
                             {disputable.isDisputed && (
-                                <Link to="/disputes/$disputeId" params={{ disputeId: disputable.disputeAddress }} className={buttonClass()}>
+                                <Link
+                                    to="/disputes/$disputeId"
+                                    params={{ disputeId: disputable.disputeAddress }}
+                                    className={buttonClass()}
+                                >
                                     Show the dispute
                                 </Link>
                             )}
@@ -114,7 +124,13 @@ const Subject = ({ disputable: { record }, executionId, name }: SubjectProps) =>
                     <dt>You paid</dt>
                     <dd className="number">{formatUsdc(record.amount)} USDC</dd>
                     <dt>Window ends</dt>
-                    <dd>{record.finishedAtUnixS === 0n ? '\u2013' : <Countdown to={disputableUntil(record)} over="over" />}</dd>
+                    <dd>
+                        {record.finishedAtUnixS === 0n ? (
+                            '\u2013'
+                        ) : (
+                            <Countdown to={disputableUntil(record)} over="over" />
+                        )}
+                    </dd>
                 </>
             )}
         </dl>
@@ -135,12 +151,16 @@ const Cost = ({ disputable: { rent, record } }: { disputable: Disputable }) => (
             <dt>Network fee</dt>
             <dd className="number">{feeText()}</dd>
         </dl>
-        <p className="small muted">No USDC is locked. The deposit comes back when the record of the execution is closed, after its dispute window.</p>
+        <p className="small muted">
+            No USDC is locked. The deposit comes back when the record of the execution is closed, after its dispute
+            window.
+        </p>
         <h2>What can come of it</h2>
         <ul className={`${styles.bullets} small`}>
             <li>
-                <strong>Upheld:</strong> you get up to {record === null ? 'what you paid' : `${formatUsdc(record.amount)} USDC`} back, out of the creator&rsquo;s
-                collateral. The resolver names the amount.
+                <strong>Upheld:</strong> you get up to{' '}
+                {record === null ? 'what you paid' : `${formatUsdc(record.amount)} USDC`} back, out of the
+                creator&rsquo;s collateral. The resolver names the amount.
             </li>
             <li>
                 <strong>Rejected:</strong> the creator keeps the price. Nothing moves.
@@ -149,7 +169,9 @@ const Cost = ({ disputable: { rent, record } }: { disputable: Disputable }) => (
                 <strong>Not decided within 30 days:</strong> anybody can end it, and nothing moves.
             </li>
         </ul>
-        <p className="small muted">The creator can answer. The resolver means to decide within 72 hours. An execution has one dispute, ever.</p>
+        <p className="small muted">
+            The creator can answer. The resolver means to decide within 72 hours. An execution has one dispute, ever.
+        </p>
     </div>
 );
 
@@ -160,7 +182,7 @@ function RaiseForm({ wallet, executionId, rpcUrl, transaction: { status, isBusy,
     const key = `dispute.${executionId}`;
     const [draft, setDraft] = useDraft(key);
     const [isChecked, setChecked] = useState(false);
-    const raise = (event: FormEvent): void => {
+    const raise = (event: SubmitEvent): void => {
         event.preventDefault();
         setChecked(true);
         if (textProblem(draft.text) !== undefined || filesProblem(draft.files) !== undefined) return;
@@ -185,7 +207,10 @@ function RaiseForm({ wallet, executionId, rpcUrl, transaction: { status, isBusy,
         <form className={styles.form} onSubmit={raise} noValidate aria-label="Dispute">
             <h2>What is wrong</h2>
             <Notice kind="warn" title="Evidence is public">
-                <p>Text and files are stored under their hash, which stands on the chain. Everybody who knows it can read them, and nothing can be taken back. Leave out secrets.</p>
+                <p>
+                    Text and files are stored under their hash, which stands on the chain. Everybody who knows it can
+                    read them, and nothing can be taken back. Leave out secrets.
+                </p>
             </Notice>
             <EvidenceForm
                 label="What happened"

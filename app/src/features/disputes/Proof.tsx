@@ -3,30 +3,32 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { type ReactNode, Suspense, lazy, useMemo } from 'react';
+import { type ReactNode, Suspense, useMemo } from 'react';
 
 import { hexOf } from '../../chain/accounts';
 import { StoredSettler } from '../../chain/stored';
 import type { Schemas } from '../../shared/api/client';
 import { contentPath } from '../../shared/content';
+import { splitOf } from '../../shared/fee';
 import { formatMs } from '../../shared/figures';
 import { formatUsdc } from '../../shared/money';
-import { part } from '../../shared/part';
 import { Address } from '../../shared/ui/Address';
 import { Failure } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
 import { Skeleton } from '../../shared/ui/Skeleton';
 import { Time } from '../../shared/ui/Time';
-import { Result } from '../execution/result/Result';
-import type { Claims } from '../execution/verify/evidence';
+import { type Claims, LazyVerifyPanel, Result } from '../execution';
 import type { Case } from './chain/case';
 import styles from './Disputes.module.css';
 import { contentQuery } from './evidence/read';
 import type { Dispute } from './query';
 
-const VerifyPanel = lazy(() => part(() => import('../execution/verify/VerifyPanel')));
-
-export type ProofProps = { dispute: Dispute; found: Case | null; wallet: string; network: Schemas['NetworkResponse'] | undefined };
+export type ProofProps = {
+    dispute: Dispute;
+    found: Case | null;
+    wallet: string;
+    network: Schemas['NetworkResponse'] | undefined;
+};
 
 export function Proof({ dispute, found, wallet, network }: ProofProps) {
     return (
@@ -42,7 +44,9 @@ export function Proof({ dispute, found, wallet, network }: ProofProps) {
                 )}
                 {found === null ? <Skeleton height="6rem" /> : <RecordFacts found={found} network={network} />}
             </div>
-            {found !== null && network?.rpc_url && <CheckedResult dispute={dispute} found={found} rpcUrl={network.rpc_url} />}
+            {found !== null && network?.rpc_url && (
+                <CheckedResult dispute={dispute} found={found} rpcUrl={network.rpc_url} />
+            )}
         </section>
     );
 }
@@ -53,7 +57,13 @@ const SETTLERS: Record<number, string> = {
     [StoredSettler.Gateway]: 'the service',
 };
 
-const RecordFacts = ({ found: { record, recordAddress, agent }, network }: { found: Case; network: ProofProps['network'] }) => (
+const RecordFacts = ({
+    found: { record, recordAddress, agent },
+    network,
+}: {
+    found: Case;
+    network: ProofProps['network'];
+}) => (
     <dl className={styles.pairs}>
         <Pair name="Record on the chain">
             <Address value={recordAddress} href={network?.explorer.account.replace('{address}', recordAddress)} />
@@ -101,7 +111,7 @@ function CheckedResult({ dispute, found, rpcUrl }: { dispute: Dispute; found: Ca
                 </Notice>
             )}
             <Suspense fallback={<Skeleton height="8rem" />}>
-                <VerifyPanel execution={claimsOf(dispute, found, text)} rpcUrl={rpcUrl} />
+                <LazyVerifyPanel execution={claimsOf(dispute, found, text)} rpcUrl={rpcUrl} />
             </Suspense>
         </>
     );
@@ -114,7 +124,7 @@ const STATUSES = { open: 'disputed', upheld: 'failed', rejected: 'completed', ex
 /** What the service states about the dispute is checked; what it does not state comes from the record itself. */
 function claimsOf(dispute: Dispute, { record, recordAddress }: Case, result: string | null): Claims {
     const hash = `sha256:${hexOf(record.resultHash)}`;
-    const platform = (record.amount * BigInt(record.feeBps)) / 10_000n;
+    const { creator, platform } = splitOf(record.amount, record.feeBps);
     return {
         execution_id: dispute.execution_id,
         agent_id: dispute.agent_id,
@@ -122,7 +132,7 @@ function claimsOf(dispute: Dispute, { record, recordAddress }: Case, result: str
         result,
         result_hash: hash,
         cost_usdc: dispute.amount_usdc - dispute.compensation_usdc,
-        creator_amount_usdc: record.amount - platform,
+        creator_amount_usdc: creator,
         platform_amount_usdc: platform,
         tokens_used: record.tokensReported === 1 ? record.tokensUsed : null,
         execution_time_ms: record.executionTimeMs,

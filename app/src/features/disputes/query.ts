@@ -29,7 +29,9 @@ export const disputeCountQuery = (wallet: string, search: DisputesSearch) =>
     queryOptions({
         queryKey: ['disputes', wallet, 'count', search] as const,
         queryFn: async ({ signal }) => {
-            const { total } = await body(api.GET('/v1/disputes', { ...asWallet(wallet), params: { query: { ...search, limit: 1 } }, signal }));
+            const { total } = await body(
+                api.GET('/v1/disputes', { ...asWallet(wallet), params: { query: { ...search, limit: 1 } }, signal }),
+            );
             return total;
         },
         placeholderData: keepPreviousData,
@@ -40,14 +42,16 @@ export const disputeQuery = (id: string, wallet: string) =>
     queryOptions({
         queryKey: ['dispute', id, wallet] as const,
         queryFn: ({ signal }) => findDispute(id, wallet, signal),
-        // One that was raised a moment ago may not be in the index yet.
+        // The index may not have a dispute yet that was raised a moment ago.
         refetchInterval: ({ state: { data, dataUpdateCount } }) =>
             data?.status === 'open' || (data === null && dataUpdateCount < MAX_ASKS) ? ASK_MS : false,
     });
 
 async function findDispute(id: string, wallet: string, signal?: AbortSignal): Promise<Dispute | null> {
     try {
-        return await body(api.GET('/v1/disputes/{id}', { ...asWallet(wallet), params: { path: { id } }, ...(signal && { signal }) }));
+        return await body(
+            api.GET('/v1/disputes/{id}', { ...asWallet(wallet), params: { path: { id } }, ...(signal && { signal }) }),
+        );
     } catch (error) {
         if (error instanceof ApiError && error.status === 404) return null;
         throw error;
@@ -61,7 +65,11 @@ const MAX_LOOKS = 40;
  * Waits until the index shows the change that the chain has taken; `null` if it takes longer. The change is confirmed
  * anyway, so no failure of this is an error.
  */
-export async function untilShown(id: string, wallet: string, isThere: (dispute: Dispute) => boolean): Promise<Dispute | null> {
+export async function untilShown(
+    id: string,
+    wallet: string,
+    isThere: (dispute: Dispute) => boolean,
+): Promise<Dispute | null> {
     for (let look = 0; look < MAX_LOOKS; look += 1) {
         const found = await findDispute(id, wallet).catch(() => null);
         if (found !== null && isThere(found)) return found;

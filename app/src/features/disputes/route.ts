@@ -2,8 +2,8 @@
 
 import { createRoute, lazyRouteComponent, notFound } from '@tanstack/react-router';
 
-import { rootRoute } from '../../app/root';
 import { part } from '../../shared/part';
+import { rootRoute } from '../../shared/rootRoute';
 import { readDisputesSearch, readNewDisputeSearch } from './search';
 
 const ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;

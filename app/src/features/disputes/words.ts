@@ -3,7 +3,12 @@
 import type { Dispute } from './query';
 import type { Status } from './search';
 
-export const STATUS_WORDS: Record<Status, string> = { open: 'Open', upheld: 'Upheld', rejected: 'Rejected', expired: 'Expired' };
+export const STATUS_WORDS: Record<Status, string> = {
+    open: 'Open',
+    upheld: 'Upheld',
+    rejected: 'Rejected',
+    expired: 'Expired',
+};
 
 export const STATUS_KINDS = { open: 'warn', upheld: 'accent', rejected: 'plain', expired: 'plain' } as const;
 
@@ -30,8 +35,16 @@ export const secondsOf = (iso: string): number => Math.floor(Date.parse(iso) / 1
 /** Which part the wallet has in a dispute. One wallet can have several. */
 export type Part = 'caller' | 'creator' | 'resolver';
 
-export function partsOf({ caller, creator }: Pick<Dispute, 'caller' | 'creator'>, resolver: string | undefined, wallet: string): Part[] {
-    const all: [Part, string | undefined][] = [['caller', caller], ['creator', creator], ['resolver', resolver]];
+export function partsOf(
+    { caller, creator }: Pick<Dispute, 'caller' | 'creator'>,
+    resolver: string | undefined,
+    wallet: string,
+): Part[] {
+    const all: [Part, string | undefined][] = [
+        ['caller', caller],
+        ['creator', creator],
+        ['resolver', resolver],
+    ];
     return all.filter(([, address]) => address === wallet).map(([part]) => part);
 }
 

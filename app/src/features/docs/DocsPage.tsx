@@ -1,5 +1,5 @@
-// `/docs`: every operation of the HTTP API, in groups, folded. The API key that is typed here is in the memory of this
-// page alone.
+// `/docs`: every operation of the HTTP API, in groups, folded. An API key that is typed here stays in the memory of
+// this page.
 
 import { useSuspenseQuery } from '@tanstack/react-query';
 import { Link, useLocation, useNavigate } from '@tanstack/react-router';
@@ -11,6 +11,7 @@ import { visible } from '../../shared/text/visible';
 import { Empty } from '../../shared/ui/Empty';
 import { Checkbox, TextField } from '../../shared/ui/Field';
 import { Page } from '../../shared/ui/Page';
+import type { Key } from './credential';
 import styles from './Docs.module.css';
 import { OperationDetails } from './OperationDetails';
 import { Prose, Words } from './Prose';
@@ -18,8 +19,6 @@ import { referenceQuery } from './query';
 import { type Operation, type Reference, filtered, grouped } from './reference';
 
 const EXACT = { includeHash: true } as const;
-
-export type Key = { readonly token: string; readonly isShown: boolean };
 
 export function DocsPage() {
     const { data: reference } = useSuspenseQuery(referenceQuery);
@@ -51,7 +50,9 @@ export function DocsPage() {
             </div>
             <Schemes schemes={reference.schemes} />
             <p role="status" className="muted small">
-                {words === '' ? plural(shown.length, 'operation') : `${shown.length} of ${plural(reference.operations.length, 'operation')}`}
+                {words === ''
+                    ? plural(shown.length, 'operation')
+                    : `${shown.length} of ${plural(reference.operations.length, 'operation')}`}
             </p>
             {shown.length === 0 && <Empty title="No operation has these words" />}
             <div className={styles.columns}>
@@ -65,7 +66,12 @@ export function DocsPage() {
                                 <ul>
                                     {operations.map(({ anchor, method, path }) => (
                                         <li key={anchor}>
-                                            <Link to="/docs" hash={anchor} activeOptions={EXACT} onClick={() => unfold(anchor)}>
+                                            <Link
+                                                to="/docs"
+                                                hash={anchor}
+                                                activeOptions={EXACT}
+                                                onClick={() => unfold(anchor)}
+                                            >
                                                 <Method method={method} /> {visible(path)}
                                             </Link>
                                         </li>
@@ -86,7 +92,11 @@ export function DocsPage() {
                                     isOpen={open.has(operation.anchor)}
                                     onToggle={() => toggle(operation.anchor)}
                                 >
-                                    <OperationDetails operation={operation} document={reference.document} apiKey={key} />
+                                    <OperationDetails
+                                        operation={operation}
+                                        document={reference.document}
+                                        apiKey={key}
+                                    />
                                 </Folded>
                             ))}
                         </section>
@@ -107,13 +117,14 @@ function useOpened() {
     const toggle = (anchor: string): void => {
         const opens = !open.has(anchor);
         setOpen(opens ? new Set([...open, anchor]) : new Set([...open].filter((one) => one !== anchor)));
-        // The address of what was opened last is a link to it.
-        if (opens) void navigate({ to: '/docs', hash: anchor, replace: true, resetScroll: false, hashScrollIntoView: false });
+        // The address follows the operation that was opened last, so it can be copied as a link.
+        if (opens)
+            void navigate({ to: '/docs', hash: anchor, replace: true, resetScroll: false, hashScrollIntoView: false });
     };
     return { open, unfold, toggle };
 }
 
-/** The field keeps its text by itself: React would write it into the document. */
+/** Uncontrolled: React would write the value of a controlled field into the document. */
 const KeyField = ({ value, onChange }: { value: Key; onChange: (key: Key) => void }) => (
     <div>
         <TextField
@@ -126,7 +137,11 @@ const KeyField = ({ value, onChange }: { value: Key; onChange: (key: Key) => voi
             hint="For the examples and for what you send. It stays in this page, and a reload forgets it."
             onChange={(event) => onChange({ ...value, token: event.target.value.trim() })}
         />
-        <Checkbox label="Show the key in the examples" checked={value.isShown} onChange={(event) => onChange({ ...value, isShown: event.target.checked })} />
+        <Checkbox
+            label="Show the key in the examples"
+            checked={value.isShown}
+            onChange={(event) => onChange({ ...value, isShown: event.target.checked })}
+        />
     </div>
 );
 
@@ -154,7 +169,7 @@ export const Method = ({ method }: { method: string }) => (
 
 type FoldedProps = { operation: Operation; isOpen: boolean; onToggle: () => void; children: ReactNode };
 
-/** What is in it is made when it is opened first, and stays with what was written in it. */
+/** Renders its content when it is opened first, and keeps it then, so that nothing that was typed in it is lost. */
 function Folded({ operation: { anchor, method, path, summary }, isOpen, onToggle, children }: FoldedProps) {
     const [wasOpen, setWasOpen] = useState(isOpen);
     if (isOpen && !wasOpen) setWasOpen(true);

@@ -2,20 +2,16 @@
 
 import { useMemo } from 'react';
 
-import { SchemaRows } from '../agent/SchemaTable';
-import { type SchemaRow, describe, schemaRows } from '../agent/schemaRows';
+import { type SchemaRow, SchemaRows, describe, schemaRows } from '../agent';
 import { visible } from '../../shared/text/visible';
 import { credentialWords } from './credential';
 import styles from './Docs.module.css';
-import type { Key } from './DocsPage';
 import { Prose, Words } from './Prose';
-import { type Answer, type Operation, type Parameter, grouped } from './reference';
+import { type Answer, type Parameter, grouped } from './reference';
 import { formsOf, plainSchema } from './schema';
-import { TryIt } from './TryIt';
+import { type DetailsProps, TryIt } from './TryIt';
 
 const LIMITS = { rows: 400, choices: 60 };
-
-export type DetailsProps = { operation: Operation; document: unknown; apiKey: Key };
 
 export function OperationDetails({ operation, document, apiKey }: DetailsProps) {
     const { description, parameters, body, answers } = operation;
@@ -48,7 +44,9 @@ export function OperationDetails({ operation, document, apiKey }: DetailsProps) 
                         <dt>{visible(status)}</dt>
                         <dd>
                             <Words text={text} />
-                            {headers.length > 0 && <span className="muted small"> Headers: {visible(headers.join(', '))}.</span>}
+                            {headers.length > 0 && (
+                                <span className="muted small"> Headers: {visible(headers.join(', '))}.</span>
+                            )}
                         </dd>
                     </div>
                 ))}
@@ -65,7 +63,9 @@ export function OperationDetails({ operation, document, apiKey }: DetailsProps) 
     );
 }
 
-const Rows = ({ rows }: { rows: readonly SchemaRow[] }) => <SchemaRows rows={rows} words={(text) => <Prose text={text} />} />;
+const Rows = ({ rows }: { rows: readonly SchemaRow[] }) => (
+    <SchemaRows rows={rows} words={(text) => <Prose text={text} />} />
+);
 
 function rowOf({ name, place, required, description, schema, example }: Parameter, document: unknown): SchemaRow {
     const said = describe(plainSchema(schema, document), LIMITS);
@@ -83,12 +83,20 @@ function rowOf({ name, place, required, description, schema, example }: Paramete
 /** Each body once, with the statuses that have it: most errors have the same. */
 function bodiesOf(answers: readonly Answer[]): { statuses: string; schema: unknown }[] {
     const known = answers.filter(({ schema }) => schema !== undefined);
-    const groups = grouped(known, ({ schema }) => (typeof schema === 'object' && schema !== null && '$ref' in schema ? schema.$ref : schema));
-    return groups.map(([, group]) => ({ statuses: group.map(({ status }) => status).join(', '), schema: group[0]?.schema }));
+    const groups = grouped(known, ({ schema }) =>
+        typeof schema === 'object' && schema !== null && '$ref' in schema ? schema.$ref : schema,
+    );
+    return groups.map(([, group]) => ({
+        statuses: group.map(({ status }) => status).join(', '),
+        schema: group[0]?.schema,
+    }));
 }
 
 function Schema({ schema, document }: { schema: unknown; document: unknown }) {
-    const forms = useMemo(() => formsOf(schema, document).map((form) => ({ ...describe(form, LIMITS), ...schemaRows(form, LIMITS) })), [schema, document]);
+    const forms = useMemo(
+        () => formsOf(schema, document).map((form) => ({ ...describe(form, LIMITS), ...schemaRows(form, LIMITS) })),
+        [schema, document],
+    );
     return forms.map(({ type, limits, description, rows, more }, index) => (
         <div key={index} className="stack">
             {forms.length > 1 && <h5>{index === 0 ? 'Either' : 'Or'}</h5>}

@@ -1,6 +1,6 @@
 // A form for one operation: the request as a command line, and sent from here.
 
-import { type ChangeEvent, type FormEvent, useEffect, useMemo, useRef, useState } from 'react';
+import { type ChangeEvent, type SubmitEvent, useEffect, useMemo, useRef, useState } from 'react';
 
 import { ApiError, asWallet, sendAsIs } from '../../shared/api/client';
 import { short } from '../../shared/text/short';
@@ -12,10 +12,9 @@ import { Copy } from '../../shared/ui/Copy';
 import { Failure } from '../../shared/ui/Failure';
 import { Select, TextArea, TextField } from '../../shared/ui/Field';
 import { useSession } from '../../shared/wallet/useSession';
-import { exampleOf } from '../agent/example';
-import { type Credential, authorizationOf, credentialFor } from './credential';
+import { exampleOf } from '../agent';
+import { type Credential, type Key, authorizationOf, credentialFor } from './credential';
 import styles from './Docs.module.css';
-import type { DetailsProps } from './OperationDetails';
 import type { Operation, Parameter } from './reference';
 import { type Draft, JSON_TYPE, type Written, curlOf, keyOf, laidOut, readStart, write } from './request';
 import { formsOf, plainSchema } from './schema';
@@ -23,19 +22,27 @@ import { formsOf, plainSchema } from './schema';
 const READS = new Set(['GET', 'HEAD']);
 const KEY = /^[!-~]+$/;
 
+export type DetailsProps = { operation: Operation; document: unknown; apiKey: Key };
+
 export function TryIt({ operation, document, apiKey }: DetailsProps) {
     const { session } = useSession();
     const [draft, setDraft] = useState<Draft>(() => startOf(operation, document));
     const credential = credentialFor(operation, apiKey.token, session?.wallet ?? null);
     const written = write(operation, draft, location.origin);
     const { state, send, stop } = useSending();
-    const problems = [...written.problems, ...(credential.kind === 'key' && !KEY.test(credential.token) ? ['The API key has characters that no key has.'] : [])];
+    const problems = [
+        ...written.problems,
+        ...(credential.kind === 'key' && !KEY.test(credential.token)
+            ? ['The API key has characters that no key has.']
+            : []),
+    ];
     const go = (): void => {
         if (problems.length === 0) send(written, credential);
     };
-    // Enter in a field sends what only reads. Everything else takes a press of the button, next to what it does.
+    // Enter in a field sends a request that only reads. Every other request needs a press of the button, next to what
+    // it does.
     const isRead = READS.has(operation.method);
-    const submit = (event: FormEvent): void => {
+    const submit = (event: SubmitEvent): void => {
         event.preventDefault();
         if (isRead) go();
     };
@@ -49,7 +56,9 @@ export function TryIt({ operation, document, apiKey }: DetailsProps) {
                         parameter={parameter}
                         document={document}
                         value={draft.values[keyOf(parameter)] ?? ''}
-                        onChange={(value) => setDraft({ ...draft, values: { ...draft.values, [keyOf(parameter)]: value } })}
+                        onChange={(value) =>
+                            setDraft({ ...draft, values: { ...draft.values, [keyOf(parameter)]: value } })
+                        }
                     />
                 ))}
             </div>
@@ -98,8 +107,13 @@ export function TryIt({ operation, document, apiKey }: DetailsProps) {
 
 /** Required parameters with their example, and the simplest body. */
 function startOf({ parameters, body }: Operation, document: unknown): Draft {
-    const values = Object.fromEntries(parameters.map((parameter) => [keyOf(parameter), parameter.required ? parameter.example : '']));
-    return { values, body: body?.type === JSON_TYPE ? JSON.stringify(exampleOf(formsOf(body.schema, document)[0]), null, 2) : '' };
+    const values = Object.fromEntries(
+        parameters.map((parameter) => [keyOf(parameter), parameter.required ? parameter.example : '']),
+    );
+    return {
+        values,
+        body: body?.type === JSON_TYPE ? JSON.stringify(exampleOf(formsOf(body.schema, document)[0]), null, 2) : '',
+    };
 }
 
 function jsonProblem(text: string): string | undefined {
@@ -111,17 +125,35 @@ function jsonProblem(text: string): string | undefined {
     }
 }
 
-type ParameterFieldProps = { parameter: Parameter; document: unknown; value: string; onChange: (value: string) => void };
+type ParameterFieldProps = {
+    parameter: Parameter;
+    document: unknown;
+    value: string;
+    onChange: (value: string) => void;
+};
 
 function ParameterField({ parameter, document, value, onChange }: ParameterFieldProps) {
     const { name, place, required, schema, example } = parameter;
     const { enum: choices, type, default: usual } = useMemo(() => plainSchema(schema, document), [schema, document]);
-    const options = Array.isArray(choices) ? choices.map(String) : [type].flat()[0] === 'boolean' ? ['true', 'false'] : [];
+    const options = Array.isArray(choices)
+        ? choices.map(String)
+        : [type].flat()[0] === 'boolean'
+          ? ['true', 'false']
+          : [];
     const label = `${visible(name)} (${place}${required ? '' : ', optional'})`;
     if (options.length === 0) {
-        const placeholder = visible(example || (usual === undefined ? '' : String(usual)));
+        const placeholder = visible(example || usualText(usual));
         const change = (event: ChangeEvent<HTMLInputElement>): void => onChange(event.target.value);
-        return <TextField label={label} autoComplete="off" spellCheck={false} placeholder={placeholder} value={value} onChange={change} />;
+        return (
+            <TextField
+                label={label}
+                autoComplete="off"
+                spellCheck={false}
+                placeholder={placeholder}
+                value={value}
+                onChange={change}
+            />
+        );
     }
     return (
         <Select label={label} value={value} onChange={(event) => onChange(event.target.value)}>
@@ -151,15 +183,27 @@ function Effect({ operation: { method, answers } }: { operation: Operation }) {
 
 function sentAs({ credentials, isOpen }: Operation, credential: Credential, token: string): string {
     if (credential.kind === 'key') return 'It is sent with the API key above.';
-    if (credential.kind === 'session') return `It is sent as the wallet that is signed in here, ${short(credential.wallet)}.`;
+    if (credential.kind === 'session')
+        return `It is sent as the wallet that is signed in here, ${short(credential.wallet)}.`;
     if (credentials.length === 0) return 'It is sent without a credential.';
     const reason = token !== '' ? ' This operation does not take the API key above.' : '';
     const way = credentials.includes('api_key') ? 'write an API key above' : 'sign in with a wallet on another page';
     return `It is sent without a credential${isOpen ? '' : `, and refused: ${way}`}.${reason}`;
 }
 
-type Answered = { status: number; statusText: string; milliseconds: number; headers: [string, string][]; text: string; isCut: boolean };
-type State = { kind: 'idle' } | { kind: 'sending' } | { kind: 'failed'; error: unknown } | { kind: 'answered'; answer: Answered };
+type Answered = {
+    status: number;
+    statusText: string;
+    milliseconds: number;
+    headers: [string, string][];
+    text: string;
+    isCut: boolean;
+};
+type State =
+    | { kind: 'idle' }
+    | { kind: 'sending' }
+    | { kind: 'failed'; error: unknown }
+    | { kind: 'answered'; answer: Answered };
 
 function useSending() {
     const [state, setState] = useState<State>({ kind: 'idle' });
@@ -179,21 +223,45 @@ function useSending() {
     };
     const stop = (): void => {
         request.current?.abort();
-        setState({ kind: 'failed', error: new ApiError(0, 'stopped', 'You stopped waiting. The service may have worked on it all the same.') });
+        setState({
+            kind: 'failed',
+            error: new ApiError(0, 'stopped', 'You stopped waiting. The service may have worked on it all the same.'),
+        });
     };
     return { state, send, stop };
 }
 
-const SHOWN_HEADERS = ['x-request-id', 'x-indexed-slot', 'content-type', 'location', 'retry-after', 'ratelimit', 'ratelimit-policy'];
+const SHOWN_HEADERS = [
+    'x-request-id',
+    'x-indexed-slot',
+    'content-type',
+    'location',
+    'retry-after',
+    'ratelimit',
+    'ratelimit-policy',
+];
 const SHOWN_BYTES = 64 * 1024;
 
-async function exchange({ method, url, headers, body }: Written, credential: Credential, signal: AbortSignal): Promise<Answered> {
-    const { credentials, headers: own } = credential.kind === 'session' ? asWallet(credential.wallet) : { credentials: 'omit' as const, headers: {} };
+async function exchange(
+    { method, url, headers, body }: Written,
+    credential: Credential,
+    signal: AbortSignal,
+): Promise<Answered> {
+    const { credentials, headers: own } =
+        credential.kind === 'session' ? asWallet(credential.wallet) : { credentials: 'omit' as const, headers: {} };
     const all = new Headers(own);
     for (const [name, value] of headers) all.set(name, value);
     if (credential.kind === 'key') all.set('Authorization', `Bearer ${credential.token}`);
-    // The real answer, not one that the browser kept; and it stays with this service.
-    const request = new Request(url, { method, headers: all, body, credentials, signal, cache: 'no-store', redirect: 'error' });
+    // Asks for a fresh answer instead of a cached one, and follows no redirect to another service.
+    const request = new Request(url, {
+        method,
+        headers: all,
+        body,
+        credentials,
+        signal,
+        cache: 'no-store',
+        redirect: 'error',
+    });
     const started = performance.now();
     const answer = await sendAsIs(request);
     const { text, isCut } = await readStart(answer, SHOWN_BYTES);
@@ -202,7 +270,9 @@ async function exchange({ method, url, headers, body }: Written, credential: Cre
         status: answer.status,
         statusText: answer.statusText,
         milliseconds: Math.round(performance.now() - started),
-        headers: SHOWN_HEADERS.flatMap((name) => (answer.headers.has(name) ? [[name, answer.headers.get(name) ?? ''] as [string, string]] : [])),
+        headers: SHOWN_HEADERS.flatMap((name) =>
+            answer.headers.has(name) ? [[name, answer.headers.get(name) ?? ''] as [string, string]] : [],
+        ),
         text: isJson ? laidOut(text) : text,
         isCut,
     };
@@ -234,3 +304,6 @@ const Answered = ({ answer: { status, statusText, milliseconds, headers, text, i
         {isCut && <p className="muted small">The body is longer; these are its first 64 KiB.</p>}
     </section>
 );
+
+const usualText = (value: unknown): string =>
+    value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value);

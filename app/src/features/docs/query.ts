@@ -13,7 +13,8 @@ export const referenceQuery = queryOptions({
     queryFn: async ({ signal }) => {
         const answer = await sendAsIs(new Request('/openapi.json', { credentials: 'omit', signal }));
         const { text, isCut } = await readStart(answer, MAX_BYTES);
-        if (!answer.ok || isCut) throw new ApiError(answer.status, 'unknown', 'The description of the API cannot be read.');
+        if (!answer.ok || isCut)
+            throw new ApiError(answer.status, 'unknown', 'The description of the API cannot be read.');
         return readReference(JSON.parse(text));
     },
     // It changes with the program alone.

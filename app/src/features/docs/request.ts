@@ -1,6 +1,6 @@
 // A request that is written in a form: its URL, headers and body, the same as a command line, and what comes back.
 
-import { shellWord } from '../agent/samples';
+import { shellWord } from '../agent';
 import type { Operation, Parameter } from './reference';
 
 export type Draft = {
@@ -30,7 +30,11 @@ const encoded = (text: string): string => encodeURIComponent(text.replace(/\p{Su
 /** What a header can carry (RFC 9110); a browser refuses the rest. */
 const HEADER_VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
 
-export function write({ method, path, parameters, body }: Operation, { values, body: text }: Draft, origin: string): Written {
+export function write(
+    { method, path, parameters, body }: Operation,
+    { values, body: text }: Draft,
+    origin: string,
+): Written {
     const problems: string[] = [];
     const headers: [string, string][] = [];
     const query: string[] = [];

@@ -1,7 +1,7 @@
 // A schema of an OpenAPI document without references and combinations, so that the rows and examples of JSON Schemas
 // serve it. The copy is bounded in depth and size, whatever the document is.
 
-import { isMembers } from '../agent/example';
+import { isMembers } from '../agent';
 
 type Members = Record<string, unknown>;
 
@@ -13,9 +13,20 @@ const MAX_FORMS = 20;
 const MAX_STEPS = 20;
 const MAX_TEXT = 10_000;
 
-/** What describes a value by itself, without other schemas. */
+/** Keywords that describe a value by itself, without other schemas. */
 const PLAIN = [
-    ...['type', 'description', 'format', 'pattern', 'default', 'const', 'minLength', 'maxLength', 'minItems', 'maxItems'],
+    ...[
+        'type',
+        'description',
+        'format',
+        'pattern',
+        'default',
+        'const',
+        'minLength',
+        'maxLength',
+        'minItems',
+        'maxItems',
+    ],
     ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
 ];
 
@@ -34,14 +45,14 @@ function at(document: unknown, pointer: string): unknown {
     return value;
 }
 
-/** A part of the document, followed if it is a reference. What stands beside a reference counts. */
-export function resolved(part: unknown, document: unknown, seen: Set<unknown> = new Set()): Members {
+/** A part of the document; if it is a reference, the part that it refers to. Keywords beside a reference count. */
+export function resolved(part: unknown, document: unknown, seen = new Set<unknown>()): Members {
     let value = part;
     const beside: Members = {};
     for (let step = 0; isMembers(value) && typeof value['$ref'] === 'string'; step += 1) {
         const { $ref, ...rest } = value;
         for (const [name, member] of Object.entries(rest).slice(0, MAX_FORMS)) beside[name] ??= member;
-        value = at(document, $ref as string);
+        value = at(document, $ref);
         if (value === undefined || step >= MAX_STEPS) return { description: MISSING, ...beside };
         if (seen.has(value)) return { description: RECURSIVE, ...beside, type: 'object' };
         seen.add(value);
@@ -57,7 +68,9 @@ export function formsOf(schema: unknown, document: unknown): Members[] {
 }
 
 const alternatives = (schema: Members): Members[] =>
-    [schema['oneOf'], schema['anyOf']].flatMap((forms) => (Array.isArray(forms) ? forms.slice(0, MAX_FORMS) : [])).filter(isMembers);
+    [schema['oneOf'], schema['anyOf']]
+        .flatMap((forms) => (Array.isArray(forms) ? (forms as unknown[]).slice(0, MAX_FORMS) : []))
+        .filter(isMembers);
 
 export function plainSchema(schema: unknown, document: unknown): Members {
     let nodes = 0;
@@ -72,7 +85,8 @@ export function plainSchema(schema: unknown, document: unknown): Members {
         const { properties, items, additionalProperties, allOf } = whole;
         if (isMembers(properties)) own['properties'] = members(properties, inner);
         if (isMembers(items)) own['items'] = inner(items);
-        if (isMembers(additionalProperties)) own['properties'] = { ...(own['properties'] as Members), '(any name)': inner(additionalProperties) };
+        if (isMembers(additionalProperties))
+            own['properties'] = { ...(own['properties'] as Members), '(any name)': inner(additionalProperties) };
         if (Array.isArray(whole['required'])) own['required'] = whole['required'].slice(0, MAX_CHOICES) as unknown[];
         const parts = Array.isArray(allOf) ? allOf.slice(0, MAX_FORMS).map(inner) : [];
         const forms = alternatives(whole).map(inner);
@@ -95,14 +109,18 @@ function annotations(schema: Members): Members {
     const own: Members = {};
     for (const name of PLAIN) if (isShort(schema[name]) && isExact(schema[name])) own[name] = schema[name];
     if (Array.isArray(schema['enum'])) own['enum'] = schema['enum'].slice(0, MAX_CHOICES).filter(isShort);
-    if (Array.isArray(schema['type'])) own['type'] = schema['type'].slice(0, 7).filter((type) => typeof type === 'string');
+    if (Array.isArray(schema['type']))
+        own['type'] = schema['type'].slice(0, 7).filter((type) => typeof type === 'string');
     const [example] = Array.isArray(schema['examples']) ? (schema['examples'] as unknown[]) : [schema['example']];
     if (isShort(example)) own['examples'] = [example];
     return own;
 }
 
 const isShort = (value: unknown): boolean =>
-    value === null || typeof value === 'number' || typeof value === 'boolean' || (typeof value === 'string' && value.length <= MAX_TEXT);
+    value === null ||
+    typeof value === 'number' ||
+    typeof value === 'boolean' ||
+    (typeof value === 'string' && value.length <= MAX_TEXT);
 
 /** The bounds of 64-bit numbers are not: they would be shown as another number. */
 const isExact = (value: unknown): boolean => typeof value !== 'number' || Math.abs(value) <= Number.MAX_SAFE_INTEGER;
@@ -113,7 +131,9 @@ function both(one: Members, other: Members): Members {
     if (one['properties'] !== undefined && other['properties'] !== undefined) {
         merged['properties'] = { ...(one['properties'] as Members), ...(other['properties'] as Members) };
     }
-    const required = [one['required'], other['required']].flatMap((names) => (Array.isArray(names) ? (names as unknown[]) : []));
+    const required = [one['required'], other['required']].flatMap((names) =>
+        Array.isArray(names) ? (names as unknown[]) : [],
+    );
     if (required.length > 0) merged['required'] = required;
     return merged;
 }
@@ -128,9 +148,14 @@ function eitherOf(forms: readonly Members[]): Members {
     const required = (Array.isArray(first['required']) ? (first['required'] as unknown[]) : []).filter((name) =>
         solid.every((form) => Array.isArray(form['required']) && form['required'].includes(name)),
     );
-    const properties = solid.reduce<Members>((all, form) => ({ ...all, ...(form['properties'] as Members | undefined) }), {});
+    const properties = solid.reduce<Members>(
+        (all, form) => ({ ...all, ...(form['properties'] as Members | undefined) }),
+        {},
+    );
     const hasChoices = solid.every((form) => Array.isArray(form['enum']));
-    const choices = hasChoices ? { enum: solid.flatMap((form) => form['enum'] as unknown[]).slice(0, MAX_CHOICES) } : {};
+    const choices = hasChoices
+        ? { enum: solid.flatMap((form) => form['enum'] as unknown[]).slice(0, MAX_CHOICES) }
+        : {};
     return {
         ...type,
         ...(Object.keys(properties).length > 0 ? { properties, required } : {}),

@@ -5,10 +5,8 @@ import { Link } from '@tanstack/react-router';
 import { formatUsdc } from '../../shared/money';
 import { Button, buttonClass } from '../../shared/ui/Button';
 import { Notice } from '../../shared/ui/Notice';
-import type { CallProblem } from '../run/call/problem';
-import type { Progress, Stage } from '../run/call/runner';
-import { type StoredCall, removeCall } from '../run/call/stored';
-import { Time } from './Time';
+import { type CallProblem, type Progress, type Stage, type StoredCall, removeCall } from '../run';
+import { ExactTime } from '../../shared/ui/ExactTime';
 
 export type CallProgressProps = {
     call: StoredCall;
@@ -40,7 +38,9 @@ export function CallProgress({ call, progress, isConnected, isOpen, deadline, is
             <div role="status">
                 <Notice title={doing}>
                     {progress.stage === 'signing' && <p>It moves {price} into the escrow, once.</p>}
-                    {(progress.stage !== 'signing' || progress.note !== null) && <p>{progress.note ?? 'You can reload this page at any time. Nothing is paid twice.'}</p>}
+                    {(progress.stage !== 'signing' || progress.note !== null) && (
+                        <p>{progress.note ?? 'You can reload this page at any time. Nothing is paid twice.'}</p>
+                    )}
                 </Notice>
             </div>
         );
@@ -52,10 +52,23 @@ export function CallProgress({ call, progress, isConnected, isOpen, deadline, is
             </Notice>
         );
     }
-    return <Stopped call={call} problem={progress.problem} isOpen={isOpen} deadline={deadline} isPaused={isPaused} onRun={onRun} price={price} />;
+    return (
+        <Stopped
+            call={call}
+            problem={progress.problem}
+            isOpen={isOpen}
+            deadline={deadline}
+            isPaused={isPaused}
+            onRun={onRun}
+            price={price}
+        />
+    );
 }
 
-type StoppedProps = Pick<CallProgressProps, 'call' | 'isOpen' | 'deadline' | 'isPaused' | 'onRun'> & { problem: CallProblem | null; price: string };
+type StoppedProps = Pick<CallProgressProps, 'call' | 'isOpen' | 'deadline' | 'isPaused' | 'onRun'> & {
+    problem: CallProblem | null;
+    price: string;
+};
 
 function Stopped({ call, problem, isOpen, deadline, isPaused, onRun, price }: StoppedProps) {
     const money = isOpen ? 'escrow' : (problem?.money ?? 'wallet');
@@ -66,7 +79,9 @@ function Stopped({ call, problem, isOpen, deadline, isPaused, onRun, price }: St
             <Notice kind={problem === null ? 'plain' : 'warn'} title={title}>
                 {text !== '' && <p dir="auto">{text}</p>}
                 {money === 'escrow' && <InEscrow price={price} deadline={deadline} />}
-                {money === 'wallet' && isPaused && <p>The marketplace takes no new calls at the moment, so nothing can be paid.</p>}
+                {money === 'wallet' && isPaused && (
+                    <p>The marketplace takes no new calls at the moment, so nothing can be paid.</p>
+                )}
                 <div className="row">
                     {money === 'wallet' && (
                         <Button look="primary" isDisabled={isPaused} onPress={() => onRun(true)}>
@@ -102,6 +117,12 @@ function Stopped({ call, problem, isOpen, deadline, isPaused, onRun, price }: St
 const InEscrow = ({ price, deadline }: { price: string; deadline: number | null }) => (
     <p>
         {price} are in the escrow. Without a signed result they come back to your wallet by themselves
-        {deadline === null ? '.' : <>, after <Time at={deadline} />.</>}
+        {deadline === null ? (
+            '.'
+        ) : (
+            <>
+                , after <ExactTime at={deadline} />.
+            </>
+        )}
     </p>
 );

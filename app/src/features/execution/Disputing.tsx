@@ -27,7 +27,11 @@ export function RaiseDispute({ execution, until }: { execution: Execution; until
 /** The API takes the address of the record in the place of the dispute's. */
 export const DisputeLink = ({ execution }: { execution: Execution }) => (
     <p>
-        <Link to="/disputes/$disputeId" params={{ disputeId: recordAddressOf(execution) }} className={buttonClass('plain')}>
+        <Link
+            to="/disputes/$disputeId"
+            params={{ disputeId: recordAddressOf(execution) }}
+            className={buttonClass('plain')}
+        >
             Show the dispute
         </Link>
     </p>

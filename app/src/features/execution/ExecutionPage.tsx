@@ -3,12 +3,11 @@
 import type { Address } from '@solana/kit';
 import { useQuery } from '@tanstack/react-query';
 import { Link, getRouteApi } from '@tanstack/react-router';
-import { Suspense, lazy, useEffect, useRef } from 'react';
+import { Suspense, useEffect, useRef, useState } from 'react';
 
 import { findExecutionRecordAddress } from '../../chain/addresses';
 import { uuidBytes } from '../../chain/record';
 import { networkQuery } from '../../shared/api/queries';
-import { part } from '../../shared/part';
 import { UserText } from '../../shared/text/UserText';
 import { Address as ShownAddress } from '../../shared/ui/Address';
 import { Failure } from '../../shared/ui/Failure';
@@ -17,9 +16,8 @@ import { Skeleton } from '../../shared/ui/Skeleton';
 import { useSession } from '../../shared/wallet/useSession';
 import { useWallet } from '../../shared/wallet/useWallet';
 import { formatUsdc } from '../../shared/money';
-import { removeCall } from '../run/call/stored';
-import { useCall } from '../run/call/useCall';
-import { SignInAgain } from '../wallet/SignIn';
+import { removeCall, useCall } from '../run';
+import { SignInAgain } from '../wallet';
 import { CallProgress } from './CallProgress';
 import { NotShown } from './NotShown';
 import { Outcome } from './Outcome';
@@ -31,9 +29,8 @@ import { Result } from './result/Result';
 import { Steps } from './result/Steps';
 import { recordAddressOf } from './recordLink';
 import { Timeline } from './Timeline';
+import { LazyVerifyPanel } from './verify/LazyVerifyPanel';
 import styles from './Execution.module.css';
-
-const VerifyPanel = lazy(() => part(() => import('./verify/VerifyPanel')));
 
 const route = getRouteApi('/executions/$executionId');
 
@@ -43,22 +40,27 @@ export function ExecutionPage() {
     const { session } = useSession();
     const { call, progress, run } = useCall(executionId);
     const { data: network } = useQuery(networkQuery);
+    const rpcUrl = network?.rpc_url ?? null;
     const wallet = connection?.account.address;
     const isAwaited = call !== null;
-    // Until it is paid and handed over, the service knows nothing of it; it is not asked while that goes on.
+    // The service knows nothing of a call that is not paid and handed over, so it is not asked before.
     const isHandingOver = !['idle', 'stopped', 'working'].includes(progress.stage);
     const isKnown = call === null || call.handedOver === true || (call.signature !== undefined && !isHandingOver);
-    const { data: execution, error, refetch } = useQuery(executionQuery(executionId, wallet, isAwaited, Boolean(session) && isKnown));
+    const {
+        data: execution,
+        error,
+        refetch,
+    } = useQuery(executionQuery(executionId, wallet, isAwaited, Boolean(session) && isKnown));
     const record = useRecordAddress(executionId, call?.wallet, execution);
     const isGoingOn = isAwaited || (execution ? isUnderWay(execution) : false);
-    const { data: onChain } = useQuery(onChainQuery(record, network?.rpc_url ?? null, isGoingOn));
+    const { data: onChain } = useQuery(onChainQuery(record, rpcUrl, isGoingOn));
 
     // A refund needs a later second than the deadline.
     const isOver = useIsPast(onChain?.isOpen && onChain.deadline !== null ? onChain.deadline + 1 : null);
 
-    // The stored call is removed when it has ended; what it says stays on the page.
-    const asked = useRef(call);
-    if (call !== null) asked.current = call;
+    // The stored call is removed when the execution ends; this copy keeps its task on the page.
+    const [asked, setAsked] = useState(call);
+    if (call !== null && call !== asked) setAsked(call);
     // After a reload a paid call goes on by itself; nothing is signed without a press.
     const resumed = useRef(false);
     useEffect(() => {
@@ -84,7 +86,18 @@ export function ExecutionPage() {
         );
     }
     return (
-        <Page title="Execution" heading={name === undefined ? 'Execution' : <>Call of <UserText text={name} /></>}>
+        <Page
+            title="Execution"
+            heading={
+                name === undefined ? (
+                    'Execution'
+                ) : (
+                    <>
+                        Call of <UserText text={name} />
+                    </>
+                )
+            }
+        >
             {session === null && wallet !== undefined && !isCalling && <SignInAgain />}
             <div className={styles.facts}>
                 <ShownAddress value={executionId} what="execution id" ends={8} />
@@ -94,7 +107,7 @@ export function ExecutionPage() {
                     </Link>
                 )}
             </div>
-            {isCalling && call !== null && !isOver && (
+            {isCalling && !isOver && (
                 <CallProgress
                     call={call}
                     progress={progress}
@@ -106,18 +119,24 @@ export function ExecutionPage() {
                 />
             )}
             {!isCalling && !isOver && execution && <Outcome execution={execution} onChain={onChain} />}
-            {record !== null && onChain && network && network.rpc_url !== null && wallet !== undefined && (
-                <OwnEnding record={record} executionId={executionId} rpcUrl={network.rpc_url} onChain={onChain} isOver={isOver} />
+            {record !== null && onChain && rpcUrl !== null && wallet !== undefined && (
+                <OwnEnding
+                    record={record}
+                    executionId={executionId}
+                    rpcUrl={rpcUrl}
+                    onChain={onChain}
+                    isOver={isOver}
+                />
             )}
             {error && <Failure error={error} onRetry={() => void refetch()} />}
-            {asked.current !== null && <Asked task={asked.current.task} />}
+            {asked !== null && <Asked task={asked.task} />}
             <div className={styles.columns}>
-                <Timeline call={asked.current} execution={execution ?? null} onChain={onChain} network={network} />
+                <Timeline call={asked} execution={execution ?? null} onChain={onChain} network={network} />
                 <div className={styles.main}>
                     {isOver ? (
                         <p className="muted">There is no result, and none can be settled any more.</p>
                     ) : execution ? (
-                        <Found execution={execution} rpcUrl={network?.rpc_url ?? null} />
+                        <Found execution={execution} rpcUrl={rpcUrl} />
                     ) : (
                         <p className="muted">The result stands here as soon as it is paid for.</p>
                     )}
@@ -129,7 +148,11 @@ export function ExecutionPage() {
 }
 
 /** Of the call in this browser, or as the service states it. Verify does not believe the second. */
-function useRecordAddress(executionId: string, caller: string | undefined, execution: Execution | null | undefined): Address | null {
+function useRecordAddress(
+    executionId: string,
+    caller: string | undefined,
+    execution: Execution | null | undefined,
+): Address | null {
     const { data } = useQuery({
         queryKey: ['record-address', caller, executionId],
         queryFn: () => findExecutionRecordAddress(caller as Address, uuidBytes(executionId)),
@@ -155,13 +178,17 @@ function Found({ execution, rpcUrl }: { execution: Execution; rpcUrl: string | n
             {result !== null ? (
                 <Result text={result} executionId={executionId} />
             ) : (
-                <p className="muted">{isUnderWay(execution) ? 'The result stands here as soon as it is paid for.' : 'There is no result.'}</p>
+                <p className="muted">
+                    {isUnderWay(execution)
+                        ? 'The result stands here as soon as it is paid for.'
+                        : 'There is no result.'}
+                </p>
             )}
             {result === null && resultHash !== null && <GiveResult sha256={resultHash} executionId={executionId} />}
             {steps && steps.length > 0 && <Steps steps={steps} />}
             {!isUnderWay(execution) && rpcUrl !== null && (
                 <Suspense fallback={<Skeleton height="8rem" />}>
-                    <VerifyPanel execution={execution} rpcUrl={rpcUrl} />
+                    <LazyVerifyPanel execution={execution} rpcUrl={rpcUrl} />
                 </Suspense>
             )}
         </>

@@ -1,9 +1,9 @@
-// In the place of an execution that the service does not show: it belongs to a wallet that has to sign in.
+// Shown when the service does not show an execution: it belongs to a wallet that has to sign in.
 
 import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';
 import { Skeleton } from '../../shared/ui/Skeleton';
-import { SessionGate } from '../wallet/Gate';
+import { SessionGate } from '../wallet';
 
 export const NotShown = ({ isLoading }: { isLoading: boolean }) => (
     <Page title="Execution">
@@ -13,7 +13,10 @@ export const NotShown = ({ isLoading }: { isLoading: boolean }) => (
             <SessionGate why="An execution is shown to the wallet that paid for it.">
                 {() => (
                     <Notice kind="warn" title="This wallet has no such execution">
-                        <p>Another wallet may have paid for it. Change the account in your wallet, or check the address of this page.</p>
+                        <p>
+                            Another wallet may have paid for it. Change the account in your wallet, or check the address
+                            of this page.
+                        </p>
                     </Notice>
                 )}
             </SessionGate>

@@ -1,4 +1,4 @@
-// How it went and where the money is, in one place at the top of the page.
+// How the execution went and where the money is, at the top of the page.
 
 import { Link } from '@tanstack/react-router';
 
@@ -15,7 +15,8 @@ export type OutcomeProps = { execution: Execution; onChain: OnChain | undefined 
 const REASONS: Record<string, string> = {
     execution_timeout: 'The agent did not answer in time.',
     execution_failed: 'The agent did not deliver a good result.',
-    interrupted: 'The service was interrupted and could not ask the agent again in time. It is no failure of the agent.',
+    interrupted:
+        'The service was interrupted and could not ask the agent again in time. It is no failure of the agent.',
     result_unavailable: 'The execution was settled on the chain without this service, which does not have the result.',
 };
 
@@ -24,7 +25,10 @@ export function Outcome({ execution, onChain }: OutcomeProps) {
     if (isUnderWay(execution)) {
         return (
             <Notice title="The call is under way">
-                <p>The price is in the escrow. It goes to the creator with a signed result, or back to you. You may close this page.</p>
+                <p>
+                    The price is in the escrow. It goes to the creator with a signed result, or back to you. You may
+                    close this page.
+                </p>
             </Notice>
         );
     }
@@ -43,7 +47,11 @@ export function Outcome({ execution, onChain }: OutcomeProps) {
                     The creator signed the result and was paid. It cost {formatUsdc(cost)} USDC.
                     {dispute && ' A dispute about it ended without a compensation.'}
                 </p>
-                {dispute ? <DisputeLink execution={execution} /> : <RaiseDispute execution={execution} until={onChain?.disputableUntil ?? null} />}
+                {dispute ? (
+                    <DisputeLink execution={execution} />
+                ) : (
+                    <RaiseDispute execution={execution} until={onChain?.disputableUntil ?? null} />
+                )}
             </Notice>
         );
     }
@@ -51,7 +59,10 @@ export function Outcome({ execution, onChain }: OutcomeProps) {
         <Notice kind="warn" title={dispute ? 'A dispute was upheld' : 'No result, and your money is back'}>
             {dispute ? (
                 <>
-                    <p>You got {formatUsdc(dispute.compensation_usdc)} USDC back. In the end the call cost {formatUsdc(cost)} USDC.</p>
+                    <p>
+                        You got {formatUsdc(dispute.compensation_usdc)} USDC back. In the end the call cost{' '}
+                        {formatUsdc(cost)} USDC.
+                    </p>
                     <DisputeLink execution={execution} />
                 </>
             ) : (
@@ -66,7 +77,11 @@ export function Outcome({ execution, onChain }: OutcomeProps) {
                 </>
             )}
             <p>
-                <Link to="/agents/$agentId/run" params={{ agentId: execution.agent_id }} className={buttonClass('plain')}>
+                <Link
+                    to="/agents/$agentId/run"
+                    params={{ agentId: execution.agent_id }}
+                    className={buttonClass('plain')}
+                >
                     Run again with changes
                 </Link>
             </p>
@@ -79,7 +94,8 @@ function whereTheMoneyIs(execution: Execution, onChain: OnChain | undefined): st
     if (refund !== null) {
         const back = refund.payees.kind === 'refunded' ? refund.payees.caller : '';
         const amount = refund.transaction.changes.find(({ account }) => account === back)?.change;
-        if (amount !== undefined) return `${formatUsdc(amount)} USDC went from the escrow back to your wallet. The timeline links the transaction.`;
+        if (amount !== undefined)
+            return `${formatUsdc(amount)} USDC went from the escrow back to your wallet. The timeline links the transaction.`;
     }
     return isUnopened(execution, onChain) ? 'No money left your wallet.' : 'All of the price is back in your wallet.';
 }

@@ -5,9 +5,9 @@ import type { ReactNode } from 'react';
 import type { Schemas } from '../../shared/api/client';
 import { formatUsdc } from '../../shared/money';
 import { short } from '../../shared/text/short';
-import type { StoredCall } from '../run/call/stored';
+import type { StoredCall } from '../run';
 import { type Execution, type OnChain, isUnderWay, isUnopened } from './query';
-import { Time } from './Time';
+import { ExactTime } from '../../shared/ui/ExactTime';
 import styles from './Execution.module.css';
 
 export type TimelineProps = {
@@ -20,12 +20,20 @@ export type TimelineProps = {
 type StepState = 'done' | 'now' | 'later' | 'bad' | 'skipped';
 type Step = { readonly name: string; readonly state: StepState; readonly detail: ReactNode };
 
-const WORDS: Record<StepState, string> = { done: 'done', now: 'under way', later: 'to come', bad: 'ended here', skipped: 'left out' };
+const WORDS: Record<StepState, string> = {
+    done: 'done',
+    now: 'under way',
+    later: 'to come',
+    bad: 'ended here',
+    skipped: 'left out',
+};
 const MARKS: Record<StepState, string> = { done: '✓', now: '●', later: '', bad: '!', skipped: '–' };
 
 export function Timeline(props: TimelineProps) {
     const steps = stepsOf(props);
-    const current = steps.find(({ state }) => state === 'now' || state === 'bad') ?? steps.findLast(({ state }) => state === 'done');
+    const current =
+        steps.find(({ state }) => state === 'now' || state === 'bad') ??
+        steps.findLast(({ state }) => state === 'done');
     return (
         <section className={styles.course} aria-labelledby="timeline">
             <h2 id="timeline">Timeline</h2>
@@ -62,11 +70,21 @@ function stepsOf({ call, execution, onChain, network }: TimelineProps): Step[] {
     const price = call ? ` of ${formatUsdc(BigInt(call.price))} USDC` : '';
     const reading = hasEnded ? 'Reading the chain …' : null;
     return [
-        { name: 'Reserved', state: at || opening ? 'done' : 'later', detail: at ? <Time at={at} /> : 'The call has its id.' },
+        {
+            name: 'Reserved',
+            state: at || opening ? 'done' : 'later',
+            detail: at ? <ExactTime at={at} /> : 'The call has its id.',
+        },
         {
             name: 'Escrow',
             state: opening || (hasEnded && !neverOpened) ? 'done' : neverOpened ? 'skipped' : 'now',
-            detail: opening ? <Sent of={opening.transaction} network={network} /> : neverOpened ? 'No money moved.' : (reading ?? `The price${price} goes into the escrow.`),
+            detail: opening ? (
+                <Sent of={opening.transaction} network={network} />
+            ) : neverOpened ? (
+                'No money moved.'
+            ) : (
+                (reading ?? `The price${price} goes into the escrow.`)
+            ),
         },
         {
             name: 'Running',
@@ -76,12 +94,22 @@ function stepsOf({ call, execution, onChain, network }: TimelineProps): Step[] {
         {
             name: 'Signed',
             state: isPaid ? 'done' : isRefund ? 'skipped' : hasEnded ? 'done' : 'later',
-            detail: isRefund ? 'There is no signed result.' : hasEnded ? 'The creator signed the hash of the result.' : 'The creator signs the result.',
+            detail: isRefund
+                ? 'There is no signed result.'
+                : hasEnded
+                  ? 'The creator signed the hash of the result.'
+                  : 'The creator signs the result.',
         },
         {
             name: isRefund ? 'Refunded' : 'Settled',
             state: ending ? (isRefund ? 'bad' : 'done') : hasEnded ? (isRefund ? 'bad' : 'done') : 'later',
-            detail: ending ? <Sent of={ending.transaction} network={network} /> : neverOpened ? 'All of the money stays with you.' : (reading ?? 'The creator is paid out of the escrow.'),
+            detail: ending ? (
+                <Sent of={ending.transaction} network={network} />
+            ) : neverOpened ? (
+                'All of the money stays with you.'
+            ) : (
+                (reading ?? 'The creator is paid out of the escrow.')
+            ),
         },
     ];
 }
@@ -92,19 +120,31 @@ function runningDetail(execution: Execution | null, isRunning: boolean, hasEnded
     return isRunning ? 'The agent was asked and has not answered yet.' : 'The service asks the agent.';
 }
 
-export const duration = (ms: number): string => (ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`);
+export const duration = (ms: number): string =>
+    ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;
 
 /** A transaction: when, and where to look at it. */
-const Sent = ({ of, network }: { of: { signature: string; time: number | null }; network: TimelineProps['network'] }) => {
+const Sent = ({
+    of,
+    network,
+}: {
+    of: { signature: string; time: number | null };
+    network: TimelineProps['network'];
+}) => {
     const href = network?.explorer.transaction?.replace('{signature}', of.signature);
     return (
         <>
-            {of.time !== null && <Time at={of.time} />}
+            {of.time !== null && <ExactTime at={of.time} />}
             {of.time !== null && ' · '}
             {href === undefined ? (
                 <span className="mono">{short(of.signature, 6)}</span>
             ) : (
-                <a href={href} target="_blank" rel="noreferrer" aria-label={`Transaction ${short(of.signature, 6)} in the explorer`}>
+                <a
+                    href={href}
+                    target="_blank"
+                    rel="noreferrer"
+                    aria-label={`Transaction ${short(of.signature, 6)} in the explorer`}
+                >
                     <span className="mono">{short(of.signature, 6)}</span>
                 </a>
             )}

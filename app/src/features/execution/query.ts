@@ -12,18 +12,24 @@ import { ApiError, type Schemas, api, asWallet, body } from '../../shared/api/cl
 
 export type Execution = Schemas['ExecutionResponse'];
 
-/** It ended before any money moved: neither the service nor the chain knows a record of it. */
+/** The execution ended before any money moved: neither the service nor the chain knows a record of it. */
 export const isUnopened = (execution: Execution | null, onChain: OnChain | undefined): boolean =>
-    execution?.binding === null && onChain !== undefined && onChain.opening === null && onChain.ending === null;
+    execution?.binding === null && onChain?.opening === null && onChain.ending === null;
 
 const ASK_MS = 1_000;
 /** How often the chain is asked for the end of an execution that the service says has ended. */
 const MAX_LOOKS = 20;
 
-export const isUnderWay = ({ status }: Pick<Execution, 'status'>): boolean => status === 'pending' || status === 'running';
+export const isUnderWay = ({ status }: Pick<Execution, 'status'>): boolean =>
+    status === 'pending' || status === 'running';
 
 /** `null`: the service does not show this execution to the wallet. `isAwaited`: it will appear. */
-export const executionQuery = (executionId: string, wallet: string | undefined, isAwaited: boolean, isSignedIn = true) =>
+export const executionQuery = (
+    executionId: string,
+    wallet: string | undefined,
+    isAwaited: boolean,
+    isSignedIn = true,
+) =>
     queryOptions({
         queryKey: ['execution', executionId, wallet] as const,
         queryFn: async ({ signal }): Promise<Execution | null> => {
@@ -36,7 +42,8 @@ export const executionQuery = (executionId: string, wallet: string | undefined, 
             }
         },
         enabled: wallet !== undefined && isSignedIn,
-        refetchInterval: ({ state: { data } }) => (data ? (isUnderWay(data) ? ASK_MS : false) : isAwaited ? ASK_MS : false),
+        refetchInterval: ({ state: { data } }) =>
+            data ? (isUnderWay(data) ? ASK_MS : false) : isAwaited ? ASK_MS : false,
     });
 
 /** What the chain says: the record if it is there, and the transactions that opened and ended it. */
@@ -74,11 +81,26 @@ async function readOnChain(address: Address, rpcUrl: string): Promise<OnChain> {
     ]);
     const { amount = null, feeBps = null } = found?.record ?? {};
     const deadline = found?.terms ? Number(found.terms.deadlineUnixS) : null;
-    return { isOpen, deadline, amount, feeBps, disputableUntil: found && disputableUntil(found.record), opening, ending };
+    return {
+        isOpen,
+        deadline,
+        amount,
+        feeBps,
+        disputableUntil: found && disputableUntil(found.record),
+        opening,
+        ending,
+    };
 }
 
 /** The rules of `open_dispute`. The time is for the reader to compare: it passes while the page is open. */
-function disputableUntil({ status, disputeCount, settledBy, finishedAtUnixS, disputeWindowS }: ExecutionRecord): number | null {
-    const isPossible = status === StoredExecutionStatus.Completed && disputeCount === 0 && settledBy !== StoredSettler.Caller;
+function disputableUntil({
+    status,
+    disputeCount,
+    settledBy,
+    finishedAtUnixS,
+    disputeWindowS,
+}: ExecutionRecord): number | null {
+    const isPossible =
+        status === StoredExecutionStatus.Completed && disputeCount === 0 && settledBy !== StoredSettler.Caller;
     return isPossible ? Number(finishedAtUnixS) + disputeWindowS : null;
 }

@@ -10,7 +10,10 @@ import { type Exported, MOST_ROWS, PAGE_ROWS, fileName, readAll, toCsv } from '.
 import { readPage } from './query';
 import type { ExecutionsSearch } from './search';
 
-type State = { readonly is: 'idle' } | { readonly is: 'reading'; readonly rows: number; readonly total: number } | { readonly is: 'ended'; readonly exported: Exported };
+type State =
+    | { readonly is: 'idle' }
+    | { readonly is: 'reading'; readonly rows: number; readonly total: number }
+    | { readonly is: 'ended'; readonly exported: Exported };
 
 export function CsvExport({ account, search, total }: { account: string; search: ExecutionsSearch; total: number }) {
     const [state, setState] = useState<State>({ is: 'idle' });
@@ -18,13 +21,17 @@ export function CsvExport({ account, search, total }: { account: string; search:
     useEffect(() => () => running.current?.abort(), []);
 
     const save = (exported: Exported): void =>
-        saveFile(fileName(exported, search.role ?? 'caller', new Date().toISOString().slice(0, 10)), 'text/csv;charset=utf-8', toCsv(exported.rows));
+        saveFile(
+            fileName(exported, search.role ?? 'caller', new Date().toISOString().slice(0, 10)),
+            'text/csv;charset=utf-8',
+            toCsv(exported.rows),
+        );
     const start = async (): Promise<void> => {
         if (running.current !== null) return;
         const controller = new AbortController();
         running.current = controller;
         setState({ is: 'reading', rows: 0, total });
-        // What is called from now on is not part of it.
+        // Calls that begin after the press are not part of the file.
         const fixed = { ...search, to: search.to ?? new Date().toISOString() };
         const exported = await readAll({
             readPage: (cursor, signal) => readPage(account, fixed, PAGE_ROWS, cursor, signal),
@@ -63,7 +70,8 @@ function Ended({ exported, onSave }: { exported: Exported; onSave: () => void })
     }
     return (
         <span className="row">
-            {end === 'stopped' ? 'Stopped' : `It broke off: ${end.message}`} after {formatCount(rows.length)} of {formatCount(total)}. Nothing is saved.
+            {end === 'stopped' ? 'Stopped' : `It broke off: ${end.message}`} after {formatCount(rows.length)} of{' '}
+            {formatCount(total)}. Nothing is saved.
             {rows.length > 0 && <Button onPress={onSave}>Save these {formatCount(rows.length)}</Button>}
         </span>
     );

@@ -8,7 +8,7 @@ import { UserText } from '../../shared/text/UserText';
 import { short } from '../../shared/text/short';
 import { Badge, type BadgeProps } from '../../shared/ui/Badge';
 import { type Column, Table } from '../../shared/ui/Table';
-import { Time } from '../execution/Time';
+import { ExactTime } from '../../shared/ui/ExactTime';
 import { type ListedExecution, isUnderWay } from './query';
 import { STATUSES, type Status } from './search';
 
@@ -21,7 +21,7 @@ const KINDS: Record<Status, NonNullable<BadgeProps['kind']>> = {
 };
 
 const COLUMNS: readonly Column<ListedExecution>[] = [
-    { name: 'Started', cell: ({ initiated_at }) => <Time at={initiated_at} /> },
+    { name: 'Started', cell: ({ initiated_at }) => <ExactTime at={initiated_at} /> },
     {
         name: 'Agent',
         cell: ({ agent_id, agent_name }) => (
@@ -57,15 +57,31 @@ const CALLERS: Column<ListedExecution> = {
 const CREATORS: Column<ListedExecution> = {
     name: 'Record',
     cell: ({ execution_id, on_chain_record }) => (
-        <a href={on_chain_record} target="_blank" rel="noreferrer" className="mono" aria-label={`Record of ${short(execution_id, 6)} in the explorer`}>
+        <a
+            href={on_chain_record}
+            target="_blank"
+            rel="noreferrer"
+            className="mono"
+            aria-label={`Record of ${short(execution_id, 6)} in the explorer`}
+        >
             {short(execution_id, 6)}
         </a>
     ),
 };
 
-export const ExecutionTable = ({ executions, role }: { executions: readonly ListedExecution[]; role: 'caller' | 'creator' }) => (
+export const ExecutionTable = ({
+    executions,
+    role,
+}: {
+    executions: readonly ListedExecution[];
+    role: 'caller' | 'creator';
+}) => (
     <Table
-        caption={role === 'caller' ? 'Executions that this wallet paid for, newest first' : 'Executions of the agents of this wallet, newest first'}
+        caption={
+            role === 'caller'
+                ? 'Executions that this wallet paid for, newest first'
+                : 'Executions of the agents of this wallet, newest first'
+        }
         columns={[role === 'caller' ? CALLERS : CREATORS, ...COLUMNS]}
         rows={executions}
         rowKey={({ execution_id, on_chain_record }) => `${execution_id} ${on_chain_record}`}

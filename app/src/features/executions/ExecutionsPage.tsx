@@ -11,7 +11,7 @@ import { Failure } from '../../shared/ui/Failure';
 import { More } from '../../shared/ui/More';
 import { Page } from '../../shared/ui/Page';
 import { Skeleton } from '../../shared/ui/Skeleton';
-import { SessionGate } from '../wallet/Gate';
+import { SessionGate } from '../wallet';
 import { CsvExport } from './CsvExport';
 import styles from './Executions.module.css';
 import { ExecutionTable } from './ExecutionTable';
@@ -51,12 +51,16 @@ function Executions({ account, search }: { account: Address; search: ExecutionsS
                 <p className="small muted" role="status">
                     {total === undefined ? '\u00a0' : totalText(total, search)}
                 </p>
-                {total !== undefined && total > 0 && !list.isPlaceholderData && <CsvExport key={JSON.stringify(search)} account={account} search={search} total={total} />}
+                {total !== undefined && total > 0 && !list.isPlaceholderData && (
+                    <CsvExport key={JSON.stringify(search)} account={account} search={search} total={total} />
+                )}
             </div>
             {list.error && <Failure error={list.error} onRetry={() => void list.refetch()} />}
             {total === 0 && <NoExecutions search={search} />}
             <div className={styles.list} aria-busy={list.isFetching} data-old={list.isPlaceholderData}>
-                {executions !== undefined && executions.length > 0 && <ExecutionTable executions={executions} role={search.role ?? 'caller'} />}
+                {executions !== undefined && executions.length > 0 && (
+                    <ExecutionTable executions={executions} role={search.role ?? 'caller'} />
+                )}
                 {list.isPending && (
                     <div className={styles.rows}>
                         {Array.from({ length: SKELETONS }, (_, index) => (
@@ -80,7 +84,11 @@ function NoExecutions({ search }: { search: ExecutionsSearch }) {
         return (
             <Empty title="No execution matches">
                 <p>Try another state, another agent, or a longer time.</p>
-                <Link to="/executions" search={search.role === undefined ? {} : { role: search.role }} className={buttonClass('primary')}>
+                <Link
+                    to="/executions"
+                    search={search.role === undefined ? {} : { role: search.role }}
+                    className={buttonClass('primary')}
+                >
                     Show all of them
                 </Link>
             </Empty>

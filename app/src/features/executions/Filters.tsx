@@ -1,10 +1,10 @@
-// Role and filters of the list. Every one of them is in the URL, so that a list can be shared and the back button leads to
-// the list before.
+// Role and filters of the list. Every one of them is in the URL, so that a list can be shared and the back button leads
+// to the list before.
 
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 
-import { AgentPicker } from '../agent/AgentPicker';
+import { AgentPicker } from '../agent';
 import { Button } from '../../shared/ui/Button';
 import { useSoon } from '../../shared/soon';
 import { Select, TextField } from '../../shared/ui/Field';
@@ -17,17 +17,30 @@ export function Filters({ search }: { search: ExecutionsSearch }) {
     const navigate = useNavigate();
     const change = (changed: Change, isTyped = false): void =>
         // The back button does not lead through every pause of the typing.
-        void navigate({ to: '/executions', search: (previous) => readSearch({ ...previous, ...changed }), replace: isTyped, resetScroll: false });
+        void navigate({
+            to: '/executions',
+            search: (previous) => readSearch({ ...previous, ...changed }),
+            replace: isTyped,
+            resetScroll: false,
+        });
     const { from, to } = search;
     const isReversed = from !== undefined && to !== undefined && from >= to;
     return (
         <section aria-label="Filters" className="stack">
             <div className={styles.filters}>
-                <Select label="Executions" value={search.role ?? 'caller'} onChange={(event) => change({ role: event.target.value })}>
+                <Select
+                    label="Executions"
+                    value={search.role ?? 'caller'}
+                    onChange={(event) => change({ role: event.target.value })}
+                >
                     <option value="caller">Calls that I paid for</option>
                     <option value="creator">Calls of my agents</option>
                 </Select>
-                <Select label="State" value={search.status ?? ''} onChange={(event) => change({ status: event.target.value })}>
+                <Select
+                    label="State"
+                    value={search.status ?? ''}
+                    onChange={(event) => change({ status: event.target.value })}
+                >
                     <option value="">Every state</option>
                     {Object.entries(STATUSES).map(([status, words]) => (
                         <option key={status} value={status}>
@@ -41,7 +54,11 @@ export function Filters({ search }: { search: ExecutionsSearch }) {
                     chosen={search.agent_id === undefined ? [] : [search.agent_id]}
                     onChange={([agentId]) => change({ agent_id: agentId })}
                 />
-                <Moment label="Started after" moment={from} onChange={(moment, isLonger) => change({ from: moment }, isLonger)} />
+                <Moment
+                    label="Started after"
+                    moment={from}
+                    onChange={(moment, isLonger) => change({ from: moment }, isLonger)}
+                />
                 <Moment
                     label="Started before"
                     moment={to}
@@ -51,7 +68,12 @@ export function Filters({ search }: { search: ExecutionsSearch }) {
             </div>
             {filterCount(search) > 0 && (
                 <p>
-                    <Button look="quiet" onPress={() => change({ status: undefined, agent_id: undefined, from: undefined, to: undefined })}>
+                    <Button
+                        look="quiet"
+                        onPress={() =>
+                            change({ status: undefined, agent_id: undefined, from: undefined, to: undefined })
+                        }
+                    >
                         Clear all filters
                     </Button>
                 </p>
@@ -60,7 +82,12 @@ export function Filters({ search }: { search: ExecutionsSearch }) {
     );
 }
 
-type MomentProps = { label: string; moment: string | undefined; problem?: string | undefined; onChange: (moment: string | undefined, isLonger: boolean) => void };
+type MomentProps = {
+    label: string;
+    moment: string | undefined;
+    problem?: string | undefined;
+    onChange: (moment: string | undefined, isLonger: boolean) => void;
+};
 
 /** In the reader's time zone. Half of a date is no filter. */
 function Moment({ label, moment, problem, onChange }: MomentProps) {

@@ -8,9 +8,9 @@ import { networkQuery } from '../../shared/api/queries';
 import { formatUsdc } from '../../shared/money';
 import { short } from '../../shared/text/short';
 import { Notice } from '../../shared/ui/Notice';
-import { AgentName } from '../agent/AgentPicker';
-import { RefundButton } from '../execution/own/RefundButton';
-import { Time } from '../execution/Time';
+import { AgentName } from '../agent';
+import { RefundButton } from '../execution';
+import { ExactTime } from '../../shared/ui/ExactTime';
 import styles from './Executions.module.css';
 import { type Refundable, refundableQuery } from './query';
 
@@ -21,7 +21,10 @@ export function RefundableList({ account }: { account: Address }) {
     const total = found.reduce((sum, { amount_usdc }) => sum + amount_usdc, 0n);
     return (
         <Notice kind="warn" title={`You can get ${formatUsdc(total)} USDC back`}>
-            <p>These calls were paid, and nobody has settled them in time. The service refunds them as a rule about a minute after the deadline. You can do it yourself.</p>
+            <p>
+                These calls were paid, and nobody has settled them in time. The service refunds them as a rule about a
+                minute after the deadline. You can do it yourself.
+            </p>
             <ul className={styles.refundable}>
                 {found.map((execution) => (
                     <Row key={execution.execution_record} execution={execution} rpcUrl={network?.rpc_url ?? null} />
@@ -39,7 +42,8 @@ const Row = ({ execution, rpcUrl }: { execution: Refundable; rpcUrl: string | nu
                 <Link to="/executions/$executionId" params={{ executionId }} className="mono">
                     {short(executionId, 6)}
                 </Link>{' '}
-                of <AgentName agentId={agent_id} />: {formatUsdc(amount_usdc)} USDC, deadline <Time at={deadline_at} />
+                of <AgentName agentId={agent_id} />: {formatUsdc(amount_usdc)} USDC, deadline{' '}
+                <ExactTime at={deadline_at} />
             </span>
             {rpcUrl !== null && <RefundButton record={record as Address} executionId={executionId} rpcUrl={rpcUrl} />}
         </li>

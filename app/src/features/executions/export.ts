@@ -1,5 +1,5 @@
-// Every execution that matches, as CSV: page after page, so that a long list can be followed and stopped. The columns are
-// those of `crtx executions export`.
+// Every execution that matches, as CSV: page after page, so that a long list can be followed and stopped. The columns
+// are those of `crtx executions export`.
 
 import { ApiError } from '../../shared/api/client';
 import { csvText } from '../../shared/csv';
@@ -28,8 +28,14 @@ export type ExportOptions = {
     readonly pauseMs?: number;
 };
 
-/** Never rejects: what was read until then is there in any case. */
-export async function readAll({ readPage, signal, onProgress, most = MOST_ROWS, pauseMs = PAUSE_MS }: ExportOptions): Promise<Exported> {
+/** Never rejects: returns the rows that it has read until then. */
+export async function readAll({
+    readPage,
+    signal,
+    onProgress,
+    most = MOST_ROWS,
+    pauseMs = PAUSE_MS,
+}: ExportOptions): Promise<Exported> {
     const rows: ListedExecution[] = [];
     let [cursor, total] = [null as string | null, 0];
     try {
@@ -40,7 +46,8 @@ export async function readAll({ readPage, signal, onProgress, most = MOST_ROWS, 
             cursor = page.next_cursor;
             onProgress(Math.min(rows.length, most), total);
             if (signal.aborted) return { rows, total, end: cursor === null ? 'all' : 'stopped' };
-            if (rows.length >= most && (cursor !== null || rows.length > most)) return { rows: rows.slice(0, most), total, end: 'most' };
+            if (rows.length >= most && (cursor !== null || rows.length > most))
+                return { rows: rows.slice(0, most), total, end: 'most' };
         } while (cursor !== null);
         return { rows, total, end: 'all' };
     } catch (error) {
@@ -57,14 +64,26 @@ async function patiently<T>(read: () => Promise<T>, signal: AbortSignal, pauseMs
         } catch (error) {
             const isForNow = error instanceof ApiError && (error.status === 0 || error.retryAfterSeconds !== null);
             if (!isForNow || attempt === ATTEMPTS || signal.aborted) throw error;
-            await new Promise((resolve) => setTimeout(resolve, Math.max(pauseMs, (error.retryAfterSeconds ?? 0) * pauseMs)));
+            await new Promise((resolve) =>
+                setTimeout(resolve, Math.max(pauseMs, (error.retryAfterSeconds ?? 0) * pauseMs)),
+            );
         }
     }
 }
 
-const COLUMNS = ['execution_id', 'agent_id', 'agent_name', 'status', 'cost_usdc', 'initiated_at', 'completed_at', 'on_chain_record'] as const;
+const COLUMNS = [
+    'execution_id',
+    'agent_id',
+    'agent_name',
+    'status',
+    'cost_usdc',
+    'initiated_at',
+    'completed_at',
+    'on_chain_record',
+] as const;
 
-export const toCsv = (rows: readonly ListedExecution[]): string => csvText([COLUMNS, ...rows.map((row) => COLUMNS.map((column) => textOf(row[column])))]);
+export const toCsv = (rows: readonly ListedExecution[]): string =>
+    csvText([COLUMNS, ...rows.map((row) => COLUMNS.map((column) => textOf(row[column])))]);
 
 const textOf = (value: bigint | string | null): string => (typeof value === 'bigint' ? usdcText(value) : (value ?? ''));
 

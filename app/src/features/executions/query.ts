@@ -16,10 +16,23 @@ export type ListedExecution = Schemas['ExecutionSummary'];
 export type ExecutionsPageAnswer = Schemas['ExecutionListResponse'];
 export type Refundable = Schemas['RefundableExecution'];
 
-export const isUnderWay = ({ status }: Pick<ListedExecution, 'status'>): boolean => status === 'pending' || status === 'running';
+export const isUnderWay = ({ status }: Pick<ListedExecution, 'status'>): boolean =>
+    status === 'pending' || status === 'running';
 
-export const readPage = (wallet: string, search: ExecutionsSearch, limit: number, cursor: string | null, signal: AbortSignal): Promise<ExecutionsPageAnswer> =>
-    body(api.GET('/v1/executions', { ...asWallet(wallet), params: { query: { ...search, limit, ...(cursor !== null && { cursor }) } }, signal }));
+export const readPage = (
+    wallet: string,
+    search: ExecutionsSearch,
+    limit: number,
+    cursor: string | null,
+    signal: AbortSignal,
+): Promise<ExecutionsPageAnswer> =>
+    body(
+        api.GET('/v1/executions', {
+            ...asWallet(wallet),
+            params: { query: { ...search, limit, ...(cursor !== null && { cursor }) } },
+            signal,
+        }),
+    );
 
 export const executionsQuery = (wallet: Address, search: ExecutionsSearch) =>
     infiniteQueryOptions({
@@ -38,6 +51,8 @@ export const executionsQuery = (wallet: Address, search: ExecutionsSearch) =>
 export const refundableQuery = (wallet: Address) =>
     queryOptions({
         queryKey: ['refundable', wallet] as const,
-        queryFn: async ({ signal }) => (await body(api.GET('/v1/wallets/{wallet}', { ...asWallet(wallet), params: { path: { wallet } }, signal }))).refundable ?? [],
+        queryFn: async ({ signal }) =>
+            (await body(api.GET('/v1/wallets/{wallet}', { ...asWallet(wallet), params: { path: { wallet } }, signal })))
+                .refundable ?? [],
         refetchInterval: SELDOM_MS,
     });

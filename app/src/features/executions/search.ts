@@ -52,12 +52,16 @@ export function localText(moment: string | undefined): string {
     if (moment === undefined) return '';
     const date = new Date(moment);
     const two = (part: number): string => String(part).padStart(2, '0');
-    const [year, month, day] = [String(date.getFullYear()).padStart(4, '0'), two(date.getMonth() + 1), two(date.getDate())];
+    const [year, month, day] = [
+        String(date.getFullYear()).padStart(4, '0'),
+        two(date.getMonth() + 1),
+        two(date.getDate()),
+    ];
     const seconds = date.getSeconds() === 0 ? '' : `:${two(date.getSeconds())}`;
     return `${year}-${month}-${day}T${two(date.getHours())}:${two(date.getMinutes())}${seconds}`;
 }
 
-/** The other way round. `undefined`: the input is empty or not complete. */
+/** The reverse of `localText`. `undefined`: the input is empty or not complete. */
 export function momentOfLocal(text: string): string | undefined {
     const date = new Date(text);
     return text === '' || Number.isNaN(date.getTime()) ? undefined : momentOf(date.toISOString());

@@ -1,7 +1,8 @@
-// The token approval that all keys of the wallet share: what it covers, and how to raise it, change it, or take it back.
+// The token approval that all keys of the wallet share: what it covers, and how to raise it, change it, or take it
+// back.
 
 import { type Address, createSolanaRpc } from '@solana/kit';
-import { type FormEvent, useState } from 'react';
+import { type SubmitEvent, useState } from 'react';
 
 import { feeText } from '../../chain/fee';
 import type { Schemas } from '../../shared/api/client';
@@ -14,7 +15,7 @@ import { Figure, Figures } from '../../shared/ui/Figures';
 import { Notice } from '../../shared/ui/Notice';
 import { Skeleton } from '../../shared/ui/Skeleton';
 import { useTransaction } from '../../shared/wallet/useTransaction';
-import { TransactionState } from '../wallet/TransactionState';
+import { TransactionState } from '../wallet';
 import { ApprovalEffects } from './Effects';
 import { type Funds, approvalFor, approvalInstructions, callsLeft, isLow, needed, readFunds, shortOf } from './funds';
 import styles from './Keys.module.css';
@@ -37,7 +38,8 @@ export function Approval({ account, network, funds, error, onRetry }: ApprovalPr
             build: async () => {
                 const now = await readFunds(createSolanaRpc(network.rpc_url ?? ''), account, mint);
                 const instructions = await approvalInstructions(now, account, mint, amount(now));
-                if (instructions.length === 0) throw new Error('The approval is this amount already, so there is nothing to sign.');
+                if (instructions.length === 0)
+                    throw new Error('The approval is this amount already, so there is nothing to sign.');
                 return instructions;
             },
         });
@@ -60,13 +62,20 @@ export function Approval({ account, network, funds, error, onRetry }: ApprovalPr
             </div>
             {error && funds === undefined ? <Failure error={error} onRetry={onRetry} /> : <Amounts funds={funds} />}
             {funds && !isOpen && <Low funds={funds} onRaise={() => void change(approvalFor)} />}
-            {funds && isOpen && <ChangeForm funds={funds} isBusy={isBusy} onChange={(amount) => void change(() => amount)} onCancel={() => setOpen(false)} />}
+            {funds && isOpen && (
+                <ChangeForm
+                    funds={funds}
+                    isBusy={isBusy}
+                    onChange={(amount) => void change(() => amount)}
+                    onCancel={() => setOpen(false)}
+                />
+            )}
             <TransactionState status={status} done="The approval is changed." />
         </section>
     );
 }
 
-/** Names refunds as the cause: nothing else takes from the approval what the keys may still spend. */
+/** Names refunds as the cause: only they leave the approval below what the keys may still spend. */
 function Low({ funds, onRaise }: { funds: Funds; onRaise: () => void }) {
     const [short, calls] = [shortOf(funds), callsLeft(funds)];
     if (calls === null || (short === 0n && !isLow(funds))) return null;
@@ -74,8 +83,9 @@ function Low({ funds, onRaise }: { funds: Funds; onRaise: () => void }) {
     return (
         <Notice kind={isLow(funds) ? 'warn' : 'plain'} title={title}>
             <p>
-                It pays for {plural(Number(calls), 'more call')} at the highest price that your keys may pay, then calls are refused. Each call takes its price
-                out of the approval, and a refund gives it back to your wallet and to the key, but not to the approval: refunds use it up.
+                It pays for {plural(Number(calls), 'more call')} at the highest price that your keys may pay, then calls
+                are refused. Each call takes its price out of the approval, and a refund gives it back to your wallet
+                and to the key, but not to the approval: refunds use it up.
             </p>
             <div>
                 <Button onPress={onRaise}>Approve {formatUsdc(approvalFor(funds))} USDC</Button>
@@ -93,7 +103,9 @@ const Amounts = ({ funds }: { funds: Funds | undefined }) => {
             <Figure name="Approved for your keys">{amount(({ approved }) => approved)}</Figure>
             <Figure name="Your keys may still spend">{amount(needed)}</Figure>
             <Figure name="Missing in the approval">{amount(shortOf)}</Figure>
-            <Figure name="Calls that it still pays for">{funds ? callsText(funds) : <Skeleton height="1.5rem" width="6rem" />}</Figure>
+            <Figure name="Calls that it still pays for">
+                {funds ? callsText(funds) : <Skeleton height="1.5rem" width="6rem" />}
+            </Figure>
         </Figures>
     );
 };
@@ -108,7 +120,7 @@ type FormProps = { funds: Funds; isBusy: boolean; onChange: (amount: bigint) => 
 function ChangeForm({ funds, isBusy, onChange, onCancel }: FormProps) {
     const [text, setText] = useState(usdcText(approvalFor(funds)));
     const read = amountOf(text);
-    const submit = (event: FormEvent): void => {
+    const submit = (event: SubmitEvent): void => {
         event.preventDefault();
         if (typeof read === 'bigint' && read !== funds.approved) onChange(read);
     };
@@ -126,9 +138,15 @@ function ChangeForm({ funds, isBusy, onChange, onCancel }: FormProps) {
             />
             {typeof read === 'bigint' && (
                 <ul className={styles.effects}>
-                    {read === funds.approved ? <li>This is the approval as it is.</li> : <ApprovalEffects funds={funds} approved={read} />}
+                    {read === funds.approved ? (
+                        <li>This is the approval as it is.</li>
+                    ) : (
+                        <ApprovalEffects funds={funds} approved={read} />
+                    )}
                     {below && <li>That is less than your keys may still spend. Calls beyond it are refused.</li>}
-                    {read === 0n && funds.approved > 0n && <li>Every call with a key is refused from then on. Calls that are open go on.</li>}
+                    {read === 0n && funds.approved > 0n && (
+                        <li>Every call with a key is refused from then on. Calls that are open go on.</li>
+                    )}
                     <li>It costs the network fee of {feeText()}. No USDC moves.</li>
                 </ul>
             )}
@@ -136,7 +154,11 @@ function ChangeForm({ funds, isBusy, onChange, onCancel }: FormProps) {
                 <Button type="submit" isDisabled={typeof read === 'string' || read === funds.approved}>
                     {isBusy ? 'Under way …' : 'Sign the change'}
                 </Button>
-                {funds.approved > 0n && <Button look="danger" onPress={() => onChange(0n)}>Take it back</Button>}
+                {funds.approved > 0n && (
+                    <Button look="danger" onPress={() => onChange(0n)}>
+                        Take it back
+                    </Button>
+                )}
                 <Button look="quiet" onPress={onCancel}>
                     Cancel
                 </Button>

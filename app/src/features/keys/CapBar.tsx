@@ -15,8 +15,19 @@ export function CapBar({ label, spent, cap }: CapBarProps) {
             <p className="small number">
                 {words}, <strong>{formatUsdc(cap - used)} left</strong>
             </p>
-            <div className={styles.track} role="meter" aria-label={label} aria-valuemin={0} aria-valuemax={100} aria-valuenow={percent} aria-valuetext={words}>
-                <div className={`${styles.fill} ${used === cap ? styles.full : ''}`} style={{ width: `${used > 0n ? Math.max(percent, 1) : 0}%` }} />
+            <div
+                className={styles.track}
+                role="meter"
+                aria-label={label}
+                aria-valuemin={0}
+                aria-valuemax={100}
+                aria-valuenow={percent}
+                aria-valuetext={words}
+            >
+                <div
+                    className={`${styles.fill} ${used === cap ? styles.full : ''}`}
+                    style={{ width: `${used > 0n ? Math.max(percent, 1) : 0}%` }}
+                />
             </div>
         </div>
     );

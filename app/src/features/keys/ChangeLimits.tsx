@@ -1,18 +1,18 @@
 // Other limits for a key: higher or lower caps, a later or earlier end, other agents. The key stays the same.
 
 import { type Address, createSolanaRpc } from '@solana/kit';
-import { type FormEvent, useState } from 'react';
+import { type SubmitEvent, useState } from 'react';
 
 import { allowedAgents } from '../../chain/grants';
 import { formatUsdc } from '../../shared/money';
 import { Button } from '../../shared/ui/Button';
 import { Notice } from '../../shared/ui/Notice';
 import { useTransaction } from '../../shared/wallet/useTransaction';
-import { TransactionState } from '../wallet/TransactionState';
+import { TransactionState } from '../wallet';
 import { Effects } from './Effects';
 import { grantOf, isLive, readFunds } from './funds';
 import { grantInstructions } from './grant';
-import type { PanelProps } from './KeyCard';
+import type { PanelProps } from './panel';
 import styles from './Keys.module.css';
 import { EMPTY, type Limits, draftOf, isLimits, readLimits } from './limits';
 import { LimitsFields } from './LimitsFields';
@@ -21,13 +21,20 @@ export function ChangeLimits({ apiKey, account, network, chain, onClose }: Panel
     const sessionKey = apiKey.session_public_key as Address;
     const [funds, costs] = chain;
     const grant = grantOf(funds, sessionKey);
-    const [draft, setDraft] = useState(() => (grant === undefined ? EMPTY : startOf(draftOf(grant, allowedAgents(grant)), isLive(grant, funds.now))));
+    const [draft, setDraft] = useState(() =>
+        grant === undefined ? EMPTY : startOf(draftOf(grant, allowedAgents(grant)), isLive(grant, funds.now)),
+    );
     const { status, isBusy, send } = useTransaction();
     if (grant === undefined) return <p className={styles.panel}>The chain does not show the grant of this key yet.</p>;
     const limits = readLimits(draft, Date.now() / 1_000, grant.expiresAtUnixS);
-    const before: Limits = { perCallCap: grant.perCallCap, totalCap: grant.totalCap, expiry: { at: grant.expiresAtUnixS }, agents: allowedAgents(grant) };
+    const before: Limits = {
+        perCallCap: grant.perCallCap,
+        totalCap: grant.totalCap,
+        expiry: { at: grant.expiresAtUnixS },
+        agents: allowedAgents(grant),
+    };
     const isChanged = isLimits(limits) && textOf(limits) !== textOf(before);
-    const submit = async (event: FormEvent): Promise<void> => {
+    const submit = async (event: SubmitEvent): Promise<void> => {
         event.preventDefault();
         if (!isLimits(limits) || !isChanged || isBusy) return;
         const mint = network.usdc_mint as Address;
@@ -61,14 +68,23 @@ export function ChangeLimits({ apiKey, account, network, chain, onClose }: Panel
                     {status.kind === 'done' ? 'Close' : 'Cancel'}
                 </Button>
             </div>
-            <TransactionState status={status} done="The key has its new limits. The list shows them as soon as they are indexed." />
+            <TransactionState
+                status={status}
+                done="The key has its new limits. The list shows them as soon as they are indexed."
+            />
         </form>
     );
 }
 
 /** An expired key needs a new end before anything else. */
-const startOf = (draft: ReturnType<typeof draftOf>, isAlive: boolean): typeof draft => (isAlive ? draft : { ...draft, lifetime: EMPTY.lifetime });
+const startOf = (draft: ReturnType<typeof draftOf>, isAlive: boolean): typeof draft =>
+    isAlive ? draft : { ...draft, lifetime: EMPTY.lifetime };
 
 /** Comparable. */
 const textOf = (limits: Limits): string =>
-    [limits.perCallCap, limits.totalCap, 'at' in limits.expiry ? limits.expiry.at : `+${limits.expiry.after}`, ...limits.agents].join(' ');
+    [
+        limits.perCallCap,
+        limits.totalCap,
+        'at' in limits.expiry ? limits.expiry.at : `+${limits.expiry.after}`,
+        ...limits.agents,
+    ].join(' ');

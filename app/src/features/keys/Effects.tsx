@@ -3,12 +3,17 @@
 import { feeText } from '../../chain/fee';
 import { formatSol, formatUsdc } from '../../shared/money';
 import { plural } from '../../shared/figures';
-import { Time } from '../execution/Time';
+import { ExactTime } from '../../shared/ui/ExactTime';
 import { type Costs, type Funds, approvalWith, rentOfGrant } from './funds';
 import styles from './Keys.module.css';
 import { type Limits, expiresAt } from './limits';
 
-export type EffectsProps = { funds: Funds; costs: Costs; limits: Limits; /** Of the key that exists already; else empty. */ sessionKey: string };
+export type EffectsProps = {
+    funds: Funds;
+    costs: Costs;
+    limits: Limits;
+    /** Of the key that exists already; else empty. */ sessionKey: string;
+};
 
 export function Effects({ funds, costs, limits, sessionKey }: EffectsProps) {
     const approved = approvalWith(funds, sessionKey, limits.totalCap, limits.perCallCap);
@@ -17,8 +22,9 @@ export function Effects({ funds, costs, limits, sessionKey }: EffectsProps) {
     return (
         <ul className={styles.effects}>
             <li>
-                The key may pay calls of {agents}: up to {formatUsdc(limits.perCallCap)} USDC for one call and {formatUsdc(limits.totalCap)} USDC for all
-                of them, until <Time at={Number(expiresAt(limits, funds.now))} />.
+                The key may pay calls of {agents}: up to {formatUsdc(limits.perCallCap)} USDC for one call and{' '}
+                {formatUsdc(limits.totalCap)} USDC for all of them, until{' '}
+                <ExactTime at={Number(expiresAt(limits, funds.now))} />.
             </li>
             <ApprovalEffects funds={funds} approved={approved} />
             <li>
@@ -41,15 +47,18 @@ export const ApprovalEffects = ({ funds, approved }: { funds: Funds; approved: b
         </li>
         {approved > funds.approved && (
             <li>
-                Part of that is headroom: a refund gives the price back to your wallet and to the key, and not to this approval. No key can spend
-                more than its own limits.
+                Part of that is headroom: a refund gives the price back to your wallet and to the key, and not to this
+                approval. No key can spend more than its own limits.
             </li>
         )}
         {funds.otherDelegate !== null && approved !== funds.approved && (
             <li>
-                Your account approves another address, {funds.otherDelegate}. That approval ends, because an account can have only one.
+                Your account approves another address, {funds.otherDelegate}. That approval ends, because an account can
+                have only one.
             </li>
         )}
-        {approved > funds.holding && <li>Your wallet holds {formatUsdc(funds.holding)} USDC. Calls beyond it are refused.</li>}
+        {approved > funds.holding && (
+            <li>Your wallet holds {formatUsdc(funds.holding)} USDC. Calls beyond it are refused.</li>
+        )}
     </>
 );

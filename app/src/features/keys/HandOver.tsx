@@ -1,5 +1,5 @@
-// The one time that a key is shown: its owner saves it, then the wallet grants it what it may spend, then the service is
-// told its name.
+// The one time that a key is shown: its owner saves it, then the wallet grants it what it may spend, then the service
+// is told its name.
 
 import { type Address, createSolanaRpc } from '@solana/kit';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
@@ -15,18 +15,33 @@ import { Failure } from '../../shared/ui/Failure';
 import { Checkbox } from '../../shared/ui/Field';
 import { Notice } from '../../shared/ui/Notice';
 import { useTransaction } from '../../shared/wallet/useTransaction';
-import { TransactionState } from '../wallet/TransactionState';
+import { TransactionState } from '../wallet';
 import { Effects } from './Effects';
 import { fundsQuery, readFunds } from './funds';
 import { grantInstructions } from './grant';
 import styles from './Keys.module.css';
-import type { MadeKey } from './NewKeyPage';
+import type { Limits } from './limits';
 import { putPending, removePending } from './pending';
 import { register } from './query';
+import type { Registration } from './secret';
 
-export type HandOverProps = { made: MadeKey; account: Address; network: Schemas['NetworkResponse']; onBack: () => void };
+/** A key that was made and is not granted yet. It is nowhere but here. */
+export type MadeKey = {
+    readonly name: string;
+    readonly text: string;
+    readonly registration: Registration;
+    readonly limits: Limits;
+};
 
-type Registering = { readonly stage: 'waiting' | 'busy' | 'done' } | { readonly stage: 'failed'; readonly error: unknown };
+export type HandOverProps = {
+    made: MadeKey;
+    account: Address;
+    network: Schemas['NetworkResponse'];
+    onBack: () => void;
+};
+
+type Registering =
+    { readonly stage: 'waiting' | 'busy' | 'done' } | { readonly stage: 'failed'; readonly error: unknown };
 
 export function HandOver({ made, account, network, onBack }: HandOverProps) {
     const { name, text, limits, registration } = made;
@@ -53,14 +68,20 @@ export function HandOver({ made, account, network, onBack }: HandOverProps) {
     };
     const grant = async (): Promise<void> => {
         const rpc = createSolanaRpc(network.rpc_url ?? '');
-        // A transaction whose outcome was not known may have been taken.
+        // If the outcome of a transaction is unknown, the chain may have the grant already.
         const found = status.kind === 'failed' ? await readGrant(rpc, account, sessionKey).catch(() => null) : null;
         if (found !== null) return registerNow();
         await send({
             build: async () => {
                 const mint = network.usdc_mint as Address;
                 const funds = await readFunds(rpc, account, mint);
-                putPending({ wallet: account, name, ...registration, genesisHash: network.genesis_hash, createdAt: Date.now() });
+                putPending({
+                    wallet: account,
+                    name,
+                    ...registration,
+                    genesisHash: network.genesis_hash,
+                    createdAt: Date.now(),
+                });
                 return grantInstructions(funds, account, mint, sessionKey, limits);
             },
             after: registerNow,
@@ -73,7 +94,10 @@ export function HandOver({ made, account, network, onBack }: HandOverProps) {
     return (
         <div className={styles.fields}>
             <Notice kind="warn" title="Save this key now">
-                <p>It is shown this one time. Nobody can show it again: this page does not keep it, and the service stores only its public half. Keep it like money.</p>
+                <p>
+                    It is shown this one time. Nobody can show it again: this page does not keep it, and the service
+                    stores only its public half. Keep it like money.
+                </p>
                 <code className={styles.secret}>{text}</code>
                 <div className="row">
                     <Copy text={text} what="API key" look="plain" />
@@ -91,7 +115,12 @@ export function HandOver({ made, account, network, onBack }: HandOverProps) {
                     )}
                     {!isGranted && (
                         <>
-                            <Checkbox label="I have saved the key." checked={isSaved} disabled={isBusy} onChange={(event) => setSaved(event.target.checked)} />
+                            <Checkbox
+                                label="I have saved the key."
+                                checked={isSaved}
+                                disabled={isBusy}
+                                onChange={(event) => setSaved(event.target.checked)}
+                            />
                             <div className="row">
                                 <Button look="primary" isDisabled={!isSaved} onPress={() => void grant()}>
                                     Sign and grant
@@ -113,7 +142,10 @@ export function HandOver({ made, account, network, onBack }: HandOverProps) {
                     {registering.stage === 'failed' && (
                         <>
                             <Notice kind="warn" title="Granted, and not registered yet">
-                                <p>The chain has the grant. The service does not know the name of the key yet, so the key may not work. You can close this page: the list of your keys goes on with it.</p>
+                                <p>
+                                    The chain has the grant. The service does not know the name of the key yet, so the
+                                    key may not work. You can close this page: the list of your keys goes on with it.
+                                </p>
                             </Notice>
                             <Failure error={registering.error} onRetry={() => void registerNow()} />
                         </>
@@ -128,7 +160,8 @@ const Done = ({ name }: { name: string }) => (
     <div role="status">
         <Notice kind="good" title="The key works">
             <p>
-                <UserText text={name} /> is granted and registered. Send it as <code>Authorization: Bearer</code> with each call, or set <code>CRTX_API_KEY</code>.
+                <UserText text={name} /> is granted and registered. Send it as <code>Authorization: Bearer</code> with
+                each call, or set <code>CRTX_API_KEY</code>.
             </p>
             <p>
                 <Link to="/keys" className={buttonClass('primary')}>

@@ -1,6 +1,5 @@
 // One key: its state, how much of its caps is used, and what its owner can do with it.
 
-import type { Address } from '@solana/kit';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 
@@ -16,11 +15,12 @@ import { Button } from '../../shared/ui/Button';
 import { Countdown } from '../../shared/ui/Countdown';
 import { Figure, Figures } from '../../shared/ui/Figures';
 import { Time } from '../../shared/ui/Time';
-import { AgentName } from '../agent/AgentPicker';
+import { AgentName } from '../agent';
 import { CapBar } from './CapBar';
 import { ChangeLimits } from './ChangeLimits';
 import { type Costs, type Funds, grantOf, isLive } from './funds';
 import styles from './Keys.module.css';
+import type { ActionProps, PanelProps } from './panel';
 import type { Key, KeyState } from './query';
 import { RegisterKey } from './RegisterKey';
 import { Rename } from './Rename';
@@ -37,18 +37,15 @@ const STATES: Record<KeyState, { words: string; kind: NonNullable<BadgeProps['ki
 
 const HINTS: Partial<Record<KeyState, string>> = {
     pending: 'The chain has the grant. In a moment its limits stand here.',
-    unregistered: 'Your wallet has granted this on the chain, and nobody has registered the key. Register it if you have the key, or revoke it.',
+    unregistered:
+        'Your wallet has granted this on the chain, and nobody has registered the key. Register it if you have the key, or revoke it.',
     expired: 'It opens no calls until you let it live longer.',
     exhausted: 'It opens no calls until you raise what it may spend.',
 };
 
-export type KeyCardProps = {
-    apiKey: Key;
-    account: Address;
+export type KeyCardProps = Omit<ActionProps, 'network' | 'chain' | 'isOpenOnChain'> & {
     network: Schemas['NetworkResponse'] | undefined;
     chain: [Funds, Costs] | undefined;
-    /** Says what happened, also when the card is gone. */
-    onSaid: (text: string) => void;
 };
 
 export function KeyCard({ apiKey, account, network, chain, onSaid }: KeyCardProps) {
@@ -56,7 +53,10 @@ export function KeyCard({ apiKey, account, network, chain, onSaid }: KeyCardProp
     const grant = chain && grantOf(chain[0], sessionKey);
     const isOpenOnChain = chain !== undefined && grant !== undefined && isLive(grant, chain[0].now);
     const { words, kind } = STATES[state];
-    const hint = state === 'revoked' && isOpenOnChain ? 'This service refuses the key. Its grant on the chain is still there: end it, too.' : HINTS[state];
+    const hint =
+        state === 'revoked' && isOpenOnChain
+            ? 'This service refuses the key. Its grant on the chain is still there: end it, too.'
+            : HINTS[state];
     return (
         <li className={styles.card}>
             <div className={styles.head}>
@@ -68,11 +68,20 @@ export function KeyCard({ apiKey, account, network, chain, onSaid }: KeyCardProp
                 <CapBar
                     label={`Spent with ${name === null ? short(sessionKey) : visible(name)}`}
                     spent={apiKey.spent_of_cap_usdc}
-                    cap={apiKey.total_cap_usdc === null ? null : apiKey.total_cap_usdc}
+                    cap={apiKey.total_cap_usdc ?? null}
                 />
             )}
             <Facts apiKey={apiKey} />
-            {network && chain && <Actions apiKey={apiKey} account={account} network={network} chain={chain} onSaid={onSaid} isOpenOnChain={isOpenOnChain} />}
+            {network && chain && (
+                <Actions
+                    apiKey={apiKey}
+                    account={account}
+                    network={network}
+                    chain={chain}
+                    onSaid={onSaid}
+                    isOpenOnChain={isOpenOnChain}
+                />
+            )}
         </li>
     );
 }
@@ -84,8 +93,12 @@ const Facts = ({ apiKey }: { apiKey: Key }) => (
                 {apiKey.prefix}…{apiKey.last_four ?? ''}
             </span>
         </Figure>
-        <Figure name="Most for one call">{apiKey.per_call_cap_usdc === null ? 'No limit' : `${formatUsdc(apiKey.per_call_cap_usdc)} USDC`}</Figure>
-        <Figure name="Ends">{apiKey.expires_at === null ? 'Never' : <Countdown to={apiKey.expires_at} over="It has ended" />}</Figure>
+        <Figure name="Most for one call">
+            {apiKey.per_call_cap_usdc === null ? 'No limit' : `${formatUsdc(apiKey.per_call_cap_usdc)} USDC`}
+        </Figure>
+        <Figure name="Ends">
+            {apiKey.expires_at === null ? 'Never' : <Countdown to={apiKey.expires_at} over="It has ended" />}
+        </Figure>
         <Figure name="Calls">
             {plural(apiKey.execution_count, 'ended call')}, {formatUsdc(apiKey.total_spent_usdc)} USDC paid
         </Figure>
@@ -113,20 +126,23 @@ const Facts = ({ apiKey }: { apiKey: Key }) => (
 
 type Panel = 'rename' | 'limits' | 'register' | 'revoke';
 
-export type ActionProps = Omit<KeyCardProps, 'network' | 'chain'> & {
-    network: Schemas['NetworkResponse'];
-    chain: [Funds, Costs];
-    isOpenOnChain: boolean;
-};
-
-/** What a panel of a key gets. */
-export type PanelProps = ActionProps & { onClose: () => void };
-
 const PANELS: readonly { panel: Panel; words: string; fits: (props: ActionProps) => boolean }[] = [
     { panel: 'register', words: 'Register', fits: ({ apiKey }) => apiKey.state === 'unregistered' },
-    { panel: 'rename', words: 'Rename', fits: ({ apiKey: { state } }) => state !== 'unregistered' && state !== 'revoked' },
-    { panel: 'limits', words: 'Change the limits', fits: ({ apiKey: { state } }) => state !== 'revoked' && state !== 'pending' },
-    { panel: 'revoke', words: 'Revoke', fits: ({ apiKey: { state }, isOpenOnChain }) => state !== 'revoked' || isOpenOnChain },
+    {
+        panel: 'rename',
+        words: 'Rename',
+        fits: ({ apiKey: { state } }) => state !== 'unregistered' && state !== 'revoked',
+    },
+    {
+        panel: 'limits',
+        words: 'Change the limits',
+        fits: ({ apiKey: { state } }) => state !== 'revoked' && state !== 'pending',
+    },
+    {
+        panel: 'revoke',
+        words: 'Revoke',
+        fits: ({ apiKey: { state }, isOpenOnChain }) => state !== 'revoked' || isOpenOnChain,
+    },
 ];
 
 function Actions(props: ActionProps) {
@@ -139,7 +155,12 @@ function Actions(props: ActionProps) {
             {offered.length > 0 && (
                 <div className="row" role="group" aria-label={`What you can do with ${visible(name)}`}>
                     {offered.map(({ panel, words }) => (
-                        <Button key={panel} look={panel === 'revoke' ? 'danger' : 'plain'} aria-expanded={open === panel} onPress={() => setOpen(open === panel ? null : panel)}>
+                        <Button
+                            key={panel}
+                            look={panel === 'revoke' ? 'danger' : 'plain'}
+                            aria-expanded={open === panel}
+                            onPress={() => setOpen(open === panel ? null : panel)}
+                        >
                             {words}
                         </Button>
                     ))}

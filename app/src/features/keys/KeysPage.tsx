@@ -15,7 +15,7 @@ import { More } from '../../shared/ui/More';
 import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';
 import { Skeleton } from '../../shared/ui/Skeleton';
-import { SessionGate } from '../wallet/Gate';
+import { SessionGate } from '../wallet';
 import { Approval } from './Approval';
 import { fundsQuery, grantOf, isLive } from './funds';
 import { KeyCard } from './KeyCard';
@@ -26,8 +26,13 @@ import { Unregistered } from './Unregistered';
 
 export const KeysPage = () => (
     <Page title="API keys">
-        <p className="muted">A program pays for calls with an API key. The chain enforces the limits of each key, and you can end a key at any time.</p>
-        <SessionGate why="The keys of a wallet are shown to that wallet alone.">{(account) => <Keys key={account} account={account} />}</SessionGate>
+        <p className="muted">
+            A program pays for calls with an API key. The chain enforces the limits of each key, and you can end a key
+            at any time.
+        </p>
+        <SessionGate why="The keys of a wallet are shown to that wallet alone.">
+            {(account) => <Keys key={account} account={account} />}
+        </SessionGate>
     </Page>
 );
 
@@ -39,7 +44,7 @@ function Keys({ account }: { account: Address }) {
     const [said, setSaid] = useState('');
     const funds = chain.data?.[0];
     const keys = list.data?.pages.flatMap((page) => page.keys);
-    // A key that the service refuses and that the chain still lets open executions is not over.
+    // A key is not over while the chain still lets it open executions, even if the service refuses it.
     const isOver = (key: { state: string; session_public_key: string }): boolean => {
         const grant = funds && grantOf(funds, key.session_public_key);
         return key.state === 'revoked' && !(funds && grant && isLive(grant, funds.now));
@@ -63,24 +68,43 @@ function Keys({ account }: { account: Address }) {
             )}
             {network && <Unregistered wallet={account} network={network} />}
             {network?.rpc_url === null && <NoNode />}
-            {network?.rpc_url !== null && <Approval account={account} network={network} funds={funds} error={chain.error} onRetry={() => void chain.refetch()} />}
+            {network?.rpc_url !== null && (
+                <Approval
+                    account={account}
+                    network={network}
+                    funds={funds}
+                    error={chain.error}
+                    onRetry={() => void chain.refetch()}
+                />
+            )}
             {list.error && <Failure error={list.error} onRetry={() => void list.refetch()} />}
             <section className="stack" aria-labelledby="keys">
                 <div className={styles.head}>
                     <h2 id="keys">Keys</h2>
                     {over > 0 && (
-                        <Checkbox label={`Show ${plural(over, 'revoked key')}`} checked={withRevoked} onChange={(event) => setWithRevoked(event.target.checked)} />
+                        <Checkbox
+                            label={`Show ${plural(over, 'revoked key')}`}
+                            checked={withRevoked}
+                            onChange={(event) => setWithRevoked(event.target.checked)}
+                        />
                     )}
                 </div>
                 {shown?.length === 0 && <NoKeys hasOld={over > 0} />}
                 <ul className={styles.keys} aria-busy={list.isPending}>
-                    {list.isPending && !list.error && (
+                    {list.isPending && (
                         <li>
                             <Skeleton height="14rem" />
                         </li>
                     )}
                     {shown?.map((key) => (
-                        <KeyCard key={key.session_public_key} apiKey={key} account={account} network={network} chain={chain.data} onSaid={setSaid} />
+                        <KeyCard
+                            key={key.session_public_key}
+                            apiKey={key}
+                            account={account}
+                            network={network}
+                            chain={chain.data}
+                            onSaid={setSaid}
+                        />
                     ))}
                 </ul>
                 {list.hasNextPage && <More list={list} shown={keys?.length ?? 0} what="key" />}
@@ -91,6 +115,9 @@ function Keys({ account }: { account: Address }) {
 
 const NoKeys = ({ hasOld }: { hasOld: boolean }) => (
     <Empty title={hasOld ? 'No key is in use' : 'No key yet'}>
-        <p>Make one with “Make an API key”, and give it to the program that calls agents for you. You decide how much it may spend, and until when.</p>
+        <p>
+            Make one with “Make an API key”, and give it to the program that calls agents for you. You decide how much
+            it may spend, and until when.
+        </p>
     </Empty>
 );

@@ -2,7 +2,7 @@
 
 import { useId } from 'react';
 
-import { AgentPicker } from '../agent/AgentPicker';
+import { AgentPicker } from '../agent';
 import { Select, TextField } from '../../shared/ui/Field';
 import styles from './Keys.module.css';
 import { LIFETIMES, type LimitsDraft, type LimitsProblems } from './limits';
@@ -44,7 +44,12 @@ export const LimitsFields = ({ draft, problems, onChange, kept, totalHint }: Lim
             />
         </div>
         <div className={styles.pair}>
-            <Select label="Ends" value={draft.lifetime} error={draft.lifetime === 'date' ? undefined : problems.until} onChange={(event) => onChange({ lifetime: event.target.value })}>
+            <Select
+                label="Ends"
+                value={draft.lifetime}
+                error={draft.lifetime === 'date' ? undefined : problems.until}
+                onChange={(event) => onChange({ lifetime: event.target.value })}
+            >
                 {kept !== undefined && <option value="keep">{kept}</option>}
                 {LIFETIMES.map(([seconds, words]) => (
                     <option key={seconds} value={seconds}>{`${words} from now`}</option>
@@ -87,7 +92,12 @@ function Reach({ isLimited, onChange }: { isLimited: boolean; onChange: (isLimit
             <legend>Agents that it may call</legend>
             {REACHES.map(({ limited, words }) => (
                 <label key={words} className="row">
-                    <input type="radio" name={name} checked={isLimited === limited} onChange={() => onChange(limited)} />
+                    <input
+                        type="radio"
+                        name={name}
+                        checked={isLimited === limited}
+                        onChange={() => onChange(limited)}
+                    />
                     {words}
                 </label>
             ))}

@@ -1,10 +1,10 @@
-// `/keys/new`: a key is made in this browser. First its limits, then the key itself, which its owner saves, and only then
-// the signature: whatever breaks afterwards, the owner has the key.
+// `/keys/new`: a key is made in this browser. First its limits, then the key itself, which its owner saves, and only
+// then the signature: whatever breaks afterwards, the owner has the key.
 
 import type { Address } from '@solana/kit';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { type FormEvent, useRef, useState } from 'react';
+import { type SubmitEvent, useRef, useState } from 'react';
 
 import { networkQuery } from '../../shared/api/queries';
 import { formatSol } from '../../shared/money';
@@ -14,35 +14,36 @@ import { Failure, messageOf } from '../../shared/ui/Failure';
 import { TextField } from '../../shared/ui/Field';
 import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';
-import { SessionGate } from '../wallet/Gate';
+import { SessionGate } from '../wallet';
 import { Effects } from './Effects';
 import { type Costs, type Funds, costOfGrant, fundsQuery } from './funds';
-import { HandOver } from './HandOver';
+import { HandOver, type MadeKey } from './HandOver';
 import styles from './Keys.module.css';
-import { EMPTY, type Limits, type LimitsProblems, isLimits, readLimits } from './limits';
+import { EMPTY, type LimitsProblems, isLimits, readLimits } from './limits';
 import { LimitsFields } from './LimitsFields';
 import { NoNode } from './NoNode';
 import { MAX_NAME_CHARS, keysQuery } from './query';
-import { type Registration, makeKeyText, registrationOf } from './secret';
+import { makeKeyText, registrationOf } from './secret';
 
 export const NewKeyPage = () => (
     <Page title="Make an API key">
         <p className="muted">
-            A program pays for calls with an API key, within limits that the chain enforces. <Link to="/keys">All API keys</Link>
+            A program pays for calls with an API key, within limits that the chain enforces.{' '}
+            <Link to="/keys">All API keys</Link>
         </p>
-        <SessionGate why="A key spends the USDC of one wallet, and only that wallet sees it.">{(account) => <NewKey key={account} account={account} />}</SessionGate>
+        <SessionGate why="A key spends the USDC of one wallet, and only that wallet sees it.">
+            {(account) => <NewKey key={account} account={account} />}
+        </SessionGate>
     </Page>
 );
-
-/** A key that was made and is not granted yet. It is nowhere but here. */
-export type MadeKey = { readonly name: string; readonly text: string; readonly registration: Registration; readonly limits: Limits };
 
 function NewKey({ account }: { account: Address }) {
     const { data: network } = useQuery(networkQuery);
     const { data: chain, error, refetch } = useQuery(fundsQuery(account, network));
     const [made, setMade] = useState<MadeKey | null>(null);
     if (network?.rpc_url === null) return <NoNode />;
-    if (made !== null && network !== undefined) return <HandOver made={made} account={account} network={network} onBack={() => setMade(null)} />;
+    if (made !== null && network !== undefined)
+        return <HandOver made={made} account={account} network={network} onBack={() => setMade(null)} />;
     return (
         <>
             {error && <Failure error={error} onRetry={() => void refetch()} />}
@@ -63,16 +64,19 @@ function KeyForm({ account, chain, onMade }: FormProps) {
     const form = useRef<HTMLFormElement>(null);
     const limits = readLimits(draft, Date.now() / 1_000);
     const isTaken = known?.pages.some(({ keys }) => keys.some((key) => key.name === name && key.state !== 'revoked'));
-    const wrongName = nameProblem(name, MAX_NAME_CHARS) ?? (isTaken === true ? 'One of your keys has this name already.' : undefined);
+    const wrongName =
+        nameProblem(name, MAX_NAME_CHARS) ?? (isTaken === true ? 'One of your keys has this name already.' : undefined);
     const problems: LimitsProblems = isChecked && !isLimits(limits) ? limits : {};
-    const missing = chain && costOfGrant(chain[1], chain[0]) > chain[1].lamports ? costOfGrant(chain[1], chain[0]) : null;
+    const missing =
+        chain && costOfGrant(chain[1], chain[0]) > chain[1].lamports ? costOfGrant(chain[1], chain[0]) : null;
     const isWhole = wrongName === undefined && isLimits(limits);
 
-    const submit = async (event: FormEvent): Promise<void> => {
+    const submit = async (event: SubmitEvent): Promise<void> => {
         event.preventDefault();
         setChecked(true);
         setFailure(null);
-        if (!isWhole) return void setTimeout(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
+        if (!isWhole)
+            return void setTimeout(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
         if (network === undefined || chain === undefined || missing !== null) return;
         try {
             const text = makeKeyText(network.key_prefix);
@@ -105,7 +109,10 @@ function KeyForm({ account, chain, onMade }: FormProps) {
             )}
             {missing !== null && (
                 <Notice kind="warn" title="Too little SOL">
-                    <p>The grant needs {formatSol(missing + 100_000n)} SOL for its rent and the network fee. Send SOL to your wallet, then go on.</p>
+                    <p>
+                        The grant needs {formatSol(missing + 100_000n)} SOL for its rent and the network fee. Send SOL
+                        to your wallet, then go on.
+                    </p>
                 </Notice>
             )}
             {failure !== null && <Failure error={new Error(failure)} />}

@@ -1,14 +1,14 @@
-// A grant that nobody registered: the holder of the key registers it. The key is typed in, used for the proof, and
+// Registers a key of a grant that nobody has registered. The user types the key; it is used for the proof and then
 // forgotten.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { type SubmitEvent, useState } from 'react';
 
 import { nameProblem } from '../../shared/text/plain';
 import { Button } from '../../shared/ui/Button';
 import { Failure } from '../../shared/ui/Failure';
 import { TextField } from '../../shared/ui/Field';
-import type { PanelProps } from './KeyCard';
+import type { PanelProps } from './panel';
 import styles from './Keys.module.css';
 import { MAX_NAME_CHARS, register } from './query';
 import { registrationOf } from './secret';
@@ -21,7 +21,8 @@ export function RegisterKey({ apiKey, account, onSaid, onClose }: PanelProps) {
     const registering = useMutation({
         mutationFn: async () => {
             const registration = await registrationOf(text.trim(), apiKey.prefix, account);
-            if (registration.sessionKey !== apiKey.session_public_key) throw new Error('This is another key than the one of this grant.');
+            if (registration.sessionKey !== apiKey.session_public_key)
+                throw new Error('This is another key than the one of this grant.');
             await register({ wallet: account, name, ...registration });
         },
         onSuccess: async () => {
@@ -32,14 +33,20 @@ export function RegisterKey({ apiKey, account, onSaid, onClose }: PanelProps) {
         },
     });
     const wrongName = nameProblem(name, MAX_NAME_CHARS);
-    const submit = (event: FormEvent): void => {
+    const submit = (event: SubmitEvent): void => {
         event.preventDefault();
         setChecked(true);
         if (wrongName === undefined && text !== '' && !registering.isPending) registering.mutate();
     };
     return (
         <form className={`${styles.panel} ${styles.fields}`} onSubmit={submit} noValidate autoComplete="off">
-            <TextField label="Name" maxLength={2 * MAX_NAME_CHARS} value={name} error={isChecked ? wrongName : undefined} onChange={(event) => setName(event.target.value)} />
+            <TextField
+                label="Name"
+                maxLength={2 * MAX_NAME_CHARS}
+                value={name}
+                error={isChecked ? wrongName : undefined}
+                onChange={(event) => setName(event.target.value)}
+            />
             <TextField
                 label="The key"
                 type="password"

@@ -1,13 +1,13 @@
 // Another name for a key. The service keeps it; nothing is signed.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { type SubmitEvent, useState } from 'react';
 
 import { nameProblem } from '../../shared/text/plain';
 import { Button } from '../../shared/ui/Button';
 import { Failure } from '../../shared/ui/Failure';
 import { TextField } from '../../shared/ui/Field';
-import type { PanelProps } from './KeyCard';
+import type { PanelProps } from './panel';
 import styles from './Keys.module.css';
 import { MAX_NAME_CHARS, rename } from './query';
 
@@ -23,7 +23,7 @@ export function Rename({ apiKey, account, onSaid, onClose }: PanelProps) {
         },
     });
     const problem = name === apiKey.name ? undefined : nameProblem(name, MAX_NAME_CHARS);
-    const submit = (event: FormEvent): void => {
+    const submit = (event: SubmitEvent): void => {
         event.preventDefault();
         if (problem === undefined && name !== apiKey.name && !renaming.isPending) renaming.mutate();
     };

@@ -1,4 +1,4 @@
-// Ends a key: at the service, where it holds at once, and on the chain, where it holds without any service.
+// Ends a key: at the service, which refuses it at once, and on the chain, where the end holds without any service.
 
 import { type Address, createSolanaRpc } from '@solana/kit';
 import { useQueryClient } from '@tanstack/react-query';
@@ -13,10 +13,10 @@ import { Button } from '../../shared/ui/Button';
 import { messageOf } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
 import { useTransaction } from '../../shared/wallet/useTransaction';
-import { TransactionState } from '../wallet/TransactionState';
+import { TransactionState } from '../wallet';
 import { approvalWithout, grantOf, readFunds } from './funds';
 import { revocationInstructions } from './grant';
-import type { PanelProps } from './KeyCard';
+import type { PanelProps } from './panel';
 import styles from './Keys.module.css';
 import { revokeAtService } from './query';
 
@@ -44,7 +44,12 @@ export function Revoke({ apiKey, account, network, chain: [funds], onSaid, onClo
         const grant = await readGrant(rpc, account, sessionKey).catch(() => undefined);
         setAtService(false);
         const isOver = grant === null || grant?.revoked === 1;
-        const said = (): void => onSaid(isRefused ? `The key ${name} is revoked on the chain. The service shows it in a moment.` : `The key ${name} is revoked. Nobody can use it any more.`);
+        const said = (): void =>
+            onSaid(
+                isRefused
+                    ? `The key ${name} is revoked on the chain. The service shows it in a moment.`
+                    : `The key ${name} is revoked. Nobody can use it any more.`,
+            );
         if (isOver) {
             if (!isRefused) said();
             await queries.invalidateQueries({ queryKey: ['keys', account] });
@@ -61,17 +66,28 @@ export function Revoke({ apiKey, account, network, chain: [funds], onSaid, onClo
     return (
         <div className={styles.panel}>
             <ul className={styles.effects}>
-                <li>The key is refused at once, by this service and by the chain, for good. A new key is needed afterwards.</li>
+                <li>
+                    The key is refused at once, by this service and by the chain, for good. A new key is needed
+                    afterwards.
+                </li>
                 <li>Calls that are open go on.</li>
                 {needsSignature && approved !== funds.approved && (
                     <li>
-                        The approval for all of your keys falls from {formatUsdc(funds.approved)} to {formatUsdc(approved)} USDC.
+                        The approval for all of your keys falls from {formatUsdc(funds.approved)} to{' '}
+                        {formatUsdc(approved)} USDC.
                     </li>
                 )}
-                {needsSignature && <li>Your wallet signs one transaction. It costs the network fee of {feeText()}; the rent of the grant does not come back.</li>}
+                {needsSignature && (
+                    <li>
+                        Your wallet signs one transaction. It costs the network fee of {feeText()}; the rent of the
+                        grant does not come back.
+                    </li>
+                )}
             </ul>
             <div className="row">
-                <Button look="danger" onPress={() => void revoke()}>{isWorking ? 'Under way …' : 'Revoke for good'}</Button>
+                <Button look="danger" onPress={() => void revoke()}>
+                    {isWorking ? 'Under way …' : 'Revoke for good'}
+                </Button>
                 {!isWorking && (
                     <Button look="quiet" onPress={onClose}>
                         Cancel

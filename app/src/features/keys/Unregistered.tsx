@@ -1,4 +1,5 @@
-// Keys of this browser whose registration was interrupted. It goes on by itself: the proof was made with the key.
+// Keys of this browser whose registration was interrupted. The page continues it by itself, because the proof exists
+// already.
 
 import { type Address, createSolanaRpc } from '@solana/kit';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
@@ -49,7 +50,8 @@ function Interrupted({ pending, network }: { pending: PendingKey; network: Netwo
         return (
             <Notice kind="warn" title="A key was never granted">
                 <p>
-                    The chain has no grant for <UserText text={name} />, and the signature for it has expired. The saved key is worth nothing; make another one.
+                    The chain has no grant for <UserText text={name} />, and the signature for it has expired. The saved
+                    key is worth nothing; make another one.
                 </p>
                 <div>
                     <Button onPress={() => removePending(sessionKey)}>All right</Button>
@@ -62,16 +64,24 @@ function Interrupted({ pending, network }: { pending: PendingKey; network: Netwo
             <Notice kind="warn" title="A key is not registered yet">
                 <p>
                     {data === 'granting' ? (
-                        <>The chain does not show the grant for <UserText text={name} /> yet. This page looks again.</>
+                        <>
+                            The chain does not show the grant for <UserText text={name} /> yet. This page looks again.
+                        </>
                     ) : error ? (
-                        <>The service did not take the registration of <UserText text={name} />: {messageOf(error)}</>
+                        <>
+                            The service did not take the registration of <UserText text={name} />: {messageOf(error)}
+                        </>
                     ) : (
-                        <>Registering <UserText text={name} /> …</>
+                        <>
+                            Registering <UserText text={name} /> …
+                        </>
                     )}
                 </p>
                 {error && (
                     <div className="row">
-                        <Button onPress={() => !isFetching && void refetch()}>{isFetching ? 'Trying …' : 'Try again'}</Button>
+                        <Button onPress={() => !isFetching && void refetch()}>
+                            {isFetching ? 'Trying …' : 'Try again'}
+                        </Button>
                         <Button look="danger" onPress={() => removePending(sessionKey)}>
                             Leave it unregistered
                         </Button>

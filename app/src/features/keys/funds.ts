@@ -1,6 +1,6 @@
-// What a wallet holds, what it lets its keys move, and what its keys may still spend. All keys of a wallet share one token
-// approval. Each call takes its price out of it; a refund gives the price back to wallet and key, and not to the approval.
-// So an approval has headroom ("Spending grant" in docs/specification.md).
+// What a wallet holds, what it lets its keys move, and what its keys may still spend. All keys of a wallet share one
+// token approval. Each call takes its price out of it; a refund gives the price back to wallet and key, and not to the
+// approval. So an approval has headroom ("Spending grant" in docs/specification.md).
 
 import { type Address, type Instruction, type Rpc, type SolanaRpcApi, createSolanaRpc } from '@solana/kit';
 import { queryOptions } from '@tanstack/react-query';
@@ -41,7 +41,9 @@ export const fundsQuery = (wallet: Address, network: Schemas['NetworkResponse'] 
         queryKey: [...balancesKey(wallet), 'keys', network?.rpc_url ?? null] as const,
         queryFn: async () => {
             const rpc = createSolanaRpc(network?.rpc_url ?? '');
-            return reached(Promise.all([readFunds(rpc, wallet, network?.usdc_mint as Address), readCosts(rpc, wallet)]));
+            return reached(
+                Promise.all([readFunds(rpc, wallet, network?.usdc_mint as Address), readCosts(rpc, wallet)]),
+            );
         },
         enabled: network !== undefined && network.rpc_url !== null,
         refetchInterval: 10_000,
@@ -49,20 +51,26 @@ export const fundsQuery = (wallet: Address, network: Schemas['NetworkResponse'] 
 
 const reached = <T>(reading: Promise<T>): Promise<T> =>
     reading.catch(() => {
-        throw new Error('The Solana network does not answer, so balance and approval are not known. Check the connection, then try again.');
+        throw new Error(
+            'The Solana network does not answer, so balance and approval are not known. Check the connection, then try again.',
+        );
     });
 
 export async function readFunds(rpc: Rpc<SolanaRpcApi>, wallet: Address, mint: Address): Promise<Funds> {
     const [account, spender] = await Promise.all([findTokenAccount(wallet, mint), findSpenderAddress(wallet)]);
-    const [[token], grants, now] = await Promise.all([readAccounts(rpc, [account]), readGrants(rpc, wallet), readChainTime(rpc)]);
+    const [[token], grants, now] = await Promise.all([
+        readAccounts(rpc, [account]),
+        readGrants(rpc, wallet),
+        readChainTime(rpc),
+    ]);
     const { exists, amount, delegate } = readHolding(token ?? null);
-    const isOurs = delegate?.address === spender;
+    const ours = delegate?.address === spender ? delegate : null;
     return {
         grants,
         hasAccount: exists,
         holding: amount,
-        approved: isOurs ? (delegate?.amount ?? 0n) : 0n,
-        otherDelegate: isOurs ? null : (delegate?.address ?? null),
+        approved: ours?.amount ?? 0n,
+        otherDelegate: ours === null ? (delegate?.address ?? null) : null,
         now,
     };
 }
@@ -77,16 +85,18 @@ async function readCosts(rpc: Rpc<SolanaRpcApi>, wallet: Address): Promise<Costs
 }
 
 /** Rent in lamports that the first grant of a key takes from the wallet. */
-export const rentOfGrant = ({ grantRent, accountRent }: Costs, { hasAccount }: Funds): bigint => grantRent + (hasAccount ? 0n : accountRent);
+export const rentOfGrant = ({ grantRent, accountRent }: Costs, { hasAccount }: Funds): bigint =>
+    grantRent + (hasAccount ? 0n : accountRent);
 
-/** What it takes at least altogether: priority is paid for if the wallet can. */
+/** The least that a grant costs altogether: priority is paid only if the wallet can pay it. */
 export const costOfGrant = (costs: Costs, funds: Funds): bigint => networkFee({}) + rentOfGrant(costs, funds);
 
 export const grantOf = ({ grants }: Funds, sessionKey: string): SpendingGrant | undefined =>
     grants.find((grant) => grant.sessionKey === sessionKey);
 
 /** Neither revoked nor expired. The last second counts. */
-export const isLive = ({ revoked, expiresAtUnixS }: SpendingGrant, now: bigint): boolean => revoked === 0 && now <= expiresAtUnixS;
+export const isLive = ({ revoked, expiresAtUnixS }: SpendingGrant, now: bigint): boolean =>
+    revoked === 0 && now <= expiresAtUnixS;
 
 /** What a grant may still spend: nothing once it is revoked or expired. */
 export const leftOf = (grant: SpendingGrant, now: bigint): bigint =>
@@ -94,7 +104,9 @@ export const leftOf = (grant: SpendingGrant, now: bigint): bigint =>
 
 /** What all keys of the wallet may still spend together; `except` leaves one key out. */
 export const needed = ({ grants, now }: Funds, except?: string): bigint =>
-    grants.filter(({ sessionKey }) => sessionKey !== except).reduce((sum, grant) => bounded(sum + leftOf(grant, now)), 0n);
+    grants
+        .filter(({ sessionKey }) => sessionKey !== except)
+        .reduce((sum, grant) => bounded(sum + leftOf(grant, now)), 0n);
 
 /** How much the approval is below what the keys may still spend. */
 export const shortOf = (funds: Funds): bigint => atLeastZero(needed(funds) - funds.approved);
@@ -104,26 +116,35 @@ const callOf = (grant: SpendingGrant, now: bigint): bigint => smaller(grant.perC
 
 /** The most that one call of any key can still take; `except` leaves one key out. */
 const dearestCall = ({ grants, now }: Funds, except?: string): bigint =>
-    grants.filter(({ sessionKey }) => sessionKey !== except).reduce((most, grant) => larger(most, callOf(grant, now)), 0n);
+    grants
+        .filter(({ sessionKey }) => sessionKey !== except)
+        .reduce((most, grant) => larger(most, callOf(grant, now)), 0n);
 
-/** Below so many calls the page warns; an approval has room for as many that are refunded. */
+/** The page warns below so many calls; an approval has room for as many calls that are refunded. */
 export const FEW_CALLS = 10n;
 const HEADROOM_PART = 4n;
 
-/** What to approve for keys that may still spend `amount`, at most `call` at once: a quarter more, and at least ten calls. */
-const withHeadroom = (amount: bigint, call: bigint): bigint => bounded(amount + larger(amount / HEADROOM_PART, FEW_CALLS * call));
+/**
+ * What to approve for keys that may still spend `amount`, at most `call` at once: a quarter more, and at least ten
+ * calls.
+ */
+const withHeadroom = (amount: bigint, call: bigint): bigint =>
+    bounded(amount + larger(amount / HEADROOM_PART, FEW_CALLS * call));
 
 /** The approval that the keys as they are should have. */
 export const approvalFor = (funds: Funds): bigint => withHeadroom(needed(funds), dearestCall(funds));
 
-/** How many calls the approval pays for at least, also if all of them are refunded; `null` if no key can pay for any. */
+/**
+ * How many calls the approval pays for at least, also if all of them are refunded; `null` if no key can pay for any.
+ */
 export function callsLeft(funds: Funds): bigint | null {
     const call = dearestCall(funds);
     return call === 0n ? null : funds.approved / call;
 }
 
 /** Whether the approval is about to run out before the keys do. */
-export const isLow = (funds: Funds): boolean => (callsLeft(funds) ?? FEW_CALLS) < FEW_CALLS && funds.approved < approvalFor(funds);
+export const isLow = (funds: Funds): boolean =>
+    (callsLeft(funds) ?? FEW_CALLS) < FEW_CALLS && funds.approved < approvalFor(funds);
 
 /**
  * The approval that covers all keys if one of them may spend `total` in all, and `perCall` at once. An approval that is
@@ -136,8 +157,8 @@ export function approvalWith(funds: Funds, sessionKey: string, total: bigint, pe
 }
 
 /**
- * The approval without one key: what that key could still have taken is taken back, with its headroom, as far as no other
- * key needs it. Nothing stays for no key.
+ * The approval without one key: what that key could still have taken is taken back, with its headroom, as far as no
+ * other key needs it. Nothing stays for no key.
  */
 export function approvalWithout(funds: Funds, sessionKey: string): bigint {
     const grant = grantOf(funds, sessionKey);
@@ -149,11 +170,19 @@ export function approvalWithout(funds: Funds, sessionKey: string): bigint {
 }
 
 /** The instructions that set the approval, and the USDC account first if there is none. */
-export async function approvalInstructions(funds: Funds, wallet: Address, mint: Address, approved: bigint): Promise<Instruction[]> {
+export async function approvalInstructions(
+    funds: Funds,
+    wallet: Address,
+    mint: Address,
+    approved: bigint,
+): Promise<Instruction[]> {
     const account = await findTokenAccount(wallet, mint);
     const instructions = funds.hasAccount ? [] : [createTokenAccount(wallet, account, wallet, mint)];
     if (approved === funds.approved && funds.hasAccount) return instructions;
-    const change = approved === 0n ? revokeApproval(account, wallet) : approve(account, mint, await findSpenderAddress(wallet), wallet, approved);
+    const change =
+        approved === 0n
+            ? revokeApproval(account, wallet)
+            : approve(account, mint, await findSpenderAddress(wallet), wallet, approved);
     return [...instructions, change];
 }
 

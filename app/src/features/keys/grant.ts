@@ -9,7 +9,13 @@ import { type Funds, approvalInstructions, approvalWith, approvalWithout, grantO
 import { type Limits, expiresAt } from './limits';
 
 /** Grants, or changes what is granted. The approval rises by what is missing. */
-export async function grantInstructions(funds: Funds, wallet: Address, mint: Address, sessionKey: Address, limits: Limits): Promise<Instruction[]> {
+export async function grantInstructions(
+    funds: Funds,
+    wallet: Address,
+    mint: Address,
+    sessionKey: Address,
+    limits: Limits,
+): Promise<Instruction[]> {
     if (grantOf(funds, sessionKey)?.revoked === 1) throw new Error('This key is revoked for good. Make a new one.');
     const grant = await getGrantSpendingInstructionAsync({
         wallet: createNoopSigner(wallet),
@@ -19,11 +25,24 @@ export async function grantInstructions(funds: Funds, wallet: Address, mint: Add
         expiresAtUnixS: expiresAt(limits, funds.now),
         allowedAgents: [...limits.agents] as Address[],
     });
-    return [...(await approvalInstructions(funds, wallet, mint, approvalWith(funds, sessionKey, limits.totalCap, limits.perCallCap))), grant];
+    return [
+        ...(await approvalInstructions(
+            funds,
+            wallet,
+            mint,
+            approvalWith(funds, sessionKey, limits.totalCap, limits.perCallCap),
+        )),
+        grant,
+    ];
 }
 
 /** Ends the grant, and takes back what the key could still have spent. */
-export async function revocationInstructions(funds: Funds, wallet: Address, mint: Address, sessionKey: Address): Promise<Instruction[]> {
+export async function revocationInstructions(
+    funds: Funds,
+    wallet: Address,
+    mint: Address,
+    sessionKey: Address,
+): Promise<Instruction[]> {
     const grant = await findSpendingGrantAddress(wallet, sessionKey);
     const revocation = getRevokeSpendingInstruction({ wallet: createNoopSigner(wallet), grant });
     if (!funds.hasAccount) return [revocation];

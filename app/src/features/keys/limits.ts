@@ -33,7 +33,14 @@ export const LIFETIMES: readonly (readonly [string, string])[] = [
 /** As long as `crtx key create` lets a key live. */
 const LONGEST_S = 10 * 365 * 86_400;
 
-export const EMPTY: LimitsDraft = { perCall: '', total: '', lifetime: '2592000', until: '', isLimited: false, agents: [] };
+export const EMPTY: LimitsDraft = {
+    perCall: '',
+    total: '',
+    lifetime: '2592000',
+    until: '',
+    isLimited: false,
+    agents: [],
+};
 
 /** The limits, or what is wrong with them. `now`: seconds. `kept`: when the key ends as it is. */
 export function readLimits(draft: LimitsDraft, now: number, kept?: bigint): Limits | LimitsProblems {
@@ -47,8 +54,15 @@ export function readLimits(draft: LimitsDraft, now: number, kept?: bigint): Limi
     }
     const expiry = expiryOf(draft, now, kept);
     if (typeof expiry === 'string') problems.until = expiry;
-    if (draft.isLimited && draft.agents.length === 0) problems.agents = 'Choose at least one agent, or let the key call every agent.';
-    if (typeof perCall === 'string' || typeof total === 'string' || typeof expiry === 'string' || Object.keys(problems).length > 0) return problems;
+    if (draft.isLimited && draft.agents.length === 0)
+        problems.agents = 'Choose at least one agent, or let the key call every agent.';
+    if (
+        typeof perCall === 'string' ||
+        typeof total === 'string' ||
+        typeof expiry === 'string' ||
+        Object.keys(problems).length > 0
+    )
+        return problems;
     return { perCallCap: perCall, totalCap: total, expiry, agents: draft.isLimited ? draft.agents : [] };
 }
 
@@ -65,7 +79,9 @@ function amountOf(text: string): bigint | string {
 
 function expiryOf({ lifetime, until }: LimitsDraft, now: number, kept: bigint | undefined): Limits['expiry'] | string {
     if (lifetime === 'keep' && kept !== undefined) {
-        return kept > BigInt(Math.floor(now)) ? { at: kept } : 'The key has expired. Choose how long it lives from now on.';
+        return kept > BigInt(Math.floor(now))
+            ? { at: kept }
+            : 'The key has expired. Choose how long it lives from now on.';
     }
     if (lifetime !== 'date') return { after: BigInt(lifetime) };
     const moment = Math.floor(new Date(until).getTime() / 1_000);
@@ -78,7 +94,10 @@ function expiryOf({ lifetime, until }: LimitsDraft, now: number, kept: bigint | 
 export const expiresAt = ({ expiry }: Limits, now: bigint): bigint => ('at' in expiry ? expiry.at : now + expiry.after);
 
 /** A form that shows the limits of a grant. */
-export const draftOf = ({ perCallCap, totalCap }: { perCallCap: bigint; totalCap: bigint }, agents: readonly string[]): LimitsDraft => ({
+export const draftOf = (
+    { perCallCap, totalCap }: { perCallCap: bigint; totalCap: bigint },
+    agents: readonly string[],
+): LimitsDraft => ({
     perCall: usdcText(perCallCap),
     total: usdcText(totalCap),
     lifetime: 'keep',

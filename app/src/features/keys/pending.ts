@@ -23,7 +23,9 @@ export function putPending(key: PendingKey): void {
     try {
         localStorage.setItem(PREFIX + key.sessionKey, JSON.stringify(key));
     } catch {
-        throw new Error('This browser does not keep data for this page, so an interrupted registration could not go on.');
+        throw new Error(
+            'This browser does not keep data for this page, so an interrupted registration could not go on.',
+        );
     }
     changed();
 }
@@ -65,7 +67,9 @@ function parsed(text: string | null): PendingKey | null {
     try {
         const key = JSON.parse(text ?? 'null') as Partial<PendingKey> | null;
         const texts = [key?.wallet, key?.name, key?.sessionKey, key?.proof, key?.lastFour];
-        return texts.every((member) => typeof member === 'string') && typeof key?.createdAt === 'number' ? (key as PendingKey) : null;
+        return texts.every((member) => typeof member === 'string') && typeof key?.createdAt === 'number'
+            ? (key as PendingKey)
+            : null;
     } catch {
         return null;
     }

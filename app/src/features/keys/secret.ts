@@ -25,7 +25,8 @@ export type Registration = {
 };
 
 /** A new key's text, from the randomness of the browser. */
-export const makeKeyText = (prefix: string): string => textOf(prefix, crypto.getRandomValues(new Uint8Array(SECRET_BYTES)));
+export const makeKeyText = (prefix: string): string =>
+    textOf(prefix, crypto.getRandomValues(new Uint8Array(SECRET_BYTES)));
 
 export const textOf = (prefix: string, secret: Uint8Array): string => prefix + getBase58Decoder().decode(secret);
 
@@ -55,5 +56,7 @@ async function sessionKeyPair(prefix: string, secret: Uint8Array): Promise<Crypt
     const utf8 = new TextEncoder();
     const key = await crypto.subtle.importKey('raw', new Uint8Array(secret), 'HKDF', false, ['deriveBits']);
     const derivation = { name: 'HKDF', hash: 'SHA-256', salt: utf8.encode(prefix), info: utf8.encode(SESSION_LABEL) };
-    return createKeyPairFromPrivateKeyBytes(new Uint8Array(await crypto.subtle.deriveBits(derivation, key, 8 * SECRET_BYTES)));
+    return createKeyPairFromPrivateKeyBytes(
+        new Uint8Array(await crypto.subtle.deriveBits(derivation, key, 8 * SECRET_BYTES)),
+    );
 }

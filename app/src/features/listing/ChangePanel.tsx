@@ -1,4 +1,4 @@
-// What an edit changes, what follows from it, and the signature that sends it.
+// What an edit changes, what follows from it, and the button that signs and sends it.
 
 import type { Address } from '@solana/kit';
 import { useQuery } from '@tanstack/react-query';
@@ -12,9 +12,8 @@ import { Notice } from '../../shared/ui/Notice';
 import { LOCAL_WALLET } from '../../shared/wallet/local/name';
 import { useTransaction } from '../../shared/wallet/useTransaction';
 import { useWallet } from '../../shared/wallet/useWallet';
-import { GetMoney } from '../run/Summary';
-import { SessionGate } from '../wallet/Gate';
-import { TransactionState } from '../wallet/TransactionState';
+import { GetMoney } from '../run';
+import { SessionGate, TransactionState } from '../wallet';
 import { type Change, type Difference, changeInstructions, consequences } from './change';
 import { DifferenceList } from './DifferenceList';
 import { DocumentRefused } from './form/document';
@@ -56,13 +55,21 @@ export function ChangePanel({ change, differences, problems, onUndo, afterwards,
     };
     const button = (
         <Button look="primary" onPress={sign} isDisabled={!isReady || transaction.isBusy}>
-            {transaction.isBusy ? 'Saving …' : change.deposit > 0n ? `Add ${formatUsdc(change.deposit)} USDC and save` : 'Sign and save'}
+            {transaction.isBusy
+                ? 'Saving …'
+                : change.deposit > 0n
+                  ? `Add ${formatUsdc(change.deposit)} USDC and save`
+                  : 'Sign and save'}
         </Button>
     );
     return (
         <aside className={`${styles.card} ${styles.side}`} aria-labelledby="changes">
             <h2 id="changes">Changes</h2>
-            {differences.length === 0 ? <p className="muted">Nothing is changed yet.</p> : <DifferenceList differences={differences} />}
+            {differences.length === 0 ? (
+                <p className="muted">Nothing is changed yet.</p>
+            ) : (
+                <DifferenceList differences={differences} />
+            )}
             {differences.length > 0 && <Consequences change={change} />}
             <Wrong problems={{ ...refused, ...problems }} />
             {isShort && (
@@ -95,11 +102,14 @@ function Consequences({ change: { changed, base, fields, deposit } }: { change: 
         <ul className={styles.list}>
             {deposit > 0n && (
                 <li>
-                    The higher price needs {formatUsdc(collateral + deposit)} USDC of collateral. {formatUsdc(deposit)} USDC move from your wallet into
-                    it, in the same transaction. They are locked until the agent is delisted.
+                    The higher price needs {formatUsdc(collateral + deposit)} USDC of collateral. {formatUsdc(deposit)}{' '}
+                    USDC move from your wallet into it, in the same transaction. They are locked until the agent is
+                    delisted.
                 </li>
             )}
-            {isLower && <li>The collateral of {formatUsdc(collateral)} USDC stays locked until the agent is delisted.</li>}
+            {isLower && (
+                <li>The collateral of {formatUsdc(collateral)} USDC stays locked until the agent is delisted.</li>
+            )}
             {consequences(changed, base).map((sentence) => (
                 <li key={sentence}>{sentence}</li>
             ))}
@@ -117,7 +127,7 @@ const Wrong = ({ problems }: { problems: Problems }) => {
                     <ul className={styles.list}>
                         {found.map(([name, problem]) => (
                             <li key={name}>
-                                {LABELS[name as keyof typeof LABELS]}: <UserText text={problem ?? ''} />
+                                {LABELS[name as keyof typeof LABELS]}: <UserText text={problem} />
                             </li>
                         ))}
                     </ul>

@@ -19,9 +19,18 @@ export const DifferenceList = ({ differences }: { differences: readonly Differen
                 </dt>
                 <dd>
                     {/* It scrolls, so the keyboard must reach it. */}
-                    <div className={styles.lines} tabIndex={0} role="group" aria-label={`Change of ${LABELS[name].toLowerCase()}`}>
+                    <div
+                        className={styles.lines}
+                        tabIndex={0}
+                        role="group"
+                        aria-label={`Change of ${LABELS[name].toLowerCase()}`}
+                    >
                         {lineDiff(before, after).map((line, at) => (
-                            <ShownLine key={at} line={line} isCode={name === 'inputSchema' || name === 'outputSchema'} />
+                            <ShownLine
+                                key={at}
+                                line={line}
+                                isCode={name === 'inputSchema' || name === 'outputSchema'}
+                            />
                         ))}
                     </div>
                 </dd>
@@ -35,7 +44,11 @@ const ShownLine = ({ line: { kind, text }, isCode }: { line: Line; isCode: boole
         <span aria-hidden="true">{SIGNS[kind]}</span>
         <div>
             <span className="visually-hidden">{WORDS[kind]}</span>
-            {text === '' ? <span className="muted">{kind === 'same' ? '' : '(empty)'}</span> : <UserBlock text={text} />}
+            {text === '' ? (
+                <span className="muted">{kind === 'same' ? '' : '(empty)'}</span>
+            ) : (
+                <UserBlock text={text} />
+            )}
         </div>
     </div>
 );

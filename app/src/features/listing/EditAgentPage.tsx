@@ -70,8 +70,8 @@ function Editable(props: EditProps) {
             {own.problem !== null && (
                 <Notice kind="warn" title="The document cannot be edited here">
                     <p>
-                        {own.problem} Price, time-out, signatures and key can be changed as they are. To replace the document, fill in name, tagline,
-                        description, tags, endpoint and both schemas.
+                        {own.problem} Price, time-out, signatures and key can be changed as they are. To replace the
+                        document, fill in name, tagline, description, tags, endpoint and both schemas.
                     </p>
                 </Notice>
             )}
@@ -90,10 +90,13 @@ function Editor({ agentId, network, market, own, wallet }: EditProps) {
     const changed = new Set(found.map(({ name }) => name));
     const { listing, problems: unread } = readRelevant(fields, changed, ruleBookOf(network, market));
     const problems: Problems =
-        changed.has('resultKey') && !hasFile ? { ...unread, resultKey: 'Say that you have the file of the new key, or take the change back.' } : unread;
+        changed.has('resultKey') && !hasFile
+            ? { ...unread, resultKey: 'Say that you have the file of the new key, or take the change back.' }
+            : unread;
     const { shown, onBlur } = useShownProblems(fields, problems);
     const price = changed.has('price') ? listing?.price : own.listing.price;
-    const deposit = price === undefined ? 0n : missingCollateral(own.listing, market.config.parameters.collateralTiers, price);
+    const deposit =
+        price === undefined ? 0n : missingCollateral(own.listing, market.config.parameters.collateralTiers, price);
     const form = { fields, set: change, problems: shown };
     const afterwards = async (): Promise<void> => {
         await queries.refetchQueries({ queryKey: ownListingQuery(network, agentId).queryKey });
@@ -114,7 +117,13 @@ function Editor({ agentId, network, market, own, wallet }: EditProps) {
                 <section className="stack" aria-labelledby="edit-service">
                     <h2 id="edit-service">Service</h2>
                     <EndpointSection {...form} network={network} />
-                    <KeySection {...form} wallet={wallet} hasFile={hasFile} onHasFile={setHasFile} present={own.listing.resultKey} />
+                    <KeySection
+                        {...form}
+                        wallet={wallet}
+                        hasFile={hasFile}
+                        onHasFile={setHasFile}
+                        present={own.listing.resultKey}
+                    />
                 </section>
                 <section className="stack" aria-labelledby="edit-schemas">
                     <h2 id="edit-schemas">Schemas</h2>
@@ -144,8 +153,12 @@ function useChanges(agentId: string, base: Fields) {
         try {
             putChanges(agentId, next);
         } catch {
-            // Only a reload would need it; the transaction does not.
+            // Only a reload needs the stored changes; the transaction does not.
         }
     };
-    return { changes, change: (more: Partial<Fields>) => keep(mergedChanges(base, latest.current, more)), clear: () => keep({}) };
+    return {
+        changes,
+        change: (more: Partial<Fields>) => keep(mergedChanges(base, latest.current, more)),
+        clear: () => keep({}),
+    };
 }

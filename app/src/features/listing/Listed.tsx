@@ -16,7 +16,12 @@ export const Listed = ({ agentId, network, onAnother }: ListedProps) => (
         <Notice kind="good" title="Your agent is listed">
             <div className="row">
                 <span>Its address is</span>
-                <ShownAddress value={agentId} what="agent address" ends={6} href={network.explorer.account.replace('{address}', agentId)} />
+                <ShownAddress
+                    value={agentId}
+                    what="agent address"
+                    ends={6}
+                    href={network.explorer.account.replace('{address}', agentId)}
+                />
             </div>
         </Notice>
         <ShownState agentId={agentId as Address} network={network} />

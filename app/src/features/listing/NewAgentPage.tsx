@@ -1,9 +1,9 @@
-// `/creator/new`: lists an agent step by step. What is written stays in this browser until the agent is listed.
+// `/creator/new`: lists an agent step by step. The texts stay in this browser until the agent is listed.
 
 import type { Address } from '@solana/kit';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import { type ReactNode, type SubmitEvent, useEffect, useRef, useState } from 'react';
 
 import type { Schemas } from '../../shared/api/client';
 import { networkQuery } from '../../shared/api/queries';
@@ -12,7 +12,7 @@ import { Failure } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';
 import { Skeleton } from '../../shared/ui/Skeleton';
-import { WalletGate } from '../wallet/Gate';
+import { WalletGate } from '../wallet';
 import { DetailsSection } from './form/DetailsSection';
 import { EndpointSection } from './form/EndpointSection';
 import type { Problems } from './form/fields';
@@ -37,7 +37,9 @@ const NO_FILE = 'Say that you have the file of this key, or use another key.';
 
 export const NewAgentPage = () => (
     <Page title="List an agent">
-        <p className="muted">Callers find it at once, pay for each call into escrow, and you get the money for every signed result.</p>
+        <p className="muted">
+            Callers find it at once, pay for each call into escrow, and you get the money for every signed result.
+        </p>
         <WalletGate why="The wallet that lists the agent locks its collateral, receives its payments and is the only one that can change it.">
             {(wallet) => <Wizard key={wallet} wallet={wallet} />}
         </WalletGate>
@@ -50,9 +52,10 @@ function Wizard({ wallet }: { wallet: Address }) {
     const draft = useNewDraft(wallet);
     const navigate = useNavigate();
     const listed = useListedAgent(wallet, network, market, draft);
-    // Later failures leave what was read: nobody loses a form because a node is away for a moment.
+    // Later failures keep the last answer, so that nobody loses a form because a node is away for a moment.
     const failed = network === undefined ? networkState : marketState;
-    if (market === undefined && failed.error !== null) return <Failure error={failed.error} onRetry={() => void failed.refetch()} />;
+    if (market === undefined && failed.error !== null)
+        return <Failure error={failed.error} onRetry={() => void failed.refetch()} />;
     if (network === undefined || market === undefined || listed === undefined) return <Skeleton height="32rem" />;
     const another = (): void => {
         draft.clear();
@@ -79,7 +82,10 @@ function Steps(props: StepsProps) {
             <StepList current={step} problems={problems} hasPassed={hasPassed} />
             {draft.problem !== null && (
                 <Notice kind="warn" title="This browser keeps no draft">
-                    <p>What you write is lost when you leave this page, and nothing can be signed: a lost connection could not be repaired.</p>
+                    <p>
+                        What you write is lost when you leave this page, and nothing can be signed: a lost connection
+                        could not be repaired.
+                    </p>
                 </Notice>
             )}
             <OneStep key={step} {...props} step={step} problems={problems} hasPassed={hasPassed}>
@@ -110,27 +116,43 @@ function OneStep(props: OneStepProps) {
     const hasFields = STEP_FIELDS[step].length > 0;
     const { shown, onBlur, showAll } = useShownProblems(draft.draft.fields, problems);
     const goOn = (): void => {
-        if (problemsAt(step, problems).length === 0) return void navigate({ to: '/creator/new', search: { step: stepAfter(step) } });
+        if (problemsAt(step, problems).length === 0)
+            return void navigate({ to: '/creator/new', search: { step: stepAfter(step) } });
         showAll();
         setTimeout(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"], [data-invalid]')?.focus());
     };
-    const submit = (event: FormEvent): void => {
+    const submit = (event: SubmitEvent): void => {
         event.preventDefault();
         if (hasFields) goOn();
     };
     const before = stepBefore(step);
     const isWide = step === 'schemas' || step === 'review';
     return (
-        <form ref={form} className={`${styles.body} ${isWide ? styles.wide : ''}`} onSubmit={submit} onBlur={onBlur} noValidate>
+        <form
+            ref={form}
+            className={`${styles.body} ${isWide ? styles.wide : ''}`}
+            onSubmit={submit}
+            onBlur={onBlur}
+            noValidate
+        >
             <h2 id="step" tabIndex={-1}>
                 {TITLES[step]}
             </h2>
             <Section {...props} problems={shown} />
             {children}
             <div className={styles.moves}>
-                {before === null ? <span /> : <Button onPress={() => void navigate({ to: '/creator/new', search: { step: before } })}>Back</Button>}
+                {before === null ? (
+                    <span />
+                ) : (
+                    <Button onPress={() => void navigate({ to: '/creator/new', search: { step: before } })}>
+                        Back
+                    </Button>
+                )}
                 {step !== 'review' && (
-                    <Button look={hasFields || hasPassed ? 'primary' : 'plain'} {...(hasFields ? { type: 'submit' } : { onPress: goOn })}>
+                    <Button
+                        look={hasFields || hasPassed ? 'primary' : 'plain'}
+                        {...(hasFields ? { type: 'submit' } : { onPress: goOn })}
+                    >
                         {step === 'test' && !hasPassed ? 'Go on without a passed test' : 'Next'}
                     </Button>
                 )}
@@ -151,7 +173,12 @@ function Section({ step, wallet, network, market, draft, problems }: OneStepProp
         case 'service':
             return (
                 <>
-                    <KeySection {...form} wallet={wallet} hasFile={draft.draft.hasKeyFile} onHasFile={(hasKeyFile) => draft.update({ hasKeyFile })} />
+                    <KeySection
+                        {...form}
+                        wallet={wallet}
+                        hasFile={draft.draft.hasKeyFile}
+                        onHasFile={(hasKeyFile) => draft.update({ hasKeyFile })}
+                    />
                     <EndpointSection {...form} network={network} />
                 </>
             );
@@ -160,7 +187,10 @@ function Section({ step, wallet, network, market, draft, problems }: OneStepProp
     }
 }
 
-/** A step that was opened by a press is announced by its heading; the first one is read from the top of the page. */
+/**
+ * Moves the focus to the heading of a step that a press opened, so that it is announced. The first step is read from
+ * the top of the page.
+ */
 function useFocusedHeading(step: Step): void {
     const shown = useRef(step);
     useEffect(() => {

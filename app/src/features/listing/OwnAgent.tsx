@@ -10,15 +10,22 @@ import { networkQuery } from '../../shared/api/queries';
 import { Failure } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
 import { Skeleton } from '../../shared/ui/Skeleton';
-import { WalletGate } from '../wallet/Gate';
+import { WalletGate } from '../wallet';
 import { type Market, type OwnListing, marketQuery, ownListingQuery } from './market';
 
-export type OwnAgentData = { readonly network: Schemas['NetworkResponse']; readonly market: Market; readonly own: OwnListing; readonly wallet: Address };
+export type OwnAgentData = {
+    readonly network: Schemas['NetworkResponse'];
+    readonly market: Market;
+    readonly own: OwnListing;
+    readonly wallet: Address;
+};
 
 export type OwnAgentProps = { agentId: string; why: string; children: (data: OwnAgentData) => ReactNode };
 
 export const OwnAgent = ({ agentId, why, children }: OwnAgentProps) => (
-    <WalletGate why={why}>{(wallet) => <Loaded key={wallet} agentId={agentId} wallet={wallet} show={children} />}</WalletGate>
+    <WalletGate why={why}>
+        {(wallet) => <Loaded key={wallet} agentId={agentId} wallet={wallet} show={children} />}
+    </WalletGate>
 );
 
 function Loaded({ agentId, wallet, show }: { agentId: string; wallet: Address; show: OwnAgentProps['children'] }) {
@@ -27,7 +34,8 @@ function Loaded({ agentId, wallet, show }: { agentId: string; wallet: Address; s
     const own = useQuery(ownListingQuery(network.data, agentId));
     const failed = [network, market, own].find(({ error, data }) => error !== null && data === undefined);
     if (failed) return <Failure error={failed.error} onRetry={() => void failed.refetch()} />;
-    if (network.data === undefined || market.data === undefined || own.data === undefined) return <Skeleton height="32rem" />;
+    if (network.data === undefined || market.data === undefined || own.data === undefined)
+        return <Skeleton height="32rem" />;
     if (own.data === null) {
         return (
             <Notice kind="warn" title="There is no such agent">
@@ -39,7 +47,11 @@ function Loaded({ agentId, wallet, show }: { agentId: string; wallet: Address; s
         return (
             <Notice kind="warn" title="This agent belongs to another wallet">
                 <p>
-                    Choose its creator's account in your wallet, or <Link to="/agents/$agentId" params={{ agentId }}>look at the agent</Link>.
+                    Choose its creator's account in your wallet, or{' '}
+                    <Link to="/agents/$agentId" params={{ agentId }}>
+                        look at the agent
+                    </Link>
+                    .
                 </p>
             </Notice>
         );

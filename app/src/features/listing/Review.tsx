@@ -22,9 +22,8 @@ import { Skeleton } from '../../shared/ui/Skeleton';
 import { LOCAL_WALLET } from '../../shared/wallet/local/name';
 import { useTransaction } from '../../shared/wallet/useTransaction';
 import { useWallet } from '../../shared/wallet/useWallet';
-import { GetMoney } from '../run/Summary';
-import { SessionGate } from '../wallet/Gate';
-import { TransactionState } from '../wallet/TransactionState';
+import { GetMoney } from '../run';
+import { SessionGate, TransactionState } from '../wallet';
 import type { Attempt } from './draft';
 import { DocumentRefused } from './form/document';
 import { LABELS, type Problems } from './form/fields';
@@ -58,7 +57,7 @@ export function Review(props: ReviewProps) {
     );
 }
 
-/** What is not right yet, each with the way to it. */
+/** The fields that are not right yet, each with a link to its step. */
 const Missing = ({ problems }: { problems: Problems }) => (
     <Notice kind="warn" title="Something is missing">
         <ul className={styles.list}>
@@ -97,7 +96,7 @@ const Part = ({ step, children }: { step: Step; children: ReactNode }) => (
     </section>
 );
 
-/** As others will read it. */
+/** The listing as others will read it. */
 const Summary = ({ listing: { document, ...terms } }: { listing: Listing }) => (
     <div className={styles.main}>
         <Part step="details">
@@ -131,7 +130,9 @@ const Summary = ({ listing: { document, ...terms } }: { listing: Listing }) => (
         <Part step="price">
             <Fact name="Price of one call">{formatUsdc(terms.price)} USDC</Fact>
             <Fact name="Time-out">{formatMs(terms.timeoutSeconds * 1_000)}</Fact>
-            <Fact name="Signatures">{terms.binding ? 'Each result is signed for its call' : 'Each result is signed for its content alone'}</Fact>
+            <Fact name="Signatures">
+                {terms.binding ? 'Each result is signed for its call' : 'Each result is signed for its content alone'}
+            </Fact>
         </Part>
         <Part step="service">
             <Fact name="Result key">
@@ -147,7 +148,11 @@ const Summary = ({ listing: { document, ...terms } }: { listing: Listing }) => (
 
 const Schema = ({ schema }: { schema: object }) => (
     <details>
-        <summary>{Object.keys((schema as { properties?: object }).properties ?? {}).join(', ').slice(0, 80) || 'JSON Schema'}</summary>
+        <summary>
+            {Object.keys((schema as { properties?: object }).properties ?? {})
+                .join(', ')
+                .slice(0, 80) || 'JSON Schema'}
+        </summary>
         <UserBlock text={JSON.stringify(schema, null, 2)} code />
     </details>
 );
@@ -170,11 +175,13 @@ function Payment({ wallet, network, market, draft, listing, hasPassed }: ReviewP
             kept = next;
         };
         const build = (creator: Address) =>
-            listingInstructions(creator, { network, fields, attempt, collateral: listing.collateral, keep }).catch((error: unknown) => {
-                if (error instanceof DocumentRefused) setRefused(error.problems);
-                if (error instanceof ListedBefore) draft.update({ listed: error.agentId });
-                throw error;
-            });
+            listingInstructions(creator, { network, fields, attempt, collateral: listing.collateral, keep }).catch(
+                (error: unknown) => {
+                    if (error instanceof DocumentRefused) setRefused(error.problems);
+                    if (error instanceof ListedBefore) draft.update({ listed: error.agentId });
+                    throw error;
+                },
+            );
         const after = async (): Promise<void> => {
             if (kept !== null) draft.update({ listed: await findAgentListedAddress(wallet, kept.index) });
         };
@@ -189,21 +196,32 @@ function Payment({ wallet, network, market, draft, listing, hasPassed }: ReviewP
             {found.map(({ title, text, isFunds }) => (
                 <Notice key={title} kind="warn" title={title}>
                     <p>{text}</p>
-                    {isFunds && connection?.wallet.name === LOCAL_WALLET && <GetMoney address={wallet} network={network} />}
+                    {isFunds && connection?.wallet.name === LOCAL_WALLET && (
+                        <GetMoney address={wallet} network={network} />
+                    )}
                 </Notice>
             ))}
             {!hasPassed && (
                 <Notice kind="warn" title="The test has not passed">
                     <p>
-                        A service that fails the test fails its callers, too. <Link to="/creator/new" search={{ step: 'test' }}>Test it first</Link>
+                        A service that fails the test fails its callers, too.{' '}
+                        <Link to="/creator/new" search={{ step: 'test' }}>
+                            Test it first
+                        </Link>
                     </p>
-                    <Checkbox label="List it without a passed test" checked={goesUntested} onChange={({ target }) => setUntested(target.checked)} />
+                    <Checkbox
+                        label="List it without a passed test"
+                        checked={goesUntested}
+                        onChange={({ target }) => setUntested(target.checked)}
+                    />
                 </Notice>
             )}
             <SessionGate why="The service stores the document of the agent for the wallet that lists it.">
                 {() => (
                     <Button look="primary" onPress={sign} isDisabled={!isReady || transaction.isBusy}>
-                        {transaction.isBusy ? 'Listing …' : `Lock ${formatUsdc(listing.collateral)} USDC and list the agent`}
+                        {transaction.isBusy
+                            ? 'Listing …'
+                            : `Lock ${formatUsdc(listing.collateral)} USDC and list the agent`}
                     </Button>
                 )}
             </SessionGate>
@@ -213,17 +231,20 @@ function Payment({ wallet, network, market, draft, listing, hasPassed }: ReviewP
     );
 }
 
-/** What the service found, with the way to each field. */
+/** The problems that the service found, each with a link to its step. */
 const Refused = ({ problems }: { problems: Problems }) => (
     <ul className={styles.list}>
         {Object.entries(problems).map(([name, problem]) => {
-            const step = (Object.keys(STEP_FIELDS) as Step[]).find((candidate) => STEP_FIELDS[candidate].some((field) => field === name)) ?? 'details';
+            const step =
+                (Object.keys(STEP_FIELDS) as Step[]).find((candidate) =>
+                    STEP_FIELDS[candidate].some((field) => field === name),
+                ) ?? 'details';
             return (
                 <li key={name}>
                     <Link to="/creator/new" search={{ step }}>
                         {LABELS[name as keyof typeof LABELS]}
                     </Link>
-                    : <UserText text={problem ?? ''} />
+                    : <UserText text={problem} />
                 </li>
             );
         })}
@@ -231,13 +252,20 @@ const Refused = ({ problems }: { problems: Problems }) => (
 );
 
 const Costs = ({ listing, holdings }: { listing: Listing; holdings: Wallet | undefined }) => {
-    const sol = (lamports: bigint | undefined) => (lamports === undefined ? <Skeleton height="1.5rem" width="6rem" /> : `${formatSol(lamports)} SOL`);
+    const sol = (lamports: bigint | undefined) =>
+        lamports === undefined ? <Skeleton height="1.5rem" width="6rem" /> : `${formatSol(lamports)} SOL`;
     return (
         <dl className={styles.costs}>
             <dt>Collateral, comes back</dt>
             <dd className="number">{formatUsdc(listing.collateral)} USDC</dd>
             <dt>Your balance</dt>
-            <dd className="number">{holdings === undefined ? <Skeleton height="1.5rem" width="6rem" /> : `${formatUsdc(holdings.usdc)} USDC`}</dd>
+            <dd className="number">
+                {holdings === undefined ? (
+                    <Skeleton height="1.5rem" width="6rem" />
+                ) : (
+                    `${formatUsdc(holdings.usdc)} USDC`
+                )}
+            </dd>
             <dt>Deposit for three accounts, comes back</dt>
             <dd className="number">{sol(holdings?.listingRent)}</dd>
             {holdings?.hasProfile !== true && (
@@ -256,14 +284,21 @@ const Consequences = ({ listing, market }: { listing: Listing; market: Market })
     <ul className={styles.list}>
         <li>Your wallet signs one transaction.</li>
         <li>
-            <strong>Results are public.</strong> The chain names the address of every result that you sign, so everybody can read it, for good. Say in the description what callers must not ask for.
+            <strong>Results are public.</strong> The chain names the address of every result that you sign, so everybody
+            can read it, for good. Say in the description what callers must not ask for.
         </li>
-        <li>The agent is live as soon as it is confirmed. The service shows it after it has checked the document, some seconds later.</li>
         <li>
-            {formatUsdc(listing.collateral)} USDC are locked. They come back after you delist the agent, once no call and no dispute is open and{' '}
-            {spanText(Number(market.config.parameters.disputeWindowS))} have passed since its last paid call. An upheld dispute can take part of them or all.
+            The agent is live as soon as it is confirmed. The service shows it after it has checked the document, some
+            seconds later.
+        </li>
+        <li>
+            {formatUsdc(listing.collateral)} USDC are locked. They come back after you delist the agent, once no call
+            and no dispute is open and {spanText(Number(market.config.parameters.disputeWindowS))} have passed since its
+            last paid call. An upheld dispute can take part of them or all.
         </li>
         <li>The deposit comes back when you then close the agent. The profile stays, and so does its deposit.</li>
-        <li>Price, texts and endpoint can be changed later. Raising the price to a higher tier needs more collateral.</li>
+        <li>
+            Price, texts and endpoint can be changed later. Raising the price to a higher tier needs more collateral.
+        </li>
     </ul>
 );

@@ -7,7 +7,7 @@ import { hexOf } from '../../chain/accounts';
 import { ApiError, type Schemas, api, body } from '../../shared/api/client';
 import { UserText } from '../../shared/text/UserText';
 import { Failure } from '../../shared/ui/Failure';
-import { agentQuery } from '../agent/query';
+import { agentQuery } from '../agent';
 import { readListing, rpcOf } from './market';
 
 const ASK_MS = 1_000;
@@ -49,7 +49,10 @@ type Look = { readonly agent: Schemas['AgentResponse'] | null; readonly reason: 
 /** The agent is there only if the service shows the terms that are on chain. */
 async function lookAt(agentId: Address, network: Schemas['NetworkResponse']): Promise<Look> {
     const path = { params: { path: { agent_id: agentId } } };
-    const [listing, state] = await Promise.all([readListing(rpcOf(network), agentId), orNull(body(api.GET('/v1/agents/{agent_id}/listing', path)))]);
+    const [listing, state] = await Promise.all([
+        readListing(rpcOf(network), agentId),
+        orNull(body(api.GET('/v1/agents/{agent_id}/listing', path))),
+    ]);
     const reason = state?.reason?.message ?? null;
     if (listing === null || state?.shown !== true) return { agent: null, reason };
     const agent = await orNull(body(api.GET('/v1/agents/{agent_id}', path)));

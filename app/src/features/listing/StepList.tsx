@@ -12,7 +12,10 @@ export const StepList = ({ current, problems, hasPassed }: StepListProps) => (
     <nav aria-label="Steps">
         <ol className={styles.steps}>
             {STEPS.map((step, at) => {
-                const isDone = STEP_FIELDS[step].length > 0 ? problemsAt(step, problems).length === 0 : step === 'test' && hasPassed;
+                const isDone =
+                    STEP_FIELDS[step].length > 0
+                        ? problemsAt(step, problems).length === 0
+                        : step === 'test' && hasPassed;
                 return (
                     <li key={step}>
                         <Link

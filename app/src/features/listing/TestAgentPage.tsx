@@ -8,7 +8,7 @@ import { UserText } from '../../shared/text/UserText';
 import { TextField } from '../../shared/ui/Field';
 import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';
-import { SessionGate } from '../wallet/Gate';
+import { SessionGate } from '../wallet';
 import { putTest, testOf } from './draft';
 import { fieldsOf } from './change';
 import { readFields } from './form/rules';
@@ -28,8 +28,8 @@ export function TestAgentPage() {
     return (
         <Page title="Test an agent">
             <p className="muted">
-                The marketplace sends your service requests as in a paid call and checks every answer. Nothing is paid, and nothing is sent to the
-                chain.
+                The marketplace sends your service requests as in a paid call and checks every answer. Nothing is paid,
+                and nothing is sent to the chain.
             </p>
             <OwnAgent agentId={agentId} why="The test reads the listing of your wallet, and calls your service.">
                 {(data) => <Testing key={agentId} agentId={agentId} {...data} />}
@@ -42,7 +42,7 @@ function Testing({ agentId, network, market, own }: OwnAgentData & { agentId: st
     const listed = fieldsOf(own);
     const [endpoint, setEndpoint] = useState(listed.endpoint);
     const [call, setCall] = useState<TestCall>(() => knownCall(testOf(agentId)));
-    // The price of an old listing may be below today's lowest one, which is no matter of the test.
+    // The price of an old listing may be below today's lowest price; the test does not depend on it.
     const price = usdcText(network.limits.max_price_usdc);
     const { listing, problems } = readFields({ ...listed, endpoint, price }, ruleBookOf(network, market));
     const keep = (next: TestCall): void => {
@@ -93,13 +93,18 @@ function Testing({ agentId, network, market, own }: OwnAgentData & { agentId: st
                 Object.keys(problems).some((name) => name !== 'endpoint') && (
                     <Notice kind="warn" title="The listing cannot be tested as it is">
                         <p>
-                            {Object.values(problems)[0]} <Link to="/creator/agents/$agentId/edit" params={{ agentId }}>Edit it</Link>
+                            {Object.values(problems)[0]}{' '}
+                            <Link to="/creator/agents/$agentId/edit" params={{ agentId }}>
+                                Edit it
+                            </Link>
                         </p>
                     </Notice>
                 )
             ) : (
                 <SessionGate why="The marketplace calls your endpoint for wallets that have signed in.">
-                    {(wallet) => <EndpointTest wallet={wallet} subject={subjectOf(listing)} call={call} onCall={keep} isMain />}
+                    {(wallet) => (
+                        <EndpointTest wallet={wallet} subject={subjectOf(listing)} call={call} onCall={keep} isMain />
+                    )}
                 </SessionGate>
             )}
         </div>

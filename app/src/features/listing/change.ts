@@ -1,4 +1,4 @@
-// What an edit changes: the difference field by field, and the transaction that sends the changed things alone. The same
+// What an edit changes: the difference field by field, and the transaction that sends only the changed fields. The same
 // rules as `crtx agent publish` of a listing that exists.
 
 import { type Address, type Instruction, createNoopSigner } from '@solana/kit';
@@ -11,7 +11,7 @@ import { getDepositCollateralInstructionAsync } from '../../generated/instructio
 import { getUpdateListingInstructionAsync } from '../../generated/instructions/updateListing';
 import type { Schemas } from '../../shared/api/client';
 import { formatUsdc, usdcText } from '../../shared/money';
-import { canonical, readJson } from '../run/form/json';
+import { canonical, readJson } from '../run';
 import { documentText, storeDocument } from './form/document';
 import { DOCUMENT_FIELDS, EMPTY, FIELD_NAMES, type FieldName, type Fields } from './form/fields';
 import { type Listing, type RuleBook, readFields } from './form/rules';
@@ -59,7 +59,8 @@ function oneForm(schema: string): string {
 /** What is different, in the order of the form. */
 export function differences(before: Fields, after: Fields): Difference[] {
     const [old, next] = [valuesOf(before), valuesOf(after)];
-    const isDifferent = (name: FieldName): boolean => old[name] !== next[name] && !isSameAmount(name, old[name], next[name]);
+    const isDifferent = (name: FieldName): boolean =>
+        old[name] !== next[name] && !isSameAmount(name, old[name], next[name]);
     return FIELD_NAMES.filter(isDifferent).map((name) => ({ name, before: old[name], after: next[name] }));
 }
 
@@ -67,10 +68,18 @@ export function differences(before: Fields, after: Fields): Difference[] {
 const isSameAmount = (name: FieldName, one: string, other: string): boolean =>
     (name === 'price' || name === 'timeout') && one !== '' && other !== '' && plain(one) === plain(other);
 
-const plain = (decimal: string): string => decimal.replace(/^0+(?=\d)/, '').replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
+const plain = (decimal: string): string =>
+    decimal
+        .replace(/^0+(?=\d)/, '')
+        .replace(/(\.\d*?)0+$/, '$1')
+        .replace(/\.$/, '');
 
 /** What must be added to the collateral before the price may rise. */
-export function missingCollateral(listing: Pick<AgentListed, 'price' | 'collateral'>, tiers: readonly CollateralTier[], price: bigint): bigint {
+export function missingCollateral(
+    listing: Pick<AgentListed, 'price' | 'collateral'>,
+    tiers: readonly CollateralTier[],
+    price: bigint,
+): bigint {
     const required = requiredCollateral(tiers, price);
     return price > listing.price && required > listing.collateral ? required - listing.collateral : 0n;
 }
@@ -79,14 +88,20 @@ export function missingCollateral(listing: Pick<AgentListed, 'price' | 'collater
 export function consequences(changed: ReadonlySet<FieldName>, { listing }: OwnListing): string[] {
     const found: string[] = [];
     const isDocument = DOCUMENT_FIELDS.some((name) => changed.has(name));
-    if (isDocument) found.push('The agent is hidden until the service has checked the new document, which takes some seconds.');
+    if (isDocument)
+        found.push('The agent is hidden until the service has checked the new document, which takes some seconds.');
     if (changed.has('resultKey')) {
         const count = listing.openExecutions;
-        const open = count === 0 ? 'No call is under way.' : `Calls under way (${count}) still take the old key: keep it until they have ended.`;
+        const open =
+            count === 0
+                ? 'No call is under way.'
+                : `Calls under way (${count}) still take the old key: keep it until they have ended.`;
         found.push(`Results of new calls must be signed with the new key from the moment of confirmation. ${open}`);
     }
-    if (changed.has('price')) found.push('Calls that are being paid at this moment for the old price are refused, and nobody is charged.');
-    if (changed.has('binding')) found.push('Your service must follow the new way of signing for every call that is opened afterwards.');
+    if (changed.has('price'))
+        found.push('Calls that are being paid at this moment for the old price are refused, and nobody is charged.');
+    if (changed.has('binding'))
+        found.push('Your service must follow the new way of signing for every call that is opened afterwards.');
     if (changed.size > 0) found.push('Calls under way keep the terms that they were opened with.');
     return found;
 }
@@ -103,7 +118,10 @@ export type Change = {
 };
 
 /** The instructions, from the chain as it is now: the deposit first, because a higher price needs it. */
-export async function changeInstructions(creator: Address, { network, agentId, base, fields, changed, deposit }: Change): Promise<Instruction[]> {
+export async function changeInstructions(
+    creator: Address,
+    { network, agentId, base, fields, changed, deposit }: Change,
+): Promise<Instruction[]> {
     const rpc = rpcOf(network);
     const [market, listing] = await Promise.all([readMarket(rpc), readListing(rpc, agentId)]);
     if (listing === null) throw new Error('The chain has no such agent any more.');
@@ -111,24 +129,33 @@ export async function changeInstructions(creator: Address, { network, agentId, b
         throw new Error('This Solana node is of another network. Nothing was signed.');
     }
     if (listing.creator !== creator) throw new Error('This agent belongs to another wallet.');
-    if (listing.status === StoredAgentStatus.Delisted) throw new Error('This agent is delisted. It cannot be changed any more.');
+    if (listing.status === StoredAgentStatus.Delisted)
+        throw new Error('This agent is delisted. It cannot be changed any more.');
     if (!isSameTerms(listing, base.listing)) {
-        throw new Error('The listing has changed since this page showed it. The difference is computed again: look at it once more.');
+        throw new Error(
+            'The listing has changed since this page showed it. The difference is computed again: look at it once more.',
+        );
     }
     const read = readChanged(fields, changed, ruleBookOf(network, market));
     const price = changed.has('price') ? read.price : listing.price;
     const missing = missingCollateral(listing, market.config.parameters.collateralTiers, price);
     if (missing !== deposit) {
-        throw new Error(`This price now needs ${formatUsdc(missing)} USDC more collateral than there is. Look at the difference again.`);
+        throw new Error(
+            `This price now needs ${formatUsdc(missing)} USDC more collateral than there is. Look at the difference again.`,
+        );
     }
     const { usdcMint } = market.config;
     const wallet = await readWallet(rpc, creator, usdcMint);
     if (wallet.usdc < missing) {
-        throw new Error(`The higher price needs ${formatUsdc(missing)} USDC more collateral and your wallet has ${formatUsdc(wallet.usdc)}.`);
+        throw new Error(
+            `The higher price needs ${formatUsdc(missing)} USDC more collateral and your wallet has ${formatUsdc(wallet.usdc)}.`,
+        );
     }
 
     const isDocument = DOCUMENT_FIELDS.some((name) => changed.has(name));
-    const metadata = isDocument ? await storeDocument(creator, documentText(read.document, base.document?.others)) : null;
+    const metadata = isDocument
+        ? await storeDocument(creator, documentText(read.document, base.document?.others))
+        : null;
     const signer = createNoopSigner(creator);
     const update = await getUpdateListingInstructionAsync({
         creator: signer,
@@ -141,21 +168,43 @@ export async function changeInstructions(creator: Address, { network, agentId, b
     });
     if (missing === 0n) return [update];
     const creatorToken = await findTokenAccount(creator, usdcMint);
-    return [await getDepositCollateralInstructionAsync({ creator: signer, agent: agentId, creatorToken, usdcMint, amount: missing }), update];
+    return [
+        await getDepositCollateralInstructionAsync({
+            creator: signer,
+            agent: agentId,
+            creatorToken,
+            usdcMint,
+            amount: missing,
+        }),
+        update,
+    ];
 }
 
-/** Only what is sent has to be right: the rules may have changed since the listing was made. */
+/** Only the changed fields have to be right: the rules may have changed since the listing was made. */
 function readChanged(fields: Fields, changed: ReadonlySet<FieldName>, book: RuleBook): Listing {
     const { listing, problems } = readRelevant(fields, changed, book);
-    if (listing === null) throw new Error(`The changes are not right yet: ${Object.values(problems)[0] ?? 'look at the fields'}`);
+    if (listing === null)
+        throw new Error(`The changes are not right yet: ${Object.values(problems)[0] ?? 'look at the fields'}`);
     return listing;
 }
 
 /** A value that the rules accept, for a field that is not sent. */
-const HARMLESS = { name: '-', tagline: '-', description: '-', tags: ['data'], inputSchema: '{}', outputSchema: '{}', endpoint: 'https://a.example/' };
+const HARMLESS = {
+    name: '-',
+    tagline: '-',
+    description: '-',
+    tags: ['data'],
+    inputSchema: '{}',
+    outputSchema: '{}',
+    endpoint: 'https://a.example/',
+};
 
 /** The listing with its problems; problems of what is not sent do not count. */
-export function readRelevant(fields: Fields, changed: ReadonlySet<FieldName>, book: RuleBook): ReturnType<typeof readFields> {
+export function readRelevant(
+    fields: Fields,
+    changed: ReadonlySet<FieldName>,
+    book: RuleBook,
+): ReturnType<typeof readFields> {
     const isDocument = DOCUMENT_FIELDS.some((name) => changed.has(name));
     const harmless: Partial<Fields> = isDocument ? {} : HARMLESS;
     const price = changed.has('price') ? fields.price : usdcText(book.minPrice);
@@ -163,4 +212,6 @@ export function readRelevant(fields: Fields, changed: ReadonlySet<FieldName>, bo
 }
 
 const isSameTerms = (one: AgentListed, other: AgentListed): boolean =>
-    hexOf(one.termsHash) === hexOf(other.termsHash) && one.status === other.status && one.collateral === other.collateral;
+    hexOf(one.termsHash) === hexOf(other.termsHash) &&
+    one.status === other.status &&
+    one.collateral === other.collateral;

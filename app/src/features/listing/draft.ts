@@ -33,7 +33,13 @@ export function newDraft(wallet: string): NewDraft {
     const stored = read(newKey(wallet)) as Partial<NewDraft> | null;
     if (stored === null || typeof stored !== 'object') return BLANK_DRAFT;
     const { test = null, hasKeyFile = false, attempt = null, listed = null } = stored;
-    return { fields: { ...EMPTY, ...knownFields(stored.fields) }, test, hasKeyFile: hasKeyFile === true, attempt, listed };
+    return {
+        fields: { ...EMPTY, ...knownFields(stored.fields) },
+        test,
+        hasKeyFile,
+        attempt,
+        listed,
+    };
 }
 
 /** Throws if this browser keeps nothing; then nothing may be signed. */
@@ -41,7 +47,9 @@ export function putNewDraft(wallet: string, draft: NewDraft): void {
     try {
         write(newKey(wallet), draft);
     } catch {
-        throw new Error('This browser does not keep data for this page, so a lost connection could not be repaired. Nothing was signed.');
+        throw new Error(
+            'This browser does not keep data for this page, so a lost connection could not be repaired. Nothing was signed.',
+        );
     }
 }
 
@@ -61,7 +69,12 @@ export const putTest = (agentId: string, test: TestCall): void => write(testKey(
 /** `changes` with `more`, without what is as it was. */
 export function mergedChanges(base: Fields, changes: Partial<Fields>, more: Partial<Fields>): Partial<Fields> {
     const all = { ...changes, ...more };
-    return Object.fromEntries(FIELD_NAMES.filter((name) => all[name] !== undefined && !isSame(all[name], base[name])).map((name) => [name, all[name]]));
+    return Object.fromEntries(
+        FIELD_NAMES.filter((name) => all[name] !== undefined && !isSame(all[name], base[name])).map((name) => [
+            name,
+            all[name],
+        ]),
+    );
 }
 
 /** Only members of the right kind: another version of this page may have stored others. */

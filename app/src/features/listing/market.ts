@@ -7,7 +7,11 @@ import { queryOptions } from '@tanstack/react-query';
 import { decodeOwned, hexOf, readAccounts, startsWith, tokenAmount } from '../../chain/accounts';
 import { findConfigAddress, findCreatorProfileAddress } from '../../chain/addresses';
 import { findTokenAccount } from '../../chain/token';
-import { AGENT_LISTED_DISCRIMINATOR, type AgentListed, getAgentListedDecoder } from '../../generated/accounts/agentListed';
+import {
+    AGENT_LISTED_DISCRIMINATOR,
+    type AgentListed,
+    getAgentListedDecoder,
+} from '../../generated/accounts/agentListed';
 import { CONFIG_DISCRIMINATOR, type Config, getConfigDecoder } from '../../generated/accounts/config';
 import { CREATOR_PROFILE_DISCRIMINATOR, getCreatorProfileDecoder } from '../../generated/accounts/creatorProfile';
 import { AGENT_MARKETPLACE_PROGRAM_ADDRESS } from '../../generated/programs';
@@ -41,13 +45,18 @@ const silent = (): never => {
 
 export const rpcOf = (network: Network): Rpc<SolanaRpcApi> => {
     if (network.rpc_url === null) {
-        throw new ChainError('This service names no Solana node for browsers. List the agent with the command line: crtx agent publish.');
+        throw new ChainError(
+            'This service names no Solana node for browsers. List the agent with the command line: crtx agent publish.',
+        );
     }
     return createSolanaRpc(network.rpc_url);
 };
 
 export async function readMarket(rpc: Rpc<SolanaRpcApi>): Promise<Market> {
-    const [[account], genesisHash] = await Promise.all([readAccounts(rpc, [await findConfigAddress()]), rpc.getGenesisHash().send()]).catch(silent);
+    const [[account], genesisHash] = await Promise.all([
+        readAccounts(rpc, [await findConfigAddress()]),
+        rpc.getGenesisHash().send(),
+    ]).catch(silent);
     if (!account) throw new ChainError('This Solana network has no crtx marketplace.');
     return { config: decodeOwned(account, getConfigDecoder(), CONFIG_DISCRIMINATOR), genesisHash };
 }
@@ -61,7 +70,8 @@ export const marketQuery = (network: Network | undefined) =>
     });
 
 export async function readWallet(rpc: Rpc<SolanaRpcApi>, wallet: Address, mint: Address): Promise<Wallet> {
-    const rentOf = (bytes: number | bigint): Promise<bigint> => rpc.getMinimumBalanceForRentExemption(BigInt(bytes)).send().then(BigInt);
+    const rentOf = (bytes: number | bigint): Promise<bigint> =>
+        rpc.getMinimumBalanceForRentExemption(BigInt(bytes)).send().then(BigInt);
     const decoder = getCreatorProfileDecoder();
     const [[account, tokens, profileAccount], listing, tokenAccount, profile] = await Promise.all([
         readAccounts(rpc, [wallet, await findTokenAccount(wallet, mint), await findCreatorProfileAddress(wallet)]),
@@ -99,12 +109,17 @@ export const ruleBookOf = (network: Network, { config }: Market): RuleBook => ({
 /** The listing; `null` if the chain has none at this address. */
 export async function readListing(rpc: Rpc<SolanaRpcApi>, agent: Address): Promise<AgentListed | null> {
     const [account] = await readAccounts(rpc, [agent]).catch(silent);
-    const isListing = account?.owner === AGENT_MARKETPLACE_PROGRAM_ADDRESS && startsWith(account.data, AGENT_LISTED_DISCRIMINATOR);
+    const isListing =
+        account?.owner === AGENT_MARKETPLACE_PROGRAM_ADDRESS && startsWith(account.data, AGENT_LISTED_DISCRIMINATOR);
     return isListing ? getAgentListedDecoder().decode(account.data) : null;
 }
 
 /** A listing with its document, or why the document cannot be edited. */
-export type OwnListing = { readonly listing: AgentListed; readonly document: ReadDocument | null; readonly problem: string | null };
+export type OwnListing = {
+    readonly listing: AgentListed;
+    readonly document: ReadDocument | null;
+    readonly problem: string | null;
+};
 
 export const ownListingQuery = (network: Network | undefined, agentId: string) =>
     queryOptions({
@@ -122,10 +137,13 @@ async function readOwnDocument(sha256: string): Promise<Pick<OwnListing, 'docume
     const answer = await fetch(contentPath(sha256)).catch(() => {
         throw new ChainError('The service does not answer. Check the connection, then try again.');
     });
-    if (answer.status === 404) return { document: null, problem: 'The service does not have the document of this listing.' };
-    if (!answer.ok) throw new ChainError(`The service answered ${answer.status} when it was asked for the document. Try again.`);
+    if (answer.status === 404)
+        return { document: null, problem: 'The service does not have the document of this listing.' };
+    if (!answer.ok)
+        throw new ChainError(`The service answered ${answer.status} when it was asked for the document. Try again.`);
     const text = await answer.text();
-    if (hexOf(await hashOf(text)) !== sha256) return { document: null, problem: 'The service has other bytes than the listing names.' };
+    if (hexOf(await hashOf(text)) !== sha256)
+        return { document: null, problem: 'The service has other bytes than the listing names.' };
     try {
         return { document: readDocument(text), problem: null };
     } catch (error) {

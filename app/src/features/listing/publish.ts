@@ -36,24 +36,39 @@ export async function agentOf(rpc: Rpc<SolanaRpcApi>, creator: Address, attempt:
     return isOwn ? agent : null;
 }
 
-export type Obstacle = { readonly title: string; readonly text: string; /** Money would help. */ readonly isFunds?: true };
+export type Obstacle = {
+    readonly title: string;
+    readonly text: string;
+    /** Money would help. */ readonly isFunds?: true;
+};
 
 /** Why the listing cannot be made now, in words; the most basic first. */
-export function obstacles(network: Network, market: Market, wallet: Wallet, listing: Pick<Listing, 'collateral'>): Obstacle[] {
+export function obstacles(
+    network: Network,
+    market: Market,
+    wallet: Wallet,
+    listing: Pick<Listing, 'collateral'>,
+): Obstacle[] {
     const found: Obstacle[] = [];
     const needed = wallet.listingRent + wallet.profileRent + networkFee({});
     if (network.genesis_hash !== null && network.genesis_hash !== market.genesisHash) {
-        const text = 'The Solana node that this page reads is of another network than the service. Nothing can be listed here.';
+        const text =
+            'The Solana node that this page reads is of another network than the service. Nothing can be listed here.';
         found.push({ title: 'Another network', text });
     }
     if (market.config.paused !== 0) {
-        found.push({ title: 'The marketplace is paused', text: 'It takes no new listings at the moment. Your draft stays in this browser.' });
+        found.push({
+            title: 'The marketplace is paused',
+            text: 'It takes no new listings at the moment. Your draft stays in this browser.',
+        });
     }
     if (wallet.usdc < listing.collateral) {
         found.push(short('USDC', `The collateral is ${formatUsdc(listing.collateral)}`, formatUsdc(wallet.usdc)));
     }
     if (wallet.lamports < needed) {
-        found.push(short('SOL', `Deposit and network fee need ${formatSol(needed + ROUNDING)}`, formatSol(wallet.lamports)));
+        found.push(
+            short('SOL', `Deposit and network fee need ${formatSol(needed + ROUNDING)}`, formatSol(wallet.lamports)),
+        );
     }
     return found;
 }
@@ -78,13 +93,18 @@ export type Publishing = {
 };
 
 /** The instruction, from the chain as it is now. Throws `ListedBefore` if there is nothing left to do. */
-export async function listingInstructions(creator: Address, { network, fields, attempt, collateral, keep }: Publishing): Promise<Instruction[]> {
+export async function listingInstructions(
+    creator: Address,
+    { network, fields, attempt, collateral, keep }: Publishing,
+): Promise<Instruction[]> {
     const rpc = rpcOf(network);
     const market = await readMarket(rpc);
     const { listing } = readFields(fields, ruleBookOf(network, market));
     if (listing === null) throw new Error('The rules of the marketplace have changed. Look at the fields again.');
     if (listing.collateral !== collateral) {
-        throw new Error(`The collateral for this price has changed to ${formatUsdc(listing.collateral)} USDC. Look at the review again.`);
+        throw new Error(
+            `The collateral for this price has changed to ${formatUsdc(listing.collateral)} USDC. Look at the review again.`,
+        );
     }
     const earlier = attempt?.genesisHash === market.genesisHash ? attempt : null;
     const made = earlier === null ? null : await agentOf(rpc, creator, earlier);
@@ -94,7 +114,8 @@ export async function listingInstructions(creator: Address, { network, fields, a
     if (obstacle !== undefined) throw new Error(`${obstacle.title}. ${obstacle.text}`);
 
     const { hash, uri } = await storeDocument(creator, documentText(listing.document));
-    // An index that is still free may belong to a transaction that comes late: the same index keeps it from being a second one.
+    // A transaction that is still under way may use this index. Using the same index again keeps it from making a
+    // second agent.
     const index = earlier !== null && earlier.index >= wallet.nextIndex ? earlier.index : wallet.nextIndex;
     const sent = { resultKey: listing.resultKey, document: hexOf(hash) };
     keep({ genesisHash: market.genesisHash, index, sent: [...(earlier?.index === index ? earlier.sent : []), sent] });

@@ -1,10 +1,10 @@
-// `/creator/new`, `/creator/agents/…/edit` and `/creator/agents/…/test`: what a creator writes about an agent, and whether
-// its service answers as it must.
+// `/creator/new`, `/creator/agents/…/edit` and `/creator/agents/…/test`: what a creator writes about an agent, and
+// whether its service answers as it must.
 
 import { createRoute, lazyRouteComponent, notFound } from '@tanstack/react-router';
 
-import { rootRoute } from '../../app/root';
 import { part } from '../../shared/part';
+import { rootRoute } from '../../shared/rootRoute';
 import { type Step, STEPS } from './steps';
 
 const ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;

@@ -23,10 +23,12 @@ export const STEP_FIELDS: { readonly [step in Step]: readonly FieldName[] } = {
     review: [],
 };
 
-export const problemsAt = (step: Step, problems: Problems): readonly FieldName[] => STEP_FIELDS[step].filter((name) => problems[name] !== undefined);
+export const problemsAt = (step: Step, problems: Problems): readonly FieldName[] =>
+    STEP_FIELDS[step].filter((name) => problems[name] !== undefined);
 
 /** Steps whose fields are not right yet. */
-export const openSteps = (problems: Problems): readonly Step[] => STEPS.filter((step) => problemsAt(step, problems).length > 0);
+export const openSteps = (problems: Problems): readonly Step[] =>
+    STEPS.filter((step) => problemsAt(step, problems).length > 0);
 
 export const stepAfter = (step: Step): Step => STEPS[STEPS.indexOf(step) + 1] ?? 'review';
 export const stepBefore = (step: Step): Step | null => STEPS[STEPS.indexOf(step) - 1] ?? null;

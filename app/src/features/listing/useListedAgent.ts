@@ -3,7 +3,7 @@
 
 import type { Address } from '@solana/kit';
 import { useQuery } from '@tanstack/react-query';
-import { useEffect, useRef } from 'react';
+import { useEffect, useEffectEvent, useState } from 'react';
 
 import type { Schemas } from '../../shared/api/client';
 import { type Market, rpcOf } from './market';
@@ -19,22 +19,24 @@ export function useListedAgent(
     market: Market | undefined,
     { draft, update }: UseDraft,
 ): string | null | undefined {
-    // A draft of another chain, such as an earlier local network, was not listed on this one.
+    // An attempt on another chain, such as an earlier local network, listed nothing on this one.
     const attempt = draft.attempt !== null && draft.attempt.genesisHash === market?.genesisHash ? draft.attempt : null;
     const listed = attempt === null ? null : draft.listed;
-    // Only the attempt of an earlier visit is waited for: a new one belongs to the transaction that this page sends.
-    const earlier = useRef(draft.attempt);
+    // Waits only for an attempt of an earlier visit: a new one belongs to the transaction that this page sends.
+    const [earlier] = useState(draft.attempt);
     const isOpen = attempt !== null && listed === null && network !== undefined;
     const { data: found, isPending } = useQuery({
         queryKey: ['listing', 'attempt', wallet, attempt] as const,
-        queryFn: async () => (network === undefined || attempt === null ? null : agentOf(rpcOf(network), wallet, attempt)),
+        queryFn: async () =>
+            network === undefined || attempt === null ? null : agentOf(rpcOf(network), wallet, attempt),
         enabled: isOpen,
         refetchInterval: LOOK_MS,
     });
+    const keep = useEffectEvent((agentId: string) => update({ listed: agentId }));
     useEffect(() => {
-        if (isOpen && found) update({ listed: found });
+        if (isOpen && found) keep(found);
     }, [isOpen, found]);
     if (market === undefined) return undefined;
     if (!isOpen) return listed;
-    return isPending && attempt === earlier.current ? undefined : (found ?? null);
+    return isPending && attempt === earlier ? undefined : (found ?? null);
 }

@@ -20,7 +20,7 @@ export type UseDraft = {
 export function useNewDraft(wallet: Address): UseDraft {
     const [draft, setDraft] = useState(() => newDraft(wallet));
     const [problem, setProblem] = useState<unknown>(null);
-    // Several changes can come before the next drawing.
+    // Several changes can come before the next rendering.
     const latest = useRef(draft);
     const keep = (change: Partial<NewDraft>): void => {
         latest.current = { ...latest.current, ...change };
@@ -40,5 +40,12 @@ export function useNewDraft(wallet: Address): UseDraft {
         latest.current = BLANK_DRAFT;
         setDraft(BLANK_DRAFT);
     };
-    return { draft, problem, update, keep, clear, set: (change) => update({ fields: { ...latest.current.fields, ...change } }) };
+    return {
+        draft,
+        problem,
+        update,
+        keep,
+        clear,
+        set: (change) => update({ fields: { ...latest.current.fields, ...change } }),
+    };
 }

@@ -1,4 +1,5 @@
-// Which problems of a form are shown: those of what was written and left, and all of them once the way on was pressed.
+// Which problems of a form are shown: those of fields that the user has left, and all of them once the user pressed the
+// button that leads on.
 
 import { useState } from 'react';
 

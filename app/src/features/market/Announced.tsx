@@ -39,7 +39,8 @@ export function AnnouncedRoles({ facts }: { facts: MarketFacts }) {
             <ul className="stack">
                 {ANNOUNCED_ROLES.filter((role) => announced.roles[role] !== null).map((role) => (
                     <li key={role} className="row">
-                        {NAMES[role]}: <RoleHolder address={facts[role]} /> → <RoleHolder address={announced.roles[role]} />
+                        {NAMES[role]}: <RoleHolder address={facts[role]} /> →{' '}
+                        <RoleHolder address={announced.roles[role]} />
                     </li>
                 ))}
             </ul>

@@ -1,9 +1,10 @@
 // The parameters that hold.
 
+import { percentText } from '../../shared/fee';
 import { formatUsdc } from '../../shared/money';
 import { Figure, Figures } from '../../shared/ui/Figures';
 import { Table } from '../../shared/ui/Table';
-import { type MarketParameters, feeText, pricesText } from './parameters';
+import { type MarketParameters, pricesText } from './parameters';
 import { exactSpan } from './span';
 
 type Row = { readonly prices: string; readonly collateral: bigint };
@@ -16,7 +17,7 @@ const COLUMNS = [
 export const Parameters = ({ parameters }: { parameters: MarketParameters }) => (
     <>
         <Figures>
-            <Figure name="Fee of a payment">{feeText(parameters.feeBps)}</Figure>
+            <Figure name="Fee of a payment">{percentText(parameters.feeBps)}</Figure>
             <Figure name="Lowest price of a call">{formatUsdc(parameters.minPrice)} USDC</Figure>
             <Figure name="A dispute can be raised for">{exactSpan(Number(parameters.disputeWindowS))}</Figure>
             <Figure name="Settlement after a time-out">{exactSpan(Number(parameters.settleGraceS))}</Figure>
@@ -25,7 +26,10 @@ export const Parameters = ({ parameters }: { parameters: MarketParameters }) => 
         <Table
             caption="Collateral that an agent locks, by its price"
             columns={COLUMNS}
-            rows={parameters.collateralTiers.map(({ collateral }, index, tiers) => ({ prices: pricesText(tiers, index), collateral }))}
+            rows={parameters.collateralTiers.map(({ collateral }, index, tiers) => ({
+                prices: pricesText(tiers, index),
+                collateral,
+            }))}
             rowKey={({ prices }) => prices}
         />
     </>

@@ -9,7 +9,13 @@ import { Table } from '../../shared/ui/Table';
 import { momentText } from './announcement';
 import type { MarketFacts } from './facts';
 
-type Role = { readonly name: string; readonly holder: string | null; readonly power: string; readonly changes: string; readonly more?: ReactNode };
+type Role = {
+    readonly name: string;
+    readonly holder: string | null;
+    readonly power: string;
+    readonly changes: string;
+    readonly more?: ReactNode;
+};
 
 const rolesOf = (facts: MarketFacts): Role[] => [
     {
@@ -28,7 +34,10 @@ const rolesOf = (facts: MarketFacts): Role[] => [
         holder: facts.resolver,
         power: 'Decides disputes, within the limits of the program.',
         changes: 'Announced 16 days before. The admin can remove a resolver at once',
-        more: facts.resolver === null ? 'Disputes wait until a successor takes office.' : `In office since ${momentText(facts.resolverSince)}`,
+        more:
+            facts.resolver === null
+                ? 'Disputes wait until a successor takes office.'
+                : `In office since ${momentText(facts.resolverSince)}`,
     },
     {
         name: 'Gateway authority',
@@ -36,8 +45,18 @@ const rolesOf = (facts: MarketFacts): Role[] => [
         power: 'Hands in signed results and failures, and nothing else.',
         changes: 'At once, by the admin',
     },
-    { name: 'Treasury owner', holder: facts.treasuryOwner, power: 'Receives the fees.', changes: 'Announced 16 days before' },
-    { name: 'Insurance owner', holder: facts.insuranceOwner, power: 'Receives penalties. Neither the treasury nor the resolver.', changes: 'Announced 16 days before' },
+    {
+        name: 'Treasury owner',
+        holder: facts.treasuryOwner,
+        power: 'Receives the fees.',
+        changes: 'Announced 16 days before',
+    },
+    {
+        name: 'Insurance owner',
+        holder: facts.insuranceOwner,
+        power: 'Receives penalties. Neither the treasury nor the resolver.',
+        changes: 'Announced 16 days before',
+    },
 ];
 
 const COLUMNS = [

@@ -11,14 +11,16 @@ export function When({ applyFrom, clock: { now, ahead } }: WhenProps) {
         case 'waiting':
             return (
                 <p>
-                    Takes effect <Countdown to={applyFrom - ahead} over="now" />, on <span className="number">{momentText(applyFrom)}</span>.
-                    The service applies it then; anybody may, until {lapsesAt}.
+                    Takes effect <Countdown to={applyFrom - ahead} over="now" />, on{' '}
+                    <span className="number">{momentText(applyFrom)}</span>. The service applies it then; anybody may,
+                    until {lapsesAt}.
                 </p>
             );
         case 'due':
             return (
                 <p>
-                    Due since {momentText(applyFrom)}. The service applies it within a minute; anybody may, until {lapsesAt}.
+                    Due since {momentText(applyFrom)}. The service applies it within a minute; anybody may, until{' '}
+                    {lapsesAt}.
                 </p>
             );
         case 'lapsed':

@@ -19,7 +19,10 @@ export type MarketFacts = {
     readonly insuranceOwner: string;
     readonly parameters: MarketParameters;
     readonly announcedParameters: { readonly parameters: MarketParameters; readonly applyFrom: number } | null;
-    readonly announcedRoles: { readonly roles: Readonly<Record<AnnouncedRoleName, string | null>>; readonly applyFrom: number } | null;
+    readonly announcedRoles: {
+        readonly roles: Readonly<Record<AnnouncedRoleName, string | null>>;
+        readonly applyFrom: number;
+    } | null;
     /** The time by the chain's clock, in seconds. */
     readonly now: number;
     /** Seconds by which it is ahead of this machine's. */
@@ -41,7 +44,8 @@ export function factsOfChain({ config, now, ahead }: Market): MarketFacts {
         treasuryOwner,
         insuranceOwner,
         parameters,
-        announcedParameters: parametersFrom === 0 ? null : { parameters: config.announcedParameters, applyFrom: parametersFrom },
+        announcedParameters:
+            parametersFrom === 0 ? null : { parameters: config.announcedParameters, applyFrom: parametersFrom },
         announcedRoles:
             rolesFrom === 0
                 ? null
@@ -72,7 +76,10 @@ export function factsOfService(network: Schemas['NetworkResponse'], now: number)
         treasuryOwner: roles.treasury_owner,
         insuranceOwner: roles.insurance_owner,
         parameters: parametersOf(network.parameters),
-        announcedParameters: announced && { parameters: parametersOf(announced), applyFrom: seconds(announced.apply_from) },
+        announcedParameters: announced && {
+            parameters: parametersOf(announced),
+            applyFrom: seconds(announced.apply_from),
+        },
         announcedRoles: announcedRoles && {
             roles: {
                 resolver: announcedRoles.resolver,
@@ -90,7 +97,10 @@ const parametersOf = (answer: Schemas['NetworkParameters']): MarketParameters =>
     minPrice: answer.min_price_usdc,
     disputeWindowS: BigInt(answer.dispute_window_seconds),
     settleGraceS: BigInt(answer.settle_grace_seconds),
-    collateralTiers: answer.collateral_tiers.map((tier) => ({ maxPrice: tier.max_price_usdc ?? MAX_USDC, collateral: tier.collateral_usdc })),
+    collateralTiers: answer.collateral_tiers.map((tier) => ({
+        maxPrice: tier.max_price_usdc ?? MAX_USDC,
+        collateral: tier.collateral_usdc,
+    })),
     feeBps: answer.fee_bps,
     maxPenaltyMultiple: answer.max_penalty_multiple,
 });

@@ -2,55 +2,49 @@
 
 import type { CollateralTier } from '../../generated/types/collateralTier';
 import type { MarketParameters } from '../../generated/types/marketParameters';
+import { MAX_FEE_BPS, percentText, smallestAmount, splitOf } from '../../shared/fee';
 import { formatUsdc, MAX_USDC } from '../../shared/money';
 import { exactSpan } from './span';
 
 export type { CollateralTier, MarketParameters };
 
-export const MAX_FEE_BPS = 500;
 export const MAX_PRICE = 1_000_000_000_000n;
 export const DISPUTE_WINDOW_S = { min: 72 * 3_600, max: 14 * 86_400 } as const;
 export const MAX_SETTLE_GRACE_S = 86_400;
 export const MAX_PENALTY_MULTIPLE = 100;
 export const TIERS = 4;
 
-const WHOLE_BPS = 10_000n;
-
 /** What a field of the form is called here: `tier-0-price` is the highest price of the first tier. */
-export type ParameterField = 'fee' | 'minPrice' | 'disputeWindow' | 'settleGrace' | 'penalty' | `tier-${number}-${'price' | 'collateral'}`;
+export type ParameterField =
+    'fee' | 'minPrice' | 'disputeWindow' | 'settleGrace' | 'penalty' | `tier-${number}-${'price' | 'collateral'}`;
 export type ParameterProblems = Partial<Record<ParameterField, string>>;
-
-/** The marketplace's part of an amount. */
-export const feeOf = (amount: bigint, feeBps: number): bigint => (amount * BigInt(feeBps)) / WHOLE_BPS;
 
 /** Why the program would refuse the parameters; empty if it takes them. */
 export function problemsOf(parameters: MarketParameters): ParameterProblems {
     const { feeBps, minPrice, disputeWindowS, settleGraceS, maxPenaltyMultiple, collateralTiers } = parameters;
     const found: ParameterProblems = {};
     if (feeBps < 0 || feeBps > MAX_FEE_BPS) found.fee = 'The fee is 0 to 5 percent.';
-    if (minPrice < 1n || minPrice > MAX_PRICE) found.minPrice = `The lowest price is 0.000001 to ${formatUsdc(MAX_PRICE)} USDC.`;
-    else if (feeBps !== 0 && feeOf(minPrice, feeBps) === 0n) {
-        found.minPrice = `The fee of this price is less than 0.000001 USDC. The lowest price for this fee is ${formatUsdc(smallestPrice(feeBps))} USDC.`;
+    if (minPrice < 1n || minPrice > MAX_PRICE)
+        found.minPrice = `The lowest price is 0.000001 to ${formatUsdc(MAX_PRICE)} USDC.`;
+    else if (feeBps !== 0 && splitOf(minPrice, feeBps).platform === 0n) {
+        found.minPrice = `The fee of this price is less than 0.000001 USDC. The lowest price for this fee is ${formatUsdc(smallestAmount(feeBps))} USDC.`;
     }
     if (disputeWindowS < DISPUTE_WINDOW_S.min || disputeWindowS > DISPUTE_WINDOW_S.max) {
         found.disputeWindow = 'Disputes can be raised for 3 to 14 days.';
     }
     if (settleGraceS < 0n || settleGraceS > MAX_SETTLE_GRACE_S) found.settleGrace = 'The settlement has 0 s to 1 d.';
-    if (maxPenaltyMultiple < 1 || maxPenaltyMultiple > MAX_PENALTY_MULTIPLE) found.penalty = 'The limit is 1 to 100 times the amount paid.';
+    if (maxPenaltyMultiple < 1 || maxPenaltyMultiple > MAX_PENALTY_MULTIPLE)
+        found.penalty = 'The limit is 1 to 100 times the amount paid.';
     collateralTiers.forEach((tier, index) => {
         const before = collateralTiers[index - 1];
         if (before === undefined) return;
-        if (tier.maxPrice <= before.maxPrice) found[`tier-${index}-price`] = 'Higher than the price of the tier before.';
-        if (tier.collateral < before.collateral) found[`tier-${index}-collateral`] = 'At least the collateral of the tier before.';
+        if (tier.maxPrice <= before.maxPrice)
+            found[`tier-${index}-price`] = 'Higher than the price of the tier before.';
+        if (tier.collateral < before.collateral)
+            found[`tier-${index}-collateral`] = 'At least the collateral of the tier before.';
     });
     return found;
 }
-
-/** The lowest price whose fee is one base unit. */
-const smallestPrice = (feeBps: number): bigint => (WHOLE_BPS + BigInt(feeBps) - 1n) / BigInt(feeBps);
-
-/** `1.5 %` of 150 basis points. */
-export const feeText = (feeBps: number): string => `${feeBps / 100} %`;
 
 /** The prices that a tier is for. */
 export function pricesText(tiers: readonly CollateralTier[], index: number): string {
@@ -78,11 +72,31 @@ export function differencesOf(before: MarketParameters, after: MarketParameters)
         const [old, next] = [text(before), text(after)];
         if (old !== next) found.push({ name, before: old, after: next, effect });
     };
-    add('Fee', ({ feeBps }) => feeText(feeBps), 'Executions that are opened from then on. Their creators get the rest of the price. Open executions keep their fee.');
-    add('Lowest price', ({ minPrice }) => `${formatUsdc(minPrice)} USDC`, 'Agents with a lower price take no new calls until their creators raise it.');
-    add('Dispute window', ({ disputeWindowS }) => exactSpan(Number(disputeWindowS)), 'Executions that are opened from then on. The collateral of an agent stays locked for as long.');
-    add('Settlement grace', ({ settleGraceS }) => exactSpan(Number(settleGraceS)), 'Executions that are opened from then on: the time between an agent’s time-out and the refund.');
-    add('Highest penalty', ({ maxPenaltyMultiple }) => `${maxPenaltyMultiple} times the amount paid`, 'Disputes about executions that are opened from then on.');
+    add(
+        'Fee',
+        ({ feeBps }) => percentText(feeBps),
+        'Executions that are opened from then on. Their creators get the rest of the price. Open executions keep their fee.',
+    );
+    add(
+        'Lowest price',
+        ({ minPrice }) => `${formatUsdc(minPrice)} USDC`,
+        'Agents with a lower price take no new calls until their creators raise it.',
+    );
+    add(
+        'Dispute window',
+        ({ disputeWindowS }) => exactSpan(Number(disputeWindowS)),
+        'Executions that are opened from then on. The collateral of an agent stays locked for as long.',
+    );
+    add(
+        'Settlement grace',
+        ({ settleGraceS }) => exactSpan(Number(settleGraceS)),
+        'Executions that are opened from then on: the time between an agent’s time-out and the refund.',
+    );
+    add(
+        'Highest penalty',
+        ({ maxPenaltyMultiple }) => `${maxPenaltyMultiple} times the amount paid`,
+        'Disputes about executions that are opened from then on.',
+    );
     for (let index = 0; index < TIERS; index += 1) {
         const effect = 'Agents that are listed, resumed or made dearer from then on. Other agents stay as they are.';
         add(`Collateral, tier ${index + 1}`, ({ collateralTiers }) => tierText(collateralTiers, index), effect);

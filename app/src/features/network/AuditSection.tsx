@@ -45,7 +45,12 @@ const COLUMNS = [
 
 function Report({ audit }: { audit: AuditReport | null }) {
     if (audit === null) {
-        return <p className="muted">There was no audit yet. The service compares its whole index with the chain once in a while, and shows the report here.</p>;
+        return (
+            <p className="muted">
+                There was no audit yet. The service compares its whole index with the chain once in a while, and shows
+                the report here.
+            </p>
+        );
     }
     const { isOk, isComplete, at, slot, source, witness, checks, faults } = audit;
     return (
@@ -56,7 +61,9 @@ function Report({ audit }: { audit: AuditReport | null }) {
                 </Figure>
                 <Figure name="When">{at === null ? '–' : <Time iso={at} />}</Figure>
                 <Figure name="At slot">{formatCount(slot)}</Figure>
-                <Figure name="Node"><UserText text={source} /></Figure>
+                <Figure name="Node">
+                    <UserText text={source} />
+                </Figure>
                 <Figure name="Second node">{witness === null ? 'none' : <UserText text={witness} />}</Figure>
             </Figures>
             {!isComplete && <p className="muted">A check did not reach its end. The next audit goes on from there.</p>}
@@ -69,17 +76,23 @@ function Report({ audit }: { audit: AuditReport | null }) {
                     ))}
                 </ul>
             )}
-            {checks.length > 0 && <Table caption="Checks of the last audit" columns={COLUMNS} rows={checks} rowKey={({ name }) => name} />}
+            {checks.length > 0 && (
+                <Table caption="Checks of the last audit" columns={COLUMNS} rows={checks} rowKey={({ name }) => name} />
+            )}
         </>
     );
 }
 
 function Digest({ digest }: { digest: Schemas['DigestAnswer'] | null }) {
     const { data: network } = useQuery(networkQuery);
-    if (digest === null) return <p className="muted">The digest is computed for the first time. It is here in a moment.</p>;
+    if (digest === null)
+        return <p className="muted">The digest is computed for the first time. It is here in a moment.</p>;
     return (
         <>
-            <p>One hash of every account of the program at a final slot. Any node has the same accounts, so anybody can check it:</p>
+            <p>
+                One hash of every account of the program at a final slot. Any node has the same accounts, so anybody can
+                check it:
+            </p>
             <Figures>
                 <Figure name="At slot">{formatCount(digest.slot)}</Figure>
                 <Figure name="Accounts">{formatCount(digest.accounts)}</Figure>
@@ -90,7 +103,10 @@ function Digest({ digest }: { digest: Schemas['DigestAnswer'] | null }) {
             {network !== undefined && (
                 <Command text={`crtx audit --rpc-url ${network.rpc_url ?? 'YOUR_NODE'} --url ${network.base_url}`} />
             )}
-            <p className="small muted">Take a node that you trust. The command reads every account there, and believes nothing that this service says.</p>
+            <p className="small muted">
+                Take a node that you trust. The command reads every account there, and believes nothing that this
+                service says.
+            </p>
         </>
     );
 }

@@ -7,7 +7,11 @@ import { visible } from '../../shared/text/visible';
 import { Copy } from '../../shared/ui/Copy';
 import { Section } from './Section';
 
-export function CreatorsSection({ network: { outbound_addresses: addresses } }: { network: Schemas['NetworkResponse'] }) {
+export function CreatorsSection({
+    network: { outbound_addresses: addresses },
+}: {
+    network: Schemas['NetworkResponse'];
+}) {
     return (
         <>
             <Section title="Addresses that call agents">

@@ -7,10 +7,15 @@ import type { Schemas } from '../../shared/api/client';
 import { Failure } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
 import { Skeleton } from '../../shared/ui/Skeleton';
-import { AnnouncedParameters, AnnouncedRoles } from '../market/Announced';
-import { type MarketFacts, factsOfChain, factsOfService } from '../market/facts';
-import { Parameters } from '../market/Parameters';
-import { Roles } from '../market/Roles';
+import {
+    AnnouncedParameters,
+    AnnouncedRoles,
+    type MarketFacts,
+    Parameters,
+    Roles,
+    factsOfChain,
+    factsOfService,
+} from '../market';
 import { Section } from './Section';
 
 const UNREAD = 'The Solana node does not answer, so this is what the service says.';
@@ -23,8 +28,15 @@ export function MarketSection({ network }: { network: Schemas['NetworkResponse']
     return (
         <>
             <Section title="Rules">
-                <p className="muted">{market === undefined ? 'As the service says it.' : 'Read by this page from the chain.'}</p>
-                {error && <Failure error={new Error(market === undefined ? UNREAD : UNRENEWED)} onRetry={() => void refetch()} />}
+                <p className="muted">
+                    {market === undefined ? 'As the service says it.' : 'Read by this page from the chain.'}
+                </p>
+                {error && (
+                    <Failure
+                        error={new Error(market === undefined ? UNREAD : UNRENEWED)}
+                        onRetry={() => void refetch()}
+                    />
+                )}
                 <State facts={facts} />
                 <AnnouncedParameters facts={facts} />
                 <Parameters parameters={facts.parameters} />

@@ -13,7 +13,11 @@ export function NetworkBadge() {
     const { data: network } = useQuery(networkQuery);
     const { data: status, isError } = useQuery(statusQuery);
     const name = network === undefined ? 'Network' : (NAMES[network.network] ?? network.network);
-    const state = isError ? 'no connection' : status === undefined ? 'connecting' : (STATES[status.status] ?? status.status);
+    const state = isError
+        ? 'no connection'
+        : status === undefined
+          ? 'connecting'
+          : (STATES[status.status] ?? status.status);
     const isGood = state === 'live';
     return (
         <Link to="/network" className={styles.badge} title={`${name}: ${state}`}>

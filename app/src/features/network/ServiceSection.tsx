@@ -7,7 +7,7 @@ import { Badge, type BadgeProps } from '../../shared/ui/Badge';
 import { Figure, Figures } from '../../shared/ui/Figures';
 import { Table } from '../../shared/ui/Table';
 import { Time } from '../../shared/ui/Time';
-import { RoleHolder } from '../market/Roles';
+import { RoleHolder } from '../market';
 import { Section } from './Section';
 
 type Status = Schemas['StatusResponse'];
@@ -20,7 +20,12 @@ export const ServiceSection = ({ status: { fee_payer, housekeeping } }: { status
         </Section>
         <Section title="Housekeeping">
             <p>Anybody may do this for the market. The service does it, so that nobody has to.</p>
-            <Table caption="What the service did for the market" columns={COLUMNS} rows={choresOf(housekeeping)} rowKey={({ name }) => name} />
+            <Table
+                caption="What the service did for the market"
+                columns={COLUMNS}
+                rows={choresOf(housekeeping)}
+                rowKey={({ name }) => name}
+            />
         </Section>
     </>
 );
@@ -62,5 +67,9 @@ const COLUMNS = [
     { name: 'Task', cell: ({ name }: Chore) => name },
     { name: 'Done', cell: ({ actions }: Chore) => formatCount(actions), isNumber: true },
     { name: 'Fees, SOL', cell: ({ fees_lamports }: Chore) => formatSol(BigInt(fees_lamports)), isNumber: true },
-    { name: 'Rent given back, SOL', cell: ({ rent_returned_lamports }: Chore) => formatSol(BigInt(rent_returned_lamports)), isNumber: true },
+    {
+        name: 'Rent given back, SOL',
+        cell: ({ rent_returned_lamports }: Chore) => formatSol(BigInt(rent_returned_lamports)),
+        isNumber: true,
+    },
 ] as const;

@@ -20,15 +20,27 @@ type Process = Schemas['IndexerProcess'];
 
 const WORDS: Record<string, Required<Pick<NoticeProps, 'kind' | 'title'>> & { text: string }> = {
     live: { kind: 'good', title: 'Live', text: 'The index follows the chain, and nothing is wrong.' },
-    degraded: { kind: 'warn', title: 'Live, with problems', text: 'The index follows the chain. What is wrong is below.' },
+    degraded: {
+        kind: 'warn',
+        title: 'Live, with problems',
+        text: 'The index follows the chain. What is wrong is below.',
+    },
     stale: {
         kind: 'bad',
         title: 'Behind',
         text: 'The index receives no changes at present, so lists may be old. Prices, balances and terms are read from the chain itself before you sign.',
     },
-    starting: { kind: 'warn', title: 'Starting', text: 'The index reads the chain for the first time. Lists are complete in a moment.' },
+    starting: {
+        kind: 'warn',
+        title: 'Starting',
+        text: 'The index reads the chain for the first time. Lists are complete in a moment.',
+    },
 };
-const UNKNOWN = { kind: 'warn', title: 'Unknown', text: 'The service reports a state that this page does not know.' } as const;
+const UNKNOWN = {
+    kind: 'warn',
+    title: 'Unknown',
+    text: 'The service reports a state that this page does not know.',
+} as const;
 
 export const StatusSection = ({ status }: { status: Status }) => (
     <>
@@ -64,7 +76,11 @@ const slotQuery = (rpcUrl: string | null) =>
         queryKey: ['slot', rpcUrl] as const,
         queryFn: async () => {
             const { createSolanaRpc } = await part(() => import('@solana/kit'));
-            return Number(await createSolanaRpc(rpcUrl ?? '').getSlot({ commitment: 'confirmed' }).send());
+            return Number(
+                await createSolanaRpc(rpcUrl ?? '')
+                    .getSlot({ commitment: 'confirmed' })
+                    .send(),
+            );
         },
         enabled: rpcUrl !== null,
         refetchInterval: 15_000,
@@ -74,7 +90,13 @@ function Slots({ status }: { status: Status }) {
     const { data: network } = useQuery(networkQuery);
     const rpcUrl = network?.rpc_url ?? null;
     const { data: chainSlot, isError } = useQuery(slotQuery(rpcUrl));
-    const { indexed_slot: indexed, finalized_slot: finalized, lag_seconds: lag, last_change_at, last_snapshot_at } = status;
+    const {
+        indexed_slot: indexed,
+        finalized_slot: finalized,
+        lag_seconds: lag,
+        last_change_at,
+        last_snapshot_at,
+    } = status;
     return (
         <>
             <Figures>
@@ -92,10 +114,16 @@ function Slots({ status }: { status: Status }) {
                     )}
                 </Figure>
                 <Figure name="Newest final slot">{slotText(finalized)}</Figure>
-                <Figure name="Last change">{last_change_at === null ? 'none yet' : <Time iso={last_change_at} />}</Figure>
-                <Figure name="Last snapshot">{last_snapshot_at === null ? 'none yet' : <Time iso={last_snapshot_at} />}</Figure>
+                <Figure name="Last change">
+                    {last_change_at === null ? 'none yet' : <Time iso={last_change_at} />}
+                </Figure>
+                <Figure name="Last snapshot">
+                    {last_snapshot_at === null ? 'none yet' : <Time iso={last_snapshot_at} />}
+                </Figure>
             </Figures>
-            {chainSlot !== undefined && indexed !== null && <p className="small muted">{distanceText(chainSlot - indexed)}</p>}
+            {chainSlot !== undefined && indexed !== null && (
+                <p className="small muted">{distanceText(chainSlot - indexed)}</p>
+            )}
         </>
     );
 }

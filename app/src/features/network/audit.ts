@@ -38,7 +38,8 @@ const CHECKS: Record<string, string> = {
 };
 
 type Members = Record<string, unknown>;
-const isMembers = (value: unknown): value is Members => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isMembers = (value: unknown): value is Members =>
+    typeof value === 'object' && value !== null && !Array.isArray(value);
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
 const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 
@@ -67,7 +68,9 @@ export function readAudit(report: unknown): AuditReport | null {
                 : [],
         ),
         faults: Array.isArray(report['faults'])
-            ? report['faults'].flatMap((fault) => (isMembers(fault) ? [`${text(fault['place']) ?? ''}: ${text(fault['message']) ?? ''}`] : []))
+            ? report['faults'].flatMap((fault) =>
+                  isMembers(fault) ? [`${text(fault['place']) ?? ''}: ${text(fault['message']) ?? ''}`] : [],
+              )
             : [],
     };
 }

@@ -2,8 +2,8 @@
 
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 
-import { rootRoute } from '../../app/root';
 import { part } from '../../shared/part';
+import { rootRoute } from '../../shared/rootRoute';
 
 export const networkRoute = createRoute({
     getParentRoute: () => rootRoute,

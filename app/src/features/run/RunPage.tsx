@@ -2,7 +2,7 @@
 
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { Link, getRouteApi, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useMemo, useRef, useState } from 'react';
+import { type SubmitEvent, useMemo, useRef, useState } from 'react';
 
 import { networkQuery } from '../../shared/api/queries';
 import { UserText } from '../../shared/text/UserText';
@@ -11,7 +11,7 @@ import { Failure } from '../../shared/ui/Failure';
 import { Notice } from '../../shared/ui/Notice';
 import { Page } from '../../shared/ui/Page';
 import { useWallet } from '../../shared/wallet/useWallet';
-import { agentQuery } from '../agent/query';
+import { agentQuery } from '../agent';
 import { requestProblem } from './call/request';
 import { putCall } from './call/stored';
 import { type CallTerms, callTermsQuery } from './call/terms';
@@ -49,7 +49,7 @@ export function RunPage() {
         rememberRequest(agentId, agent.input_schema, request);
     };
 
-    const submit = async (event: FormEvent): Promise<void> => {
+    const submit = async (event: SubmitEvent): Promise<void> => {
         event.preventDefault();
         if (submission.isBusy) return;
         const { parameters, problems: unread } = readParameters(form, draft);
@@ -78,18 +78,35 @@ export function RunPage() {
             {!submission.isStarted && <Unfinished agentId={agentId} />}
             <form ref={formElement} className={styles.columns} onSubmit={(event) => void submit(event)} noValidate>
                 <div className={styles.inputs}>
-                    <TaskField text={task} onChange={(text) => (write({ task: text, parameters: draft }), setTaskProblem(null))} problem={taskProblem} />
-                    <ParametersForm form={form} draft={draft} onChange={(next) => (write({ task, parameters: next }), setProblems([]))} problems={problems} />
+                    <TaskField
+                        text={task}
+                        onChange={(text) => (write({ task: text, parameters: draft }), setTaskProblem(null))}
+                        problem={taskProblem}
+                    />
+                    <ParametersForm
+                        form={form}
+                        draft={draft}
+                        onChange={(next) => (write({ task, parameters: next }), setProblems([]))}
+                        problems={problems}
+                    />
                     <Elsewhere problems={problems} isForm={draft.as === 'fields'} />
                 </div>
                 <aside className={styles.side} aria-label="Cost and payment">
                     {error && <Failure error={error} onRetry={() => void refetch()} />}
                     {network?.rpc_url === null && (
                         <Notice kind="warn" title="No Solana node">
-                            <p>This service names no node for browsers. Call the agent with an API key or with the command line.</p>
+                            <p>
+                                This service names no node for browsers. Call the agent with an API key or with the
+                                command line.
+                            </p>
                         </Notice>
                     )}
-                    <Summary terms={terms} network={network} shownTermsHash={agent.terms_hash} isBusy={submission.isBusy} />
+                    <Summary
+                        terms={terms}
+                        network={network}
+                        shownTermsHash={agent.terms_hash}
+                        isBusy={submission.isBusy}
+                    />
                     {submission.error !== null && <Failure error={submission.error} />}
                 </aside>
             </form>
@@ -120,7 +137,7 @@ function Elsewhere({ problems, isForm }: { problems: readonly Problem[]; isForm:
     );
 }
 
-/** From the checked form to the execution's page. A second press does nothing. */
+/** Submits the checked form and opens the page of the execution. A second press does nothing. */
 function useSubmission(agent: { agent_id: string; name: string; input_schema: unknown }, terms: CallTerms | undefined) {
     const { connection } = useWallet();
     const { run } = useCall(null);
@@ -150,7 +167,15 @@ function useSubmission(agent: { agent_id: string; name: string; input_schema: un
         const asked = { price: price.toString(), termsHash, genesisHash, createdAt: new Date().toISOString() };
         const { agent_id: agentId, name: agentName } = agent;
         try {
-            putCall({ executionId, agentId, agentName, wallet: connection.account.address, task, parameters, ...asked });
+            putCall({
+                executionId,
+                agentId,
+                agentName,
+                wallet: connection.account.address,
+                task,
+                parameters,
+                ...asked,
+            });
         } catch (problem) {
             started.current = false;
             return setError(problem);

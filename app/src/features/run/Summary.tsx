@@ -1,4 +1,4 @@
-// What a call costs, what the wallet has, what will happen, and the button that pays.
+// What a call costs, what the wallet has, what the transaction will do, and the button that pays.
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -15,7 +15,7 @@ import { balancesKey } from '../../shared/wallet/balances';
 import { LOCAL_WALLET } from '../../shared/wallet/local/name';
 import { useSession } from '../../shared/wallet/useSession';
 import { useWallet } from '../../shared/wallet/useWallet';
-import { WalletButton } from '../wallet/WalletButton';
+import { WalletButton } from '../wallet';
 import { type CallTerms, type Funds, fundsQuery } from './call/terms';
 import { obstaclesOf } from './obstacles';
 import styles from './Run.module.css';
@@ -51,7 +51,8 @@ export function Summary({ terms, network, shownTermsHash, isBusy }: SummaryProps
                 </Notice>
             ))}
             <p className="small">
-                <strong>The result is public.</strong> The chain names its address, so everybody can read it, for good. Ask for nothing that must stay secret.
+                <strong>The result is public.</strong> The chain names its address, so everybody can read it, for good.
+                Ask for nothing that must stay secret.
             </p>
             {connection === null ? (
                 <div className={styles.connect}>
@@ -60,22 +61,50 @@ export function Summary({ terms, network, shownTermsHash, isBusy }: SummaryProps
                 </div>
             ) : (
                 <Button look="primary" type="submit" isDisabled={!isReady}>
-                    {isBusy ? 'Checking …' : terms ? `Pay ${formatUsdc(terms.price)} USDC and run` : 'Reading the chain …'}
+                    {isBusy
+                        ? 'Checking …'
+                        : terms
+                          ? `Pay ${formatUsdc(terms.price)} USDC and run`
+                          : 'Reading the chain …'}
                 </Button>
             )}
         </div>
     );
 }
 
-const Figures = ({ terms, funds, isConnected }: { terms: CallTerms | undefined; funds: Funds | undefined; isConnected: boolean }) => (
+const Figures = ({
+    terms,
+    funds,
+    isConnected,
+}: {
+    terms: CallTerms | undefined;
+    funds: Funds | undefined;
+    isConnected: boolean;
+}) => (
     <dl className={styles.figures}>
         <dt>Price of this call</dt>
-        <dd className="number">{terms ? `${formatUsdc(terms.price)} USDC` : <Skeleton height="1.5rem" width="6rem" />}</dd>
+        <dd className="number">
+            {terms ? `${formatUsdc(terms.price)} USDC` : <Skeleton height="1.5rem" width="6rem" />}
+        </dd>
         <dt>Your balance</dt>
-        <dd className="number">{isConnected ? funds ? `${formatUsdc(funds.usdc)} USDC` : <Skeleton height="1.5rem" width="6rem" /> : '\u2013'}</dd>
+        <dd className="number">
+            {isConnected ? (
+                funds ? (
+                    `${formatUsdc(funds.usdc)} USDC`
+                ) : (
+                    <Skeleton height="1.5rem" width="6rem" />
+                )
+            ) : (
+                '\u2013'
+            )}
+        </dd>
         <dt>Afterwards</dt>
         <dd className="number">
-            {terms && funds ? funds.usdc >= terms.price ? `${formatUsdc(funds.usdc - terms.price)} USDC` : 'not enough' : '\u2013'}
+            {terms && funds
+                ? funds.usdc >= terms.price
+                    ? `${formatUsdc(funds.usdc - terms.price)} USDC`
+                    : 'not enough'
+                : '\u2013'}
         </dd>
         <dt>Network fee</dt>
         <dd className="number">{feeText()}</dd>
@@ -94,8 +123,8 @@ const Steps = ({ terms, isSignedIn }: { terms: CallTerms; isSignedIn: boolean })
         <li>The price moves into the escrow of the agent. Nobody can take it without a signed result.</li>
         <li>The agent works. It has {seconds(terms.timeoutSeconds)}.</li>
         <li>
-            With a signed result{terms.binding ? ' for this very call' : ''}, the creator is paid. Otherwise all of it comes back to you,{' '}
-            at the latest {seconds(terms.timeoutSeconds + terms.graceSeconds)} after you paid.
+            With a signed result{terms.binding ? ' for this very call' : ''}, the creator is paid. Otherwise all of it
+            comes back to you, at the latest {seconds(terms.timeoutSeconds + terms.graceSeconds)} after you paid.
         </li>
     </ol>
 );
@@ -105,7 +134,7 @@ export const seconds = (count: number): string => {
     return count === 60 ? 'one minute' : `${count / 60} minutes`;
 };
 
-/** Money of the local network. */
+/** A button that funds a wallet of the local network. */
 export function GetMoney({ address, network }: { address: string; network: Network }) {
     const queries = useQueryClient();
     const [state, setState] = useState<{ isBusy: boolean; problem: string | null }>({ isBusy: false, problem: null });
@@ -123,9 +152,7 @@ export function GetMoney({ address, network }: { address: string; network: Netwo
     };
     return (
         <>
-            <Button onPress={() => void get()}>
-                {state.isBusy ? 'Sending money …' : 'Get 1 000 USDC and 10 SOL'}
-            </Button>
+            <Button onPress={() => void get()}>{state.isBusy ? 'Sending money …' : 'Get 1 000 USDC and 10 SOL'}</Button>
             {state.problem !== null && <p role="alert">{state.problem}</p>}
         </>
     );

@@ -1,11 +1,12 @@
-// Calls of this browser that were started and have not ended: a way back to each, before another one is paid.
+// Calls of this browser that were started and have not ended, each with a link to it, shown before the user pays for
+// another one.
 
 import { Link } from '@tanstack/react-router';
 
 import { formatUsdc } from '../../shared/money';
 import { UserText } from '../../shared/text/UserText';
 import { Notice } from '../../shared/ui/Notice';
-import { Time } from '../execution/Time';
+import { ExactTime } from '../../shared/ui/ExactTime';
 import { useStoredCalls } from './call/useCall';
 
 const SHOWN = 5;
@@ -14,14 +15,22 @@ export function Unfinished({ agentId }: { agentId: string }) {
     const calls = useStoredCalls().filter((call) => call.agentId === agentId);
     if (calls.length === 0) return null;
     return (
-        <Notice kind="warn" title={calls.length === 1 ? 'You have a call that has not ended' : `You have ${calls.length} calls that have not ended`}>
+        <Notice
+            kind="warn"
+            title={
+                calls.length === 1
+                    ? 'You have a call that has not ended'
+                    : `You have ${calls.length} calls that have not ended`
+            }
+        >
             <ul className="stack">
                 {calls.slice(0, SHOWN).map(({ executionId, createdAt, price, task }) => (
                     <li key={executionId}>
                         <Link to="/executions/$executionId" params={{ executionId }}>
                             Go on
                         </Link>{' '}
-                        <Time at={createdAt} />, {formatUsdc(BigInt(price))} USDC: <UserText text={task.slice(0, 80)} />
+                        <ExactTime at={createdAt} />, {formatUsdc(BigInt(price))} USDC:{' '}
+                        <UserText text={task.slice(0, 80)} />
                     </li>
                 ))}
             </ul>

@@ -19,7 +19,10 @@ export function rememberRequest(agentId: string, schema: unknown, request: Reque
 }
 
 /** `parameters` is `null` if they were written for another schema. */
-export function rememberedRequest(agentId: string, schema: unknown): { task: string; parameters: ParametersDraft | null } | null {
+export function rememberedRequest(
+    agentId: string,
+    schema: unknown,
+): { task: string; parameters: ParametersDraft | null } | null {
     try {
         const stored: unknown = JSON.parse(sessionStorage.getItem(PREFIX + agentId) ?? 'null');
         if (!isObject(stored) || typeof stored['task'] !== 'string') return null;
@@ -33,7 +36,10 @@ export function rememberedRequest(agentId: string, schema: unknown): { task: str
 
 function isParameters(value: unknown): value is ParametersDraft {
     if (!isObject(value)) return false;
-    return value['as'] === 'json' ? typeof value['text'] === 'string' : value['as'] === 'fields' && isDraft(value['draft']);
+    return value['as'] === 'json'
+        ? typeof value['text'] === 'string'
+        : value['as'] === 'fields' && isDraft(value['draft']);
 }
 
-const isDraft = (value: unknown): value is Draft => typeof value === 'string' || (Array.isArray(value) && value.every(isDraft));
+const isDraft = (value: unknown): value is Draft =>
+    typeof value === 'string' || (Array.isArray(value) && value.every(isDraft));

@@ -1,4 +1,4 @@
-// What stands in the way of a call before anything is signed, and what to do about it.
+// What prevents a call, found before anything is signed, and what to do about it.
 
 import type { Schemas } from '../../shared/api/client';
 import { formatSol, formatUsdc } from '../../shared/money';
@@ -6,7 +6,11 @@ import { whyNot } from '../../shared/wallet/standard';
 import type { Connection } from '../../shared/wallet/store';
 import type { CallTerms, Funds } from './call/terms';
 
-export type Obstacle = { readonly title: string; readonly text: string; /** Money would help. */ readonly isFunds?: true };
+export type Obstacle = {
+    readonly title: string;
+    readonly text: string;
+    /** Money would help. */ readonly isFunds?: true;
+};
 
 export type Situation = {
     readonly network: Schemas['NetworkResponse'];
@@ -22,21 +26,32 @@ export function obstaclesOf({ network, terms, shownTermsHash, connection, funds 
     const found: Obstacle[] = [];
     const add = (title: string, text: string): void => void found.push({ title, text });
     if (network.genesis_hash !== null && network.genesis_hash !== terms.genesisHash) {
-        add('Another network', 'The Solana node that this page reads is of another network than the service. Nothing can be paid here.');
+        add(
+            'Another network',
+            'The Solana node that this page reads is of another network than the service. Nothing can be paid here.',
+        );
     }
     if (terms.isPaused) add('The marketplace is paused', 'It takes no new calls at the moment. Try again later.');
     if (!terms.isActive) add('The agent is paused', 'Its creator takes no calls at the moment.');
-    if (terms.price < terms.minPrice) add('The price is too low', `The marketplace takes calls from ${formatUsdc(terms.minPrice)} USDC on.`);
+    if (terms.price < terms.minPrice)
+        add('The price is too low', `The marketplace takes calls from ${formatUsdc(terms.minPrice)} USDC on.`);
     if (shownTermsHash !== `sha256:${terms.termsHash}`) {
-        add('The terms have just changed', 'The creator has changed the agent. In a moment this page shows the new terms.');
+        add(
+            'The terms have just changed',
+            'The creator has changed the agent. In a moment this page shows the new terms.',
+        );
     }
     if (connection === null) return found;
     const { wallet, account } = connection;
     const reason = whyNot(wallet, account, 'transactions') ?? whyNot(wallet, account, 'messages');
     if (reason !== null) add('Your wallet cannot sign this', reason);
-    if (account.address === terms.creator) add('This agent is yours', 'A creator cannot call its own agent. Choose another wallet.');
+    if (account.address === terms.creator)
+        add('This agent is yours', 'A creator cannot call its own agent. Choose another wallet.');
     if (!account.chains.includes(network.chain as `${string}:${string}`)) {
-        add('Wrong network in your wallet', `This account is not for ${network.chain}. Change the network in your wallet, then connect it again.`);
+        add(
+            'Wrong network in your wallet',
+            `This account is not for ${network.chain}. Change the network in your wallet, then connect it again.`,
+        );
     }
     if (funds !== undefined) found.push(...shortOf(terms, funds));
     return found;

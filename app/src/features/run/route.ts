@@ -2,9 +2,9 @@
 
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 
-import { rootRoute } from '../../app/root';
 import { part } from '../../shared/part';
-import { loadAgent } from '../agent/query';
+import { rootRoute } from '../../shared/rootRoute';
+import { loadAgent } from '../agent';
 
 export const runRoute = createRoute({
     getParentRoute: () => rootRoute,

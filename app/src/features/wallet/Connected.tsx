@@ -1,4 +1,4 @@
-// The connected wallet: its accounts, what the chosen one holds, and the ways out.
+// The connected wallet: its accounts, the balance of the chosen one, and the buttons that change or disconnect it.
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -92,9 +92,13 @@ function Holdings({ address, canFund, onProblem }: HoldingsProps) {
         <>
             <dl className={styles.holdings}>
                 <dt>USDC</dt>
-                <dd className="number">{balances ? formatUsdc(balances.usdc) : <Skeleton height="1.5rem" width="6rem" />}</dd>
+                <dd className="number">
+                    {balances ? formatUsdc(balances.usdc) : <Skeleton height="1.5rem" width="6rem" />}
+                </dd>
                 <dt>SOL</dt>
-                <dd className="number">{balances ? formatSol(balances.lamports) : <Skeleton height="1.5rem" width="6rem" />}</dd>
+                <dd className="number">
+                    {balances ? formatSol(balances.lamports) : <Skeleton height="1.5rem" width="6rem" />}
+                </dd>
             </dl>
             {canFund && (
                 <Button onPress={() => void fundNow()} isPending={funding}>

@@ -1,4 +1,4 @@
-// What stands in the place of a page that needs a wallet, or a session of it, until there is one.
+// Shown instead of a page that needs a wallet, or a session of the wallet, until there is one.
 
 import type { Address } from '@solana/kit';
 import { Fragment, type ReactNode, useState } from 'react';
@@ -13,14 +13,15 @@ import { WalletButton } from './WalletButton';
 export type GateProps = {
     /** Why the wallet is needed, as a sentence. */
     why: string;
-    /** Another account gets another page: nothing of the one before stays in it. */
+    /** Called with the account. Another account gets a new page, which keeps nothing of the one before. */
     children: (account: Address) => ReactNode;
 };
 
 /** Needs a connected account. What is shown is public, or is built and signed by the wallet. */
 export function WalletGate({ why, children }: GateProps) {
     const { connection } = useWallet();
-    if (connection !== null) return <Fragment key={connection.account.address}>{children(connection.account.address as Address)}</Fragment>;
+    if (connection !== null)
+        return <Fragment key={connection.account.address}>{children(connection.account.address as Address)}</Fragment>;
     return (
         <Notice title="Connect a wallet">
             <p>{why}</p>
@@ -42,7 +43,10 @@ export const SessionGate = ({ why, children }: GateProps) => (
     </WalletGate>
 );
 
-/** What was opened stays when the session ends, with all that was written in it, and goes on after a sign-in. */
+/**
+ * Keeps the opened page with everything that the user wrote when the session ends, so that it continues after a
+ * sign-in.
+ */
 function OpenedOnce({ why, account, children }: GateProps & { account: Address }) {
     const { session } = useSession();
     const [wasOpen, setWasOpen] = useState(false);

@@ -14,14 +14,16 @@ export const SignIn = ({ why }: { why: string }) => (
     </Notice>
 );
 
-/** Stands above the page that it is about, and stays in sight. */
+/** Shown above the page that needs the sign-in, and kept in sight. */
 export function SignInAgain() {
     const { other } = useSession();
     return (
         <div role="alert" className={styles.again}>
             <Notice kind="warn" title="Sign in again">
                 <p>
-                    {other === null ? 'Your sign-in has ended.' : `This browser is signed in with ${short(other)} now, and not with the account of this page.`}{' '}
+                    {other === null
+                        ? 'Your sign-in has ended.'
+                        : `This browser is signed in with ${short(other)} now, and not with the account of this page.`}{' '}
                     What you wrote is kept. Sign in, then go on.
                 </p>
                 <SignInButton />

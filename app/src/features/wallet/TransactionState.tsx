@@ -1,4 +1,5 @@
-// What a transaction is doing, how it ended, and the way on when it failed. Stands below the button that sends it.
+// Shown below the button that sends a transaction: what the transaction is doing, how it ended, and what to do if it
+// failed.
 
 import { useQuery } from '@tanstack/react-query';
 
@@ -24,7 +25,13 @@ const HEADLINES = {
     altered: 'The wallet changed the transaction',
 } as const;
 
-export function TransactionState({ status, done }: { status: TransactionStatus; /** Said once it is confirmed. */ done: string }) {
+export function TransactionState({
+    status,
+    done,
+}: {
+    status: TransactionStatus;
+    /** Said once it is confirmed. */ done: string;
+}) {
     return (
         // Always there, so that a screen reader announces what changes in it.
         <div aria-live="polite">
@@ -61,7 +68,16 @@ function CannotSign() {
 function Failed({ cause, message, signature }: Extract<TransactionStatus, { kind: 'failed' }>) {
     const isUnknown = cause === 'unreachable' && signature !== null;
     return (
-        <Notice kind="bad" title={isUnknown ? 'It is not known yet whether it happened' : cause === null ? 'This did not work' : HEADLINES[cause]}>
+        <Notice
+            kind="bad"
+            title={
+                isUnknown
+                    ? 'It is not known yet whether it happened'
+                    : cause === null
+                      ? 'This did not work'
+                      : HEADLINES[cause]
+            }
+        >
             <p dir="auto">{message}</p>
             <p>{wayOn(cause, isUnknown)}</p>
             {signature !== null && (

@@ -49,7 +49,12 @@ export function WalletButton() {
             <Button look={connection === null ? 'primary' : 'plain'}>
                 {connection === null ? 'Connect' : <AccountName account={connection.account} />}
             </Button>
-            <Popover className={styles.popover ?? ''} placement="bottom end" {...(home && { UNSTABLE_portalContainer: home })}>
+            <Popover
+                className={styles.popover ?? ''}
+                placement="bottom end"
+                // eslint-disable-next-line @typescript-eslint/no-deprecated -- A provider would be one more element.
+                {...(home && { UNSTABLE_portalContainer: home })}
+            >
                 <Dialog className={styles.dialog ?? ''} aria-label="Wallet">
                     <Suspense fallback={<Skeleton height="12rem" />}>
                         <WalletPanel />

@@ -36,7 +36,9 @@ export function WalletChoice({ onProblem }: { onProblem: (error: unknown) => voi
                             {connecting === wallet && <span className="muted">waits for you</span>}
                         </Button>
                         {wallet.name === LOCAL_WALLET && (
-                            <p className="small muted">Built in, for this local network alone. Its money is worth nothing.</p>
+                            <p className="small muted">
+                                Built in, for this local network alone. Its money is worth nothing.
+                            </p>
                         )}
                     </li>
                 ))}
@@ -49,7 +51,8 @@ export function WalletChoice({ onProblem }: { onProblem: (error: unknown) => voi
 const Unusable = ({ wallets }: { wallets: readonly Wallet[] }) =>
     wallets.length > 0 && (
         <p className="small muted">
-            Found, but not usable here: {wallets.map(({ name }) => visible(name)).join(', ')}. These wallets sign no messages, and no transaction
-            that they do not send themselves. This page checks what was signed before it is sent.
+            Found, but not usable here: {wallets.map(({ name }) => visible(name)).join(', ')}. These wallets sign no
+            messages, and no transaction that they do not send themselves. This page checks what was signed before it is
+            sent.
         </p>
     );

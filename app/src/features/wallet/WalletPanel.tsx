@@ -13,7 +13,7 @@ import styles from './Wallet.module.css';
 
 export default function WalletPanel() {
     const { data: network } = useQuery(networkQuery);
-    // Suspends: a list of wallets without the built-in one would say that there is none.
+    // Suspends until the built-in wallet is loaded: without it the list would say that there is no wallet.
     if (network?.network === 'local') use(loadLocalWallet());
     const { connection } = useWallet();
     const [problem, setProblem] = useState<string | null>(null);

@@ -20,7 +20,7 @@ export class ApiError extends Error {
     }
 }
 
-/** The code of an error that a sign-in with the meant wallet takes away, whatever the service called it. */
+/** The code of an error that a sign-in with the named wallet would resolve, whatever code the service sent. */
 const SIGNED_OUT = 'signed_out';
 
 export const isSignedOut = (error: unknown): boolean => error instanceof ApiError && error.code === SIGNED_OUT;
@@ -31,7 +31,10 @@ const WALLET_HEADER = 'X-Crtx-Wallet';
  * Options of a request that needs the session. The tabs of a browser share its cookie, so the request names the wallet
  * that it means: with the session of another one it is refused. Requests without these options send no cookie.
  */
-export const asWallet = (wallet: string) => ({ credentials: 'same-origin' as const, headers: { [WALLET_HEADER]: wallet } });
+export const asWallet = (wallet: string) => ({
+    credentials: 'same-origin' as const,
+    headers: { [WALLET_HEADER]: wallet },
+});
 
 /** Of the requests that open, show and end the session itself. */
 export const WITH_COOKIE = { credentials: 'same-origin' } as const;
@@ -59,9 +62,10 @@ function withToken(request: Request): Request {
 }
 
 /** The error of a request that got no answer. */
-export const offline = (): ApiError => new ApiError(0, 'offline', 'The service does not answer. Check the connection, then try again.');
+export const offline = (): ApiError =>
+    new ApiError(0, 'offline', 'The service does not answer. Check the connection, then try again.');
 
-/** Sends a request that the user wrote. Its answer stays as it is, also an error. */
+/** Sends a request that the user wrote. Returns the answer as it is, also an error. */
 export async function sendAsIs(request: Request): Promise<Response> {
     try {
         return await fetch(withToken(request));
@@ -84,7 +88,8 @@ const conventions: Middleware = {
         return Object.defineProperty(read, 'json', { value: async () => parseAnswer(text, schemaPath) });
     },
     onError({ error }) {
-        if (error instanceof ApiError || (error instanceof DOMException && error.name === 'AbortError')) return undefined;
+        if (error instanceof ApiError || (error instanceof DOMException && error.name === 'AbortError'))
+            return undefined;
         return offline();
     },
 };
@@ -93,7 +98,11 @@ async function errorOf(response: Response): Promise<ApiError> {
     const retryAfter = Number(response.headers.get('retry-after'));
     const seconds = Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter : null;
     const body = (await response.json().catch(() => null)) as Schemas['ErrorBody'] | null;
-    const { code = 'unknown', message = `The service answered ${response.status}.`, execution_id = null } = body?.error ?? {};
+    const {
+        code = 'unknown',
+        message = `The service answered ${response.status}.`,
+        execution_id = null,
+    } = body?.error ?? {};
     return new ApiError(response.status, code, message, execution_id ?? null, seconds);
 }
 
@@ -105,10 +114,13 @@ async function overSession({ headers }: Request, error: ApiError): Promise<ApiEr
     const meant = headers.get(WALLET_HEADER);
     if (meant === null || !OF_SESSION.has(error.status)) return error;
     const wallet = await sessionWallet().catch(() => undefined);
-    return error.status === 401 || (wallet !== undefined && wallet !== meant) ? new ApiError(error.status, SIGNED_OUT, SIGN_IN) : error;
+    return error.status === 401 || (wallet !== undefined && wallet !== meant)
+        ? new ApiError(error.status, SIGNED_OUT, SIGN_IN)
+        : error;
 }
 
-export const api = createClient<paths>({ baseUrl: globalThis.location?.origin ?? '', credentials: 'omit' });
+const { location } = globalThis as { location?: Location };
+export const api = createClient<paths>({ baseUrl: location?.origin ?? '', credentials: 'omit' });
 api.use(conventions);
 
 /** The body of an answer that has one. Errors are thrown before. */

@@ -1,5 +1,5 @@
-// Reads the JSON of an answer: amounts (`…_usdc`) become `bigint` base units, everything that creators and callers wrote
-// stays as it is.
+// Reads the JSON of an answer. Amounts (`…_usdc`) become `bigint` base units; values that creators and callers wrote
+// stay as they are.
 
 import { parseUsdc } from '../money';
 
@@ -17,7 +17,7 @@ const FOREIGN = new Set(['input_schema', 'output_schema', 'parameters', 'steps']
 type Context = { source?: string } | undefined;
 
 const NOTHING: ReadonlySet<string> = new Set();
-/** Endpoints without JSON of strangers: what they call `parameters` are the market's. */
+/** Endpoints without JSON of strangers: the `parameters` in their answers are the market's. */
 const OWN = new Set(['/v1/network']);
 
 /** Like `JSON.parse`, with amounts as `bigint`. `path`: of the endpoint that answered. */
@@ -37,7 +37,7 @@ export function parseAnswer(text: string, path = ''): unknown {
 function plainDecimal({ source, number }: Amount): string {
     if (/^\d+(\.\d+)?$/.test(source)) return source;
     const decimal = number.toFixed(6);
-    // `1e-6` is an amount, `1e-7` is none. A text that is no amount is refused behind this.
+    // `1e-6` is an amount, `1e-7` is none. The caller refuses a text that is no amount.
     return Number(decimal) === number ? decimal : source;
 }
 

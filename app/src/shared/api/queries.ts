@@ -6,7 +6,10 @@ import { ApiError, api, body } from './client';
 
 const MAX_RETRIES = 2;
 
-/** Retries what can pass: no connection, an overloaded service. Never an answer that would be the same again. */
+/**
+ * Retries after failures that can pass: no connection, an overloaded service. Never after an answer that would be the
+ * same again.
+ */
 const isWorthAnotherTry = (failures: number, error: Error): boolean =>
     failures < MAX_RETRIES && error instanceof ApiError && (error.status === 0 || error.status === 503);
 

@@ -11,5 +11,7 @@ export function nameProblem(text: string, most: number): string | undefined {
     if (text.trim() === '') return 'Write a name.';
     if (text.trim() !== text) return 'A name has no space around it.';
     if (count > most) return `A name has at most ${most} characters, and this one has ${count}.`;
-    return REFUSED.test(text) ? 'A name has visible characters only: no line breaks, no emoji that are made of several, nothing hidden.' : undefined;
+    return REFUSED.test(text)
+        ? 'A name has visible characters only: no line breaks, no emoji that are made of several, nothing hidden.'
+        : undefined;
 }

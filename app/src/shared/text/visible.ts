@@ -13,7 +13,8 @@ const SPACE = new Set(['\n', '\t']);
 const JOINER = '\u200d';
 const NON_JOINER = '\u200c';
 const EMOJI = /\p{Extended_Pictographic}|\p{Emoji_Modifier}|\ufe0f/u;
-const JOINING_SCRIPT = /[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Gujarati}\p{Script=Gurmukhi}\p{Script=Sinhala}\p{Script=Mongolian}\p{M}]/u;
+const JOINING_SCRIPT =
+    /[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Gujarati}\p{Script=Gurmukhi}\p{Script=Sinhala}\p{Script=Mongolian}\p{M}]/u;
 const MARK = /\p{M}/u;
 
 export function piecesOf(text: string): Piece[] {
@@ -45,7 +46,9 @@ function isShown(character: string, before: string | undefined, after: string | 
     if (SPACE.has(character) || !HIDDEN.test(character)) return true;
     if (before === undefined || after === undefined) return false;
     if (character === JOINER && EMOJI.test(before) && EMOJI.test(after)) return true;
-    return (character === JOINER || character === NON_JOINER) && JOINING_SCRIPT.test(before) && JOINING_SCRIPT.test(after);
+    return (
+        (character === JOINER || character === NON_JOINER) && JOINING_SCRIPT.test(before) && JOINING_SCRIPT.test(after)
+    );
 }
 
 /** `U+202E`, or `U+202E×5` for five of them. */

@@ -1,4 +1,4 @@
-// How long until a moment, counted down while the page is open, with the exact time for those who point at it or hear it.
+// Counts down to a moment while the page is open. The title has the exact time, for pointers and screen readers.
 
 import { useEffect, useState } from 'react';
 
@@ -23,18 +23,19 @@ export function spanText(seconds: number): string {
     return parts.join(' ');
 }
 
-/** `over` stands in its place once the moment has passed. */
+/** Shows `over` once the moment has passed. */
 export function Countdown({ to, over }: { to: string | number; over: string }) {
     const moment = new Date(typeof to === 'number' ? to * 1_000 : to);
     const [now, setNow] = useState(Date.now);
     const left = (moment.getTime() - now) / 1_000;
     const isOver = !(left > 0);
+    const isLong = left > 3_600;
     useEffect(() => {
         if (isOver) return;
         // Days and hours change seldom.
-        const timer = setInterval(() => setNow(Date.now()), left > 3_600 ? 30_000 : 1_000);
+        const timer = setInterval(() => setNow(Date.now()), isLong ? 30_000 : 1_000);
         return () => clearInterval(timer);
-    }, [isOver, left > 3_600]);
+    }, [isOver, isLong]);
     const exact = `${moment.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
     return (
         <time dateTime={moment.toISOString()} title={exact} className="number">

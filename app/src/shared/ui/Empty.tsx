@@ -1,4 +1,4 @@
-// The place of a list without entries: why it is empty, and what to do next.
+// Shown instead of an empty list: why it is empty, and what to do next.
 
 import type { ReactNode } from 'react';
 

@@ -1,4 +1,4 @@
-// An error in the place of what it prevented: what happened, and the way on.
+// Shown instead of what an error prevented: what happened, and a button that tries again.
 
 import { ApiError, isSignedOut } from '../api/client';
 import { Button } from './Button';
@@ -31,5 +31,7 @@ export function messageOf(error: unknown): string {
     if (error instanceof ApiError && error.retryAfterSeconds !== null) {
         return `${error.message} (Try again in ${error.retryAfterSeconds} s.)`;
     }
-    return error instanceof Error ? error.message : 'Reload the page. If it happens again, the console of the browser says more.';
+    return error instanceof Error
+        ? error.message
+        : 'Reload the page. If it happens again, the console of the browser says more.';
 }

@@ -1,6 +1,12 @@
 // Labelled inputs. An error stands below its input and is announced with it.
 
-import { type InputHTMLAttributes, type ReactNode, type SelectHTMLAttributes, type TextareaHTMLAttributes, useId } from 'react';
+import {
+    type InputHTMLAttributes,
+    type ReactNode,
+    type SelectHTMLAttributes,
+    type TextareaHTMLAttributes,
+    useId,
+} from 'react';
 
 import styles from './Field.module.css';
 
@@ -41,7 +47,13 @@ export const TextArea = ({ label, hint, error, ...area }: FieldProps & TextareaH
     </Field>
 );
 
-export const Select = ({ label, hint, error, children, ...select }: FieldProps & SelectHTMLAttributes<HTMLSelectElement>) => (
+export const Select = ({
+    label,
+    hint,
+    error,
+    children,
+    ...select
+}: FieldProps & SelectHTMLAttributes<HTMLSelectElement>) => (
     <Field label={label} hint={hint} error={error}>
         {(wiring) => (
             <select {...select} {...wiring} className={styles.input}>

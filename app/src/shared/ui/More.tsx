@@ -30,7 +30,7 @@ export function More({ list, shown, what }: MoreProps) {
         );
         watch.observe(end.current);
         return () => watch.disconnect();
-        // Watched again after each page: the end may still be in sight.
+        // Observed again after each page: the end of the list may still be in sight.
     }, [canLoad, fetchNextPage, shown]);
     return (
         <div ref={end} className={styles.more}>

@@ -7,7 +7,7 @@ const UNITS = [
     ['hour', 3_600],
     ['minute', 60],
 ] as const;
-/** From then on the date says more. */
+/** From this age on the date is shown instead. */
 const LONG_AGO_S = 30 * 86_400;
 
 function ago(seconds: number): string {

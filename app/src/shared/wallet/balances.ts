@@ -23,8 +23,11 @@ async function readBalances(wallet: Address, rpcUrl: string, mint: Address): Pro
     const account = await findTokenAccount(wallet, mint);
     const [{ value: lamports }, usdc] = await Promise.all([
         rpc.getBalance(wallet, { commitment: 'confirmed' }).send(),
-        // A wallet without the account has nothing.
-        rpc.getTokenAccountBalance(account, { commitment: 'confirmed' }).send().catch(() => null),
+        // A wallet without a USDC account has no USDC.
+        rpc
+            .getTokenAccountBalance(account, { commitment: 'confirmed' })
+            .send()
+            .catch(() => null),
     ]);
     return { lamports, usdc: usdc === null ? 0n : BigInt(usdc.value.amount) };
 }

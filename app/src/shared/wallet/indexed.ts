@@ -25,6 +25,8 @@ export async function waitForIndex(rpcUrl: string, signature: Signature): Promis
 }
 
 async function slotOf(rpcUrl: string, signature: Signature): Promise<number | null> {
-    const { value: [status] } = await createSolanaRpc(rpcUrl).getSignatureStatuses([signature]).send();
+    const {
+        value: [status],
+    } = await createSolanaRpc(rpcUrl).getSignatureStatuses([signature]).send();
     return status ? Number(status.slot) : null;
 }

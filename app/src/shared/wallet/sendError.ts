@@ -2,4 +2,5 @@
 
 import type { SendError } from '../../chain/send';
 
-export const isSendError = (error: unknown): error is SendError => error instanceof Error && 'kind' in error && 'signature' in error;
+export const isSendError = (error: unknown): error is SendError =>
+    error instanceof Error && 'kind' in error && 'signature' in error;

@@ -12,7 +12,7 @@ export type Session = { readonly wallet: string; readonly expiresAt: string };
 /** Until when this browser may have a session. The cookie itself cannot be read. */
 const UNTIL = 'crtx.session';
 
-/** Without it the service is not asked: for a visitor who never signed in, the answer would be an error in the console. */
+/** Without it the service is not asked: a visitor who never signed in would get an error in the console. */
 const mayHaveSession = (): boolean => {
     try {
         // Not compared with the clock of this machine, which can be wrong: the service decides.
@@ -79,7 +79,11 @@ export async function signOut(wallet: string): Promise<void> {
 }
 
 /** The text is for this page, this wallet and this network. */
-function checkChallenge(challenge: Schemas['ChallengeAnswer'], address: string, network: Schemas['NetworkResponse']): void {
+function checkChallenge(
+    challenge: Schemas['ChallengeAnswer'],
+    address: string,
+    network: Schemas['NetworkResponse'],
+): void {
     const { input, message } = challenge;
     const opening = `${new URL(network.base_url).host} wants you to sign in with your Solana account:\n${address}\n`;
     const isOurs = message.startsWith(opening) && message.includes(`\nChain ID: ${network.chain}\n`);

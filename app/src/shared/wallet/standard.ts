@@ -19,10 +19,12 @@ import {
 
 import { visible } from '../text/visible';
 
-/** A wallet that connects and signs something. What it cannot sign is said where it is needed. */
+/** A wallet that connects and signs something. Pages that need more say what it cannot sign. */
 export type UsableWallet = Wallet & {
     readonly features: StandardConnectFeature &
-        Partial<SolanaSignMessageFeature & SolanaSignTransactionFeature & StandardDisconnectFeature & StandardEventsFeature>;
+        Partial<
+            SolanaSignMessageFeature & SolanaSignTransactionFeature & StandardDisconnectFeature & StandardEventsFeature
+        >;
 };
 
 export const isUsable = (wallet: Wallet): wallet is UsableWallet =>
@@ -30,15 +32,24 @@ export const isUsable = (wallet: Wallet): wallet is UsableWallet =>
     (SolanaSignMessage in wallet.features || SolanaSignTransaction in wallet.features) &&
     wallet.chains.some((chain) => chain.startsWith('solana:'));
 
-/** A wallet of Solana that signs nothing that it does not also send: the dashboard checks what is signed before. */
-export const isUnusable = (wallet: Wallet): boolean => !isUsable(wallet) && wallet.chains.some((chain) => chain.startsWith('solana:'));
+/**
+ * Whether a Solana wallet only signs what it sends itself. The dashboard cannot use it: it checks what was signed
+ * before it sends.
+ */
+export const isUnusable = (wallet: Wallet): boolean =>
+    !isUsable(wallet) && wallet.chains.some((chain) => chain.startsWith('solana:'));
 
 const SIGNING = {
     messages: { feature: SolanaSignMessage, cannot: 'sign messages, so it cannot sign in here' },
-    transactions: { feature: SolanaSignTransaction, cannot: 'sign a transaction without sending it, so it cannot pay or change anything here' },
+    transactions: {
+        feature: SolanaSignTransaction,
+        cannot: 'sign a transaction without sending it, so it cannot pay or change anything here',
+    },
 } as const;
 
-/** Why an account cannot sign one of the two, for the user; `null` if it can. A hardware wallet often signs one alone. */
+/**
+ * Why an account cannot sign one of the two, for the user; `null` if it can. A hardware wallet often signs one alone.
+ */
 export function whyNot(wallet: UsableWallet, account: WalletAccount, what: keyof typeof SIGNING): string | null {
     const { feature, cannot } = SIGNING[what];
     if (feature in wallet.features && account.features.includes(feature)) return null;
@@ -91,7 +102,11 @@ export const onAccountsChanged = (wallet: UsableWallet, changed: () => void): ((
     wallet.features[StandardEvents]?.on('change', changed) ?? (() => undefined);
 
 /** The signature of an account over a message. */
-export async function signMessage(wallet: UsableWallet, account: WalletAccount, message: Uint8Array): Promise<Uint8Array> {
+export async function signMessage(
+    wallet: UsableWallet,
+    account: WalletAccount,
+    message: Uint8Array,
+): Promise<Uint8Array> {
     const feature = wallet.features[SolanaSignMessage];
     const reason = whyNot(wallet, account, 'messages');
     if (feature === undefined || reason !== null) throw new Error(reason ?? 'The wallet cannot sign messages.');

@@ -120,7 +120,7 @@ export class WalletStore {
         if (wallet === undefined) return;
         const accounts = await connect(wallet, true).catch(() => []);
         const account = accounts.find((candidate) => candidate.address === address);
-        if (account !== undefined && this.#state.connection === null) this.#use({ wallet, account });
+        if (account !== undefined && this.get().connection === null) this.#use({ wallet, account });
     }
 
     #set(change: Partial<WalletState>): void {
@@ -134,7 +134,10 @@ function keep(chosen: string | null): void {
     else localStorage.setItem(REMEMBERED, chosen);
 }
 
-const namesOf = ({ usable, unusable }: KnownWallets): Pick<WalletState, 'wallets' | 'unusable'> => ({ wallets: usable, unusable });
+const namesOf = ({ usable, unusable }: KnownWallets): Pick<WalletState, 'wallets' | 'unusable'> => ({
+    wallets: usable,
+    unusable,
+});
 
 function remembered(): [string | null, string | null] {
     try {

@@ -13,10 +13,13 @@ let channel: BroadcastChannel | null | undefined;
 const opened = (): BroadcastChannel | null =>
     (channel ??= typeof BroadcastChannel === 'undefined' ? null : new BroadcastChannel('crtx.tabs'));
 
-/** The tab that tells does not hear itself. */
+/** Tells the other tabs; this tab does not receive its own news. */
 export const tellTabs = (news: Partial<TabNews>): void => opened()?.postMessage(news);
 
-export function onTabNews<Kind extends keyof TabNews>(kind: Kind, listener: (value: TabNews[Kind]) => void): () => void {
+export function onTabNews<Kind extends keyof TabNews>(
+    kind: Kind,
+    listener: (value: TabNews[Kind]) => void,
+): () => void {
     const heard = ({ data }: MessageEvent<Partial<TabNews>>): void => {
         const value = data[kind];
         if (value !== undefined) listener(value);

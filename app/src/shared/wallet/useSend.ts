@@ -20,10 +20,12 @@ export function useSend(): Send {
     return async (instructions, onStep) => {
         if (connection === null) throw new Error('Connect a wallet first.');
         const { wallet, account } = connection;
-        const { rpc_url: rpcUrl, chain } = await queries.ensureQueryData(networkQuery);
+        const { rpc_url: rpcUrl, chain } = await queries.query({ ...networkQuery, staleTime: 'static' });
         if (rpcUrl === null) throw new Error('This service names no RPC node that a page may use.');
         if (!account.chains.includes(chain as `${string}:${string}`)) {
-            throw new Error(`This account is not for ${chain}. Change the network in your wallet, then connect it again.`);
+            throw new Error(
+                `This account is not for ${chain}. Change the network in your wallet, then connect it again.`,
+            );
         }
         const reason = whyNot(wallet, account, 'transactions');
         if (reason !== null) throw new Error(reason);
@@ -38,7 +40,9 @@ export function useSend(): Send {
                 hasPriority: chain !== 'solana:localnet',
                 sign: async (bytes) => {
                     if (walletStore().get().connection?.account.address !== account.address) {
-                        throw new Error('Another account is connected now. Look at the page again, then sign with that one.');
+                        throw new Error(
+                            'Another account is connected now. Look at the page again, then sign with that one.',
+                        );
                     }
                     return signTransaction(wallet, account, bytes, chain as `solana:${string}`);
                 },

@@ -1,6 +1,13 @@
 // The session of the connected wallet, for components: whether there is one, and how to open it.
 
-import { type QueryClient, type UseMutationResult, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import {
+    type QueryClient,
+    type UseMutationResult,
+    queryOptions,
+    useMutation,
+    useQuery,
+    useQueryClient,
+} from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
 
 import { whenSessionIsRefused } from '../api/client';
@@ -33,12 +40,16 @@ export function useSession(): UseSession {
     const opening = useMutation({
         mutationFn: async () => {
             if (connection === null) throw new Error('Connect a wallet first.');
-            return signIn(connection, await queries.ensureQueryData(networkQuery));
+            return signIn(connection, await queries.query({ ...networkQuery, staleTime: 'static' }));
         },
         onSuccess: (session) => queries.setQueryData(sessionQuery.queryKey, session),
     });
     const isOwn = data?.wallet === connection?.account.address;
-    return { session: data === undefined ? undefined : isOwn ? data : null, other: isOwn ? null : (data?.wallet ?? null), signIn: opening };
+    return {
+        session: data === undefined ? undefined : isOwn ? data : null,
+        other: isOwn ? null : (data?.wallet ?? null),
+        signIn: opening,
+    };
 }
 
 /** Ends the session of the connected account, and disconnects it: in this tab and in the others. */
@@ -54,8 +65,8 @@ export async function leave(queries: QueryClient): Promise<void> {
 }
 
 /**
- * Keeps what this page believes about the session equal to what the service says, and nothing of a wallet that has gone.
- * Once, for the whole page.
+ * Keeps the page's session equal to the service's, and removes what belongs to a wallet that has gone. Once, for the
+ * whole page.
  */
 export function useSessionKeeper(): void {
     const queries = useQueryClient();
@@ -66,7 +77,7 @@ export function useSessionKeeper(): void {
     useEffect(() => {
         const renew = async (): Promise<string | null> => {
             await queries.invalidateQueries({ queryKey: sessionQuery.queryKey, refetchType: 'none' });
-            return (await queries.fetchQuery(sessionQuery))?.wallet ?? null;
+            return (await queries.query(sessionQuery))?.wallet ?? null;
         };
         whenSessionIsRefused(renew);
         return onTabNews('session', (until) => {
@@ -79,9 +90,9 @@ export function useSessionKeeper(): void {
         const { account: oldAccount, signedIn: oldSignedIn } = before.current;
         before.current = { account, signedIn };
         const isOther = oldAccount !== null && oldAccount !== account;
-        // Components leave what they showed of the old wallet in this same turn; what is left then is nobody's.
+        // Components drop what they showed of the old wallet in this same turn; afterwards nobody uses what is left.
         if (isOther) setTimeout(() => queries.removeQueries({ type: 'inactive' }));
-        // What was refused without the session is asked again.
+        // Requests that were refused without the session are made again.
         if (oldSignedIn !== undefined && typeof signedIn === 'string' && signedIn !== oldSignedIn) {
             void queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionQuery.queryKey[0] });
         }

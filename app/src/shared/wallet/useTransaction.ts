@@ -12,9 +12,18 @@ import { useWallet } from './useWallet';
 
 export type TransactionStatus =
     | { readonly kind: 'idle' }
-    | { readonly kind: 'busy'; readonly step: SendStep | 'preparing'; /** The network fee in lamports, once it is known. */ readonly fee?: bigint | undefined }
+    | {
+          readonly kind: 'busy';
+          readonly step: SendStep | 'preparing';
+          /** The network fee in lamports, once it is known. */ readonly fee?: bigint | undefined;
+      }
     | { readonly kind: 'done'; readonly signature: Signature }
-    | { readonly kind: 'failed'; readonly cause: SendErrorKind | null; readonly message: string; readonly signature: Signature | null };
+    | {
+          readonly kind: 'failed';
+          readonly cause: SendErrorKind | null;
+          readonly message: string;
+          readonly signature: Signature | null;
+      };
 
 export type TransactionRequest = {
     /** The instructions, built from the chain as it is now: it may have changed since the page was shown. */
@@ -45,14 +54,16 @@ export function useTransaction(): UseTransaction {
         try {
             if (connection === null) throw new Error('Connect a wallet first.');
             const instructions = await build(connection.account.address as Address);
-            const signature = await sendInstructions(instructions, (step, _, fee) => setStatus({ kind: 'busy', step, fee }));
+            const signature = await sendInstructions(instructions, (step, _, fee) =>
+                setStatus({ kind: 'busy', step, fee }),
+            );
             await after?.(signature);
             setStatus({ kind: 'done', signature });
         } catch (error) {
             setStatus(failed(error));
         } finally {
             isUnderWay.current = false;
-            // Whatever happened, what the pages show of the chain and of the index may be old.
+            // Whatever the outcome, what the pages show of the chain and of the index may be old.
             void queries.invalidateQueries();
         }
     };

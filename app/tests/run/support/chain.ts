@@ -33,7 +33,9 @@ export const GENESIS = 'BfgQQ54NtovQhF99QGe4k34LRDaBeWWBwgVN93gXxuRZ';
 const RPC_URL = 'http://node.test';
 
 type Vector = { account: string; data: string };
-const vectors = JSON.parse(readFileSync(path.resolve(import.meta.dirname, '../../../../tests/vectors/accounts.json'), 'utf8')) as Vector[];
+const vectors = JSON.parse(
+    readFileSync(path.resolve(import.meta.dirname, '../../../../tests/vectors/accounts.json'), 'utf8'),
+) as Vector[];
 const vector = (name: string): string => vectors.find(({ account }) => account === name)?.data ?? '';
 const base64 = getBase64Codec();
 
@@ -52,14 +54,18 @@ export class FakeChain {
         const chain = new FakeChain();
         chain.accounts.set(await findConfigAddress(), vector('Config'));
         chain.accounts.set(AGENT, vector('AgentListed'));
-        globalThis.fetch = (async (url: string | URL | Request, init?: RequestInit) => chain.#fetch(String(url), init)) as typeof fetch;
+        globalThis.fetch = async (url: string | URL | Request, init?: RequestInit) => chain.#fetch(String(url), init);
         return chain;
     }
 
     async #fetch(url: string, init?: RequestInit): Promise<Response> {
         if (!url.startsWith(RPC_URL)) throw new TypeError(`nobody answers at ${url}`);
         if (this.mode === 'silent') throw new TypeError('Failed to fetch');
-        const { id, method, params } = JSON.parse(String(init?.body)) as { id: string; method: string; params: unknown[] };
+        const { id, method, params } = JSON.parse(String(init?.body)) as {
+            id: string;
+            method: string;
+            params: unknown[];
+        };
         const result = await this.#answer(method, params);
         if (method === 'sendTransaction' && this.mode === 'take-and-go-silent') this.mode = 'silent';
         return Response.json({ jsonrpc: '2.0', id, result });
@@ -96,7 +102,9 @@ export class FakeChain {
 
     #account(key: string): object | null {
         const data = this.accounts.get(key);
-        return data === undefined ? null : { data: [data, 'base64'], owner: PROGRAM, lamports: 1, executable: false, space: 1, rentEpoch: 0 };
+        return data === undefined
+            ? null
+            : { data: [data, 'base64'], owner: PROGRAM, lamports: 1, executable: false, space: 1, rentEpoch: 0 };
     }
 
     async #take(wire: string): Promise<string> {
@@ -104,8 +112,18 @@ export class FakeChain {
         const message = getCompiledTransactionMessageDecoder().decode(transaction.messageBytes);
         const signature = getSignatureFromTransaction(transaction);
         const payer = message.staticAccounts[0] as Address;
-        const key = await crypto.subtle.importKey('raw', new Uint8Array(getAddressEncoder().encode(payer)), 'Ed25519', true, ['verify']);
-        const isSigned = await verifySignature(key, signatureBytes(new Uint8Array(transaction.signatures[payer] ?? [])), new Uint8Array(transaction.messageBytes));
+        const key = await crypto.subtle.importKey(
+            'raw',
+            new Uint8Array(getAddressEncoder().encode(payer)),
+            'Ed25519',
+            true,
+            ['verify'],
+        );
+        const isSigned = await verifySignature(
+            key,
+            signatureBytes(new Uint8Array(transaction.signatures[payer] ?? [])),
+            new Uint8Array(transaction.messageBytes),
+        );
         if (!isSigned) throw new Error('the signature does not verify');
         if (this.mode === 'lose' || this.#statuses.has(signature)) return signature;
         this.sent += 1;
@@ -115,7 +133,9 @@ export class FakeChain {
         this.#statuses.set(signature, { err: isTaken ? { InstructionError: [0, 'Custom'] } : null });
         if (isTaken) return signature;
         this.paid += 1;
-        const { executionId, requestHash } = getOpenExecutionInstructionDataDecoder().decode(opening?.data ?? new Uint8Array());
+        const { executionId, requestHash } = getOpenExecutionInstructionDataDecoder().decode(
+            opening?.data ?? new Uint8Array(),
+        );
         this.accounts.set(record, openRecord(payer, new Uint8Array(executionId), new Uint8Array(requestHash)));
         return signature;
     }
@@ -124,12 +144,38 @@ export class FakeChain {
 function openRecord(caller: Address, executionId: Uint8Array, requestHash: Uint8Array): string {
     const zeros = new Uint8Array(32);
     const record = getExecutionRecordEncoder().encode({
-        agent: AGENT, caller, rentPayer: caller, resultHash: zeros, executionId, revision: 1, amount: 1, openedAtUnixS: 1, finishedAtUnixS: 0,
-        executionTimeMs: 0, tokensUsed: 0, disputeWindowS: 1, feeBps: 100, maxPenaltyMultiple: 1, binding: 1, status: 1, failureReason: 0,
-        settledBy: 0, tokensReported: 0, disputeCount: 0, version: 1, bump: 1, reserved: new Uint8Array(1),
+        agent: AGENT,
+        caller,
+        rentPayer: caller,
+        resultHash: zeros,
+        executionId,
+        revision: 1,
+        amount: 1,
+        openedAtUnixS: 1,
+        finishedAtUnixS: 0,
+        executionTimeMs: 0,
+        tokensUsed: 0,
+        disputeWindowS: 1,
+        feeBps: 100,
+        maxPenaltyMultiple: 1,
+        binding: 1,
+        status: 1,
+        failureReason: 0,
+        settledBy: 0,
+        tokensReported: 0,
+        disputeCount: 0,
+        version: 1,
+        bump: 1,
+        reserved: new Uint8Array(1),
     });
     const terms = getOpenTermsEncoder().encode({
-        requestHash, resultKey: caller, grant: caller, paidFrom: caller, deadlineUnixS: 1_000, timeoutSeconds: 60, reserved: new Uint8Array(4),
+        requestHash,
+        resultKey: caller,
+        grant: caller,
+        paidFrom: caller,
+        deadlineUnixS: 1_000,
+        timeoutSeconds: 60,
+        reserved: new Uint8Array(4),
     });
     return base64.decode(new Uint8Array([...record, ...terms]));
 }
@@ -158,7 +204,7 @@ export class TestWallet {
             if (!this.willSign) throw new Error('User rejected the request.');
             const [account] = this.wallet.accounts;
             if (account === undefined) throw new Error('no account');
-            return signTransaction(this.wallet as never, account, bytes, 'solana:localnet');
+            return signTransaction(this.wallet, account, bytes, 'solana:localnet');
         };
         return signAndSend({ rpcUrl: RPC_URL, feePayer: this.address, instructions, sign, ...(onStep && { onStep }) });
     };

@@ -5,7 +5,7 @@ import { useState } from 'react';
 
 import { Button } from '../../../shared/ui/Button';
 import { useTransaction } from '../../../shared/wallet/useTransaction';
-import { TransactionState } from '../../wallet/TransactionState';
+import { TransactionState } from '../../wallet';
 import styles from '../Admin.module.css';
 import { Confirm } from './Confirm';
 import { type Make, useRequest } from './requests';
@@ -21,7 +21,9 @@ export type ActionProps = {
     isDangerous?: boolean;
     /** Why it is not possible at present. */
     obstacle?: string | undefined;
-    /** What it is about does not exist (any more): only what became of the last time is shown. */
+    /**
+     * The thing that the action changes does not exist (any more): only the outcome of the last transaction is shown.
+     */
     isGone?: boolean;
     make: Make;
     /** After the confirmation, for example until the index shows it. */
@@ -30,11 +32,21 @@ export type ActionProps = {
     done: string;
 };
 
-export function Action({ label, effects, question, isDangerous = false, obstacle, isGone = false, make, after, done }: ActionProps) {
+export function Action({
+    label,
+    effects,
+    question,
+    isDangerous = false,
+    obstacle,
+    isGone = false,
+    make,
+    after,
+    done,
+}: ActionProps) {
     const { status, isBusy, send } = useTransaction();
     const request = useRequest();
     const [isAsking, setAsking] = useState(false);
-    // The action may be another one once the chain shows the change.
+    // The words of the action may change once the chain shows its effect.
     const [whenDone, setWhenDone] = useState(done);
     const start = (): void => {
         setAsking(false);
@@ -48,12 +60,22 @@ export function Action({ label, effects, question, isDangerous = false, obstacle
             {list}
             {obstacle !== undefined && <p className={styles.obstacle}>{obstacle}</p>}
             <div>
-                <Button look={isDangerous ? 'danger' : 'plain'} onPress={() => (question === undefined ? start() : setAsking(true))} isDisabled={obstacle !== undefined || isBusy}>
+                <Button
+                    look={isDangerous ? 'danger' : 'plain'}
+                    onPress={() => (question === undefined ? start() : setAsking(true))}
+                    isDisabled={obstacle !== undefined || isBusy}
+                >
                     {question === undefined ? label : `${label} …`}
                 </Button>
             </div>
             {question !== undefined && isAsking && (
-                <Confirm question={question} label={label} isDangerous={isDangerous} onConfirm={start} onCancel={() => setAsking(false)}>
+                <Confirm
+                    question={question}
+                    label={label}
+                    isDangerous={isDangerous}
+                    onConfirm={start}
+                    onCancel={() => setAsking(false)}
+                >
                     {list}
                 </Confirm>
             )}

@@ -3,7 +3,7 @@
 import type { Instruction, TransactionSigner } from '@solana/kit';
 
 import type { Market } from '../../../chain/market';
-import { type AnnouncementState, announcementState, momentText } from '../../market/announcement';
+import { type AnnouncementState, announcementState, momentText } from '../../market';
 import styles from '../Admin.module.css';
 import { Action } from './Action';
 import { asAdmin } from './requests';
@@ -25,7 +25,7 @@ const OBSTACLES: Partial<Record<AnnouncementState, (applyFrom: number) => string
     lapsed: () => 'The announcement has lapsed.',
 };
 
-/** Stays in its place without an announcement, so that what became of the last one can still be read. */
+/** Stays on the page after its announcement is gone, so that the outcome of the last action can still be read. */
 export function AnnouncementActions({ what, applyFrom, now, applyFromNow, apply, withdraw }: AnnouncementActionsProps) {
     const state = announcementState(applyFrom, now);
     const isGone = state === 'none';
@@ -38,7 +38,8 @@ export function AnnouncementActions({ what, applyFrom, now, applyFromNow, apply,
                 obstacle={OBSTACLES[state]?.(applyFrom)}
                 make={(_, { market }) => {
                     // Somebody may have been faster.
-                    if (applyFromNow(market) !== applyFrom) throw new Error('The announcement has just changed on the chain. Look at it again.');
+                    if (applyFromNow(market) !== applyFrom)
+                        throw new Error('The announcement has just changed on the chain. Look at it again.');
                     return apply();
                 }}
                 done={`The announced ${what} hold. The service shows it within half a minute.`}

@@ -1,12 +1,19 @@
-// The question before a dangerous action. The browser's own dialog keeps the focus inside, closes with Escape, and gives
-// the focus back.
+// The question before a dangerous action. The browser's own dialog keeps the focus inside, closes with Escape, and
+// gives the focus back.
 
 import { type ReactNode, useEffect, useId, useRef } from 'react';
 
 import { Button } from '../../../shared/ui/Button';
 import styles from '../Admin.module.css';
 
-export type ConfirmProps = { question: string; label: string; isDangerous: boolean; children: ReactNode; onConfirm: () => void; onCancel: () => void };
+export type ConfirmProps = {
+    question: string;
+    label: string;
+    isDangerous: boolean;
+    children: ReactNode;
+    onConfirm: () => void;
+    onCancel: () => void;
+};
 
 export function Confirm({ question, label, isDangerous, children, onConfirm, onCancel }: ConfirmProps) {
     const dialog = useRef<HTMLDialogElement>(null);

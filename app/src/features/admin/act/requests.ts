@@ -1,6 +1,14 @@
-// What an action of the admin sends. The chain is read right before, so that nothing is built on an old page.
+// Builds what an action of the admin sends. Reads the chain right before, so that nothing is built from an old page.
 
-import { type Address, type Instruction, type Rpc, type SolanaRpcApi, type TransactionSigner, createNoopSigner, createSolanaRpc } from '@solana/kit';
+import {
+    type Address,
+    type Instruction,
+    type Rpc,
+    type SolanaRpcApi,
+    type TransactionSigner,
+    createNoopSigner,
+    createSolanaRpc,
+} from '@solana/kit';
 import { useQueryClient } from '@tanstack/react-query';
 
 import { type Market, readMarket } from '../../../chain/market';
@@ -15,7 +23,7 @@ export type Make = (signer: TransactionSigner, chain: Chain) => Promise<Instruct
 export function useRequest(): (make: Make) => (account: Address) => Promise<Instruction[]> {
     const queries = useQueryClient();
     return (make) => async (account) => {
-        const { rpc_url: rpcUrl } = await queries.ensureQueryData(networkQuery);
+        const { rpc_url: rpcUrl } = await queries.query({ ...networkQuery, staleTime: 'static' });
         if (rpcUrl === null) throw new Error('This service names no RPC node that a page may use.');
         const rpc: Rpc<SolanaRpcApi> = createSolanaRpc(rpcUrl);
         const market = await readMarket(rpc).catch(() => {
@@ -30,7 +38,7 @@ export function checkAdmin({ market }: Chain, signer: TransactionSigner): void {
     if (market.config.admin !== signer.address) throw new Error(`Only the admin may do this: ${market.config.admin}.`);
 }
 
-/** The same for instructions of the admin. */
+/** Wraps `make` so that it throws unless the account is the admin. */
 export const asAdmin =
     (make: Make): Make =>
     (signer, chain) => {

@@ -16,8 +16,7 @@ import { Failure } from '../../../shared/ui/Failure';
 import { Figure, Figures } from '../../../shared/ui/Figures';
 import { Notice } from '../../../shared/ui/Notice';
 import { Skeleton } from '../../../shared/ui/Skeleton';
-import { momentText } from '../../market/announcement';
-import { RoleHolder } from '../../market/Roles';
+import { RoleHolder, momentText } from '../../market';
 import { Action } from '../act/Action';
 import { asAdmin } from '../act/requests';
 import { type Profile, profileQuery, readProfile, readWallet, walletQuery } from './query';
@@ -40,14 +39,18 @@ export function Creator({ wallet }: { wallet: string }) {
             <Figures>
                 <Figure name="Name">{profile.name === '' ? <em>none</em> : <UserText text={profile.name} />}</Figure>
                 <Figure name="Badge">
-                    <Badge kind={profile.isVerified ? 'good' : 'plain'}>{profile.isVerified ? 'Verified' : 'None'}</Badge>
+                    <Badge kind={profile.isVerified ? 'good' : 'plain'}>
+                        {profile.isVerified ? 'Verified' : 'None'}
+                    </Badge>
                     {profile.isVerified && <span className="small muted"> since {momentText(profile.verifiedAt)}</span>}
                 </Figure>
                 <Figure name="Wallet">
                     <RoleHolder address={wallet} />
                 </Figure>
                 <Figure name="Creator since">{momentText(profile.createdAt)}</Figure>
-                <Figure name="Agents">{known === undefined ? <Skeleton height="1.25rem" width="3rem" /> : formatCount(known.agents_total)}</Figure>
+                <Figure name="Agents">
+                    {known === undefined ? <Skeleton height="1.25rem" width="3rem" /> : formatCount(known.agents_total)}
+                </Figure>
             </Figures>
             {known !== undefined && known.agents.length > 0 && <Agents agents={known.agents} />}
             <Verification wallet={wallet} profile={profile} />
@@ -71,19 +74,34 @@ function Verification({ wallet, profile }: { wallet: string; profile: Profile })
     const { isVerified, name } = profile;
     const effects = isVerified
         ? ['At once: its agents show no badge any more.']
-        : ['At once: all of its agents show the badge, in lists and on their pages.', 'The creator loses it by taking another name.'];
+        : [
+              'At once: all of its agents show the badge, in lists and on their pages.',
+              'The creator loses it by taking another name.',
+          ];
     return (
         <Action
-            label={isVerified ? 'Take the badge away' : `Verify this creator${name === '' ? '' : ` as “${visible(name)}”`}`}
+            label={
+                isVerified ? 'Take the badge away' : `Verify this creator${name === '' ? '' : ` as “${visible(name)}”`}`
+            }
             isDangerous={isVerified}
             effects={effects}
-            obstacle={!isVerified && name === '' ? 'A creator without a name cannot be verified. It has to set a name first.' : undefined}
+            obstacle={
+                !isVerified && name === ''
+                    ? 'A creator without a name cannot be verified. It has to set a name first.'
+                    : undefined
+            }
             make={asAdmin(async (admin, { rpc }) => {
                 const now = await readProfile(rpc, wallet as SolanaAddress);
                 if (now === null) throw new Error('This wallet has no creator profile.');
-                if (now.isVerified !== isVerified) throw new Error(`The creator is ${now.isVerified ? 'verified' : 'not verified'} already.`);
-                if (now.name !== name) throw new Error(`The creator has just taken another name: ${visible(now.name)}. Check that one.`);
-                return getVerifyCreatorInstructionAsync({ admin, profile: now.address, verifiedName: isVerified ? null : name });
+                if (now.isVerified !== isVerified)
+                    throw new Error(`The creator is ${now.isVerified ? 'verified' : 'not verified'} already.`);
+                if (now.name !== name)
+                    throw new Error(`The creator has just taken another name: ${visible(now.name)}. Check that one.`);
+                return getVerifyCreatorInstructionAsync({
+                    admin,
+                    profile: now.address,
+                    verifiedName: isVerified ? null : name,
+                });
             })}
             after={() => untilShown(wallet, !isVerified)}
             done={isVerified ? 'The badge is gone.' : 'The creator is verified.'}

@@ -3,7 +3,7 @@
 import { isAddress } from '@solana/kit';
 import { useQuery } from '@tanstack/react-query';
 import { Link, getRouteApi, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { type SubmitEvent, useState } from 'react';
 
 import { networkQuery } from '../../../shared/api/queries';
 import { plural } from '../../../shared/figures';
@@ -27,7 +27,10 @@ export function CreatorsPanel() {
     const { creator } = route.useSearch();
     return (
         <Panel title="Verify creators">
-            <p>The badge says that you checked who a creator is, outside of the chain. It is for the name that the creator has now.</p>
+            <p>
+                The badge says that you checked who a creator is, outside of the chain. It is for the name that the
+                creator has now.
+            </p>
             <Lookup key={creator} creator={creator ?? ''} />
             {creator !== undefined && isAddress(creator) && <Creator key={`of ${creator}`} wallet={creator} />}
             <NewCreators />
@@ -37,9 +40,11 @@ export function CreatorsPanel() {
 
 function Lookup({ creator }: { creator: string }) {
     const [text, setText] = useState(creator);
-    const [problem, setProblem] = useState<string | undefined>(creator === '' || isAddress(creator) ? undefined : NO_ADDRESS);
+    const [problem, setProblem] = useState<string | undefined>(
+        creator === '' || isAddress(creator) ? undefined : NO_ADDRESS,
+    );
     const navigate = useNavigate();
-    const submit = (event: FormEvent): void => {
+    const submit = (event: SubmitEvent): void => {
         event.preventDefault();
         const wallet = text.trim();
         if (!isAddress(wallet)) return setProblem(NO_ADDRESS);
@@ -66,7 +71,8 @@ const SHOWN_AGENTS = 3;
 const COLUMNS = [
     {
         name: 'Display name',
-        cell: ({ displayName }: NewCreator) => (displayName === '' ? <em className="muted">none</em> : <UserText text={displayName} />),
+        cell: ({ displayName }: NewCreator) =>
+            displayName === '' ? <em className="muted">none</em> : <UserText text={displayName} />,
     },
     { name: 'Creator', cell: ({ wallet }: NewCreator) => <Address value={wallet} /> },
     {
@@ -94,7 +100,12 @@ const COLUMNS = [
     {
         name: 'Look up',
         cell: ({ wallet, agents }: NewCreator) => (
-            <Link to="/admin" search={{ creator: wallet }} resetScroll={false} aria-label={`Who is this? The creator of ${visible((agents[0] ?? '').slice(0, 80))}`}>
+            <Link
+                to="/admin"
+                search={{ creator: wallet }}
+                resetScroll={false}
+                aria-label={`Who is this? The creator of ${visible((agents[0] ?? '').slice(0, 80))}`}
+            >
                 Who is this?
             </Link>
         ),
@@ -115,7 +126,12 @@ function NewCreators() {
                 <p className="muted">No agent is listed yet.</p>
             ) : (
                 <>
-                    <Table caption="Creators of the newest agents" columns={COLUMNS} rows={data} rowKey={({ wallet }) => wallet} />
+                    <Table
+                        caption="Creators of the newest agents"
+                        columns={COLUMNS}
+                        rows={data}
+                        rowKey={({ wallet }) => wallet}
+                    />
                     <p className="small muted">{plural(data.length, 'creator')}. Search for agents to find others.</p>
                 </>
             )}

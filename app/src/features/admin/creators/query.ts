@@ -37,7 +37,8 @@ async function readProfiles(rpc: Chain['rpc'], wallets: readonly Address[]): Pro
     });
 }
 
-export const readProfile = async (rpc: Chain['rpc'], wallet: Address): Promise<Profile | null> => (await readProfiles(rpc, [wallet]))[0] ?? null;
+export const readProfile = async (rpc: Chain['rpc'], wallet: Address): Promise<Profile | null> =>
+    (await readProfiles(rpc, [wallet]))[0] ?? null;
 
 export const profileQuery = (rpcUrl: string | null | undefined, wallet: string) =>
     queryOptions({
@@ -66,14 +67,22 @@ export type NewCreator = {
 
 const NEWEST = 50;
 
-/** The creators of the newest agents, so that the admin need not know an address. The badge is for the name on the chain. */
+/**
+ * The creators of the newest agents, so that the admin need not know an address. The badge is for the name on the
+ * chain.
+ */
 export const newCreatorsQuery = (rpcUrl: string | null | undefined) =>
     queryOptions({
         queryKey: ['agents', 'new-creators', rpcUrl ?? null] as const,
         queryFn: async ({ signal }) => {
-            const { agents } = await body(api.GET('/v1/agents', { params: { query: { sort: 'created_at', limit: NEWEST } }, signal }));
+            const { agents } = await body(
+                api.GET('/v1/agents', { params: { query: { sort: 'created_at', limit: NEWEST } }, signal }),
+            );
             const creators = creatorsOf(agents);
-            const profiles = await readProfiles(createSolanaRpc(rpcUrl ?? ''), creators.map(({ wallet }) => wallet as Address));
+            const profiles = await readProfiles(
+                createSolanaRpc(rpcUrl ?? ''),
+                creators.map(({ wallet }) => wallet as Address),
+            );
             return creators.map((creator, index) => withProfile(creator, profiles[index] ?? null));
         },
         enabled: typeof rpcUrl === 'string',
@@ -86,7 +95,12 @@ const withProfile = (creator: NewCreator, profile: Profile | null): NewCreator =
 export function creatorsOf(agents: readonly Schemas['AgentSummary'][]): NewCreator[] {
     const found = new Map<string, NewCreator & { agents: string[] }>();
     for (const { creator, name } of agents) {
-        const known = found.get(creator.pubkey) ?? { wallet: creator.pubkey, displayName: '', isVerified: creator.verified, agents: [] };
+        const known = found.get(creator.pubkey) ?? {
+            wallet: creator.pubkey,
+            displayName: '',
+            isVerified: creator.verified,
+            agents: [],
+        };
         known.agents.push(name);
         found.set(creator.pubkey, known);
     }

@@ -7,11 +7,15 @@ import { getAnnounceParametersInstructionAsync } from '../../../generated/instru
 import { getApplyParametersInstructionAsync } from '../../../generated/instructions/applyParameters';
 import type { Config } from '../../../generated/accounts/config';
 import { Notice } from '../../../shared/ui/Notice';
-import { PARAMETERS_DELAY_S, momentText } from '../../market/announcement';
-import { AnnouncedParameters } from '../../market/Announced';
-import { Differences } from '../../market/Differences';
-import { factsOfChain } from '../../market/facts';
-import { type MarketParameters, sameParameters } from '../../market/parameters';
+import {
+    AnnouncedParameters,
+    Differences,
+    type MarketParameters,
+    PARAMETERS_DELAY_S,
+    factsOfChain,
+    momentText,
+    sameParameters,
+} from '../../market';
 import { Action } from '../act/Action';
 import { AnnouncementActions } from '../act/AnnouncementActions';
 import { asAdmin } from '../act/requests';
@@ -20,7 +24,8 @@ import { type Draft, draftOf, readDraft } from './draft';
 import { ParameterFields } from './ParameterFields';
 
 /** What a new announcement starts from: the announced parameters if there are some, so that two changes add up. */
-const basisOf = (config: Config): MarketParameters => (config.parametersApplyFromUnixS === 0n ? config.parameters : config.announcedParameters);
+const basisOf = (config: Config): MarketParameters =>
+    config.parametersApplyFromUnixS === 0n ? config.parameters : config.announcedParameters;
 
 export function ParametersPanel({ market }: { market: Market }) {
     const { config } = market;
@@ -51,10 +56,18 @@ function Announce({ market, basis }: { market: Market; basis: MarketParameters }
     const isAnnounced = config.parametersApplyFromUnixS !== 0n;
     return (
         <>
-            <ParameterFields draft={draft} problems={problems ?? {}} onChange={(change) => setWritten((before) => ({ ...before, ...change }))} />
+            <ParameterFields
+                draft={draft}
+                problems={problems ?? {}}
+                onChange={(change) => setWritten((before) => ({ ...before, ...change }))}
+            />
             {parameters !== null && isChanged && !sameParameters(parameters, config.parameters) && (
                 <Notice title="What you are about to announce">
-                    <Differences caption="Differences to the parameters that hold" before={config.parameters} after={parameters} />
+                    <Differences
+                        caption="Differences to the parameters that hold"
+                        before={config.parameters}
+                        after={parameters}
+                    />
                 </Notice>
             )}
             <Action
@@ -63,12 +76,24 @@ function Announce({ market, basis }: { market: Market; basis: MarketParameters }
                 effects={[
                     'At once: everybody sees the announcement. Nothing else changes.',
                     `From ${momentText(market.now + PARAMETERS_DELAY_S)} on, seven days after the announcement: they hold. Open executions keep their terms.`,
-                    ...(isAnnounced ? ['It replaces the earlier announcement, which is kept in the form above, and the seven days begin again.'] : []),
+                    ...(isAnnounced
+                        ? [
+                              'It replaces the earlier announcement, which is kept in the form above, and the seven days begin again.',
+                          ]
+                        : []),
                 ]}
-                obstacle={problems !== null ? 'Correct the fields first.' : isChanged ? undefined : 'Change a field first: these parameters hold or are announced already.'}
+                obstacle={
+                    problems !== null
+                        ? 'Correct the fields first.'
+                        : isChanged
+                          ? undefined
+                          : 'Change a field first: these parameters hold or are announced already.'
+                }
                 make={asAdmin((admin, { market: now }) => {
-                    if (!sameParameters(basisOf(now.config), basis)) throw new Error('The parameters have just changed on the chain. Look at them again.');
-                    if (parameters === null || sameParameters(parameters, basis)) throw new Error('Nothing is changed.');
+                    if (!sameParameters(basisOf(now.config), basis))
+                        throw new Error('The parameters have just changed on the chain. Look at them again.');
+                    if (parameters === null || sameParameters(parameters, basis))
+                        throw new Error('Nothing is changed.');
                     return getAnnounceParametersInstructionAsync({ admin, parameters });
                 })}
                 after={() => setWritten({})}

@@ -1,8 +1,15 @@
 // The parameters as they stand in the form: texts that a person reads and writes, and what they mean.
 
 import { MAX_USDC, MoneyError, parseUsdc, usdcText } from '../../../shared/money';
-import { type MarketParameters, type ParameterField, type ParameterProblems, TIERS, problemsOf } from '../../market/parameters';
-import { exactSpan, parseSpan } from '../../market/span';
+import {
+    type MarketParameters,
+    type ParameterField,
+    type ParameterProblems,
+    TIERS,
+    exactSpan,
+    parseSpan,
+    problemsOf,
+} from '../../market';
 
 /** A text for each field: the fee in percent, amounts in USDC, times such as `3 d`. */
 export type Draft = Readonly<Partial<Record<ParameterField, string>>>;
@@ -44,7 +51,8 @@ export function readDraft(draft: Draft): Read {
         return missing;
     };
     const amount = (field: ParameterField): bigint => read(field, parseUsdc, '', 0n);
-    const span = (field: ParameterField): bigint => BigInt(read(field, parseSpan, 'Write a time such as 72 h, 3 d or 1 h 30 min.', 0));
+    const span = (field: ParameterField): bigint =>
+        BigInt(read(field, parseSpan, 'Write a time such as 72 h, 3 d or 1 h 30 min.', 0));
     const parameters: MarketParameters = {
         feeBps: read('fee', parsePercent, 'Write a percentage such as 1.5, with at most two decimals.', 0),
         minPrice: amount('minPrice'),
@@ -56,7 +64,7 @@ export function readDraft(draft: Draft): Read {
             collateral: amount(`tier-${index}-collateral`),
         })),
     };
-    // What cannot be read is said first: its limits are about a number that nobody wrote.
+    // An unreadable text is reported before a limit: the limits are about a number that nobody wrote.
     const found = { ...problemsOf(parameters), ...problems };
     return Object.keys(found).length === 0 ? { parameters, problems: null } : { parameters: null, problems: found };
 }

@@ -1,8 +1,8 @@
-// What the nominated successor of the admin sees.
+// The button with which the nominated admin accepts the role.
 
 import type { Market } from '../../../chain/market';
 import { getAcceptAdminInstructionAsync } from '../../../generated/instructions/acceptAdmin';
-import { RoleHolder } from '../../market/Roles';
+import { RoleHolder } from '../../market';
 import { Action } from '../act/Action';
 import { Panel } from '../Panel';
 
@@ -14,7 +14,10 @@ export const AcceptAdmin = ({ market: { config } }: { market: Market }) => (
         <Action
             label="Become the admin"
             question="Become the admin of the marketplace?"
-            effects={['At once: your wallet has every power on this page. The admin at present has none any more.', 'You can hand the role on in the same way.']}
+            effects={[
+                'At once: your wallet has every power on this page. The admin at present has none any more.',
+                'You can hand the role on in the same way.',
+            ]}
             make={(nominee, { market }) => {
                 if (market.config.pendingAdmin !== nominee.address) throw new Error('The nomination was withdrawn.');
                 return getAcceptAdminInstructionAsync({ nominee });

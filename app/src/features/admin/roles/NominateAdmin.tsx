@@ -2,7 +2,7 @@
 
 import { type Market, NOBODY } from '../../../chain/market';
 import { getNominateAdminInstructionAsync } from '../../../generated/instructions/nominateAdmin';
-import { RoleHolder } from '../../market/Roles';
+import { RoleHolder } from '../../market';
 import { Action } from '../act/Action';
 import { asAdmin } from '../act/requests';
 import { AddressAction } from './AddressAction';

@@ -1,8 +1,7 @@
 // Who has which role, and how the admin changes it: by announcement, or at once where that cannot harm anybody.
 
 import type { Market } from '../../../chain/market';
-import { factsOfChain } from '../../market/facts';
-import { Roles } from '../../market/Roles';
+import { Roles, factsOfChain } from '../../market';
 import { Panel } from '../Panel';
 import { GatewayAuthority } from './GatewayAuthority';
 import { NominateAdmin } from './NominateAdmin';

@@ -7,9 +7,7 @@ import { getAnnounceRolesInstructionAsync } from '../../../generated/instruction
 import { getApplyRolesInstructionAsync } from '../../../generated/instructions/applyRoles';
 import { TextField } from '../../../shared/ui/Field';
 import { short } from '../../../shared/text/short';
-import { ROLES_DELAY_S, momentText } from '../../market/announcement';
-import { ANNOUNCED_ROLES, AnnouncedRoles, roleName } from '../../market/Announced';
-import { factsOfChain } from '../../market/facts';
+import { ANNOUNCED_ROLES, AnnouncedRoles, ROLES_DELAY_S, factsOfChain, momentText, roleName } from '../../market';
 import { Action } from '../act/Action';
 import { AnnouncementActions } from '../act/AnnouncementActions';
 import { asAdmin } from '../act/requests';
@@ -65,16 +63,21 @@ function Announce({ market: { config, now } }: { market: Market }) {
                     'At once: everybody sees the announcement. Nothing else changes.',
                     ...ANNOUNCED_ROLES.filter((role) => named[role] !== null).map((role) => (
                         <>
-                            From {from} on, sixteen days after the announcement: <span className="mono">{short(named[role] ?? '', 6)}</span> is the {roleName(role).toLowerCase()}.
+                            From {from} on, sixteen days after the announcement:{' '}
+                            <span className="mono">{short(named[role] ?? '', 6)}</span> is the{' '}
+                            {roleName(role).toLowerCase()}.
                         </>
                     )),
                     'Creators who do not trust the successor have the time to delist and to withdraw their collateral.',
-                    ...(isAnnounced ? ['It replaces the earlier announcement as a whole, and the sixteen days begin again.'] : []),
+                    ...(isAnnounced
+                        ? ['It replaces the earlier announcement as a whole, and the sixteen days begin again.']
+                        : []),
                 ]}
                 obstacle={isEmpty ? 'Name a successor first.' : isValid ? undefined : 'Correct the fields first.'}
                 make={asAdmin((admin, chain) => {
                     const read = readSuccessors(successors, chain.market.config);
-                    if (!read.isValid) throw new Error('The roles have just changed on the chain. Look at the fields again.');
+                    if (!read.isValid)
+                        throw new Error('The roles have just changed on the chain. Look at the fields again.');
                     return getAnnounceRolesInstructionAsync({ admin, ...read.named });
                 })}
                 after={() => setSuccessors(NO_SUCCESSORS)}

@@ -4,7 +4,7 @@ import { type Address, isAddress } from '@solana/kit';
 
 import { NOBODY } from '../../../chain/market';
 import type { Config } from '../../../generated/accounts/config';
-import type { AnnouncedRoleName } from '../../market/facts';
+import type { AnnouncedRoleName } from '../../market';
 
 export type Successors = Readonly<Record<AnnouncedRoleName, string>>;
 export type SuccessorProblems = Partial<Record<AnnouncedRoleName, string>>;

@@ -36,7 +36,11 @@ const isMissing = (error: Error): boolean => error instanceof ApiError && error.
 
 function Shown({ wallet, history: { days, window_days } }: { wallet: string; history: WalletHistory }) {
     if (days.length === 0) {
-        return <p className="muted">No execution of your agents ended in these days. The first one appears here a moment after it ends.</p>;
+        return (
+            <p className="muted">
+                No execution of your agents ended in these days. The first one appears here a moment after it ends.
+            </p>
+        );
     }
     const { earned, fees, completed, failed } = sumsOfDays(days);
     return (
@@ -48,7 +52,11 @@ function Shown({ wallet, history: { days, window_days } }: { wallet: string; his
             </Figures>
             <EarningsPlot days={days} windowDays={window_days} />
             <p>
-                <Button onPress={() => saveFile(`crtx-earnings-${wallet.slice(0, 8)}.csv`, 'text/csv;charset=utf-8', earningsCsv(days))}>
+                <Button
+                    onPress={() =>
+                        saveFile(`crtx-earnings-${wallet.slice(0, 8)}.csv`, 'text/csv;charset=utf-8', earningsCsv(days))
+                    }
+                >
                     Save as CSV
                 </Button>
             </p>

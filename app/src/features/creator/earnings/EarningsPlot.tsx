@@ -50,10 +50,17 @@ export function EarningsPlot({ days, windowDays }: EarningsPlotProps) {
                     </text>
                 </svg>
             </div>
-            <figcaption className="muted small">USDC earned on each day (UTC), after the fee of the marketplace.</figcaption>
+            <figcaption className="muted small">
+                USDC earned on each day (UTC), after the fee of the marketplace.
+            </figcaption>
             <details className={styles.details}>
                 <summary>As a table</summary>
-                <Table caption="Earnings by day, newest first" columns={COLUMNS} rows={[...days].reverse()} rowKey={({ day }) => day} />
+                <Table
+                    caption="Earnings by day, newest first"
+                    columns={COLUMNS}
+                    rows={[...days].reverse()}
+                    rowKey={({ day }) => day}
+                />
             </details>
         </figure>
     );

@@ -3,9 +3,20 @@
 import { dayNumber, dayOf, dayText } from '../../../shared/plot/days';
 import type { EarningsDay } from './history';
 
-export type Bar = { readonly day: string; readonly x: number; readonly y: number; readonly width: number; readonly height: number };
+export type Bar = {
+    readonly day: string;
+    readonly x: number;
+    readonly y: number;
+    readonly width: number;
+    readonly height: number;
+};
 export type Line = { readonly y: number; readonly amount: bigint };
-export type Bars = { readonly bars: readonly Bar[]; readonly lines: readonly Line[]; readonly first: string; readonly last: string };
+export type Bars = {
+    readonly bars: readonly Bar[];
+    readonly lines: readonly Line[];
+    readonly first: string;
+    readonly last: string;
+};
 
 type Size = { readonly width: number; readonly height: number };
 
@@ -28,7 +39,13 @@ export function barsOf(days: readonly EarningsDay[], windowDays: number, now: Da
         .filter(({ place, earned_usdc: earned }) => place >= 0 && place < windowDays && earned > 0n)
         .map(({ day, place, earned_usdc: earned }) => {
             const tall = Math.max(heightOf(earned), LEAST_HEIGHT);
-            return { day, x: round((place + GAP / 2) * step), width: round(step * (1 - GAP)), y: round(base - tall), height: round(tall) };
+            return {
+                day,
+                x: round((place + GAP / 2) * step),
+                width: round(step * (1 - GAP)),
+                y: round(base - tall),
+                height: round(tall),
+            };
         });
     const lines = [0n, top / 2n, top].map((amount) => ({ amount, y: round(base - heightOf(amount)) }));
     return { bars, lines, first: dayText(oldest), last: dayText(today) };

@@ -14,11 +14,19 @@ export type WalletHistory = Schemas['CreatorHistoryResponse'];
 export const walletHistoryQuery = (wallet: string) =>
     queryOptions({
         queryKey: ['wallet', wallet, 'history'] as const,
-        queryFn: ({ signal }) => body(api.GET('/v1/wallets/{wallet}/history', { params: { path: { wallet } }, signal })),
+        queryFn: ({ signal }) =>
+            body(api.GET('/v1/wallets/{wallet}/history', { params: { path: { wallet } }, signal })),
         refetchInterval: 60_000,
     });
 
-const HEADINGS = ['day', 'completed_executions', 'failed_executions', 'disputed_executions', 'earned_usdc', 'fees_usdc'];
+const HEADINGS = [
+    'day',
+    'completed_executions',
+    'failed_executions',
+    'disputed_executions',
+    'earned_usdc',
+    'fees_usdc',
+];
 
 /** Amounts are exact, without separators. */
 export const earningsCsv = (days: readonly EarningsDay[]): string =>
@@ -34,7 +42,12 @@ export const earningsCsv = (days: readonly EarningsDay[]): string =>
         ]),
     ]);
 
-export type EarningsSums = { readonly earned: bigint; readonly fees: bigint; readonly completed: number; readonly failed: number };
+export type EarningsSums = {
+    readonly earned: bigint;
+    readonly fees: bigint;
+    readonly completed: number;
+    readonly failed: number;
+};
 
 export const sumsOfDays = (days: readonly EarningsDay[]): EarningsSums => ({
     earned: days.reduce((sum, day) => sum + day.earned_usdc, 0n),

@@ -7,7 +7,7 @@ import type { CollateralTier } from '../../../generated/types/collateralTier';
 import { MAX_USDC, MoneyError, formatUsdc, parseUsdc, usdcText } from '../../../shared/money';
 import { Button } from '../../../shared/ui/Button';
 import { TextField } from '../../../shared/ui/Field';
-import type { Agent } from '../../agent/query';
+import type { Agent } from '../../agent';
 import { coverText } from '../cover';
 import { Effects } from '../Effects';
 import { topUp } from '../instructions';
@@ -15,7 +15,7 @@ import styles from './Manage.module.css';
 import { Panel, SendButton } from './Panel';
 import type { Managing, Owned } from './useManaging';
 
-/** What has to be right before anything is signed. Throws a `MoneyError` for the user. */
+/** Checks the amount before anything is signed. Throws a `MoneyError` for the user. */
 export function readDeposit(text: string, { listing, wallet }: Pick<Owned, 'listing' | 'wallet'>): bigint {
     if (text.trim() === '') throw new MoneyError('Write how much USDC you want to add.');
     const amount = parseUsdc(text);
@@ -39,7 +39,7 @@ export function CollateralPanel({ chain, managing, metrics, maxPrice }: Collater
     const { listing, tiers } = chain;
     const missing = requiredCollateral(tiers, listing.price) - listing.collateral;
     const amount = readOrNull(text, chain);
-    // The deposit may have happened: it is not offered again by itself.
+    // The deposit may have happened, so the field is emptied instead of offering it again.
     const isUnknown = isOutcomeUnknown(managing);
     useEffect(() => {
         if (isUnknown) setText('');
@@ -68,7 +68,9 @@ export function CollateralPanel({ chain, managing, metrics, maxPrice }: Collater
     };
     return (
         <Panel step="collateral" title="Collateral" managing={managing}>
-            <p className="muted">It pays callers whose dispute is upheld. Callers see how far it covers what they can lose.</p>
+            <p className="muted">
+                It pays callers whose dispute is upheld. Callers see how far it covers what they can lose.
+            </p>
             <form
                 noValidate
                 className="stack"
@@ -90,7 +92,9 @@ export function CollateralPanel({ chain, managing, metrics, maxPrice }: Collater
                 </div>
                 {missing > 0n && (
                     <p>
-                        <Button onPress={() => change(usdcText(missing))}>Fill in the missing {formatUsdc(missing)} USDC</Button>
+                        <Button onPress={() => change(usdcText(missing))}>
+                            Fill in the missing {formatUsdc(missing)} USDC
+                        </Button>
                     </p>
                 )}
                 <BeforeAndAfter chain={chain} amount={amount} metrics={metrics} maxPrice={maxPrice} />
@@ -120,7 +124,12 @@ function readOrNull(text: string, chain: Owned): bigint | null {
     }
 }
 
-type BeforeAndAfterProps = { chain: Owned; amount: bigint | null; metrics: Agent['metrics'] | undefined; maxPrice: bigint };
+type BeforeAndAfterProps = {
+    chain: Owned;
+    amount: bigint | null;
+    metrics: Agent['metrics'] | undefined;
+    maxPrice: bigint;
+};
 
 function BeforeAndAfter({ chain: { listing, tiers, wallet }, amount, metrics, maxPrice }: BeforeAndAfterProps) {
     const after = (show: (added: bigint) => string): string => (amount === null ? '–' : show(amount));
@@ -128,11 +137,20 @@ function BeforeAndAfter({ chain: { listing, tiers, wallet }, amount, metrics, ma
         const highest = highestPrice(tiers, collateral, maxPrice);
         return highest === null ? 'none' : formatUsdc(highest);
     };
-    const cover = (added: bigint): string => (metrics ? coverText(metrics.free_collateral_usdc + added, metrics.amount_at_risk_usdc) : '–');
+    const cover = (added: bigint): string =>
+        metrics ? coverText(metrics.free_collateral_usdc + added, metrics.amount_at_risk_usdc) : '–';
     const rows: readonly (readonly [string, string, string])[] = [
         ['Collateral', formatUsdc(listing.collateral), after((added) => formatUsdc(listing.collateral + added))],
-        ['Needed at its price', formatUsdc(requiredCollateral(tiers, listing.price)), formatUsdc(requiredCollateral(tiers, listing.price))],
-        ['Highest price that it allows', price(listing.collateral), after((added) => price(listing.collateral + added))],
+        [
+            'Needed at its price',
+            formatUsdc(requiredCollateral(tiers, listing.price)),
+            formatUsdc(requiredCollateral(tiers, listing.price)),
+        ],
+        [
+            'Highest price that it allows',
+            price(listing.collateral),
+            after((added) => price(listing.collateral + added)),
+        ],
         ['Cover', cover(0n), after(cover)],
         ['In your wallet', formatUsdc(wallet.usdc), after((added) => formatUsdc(wallet.usdc - added))],
     ];
@@ -168,8 +186,10 @@ function Tiers({ tiers, price }: { tiers: readonly CollateralTier[]; price: bigi
             <ul className={styles.claims}>
                 {tiers.map((tier, index) => (
                     <li key={index}>
-                        {index === last && index > 0 ? `above ${formatUsdc(tiers[index - 1]?.maxPrice ?? 0n)}` : `up to ${formatUsdc(tier.maxPrice)}`} USDC a
-                        call: {formatUsdc(tier.collateral)} USDC
+                        {index === last && index > 0
+                            ? `above ${formatUsdc(tiers[index - 1]?.maxPrice ?? 0n)}`
+                            : `up to ${formatUsdc(tier.maxPrice)}`}{' '}
+                        USDC a call: {formatUsdc(tier.collateral)} USDC
                         {tier === own && <strong> (this agent)</strong>}
                     </li>
                 ))}

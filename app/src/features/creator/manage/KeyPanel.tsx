@@ -36,7 +36,9 @@ export function KeyPanel({ agentId, chain, managing }: KeyPanelProps) {
         try {
             setMade({ key: await makeResultKey(), isSaved: false });
         } catch (error) {
-            setProblem(`This browser cannot make the key: ${messageOf(error)} Make it with \`crtx agent rotate-key\`, or paste a public key.`);
+            setProblem(
+                `This browser cannot make the key: ${messageOf(error)} Make it with \`crtx agent rotate-key\`, or paste a public key.`,
+            );
         }
     };
     const save = (): void => {
@@ -74,15 +76,18 @@ export function KeyPanel({ agentId, chain, managing }: KeyPanelProps) {
     return (
         <Panel step="key" title="Result key" managing={managing}>
             <p className="row">
-                <span className="muted">Results are signed by</span> <ShownAddress value={listing.resultKey} what="result key" ends={6} />
+                <span className="muted">Results are signed by</span>{' '}
+                <ShownAddress value={listing.resultKey} what="result key" ends={6} />
             </p>
             <fieldset className={styles.choice}>
                 <legend className="small muted">Replace it by</legend>
                 <label>
-                    <input type="radio" name="way" checked={way === 'make'} onChange={() => choose('make')} />a new key, made in this browser
+                    <input type="radio" name="way" checked={way === 'make'} onChange={() => choose('make')} />a new key,
+                    made in this browser
                 </label>
                 <label>
-                    <input type="radio" name="way" checked={way === 'paste'} onChange={() => choose('paste')} />a key that you have already
+                    <input type="radio" name="way" checked={way === 'paste'} onChange={() => choose('paste')} />a key
+                    that you have already
                 </label>
             </fieldset>
             {way === 'paste' ? (
@@ -108,8 +113,8 @@ export function KeyPanel({ agentId, chain, managing }: KeyPanelProps) {
             )}
             <Effects effects={effectsOf(chain)} />
             <p className="small muted">
-                To lose no call: pause the agent, wait until no call is open, replace the key, start your service with the new key file,{' '}
-                <Link to={testPath(agentId)}>test it</Link>, and resume.
+                To lose no call: pause the agent, wait until no call is open, replace the key, start your service with
+                the new key file, <Link to={testPath(agentId)}>test it</Link>, and resume.
             </p>
             <SendButton step="key" managing={managing} onPress={() => void submit()}>
                 Replace the key
@@ -136,12 +141,14 @@ const Made = ({ made, onMake, onSave }: MadeProps) => (
             <>
                 <ShownAddress value={made.key.address} what="new result key" ends={6} />
                 <p className="small">
-                    The key exists in this page alone. Save its file, <code>{made.key.fileName}</code>, and give it to your service, for
-                    example as <code>RESULT_KEY</code> of the service that <code>crtx agent init</code> writes. Keep it secret: who has it can
-                    sign results in your name.
+                    The key exists in this page alone. Save its file, <code>{made.key.fileName}</code>, and give it to
+                    your service, for example as <code>RESULT_KEY</code> of the service that{' '}
+                    <code>crtx agent init</code> writes. Keep it secret: who has it can sign results in your name.
                 </p>
                 <Button onPress={onSave}>{made.isSaved ? 'Save the key file again' : 'Save the key file'}</Button>
-                {made.isSaved && <p className="small muted">Look that the file is in your downloads before you go on.</p>}
+                {made.isSaved && (
+                    <p className="small muted">Look that the file is in your downloads before you go on.</p>
+                )}
             </>
         )}
     </div>

@@ -26,18 +26,33 @@ export function LeavePanel({ agentId, chain, managing }: LeavePanelProps) {
     const isDelisted = listing.status === StoredAgentStatus.Delisted;
     const claims = claimsOn(listing, now);
     const isPaidOut = isDelisted && listing.collateral === 0n;
-    const locked = <Locked agentId={agentId} claims={claims} chainNow={now} timeoutSeconds={listing.timeoutSeconds} graceSeconds={graceSeconds} />;
+    const locked = (
+        <Locked
+            agentId={agentId}
+            claims={claims}
+            chainNow={now}
+            timeoutSeconds={listing.timeoutSeconds}
+            graceSeconds={graceSeconds}
+        />
+    );
     return (
         <Panel step="leave" title="Leave the market" managing={managing}>
             <ol className={styles.steps}>
                 <StepItem title="Delist the agent" state={isDelisted ? 'done' : 'now'}>
-                    {isDelisted ? <p>The agent takes no calls any more.</p> : <Delist chain={chain} managing={managing} />}
+                    {isDelisted ? (
+                        <p>The agent takes no calls any more.</p>
+                    ) : (
+                        <Delist chain={chain} managing={managing} />
+                    )}
                 </StepItem>
                 <StepItem title="Withdraw the collateral" state={isPaidOut ? 'done' : isDelisted ? 'now' : 'later'}>
                     {isPaidOut ? (
                         <p>No collateral is left in the agent.</p>
                     ) : !isDelisted ? (
-                        <p className="muted">{formatUsdc(listing.collateral)} USDC, as soon as it is delisted and nobody can have a claim any more.</p>
+                        <p className="muted">
+                            {formatUsdc(listing.collateral)} USDC, as soon as it is delisted and nobody can have a claim
+                            any more.
+                        </p>
                     ) : (
                         <Withdraw chain={chain} managing={managing} claims={claims} locked={locked} />
                     )}
@@ -46,7 +61,9 @@ export function LeavePanel({ agentId, chain, managing }: LeavePanelProps) {
                     {isPaidOut ? (
                         <Close chain={chain} managing={managing} claims={claims} locked={locked} />
                     ) : (
-                        <p className="muted">The rent of {formatSol(chain.rent)} SOL comes back, once the collateral is withdrawn.</p>
+                        <p className="muted">
+                            The rent of {formatSol(chain.rent)} SOL comes back, once the collateral is withdrawn.
+                        </p>
                     )}
                 </StepItem>
             </ol>
@@ -70,7 +87,8 @@ const StepItem = ({ title, state, children }: StepProps) => (
 function freeFrom({ lastDisputeDeadlineUnixS, openExecutions, openDisputes }: AgentListed, now: number): string {
     const deadline = Number(lastDisputeDeadlineUnixS);
     if (now <= deadline) return `after ${exactTime(deadline)}, or later if an open call completes or is disputed`;
-    if (openExecutions > 0 || openDisputes > 0) return 'when no call and no dispute is open, and no completed call can be disputed';
+    if (openExecutions > 0 || openDisputes > 0)
+        return 'when no call and no dispute is open, and no completed call can be disputed';
     return 'as soon as it is delisted';
 }
 
@@ -92,7 +110,9 @@ function Delist({ chain: { listing, now }, managing }: PartProps) {
             <>
                 <p className="muted">It leaves the market for good. To stop for a while, pause it.</p>
                 <div>
-                    <Button look="danger" onPress={() => setAsked(true)}>Delist …</Button>
+                    <Button look="danger" onPress={() => setAsked(true)}>
+                        Delist …
+                    </Button>
                 </div>
             </>
         );
@@ -106,7 +126,8 @@ function Delist({ chain: { listing, now }, managing }: PartProps) {
             step: 'leave',
             done: 'The agent is delisted.',
             build: (own, chain) => {
-                if (chain.listing.status === StoredAgentStatus.Delisted) throw new Error('The agent is delisted already.');
+                if (chain.listing.status === StoredAgentStatus.Delisted)
+                    throw new Error('The agent is delisted already.');
                 return delist(own);
             },
         });
@@ -143,9 +164,11 @@ type LockedPartProps = PartProps & { claims: readonly Claim[]; locked: ReactNode
 
 const ACCOUNT_RENT = 2_039_280n;
 
-/** What is paid out goes to the wallet's USDC account, which may have been closed. */
+/** The payout goes to the wallet's USDC account, which may have been closed. */
 const receiving = ({ wallet }: Owned): string[] =>
-    wallet.hasTokenAccount ? [] : [`Your wallet has no USDC account. It is created; its rent is ${formatSol(ACCOUNT_RENT)} SOL.`];
+    wallet.hasTokenAccount
+        ? []
+        : [`Your wallet has no USDC account. It is created; its rent is ${formatSol(ACCOUNT_RENT)} SOL.`];
 
 function Withdraw({ chain, managing, claims, locked }: LockedPartProps) {
     const amount = formatUsdc(chain.listing.collateral);
@@ -203,7 +226,8 @@ function Close({ chain, managing, claims, locked }: LockedPartProps) {
                         step: 'leave',
                         done: `The agent is closed, and ${rent} SOL are back in your wallet.`,
                         build: (own, now) => {
-                            if (now.listing.collateral > 0n) throw new Error('The collateral has to be withdrawn first.');
+                            if (now.listing.collateral > 0n)
+                                throw new Error('The collateral has to be withdrawn first.');
                             if (claimsOn(now.listing, now.now).length > 0) throw new Error(STILL_LOCKED);
                             return close(own, now);
                         },

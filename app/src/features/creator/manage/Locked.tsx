@@ -12,7 +12,8 @@ import styles from './Manage.module.css';
 const USUAL_DIFFERENCE_S = 30;
 
 /** `2026-11-26 02:22:38 UTC`. */
-export const exactTime = (unixS: number): string => `${new Date(unixS * 1_000).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+export const exactTime = (unixS: number): string =>
+    `${new Date(unixS * 1_000).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 
 /** The moment by the clock of this machine, which a countdown follows. The chain's clock decides. */
 export function byThisClock(unixS: number, chainNow: number, machineNow: number): number {
@@ -20,7 +21,13 @@ export function byThisClock(unixS: number, chainNow: number, machineNow: number)
     return Math.abs(difference) <= USUAL_DIFFERENCE_S ? unixS : unixS + difference;
 }
 
-export type LockedProps = { agentId: string; claims: readonly Claim[]; chainNow: number; timeoutSeconds: number; graceSeconds: number };
+export type LockedProps = {
+    agentId: string;
+    claims: readonly Claim[];
+    chainNow: number;
+    timeoutSeconds: number;
+    graceSeconds: number;
+};
 
 export const Locked = ({ agentId, claims, chainNow, timeoutSeconds, graceSeconds }: LockedProps) => (
     <ul className={styles.claims} aria-label="Why the collateral is locked">
@@ -29,14 +36,15 @@ export const Locked = ({ agentId, claims, chainNow, timeoutSeconds, graceSeconds
                 {claim.kind === 'listed' && 'The agent is not delisted.'}
                 {claim.kind === 'executions' && (
                     <>
-                        {plural(claim.count, 'call')} {claim.count === 1 ? 'is' : 'are'} open. A call ends at most {timeoutSeconds + graceSeconds}{' '}
-                        seconds after it was opened; from then on anybody can refund it. <Link to={executionsPath(agentId)}>See the executions</Link>
+                        {plural(claim.count, 'call')} {claim.count === 1 ? 'is' : 'are'} open. A call ends at most{' '}
+                        {timeoutSeconds + graceSeconds} seconds after it was opened; from then on anybody can refund it.{' '}
+                        <Link to={executionsPath(agentId)}>See the executions</Link>
                     </>
                 )}
                 {claim.kind === 'disputes' && (
                     <>
-                        {plural(claim.count, 'dispute')} {claim.count === 1 ? 'is' : 'are'} open. The resolver has 72 hours; after 30 days anybody
-                        can end it. <Link to={MY_DISPUTES}>See the disputes</Link>
+                        {plural(claim.count, 'dispute')} {claim.count === 1 ? 'is' : 'are'} open. The resolver has 72
+                        hours; after 30 days anybody can end it. <Link to={MY_DISPUTES}>See the disputes</Link>
                     </>
                 )}
                 {claim.kind === 'window' && (

@@ -16,9 +16,8 @@ import { Notice } from '../../../shared/ui/Notice';
 import { Page } from '../../../shared/ui/Page';
 import { Skeleton } from '../../../shared/ui/Skeleton';
 import { useWallet } from '../../../shared/wallet/useWallet';
-import { agentQuery, listingQuery } from '../../agent/query';
-import { WalletGate } from '../../wallet/Gate';
-import { TransactionState } from '../../wallet/TransactionState';
+import { agentQuery, listingQuery } from '../../agent';
+import { TransactionState, WalletGate } from '../../wallet';
 import styles from '../Creator.module.css';
 import { editPath, executionsPath, testPath } from '../paths';
 import { ownAgentQuery, walletQuery } from '../query';
@@ -43,13 +42,18 @@ function Named({ agentId }: { agentId: Address }) {
     const { connection } = useWallet();
     const wallet = connection?.account.address;
     const { data: agent } = useQuery(agentQuery(agentId));
-    // A delisted agent is named to its creator alone.
+    // The service names a delisted agent to its creator alone.
     const { data: own } = useQuery({ ...walletQuery(wallet ?? ''), enabled: wallet !== undefined });
     const name = agent?.name ?? own?.agents.find(({ agent_id }) => agent_id === agentId)?.name ?? null;
     return (
         <Page
             title={`Manage ${name === null ? short(agentId) : visible(name)}`}
-            heading={<>Manage {name === null ? <span className="mono">{short(agentId, 6)}</span> : <UserText text={name} />}</>}
+            heading={
+                <>
+                    Manage{' '}
+                    {name === null ? <span className="mono">{short(agentId, 6)}</span> : <UserText text={name} />}
+                </>
+            }
         >
             <WalletGate why="An agent is managed with the wallet that listed it.">
                 {(wallet) => <Loaded key={wallet} agentId={agentId} wallet={wallet} />}
@@ -67,7 +71,10 @@ function Loaded({ agentId, wallet }: LoadedProps) {
     if (network?.rpc_url === null) {
         return (
             <Notice kind="warn" title="No Solana node">
-                <p>This service names no node for browsers. Manage the agent with the command line: <code>crtx agent --help</code>.</p>
+                <p>
+                    This service names no node for browsers. Manage the agent with the command line:{' '}
+                    <code>crtx agent --help</code>.
+                </p>
             </Notice>
         );
     }
@@ -88,12 +95,22 @@ function Loaded({ agentId, wallet }: LoadedProps) {
         <>
             {error !== null && <Failure error={error} onRetry={() => void refetch()} />}
             <Links agentId={agentId} isDelisted={listing.status === StoredAgentStatus.Delisted} />
-            <Managed agentId={agentId} wallet={wallet} chain={{ ...chain, listing }} network={network} managing={managing} />
+            <Managed
+                agentId={agentId}
+                wallet={wallet}
+                chain={{ ...chain, listing }}
+                network={network}
+                managing={managing}
+            />
         </>
     );
 }
 
-type ManagedProps = LoadedProps & { chain: Owned; network: Schemas['NetworkResponse']; managing: ReturnType<typeof useManaging> };
+type ManagedProps = LoadedProps & {
+    chain: Owned;
+    network: Schemas['NetworkResponse'];
+    managing: ReturnType<typeof useManaging>;
+};
 
 function Managed({ agentId, wallet, chain, network, managing }: ManagedProps) {
     const isDelisted = chain.listing.status === StoredAgentStatus.Delisted;
@@ -107,13 +124,24 @@ function Managed({ agentId, wallet, chain, network, managing }: ManagedProps) {
                     <>
                         <Visibility agentId={agentId} />
                         <StatusPanel chain={chain} managing={managing} isMarketPaused={network.paused} />
-                        <CollateralPanel chain={chain} managing={managing} metrics={agent?.metrics} maxPrice={network.limits.max_price_usdc} />
+                        <CollateralPanel
+                            chain={chain}
+                            managing={managing}
+                            metrics={agent?.metrics}
+                            maxPrice={network.limits.max_price_usdc}
+                        />
                         <KeyPanel agentId={agentId} chain={chain} managing={managing} />
                     </>
                 )}
                 <LeavePanel agentId={agentId} chain={chain} managing={managing} />
             </div>
-            <OwnFacts agentId={agentId} chain={chain} metrics={isDelisted ? undefined : agent?.metrics} earned={own?.earned_usdc ?? null} network={network} />
+            <OwnFacts
+                agentId={agentId}
+                chain={chain}
+                metrics={isDelisted ? undefined : agent?.metrics}
+                earned={own?.earned_usdc ?? null}
+                network={network}
+            />
         </div>
     );
 }
@@ -142,14 +170,18 @@ const Links = ({ agentId, isDelisted }: { agentId: Address; isDelisted: boolean 
     </p>
 );
 
-/** Closed, or never there: the index remembers which. */
+/** The listing was closed, or never existed: the index remembers which. */
 function Gone({ agentId }: { agentId: Address }) {
     const { data: listing, error, isPending } = useQuery(listingQuery(agentId));
     if (isPending) return <Skeleton height="6rem" />;
     const isUnknown = listing === undefined && error instanceof ApiError && error.status === 404;
     return (
         <Notice title={isUnknown ? 'There is no such agent' : 'This agent is closed'}>
-            <p>{isUnknown ? 'Nobody has listed an agent at this address.' : 'Its accounts are deleted, and their rent went back to its creator.'}</p>
+            <p>
+                {isUnknown
+                    ? 'Nobody has listed an agent at this address.'
+                    : 'Its accounts are deleted, and their rent went back to its creator.'}
+            </p>
             <p>
                 <Link to="/creator">See all my agents</Link>
             </p>
@@ -160,7 +192,8 @@ function Gone({ agentId }: { agentId: Address }) {
 const OfAnother = ({ agentId, creator }: { agentId: Address; creator: Address }) => (
     <Notice kind="warn" title="This agent belongs to another wallet">
         <p>
-            It was listed by <span className="mono">{short(creator, 6)}</span>. Connect that wallet, or change the account in your wallet.
+            It was listed by <span className="mono">{short(creator, 6)}</span>. Connect that wallet, or change the
+            account in your wallet.
         </p>
         <p>
             <Link to="/agents/$agentId" params={{ agentId }}>

@@ -10,7 +10,7 @@ import { formatUsdc } from '../../../shared/money';
 import { Address as ShownAddress } from '../../../shared/ui/Address';
 import { Badge } from '../../../shared/ui/Badge';
 import { Time } from '../../../shared/ui/Time';
-import type { Agent } from '../../agent/query';
+import type { Agent } from '../../agent';
 import { coverText } from '../cover';
 import { stateOf } from '../reasons';
 import { statusOf } from '../rows';
@@ -47,8 +47,12 @@ export function OwnFacts({ agentId, chain: { listing, tiers }, metrics, earned, 
                 <Fact name="Signs each call">{listing.binding === 1 ? 'Yes' : 'Only the result'}</Fact>
                 <Fact name="Collateral">{formatUsdc(listing.collateral)} USDC</Fact>
                 <Fact name="Needed at its price">{formatUsdc(requiredCollateral(tiers, listing.price))} USDC</Fact>
-                {metrics && <Fact name="Cover">{coverText(metrics.free_collateral_usdc, metrics.amount_at_risk_usdc)}</Fact>}
-                {listing.slashedTotal > 0n && <Fact name="Taken by disputes">{formatUsdc(listing.slashedTotal)} USDC</Fact>}
+                {metrics && (
+                    <Fact name="Cover">{coverText(metrics.free_collateral_usdc, metrics.amount_at_risk_usdc)}</Fact>
+                )}
+                {listing.slashedTotal > 0n && (
+                    <Fact name="Taken by disputes">{formatUsdc(listing.slashedTotal)} USDC</Fact>
+                )}
                 {earned !== null && <Fact name="Earned">{formatUsdc(earned)} USDC</Fact>}
                 <Fact name="Fees of the marketplace">{formatUsdc(listing.platformFeesTotal)} USDC</Fact>
                 <Fact name="Completed">{formatCount(Number(listing.completedExecutions))}</Fact>

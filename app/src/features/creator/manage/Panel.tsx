@@ -3,7 +3,7 @@
 import type { ReactNode } from 'react';
 
 import { Button, type Look } from '../../../shared/ui/Button';
-import { TransactionState } from '../../wallet/TransactionState';
+import { TransactionState } from '../../wallet';
 import styles from './Manage.module.css';
 import type { Managing, Step } from './useManaging';
 

@@ -42,7 +42,8 @@ const Active = ({ managing }: { managing: Managing }) => (
                     step: 'status',
                     done: 'The agent is paused.',
                     build: (own, { listing }) => {
-                        if (listing.status !== StoredAgentStatus.Active) throw new Error('The agent takes no calls already.');
+                        if (listing.status !== StoredAgentStatus.Active)
+                            throw new Error('The agent takes no calls already.');
                         return pause(own);
                     },
                 })
@@ -59,8 +60,9 @@ function Paused({ chain: { listing, tiers }, managing }: { chain: Owned; managin
         return (
             <Notice kind="warn" title="There is too little collateral to resume it">
                 <p>
-                    At its price of {formatUsdc(listing.price)} USDC an active agent needs {formatUsdc(listing.collateral + missing)} USDC. Add{' '}
-                    {formatUsdc(missing)} USDC below, or lower the price.
+                    At its price of {formatUsdc(listing.price)} USDC an active agent needs{' '}
+                    {formatUsdc(listing.collateral + missing)} USDC. Add {formatUsdc(missing)} USDC below, or lower the
+                    price.
                 </p>
             </Notice>
         );
@@ -77,9 +79,12 @@ function Paused({ chain: { listing, tiers }, managing }: { chain: Owned; managin
                         step: 'status',
                         done: 'The agent takes calls.',
                         build: (own, now) => {
-                            if (now.listing.status !== StoredAgentStatus.Paused) throw new Error('The agent is not paused any more.');
+                            if (now.listing.status !== StoredAgentStatus.Paused)
+                                throw new Error('The agent is not paused any more.');
                             if (now.listing.collateral < requiredCollateral(now.tiers, now.listing.price)) {
-                                throw new Error('The collateral has become too low for the price of the agent. Add to it first.');
+                                throw new Error(
+                                    'The collateral has become too low for the price of the agent. Add to it first.',
+                                );
                             }
                             return resume(own);
                         },

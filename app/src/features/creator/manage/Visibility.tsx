@@ -9,7 +9,7 @@ import { plural } from '../../../shared/figures';
 import { UserText } from '../../../shared/text/UserText';
 import { Notice } from '../../../shared/ui/Notice';
 import { Time } from '../../../shared/ui/Time';
-import { listingQuery } from '../../agent/query';
+import { listingQuery } from '../../agent';
 import { editPath } from '../paths';
 import { explanationOf, isAboutDocument } from '../reasons';
 

@@ -1,5 +1,5 @@
-// The transactions of the page that manages an agent: one at a time, each built from the chain as it is at the press, so
-// that a repeated press, a reload or another device never does a thing twice.
+// The transactions of the page that manages an agent: one at a time, each built from the chain as it is at the press,
+// so that a repeated press, a reload or another device never does a thing twice.
 
 import { type Address, type Instruction, createSolanaRpc } from '@solana/kit';
 import { useQueryClient } from '@tanstack/react-query';
@@ -22,7 +22,10 @@ export type Order = {
     /** Said once it is confirmed. */
     readonly done: string;
     /** Throws an error for the user if there is nothing to do, or if the program would refuse it. */
-    readonly build: (own: { agent: Address; creator: Address }, chain: Owned) => Promise<readonly Instruction[]> | readonly Instruction[];
+    readonly build: (
+        own: { agent: Address; creator: Address },
+        chain: Owned,
+    ) => Promise<readonly Instruction[]> | readonly Instruction[];
     /** Once it is confirmed. */
     readonly after?: () => void;
 };
@@ -47,12 +50,15 @@ export function useManaging(agent: Address): Managing {
         let rpcUrl = '';
         await transaction.send({
             build: async (creator) => {
-                const network = await queries.ensureQueryData(networkQuery);
+                const network = await queries.query({ ...networkQuery, staleTime: 'static' });
                 rpcUrl = network.rpc_url ?? '';
-                const chain = await reached(readOwnAgent(createSolanaRpc(rpcUrl), agent, creator, network.usdc_mint as Address));
+                const chain = await reached(
+                    readOwnAgent(createSolanaRpc(rpcUrl), agent, creator, network.usdc_mint as Address),
+                );
                 const { listing } = chain;
                 if (listing === null) throw new Error('The chain has no such agent any more. It was closed.');
-                if (listing.creator !== creator) throw new Error('This agent belongs to another wallet. Nothing was sent.');
+                if (listing.creator !== creator)
+                    throw new Error('This agent belongs to another wallet. Nothing was sent.');
                 return build({ agent, creator }, { ...chain, listing });
             },
             after: async (signature) => {

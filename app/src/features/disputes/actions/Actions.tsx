@@ -1,10 +1,11 @@
-// What the connected wallet can do about a dispute. The forms come and go with its state; what a transaction says stays.
+// What the connected wallet can do about a dispute. Forms appear and disappear with its state; the outcome of a
+// transaction stays.
 
 import type { Address } from '@solana/kit';
 
 import type { Schemas } from '../../../shared/api/client';
 import { useTransaction } from '../../../shared/wallet/useTransaction';
-import { TransactionState } from '../../wallet/TransactionState';
+import { TransactionState } from '../../wallet';
 import { type Case, powersOf } from '../chain/case';
 import styles from '../Disputes.module.css';
 import type { Dispute } from '../query';
@@ -31,7 +32,10 @@ export function Actions({ dispute, found, wallet, network }: ActionsProps) {
         <div className={styles.actions}>
             {/* A form stays while its transaction is under way, although the chain may have changed already. */}
             {(canAnswer || answering.isBusy) && <AnswerForm {...common} transaction={answering} />}
-            <TransactionState status={answering.status} done="Your answer stands on the chain. The resolver can decide now." />
+            <TransactionState
+                status={answering.status}
+                done="Your answer stands on the chain. The resolver can decide now."
+            />
             {(canDecide || deciding.isBusy) && <DecideForm {...common} transaction={deciding} />}
             <TransactionState status={deciding.status} done="The decision stands on the chain. It is final." />
             {(canExpire || expiring.isBusy) && <Expire {...common} transaction={expiring} />}

@@ -1,6 +1,6 @@
 // The creator's side: one answer, with evidence.
 
-import { type FormEvent, useState } from 'react';
+import { type SubmitEvent, useState } from 'react';
 
 import { feeText } from '../../../chain/fee';
 import { Button } from '../../../shared/ui/Button';
@@ -18,7 +18,7 @@ export function AnswerForm({ found: { recordAddress }, wallet, rpcUrl, transacti
     const key = `answer.${recordAddress}`;
     const [draft, setDraft] = useDraft(key);
     const [isChecked, setChecked] = useState(false);
-    const answer = (event: FormEvent): void => {
+    const answer = (event: SubmitEvent): void => {
         event.preventDefault();
         setChecked(true);
         if (textProblem(draft.text) !== undefined || filesProblem(draft.files) !== undefined) return;

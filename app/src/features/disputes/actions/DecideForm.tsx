@@ -1,6 +1,6 @@
 // The resolver's decision: uphold with an amount, or reject, always with written reasons; and what it will do.
 
-import { type FormEvent, useState } from 'react';
+import { type SubmitEvent, useState } from 'react';
 
 import { feeText } from '../../../chain/fee';
 import { MoneyError, formatUsdc, parseUsdc, usdcText } from '../../../shared/money';
@@ -21,13 +21,15 @@ import type { FormProps } from './form';
 
 type Choice = 'uphold' | 'reject';
 
-/** `null`: a form without its listing is never shown. */
+/** `null` only without a listing; the form is not shown then. */
 const factsOf = ({ agent, ...rest }: Case): SlashFacts | null => (agent === null ? null : { ...rest, agent });
 
 export function DecideForm({ found, wallet, rpcUrl, transaction: { isBusy, send } }: FormProps) {
     const facts = factsOf(found);
     const [choice, setChoice] = useState<Choice | null>(null);
-    const [amount, setAmount] = useState(() => usdcText(facts === null ? 0n : lower(found.record.amount, highestSlash(facts))));
+    const [amount, setAmount] = useState(() =>
+        usdcText(facts === null ? 0n : lower(found.record.amount, highestSlash(facts))),
+    );
     const key = `decision.${found.recordAddress}`;
     const [draft, setDraft] = useDraft(key);
     const [isChecked, setChecked] = useState(false);
@@ -35,7 +37,7 @@ export function DecideForm({ found, wallet, rpcUrl, transaction: { isBusy, send 
     const isUpholdable = found.now >= upholdableFrom(found);
     const { slash, problem } = readSlash(amount, facts);
     const isUpheld = choice === 'uphold';
-    const decide = (event: FormEvent): void => {
+    const decide = (event: SubmitEvent): void => {
         event.preventDefault();
         setChecked(true);
         const isIncomplete = choice === null || (isUpheld && (slash === null || problem !== undefined));
@@ -47,10 +49,13 @@ export function DecideForm({ found, wallet, rpcUrl, transaction: { isBusy, send 
                 const now = await readCase(rpcUrl, recordAddress);
                 checkDecision(now, wallet, isUpheld);
                 const [before, after] = [facts, factsOf(now)];
-                const why = after === null ? 'The listing of the agent is closed.' : slashProblem(decision.slash, after);
+                const why =
+                    after === null ? 'The listing of the agent is closed.' : slashProblem(decision.slash, after);
                 if (why !== null) throw new CaseError(why);
                 if (isUpheld && after !== null && !isSamePreview(decision.slash, before, after)) {
-                    throw new CaseError('The collateral of the agent has just changed. Look at the preview again, then decide.');
+                    throw new CaseError(
+                        'The collateral of the agent has just changed. Look at the preview again, then decide.',
+                    );
                 }
                 return decideInstructions(now, wallet, decision, await storeEvidence(wallet, draft), rpcUrl);
             },
@@ -63,7 +68,14 @@ export function DecideForm({ found, wallet, rpcUrl, transaction: { isBusy, send 
     return (
         <form className={styles.form} onSubmit={decide} noValidate aria-labelledby="decide">
             <h2 id="decide">Decide</h2>
-            <ChoiceFields found={found} choice={choice} onChange={setChoice} isUpholdable={isUpholdable} isMissing={isChecked && choice === null} isDisabled={isBusy} />
+            <ChoiceFields
+                found={found}
+                choice={choice}
+                onChange={setChoice}
+                isUpholdable={isUpholdable}
+                isMissing={isChecked && choice === null}
+                isDisabled={isBusy}
+            />
             {isUpheld && (
                 <>
                     <TextField
@@ -80,7 +92,10 @@ export function DecideForm({ found, wallet, rpcUrl, transaction: { isBusy, send 
             )}
             {choice === 'reject' && (
                 <Notice title="What happens">
-                    <p>Nothing moves. The execution stays completed, and the creator keeps the price and the collateral.</p>
+                    <p>
+                        Nothing moves. The execution stays completed, and the creator keeps the price and the
+                        collateral.
+                    </p>
                 </Notice>
             )}
             <EvidenceForm
@@ -91,7 +106,10 @@ export function DecideForm({ found, wallet, rpcUrl, transaction: { isBusy, send 
                 isChecked={isChecked}
                 isDisabled={isBusy}
             />
-            <p className="small muted">The decision is final. It costs the network fee of {feeText()}, and about 0.002 SOL for each USDC account that is paid and does not exist yet.</p>
+            <p className="small muted">
+                The decision is final. It costs the network fee of {feeText()}, and about 0.002 SOL for each USDC
+                account that is paid and does not exist yet.
+            </p>
             <Button look={choice === 'uphold' ? 'danger' : 'primary'} type="submit" isDisabled={isBusy}>
                 {isBusy ? 'Deciding …' : buttonText(choice, slash)}
             </Button>
@@ -129,17 +147,28 @@ type ChoiceProps = {
 };
 
 const ChoiceFields = ({ found, choice, onChange, isUpholdable, isMissing, isDisabled }: ChoiceProps) => (
-    <fieldset className={styles.decision} disabled={isDisabled} aria-describedby={isMissing ? 'decision-missing' : undefined}>
+    <fieldset
+        className={styles.decision}
+        disabled={isDisabled}
+        aria-describedby={isMissing ? 'decision-missing' : undefined}
+    >
         <legend>Who was right?</legend>
         <label className={styles.option}>
-            <input type="radio" name="decision" checked={choice === 'uphold'} disabled={!isUpholdable} onChange={() => onChange('uphold')} />
+            <input
+                type="radio"
+                name="decision"
+                checked={choice === 'uphold'}
+                disabled={!isUpholdable}
+                onChange={() => onChange('uphold')}
+            />
             <span>Uphold: the caller</span>
             <small>
                 {isUpholdable ? (
                     'The caller gets money back out of the collateral, and the execution counts as not successful.'
                 ) : (
                     <>
-                        The creator can still answer. Possible <Countdown to={upholdableFrom(found)} over="now" />, or as soon as there is an answer.
+                        The creator can still answer. Possible <Countdown to={upholdableFrom(found)} over="now" />, or
+                        as soon as there is an answer.
                     </>
                 )}
             </small>
@@ -158,7 +187,10 @@ const ChoiceFields = ({ found, choice, onChange, isUpholdable, isMissing, isDisa
 );
 
 const Preview = ({ slash, facts }: { slash: bigint; facts: SlashFacts }) => {
-    const { compensation, penalty, collateralBefore, collateralAfter, required, isPausedByIt } = previewOf(slash, facts);
+    const { compensation, penalty, collateralBefore, collateralAfter, required, isPausedByIt } = previewOf(
+        slash,
+        facts,
+    );
     const rows: [string, bigint][] = [
         ['To the caller', compensation],
         ['Penalty, to the insurance', penalty],

@@ -15,14 +15,17 @@ export function Expire({ found: { recordAddress, config }, wallet, rpcUrl, trans
                 checkExpiry(now);
                 return [await expireInstruction(now)];
             },
-            after: async () => void (await untilShown(recordAddress, wallet, ({ status }) => status !== 'open')),
+            after: async () => {
+                await untilShown(recordAddress, wallet, ({ status }) => status !== 'open');
+            },
         });
     return (
         <section className="stack" aria-labelledby="expire">
             <h2 id="expire">End it without a decision</h2>
             <p>
-                The resolver did not decide within 30 days. Ending the dispute frees the collateral. The creator keeps the price, and the execution
-                cannot be disputed again. It costs the network fee of {feeText()}. The service also does it by itself after a while.
+                The resolver did not decide within 30 days. Ending the dispute frees the collateral. The creator keeps
+                the price, and the execution cannot be disputed again. It costs the network fee of {feeText()}. The
+                service also does it by itself after a while.
             </p>
             <div>
                 {/* The resolver can still decide, and that button comes first. */}

@@ -1,4 +1,4 @@
-// Says at the top of the page what the wallet can do, and leads there: the form stands below what it is about.
+// Says at the top of the page what the wallet can do, and links to the form further down.
 
 import { buttonClass } from '../../../shared/ui/Button';
 import { Notice } from '../../../shared/ui/Notice';

@@ -1,4 +1,4 @@
-// What the forms of a dispute share.
+// The props that all forms of a dispute have.
 
 import type { Address } from '@solana/kit';
 

@@ -1,4 +1,4 @@
-// A dispute with everything that decides about it, as the chain has it at one moment. Accounts that are closed are read
+// A dispute and every account that its rules depend on, as the chain has them at one moment. Closed accounts are read
 // from the transaction that closed them.
 
 import { type Address, type Decoder, type ReadonlyUint8Array, createSolanaRpc } from '@solana/kit';
@@ -10,7 +10,11 @@ import { CLOCK_ADDRESS, unixTimeOf } from '../../../chain/clock';
 import { History } from '../../../chain/history';
 import { StoredDisputeOutcome as Outcome } from '../../../chain/stored';
 import { findClosed } from '../../../chain/story';
-import { AGENT_LISTED_DISCRIMINATOR, type AgentListed, getAgentListedDecoder } from '../../../generated/accounts/agentListed';
+import {
+    AGENT_LISTED_DISCRIMINATOR,
+    type AgentListed,
+    getAgentListedDecoder,
+} from '../../../generated/accounts/agentListed';
 import { CONFIG_DISCRIMINATOR, type Config, getConfigDecoder } from '../../../generated/accounts/config';
 import { DISPUTE_DISCRIMINATOR, type Dispute, getDisputeDecoder } from '../../../generated/accounts/dispute';
 import {
@@ -55,11 +59,17 @@ export async function readCase(rpcUrl: string, recordAddress: Address): Promise<
         if (found === null) throw new Error('The chain has no such dispute.');
         return found.bytes;
     };
-    const decode = async <T>(account: RawAccount | undefined, address: Address, decoder: Decoder<T>, kind: ReadonlyUint8Array): Promise<T> =>
+    const decode = async <T>(
+        account: RawAccount | undefined,
+        address: Address,
+        decoder: Decoder<T>,
+        kind: ReadonlyUint8Array,
+    ): Promise<T> =>
         account ? decodeOwned(account, decoder, kind) : decodeBytes(await closed(address), decoder, kind);
-    const recordOf = (account: RawAccount | undefined) => decode(account, recordAddress, getExecutionRecordDecoder(), EXECUTION_RECORD_DISCRIMINATOR);
+    const recordOf = (account: RawAccount | undefined) =>
+        decode(account, recordAddress, getExecutionRecordDecoder(), EXECUTION_RECORD_DISCRIMINATOR);
 
-    // The record names its agent for ever, so everything else is of one slot.
+    // The agent of a record never changes, so the record may be read first. Everything else is read at one slot.
     const [before] = await readAccounts(rpc, [recordAddress]);
     const { agent: agentAddress } = await recordOf(before);
     const addresses = [recordAddress, disputeAddress, agentAddress, configAddress, CLOCK_ADDRESS];
@@ -96,7 +106,8 @@ export const upholdableFrom = ({ dispute }: Pick<Case, 'dispute'>): number =>
 export const decidableUntil = ({ dispute }: Pick<Case, 'dispute'>): number => Number(dispute.raisedAtUnixS) + LIMIT_S;
 
 /** The URI that is stored in a fixed number of bytes. */
-export const uriOf = (bytes: ReadonlyUint8Array, length: number): string => new TextDecoder().decode(new Uint8Array(bytes).slice(0, length));
+export const uriOf = (bytes: ReadonlyUint8Array, length: number): string =>
+    new TextDecoder().decode(new Uint8Array(bytes).slice(0, length));
 
 export type Powers = { readonly canAnswer: boolean; readonly canDecide: boolean; readonly canExpire: boolean };
 
@@ -116,18 +127,21 @@ const refuse = (why: string): never => {
     throw new CaseError(why);
 };
 
-/** The program refuses the same. Here the refusal has its reason, and comes before evidence is uploaded. */
+/** The same checks as the program's, made here so that the user gets a reason before evidence is uploaded. */
 export function checkAnswer(found: Case, wallet: string): void {
-    if (found.agent?.creator !== wallet) refuse('Only the creator of the agent answers this dispute. Choose its account in your wallet.');
+    if (found.agent?.creator !== wallet)
+        refuse('Only the creator of the agent answers this dispute. Choose its account in your wallet.');
     if (!isOpen(found)) refuse(`The dispute is ${statusOf(found)}, so it cannot be answered any more.`);
     if (found.dispute.answeredAtUnixS !== 0n) refuse('The dispute has its answer already, and it can have only one.');
 }
 
 export function checkDecision(found: Case, wallet: string, isUpheld: boolean): void {
-    if (found.config.resolver !== wallet) refuse('Only the resolver decides disputes. Choose its account in your wallet.');
+    if (found.config.resolver !== wallet)
+        refuse('Only the resolver decides disputes. Choose its account in your wallet.');
     if (!isOpen(found)) refuse(`The dispute is ${statusOf(found)} already.`);
     if (found.agent === null) refuse('The listing of the agent is closed.');
-    if (isUpheld && found.now < upholdableFrom(found)) refuse('The creator can still answer, so the dispute cannot be upheld yet.');
+    if (isUpheld && found.now < upholdableFrom(found))
+        refuse('The creator can still answer, so the dispute cannot be upheld yet.');
 }
 
 export function checkExpiry(found: Case): void {

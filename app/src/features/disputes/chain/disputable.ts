@@ -12,7 +12,6 @@ import { StoredExecutionStatus as Status, StoredSettler } from '../../../chain/s
 import { type ExecutionRecord } from '../../../generated/accounts/executionRecord';
 import { getDisputeDecoder } from '../../../generated/accounts/dispute';
 
-
 export type Disputable = {
     readonly recordAddress: Address;
     readonly disputeAddress: Address;
@@ -55,20 +54,26 @@ export async function readDisputable(rpcUrl: string, wallet: Address, executionI
 }
 
 /** Last second in which the dispute can be raised. */
-export const disputableUntil = ({ finishedAtUnixS, disputeWindowS }: Pick<ExecutionRecord, 'finishedAtUnixS' | 'disputeWindowS'>): number =>
-    Number(finishedAtUnixS) + disputeWindowS;
+export const disputableUntil = ({
+    finishedAtUnixS,
+    disputeWindowS,
+}: Pick<ExecutionRecord, 'finishedAtUnixS' | 'disputeWindowS'>): number => Number(finishedAtUnixS) + disputeWindowS;
 
 /** Why there can be no dispute, as the program would refuse it; `null` if there can. */
 export function disputeObstacle({ record, isDisputed, now, rent, lamports }: Disputable): string | null {
     if (record === null) {
         return 'The chain has no record of this execution for your wallet. A record is closed some time after its dispute window.';
     }
-    if (record.status === Status.Disputed || isDisputed) return 'You have disputed this execution already. It can have one dispute.';
-    if (record.status === Status.Open) return 'The execution is not finished. If no good result comes, the price goes back to you by itself.';
+    if (record.status === Status.Disputed || isDisputed)
+        return 'You have disputed this execution already. It can have one dispute.';
+    if (record.status === Status.Open)
+        return 'The execution is not finished. If no good result comes, the price goes back to you by itself.';
     if (record.status !== Status.Completed) return 'You have the price back already, so there is nothing to dispute.';
     if (record.disputeCount !== 0) return 'The execution was disputed before. It can have one dispute.';
-    if (record.settledBy === StoredSettler.Caller) return 'You settled this execution yourself. A caller who did cannot dispute it.';
+    if (record.settledBy === StoredSettler.Caller)
+        return 'You settled this execution yourself. A caller who did cannot dispute it.';
     if (now > disputableUntil(record)) return 'The time for a dispute is over.';
-    if (lamports < rent + networkFee({})) return 'Your wallet has too little SOL for the deposit and the network fee. Send SOL to it, then go on.';
+    if (lamports < rent + networkFee({}))
+        return 'Your wallet has too little SOL for the deposit and the network fee. Send SOL to it, then go on.';
     return null;
 }

@@ -1,5 +1,5 @@
-// What a slash does, before it is decided: the rules of `resolve_dispute`, in the program's order, and the amounts that
-// follow. Integers alone.
+// What a slash will do, computed before it is decided: the rules of `resolve_dispute` in the program's order, and the
+// amounts that follow from them. Only integers.
 
 import type { AgentListed } from '../../../generated/accounts/agentListed';
 import type { Config } from '../../../generated/accounts/config';
@@ -15,11 +15,14 @@ export type SlashFacts = {
     readonly record: Pick<ExecutionRecord, 'amount' | 'maxPenaltyMultiple'>;
     readonly agent: Pick<AgentListed, 'collateral' | 'disputedAmount' | 'price' | 'status'>;
     readonly dispute: Pick<Dispute, 'raisedAtUnixS'>;
-    readonly config: Pick<Config, 'resolverSinceUnixS'> & { readonly parameters: { readonly collateralTiers: readonly CollateralTier[] } };
+    readonly config: Pick<Config, 'resolverSinceUnixS'> & {
+        readonly parameters: { readonly collateralTiers: readonly CollateralTier[] };
+    };
 };
 
 /** What a slash of this execution may take at most, whatever the collateral. */
-export const limitOf = ({ record: { amount, maxPenaltyMultiple } }: SlashFacts): bigint => amount * BigInt(maxPenaltyMultiple) + amount;
+export const limitOf = ({ record: { amount, maxPenaltyMultiple } }: SlashFacts): bigint =>
+    amount * BigInt(maxPenaltyMultiple) + amount;
 
 /** The other open disputes about the agent claim this much of its collateral. */
 export const otherClaims = ({ record, agent }: SlashFacts): bigint => agent.disputedAmount - record.amount;
@@ -32,7 +35,8 @@ export function slashProblem(slash: bigint, facts: SlashFacts): string | null {
     const [limit, others] = [limitOf(facts), otherClaims(facts)];
     if (limit > MAX_USDC || others < 0n) return 'The accounts of this dispute do not fit together.';
     if (slash > agent.collateral) return `The collateral has only ${formatUsdc(agent.collateral)} USDC.`;
-    if (slash > limit) return `At most ${formatUsdc(limit)} USDC can be taken for this call: the limit was fixed when it was opened.`;
+    if (slash > limit)
+        return `At most ${formatUsdc(limit)} USDC can be taken for this call: the limit was fixed when it was opened.`;
     if (slash <= record.amount) return null;
     if (agent.collateral - slash < others) {
         return `More than the ${formatUsdc(record.amount)} USDC that were paid must leave ${formatUsdc(others)} USDC for the other open disputes about this agent.`;
@@ -60,7 +64,7 @@ export type SlashPreview = {
     readonly collateralAfter: bigint;
     /** What the agent needs for its price. */
     readonly required: bigint;
-    /** It takes calls now, and none afterwards. */
+    /** The agent takes calls now, and the slash pauses it. */
     readonly isPausedByIt: boolean;
 };
 
@@ -78,7 +82,10 @@ export function previewOf(slash: bigint, { record, agent, config }: SlashFacts):
     };
 }
 
-/** What the price needs. Without tiers no collateral is enough: a preview never promises too much. */
+/**
+ * The collateral that the price needs. Without tiers no collateral is enough, so that a preview never promises too
+ * much.
+ */
 export function requiredCollateral(price: bigint, tiers: readonly CollateralTier[]): bigint {
     return tiers.length === 0 ? MAX_USDC : collateralOf(tiers, price);
 }

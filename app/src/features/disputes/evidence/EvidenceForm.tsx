@@ -77,7 +77,12 @@ function Files({ draft, onChange, isDisabled }: Pick<EvidenceFormProps, 'draft' 
                                 <UserText text={name} />
                             </span>
                             <span className="muted small number">{sizeText(file.size)}</span>
-                            <Button look="text" isDisabled={isDisabled} onPress={() => remove(index)} aria-label={`Remove ${visible(name)}`}>
+                            <Button
+                                look="text"
+                                isDisabled={isDisabled}
+                                onPress={() => remove(index)}
+                                aria-label={`Remove ${visible(name)}`}
+                            >
                                 Remove
                             </Button>
                         </li>

@@ -79,7 +79,10 @@ function Found({ fetched, hash, onRetry }: { fetched: Fetched; hash: string; onR
     if (fetched.state === 'missing') {
         return (
             <Notice kind="warn" title="The document is not stored here">
-                <p>The chain has its hash, and nobody has handed the document in at this service. Its author can do it at any time.</p>
+                <p>
+                    The chain has its hash, and nobody has handed the document in at this service. Its author can do it
+                    at any time.
+                </p>
                 <div>
                     <Button onPress={onRetry}>Look again</Button>
                 </div>
@@ -147,7 +150,11 @@ function FileRow({ file: { name, media_type, size, hash } }: { file: NamedFile }
 
 /** Served with `sandbox`; saved and not opened, under a name that no system runs. */
 const Download = ({ hash, name }: { hash: string; name: string }) => (
-    <a href={contentPath(hash)} download={savedName(name, hash)} aria-label={`Save ${visible(name.slice(0, MAX_LABEL))}`}>
+    <a
+        href={contentPath(hash)}
+        download={savedName(name, hash)}
+        aria-label={`Save ${visible(name.slice(0, MAX_LABEL))}`}
+    >
         Save
     </a>
 );

@@ -31,7 +31,8 @@ export function readDocument(bytes: Uint8Array): Content {
     if (text === null) return { kind: 'bytes' };
     const document = parsed(text);
     const { text: said, files } = isObject(document) ? document : {};
-    const isDocument = typeof said === 'string' && Array.isArray(files) && files.length <= MAX_FILES && files.every(isNamedFile);
+    const isDocument =
+        typeof said === 'string' && Array.isArray(files) && files.length <= MAX_FILES && files.every(isNamedFile);
     return isDocument ? { kind: 'document', text: said, files: files as NamedFile[] } : { kind: 'text', text };
 }
 
@@ -51,7 +52,8 @@ function parsed(text: string): unknown {
     }
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Record<string, unknown> =>
+    typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function isNamedFile(value: unknown): boolean {
     if (!isObject(value)) return false;
@@ -68,7 +70,10 @@ const KNOWN_ENDINGS = new Set(['txt', 'log', 'md', 'json', 'csv', 'png', 'jpg', 
  */
 export function savedName(name: string, hash: string): string {
     const [, stem = '', ending = ''] = /^(.*?)(?:\.([A-Za-z0-9]{1,5}))?$/s.exec(name) ?? [];
-    const plain = stem.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+|_+$/g, '').slice(0, 60);
+    const plain = stem
+        .replace(/[^A-Za-z0-9_-]+/g, '_')
+        .replace(/^_+|_+$/g, '')
+        .slice(0, 60);
     const known = ending.toLowerCase();
     return `${plain === '' ? hash.slice(7, 19) : plain}.${KNOWN_ENDINGS.has(known) ? known : 'bin'}`;
 }

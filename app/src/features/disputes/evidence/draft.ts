@@ -1,4 +1,4 @@
-// What a party says, while it is written: a text and files, with the limits of `POST /v1/evidence`.
+// A party's statement while it is being written: a text and files, with the limits of `POST /v1/evidence`.
 
 export const MAX_TEXT = 20_000;
 export const MAX_FILES = 5;
@@ -22,9 +22,13 @@ const HALF = /\p{Cs}/u;
 export function textProblem(text: string): string | undefined {
     if (text.trim() === '') return 'Write what happened and why.';
     const count = Array.from(text).length;
-    if (count > MAX_TEXT) return `The text has ${count.toLocaleString('en')} characters. At most ${MAX_TEXT.toLocaleString('en')} are possible.`;
-    if (CONTROL.test(text)) return 'The text holds a control character that cannot be shown. Type it, or paste it as plain text.';
-    return HALF.test(text) ? 'The text holds half of a character. Remove what your browser shows as \ufffd.' : undefined;
+    if (count > MAX_TEXT)
+        return `The text has ${count.toLocaleString('en')} characters. At most ${MAX_TEXT.toLocaleString('en')} are possible.`;
+    if (CONTROL.test(text))
+        return 'The text holds a control character that cannot be shown. Type it, or paste it as plain text.';
+    return HALF.test(text)
+        ? 'The text holds half of a character. Remove what your browser shows as \ufffd.'
+        : undefined;
 }
 
 /** Why the files cannot be handed in; `undefined` if they can. */
@@ -33,7 +37,9 @@ export function filesProblem(files: readonly DraftFile[]): string | undefined {
     const empty = files.find(({ file }) => file.size === 0);
     if (empty !== undefined) return `The file ${empty.name} is empty. Remove it.`;
     const size = sizeOf(files);
-    return size > MAX_FILE_BYTES ? `The files have ${sizeText(size)}. At most ${sizeText(MAX_FILE_BYTES)} together are possible.` : undefined;
+    return size > MAX_FILE_BYTES
+        ? `The files have ${sizeText(size)}. At most ${sizeText(MAX_FILE_BYTES)} together are possible.`
+        : undefined;
 }
 
 export const sizeOf = (files: readonly DraftFile[]): number => files.reduce((sum, { file }) => sum + file.size, 0);
@@ -50,7 +56,13 @@ export function withFiles({ text, files }: Draft, added: readonly File[]): Draft
     const all = [...files];
     for (const file of added) {
         const name = storedName(file.name);
-        all.push({ name: freeName(name, all.map((other) => other.name)), file });
+        all.push({
+            name: freeName(
+                name,
+                all.map((other) => other.name),
+            ),
+            file,
+        });
     }
     return { text, files: all };
 }
@@ -62,7 +74,8 @@ export function storedName(name: string): string {
     const plain = name.replace(UNSEEN, '_').replace(/[/\\]/g, '_').trim();
     const cut = Array.from(plain);
     // The end tells what kind of file it is.
-    const short = cut.length > MAX_NAME ? [...cut.slice(0, MAX_NAME - 21), '\u2026', ...cut.slice(-20)].join('').trim() : plain;
+    const short =
+        cut.length > MAX_NAME ? [...cut.slice(0, MAX_NAME - 21), '\u2026', ...cut.slice(-20)].join('').trim() : plain;
     return short === '' || /^\.+$/.test(short) ? 'file' : short;
 }
 
@@ -72,7 +85,10 @@ function freeName(name: string, taken: readonly string[]): string {
         const dot = name.lastIndexOf('.');
         const [stem, ending] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, ''];
         const tail = ` (${count})${ending}`;
-        free = `${Array.from(stem).slice(0, MAX_NAME - Array.from(tail).length).join('').trim()}${tail}`;
+        free = `${Array.from(stem)
+            .slice(0, MAX_NAME - Array.from(tail).length)
+            .join('')
+            .trim()}${tail}`;
     }
 }
 

@@ -28,7 +28,8 @@ async function fetchContent(hash: string): Promise<Fetched> {
         throw offline();
     });
     if (answer.status === 404) return { state: 'missing' };
-    if (!answer.ok) throw new ApiError(answer.status, 'unknown', `The service answers ${answer.status} for this content.`);
+    if (!answer.ok)
+        throw new ApiError(answer.status, 'unknown', `The service answers ${answer.status} for this content.`);
     const bytes = new Uint8Array(await answer.arrayBuffer());
     const found = await hashOf(bytes);
     return found === hash ? { state: 'whole', bytes } : { state: 'altered', found };

@@ -49,6 +49,7 @@ export async function hashOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
 /** `btoa` takes a string of bytes, and a call takes a limited number of arguments. */
 export function base64(bytes: Uint8Array): string {
     const pieces: string[] = [];
-    for (let at = 0; at < bytes.length; at += 8_192) pieces.push(String.fromCharCode(...bytes.subarray(at, at + 8_192)));
+    for (let at = 0; at < bytes.length; at += 8_192)
+        pieces.push(String.fromCharCode(...bytes.subarray(at, at + 8_192)));
     return btoa(pieces.join(''));
 }

@@ -16,7 +16,7 @@ export function useDraft(key: string): [Draft, (draft: Draft) => void] {
     return [draft, change];
 }
 
-/** Once it is said. */
+/** Call it after the statement is on the chain. */
 export function forgetDraft(key: string): void {
     remember(key, '');
 }

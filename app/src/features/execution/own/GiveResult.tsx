@@ -1,8 +1,8 @@
-// An execution that was settled without this service has a result that the service does not store yet. Anybody who has it
-// hands it in; its hash is in the record on the chain.
+// An execution that was settled without this service has a result that the service does not store yet. Anybody who has
+// it hands it in; its hash is in the record on the chain.
 
 import { useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { type SubmitEvent, useState } from 'react';
 
 import { Button } from '../../../shared/ui/Button';
 import { messageOf } from '../../../shared/ui/Failure';
@@ -14,12 +14,13 @@ export function GiveResult({ sha256, executionId }: { sha256: string; executionI
     const queries = useQueryClient();
     const [text, setText] = useState('');
     const [state, setState] = useState<{ isBusy: boolean; problem?: string }>({ isBusy: false });
-    const submit = async (event: FormEvent): Promise<void> => {
+    const submit = async (event: SubmitEvent): Promise<void> => {
         event.preventDefault();
         if (state.isBusy) return;
         setState({ isBusy: true });
         try {
-            if ((await sha256Of(text)) !== sha256) throw new Error('This is another text than the result: its hash is not the one in the record.');
+            if ((await sha256Of(text)) !== sha256)
+                throw new Error('This is another text than the result: its hash is not the one in the record.');
             await publish(sha256, text);
             await queries.invalidateQueries({ queryKey: ['execution', executionId] });
             setState({ isBusy: false });

@@ -1,11 +1,11 @@
-// The button with which a caller takes the price of an expired execution back.
+// The button with which a caller takes back the price of an expired execution.
 
 import { type Address, createSolanaRpc } from '@solana/kit';
 
 import { Button } from '../../../shared/ui/Button';
 import { useTransaction } from '../../../shared/wallet/useTransaction';
 import { useWallet } from '../../../shared/wallet/useWallet';
-import { TransactionState } from '../../wallet/TransactionState';
+import { TransactionState } from '../../wallet';
 import { refundInstructions } from './ending';
 import { awaitEnd } from './indexed';
 

@@ -2,21 +2,22 @@
 
 import { type Address, createSolanaRpc } from '@solana/kit';
 import { useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { type SubmitEvent, useState } from 'react';
 
 import { hexOf } from '../../../chain/accounts';
 import { feeText } from '../../../chain/fee';
+import { splitOf } from '../../../shared/fee';
 import { formatUsdc } from '../../../shared/money';
 import { Button } from '../../../shared/ui/Button';
 import { Failure, messageOf } from '../../../shared/ui/Failure';
 import { TextArea } from '../../../shared/ui/Field';
 import { useTransaction } from '../../../shared/wallet/useTransaction';
 import { useWallet } from '../../../shared/wallet/useWallet';
-import { TransactionState } from '../../wallet/TransactionState';
+import { TransactionState } from '../../wallet';
 import styles from '../Execution.module.css';
 import type { OnChain } from '../query';
 import { MAX_RESULT_BYTES, readAnswer } from './answer';
-import { settlementInstructions, splitOf } from './ending';
+import { settlementInstructions } from './ending';
 import { awaitEnd } from './indexed';
 import { publish } from './publish';
 
@@ -40,7 +41,7 @@ export function SettleForm({ record, executionId, rpcUrl, onChain }: SettleFormP
             (error: unknown) => setUnpublished({ hash, result, reason: messageOf(error) }),
         );
     };
-    const submit = async (event: FormEvent): Promise<void> => {
+    const submit = async (event: SubmitEvent): Promise<void> => {
         event.preventDefault();
         if (isBusy) return;
         try {
@@ -63,13 +64,14 @@ export function SettleForm({ record, executionId, rpcUrl, onChain }: SettleFormP
         setText(await file.text());
         setProblem(undefined);
     };
-    const { creator, treasury } = splitOf({ amount: onChain.amount ?? 0n, feeBps: onChain.feeBps ?? 0 });
+    const { creator, platform } = splitOf(onChain.amount ?? 0n, onChain.feeBps ?? 0);
     return (
         <form className="stack" onSubmit={(event) => void submit(event)} noValidate>
             <h2>Settle it with the creator’s signed answer</h2>
             <ul className={styles.effects}>
                 <li>
-                    {formatUsdc(creator)} USDC go from the escrow to the creator, {formatUsdc(treasury)} to the marketplace.
+                    {formatUsdc(creator)} USDC go from the escrow to the creator, {formatUsdc(platform)} to the
+                    marketplace.
                 </li>
                 <li>The result counts as delivered. A call that its caller settles cannot be disputed.</li>
                 <li>Your wallet signs one transaction. The network fee is {feeText(1)}.</li>
@@ -91,14 +93,22 @@ export function SettleForm({ record, executionId, rpcUrl, onChain }: SettleFormP
                     {isBusy ? 'Under way …' : 'Check, sign and settle'}
                 </Button>
                 <label className="small">
-                    or load it from a file: <input type="file" accept=".json,application/json,text/plain" onChange={(event) => void load(event.target.files?.[0])} />
+                    or load it from a file:{' '}
+                    <input
+                        type="file"
+                        accept=".json,application/json,text/plain"
+                        onChange={(event) => void load(event.target.files?.[0])}
+                    />
                 </label>
             </div>
             <TransactionState status={status} done="The execution is settled." />
             {unpublished !== null && (
                 <>
                     <p role="status">The execution is settled, and the service does not have the result yet.</p>
-                    <Failure error={new Error(unpublished.reason)} onRetry={() => void give(unpublished.hash, unpublished.result)} />
+                    <Failure
+                        error={new Error(unpublished.reason)}
+                        onRetry={() => void give(unpublished.hash, unpublished.result)}
+                    />
                 </>
             )}
         </form>

@@ -1,4 +1,4 @@
-// A creator's signed answer, as somebody pastes it: read and checked for its form ("Answer of the creator" in
+// Reads a creator's signed answer that somebody pastes, and checks its form ("Answer of the creator" in
 // docs/specification.md). Who signed it is checked against the record on the chain.
 
 import { type ReadonlyUint8Array, getBase58Encoder } from '@solana/kit';
@@ -14,28 +14,39 @@ export type SignedAnswer = {
 };
 
 /** The members that are read. Others are skipped. */
-type Answer = Partial<Record<'execution_id' | 'status' | 'result' | 'result_hash' | 'signature' | 'call_signature' | 'tokens_used', unknown>>;
+type Answer = Partial<
+    Record<
+        'execution_id' | 'status' | 'result' | 'result_hash' | 'signature' | 'call_signature' | 'tokens_used',
+        unknown
+    >
+>;
 
 const SIGNATURE_BYTES = 64;
 const MAX_TOKENS = 1_000_000_000;
 /** The largest result of the service. */
 export const MAX_RESULT_BYTES = 1024 * 1024;
 
-/** Throws with what is wrong, for the one who pasted it. */
+/** Throws an error that says what is wrong, for the user who pasted the text. */
 export async function readAnswer(text: string, executionId: string): Promise<SignedAnswer> {
     const { execution_id, status, result, result_hash, signature, call_signature, tokens_used } = parsed(text);
-    if (execution_id !== undefined && execution_id !== executionId) throw new Error('This answer is for another execution.');
-    if (status !== undefined && status !== 'completed') throw new Error('The answer reports a failure, so there is nothing to settle.');
+    if (execution_id !== undefined && execution_id !== executionId)
+        throw new Error('This answer is for another execution.');
+    if (status !== undefined && status !== 'completed')
+        throw new Error('The answer reports a failure, so there is nothing to settle.');
     if (typeof result !== 'string') throw new Error('The answer has no text in “result”.');
     const bytes = new TextEncoder().encode(result);
     if (bytes.length > MAX_RESULT_BYTES) throw new Error('The result is larger than 1 MiB.');
     const resultHash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
-    if (typeof result_hash === 'string' && result_hash !== `sha256:${hexOf(resultHash)}`) throw new Error('“result_hash” is not the SHA-256 of “result”.');
+    if (typeof result_hash === 'string' && result_hash !== `sha256:${hexOf(resultHash)}`)
+        throw new Error('“result_hash” is not the SHA-256 of “result”.');
     return {
         result,
         resultHash,
         signature: signatureOf(signature, 'signature'),
-        callSignature: call_signature === undefined || call_signature === null ? null : signatureOf(call_signature, 'call_signature'),
+        callSignature:
+            call_signature === undefined || call_signature === null
+                ? null
+                : signatureOf(call_signature, 'call_signature'),
         tokensUsed: tokensOf(tokens_used),
     };
 }
@@ -47,14 +58,16 @@ function parsed(text: string): Answer {
     } catch {
         throw new Error('This is no JSON. Paste the whole answer of the creator, with its braces.');
     }
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error('The answer of a creator is an object in braces.');
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+        throw new Error('The answer of a creator is an object in braces.');
     return value;
 }
 
 function signatureOf(value: unknown, name: string): ReadonlyUint8Array {
     const found = typeof value === 'string' ? /^ed25519:([1-9A-HJ-NP-Za-km-z]{64,88})$/.exec(value) : null;
     const bytes = found?.[1] === undefined ? null : getBase58Encoder().encode(found[1]);
-    if (bytes?.length !== SIGNATURE_BYTES) throw new Error(`“${name}” is no signature: it begins with ed25519: and has 64 bytes in base58.`);
+    if (bytes?.length !== SIGNATURE_BYTES)
+        throw new Error(`“${name}” is no signature: it begins with ed25519: and has 64 bytes in base58.`);
     return bytes;
 }
 

@@ -21,7 +21,6 @@ import { verifyStrictly } from '../verify/ed25519';
 import type { SignedAnswer } from './answer';
 
 const NOBODY = '11111111111111111111111111111111' as Address;
-const BASIS_POINTS = 10_000n;
 
 type Node = Rpc<SolanaRpcApi>;
 /** An execution that has not ended. */
@@ -33,7 +32,9 @@ export async function refundInstructions(rpc: Node, address: Address, payer: Add
     const [{ usdcMint }, now] = await Promise.all([readConfig(rpc), readChainTime(rpc)]);
     if (now <= terms.deadlineUnixS) {
         const left = spanText(Number(terms.deadlineUnixS - now) + 1);
-        throw new Error(`By the clock of the chain the deadline has not passed yet. The refund is possible in ${left}.`);
+        throw new Error(
+            `By the clock of the chain the deadline has not passed yet. The refund is possible in ${left}.`,
+        );
     }
     const refundToken = await findTokenAccount(record.caller, usdcMint);
     const refund = await getRefundExpiredExecutionInstructionAsync({
@@ -48,10 +49,20 @@ export async function refundInstructions(rpc: Node, address: Address, payer: Add
 }
 
 /** Pays the creator for a result that the execution's result key signed. */
-export async function settlementInstructions(rpc: Node, address: Address, wallet: Address, answer: SignedAnswer): Promise<Instruction[]> {
+export async function settlementInstructions(
+    rpc: Node,
+    address: Address,
+    wallet: Address,
+    answer: SignedAnswer,
+): Promise<Instruction[]> {
     const { record, terms } = openOf(await readExecution(rpc, address));
-    const [config, creator, now] = await Promise.all([readConfig(rpc), readCreator(rpc, record.agent), readChainTime(rpc)]);
-    if (wallet !== record.caller && wallet !== creator) throw new Error('Only the caller and the creator settle this execution. Choose that account in your wallet.');
+    const [config, creator, now] = await Promise.all([
+        readConfig(rpc),
+        readCreator(rpc, record.agent),
+        readChainTime(rpc),
+    ]);
+    if (wallet !== record.caller && wallet !== creator)
+        throw new Error('Only the caller and the creator settle this execution. Choose that account in your wallet.');
     if (now > terms.deadlineUnixS) throw new Error('The deadline has passed, so the execution can only be refunded.');
     const proof = await proofOf(answer, record, terms, address);
     const { usdcMint, treasuryOwner } = config;
@@ -72,12 +83,19 @@ export async function settlementInstructions(rpc: Node, address: Address, wallet
 }
 
 /** Checks the signatures by the result key of the opening, strictly. */
-async function proofOf(answer: SignedAnswer, record: ExecutionRecord, terms: OpenTerms, address: Address): Promise<Instruction> {
+async function proofOf(
+    answer: SignedAnswer,
+    record: ExecutionRecord,
+    terms: OpenTerms,
+    address: Address,
+): Promise<Instruction> {
     const { resultHash, signature, callSignature } = answer;
     const result = { resultHash, resultKey: terms.resultKey, signature };
-    if (!(await verifyStrictly(result))) throw new Error('The signature is not one of the agent\u2019s result key over this result.');
+    if (!(await verifyStrictly(result)))
+        throw new Error('The signature is not one of the agent\u2019s result key over this result.');
     if (record.binding !== 1) return getResultProofInstruction(result);
-    if (callSignature === null) throw new Error('This agent signs each result for its call. The answer has no call_signature.');
+    if (callSignature === null)
+        throw new Error('This agent signs each result for its call. The answer has no call_signature.');
     const bound = { resultHash, resultKey: terms.resultKey, signature: callSignature, record: address };
     if (!(await verifyStrictly(bound))) throw new Error('The call_signature is not for this execution.');
     return getResultProofInstruction(bound);
@@ -88,13 +106,11 @@ function openOf(found: ChainExecution | null): Open {
     const { record, terms } = found;
     if (terms !== null) return { record, terms };
     const isRefunded = record.status === Status.Failed || record.status === Status.Expired;
-    throw new Error(isRefunded ? 'The execution is refunded already. The price is back.' : 'The execution is settled already. The creator is paid.');
-}
-
-/** What creator and treasury get. */
-export function splitOf({ amount, feeBps }: Pick<ExecutionRecord, 'amount' | 'feeBps'>): { creator: bigint; treasury: bigint } {
-    const treasury = (amount * BigInt(feeBps)) / BASIS_POINTS;
-    return { creator: amount - treasury, treasury };
+    throw new Error(
+        isRefunded
+            ? 'The execution is refunded already. The price is back.'
+            : 'The execution is settled already. The creator is paid.',
+    );
 }
 
 async function readConfig(rpc: Node) {
@@ -109,8 +125,13 @@ async function readCreator(rpc: Node, agent: Address): Promise<Address> {
     return decodeOwned(account, getAgentListedDecoder(), AGENT_LISTED_DISCRIMINATOR).creator;
 }
 
-/** Who is paid needs a USDC account; anybody may make it. */
-async function missingAccounts(rpc: Node, payer: Address, mint: Address, owners: readonly Address[]): Promise<Instruction[]> {
+/** Creates missing USDC accounts of those who are paid; anybody may create them. */
+async function missingAccounts(
+    rpc: Node,
+    payer: Address,
+    mint: Address,
+    owners: readonly Address[],
+): Promise<Instruction[]> {
     const addresses = await Promise.all(owners.map((owner) => findTokenAccount(owner, mint)));
     const found = await readAccounts(rpc, addresses);
     return owners.flatMap((owner, index) => {

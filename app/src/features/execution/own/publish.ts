@@ -17,14 +17,19 @@ export async function publish(sha256: string, content: string): Promise<void> {
         const answer = await put(contentPath(sha256), content);
         if (answer?.ok === true) return;
         const isForNow = answer === null || answer.status >= 500 || answer.status === 409 || answer.status === 429;
-        if (!isForNow || attempt === ATTEMPTS) throw new Error(answer === null ? 'The service does not answer.' : await reasonOf(answer));
+        if (!isForNow || attempt === ATTEMPTS)
+            throw new Error(answer === null ? 'The service does not answer.' : await reasonOf(answer));
         await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
 }
 
-/** Without the cookie: then the service asks for no token. `null`: no answer. */
+/** Sent without the cookie, so that the service asks for no token. `null`: no answer. */
 const put = (path: string, content: string): Promise<Response | null> =>
-    fetch(path, { method: 'PUT', body: new Blob([content], { type: 'application/octet-stream' }), credentials: 'omit' }).catch(() => null);
+    fetch(path, {
+        method: 'PUT',
+        body: new Blob([content], { type: 'application/octet-stream' }),
+        credentials: 'omit',
+    }).catch(() => null);
 
 async function reasonOf(answer: Response): Promise<string> {
     const body = (await answer.json().catch(() => null)) as { error?: { message?: string } } | null;

@@ -1,5 +1,5 @@
-// JSON as a tree that opens level by level. What is closed is not in the page, and long lists come in parts, so that any
-// JSON costs only what someone looks at.
+// JSON as a tree that opens level by level. Closed levels are not in the page, and long lists are shown in parts, so
+// that large JSON costs only what the user opens.
 
 import { useState } from 'react';
 
@@ -17,7 +17,7 @@ const MAX_NAME = 200;
 export type JsonTreeProps = { value: unknown; /** Levels that are open at first. */ open: number };
 
 export const JsonTree = ({ value, open }: JsonTreeProps) =>
-    isBranch(value) ? <Members value={value} open={open} /> : <Leaf value={value} />;
+    isBranch(value) ? <Members value={value} open={open} /> : <Leaf value={value as Plain} />;
 
 const isBranch = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
@@ -27,12 +27,21 @@ function Members({ value, open }: { value: object; open: number }) {
     const count = names?.length ?? (value as unknown[]).length;
     if (count === 0) return <span className="muted">{names === null ? 'empty list' : 'empty object'}</span>;
     const visibleCount = Math.min(shown, count);
-    const part = names === null ? Array.from({ length: visibleCount }, (_, index) => String(index)) : names.slice(0, visibleCount);
+    const part =
+        names === null
+            ? Array.from({ length: visibleCount }, (_, index) => String(index))
+            : names.slice(0, visibleCount);
     return (
         <>
             <ul className={styles.members}>
                 {part.map((name) => (
-                    <Member key={name} name={name} isIndex={names === null} value={(value as Record<string, unknown>)[name]} open={open - 1} />
+                    <Member
+                        key={name}
+                        name={name}
+                        isIndex={names === null}
+                        value={(value as Record<string, unknown>)[name]}
+                        open={open - 1}
+                    />
                 ))}
             </ul>
             {count > shown && (
@@ -53,7 +62,7 @@ function Member({ name, isIndex, value, open }: MemberProps) {
     if (!isBranch(value)) {
         return (
             <li className={`${styles.leaf} ${isIndex ? styles.entry : ''}`}>
-                <span className={styles.name}>{label}</span> <Leaf value={value} />
+                <span className={styles.name}>{label}</span> <Leaf value={value as Plain} />
             </li>
         );
     }
@@ -61,12 +70,7 @@ function Member({ name, isIndex, value, open }: MemberProps) {
     const kind = Array.isArray(value) ? (count === 1 ? 'entry' : 'entries') : count === 1 ? 'member' : 'members';
     return (
         <li>
-            <button
-                type="button"
-                className={styles.toggle}
-                aria-expanded={isOpen}
-                onClick={() => setOpen(!isOpen)}
-            >
+            <button type="button" className={styles.toggle} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
                 <span aria-hidden="true" className={styles.arrow}>
                     {isOpen ? '▾' : '▸'}
                 </span>
@@ -80,9 +84,12 @@ function Member({ name, isIndex, value, open }: MemberProps) {
     );
 }
 
-function Leaf({ value }: { value: unknown }) {
+/** What JSON has besides arrays and objects. */
+type Plain = string | number | boolean | null;
+
+function Leaf({ value }: { value: Plain }) {
     const [all, setAll] = useState(false);
-    if (typeof value !== 'string') return <span className={styles.plain}>{value === null ? 'null' : String(value)}</span>;
+    if (typeof value !== 'string') return <span className={styles.plain}>{String(value)}</span>;
     if (value === '') return <span className="muted">empty text</span>;
     const isCut = !all && value.length > MAX_TEXT;
     return (

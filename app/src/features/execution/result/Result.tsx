@@ -31,7 +31,13 @@ export function Result({ text, executionId }: ResultProps) {
                 </div>
             </div>
             <div className={styles.document}>
-                {isTree ? <JsonTree value={json.value} open={2} /> : text === '' ? <p className="muted">The result is empty.</p> : <UserBlock text={text} code={json !== null} />}
+                {isTree ? (
+                    <JsonTree value={json.value} open={2} />
+                ) : text === '' ? (
+                    <p className="muted">The result is empty.</p>
+                ) : (
+                    <UserBlock text={text} code={json !== null} />
+                )}
             </div>
         </section>
     );

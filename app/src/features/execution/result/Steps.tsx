@@ -13,7 +13,9 @@ export function Steps({ steps }: { steps: readonly unknown[] }) {
     return (
         <section className="stack" aria-labelledby="steps">
             <h2 id="steps">Steps</h2>
-            <p className="small muted">What the agent says about its work. It is not part of what the creator signed.</p>
+            <p className="small muted">
+                What the agent says about its work. It is not part of what the creator signed.
+            </p>
             <ol className={styles.steps}>
                 {steps.slice(0, shown).map((step, index) => (
                     <li key={index} className={styles.document}>
@@ -24,7 +26,9 @@ export function Steps({ steps }: { steps: readonly unknown[] }) {
             </ol>
             {steps.length > shown && (
                 <p>
-                    <Button onPress={() => setShown(shown + 5 * PART)}>Show more of {steps.length.toLocaleString('en')} steps</Button>
+                    <Button onPress={() => setShown(shown + 5 * PART)}>
+                        Show more of {steps.length.toLocaleString('en')} steps
+                    </Button>
                 </p>
             )}
         </section>

@@ -16,7 +16,11 @@ export type VerifyPanelProps = { execution: Claims; rpcUrl: string };
 type Report = { readonly checks: readonly Check[]; readonly isRefund: boolean };
 
 export default function VerifyPanel({ execution, rpcUrl }: VerifyPanelProps) {
-    const [state, setState] = useState<{ isBusy: boolean; report: Report | null; error: unknown }>({ isBusy: false, report: null, error: null });
+    const [state, setState] = useState<{ isBusy: boolean; report: Report | null; error: unknown }>({
+        isBusy: false,
+        report: null,
+        error: null,
+    });
     const verify = async (): Promise<void> => {
         if (state.isBusy) return;
         setState({ isBusy: true, report: null, error: null });
@@ -25,7 +29,9 @@ export default function VerifyPanel({ execution, rpcUrl }: VerifyPanelProps) {
             const checks = await runChecks(evidence);
             setState({ isBusy: false, report: { checks, isRefund: isRefund(evidence) }, error: null });
         } catch {
-            const error = new Error('Nothing was checked: the Solana node does not answer. Check the connection, then verify again.');
+            const error = new Error(
+                'Nothing was checked: the Solana node does not answer. Check the connection, then verify again.',
+            );
             setState({ isBusy: false, report: null, error });
         }
     };
@@ -33,8 +39,8 @@ export default function VerifyPanel({ execution, rpcUrl }: VerifyPanelProps) {
         <section className="stack" aria-labelledby="verify">
             <h2 id="verify">Verify</h2>
             <p>
-                Your browser hashes the content, verifies the signature and reads record and transactions from Solana itself. It does
-                not believe what this service says.
+                Your browser hashes the content, verifies the signature and reads record and transactions from Solana
+                itself. It does not believe what this service says.
             </p>
             <div>
                 <Button onPress={() => void verify()}>
@@ -62,7 +68,11 @@ const Verdict = ({ checks, isRefund: wasRefunded }: Report) => {
     }
     return (
         <Notice kind="good" title="Verified">
-            <p>{wasRefunded ? `All ${checks.length} checks passed: there is no result, and all of the money went back.` : `All ${checks.length} checks passed.`}</p>
+            <p>
+                {wasRefunded
+                    ? `All ${checks.length} checks passed: there is no result, and all of the money went back.`
+                    : `All ${checks.length} checks passed.`}
+            </p>
         </Notice>
     );
 };
@@ -72,7 +82,8 @@ const Checks = ({ checks }: { checks: readonly Check[] }) => (
         {checks.map(({ name, title, ok, expected, found }) => (
             <li key={name} className={ok ? styles.passed : styles.failed}>
                 <h3>
-                    <span aria-hidden="true">{ok ? '✓' : '✗'}</span> {title} <span className={styles.word}>{ok ? 'passed' : 'FAILED'}</span>
+                    <span aria-hidden="true">{ok ? '✓' : '✗'}</span> {title}{' '}
+                    <span className={styles.word}>{ok ? 'passed' : 'FAILED'}</span>
                 </h3>
                 <dl>
                     <dt>Expected</dt>
@@ -94,10 +105,12 @@ const Trusted = ({ rpcUrl, executionId }: { rpcUrl: string; executionId: string 
         <summary>What you trust when you verify here</summary>
         <ul>
             <li>
-                The Solana node <span className="mono">{rpcUrl}</span>, which this service names. A node could lie about the chain.
+                The Solana node <span className="mono">{rpcUrl}</span>, which this service names. A node could lie about
+                the chain.
             </li>
             <li>
-                The address of the program, <span className="mono">{AGENT_MARKETPLACE_PROGRAM_ADDRESS}</span>, which is built into this page.
+                The address of the program, <span className="mono">{AGENT_MARKETPLACE_PROGRAM_ADDRESS}</span>, which is
+                built into this page.
             </li>
             <li>The code of this page, which this service sends, and the Ed25519 and SHA-256 of your browser.</li>
             <li>

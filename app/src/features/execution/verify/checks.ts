@@ -1,5 +1,5 @@
-// The checks of an execution. They are independent: no check uses the result of another. Sixteen for an execution with a
-// result, six for a refund; the same as those of `crtx verify` (cli/src/verify/checks.rs).
+// The checks of an execution. They are independent: no check uses the result of another. Sixteen for an execution with
+// a result, six for a refund; the same as those of `crtx verify` (cli/src/verify/checks.rs).
 
 import { type Address, type ReadonlyUint8Array, getAddressDecoder, getAddressEncoder } from '@solana/kit';
 
@@ -11,6 +11,7 @@ import { uuidText } from '../../../chain/record';
 import { StoredExecutionStatus as Status, StoredFailureReason as Reason } from '../../../chain/stored';
 import type { ExecutionRecord } from '../../../generated/accounts/executionRecord';
 import { AGENT_MARKETPLACE_PROGRAM_ADDRESS as PROGRAM } from '../../../generated/programs';
+import { MAX_FEE_BPS, type Split, splitOf } from '../../../shared/fee';
 import { formatUsdc } from '../../../shared/money';
 import { cidOf } from './cid';
 import { verifyStrictly } from './ed25519';
@@ -21,7 +22,7 @@ export type Finding = { readonly ok: boolean; readonly expected: string; readonl
 export type Check = Finding & { readonly name: string; readonly title: string };
 type Checker = (evidence: Evidence) => Finding | Promise<Finding>;
 
-/** Something that a check needs is not there. */
+/** Thrown when something that a check needs is missing. */
 class Missing extends Error {}
 
 function need<T>(found: Found<T>): T {
@@ -70,7 +71,8 @@ async function result(evidence: Evidence): Promise<Finding> {
 
 function address(evidence: Evidence): Finding {
     const { ipfs_url: url } = evidence.claims;
-    const digits = /^sha256:([0-9a-f]{64})$/.exec(statedHash(evidence))?.[1] ?? missing('the stated hash has another form');
+    const digits =
+        /^sha256:([0-9a-f]{64})$/.exec(statedHash(evidence))?.[1] ?? missing('the stated hash has another form');
     const hash = Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
     return equal(cidOf(hash), url?.replace(/\/+$/, '').split('/').at(-1) ?? 'no content address is stated');
 }
@@ -78,7 +80,11 @@ function address(evidence: Evidence): Finding {
 function recordIsThePrograms(evidence: Evidence): Finding {
     need(evidence.record);
     const closed = evidence.closedBy === null ? '' : `, read from the event of ${evidence.closedBy}, which closed it`;
-    return { ok: true, expected: `An execution record of program ${PROGRAM}`, found: `${evidence.recordAddress}${closed}` };
+    return {
+        ok: true,
+        expected: `An execution record of program ${PROGRAM}`,
+        found: `${evidence.recordAddress}${closed}`,
+    };
 }
 
 async function identity(evidence: Evidence): Promise<Finding> {
@@ -131,24 +137,31 @@ function demanded(evidence: Evidence): { resultHash: ReadonlyUint8Array; record:
 function proof(evidence: Evidence): PlainInstruction {
     const { transaction, at } = need(evidence.ending);
     const before = transaction.instructions[at - 1] ?? missing('no instruction is before the completion');
-    if (before.programId !== ED25519_PROGRAM_ADDRESS) missing(`the instruction before the completion is of ${before.programId}`);
+    if (before.programId !== ED25519_PROGRAM_ADDRESS)
+        missing(`the instruction before the completion is of ${before.programId}`);
     if (before.accounts.length > 0) missing('the Ed25519 instruction names accounts');
     const [length, due] = [before.data.length, MESSAGE_AT + signedMessage(demanded(evidence)).length];
     if (length !== due) missing(`the Ed25519 instruction has ${length} bytes of data instead of ${due}`);
     return before;
 }
 
-/** The key that signed. The program compared it with the record's key before it dropped that. */
+/** The key that signed. The program compared it with the record's key before it removed that key from the record. */
 const signingKey = (evidence: Evidence): Address => getAddressDecoder().decode(proof(evidence).data, KEY_AT);
 const signature = (evidence: Evidence): ReadonlyUint8Array => proof(evidence).data.slice(SIGNATURE_AT, MESSAGE_AT);
 
 function gate(evidence: Evidence): Finding {
     const own = { ...demanded(evidence), resultKey: signingKey(evidence), signature: signature(evidence) };
-    return equal(hexOf(getResultProofInstruction(own).data.slice(0, KEY_AT)), hexOf(proof(evidence).data.slice(0, KEY_AT)));
+    return equal(
+        hexOf(getResultProofInstruction(own).data.slice(0, KEY_AT)),
+        hexOf(proof(evidence).data.slice(0, KEY_AT)),
+    );
 }
 
 function message(evidence: Evidence): Finding {
-    return equal(readable(signedMessage(demanded(evidence)), evidence), readable(proof(evidence).data.slice(MESSAGE_AT), evidence));
+    return equal(
+        readable(signedMessage(demanded(evidence)), evidence),
+        readable(proof(evidence).data.slice(MESSAGE_AT), evidence),
+    );
 }
 
 /** A signed message, with the address of a record in words. */
@@ -163,17 +176,29 @@ function readable(bytes: ReadonlyUint8Array, { recordAddress }: Evidence): strin
 async function key(evidence: Evidence): Promise<Finding> {
     const [signer, record] = [signingKey(evidence), need(evidence.record)];
     const { termsHash } = need(evidence.opening);
-    const byProgram = { ok: true, expected: 'The key that the program copied at the opening', found: `${signer}, compared by the program` };
+    const byProgram = {
+        ok: true,
+        expected: 'The key that the program copied at the opening',
+        found: `${signer}, compared by the program`,
+    };
     if (termsHash === null) return byProgram;
     const listing = need(evidence.listing);
     const terms = termsBytes(record, listing.timeoutSeconds, isBound(evidence), signer, listing.metadataHash);
     const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', terms));
     if (sameBytes(hash, termsHash)) return equal(`Terms ${hashText(termsHash)}`, `Terms ${hashText(hash)}`);
-    // Other terms than today's: the program compared the key at the completion.
-    return sameBytes(listing.termsHash, termsHash) ? equal(`Terms ${hashText(termsHash)}`, `Terms ${hashText(hash)}`) : byProgram;
+    // If the terms have changed since, the program's comparison at the completion stands for the check.
+    return sameBytes(listing.termsHash, termsHash)
+        ? equal(`Terms ${hashText(termsHash)}`, `Terms ${hashText(hash)}`)
+        : byProgram;
 }
 
-function termsBytes(record: ExecutionRecord, timeout: number, bound: boolean, signer: Address, metadata: ReadonlyUint8Array): Uint8Array<ArrayBuffer> {
+function termsBytes(
+    record: ExecutionRecord,
+    timeout: number,
+    bound: boolean,
+    signer: Address,
+    metadata: ReadonlyUint8Array,
+): Uint8Array<ArrayBuffer> {
     const domain = new TextEncoder().encode('crtx-terms-v1:');
     const bytes = new Uint8Array(domain.length + 77);
     const view = new DataView(bytes.buffer);
@@ -189,7 +214,11 @@ function termsBytes(record: ExecutionRecord, timeout: number, bound: boolean, si
 async function signatureVerifies(evidence: Evidence): Promise<Finding> {
     const [resultKey, bytes] = [signingKey(evidence), signature(evidence)];
     const ok = await verifyStrictly({ ...demanded(evidence), resultKey, signature: bytes });
-    return { ok, expected: `A signature by ${resultKey}`, found: `${hexOf(bytes)} ${ok ? 'verifies' : 'does not verify'}` };
+    return {
+        ok,
+        expected: `A signature by ${resultKey}`,
+        found: `${hexOf(bytes)} ${ok ? 'verifies' : 'does not verify'}`,
+    };
 }
 
 function listing(evidence: Evidence): Finding {
@@ -197,34 +226,39 @@ function listing(evidence: Evidence): Finding {
     if (found.resultKey === signer) return equal(found.resultKey, signer);
     // The program copied the key at the opening, and only an update by the creator changes the listing's.
     const ok = found.updatedAtUnixS >= need(evidence.record).openedAtUnixS;
-    return { ok, expected: ok ? `${found.resultKey}, or the key before the update since` : found.resultKey, found: signer };
+    return {
+        ok,
+        expected: ok ? `${found.resultKey}, or the key before the update since` : found.resultKey,
+        found: signer,
+    };
 }
-
-type Split = { readonly creator: bigint; readonly platform: bigint };
 
 /** The parts of the amount, at the fee that the record has fixed at the opening. */
-function splitOf(record: ExecutionRecord): Split {
-    const platform = (record.amount * BigInt(record.feeBps)) / 10_000n;
-    return { creator: record.amount - platform, platform };
-}
-
-/** The program never takes more, in basis points. */
-const MAX_FEE_BPS = 500;
+const partsOf = ({ amount, feeBps }: ExecutionRecord): Split => splitOf(amount, feeBps);
 
 function split(evidence: Evidence): Finding {
     const record = need(evidence.record);
-    const { creator, platform } = splitOf(record);
+    const { creator, platform } = partsOf(record);
     const found = `${formatUsdc(record.amount)} = ${formatUsdc(creator)} + ${formatUsdc(platform)} USDC, a fee of ${record.feeBps} basis points`;
-    return { ok: record.feeBps <= MAX_FEE_BPS, expected: `Two parts, with a fee of at most ${MAX_FEE_BPS} basis points`, found };
+    return {
+        ok: record.feeBps <= MAX_FEE_BPS,
+        expected: `Two parts, with a fee of at most ${MAX_FEE_BPS} basis points`,
+        found,
+    };
 }
 
 type Movement = readonly [who: string, account: Address, amount: bigint];
 
 /** Compares what should have moved in the ending transaction with what did. */
-function movements(evidence: Evidence, due: readonly Movement[], owner: readonly [account: Address, owner: Address]): Finding {
+function movements(
+    evidence: Evidence,
+    due: readonly Movement[],
+    owner: readonly [account: Address, owner: Address],
+): Finding {
     const { usdcMint } = need(evidence.config);
     const { changes } = need(evidence.ending).transaction;
-    const changeOf = (account: Address) => changes.find((change) => change.account === account && change.mint === usdcMint);
+    const changeOf = (account: Address) =>
+        changes.find((change) => change.account === account && change.mint === usdcMint);
     const line = (who: string, amount: bigint): string => `${who} ${amount > 0n ? '+' : ''}${formatUsdc(amount)}`;
     const expected = due.map(([who, , amount]) => line(who, amount)).join(', ');
     const found = due.map(([who, account]) => line(who, changeOf(account)?.change ?? 0n)).join(', ');
@@ -235,12 +269,17 @@ function movements(evidence: Evidence, due: readonly Movement[], owner: readonly
     return equal(`${expected} USDC`, `${found} USDC`);
 }
 
-const escrowOut = async (record: ExecutionRecord): Promise<Movement> => ['Escrow', await findEscrowAddress(record.agent), -record.amount];
+const escrowOut = async (record: ExecutionRecord): Promise<Movement> => [
+    'Escrow',
+    await findEscrowAddress(record.agent),
+    -record.amount,
+];
 
 async function payment(evidence: Evidence): Promise<Finding> {
     const [{ payees, transaction }, record] = [need(evidence.ending), need(evidence.record)];
-    if (payees.kind !== 'settled') return { ok: false, expected: 'Paid to the creator', found: `Refunded by ${transaction.signature}` };
-    const { creator, platform } = splitOf(record);
+    if (payees.kind !== 'settled')
+        return { ok: false, expected: 'Paid to the creator', found: `Refunded by ${transaction.signature}` };
+    const { creator, platform } = partsOf(record);
     const isOne = payees.creator === payees.treasury;
     const due: Movement[] = [
         await escrowOut(record),
@@ -252,8 +291,13 @@ async function payment(evidence: Evidence): Promise<Finding> {
 
 async function refund(evidence: Evidence): Promise<Finding> {
     const [{ payees, transaction }, record] = [need(evidence.ending), need(evidence.record)];
-    if (payees.kind !== 'refunded') return { ok: false, expected: 'Back to the caller', found: `Paid to the creator by ${transaction.signature}` };
-    return movements(evidence, [await escrowOut(record), ['caller', payees.caller, record.amount]], [payees.caller, record.caller]);
+    if (payees.kind !== 'refunded')
+        return { ok: false, expected: 'Back to the caller', found: `Paid to the creator by ${transaction.signature}` };
+    return movements(
+        evidence,
+        [await escrowOut(record), ['caller', payees.caller, record.amount]],
+        [payees.caller, record.caller],
+    );
 }
 
 /** What the execution cost in the end: after an upheld dispute less than what was paid. */
@@ -265,14 +309,20 @@ function costOf(evidence: Evidence): bigint {
 
 function amounts(evidence: Evidence): Finding {
     const [record, { claims }] = [need(evidence.record), evidence];
-    const { creator, platform } = splitOf(record);
+    const { creator, platform } = partsOf(record);
     const tokens = record.tokensReported === 1 ? record.tokensUsed : null;
     const words = (cost: bigint, toCreator: bigint, fee: bigint, ms: number | null, used: number | null): string =>
         `Cost ${formatUsdc(cost)}, creator ${formatUsdc(toCreator)}, fee ${formatUsdc(fee)} USDC, ${ms ?? record.executionTimeMs} ms` +
         (used === null ? '' : `, ${used} tokens`);
     return equal(
         words(costOf(evidence), creator, platform, record.executionTimeMs, tokens),
-        words(claims.cost_usdc, claims.creator_amount_usdc, claims.platform_amount_usdc, claims.execution_time_ms, claims.tokens_used ?? tokens),
+        words(
+            claims.cost_usdc,
+            claims.creator_amount_usdc,
+            claims.platform_amount_usdc,
+            claims.execution_time_ms,
+            claims.tokens_used ?? tokens,
+        ),
     );
 }
 
@@ -287,12 +337,15 @@ const REASONS: Record<number, string> = {
 function refundStatus(evidence: Evidence): Finding {
     const { failureReason } = need(evidence.record);
     const reason = REASONS[failureReason];
-    if (reason === undefined) return { ok: false, expected: 'A reason of the refund', found: `Unknown reason ${failureReason}` };
+    if (reason === undefined)
+        return { ok: false, expected: 'A reason of the refund', found: `Unknown reason ${failureReason}` };
     return equal(`failed: ${reason}`, `${evidence.claims.status}: ${reason}`);
 }
 
 function nothingPaid({ claims }: Evidence): Finding {
-    const stated = [claims.cost_usdc, claims.creator_amount_usdc, claims.platform_amount_usdc].map(formatUsdc).join(', ');
+    const stated = [claims.cost_usdc, claims.creator_amount_usdc, claims.platform_amount_usdc]
+        .map(formatUsdc)
+        .join(', ');
     const hasResult = claims.result !== null || claims.result_hash !== null;
     return equal('0, 0, 0 USDC and no result', `${stated} USDC and ${hasResult ? 'a' : 'no'} result`);
 }

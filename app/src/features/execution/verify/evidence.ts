@@ -1,5 +1,5 @@
-// Collects what the checks look at: the content by its hash, accounts and transactions from an RPC node. Of the service
-// it uses what an execution states about itself, which is what is checked. An account that has been closed is read from
+// Collects what the checks need: the content by its hash, and accounts and transactions from an RPC node. From the
+// service it takes only the statements about the execution, which are what is checked. A closed account is read from
 // the event of the transaction that closed it. The same as `crtx verify`.
 
 import { type Address, type Decoder, type ReadonlyUint8Array, createSolanaRpc } from '@solana/kit';
@@ -8,7 +8,11 @@ import { decodeBytes, decodeOwned, hexOf, readAccounts } from '../../../chain/ac
 import { findConfigAddress, findDisputeAddress } from '../../../chain/addresses';
 import { History } from '../../../chain/history';
 import { type Ending, type Opening, findClosed, findEnding, findOpening } from '../../../chain/story';
-import { AGENT_LISTED_DISCRIMINATOR, type AgentListed, getAgentListedDecoder } from '../../../generated/accounts/agentListed';
+import {
+    AGENT_LISTED_DISCRIMINATOR,
+    type AgentListed,
+    getAgentListedDecoder,
+} from '../../../generated/accounts/agentListed';
 import { CONFIG_DISCRIMINATOR, type Config, getConfigDecoder } from '../../../generated/accounts/config';
 import { DISPUTE_DISCRIMINATOR, type Dispute, getDisputeDecoder } from '../../../generated/accounts/dispute';
 import {
@@ -63,7 +67,11 @@ export async function collect(claims: Claims, rpcUrl: string): Promise<Evidence>
     const history = new History(rpc, recordAddress);
     // Without a node every check would fail for the same reason.
     await rpc.getSlot({ commitment: 'confirmed' }).send();
-    const account = async <T>(address: Address, decoder: Decoder<T>, kind: ReadonlyUint8Array): Promise<[T, string | null]> => {
+    const account = async <T>(
+        address: Address,
+        decoder: Decoder<T>,
+        kind: ReadonlyUint8Array,
+    ): Promise<[T, string | null]> => {
         const [found] = await readAccounts(rpc, [address]);
         if (found) return [decodeOwned(found, decoder, kind), null];
         const closed = await findClosed(address === recordAddress ? history : new History(rpc, address), recordAddress);
@@ -76,7 +84,8 @@ export async function collect(claims: Claims, rpcUrl: string): Promise<Evidence>
         if (known === null) throw new Error('there is no record that names it');
         return account(known.agent, getAgentListedDecoder(), AGENT_LISTED_DISCRIMINATOR);
     };
-    const dispute = async () => account(await findDisputeAddress(recordAddress), getDisputeDecoder(), DISPUTE_DISCRIMINATOR);
+    const dispute = async () =>
+        account(await findDisputeAddress(recordAddress), getDisputeDecoder(), DISPUTE_DISCRIMINATOR);
     const config = async () => account(await findConfigAddress(), getConfigDecoder(), CONFIG_DISCRIMINATOR);
     return {
         claims,
@@ -92,7 +101,7 @@ export async function collect(claims: Claims, rpcUrl: string): Promise<Evidence>
     };
 }
 
-/** The bytes behind the stated address: asked for again each time, and only as bytes. */
+/** Asks for the bytes at the stated address again each time, and only as bytes. */
 async function contentOf({ ipfs_url: url }: Claims): Promise<Uint8Array> {
     if (url === null) throw new Error('none is stated');
     // Content is served under the origin of this page; the name of the host is the service's own statement.

@@ -9,7 +9,8 @@ import { TagsField } from './TagsField';
 
 export type DetailsProps = FormProps & { network: Schemas['NetworkResponse'] };
 
-const ABOUT_DESCRIPTION = 'What it takes, what it returns, what it cannot do. Plain text; markup is shown as it is written.';
+const ABOUT_DESCRIPTION =
+    'What it takes, what it returns, what it cannot do. Plain text; markup is shown as it is written.';
 
 export const DetailsSection = ({ fields, set, problems, network: { limits, tags } }: DetailsProps) => (
     <div className="stack">
@@ -40,12 +41,20 @@ export const DetailsSection = ({ fields, set, problems, network: { limits, tags 
             rows={8}
             required
         />
-        <TagsField chosen={fields.tags} standard={tags} most={limits.max_tags} error={problems.tags} onChange={(chosen) => set({ tags: chosen })} />
+        <TagsField
+            chosen={fields.tags}
+            standard={tags}
+            most={limits.max_tags}
+            error={problems.tags}
+            onChange={(chosen) => set({ tags: chosen })}
+        />
     </div>
 );
 
 /** The sentence, and how much of the space is used once it becomes scarce. */
 const counted = (sentence: string, text: string, most: number): string => {
     const length = lengthOf(text);
-    return length * 2 < most ? `${sentence} At most ${formatCount(most)} characters.` : `${sentence} ${formatCount(length)} of ${formatCount(most)} characters.`;
+    return length * 2 < most
+        ? `${sentence} At most ${formatCount(most)} characters.`
+        : `${sentence} ${formatCount(length)} of ${formatCount(most)} characters.`;
 };

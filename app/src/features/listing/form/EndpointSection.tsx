@@ -34,7 +34,9 @@ export const EndpointSection = ({ fields, set, problems, network }: EndpointProp
 /** For the creator's firewall. */
 const Callers = ({ addresses }: { addresses: readonly string[] }) =>
     addresses.length === 0 ? (
-        <p className="small muted">This marketplace publishes no address ranges, so a firewall cannot tell its calls from others.</p>
+        <p className="small muted">
+            This marketplace publishes no address ranges, so a firewall cannot tell its calls from others.
+        </p>
     ) : (
         <div className="row">
             <span className="small muted">Calls come from</span>

@@ -1,5 +1,5 @@
-// The result key: made in this browser and saved as a file, or the public key of one that exists. The secret stays in the
-// memory of this page until the page is left.
+// The result key: made in this browser and saved as a file, or the public key of one that exists. The secret stays in
+// the memory of this page until the page is left.
 
 import { type Address, isAddress } from '@solana/kit';
 import { useRef, useState } from 'react';
@@ -65,7 +65,8 @@ export function KeySection({ fields, set, problems, wallet, hasFile, onHasFile, 
         <fieldset className={styles.group} data-invalid={problems.resultKey !== undefined || undefined} tabIndex={-1}>
             <legend>Result key</legend>
             <p className="small muted">
-                Your service signs each result with this Ed25519 key. Only its public half goes to the marketplace. It is not the key of your wallet.
+                Your service signs each result with this Ed25519 key. Only its public half goes to the marketplace. It
+                is not the key of your wallet.
             </p>
             {problems.resultKey !== undefined && <p className={styles.error}>{problems.resultKey}</p>}
             {fields.resultKey !== '' && (
@@ -76,29 +77,44 @@ export function KeySection({ fields, set, problems, wallet, hasFile, onHasFile, 
             )}
             {fields.resultKey === wallet && (
                 <Notice kind="warn" title="This is the key of your wallet">
-                    <p>Your service would need the secret key of the wallet that receives the money. Use a key of its own.</p>
+                    <p>
+                        Your service would need the secret key of the wallet that receives the money. Use a key of its
+                        own.
+                    </p>
                 </Notice>
             )}
             <div className={styles.tools}>
-                <Button onPress={() => void make()}>{fields.resultKey === '' || !isNew ? 'Make a new key' : 'Make another key'}</Button>
+                <Button onPress={() => void make()}>
+                    {fields.resultKey === '' || !isNew ? 'Make a new key' : 'Make another key'}
+                </Button>
                 {made !== null && <Button onPress={() => saveResultKey(made)}>Save the file again</Button>}
             </div>
             <div aria-live="polite" className="stack">
                 {isNew && made !== null && (
                     <Notice title={`${made.fileName} was saved by your browser`}>
                         <p>
-                            Move it to your service and keep it secret: who has it can sign in the name of your agent. Nobody can make it again. The
-                            service of <code>crtx agent init</code> reads it as <code>result-key.json</code>.
+                            Move it to your service and keep it secret: who has it can sign in the name of your agent.
+                            Nobody can make it again. The service of <code>crtx agent init</code> reads it as{' '}
+                            <code>result-key.json</code>.
                         </p>
                     </Notice>
                 )}
                 {isNew && made === null && !hasFile && (
                     <Notice kind="warn" title="Is the file of this key saved?">
-                        <p>It was made before this page was loaded and cannot be saved again. If you do not have the file, make another key.</p>
+                        <p>
+                            It was made before this page was loaded and cannot be saved again. If you do not have the
+                            file, make another key.
+                        </p>
                     </Notice>
                 )}
             </div>
-            {isNew && <Checkbox label="I have the file of this key" checked={hasFile} onChange={({ target }) => onHasFile(target.checked)} />}
+            {isNew && (
+                <Checkbox
+                    label="I have the file of this key"
+                    checked={hasFile}
+                    onChange={({ target }) => onHasFile(target.checked)}
+                />
+            )}
             <TextField
                 label="Or paste the public key of a key that you have"
                 hint="The service of crtx agent init writes it when it starts. The content of a key file works, too; its secret half is dropped."

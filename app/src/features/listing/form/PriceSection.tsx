@@ -3,13 +3,14 @@
 import { Checkbox, TextField } from '../../../shared/ui/Field';
 import type { Schemas } from '../../../shared/api/client';
 import { plural } from '../../../shared/figures';
+import { percentText, splitOf } from '../../../shared/fee';
 import { formatUsdc } from '../../../shared/money';
 import { Figure, Figures } from '../../../shared/ui/Figures';
 import type { Market } from '../market';
 import type { FormProps } from './fields';
 import styles from './Form.module.css';
 import { requiredCollateral } from '../../../chain/collateral';
-import { amountOf, splitOf } from './terms';
+import { amountOf } from './terms';
 
 export type PriceProps = FormProps & {
     network: Schemas['NetworkResponse'];
@@ -70,8 +71,8 @@ export function PriceSection({ fields, set, problems, network: { limits }, marke
                     onChange={({ target }) => set({ binding: target.checked })}
                 />
                 <p className="small muted">
-                    Recommended. The signature of one call then proves nothing about another one. Your service sends <code>call_signature</code> in
-                    addition to <code>signature</code>.
+                    Recommended. The signature of one call then proves nothing about another one. Your service sends{' '}
+                    <code>call_signature</code> in addition to <code>signature</code>.
                 </p>
             </div>
         </div>
@@ -85,7 +86,7 @@ function Outcome({ price, held, market }: { price: bigint | null; held: bigint |
     return (
         <Figures>
             <Figure name="You get for a call">{split === null ? '\u2013' : `${formatUsdc(split.creator)} USDC`}</Figure>
-            <Figure name={`Marketplace, ${market.config.parameters.feeBps / 100} %`}>
+            <Figure name={`Marketplace, ${percentText(market.config.parameters.feeBps)}`}>
                 {split === null ? '\u2013' : `${formatUsdc(split.platform)} USDC`}
             </Figure>
             <Figure name="Collateral">{held === null ? '\u2013' : `${formatUsdc(held)} USDC`}</Figure>
@@ -112,7 +113,8 @@ function Tiers({ market, price }: { market: Market; price: bigint | null }) {
                 {tiers.map(({ collateral }, at) => (
                     <tr key={at} className={at === current ? styles.current : undefined}>
                         <th scope="row">
-                            {at === tiers.length - 1 ? 'above' : 'up to'} {formatUsdc(tiers[Math.min(at, tiers.length - 2)]?.maxPrice ?? 0n)} USDC
+                            {at === tiers.length - 1 ? 'above' : 'up to'}{' '}
+                            {formatUsdc(tiers[Math.min(at, tiers.length - 2)]?.maxPrice ?? 0n)} USDC
                         </th>
                         <td className="number">
                             {formatUsdc(collateral)} USDC{at === current && ' \u2013 this price'}

@@ -45,7 +45,11 @@ export function SchemaEditor({ label, hint, text, example, limits, onChange }: S
                 {problem === null ? `${label} is accepted` : ''}
             </p>
             <div className={styles.tools}>
-                <Button onPress={() => onChange(formatted(text))} isDisabled={problem !== null} aria-label={`Format the ${label.toLowerCase()}`}>
+                <Button
+                    onPress={() => onChange(formatted(text))}
+                    isDisabled={problem !== null}
+                    aria-label={`Format the ${label.toLowerCase()}`}
+                >
                     Format
                 </Button>
                 <Button onPress={() => file.current?.click()} aria-label={`Open a file for the ${label.toLowerCase()}`}>
@@ -62,7 +66,10 @@ export function SchemaEditor({ label, hint, text, example, limits, onChange }: S
                         target.value = '';
                     }}
                 />
-                <Button onPress={() => onChange(JSON.stringify(example, null, 2))} aria-label={`Use an example as the ${label.toLowerCase()}`}>
+                <Button
+                    onPress={() => onChange(JSON.stringify(example, null, 2))}
+                    aria-label={`Use an example as the ${label.toLowerCase()}`}
+                >
                     Use an example
                 </Button>
             </div>

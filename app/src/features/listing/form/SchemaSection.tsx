@@ -3,11 +3,8 @@
 import { useDeferredValue, useMemo, useState } from 'react';
 
 import type { Schemas } from '../../../shared/api/client';
-import { SchemaTable } from '../../agent/SchemaTable';
-import type { JsonObject } from '../../run/form/json';
-import { parametersDraft } from '../../run/form/parameters';
-import { ParametersForm } from '../../run/form/ParametersForm';
-import { planOf } from '../../run/form/plan';
+import { SchemaTable } from '../../agent';
+import { type JsonObject, ParametersForm, parametersDraft, planOf } from '../../run';
 import type { FormProps } from './fields';
 import styles from './Form.module.css';
 import { SchemaEditor } from './SchemaEditor';
@@ -31,7 +28,9 @@ export function SchemaSection({ fields, set, network: { limits } }: SchemaSectio
                     onChange={(inputSchema) => set({ inputSchema })}
                 />
                 <section className={styles.preview} aria-label="Preview of the form for callers">
-                    <p className="small muted">This is the form that callers fill in. Nothing that is written here is sent.</p>
+                    <p className="small muted">
+                        This is the form that callers fill in. Nothing that is written here is sent.
+                    </p>
                     {input === null ? <NotReadable /> : <Preview key={fields.inputSchema} schema={input} />}
                 </section>
             </div>
@@ -48,7 +47,12 @@ export function SchemaSection({ fields, set, network: { limits } }: SchemaSectio
                     {output === null ? (
                         <NotReadable />
                     ) : (
-                        <SchemaTable id="output-preview" title="What it returns" schema={output} none="Text without a promised structure." />
+                        <SchemaTable
+                            id="output-preview"
+                            title="What it returns"
+                            schema={output}
+                            none="Text without a promised structure."
+                        />
                     )}
                 </div>
             </div>
@@ -82,7 +86,13 @@ const INPUT_EXAMPLE = {
     required: ['language'],
     properties: {
         language: { type: 'string', enum: ['en', 'de', 'fr'], description: 'Language of the answer.' },
-        max_words: { type: 'integer', minimum: 1, maximum: 1000, default: 200, description: 'Longest answer, in words.' },
+        max_words: {
+            type: 'integer',
+            minimum: 1,
+            maximum: 1000,
+            default: 200,
+            description: 'Longest answer, in words.',
+        },
     },
     additionalProperties: false,
 };

@@ -37,7 +37,12 @@ export function TagsField({ chosen, standard, most, error, onChange }: TagsProps
         add();
     };
     return (
-        <fieldset className={styles.group} aria-describedby={`${id}-remark`} data-invalid={error !== undefined || undefined} tabIndex={-1}>
+        <fieldset
+            className={styles.group}
+            aria-describedby={`${id}-remark`}
+            data-invalid={error !== undefined || undefined}
+            tabIndex={-1}
+        >
             <legend>Tags</legend>
             <p id={`${id}-remark`} className={error === undefined ? styles.hint : styles.error}>
                 {error ?? `Callers filter by them. ${chosen.length} of ${most} chosen.`}
@@ -49,7 +54,9 @@ export function TagsField({ chosen, standard, most, error, onChange }: TagsProps
                         label={visible(tag)}
                         checked={chosen.includes(tag)}
                         disabled={isFull && !chosen.includes(tag)}
-                        onChange={({ target }) => onChange(target.checked ? [...chosen, tag] : chosen.filter((other) => other !== tag))}
+                        onChange={({ target }) =>
+                            onChange(target.checked ? [...chosen, tag] : chosen.filter((other) => other !== tag))
+                        }
                     />
                 ))}
             </div>

@@ -1,17 +1,21 @@
-// The metadata document of a listing: its one form in bytes, its hash, how it is stored, and the fields that an existing
-// one fills.
+// The metadata document of a listing: its canonical bytes, its hash, how it is stored, and how an existing one fills
+// the form.
 
 import { cidOf } from '../../../shared/content';
 import { hexOf } from '../../../chain/accounts';
 import { ApiError, type Schemas, api, asWallet, body } from '../../../shared/api/client';
-import { type JsonObject, canonical, isObject, readJson } from '../../run/form/json';
+import { type JsonObject, canonical, isObject, readJson } from '../../run';
 import { DOCUMENT_FIELDS, type Fields, type Problems } from './fields';
 import type { Document } from './rules';
 
 export type Stored = { readonly hash: Uint8Array; readonly uri: string };
 
-/** The text that is stored: RFC 8785, as `crtx agent publish` has it. `others`: members that the marketplace does not know. */
-export const documentText = (document: Document, others: JsonObject = {}): string => canonical({ ...others, ...document } as unknown as JsonObject);
+/**
+ * The text that is stored: RFC 8785, as `crtx agent publish` has it. `others`: members that the marketplace does not
+ * know.
+ */
+export const documentText = (document: Document, others: JsonObject = {}): string =>
+    canonical({ ...others, ...document });
 
 export async function hashOf(text: string): Promise<Uint8Array> {
     return new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
@@ -27,14 +31,17 @@ export class DocumentRefused extends Error {
     }
 }
 
-/** Stores the document with the service. The hash is the page's own. */
+/** Stores the document with the service. The page computes the hash itself. */
 export async function storeDocument(wallet: string, text: string): Promise<Stored> {
     const hash = await hashOf(text);
     try {
         const document = JSON.parse(text) as Schemas['MetadataBody'];
-        // The bytes must be those of the hash.
-        const stored = await body(api.POST('/v1/metadata', { ...asWallet(wallet), body: document, bodySerializer: () => text }));
-        if (stored.hash !== `sha256:${hexOf(hash)}`) throw new Error('The service stored other bytes than this page sent. Nothing was signed.');
+        // Checks that the service stored the bytes of this hash.
+        const stored = await body(
+            api.POST('/v1/metadata', { ...asWallet(wallet), body: document, bodySerializer: () => text }),
+        );
+        if (stored.hash !== `sha256:${hexOf(hash)}`)
+            throw new Error('The service stored other bytes than this page sent. Nothing was signed.');
         return { hash, uri: `ipfs://${cidOf(hexOf(hash))}` };
     } catch (error) {
         if (error instanceof ApiError && error.status === 400) throw refused(error.message);
@@ -63,7 +70,10 @@ export function refused(message: string): DocumentRefused {
 }
 
 /** An existing document: the fields that it fills, and the members that the marketplace does not know. */
-export type ReadDocument = { readonly fields: Pick<Fields, (typeof DOCUMENT_FIELDS)[number]>; readonly others: JsonObject };
+export type ReadDocument = {
+    readonly fields: Pick<Fields, (typeof DOCUMENT_FIELDS)[number]>;
+    readonly others: JsonObject;
+};
 
 /** Throws if a form cannot hold the document exactly. */
 export function readDocument(text: string): ReadDocument {
@@ -81,5 +91,5 @@ export function readDocument(text: string): ReadDocument {
         inputSchema: schemaOf(input_schema),
         outputSchema: schemaOf(output_schema),
     };
-    return { fields, others: others as JsonObject };
+    return { fields, others };
 }

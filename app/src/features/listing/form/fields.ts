@@ -48,7 +48,15 @@ export const EMPTY: Fields = {
 export const FIELD_NAMES = Object.keys(EMPTY) as readonly FieldName[];
 
 /** The fields that stand in the metadata document; the others are on chain. */
-export const DOCUMENT_FIELDS = ['name', 'tagline', 'description', 'tags', 'endpoint', 'inputSchema', 'outputSchema'] as const;
+export const DOCUMENT_FIELDS = [
+    'name',
+    'tagline',
+    'description',
+    'tags',
+    'endpoint',
+    'inputSchema',
+    'outputSchema',
+] as const;
 
 export const LABELS: { readonly [name in FieldName]: string } = {
     name: 'Name',
@@ -66,4 +74,6 @@ export const LABELS: { readonly [name in FieldName]: string } = {
 };
 
 export const isSame = (one: Fields[FieldName], other: Fields[FieldName]): boolean =>
-    Array.isArray(one) && Array.isArray(other) ? one.length === other.length && one.every((tag, at) => tag === other[at]) : one === other;
+    Array.isArray(one) && Array.isArray(other)
+        ? one.length === other.length && one.every((tag, at) => tag === other[at])
+        : one === other;

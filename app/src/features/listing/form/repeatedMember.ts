@@ -1,5 +1,5 @@
-// Finds a member that stands twice in one object of a JSON text. `JSON.parse` keeps the last one without a word, and the
-// marketplace refuses documents with one.
+// Finds a member that stands twice in one object of a JSON text. `JSON.parse` keeps the last one without a word, and
+// the marketplace refuses documents with one.
 
 /** A text, or one of the signs of JSON; the rest says nothing about names. */
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g;

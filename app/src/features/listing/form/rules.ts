@@ -1,11 +1,11 @@
-// Reads the fields: what they mean, and everything that the marketplace would refuse ("Metadata document" and "Limits of
-// listings" in docs/specification.md). Nothing is sent before all of it is right.
+// Reads the fields: their values, and every reason for which the marketplace would refuse them ("Metadata document" and
+// "Limits of listings" in docs/specification.md). Nothing is sent before all of them are right.
 
 import { type Address, isAddress } from '@solana/kit';
 
 import type { Schemas } from '../../../shared/api/client';
 import { MoneyError, formatUsdc, parseUsdc } from '../../../shared/money';
-import { JsonError, type JsonObject, checkText } from '../../run/form/json';
+import { JsonError, type JsonObject, checkText } from '../../run';
 import type { Fields, Problems } from './fields';
 import { SchemaError, readSchema } from './schemaText';
 import { requiredCollateral } from '../../../chain/collateral';
@@ -47,9 +47,14 @@ type Reader = { readonly [name in keyof Problems]: (fields: Fields, book: RuleBo
 
 const READERS = {
     name: ({ name }, { network }) => readText(name, network.limits.max_name_chars, 'Give the agent a name.'),
-    tagline: ({ tagline }, { network }) => readText(tagline, network.limits.max_tagline_chars, 'Say in one sentence what the agent does.'),
+    tagline: ({ tagline }, { network }) =>
+        readText(tagline, network.limits.max_tagline_chars, 'Say in one sentence what the agent does.'),
     description: ({ description }, { network }) =>
-        readText(description, network.limits.max_description_chars, 'Describe what the agent takes and what it returns.').trimEnd(),
+        readText(
+            description,
+            network.limits.max_description_chars,
+            'Describe what the agent takes and what it returns.',
+        ).trimEnd(),
     tags: ({ tags }, { network }) => readTags(tags, network.limits.max_tags),
     inputSchema: ({ inputSchema }, book) => readSchema(inputSchema, schemaLimits(book)),
     outputSchema: ({ outputSchema }, book) => readSchema(outputSchema, schemaLimits(book)),
@@ -78,13 +83,25 @@ export function readFields(fields: Fields, book: RuleBook): { listing: Listing |
     return { listing: Object.keys(problems).length === 0 ? listingOf(values as Values) : null, problems };
 }
 
-function listingOf({ price, collateral, timeout, binding, resultKey, inputSchema, outputSchema, ...texts }: Values): Listing {
+function listingOf({
+    price,
+    collateral,
+    timeout,
+    binding,
+    resultKey,
+    inputSchema,
+    outputSchema,
+    ...texts
+}: Values): Listing {
     const document = { ...texts, input_schema: inputSchema, output_schema: outputSchema };
     return { document, price, collateral, timeoutSeconds: timeout, binding, resultKey };
 }
 
 const isForCreator = (error: unknown): error is Error =>
-    error instanceof FieldError || error instanceof SchemaError || error instanceof MoneyError || error instanceof JsonError;
+    error instanceof FieldError ||
+    error instanceof SchemaError ||
+    error instanceof MoneyError ||
+    error instanceof JsonError;
 
 const BLANK = /^\p{White_Space}*$/u;
 const CONTROL = /[^\P{Cc}\n\t\r]/u;
@@ -112,7 +129,10 @@ function readTags(tags: readonly string[], most: number): readonly string[] {
     return tags;
 }
 
-const schemaLimits = ({ network: { limits } }: RuleBook) => ({ maxBytes: limits.max_schema_bytes, maxDepth: limits.max_schema_depth });
+const schemaLimits = ({ network: { limits } }: RuleBook) => ({
+    maxBytes: limits.max_schema_bytes,
+    maxDepth: limits.max_schema_depth,
+});
 
 function readPrice(text: string, { minPrice, network }: RuleBook): bigint {
     if (text.trim() === '') throw new FieldError('Say what one call costs, for example 0.05.');
@@ -125,18 +145,22 @@ function readPrice(text: string, { minPrice, network }: RuleBook): bigint {
 
 function readCollateral({ price, collateral }: Fields, book: RuleBook): bigint {
     const amountOfPrice = amountOf(price);
-    // Without a price there is nothing to compare with; the price has its own problem.
+    // Without a price there is nothing to compare with; the field of the price shows that problem.
     const required = amountOfPrice === null ? 0n : requiredCollateral(book.tiers, amountOfPrice);
     if (collateral.trim() === '') return required;
     const amount = parseUsdc(collateral);
-    if (amount < required) throw new FieldError(`A price of ${formatUsdc(amountOfPrice ?? 0n)} USDC needs at least ${formatUsdc(required)} USDC.`);
+    if (amount < required)
+        throw new FieldError(
+            `A price of ${formatUsdc(amountOfPrice ?? 0n)} USDC needs at least ${formatUsdc(required)} USDC.`,
+        );
     return amount;
 }
 
 function readTimeout(text: string, limits: Schemas['NetworkResponse']['limits']): number {
     const { min_timeout_seconds: least, max_timeout_seconds: most } = limits;
     const seconds = /^\d{1,6}$/.test(text.trim()) ? Number(text.trim()) : NaN;
-    if (!(seconds >= least && seconds <= most)) throw new FieldError(`Write a whole number of seconds from ${least} to ${most}.`);
+    if (!(seconds >= least && seconds <= most))
+        throw new FieldError(`Write a whole number of seconds from ${least} to ${most}.`);
     return seconds;
 }
 
@@ -152,18 +176,22 @@ const PRIVATE = /(^|\.)(localhost|localdomain|local|internal|home\.arpa|onion)$/
 function readEndpoint(text: string, { limits, network }: RuleBook['network']): string {
     const trimmed = text.trim();
     if (trimmed === '') throw new FieldError('Write the full URL at which your service answers.');
-    if (lengthOf(trimmed) > limits.max_endpoint_chars) throw new FieldError(`At most ${limits.max_endpoint_chars} characters are accepted.`);
+    if (lengthOf(trimmed) > limits.max_endpoint_chars)
+        throw new FieldError(`At most ${limits.max_endpoint_chars} characters are accepted.`);
     if (/[\p{Cc}\p{White_Space}]/u.test(trimmed)) throw new FieldError('A URL contains no spaces.');
     checkText(trimmed);
     const isLocal = network === 'local';
     const url = URL.canParse(trimmed) ? new URL(trimmed) : null;
     const isHttp = /^https?:\/\//.test(trimmed) && (url?.protocol === 'https:' || url?.protocol === 'http:');
-    if (url === null || !isHttp) throw new FieldError(`Write a URL that begins with ${isLocal ? 'http:// or ' : ''}https://.`);
-    if (url.username !== '' || url.password !== '') throw new FieldError('A URL with a user name or password is not accepted.');
+    if (url === null || !isHttp)
+        throw new FieldError(`Write a URL that begins with ${isLocal ? 'http:// or ' : ''}https://.`);
+    if (url.username !== '' || url.password !== '')
+        throw new FieldError('A URL with a user name or password is not accepted.');
     if (isLocal) return trimmed;
     if (url.protocol !== 'https:') throw new FieldError('The URL must begin with https://.');
     const host = url.hostname.replace(/\.$/, '').toLowerCase();
-    if (!host.startsWith('[') && (!host.includes('.') || PRIVATE.test(host))) throw new FieldError('This name cannot be reached from the internet.');
+    if (!host.startsWith('[') && (!host.includes('.') || PRIVATE.test(host)))
+        throw new FieldError('This name cannot be reached from the internet.');
     if (url.port !== '') throw new FieldError('The service calls port 443 alone. Leave the port out.');
     return trimmed;
 }

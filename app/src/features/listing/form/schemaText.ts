@@ -1,7 +1,7 @@
-// Whether a text is a JSON Schema that the marketplace accepts ("Accepted schemas" in docs/specification.md): said
-// while it is written. The service has the last word, because only it compiles the schema.
+// Whether the marketplace accepts a text as a JSON Schema ("Accepted schemas" in docs/specification.md), said while the
+// user writes it. The service decides in the end, because only it compiles the schema.
 
-import { type Json, type JsonObject, JsonError, isObject, readJson } from '../../run/form/json';
+import { type Json, JsonError, type JsonObject, isObject, readJson } from '../../run';
 import { repeatedMember } from './repeatedMember';
 
 export type SchemaLimits = { readonly maxBytes: number; readonly maxDepth: number };
@@ -26,9 +26,9 @@ export function readSchema(text: string, { maxBytes, maxDepth } = SCHEMA_LIMITS)
     if (new TextEncoder().encode(JSON.stringify(schema)).length > maxBytes) {
         throw new SchemaError(`The schema is larger than ${Math.floor(maxBytes / 1024)} KiB.`);
     }
-    if (depthOf(schema as Json) > maxDepth) throw new SchemaError(`The schema is nested deeper than ${maxDepth} levels.`);
+    if (depthOf(schema) > maxDepth) throw new SchemaError(`The schema is nested deeper than ${maxDepth} levels.`);
     new Walk(schema).run();
-    return schema as JsonObject;
+    return schema;
 }
 
 function jsonOf(text: string): Json {
@@ -49,7 +49,8 @@ function depthOf(root: Json): number {
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
         const [value, depth] = next;
         deepest = Math.max(deepest, depth);
-        if (typeof value === 'object' && value !== null) for (const member of Object.values(value)) waiting.push([member as Json, depth + 1]);
+        if (typeof value === 'object' && value !== null)
+            for (const member of Object.values(value)) waiting.push([member, depth + 1]);
     }
     return deepest;
 }
@@ -57,16 +58,45 @@ function depthOf(root: Json): number {
 const DRAFT = /^https?:\/\/json-schema\.org\/(draft-0[467]|draft\/(2019-09|2020-12))\/schema#?$/;
 const REFUSED = ['$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor', '$vocabulary'];
 const TYPES = new Set(['null', 'boolean', 'object', 'array', 'number', 'integer', 'string']);
-/** Values that are data and no schemas. */
+/** Keywords whose values are data and not schemas. */
 const DATA = new Set(['const', 'enum', 'default', 'examples', 'example']);
 const MAPS = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependencies']);
-const SCHEMAS = new Set(['additionalProperties', 'propertyNames', 'contains', 'not', 'if', 'then', 'else', 'unevaluatedItems', 'unevaluatedProperties']);
+const SCHEMAS = new Set([
+    'additionalProperties',
+    'propertyNames',
+    'contains',
+    'not',
+    'if',
+    'then',
+    'else',
+    'unevaluatedItems',
+    'unevaluatedProperties',
+]);
 const LISTS = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems']);
-const COUNTS = new Set(['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties', 'minContains', 'maxContains']);
+const COUNTS = new Set([
+    'minLength',
+    'maxLength',
+    'minItems',
+    'maxItems',
+    'minProperties',
+    'maxProperties',
+    'minContains',
+    'maxContains',
+]);
 const NUMBERS = new Set(['minimum', 'maximum', 'multipleOf']);
-const TEXTS = new Set(['title', 'description', 'format', 'pattern', '$ref', '$anchor', '$comment', 'contentMediaType', 'contentEncoding']);
+const TEXTS = new Set([
+    'title',
+    'description',
+    'format',
+    'pattern',
+    '$ref',
+    '$anchor',
+    '$comment',
+    'contentMediaType',
+    'contentEncoding',
+]);
 
-/** One look at every subschema. */
+/** Visits every subschema once. */
 class Walk {
     readonly #anchors = new Set<string>();
     readonly #references: { readonly reference: string; readonly at: string }[] = [];
@@ -84,16 +114,20 @@ class Walk {
         if (typeof value === 'boolean') return void this.#schemas.add(value);
         if (!isObject(value)) throw wrong(at, 'a schema, which is an object, true or false');
         this.#schemas.add(value);
-        if (this.#schemas.size > MAX_SUBSCHEMAS) throw new SchemaError(`The schema has more than ${MAX_SUBSCHEMAS} subschemas.`);
-        for (const [keyword, member] of Object.entries(value)) this.#keyword(keyword, member, `${at}/${keyword}`, at === '');
+        if (this.#schemas.size > MAX_SUBSCHEMAS)
+            throw new SchemaError(`The schema has more than ${MAX_SUBSCHEMAS} subschemas.`);
+        for (const [keyword, member] of Object.entries(value))
+            this.#keyword(keyword, member, `${at}/${keyword}`, at === '');
     }
 
     #keyword(keyword: string, value: unknown, at: string, isRoot: boolean): void {
         if (REFUSED.includes(keyword)) throw new SchemaError(`${place(at)} is not accepted by the marketplace.`);
-        if (keyword === '$schema' || keyword === '$id' || keyword === 'id') return this.#name(keyword, value, at, isRoot);
+        if (keyword === '$schema' || keyword === '$id' || keyword === 'id')
+            return this.#name(keyword, value, at, isRoot);
         if (keyword === 'type') return this.#type(value, at);
         if (DATA.has(keyword)) {
-            if (keyword === 'enum' && (!Array.isArray(value) || value.length === 0)) throw wrong(at, 'a list of values');
+            if (keyword === 'enum' && (!Array.isArray(value) || value.length === 0))
+                throw wrong(at, 'a list of values');
             return;
         }
         if (MAPS.has(keyword)) return this.#map(keyword, value, at);
@@ -107,7 +141,8 @@ class Walk {
     }
 
     #plain(keyword: string, value: unknown, at: string): void {
-        if (COUNTS.has(keyword) && !(Number.isInteger(value) && Number(value) >= 0)) throw wrong(at, 'a whole number from 0 on');
+        if (COUNTS.has(keyword) && !(Number.isInteger(value) && Number(value) >= 0))
+            throw wrong(at, 'a whole number from 0 on');
         if (NUMBERS.has(keyword) && typeof value !== 'number') throw wrong(at, 'a number');
         if (keyword === 'multipleOf' && !(Number(value) > 0)) throw wrong(at, 'a number above 0');
         if (keyword === 'uniqueItems' && typeof value !== 'boolean') throw wrong(at, 'true or false');
@@ -116,25 +151,29 @@ class Walk {
         if (keyword === 'pattern') this.#pattern(value, at);
         if (keyword === '$anchor') this.#anchor(value, at);
         if (keyword === '$ref') this.#references.push({ reference: value, at });
-        if (this.#references.length > MAX_REFERENCES) throw new SchemaError(`The schema has more than ${MAX_REFERENCES} references.`);
+        if (this.#references.length > MAX_REFERENCES)
+            throw new SchemaError(`The schema has more than ${MAX_REFERENCES} references.`);
     }
 
     #name(keyword: string, value: unknown, at: string, isRoot: boolean): void {
-        // `id` is a keyword of draft 4 alone; elsewhere it is an unknown word, and as a property's name it is none at all.
+        // `id` is a keyword of draft 4 alone. Elsewhere it is an unknown word, and as the name of a property it is no
+        // keyword.
         if (keyword === 'id') return;
         if (typeof value !== 'string') throw wrong(at, 'a text');
         if (keyword === '$schema') {
             if (!isRoot) throw new SchemaError(`${place(at)} may stand at the beginning alone.`);
-            if (!DRAFT.test(value)) throw new SchemaError(`$schema is ${quoted(value)}. Accepted are draft 4, 6, 7, 2019-09 and 2020-12.`);
+            if (!DRAFT.test(value))
+                throw new SchemaError(`$schema is ${quoted(value)}. Accepted are draft 4, 6, 7, 2019-09 and 2020-12.`);
         } else if (!isRoot && !value.startsWith('#')) {
             throw new SchemaError(`${place(at)} may stand at the beginning alone.`);
         }
     }
 
     #type(value: unknown, at: string): void {
-        const types = Array.isArray(value) ? value : [value];
+        const types: readonly unknown[] = Array.isArray(value) ? value : [value];
         const bad = types.find((type) => typeof type !== 'string' || !TYPES.has(type));
-        if (types.length === 0 || bad !== undefined) throw wrong(at, `one of ${[...TYPES].join(', ')}, or a list of them`);
+        if (types.length === 0 || bad !== undefined)
+            throw wrong(at, `one of ${[...TYPES].join(', ')}, or a list of them`);
     }
 
     #map(keyword: string, value: unknown, at: string): void {
@@ -152,30 +191,35 @@ class Walk {
     }
 
     #anchor(anchor: string, at: string): void {
-        if (this.#anchors.has(anchor)) throw new SchemaError(`${place(at)}: the name ${quoted(anchor)} stands there a second time.`);
+        if (this.#anchors.has(anchor))
+            throw new SchemaError(`${place(at)}: the name ${quoted(anchor)} stands there a second time.`);
         this.#anchors.add(anchor);
     }
 
     #pattern(pattern: string, at: string): void {
         this.#patterns.add(pattern);
-        if (this.#patterns.size > MAX_PATTERNS) throw new SchemaError(`The schema has more than ${MAX_PATTERNS} regular expressions.`);
+        if (this.#patterns.size > MAX_PATTERNS)
+            throw new SchemaError(`The schema has more than ${MAX_PATTERNS} regular expressions.`);
         if (new TextEncoder().encode(pattern).length > MAX_PATTERN_BYTES) {
             throw new SchemaError(`${place(at)}: the regular expression is longer than ${MAX_PATTERN_BYTES} bytes.`);
         }
         const bare = pattern.replace(/\\\\/g, '');
-        if (/\(\?(<?[=!])/.test(bare)) throw new SchemaError(`${place(at)}: regular expressions that look around are not accepted.`);
-        if (/\\([1-9]|k<)/.test(bare)) throw new SchemaError(`${place(at)}: regular expressions with back-references are not accepted.`);
+        if (/\(\?(<?[=!])/.test(bare))
+            throw new SchemaError(`${place(at)}: regular expressions that look around are not accepted.`);
+        if (/\\([1-9]|k<)/.test(bare))
+            throw new SchemaError(`${place(at)}: regular expressions with back-references are not accepted.`);
         if (!isPattern(pattern)) throw new SchemaError(`${place(at)}: ${quoted(pattern)} is no regular expression.`);
     }
 
     /** Follows a reference to its end. One that comes back to itself says nothing. */
     #follow(reference: string, at: string): void {
         const seen = new Set<string>();
-        for (let next: unknown = reference; typeof next === 'string'; ) {
+        for (let next: unknown = reference; typeof next === 'string';) {
             if (seen.has(next)) throw new SchemaError(`${place(at)} leads back to itself.`);
             seen.add(next);
             const target = this.#target(next);
-            if (!this.#schemas.has(target)) throw new SchemaError(`${place(at)}: ${quoted(next)} leads to no schema of this document.`);
+            if (!this.#schemas.has(target))
+                throw new SchemaError(`${place(at)}: ${quoted(next)} leads to no schema of this document.`);
             next = isObject(target) ? target['$ref'] : undefined;
         }
     }
@@ -185,14 +229,19 @@ class Walk {
         const fragment = decoded(reference.slice(1));
         if (fragment === '' || fragment.startsWith('/')) {
             const parts = fragment.split('/').slice(1);
-            return parts.reduce<unknown>((value, part) => memberOf(value, part.replaceAll('~1', '/').replaceAll('~0', '~')), this.root);
+            return parts.reduce<unknown>(
+                (value, part) => memberOf(value, part.replaceAll('~1', '/').replaceAll('~0', '~')),
+                this.root,
+            );
         }
         return this.#anchors.has(fragment) ? this.root : undefined;
     }
 }
 
 const memberOf = (value: unknown, name: string): unknown =>
-    typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
+    typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+        ? (value as Record<string, unknown>)[name]
+        : undefined;
 
 /** In either spelling of JavaScript, or with the flags that the service also takes. */
 function isPattern(pattern: string): boolean {
@@ -206,7 +255,8 @@ function isPattern(pattern: string): boolean {
     });
 }
 
-const isTexts = (value: unknown): value is string[] => Array.isArray(value) && value.every((item) => typeof item === 'string');
+const isTexts = (value: unknown): value is string[] =>
+    Array.isArray(value) && value.every((item) => typeof item === 'string');
 
 function decoded(text: string): string {
     try {

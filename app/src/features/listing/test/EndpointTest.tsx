@@ -1,5 +1,5 @@
-// Tests a creator's service as the marketplace calls it, without any transaction: the requests to send, the run that can
-// be stopped, and the report.
+// Tests a creator's service as the marketplace calls it, without any transaction: the requests to send, the run that
+// can be stopped, and the report.
 
 import { useEffect, useMemo, useRef, useState } from 'react';
 
@@ -7,12 +7,19 @@ import { type Schemas, api, asWallet, body } from '../../../shared/api/client';
 import { Button } from '../../../shared/ui/Button';
 import { Checkbox, TextArea } from '../../../shared/ui/Field';
 import { Failure } from '../../../shared/ui/Failure';
-import { checkParameters } from '../../run/form/checking';
-import type { Problem } from '../../run/form/draft';
-import { type JsonObject, JsonError, isObject, readJson } from '../../run/form/json';
-import { type ParametersDraft, parametersDraft, readParameters } from '../../run/form/parameters';
-import { ParametersForm } from '../../run/form/ParametersForm';
-import { planOf } from '../../run/form/plan';
+import {
+    JsonError,
+    type JsonObject,
+    type ParametersDraft,
+    ParametersForm,
+    type Problem,
+    checkParameters,
+    isObject,
+    parametersDraft,
+    planOf,
+    readJson,
+    readParameters,
+} from '../../run';
 import { Checks, Verdict } from './Report';
 import { type TestCall, taskProblem } from './testCall';
 
@@ -60,7 +67,8 @@ export function EndpointTest({ wallet, subject, call, onCall, isMain = false, on
         const failing = readFailing(call.failing);
         const found = { ...wordsFor('task', taskProblem(call.task)), ...failing.problems };
         setWrong(found);
-        const unfit = unread.length > 0 ? unread : await checkParameters(subject.inputSchema, parameters).catch(() => []);
+        const unfit =
+            unread.length > 0 ? unread : await checkParameters(subject.inputSchema, parameters).catch(() => []);
         setProblems(unfit);
         if (Object.keys(found).length > 0 || unfit.length > 0) return;
         await start(subject, call.task, parameters, failing.request);
@@ -78,7 +86,11 @@ export function EndpointTest({ wallet, subject, call, onCall, isMain = false, on
             <ParametersForm form={form} draft={draft} onChange={change} problems={problems} />
             <Failing call={call} onCall={(next) => (onCall(next), setWrong({}))} wrong={wrong} />
             <div className="row">
-                <Button look={isMain ? 'primary' : 'plain'} onPress={() => void press()} isDisabled={run.kind === 'running'}>
+                <Button
+                    look={isMain ? 'primary' : 'plain'}
+                    onPress={() => void press()}
+                    isDisabled={run.kind === 'running'}
+                >
                     {run.kind === 'running' ? 'Testing …' : run.kind === 'done' ? 'Test again' : 'Test the endpoint'}
                 </Button>
                 {run.kind === 'running' && <Button onPress={stop}>Stop the test</Button>}
@@ -88,7 +100,9 @@ export function EndpointTest({ wallet, subject, call, onCall, isMain = false, on
                 {run.kind === 'done' && (
                     <>
                         <h2>Report</h2>
-                        {JSON.stringify(run.subject) !== JSON.stringify(subject) && <p>Something was changed after this test. Test again.</p>}
+                        {JSON.stringify(run.subject) !== JSON.stringify(subject) && (
+                            <p>Something was changed after this test. Test again.</p>
+                        )}
                         <Verdict report={run.report} />
                     </>
                 )}
@@ -114,7 +128,8 @@ function Running({ since, timeoutSeconds }: { since: number; timeoutSeconds: num
     }, []);
     return (
         <p>
-            The marketplace sends at most 11 requests to your endpoint. This takes at most {longest(timeoutSeconds)} seconds.{' '}
+            The marketplace sends at most 11 requests to your endpoint. This takes at most {longest(timeoutSeconds)}{' '}
+            seconds.{' '}
             <span className="number muted" aria-hidden="true">
                 {Math.max(0, Math.floor((now - since) / 1_000))} s
             </span>
@@ -122,7 +137,11 @@ function Running({ since, timeoutSeconds }: { since: number; timeoutSeconds: num
     );
 }
 
-type FailingProps = { call: TestCall; onCall: (call: TestCall) => void; wrong: { failing?: string; failingParameters?: string } };
+type FailingProps = {
+    call: TestCall;
+    onCall: (call: TestCall) => void;
+    wrong: { failing?: string; failingParameters?: string };
+};
 
 /** The request that must fail: without one, the form of a failure is not tested. */
 const Failing = ({ call, onCall, wrong }: FailingProps) => (
@@ -130,7 +149,9 @@ const Failing = ({ call, onCall, wrong }: FailingProps) => (
         <Checkbox
             label="Also send a request that my agent must refuse"
             checked={call.failing !== null}
-            onChange={({ target }) => onCall({ ...call, failing: target.checked ? { task: '', parameters: '{}' } : null })}
+            onChange={({ target }) =>
+                onCall({ ...call, failing: target.checked ? { task: '', parameters: '{}' } : null })
+            }
         />
         {call.failing !== null && (
             <>
@@ -138,14 +159,21 @@ const Failing = ({ call, onCall, wrong }: FailingProps) => (
                     label="The task that it refuses"
                     error={wrong.failing}
                     value={call.failing.task}
-                    onChange={({ target }) => onCall({ ...call, failing: { task: target.value, parameters: call.failing?.parameters ?? '{}' } })}
+                    onChange={({ target }) =>
+                        onCall({
+                            ...call,
+                            failing: { task: target.value, parameters: call.failing?.parameters ?? '{}' },
+                        })
+                    }
                     rows={2}
                 />
                 <TextArea
                     label="Its parameters as JSON"
                     error={wrong.failingParameters}
                     value={call.failing.parameters}
-                    onChange={({ target }) => onCall({ ...call, failing: { task: call.failing?.task ?? '', parameters: target.value } })}
+                    onChange={({ target }) =>
+                        onCall({ ...call, failing: { task: call.failing?.task ?? '', parameters: target.value } })
+                    }
                     rows={2}
                     dir="ltr"
                     spellCheck={false}
@@ -162,11 +190,14 @@ type FailingProblems = { failing?: string; failingParameters?: string };
 
 function readFailing(failing: TestCall['failing']): { request: FailingRequest | null; problems: FailingProblems } {
     if (failing === null) return { request: null, problems: {} };
-    const problems = wordsFor('failing', failing.task.trim() === '' ? 'Write a task that your agent must refuse.' : null);
+    const problems = wordsFor(
+        'failing',
+        failing.task.trim() === '' ? 'Write a task that your agent must refuse.' : null,
+    );
     try {
         const parameters = readJson(failing.parameters.trim() === '' ? '{}' : failing.parameters);
         if (!isObject(parameters)) throw new JsonError('Parameters are a JSON object: {"name": value}.');
-        return { request: { task: failing.task, parameters: parameters as JsonObject }, problems };
+        return { request: { task: failing.task, parameters }, problems };
     } catch (error) {
         if (!(error instanceof JsonError)) throw error;
         return { request: null, problems: { ...problems, failingParameters: error.message } };
@@ -181,12 +212,21 @@ function useTestRun(wallet: string, onReport: EndpointTestProps['onReport']) {
     const [run, setRun] = useState<Run>({ kind: 'idle' });
     const ending = useRef<AbortController | null>(null);
     useEffect(() => () => ending.current?.abort(), []);
-    const start = async (subject: Subject, task: string, parameters: JsonObject, failing: FailingRequest | null): Promise<void> => {
+    const start = async (
+        subject: Subject,
+        task: string,
+        parameters: JsonObject,
+        failing: FailingRequest | null,
+    ): Promise<void> => {
         const controller = new AbortController();
         ending.current = controller;
         setRun({ kind: 'running', since: Date.now() });
         try {
-            const request = { ...asWallet(wallet), body: bodyOf(subject, task, parameters, failing), signal: controller.signal };
+            const request = {
+                ...asWallet(wallet),
+                body: bodyOf(subject, task, parameters, failing),
+                signal: controller.signal,
+            };
             const report = await body(api.POST('/v1/agent-tests', request));
             if (controller.signal.aborted) return;
             setRun({ kind: 'done', report, subject });
@@ -205,7 +245,12 @@ function useTestRun(wallet: string, onReport: EndpointTestProps['onReport']) {
 /** The generated type of free JSON is an empty object. */
 type FreeJson = Record<string, never>;
 
-function bodyOf(subject: Subject, task: string, parameters: JsonObject, failing: FailingRequest | null): Schemas['AgentTestBody'] {
+function bodyOf(
+    subject: Subject,
+    task: string,
+    parameters: JsonObject,
+    failing: FailingRequest | null,
+): Schemas['AgentTestBody'] {
     return {
         endpoint: subject.endpoint,
         result_key: subject.resultKey,

@@ -10,16 +10,25 @@ import styles from './Report.module.css';
 type Check = Schemas['Check'];
 
 export function Verdict({ report }: { report: Schemas['Report'] }) {
-    const count = (passed: boolean | null): number => report.checks.filter((check) => (check.passed ?? null) === passed).length;
+    const count = (passed: boolean | null): number =>
+        report.checks.filter((check) => (check.passed ?? null) === passed).length;
     const [passed, failed, skipped] = [count(true), count(false), count(null)];
     const answer = report.answer_ms ?? null;
     return (
-        <Notice kind={report.passed ? 'good' : 'bad'} title={report.passed ? 'Your service passes the test' : `Your service fails ${plural(failed, 'check')}`}>
+        <Notice
+            kind={report.passed ? 'good' : 'bad'}
+            title={report.passed ? 'Your service passes the test' : `Your service fails ${plural(failed, 'check')}`}
+        >
             <p className="number">
-                {passed} passed, {failed} failed, {skipped} skipped. {plural(report.requests, 'request')} in {formatMs(report.duration_ms)}
-                {answer === null ? '; the first one was not answered.' : `; the first answer came after ${formatMs(answer)}.`}
+                {passed} passed, {failed} failed, {skipped} skipped. {plural(report.requests, 'request')} in{' '}
+                {formatMs(report.duration_ms)}
+                {answer === null
+                    ? '; the first one was not answered.'
+                    : `; the first answer came after ${formatMs(answer)}.`}
             </p>
-            {!report.passed && <p>Callers would get their money back in place of a result. Each failed check says how to mend it.</p>}
+            {!report.passed && (
+                <p>Callers would get their money back in place of a result. Each failed check says how to mend it.</p>
+            )}
         </Notice>
     );
 }
@@ -30,7 +39,8 @@ export const Checks = ({ checks }: { checks: readonly Check[] }) => (
         {checks.map((check) => (
             <li key={check.name} className={styles[kindOf(check)]}>
                 <h3>
-                    <span aria-hidden="true">{MARKS[kindOf(check)]}</span> {titleOf(check.name)} <span className={styles.word}>{WORDS[kindOf(check)]}</span>
+                    <span aria-hidden="true">{MARKS[kindOf(check)]}</span> {titleOf(check.name)}{' '}
+                    <span className={styles.word}>{WORDS[kindOf(check)]}</span>
                 </h3>
                 {check.skipped != null && (
                     <p className="small muted">

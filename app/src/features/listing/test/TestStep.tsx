@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router';
 
 import type { Schemas } from '../../../shared/api/client';
 import { Notice } from '../../../shared/ui/Notice';
-import { SessionGate } from '../../wallet/Gate';
+import { SessionGate } from '../../wallet';
 import type { Problems } from '../form/fields';
 import type { Listing } from '../form/rules';
 import { TITLES, openSteps } from '../steps';

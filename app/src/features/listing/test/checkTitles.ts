@@ -38,4 +38,5 @@ export const TITLES: { readonly [name in CheckName]: string } = {
 };
 
 /** A newer service may have more checks. */
-export const titleOf = (name: string): string => (Object.hasOwn(TITLES, name) ? TITLES[name as CheckName] : name.replaceAll('_', ' '));
+export const titleOf = (name: string): string =>
+    Object.hasOwn(TITLES, name) ? TITLES[name as CheckName] : name.replaceAll('_', ' ');

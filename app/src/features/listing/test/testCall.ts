@@ -1,7 +1,6 @@
 // The requests of a test: one that the agent completes, and one that it must refuse.
 
-import { type JsonObject, isObject } from '../../run/form/json';
-import { requestProblem } from '../../run/call/request';
+import { type JsonObject, isObject, requestProblem } from '../../run';
 
 export type TestCall = {
     readonly task: string;
@@ -16,7 +15,8 @@ export const EXAMPLE_CALL: TestCall = { task: '', parameters: {}, failing: null 
 export function knownCall(stored: unknown): TestCall {
     if (!isObject(stored)) return EXAMPLE_CALL;
     const { task, parameters, failing } = stored;
-    const isCall = isObject(failing) && typeof failing['task'] === 'string' && typeof failing['parameters'] === 'string';
+    const isCall =
+        isObject(failing) && typeof failing['task'] === 'string' && typeof failing['parameters'] === 'string';
     return {
         task: typeof task === 'string' ? task : '',
         parameters: isObject(parameters) ? (parameters as JsonObject) : {},

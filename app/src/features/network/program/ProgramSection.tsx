@@ -9,7 +9,7 @@ import { Copy } from '../../../shared/ui/Copy';
 import { Failure } from '../../../shared/ui/Failure';
 import { Figure, Figures } from '../../../shared/ui/Figures';
 import { Skeleton } from '../../../shared/ui/Skeleton';
-import { RoleHolder } from '../../market/Roles';
+import { RoleHolder } from '../../market';
 import styles from '../Network.module.css';
 import { Section } from '../Section';
 import { COMMITTED_PROGRAM } from './committed';
@@ -55,7 +55,9 @@ export function ProgramSection({ network }: { network: Schemas['NetworkResponse'
 const Code = ({ program }: { program: DeployedProgram }) => (
     <>
         <p>
-            <Badge kind={program.isCommitted ? 'good' : 'bad'}>{program.isCommitted ? 'The published code' : 'Other code'}</Badge>{' '}
+            <Badge kind={program.isCommitted ? 'good' : 'bad'}>
+                {program.isCommitted ? 'The published code' : 'Other code'}
+            </Badge>{' '}
             {program.isCommitted
                 ? 'Your browser read the code and computed its hash. It is byte for byte the file that belongs to this dashboard.'
                 : 'Your browser read the code and computed its hash. It is not the file that belongs to this dashboard. Look for a newer version before you pay.'}
@@ -65,17 +67,23 @@ const Code = ({ program }: { program: DeployedProgram }) => (
                 <span className={styles.hash}>{program.hash}</span> <Copy text={program.hash} what="hash" />
             </Figure>
             <Figure name="SHA-256 of the published file" isWide>
-                <span className={styles.hash}>{COMMITTED_PROGRAM.sha256}</span> <Copy text={COMMITTED_PROGRAM.sha256} what="hash of the file" />
+                <span className={styles.hash}>{COMMITTED_PROGRAM.sha256}</span>{' '}
+                <Copy text={COMMITTED_PROGRAM.sha256} what="hash of the file" />
             </Figure>
             <Figure name="Bytes of code">{formatCount(program.bytes)}</Figure>
-            <Figure name="Deployed in slot">{program.slot === 0n ? 'at the start' : formatCount(Number(program.slot))}</Figure>
-            <Figure name="Can be replaced by">{program.authority === null ? 'nobody' : <RoleHolder address={program.authority} />}</Figure>
+            <Figure name="Deployed in slot">
+                {program.slot === 0n ? 'at the start' : formatCount(Number(program.slot))}
+            </Figure>
+            <Figure name="Can be replaced by">
+                {program.authority === null ? 'nobody' : <RoleHolder address={program.authority} />}
+            </Figure>
             <Figure name="Account of the code">
                 <RoleHolder address={program.dataAddress} />
             </Figure>
         </Figures>
         <p className="small muted">
-            The file ends with zeros. Solana’s tools leave zeros at the end out, so the two hashes differ although the code is the same.
+            The file ends with zeros. Solana’s tools leave zeros at the end out, so the two hashes differ although the
+            code is the same.
         </p>
     </>
 );

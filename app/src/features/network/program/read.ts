@@ -36,7 +36,11 @@ export type DeployedProgram = {
 export const programQuery = (rpcUrl: string | null, programId: string) =>
     queryOptions({
         queryKey: ['program', rpcUrl, programId] as const,
-        queryFn: () => readProgram((addresses) => reached(readAccounts(createSolanaRpc(rpcUrl ?? ''), addresses)), programId as Address),
+        queryFn: () =>
+            readProgram(
+                (addresses) => reached(readAccounts(createSolanaRpc(rpcUrl ?? ''), addresses)),
+                programId as Address,
+            ),
         enabled: rpcUrl !== null,
         staleTime: Infinity,
         retry: false,
@@ -67,13 +71,20 @@ export async function readProgram(read: ReadAccounts, programId: Address): Promi
 const isOf = (account: RawAccount | undefined, state: ReadonlyUint8Array): account is NonNullable<RawAccount> =>
     account?.owner === UPGRADEABLE_LOADER && startsWith(account.data, state);
 
-async function examine(room: Uint8Array<ArrayBuffer>): Promise<Pick<DeployedProgram, 'bytes' | 'hash' | 'isCommitted'>> {
+async function examine(
+    room: Uint8Array<ArrayBuffer>,
+): Promise<Pick<DeployedProgram, 'bytes' | 'hash' | 'isCommitted'>> {
     let end = room.length;
     while (end > 0 && room[end - 1] === 0) end -= 1;
     // The committed file may itself end with zeros.
     const isEmptyBehind = end <= COMMITTED_PROGRAM.bytes;
     const committed = await sha256(room.subarray(0, COMMITTED_PROGRAM.bytes));
-    return { bytes: end, hash: await sha256(room.subarray(0, end)), isCommitted: isEmptyBehind && committed === COMMITTED_PROGRAM.sha256 };
+    return {
+        bytes: end,
+        hash: await sha256(room.subarray(0, end)),
+        isCommitted: isEmptyBehind && committed === COMMITTED_PROGRAM.sha256,
+    };
 }
 
-const sha256 = async (bytes: Uint8Array<ArrayBuffer>): Promise<string> => hexOf(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)));
+const sha256 = async (bytes: Uint8Array<ArrayBuffer>): Promise<string> =>
+    hexOf(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)));

@@ -27,7 +27,13 @@ export function TotalsSection({ counts }: { counts: Schemas['MirrorCounts'] }) {
                 <Figure name="Disputes">{formatCount(counts.disputes)}</Figure>
                 <Figure name="Grants of API keys">{formatCount(counts.grants)}</Figure>
             </Figures>
-            {data ? <Days history={data} /> : error ? <NoDays error={error} onRetry={() => void refetch()} /> : <Skeleton height="24rem" />}
+            {data ? (
+                <Days history={data} />
+            ) : error ? (
+                <NoDays error={error} onRetry={() => void refetch()} />
+            ) : (
+                <Skeleton height="24rem" />
+            )}
         </Section>
     );
 }
@@ -42,7 +48,7 @@ const NoDays = ({ error, onRetry }: { error: Error; onRetry: () => void }) =>
 
 type Measure = { readonly name: string; readonly of: (day: MarketDay) => bigint; readonly isUsdc?: true };
 
-const MEASURES: readonly Measure[] = [
+const MEASURES: readonly [Measure, ...Measure[]] = [
     { name: 'Completed executions', of: (day) => BigInt(day.completed_executions) },
     { name: 'Failed executions', of: (day) => BigInt(day.failed_executions) },
     { name: 'Disputed executions', of: (day) => BigInt(day.disputed_executions) },
@@ -51,17 +57,22 @@ const MEASURES: readonly Measure[] = [
     { name: 'Fees', of: (day) => day.fees_usdc, isUsdc: true },
 ];
 
-const valueText = (value: bigint, { isUsdc }: Measure): string => (isUsdc ? `${formatUsdc(value)} USDC` : formatCount(Number(value)));
+const valueText = (value: bigint, { isUsdc }: Measure): string =>
+    isUsdc ? `${formatUsdc(value)} USDC` : formatCount(Number(value));
 
 const COLUMNS = [
     { name: 'Day (UTC)', cell: ({ day }: MarketDay) => day },
-    ...MEASURES.map((measure) => ({ name: measure.name, cell: (day: MarketDay) => valueText(measure.of(day), measure), isNumber: true as const })),
+    ...MEASURES.map((measure) => ({
+        name: measure.name,
+        cell: (day: MarketDay) => valueText(measure.of(day), measure),
+        isNumber: true as const,
+    })),
 ];
 
 /** The totals of some days, with a plot of one of them. */
 export function Days({ history: { days, window_days: windowDays } }: { history: MarketHistory }) {
     const [chosen, setChosen] = useState(0);
-    const measure = MEASURES[chosen] ?? (MEASURES[0] as Measure);
+    const measure = MEASURES[chosen] ?? MEASURES[0];
     return (
         <>
             <h3>The last {formatCount(windowDays)} days</h3>
@@ -80,7 +91,11 @@ export function Days({ history: { days, window_days: windowDays } }: { history: 
             ) : (
                 <div className={styles.card}>
                     <div className={styles.measure}>
-                        <Select label="Shown for each day" value={chosen} onChange={(event) => setChosen(Number(event.target.value))}>
+                        <Select
+                            label="Shown for each day"
+                            value={chosen}
+                            onChange={(event) => setChosen(Number(event.target.value))}
+                        >
                             {MEASURES.map(({ name }, index) => (
                                 <option key={name} value={index}>
                                     {name}
@@ -88,10 +103,19 @@ export function Days({ history: { days, window_days: windowDays } }: { history: 
                             ))}
                         </Select>
                     </div>
-                    <DayPlot days={days.map((day) => ({ day: day.day, value: measure.of(day) }))} windowDays={windowDays} format={(value) => valueText(value, measure)} />
+                    <DayPlot
+                        days={days.map((day) => ({ day: day.day, value: measure.of(day) }))}
+                        windowDays={windowDays}
+                        format={(value) => valueText(value, measure)}
+                    />
                     <details>
                         <summary>As a table</summary>
-                        <Table caption="Totals of each day" columns={COLUMNS} rows={[...days].reverse()} rowKey={({ day }) => day} />
+                        <Table
+                            caption="Totals of each day"
+                            columns={COLUMNS}
+                            rows={[...days].reverse()}
+                            rowKey={({ day }) => day}
+                        />
                     </details>
                 </div>
             )}

@@ -7,8 +7,20 @@ const BAR_SHARE = 0.7;
 
 export type DayValue = { readonly day: string; readonly value: bigint };
 export type Size = { readonly width: number; readonly height: number };
-export type Bar = { readonly day: string; readonly x: number; readonly y: number; readonly width: number; readonly height: number };
-export type Bars = { readonly bars: readonly Bar[]; /** Horizontal lines with their values. */ readonly lines: readonly { readonly y: number; readonly value: bigint }[] };
+export type Bar = {
+    readonly day: string;
+    readonly x: number;
+    readonly y: number;
+    readonly width: number;
+    readonly height: number;
+};
+export type Bars = {
+    readonly bars: readonly Bar[];
+    /** Horizontal lines with their values. */ readonly lines: readonly {
+        readonly y: number;
+        readonly value: bigint;
+    }[];
+};
 
 /** `now` is in the last day. Days outside of the window and days of nothing have no bar. */
 export function barsOf(days: readonly DayValue[], windowDays: number, now: Date, { width, height }: Size): Bars {

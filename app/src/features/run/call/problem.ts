@@ -1,4 +1,4 @@
-// Why a call stopped before the agent worked on it: what happened, where the money is, and which way leads on.
+// Why a call stopped before the agent worked on it: what happened, where the money is, and what the user can do.
 
 import { ApiError } from '../../../shared/api/client';
 import { isSendError } from '../../../shared/wallet/sendError';
@@ -26,15 +26,27 @@ export function openingProblem(error: unknown): CallProblem {
         case 'altered':
             return new CallProblem('The wallet changed the transaction', `${message} Nothing was paid.`, 'wallet');
         case 'expired':
-            return new CallProblem('The signature has expired', 'The network did not take the transaction in time. Nothing was paid.', 'wallet');
+            return new CallProblem(
+                'The signature has expired',
+                'The network did not take the transaction in time. Nothing was paid.',
+                'wallet',
+            );
         case 'refused':
             return new CallProblem('The payment was refused', `${message} Nothing was paid.`, 'wallet');
         case 'unreachable':
             return signature === null
-                ? new CallProblem('No connection to Solana', 'The network does not answer. Nothing was sent and nothing was paid.', 'wallet')
+                ? new CallProblem(
+                      'No connection to Solana',
+                      'The network does not answer. Nothing was sent and nothing was paid.',
+                      'wallet',
+                  )
                 : unknownOutcome();
         default:
-            return new CallProblem('The call stopped', error instanceof Error ? error.message : 'Something went wrong.', 'wallet');
+            return new CallProblem(
+                'The call stopped',
+                error instanceof Error ? error.message : 'Something went wrong.',
+                'wallet',
+            );
     }
 }
 
@@ -48,6 +60,9 @@ export const unknownOutcome = (): CallProblem =>
 /** The problem behind an error of the service, when the money is in the escrow. */
 export function handingOverProblem(error: unknown): CallProblem {
     const message = error instanceof Error ? error.message : 'The service does not answer.';
-    const title = error instanceof ApiError && error.status === 0 ? 'No connection to the service' : 'The service did not take the request';
+    const title =
+        error instanceof ApiError && error.status === 0
+            ? 'No connection to the service'
+            : 'The service did not take the request';
     return new CallProblem(title, message, 'escrow');
 }

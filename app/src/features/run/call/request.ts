@@ -1,5 +1,5 @@
-// The hash of what is asked for: it stands in the record, so that nobody can change the request afterwards ("Request
-// hash" in docs/specification.md).
+// The hash of the request. The record of the execution stores it, so that nobody can change the request afterwards
+// ("Request hash" in docs/specification.md).
 
 import { type JsonObject, canonical, checkSendable, checkText } from '../form/json';
 

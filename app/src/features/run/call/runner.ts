@@ -15,8 +15,9 @@ import { requestHash } from './request';
 import { type StoredCall, putCall, storedCall } from './stored';
 import { readTerms } from './terms';
 
-/** What is going on. `idle` and `stopped` wait for the user. */
-export type Stage = 'idle' | 'looking' | 'signing-in' | 'checking' | 'signing' | 'confirming' | 'handing-over' | 'working' | 'stopped';
+/** What the runner is doing. In `idle` and `stopped` it waits for the user. */
+export type Stage =
+    'idle' | 'looking' | 'signing-in' | 'checking' | 'signing' | 'confirming' | 'handing-over' | 'working' | 'stopped';
 
 export type Progress = { readonly stage: Stage; readonly problem: CallProblem | null; readonly note: string | null };
 
@@ -26,14 +27,14 @@ export type Tools = {
     readonly send: Send;
     /** Opens a session of the wallet unless there is one. */
     readonly ensureSession: () => Promise<unknown>;
-    /** The press that runs it has made its id: nobody can know it. */
+    /** The press that starts this call made its id, so nobody else can know it. */
     readonly isNew?: boolean;
 };
 
 /** A transaction that is not there by then never comes: a blockhash lasts about a minute and a half. */
 const FORGOTTEN_MS = 150_000;
 const LOOK_MS = 2_000;
-/** How long the service is asked again when it does not answer or asks to come later. */
+/** How long the service is asked again while it does not answer or asks to come back later. */
 const PATIENCE_MS = 120_000;
 const LONGEST_PAUSE_MS = 10_000;
 /** Errors that are the end of an execution, and not of the attempt to hand it over. */
@@ -52,7 +53,7 @@ class Runner {
         for (const listener of this.listeners) listener();
     }
 
-    /** A press while it runs changes nothing, also in another tab. */
+    /** Does nothing while the call is already running, in this tab or in another one. */
     async run(executionId: string, tools: Tools, mayPay: boolean): Promise<void> {
         if (this.#isRunning) return;
         this.#isRunning = true;
@@ -67,13 +68,19 @@ class Runner {
 
     async #advance(executionId: string, tools: Tools, mayPay: boolean): Promise<void> {
         const call = storedCall(executionId);
-        if (call === null) throw new CallProblem('This call is not in this browser', 'It was started elsewhere.', 'unknown');
+        if (call === null)
+            throw new CallProblem('This call is not in this browser', 'It was started elsewhere.', 'unknown');
         if (call.wallet !== tools.account) {
             const message = `This call is paid by ${call.wallet}. Choose that account in the wallet, then go on.`;
-            throw new CallProblem('Another wallet is connected', message, call.signature === undefined ? 'wallet' : 'unknown');
+            throw new CallProblem(
+                'Another wallet is connected',
+                message,
+                call.signature === undefined ? 'wallet' : 'unknown',
+            );
         }
         const rpcUrl = tools.network.rpc_url;
-        if (rpcUrl === null) throw new CallProblem('There is no RPC node', 'This service names no Solana node for browsers.', 'wallet');
+        if (rpcUrl === null)
+            throw new CallProblem('There is no RPC node', 'This service names no Solana node for browsers.', 'wallet');
         const rpc = createSolanaRpc(rpcUrl);
         this.set('looking');
         let isOpen = await this.#isOpened(rpc, call);
@@ -95,16 +102,26 @@ class Runner {
             throw new CallProblem('No connection to Solana', message, 'wallet');
         });
         if (found === null) return false;
-        const isThis = found.record.agent === call.agentId && (!found.terms || sameBytes(found.terms.requestHash, await requestHash(call)));
-        if (!isThis) throw new CallProblem('This id belongs to another request', 'The record on the chain is not of this call.', 'escrow');
+        const isThis =
+            found.record.agent === call.agentId &&
+            (!found.terms || sameBytes(found.terms.requestHash, await requestHash(call)));
+        if (!isThis)
+            throw new CallProblem(
+                'This id belongs to another request',
+                'The record on the chain is not of this call.',
+                'escrow',
+            );
         return true;
     }
 
-    /** After a signature whose outcome is not known: until the record is there, or the transaction can never come. */
+    /** After a signature with an unknown outcome: waits until the record exists or the transaction can never come. */
     async #awaitOutcome(rpc: Rpc<SolanaRpcApi>, call: StoredCall): Promise<boolean> {
         const signature = call.signature as Signature;
         while (Date.now() - (call.signedAt ?? 0) < FORGOTTEN_MS) {
-            const answer = await rpc.getSignatureStatuses([signature], { searchTransactionHistory: true }).send().catch(() => null);
+            const answer = await rpc
+                .getSignatureStatuses([signature], { searchTransactionHistory: true })
+                .send()
+                .catch(() => null);
             if (answer?.value[0]?.err) break;
             if (await this.#isOpened(rpc, call)) return true;
             await pause(LOOK_MS);
@@ -117,21 +134,30 @@ class Runner {
         this.set('signing-in');
         await tools.ensureSession().catch((error: unknown) => {
             const title = error instanceof ApiError ? 'The service did not let you in' : 'You did not sign in';
-            const message = error instanceof ApiError ? error.message : 'The service takes a request from the wallet that paid, so it asks for a sign-in first.';
+            const message =
+                error instanceof ApiError
+                    ? error.message
+                    : 'The service takes a request from the wallet that paid, so it asks for a sign-in first.';
             throw new CallProblem(title, `${message} Nothing was paid.`, 'wallet');
         });
         this.set('checking');
-        // A record that was closed leaves its address free: the service still knows the execution.
+        // The address of a closed record is free again, but the service still knows the execution.
         if (tools.isNew !== true && (await isKnown(call))) return true;
         const terms = await readTerms(rpc, call.agentId as Address);
-        if (terms.genesisHash !== call.genesisHash) throw new CallProblem('This is another network', 'The call was made for another Solana network.', 'wallet');
+        if (terms.genesisHash !== call.genesisHash)
+            throw new CallProblem('This is another network', 'The call was made for another Solana network.', 'wallet');
         if (terms.termsHash !== call.termsHash || terms.price.toString() !== call.price) {
-            throw new CallProblem('The terms have changed', 'The creator has changed price or terms since you looked. Nothing was paid. Start again to see the new ones.', 'wallet');
+            throw new CallProblem(
+                'The terms have changed',
+                'The creator has changed price or terms since you looked. Nothing was paid. Start again to see the new ones.',
+                'wallet',
+            );
         }
         const instruction = await openingOf(call, terms.mint);
         try {
             await tools.send([instruction], (step, signature, fee) => {
-                if (step === 'signing') this.set('signing', null, fee === undefined ? null : `The network fee is ${solText(fee)} SOL.`);
+                if (step === 'signing')
+                    this.set('signing', null, fee === undefined ? null : `The network fee is ${solText(fee)} SOL.`);
                 // Stored before the first byte is sent.
                 if (signature !== undefined) putCall({ ...call, signature, signedAt: Date.now() });
                 if (step === 'confirming') this.set('confirming');
@@ -141,7 +167,7 @@ class Runner {
             const sent = storedCall(call.executionId) ?? call;
             if (await this.#isOpened(rpc, sent)) return false;
             const problem = openingProblem(error);
-            // What certainly never comes need not be waited for.
+            // A transaction that certainly never comes is forgotten, so that nobody waits for it.
             if (problem.money === 'wallet') putCall({ ...sent, signature: undefined, signedAt: undefined });
             throw problem;
         }
@@ -161,7 +187,13 @@ class Runner {
                 return;
             } catch (error) {
                 if (error instanceof ApiError && ENDINGS.has(error.code)) return;
-                if (error instanceof ApiError && error.status === 409 && error.retryAfterSeconds === null && (await hasEnded(call, tools))) return;
+                if (
+                    error instanceof ApiError &&
+                    error.status === 409 &&
+                    error.retryAfterSeconds === null &&
+                    (await hasEnded(call, tools))
+                )
+                    return;
                 const isLater = error instanceof ApiError && (error.status === 0 || error.retryAfterSeconds !== null);
                 if (!isLater || Date.now() - started > PATIENCE_MS) throw handingOverProblem(error);
                 await pause(Math.min((error.retryAfterSeconds ?? 0) * 1_000 || wait, LONGEST_PAUSE_MS));
@@ -179,7 +211,10 @@ async function dispatch({ executionId, wallet, task, parameters }: StoredCall): 
 
 async function isKnown({ executionId, wallet }: StoredCall): Promise<boolean> {
     try {
-        await api.GET('/v1/executions/{execution_id}', { ...asWallet(wallet), params: { path: { execution_id: executionId } } });
+        await api.GET('/v1/executions/{execution_id}', {
+            ...asWallet(wallet),
+            params: { path: { execution_id: executionId } },
+        });
         return true;
     } catch (error) {
         if (error instanceof ApiError && error.status === 404) return false;
@@ -189,16 +224,23 @@ async function isKnown({ executionId, wallet }: StoredCall): Promise<boolean> {
 }
 
 async function hasEnded(call: StoredCall, { network }: Tools): Promise<boolean> {
-    const found = await readExecution(createSolanaRpc(network.rpc_url ?? ''), await recordOf(call)).catch(() => undefined);
-    return found === null || (found !== undefined && found.terms === null);
+    const found = await readExecution(createSolanaRpc(network.rpc_url ?? ''), await recordOf(call)).catch(
+        () => undefined,
+    );
+    return found === null || found?.terms === null;
 }
 
-/** One tab at a time leads a call. */
+/** Runs `work` unless another tab is working on the same call. */
 async function alone(executionId: string, work: () => Promise<void>): Promise<void> {
-    const locks = globalThis.navigator?.locks;
-    if (locks === undefined) return work();
-    await locks.request(`crtx.call.${executionId}`, { ifAvailable: true }, async (lock) => {
-        if (lock === null) throw new CallProblem('Another tab leads this call', 'Go on there, or close that tab and try again here.', 'unknown');
+    const { navigator } = globalThis as { navigator?: Partial<Navigator> };
+    if (navigator?.locks === undefined) return work();
+    await navigator.locks.request(`crtx.call.${executionId}`, { ifAvailable: true }, async (lock) => {
+        if (lock === null)
+            throw new CallProblem(
+                'Another tab leads this call',
+                'Go on there, or close that tab and try again here.',
+                'unknown',
+            );
         await work();
     });
 }

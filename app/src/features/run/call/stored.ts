@@ -32,7 +32,9 @@ export function putCall(call: StoredCall): void {
     try {
         localStorage.setItem(PREFIX + call.executionId, JSON.stringify(call));
     } catch {
-        throw new Error('This browser does not keep data for this page, so a lost connection could not be repaired. Nothing was signed.');
+        throw new Error(
+            'This browser does not keep data for this page, so a lost connection could not be repaired. Nothing was signed.',
+        );
     }
     changed();
 }
@@ -76,7 +78,8 @@ function changed(): void {
 function parsed(text: string | null): StoredCall | null {
     try {
         const call = JSON.parse(text ?? 'null') as StoredCall | null;
-        const isWhole = typeof call?.executionId === 'string' && typeof call.task === 'string' && typeof call.price === 'string';
+        const isWhole =
+            typeof call?.executionId === 'string' && typeof call.task === 'string' && typeof call.price === 'string';
         return isWhole && typeof call.createdAt === 'string' ? call : null;
     } catch {
         return null;

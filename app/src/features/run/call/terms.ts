@@ -1,4 +1,5 @@
-// What the chain says before a call: the agent's terms, what the wallet has, and everything that would make a call fail.
+// What the chain says before a call: the agent's terms, what the wallet has, and everything that would make a call
+// fail.
 
 import { type Address, type Rpc, type SolanaRpcApi, createSolanaRpc } from '@solana/kit';
 import { queryOptions } from '@tanstack/react-query';
@@ -41,13 +42,15 @@ export const callTermsQuery = (agentId: string, network: Schemas['NetworkRespons
         refetchInterval: 15_000,
     });
 
-/** Only sentences that help are shown. */
+/** An error with a sentence that helps the user; other errors are not shown. */
 class TermsError extends Error {}
 
 const reached = (reading: Promise<CallTerms>): Promise<CallTerms> =>
     reading.catch((error: unknown) => {
         if (error instanceof TermsError) throw error;
-        throw new TermsError('The Solana network does not answer, so price and balance are not known. Check the connection, then try again.');
+        throw new TermsError(
+            'The Solana network does not answer, so price and balance are not known. Check the connection, then try again.',
+        );
     });
 
 export async function readTerms(rpc: Rpc<SolanaRpcApi>, agent: Address): Promise<CallTerms> {

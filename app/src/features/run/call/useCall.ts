@@ -48,7 +48,9 @@ function useRun(): UseCall['run'] {
             else await signIn.mutateAsync();
         };
         void queries
-            .ensureQueryData(networkQuery)
-            .then((network) => runnerOf(executionId).run(executionId, { network, account, send, ensureSession, isNew }, mayPay));
+            .query({ ...networkQuery, staleTime: 'static' })
+            .then((network) =>
+                runnerOf(executionId).run(executionId, { network, account, send, ensureSession, isNew }, mayPay),
+            );
     };
 }

@@ -24,7 +24,9 @@ type LabelledProps = FieldsProps & { label: string; required: boolean };
 export function GroupFields({ field, draft, onChange, problems, at }: FieldsProps & { field: Group }) {
     const drafts = listed(draft);
     const change = (index: number, changed: Draft): void =>
-        onChange(field.members.map((member, at) => (at === index ? changed : (drafts[at] ?? emptyDraft(member.field)))));
+        onChange(
+            field.members.map((member, at) => (at === index ? changed : (drafts[at] ?? emptyDraft(member.field)))),
+        );
     return field.members.map(({ name, required, field: member }, index) => (
         <LabelledField
             key={name}
@@ -136,11 +138,23 @@ type InputProps = {
 function Input({ field, input }: InputProps) {
     switch (field.kind) {
         case 'choice':
-            return <Select input={input} options={field.options.map((option, index) => [String(index), option] as const)} />;
+            return (
+                <Select
+                    input={input}
+                    options={field.options.map((option, index) => [String(index), option] as const)}
+                />
+            );
         case 'flag':
             return <Select input={input} options={FLAGS} />;
         case 'number':
-            return <input {...input} className={styles.input} inputMode={field.whole ? 'numeric' : 'decimal'} autoComplete="off" />;
+            return (
+                <input
+                    {...input}
+                    className={styles.input}
+                    inputMode={field.whole ? 'numeric' : 'decimal'}
+                    autoComplete="off"
+                />
+            );
         case 'json':
             return <textarea {...input} className={`${styles.input} mono`} rows={4} spellCheck={false} />;
         default:
@@ -157,7 +171,13 @@ const FLAGS = [
     ['false', { value: false, label: 'No' }],
 ] as const;
 
-const Select = ({ input, options }: { input: InputProps['input']; options: readonly (readonly [string, Option])[] }) => (
+const Select = ({
+    input,
+    options,
+}: {
+    input: InputProps['input'];
+    options: readonly (readonly [string, Option])[];
+}) => (
     <select {...input} className={styles.input}>
         <option value="">{'\u2013'}</option>
         {options.map(([value, { label }]) => (

@@ -26,13 +26,21 @@ export function ParametersForm({ form, draft, onChange, problems }: ParametersFo
             <div className={styles.heading}>
                 <h2 id="parameters">Parameters</h2>
                 {form !== null && form.members.length > 0 && (
-                    <Button look="text" onPress={() => (draft.as === 'json' ? backToForm(form, draft.text, onChange) : asJson())}>
+                    <Button
+                        look="text"
+                        onPress={() => (draft.as === 'json' ? backToForm(form, draft.text, onChange) : asJson())}
+                    >
                         {draft.as === 'json' ? 'Show as fields' : 'Edit as JSON'}
                     </Button>
                 )}
             </div>
             {draft.as === 'json' ? (
-                <JsonEditor text={draft.text} note={draft.note} onChange={(text) => onChange({ as: 'json', text })} problems={problems} />
+                <JsonEditor
+                    text={draft.text}
+                    note={draft.note}
+                    onChange={(text) => onChange({ as: 'json', text })}
+                    problems={problems}
+                />
             ) : form === null || form.members.length === 0 ? (
                 <p className="muted">This agent takes no parameters.</p>
             ) : (
@@ -62,7 +70,12 @@ function backToForm(form: Group, text: string, onChange: ParametersFormProps['on
 
 const NO_FIELDS = 'The fields cannot show this JSON. It can be sent as it is.';
 
-type JsonEditorProps = { text: string; note: string | undefined; onChange: (text: string) => void; problems: readonly Problem[] };
+type JsonEditorProps = {
+    text: string;
+    note: string | undefined;
+    onChange: (text: string) => void;
+    problems: readonly Problem[];
+};
 
 const JsonEditor = ({ text, note, onChange, problems }: JsonEditorProps) => (
     <div className={styles.field}>

@@ -1,5 +1,5 @@
-// Whether parameters match a schema, by a validator that interprets schemas (the content-security-policy forbids
-// validators that write code). Runs in a worker, because a stranger's schema can make it take long.
+// Checks parameters against a schema with a validator that interprets the schema (the content-security-policy forbids
+// validators that generate code). Runs in a worker, because a stranger's schema can make it slow.
 
 import { type OutputUnit, type SchemaDraft, Validator } from '@cfworker/json-schema';
 
@@ -12,7 +12,7 @@ const MAX_MESSAGE = 300;
 /** Characters of a schema; the service accepts about 128 KiB. */
 const MAX_SCHEMA = 256 * 1024;
 
-/** These only say that something inside is wrong, which has an entry of its own. */
+/** Errors of these keywords only say that something inside is wrong, and that has an error of its own. */
 const WRAPPERS = new Set(
     (
         'properties patternProperties additionalProperties unevaluatedProperties items prefixItems additionalItems ' +
@@ -29,7 +29,9 @@ export function problemsOf(schema: unknown, parameters: Json): Problem[] {
     if (valid) return [];
     const leaves = errors.filter(({ keyword }) => !WRAPPERS.has(keyword));
     const problems = (leaves.length > 0 ? leaves : errors).slice(0, MAX_PROBLEMS).map(problemOf);
-    return problems.filter((one, index) => problems.findIndex((other) => other.at === one.at && other.message === one.message) === index);
+    return problems.filter(
+        (one, index) => problems.findIndex((other) => other.at === one.at && other.message === one.message) === index,
+    );
 }
 
 function draftOf(schema: unknown): SchemaDraft {
@@ -42,7 +44,8 @@ function draftOf(schema: unknown): SchemaDraft {
 function problemOf({ instanceLocation, keyword, error }: OutputUnit): Problem {
     const at = instanceLocation.replace(/^#/, '');
     const missing = keyword === 'required' ? /required property "(.*)"\.$/s.exec(error)?.[1] : undefined;
-    if (missing !== undefined) return { at: `${at}/${missing.replaceAll('~', '~0').replaceAll('/', '~1')}`, message: 'Fill this in.' };
+    if (missing !== undefined)
+        return { at: `${at}/${missing.replaceAll('~', '~0').replaceAll('/', '~1')}`, message: 'Fill this in.' };
     return { at, message: (keyword === 'false' ? 'This is not allowed here.' : plain(error)).slice(0, MAX_MESSAGE) };
 }
 

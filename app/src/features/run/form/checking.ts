@@ -19,9 +19,16 @@ export const checkParameters: Check = (schema, parameters) =>
         };
         const fail = (reason: string): void => {
             end();
-            reject(new CheckError(`${reason} Nothing was signed. The command line can call this agent: crtx execute --wallet.`));
+            reject(
+                new CheckError(
+                    `${reason} Nothing was signed. The command line can call this agent: crtx execute --wallet.`,
+                ),
+            );
         };
-        const timer = setTimeout(() => fail('The schema of this agent takes too long to check in a browser.'), PATIENCE_MS);
+        const timer = setTimeout(
+            () => fail('The schema of this agent takes too long to check in a browser.'),
+            PATIENCE_MS,
+        );
         worker.onerror = () => fail('The check of the parameters could not start.');
         worker.onmessage = ({ data }: MessageEvent<{ problems: Problem[] | null }>) => {
             if (data.problems === null) return fail('The schema of this agent cannot be checked in a browser.');

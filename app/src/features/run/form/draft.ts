@@ -1,5 +1,5 @@
-// What stands in the fields of a form while someone writes, and the JSON that it means. Every field holds text, so that
-// nothing that was typed is lost or changed before it is read.
+// The contents of a form's fields while the user writes, and the JSON that they stand for. Every field holds text, so
+// that nothing that was typed is lost or changed before it is read.
 
 import { type Json, JsonError, isExact, isObject, readJson } from './json';
 import type { Field, Group } from './plan';
@@ -39,13 +39,13 @@ export function draftOf(field: Field, value: Json | undefined): Draft | null {
             return JSON.stringify(value, null, 2);
         case 'list': {
             if (!Array.isArray(value) || value.length > MAX_ENTRIES) return null;
-            return all(value.map((entry) => draftOf(field.item, entry)));
+            return all(value.map((entry: Json) => draftOf(field.item, entry)));
         }
         case 'group': {
             if (!isObject(value)) return null;
             const known = new Set(field.members.map(({ name }) => name));
             if (Object.keys(value).some((name) => !known.has(name))) return null;
-            const valueAt = (name: string): Json | undefined => (Object.hasOwn(value, name) ? (value[name] as Json) : undefined);
+            const valueAt = (name: string): Json | undefined => (Object.hasOwn(value, name) ? value[name] : undefined);
             return all(field.members.map((member) => draftOf(member.field, valueAt(member.name))));
         }
     }
@@ -57,7 +57,7 @@ function blank(field: Field): Draft {
 }
 
 const all = (drafts: readonly (Draft | null)[]): Draft | null =>
-    drafts.every((draft) => draft !== null) ? (drafts as readonly Draft[]) : null;
+    drafts.every((draft) => draft !== null) ? drafts : null;
 
 /** The parameters that a form means, and everything that cannot be read. */
 export function readForm(form: Group, draft: Draft): { parameters: Json; problems: Problem[] } {
@@ -74,7 +74,11 @@ function valueOf(field: Field, draft: Draft, required: boolean, at: string, prob
     if (field.kind === 'group' || field.kind === 'list') return nested(field, listed(draft), required, at, problems);
     const text = typeof draft === 'string' ? draft : '';
     if (text.trim() === '' && !(field.kind === 'text' && text !== '')) {
-        if (required) problems.push({ at, message: field.kind === 'choice' || field.kind === 'flag' ? 'Choose one.' : 'Fill this in.' });
+        if (required)
+            problems.push({
+                at,
+                message: field.kind === 'choice' || field.kind === 'flag' ? 'Choose one.' : 'Fill this in.',
+            });
         return undefined;
     }
     try {
@@ -102,7 +106,8 @@ function plainValue(field: Field, text: string): Json {
 }
 
 function numberOf(text: string, whole: boolean): number {
-    if (!/^-?(\d+\.?\d*|\.\d+)$/.test(text)) throw new JsonError('Write a number such as 12 or 0.5, with a point and without separators.');
+    if (!/^-?(\d+\.?\d*|\.\d+)$/.test(text))
+        throw new JsonError('Write a number such as 12 or 0.5, with a point and without separators.');
     const value = Number(text);
     if (whole && !Number.isInteger(value)) throw new JsonError('Write a whole number.');
     if (!isExact(text)) throw new JsonError('This number has more digits than can be sent exactly.');
@@ -120,7 +125,7 @@ function nested(
         if (drafts.length === 0 && !required) return undefined;
         return drafts.map((draft, index) => valueOf(field.item, draft, true, pointerTo(at, index), problems) ?? null);
     }
-    // An optional group that nobody filled in is left out, and then nothing in it is missing.
+    // An optional group that nobody filled in is left out, and nothing in it counts as missing.
     if (!required && !drafts.some(isFilled)) return undefined;
     const members = field.members.map(({ name, required: isNeeded, field: member }, index) => {
         const value = valueOf(member, drafts[index] ?? '', isNeeded, pointerTo(at, name), problems);
@@ -130,4 +135,4 @@ function nested(
 }
 
 const isFilled = (draft: Draft): boolean => (typeof draft === 'string' ? draft !== '' : draft.some(isFilled));
-export const listed = (draft: Draft | undefined): readonly Draft[] => (Array.isArray(draft) ? draft : []);
+export const listed = (draft: Draft | undefined): readonly Draft[] => (typeof draft === 'object' ? draft : []);

@@ -26,7 +26,9 @@ export function readJson(text: string): Json {
     }
     for (const [token] of text.matchAll(TOKEN)) {
         if (!token.startsWith('"') && !isExact(token)) {
-            throw new JsonError(`The number ${token.slice(0, 40)} cannot be sent exactly. Send it as a text in quotes.`);
+            throw new JsonError(
+                `The number ${token.slice(0, 40)} cannot be sent exactly. Send it as a text in quotes.`,
+            );
         }
     }
     checkSendable(value);
@@ -37,8 +39,8 @@ export function readJson(text: string): Json {
 const MAX_WHOLE = 2 ** 53;
 
 /**
- * Whether a number has exactly the value that is hashed: that of the shortest decimal that reads as the same double. The
- * service has the same rule (crates/protocol/src/strict_json.rs).
+ * Whether a number has exactly the value that is hashed: that of the shortest decimal that reads as the same double.
+ * The service has the same rule (crates/protocol/src/strict_json.rs).
  */
 export function isExact(literal: string): boolean {
     const value = Number(literal);
@@ -66,7 +68,7 @@ export function checkSendable(value: Json): void {
         if (typeof next.value !== 'object' || next.value === null) continue;
         for (const [name, member] of Object.entries(next.value)) {
             if (!Array.isArray(next.value)) checkText(name);
-            waiting.push({ value: member as Json, depth: next.depth + 1 });
+            waiting.push({ value: member, depth: next.depth + 1 });
         }
     }
 }
@@ -80,7 +82,9 @@ export function checkText(text: string): void {
 export function canonical(value: Json): string {
     if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
     if (!isObject(value)) return JSON.stringify(value);
-    const object = value as JsonObject;
-    const members = Object.keys(object).sort().map((name) => `${JSON.stringify(name)}:${canonical(object[name] ?? null)}`);
+    const object = value;
+    const members = Object.keys(object)
+        .sort()
+        .map((name) => `${JSON.stringify(name)}:${canonical(object[name] ?? null)}`);
     return `{${members.join(',')}}`;
 }

@@ -17,14 +17,17 @@ export function parametersDraft(form: Group | null, earlier?: JsonObject): Param
     return draft === null ? { as: 'json', text: JSON.stringify(earlier, null, 2) } : { as: 'fields', draft };
 }
 
-export function readParameters(form: Group | null, draft: ParametersDraft): { parameters: JsonObject; problems: Problem[] } {
+export function readParameters(
+    form: Group | null,
+    draft: ParametersDraft,
+): { parameters: JsonObject; problems: Problem[] } {
     if (draft.as === 'fields' && form !== null) {
         const { parameters, problems } = readForm(form, draft.draft);
-        return { parameters: isObject(parameters) ? (parameters as JsonObject) : {}, problems };
+        return { parameters: isObject(parameters) ? parameters : {}, problems };
     }
     try {
         const value: Json = draft.as === 'json' && draft.text.trim() !== '' ? readJson(draft.text) : {};
-        if (isObject(value)) return { parameters: value as JsonObject, problems: [] };
+        if (isObject(value)) return { parameters: value, problems: [] };
         return { parameters: {}, problems: [{ at: '', message: 'Parameters are a JSON object: {"name": value}.' }] };
     } catch (error) {
         if (!(error instanceof JsonError)) throw error;

@@ -1,5 +1,6 @@
 // A form from a JSON Schema. The schema is a stranger's: what it can make of the page is bounded by the constants here,
-// and whatever has no field of its own is written as JSON. The schema decides nothing else; `check.ts` checks the value.
+// and whatever has no field of its own is written as JSON. The schema decides nothing else; `check.ts` checks the
+// value.
 
 import { type Json, isObject } from './json';
 
@@ -55,7 +56,11 @@ function fieldOf(given: unknown, reading: Reading, level: number): Field {
     if (options !== null) return { ...words, kind: 'choice', options };
     switch (typeOf(schema)) {
         case 'string':
-            return { ...words, kind: 'text', long: !(number(schema['maxLength']) <= ONE_LINE) && schema['format'] === undefined };
+            return {
+                ...words,
+                kind: 'text',
+                long: !(number(schema['maxLength']) <= ONE_LINE) && schema['format'] === undefined,
+            };
         case 'integer':
         case 'number':
             return { ...words, kind: 'number', whole: typeOf(schema) === 'integer' };
@@ -138,7 +143,12 @@ function optionsOf(schema: Schema): Option[] | null {
     const constants = branches.filter((branch) => isObject(branch) && Object.hasOwn(branch, 'const')) as Schema[];
     if (constants.length === 0 || constants.length < branches.length) return null;
     const options = labelled(constants.map((branch) => branch['const']));
-    return options?.map((option, index) => ({ ...option, label: textOf(constants[index]?.['title'], MAX_TITLE) ?? option.label })) ?? null;
+    return (
+        options?.map((option, index) => ({
+            ...option,
+            label: textOf(constants[index]?.['title'], MAX_TITLE) ?? option.label,
+        })) ?? null
+    );
 }
 
 function labelled(values: readonly unknown[]): Option[] | null {
@@ -150,7 +160,7 @@ function labelled(values: readonly unknown[]): Option[] | null {
     });
 }
 
-/** Words at a reference come before those of what it leads to. */
+/** The title and description beside a reference come before those of the schema that it refers to. */
 function wordsOf(given: unknown, schema: Schema | null): Words {
     const outer = isObject(given) ? given : {};
     const word = (name: string): unknown => outer[name] ?? schema?.[name];

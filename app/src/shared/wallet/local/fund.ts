@@ -1,7 +1,14 @@
 // One click of money for a wallet of the local network: SOL by airdrop, USDC by the demo's admin, who is the authority
 // of that mint. An ordinary transaction, so that the local network keeps it like every other.
 
-import { type Address, createSolanaRpc, getTransactionDecoder, getTransactionEncoder, lamports, partiallySignTransaction } from '@solana/kit';
+import {
+    type Address,
+    createSolanaRpc,
+    getTransactionDecoder,
+    getTransactionEncoder,
+    lamports,
+    partiallySignTransaction,
+} from '@solana/kit';
 
 import { signAndSend } from '../../../chain/send';
 import { createTokenAccount, findTokenAccount, mintTo } from '../../../chain/token';

@@ -14,9 +14,15 @@ export type LocalKey = {
 
 type DemoWallet = { label: string; address: string; secret_key: string };
 
-/** The demo's wallets. Only the page of `crtx up` itself gets them; their keys cannot be read from the browser again. */
+/**
+ * The demo's wallets. Only the page of `crtx up` itself gets them; their keys cannot be read from the browser again.
+ */
 export async function demoKeys(): Promise<LocalKey[]> {
-    const answer = await fetch('/local/wallets', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' });
+    const answer = await fetch('/local/wallets', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{}',
+    });
     if (!answer.ok) throw new ApiError(answer.status, 'no_demo_wallets', 'This service has no demo wallets.');
     const { wallets } = (await answer.json()) as { wallets: DemoWallet[] };
     return Promise.all(
@@ -34,7 +40,9 @@ const OWN = 'own';
 /** The wallet of this browser: made once, kept in IndexedDB as a key that cannot be exported. */
 export async function ownKey(): Promise<LocalKey> {
     const database = await openDatabase();
-    const stored = await request<CryptoKeyPair | undefined>(database.transaction(STORE).objectStore(STORE).get(OWN));
+    const stored = await request(
+        database.transaction(STORE).objectStore(STORE).get(OWN) as IDBRequest<CryptoKeyPair | undefined>,
+    );
     const keys = stored ?? (await generateKeyPair());
     if (stored === undefined) await request(database.transaction(STORE, 'readwrite').objectStore(STORE).put(keys, OWN));
     database.close();

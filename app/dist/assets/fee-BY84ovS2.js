@@ -1,0 +1,1 @@
+var e=10000n;function t(t,n){let r=t*BigInt(n)/e;return{creator:t-r,platform:r}}var n=t=>(e+BigInt(t)-1n)/BigInt(t),r=e=>`${e/100} %`;export{n,t as r,r as t};

@@ -1,0 +1,2 @@
+export { browseRoute } from './route';
+export { SearchBox } from './SearchBox';

@@ -1,0 +1,1 @@
+export { creatorRoute, ownAgentRoute } from './route';

@@ -1,0 +1,1 @@
+export { docsRoute } from './route';

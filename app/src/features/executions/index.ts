@@ -1,0 +1,1 @@
+export { executionsRoute } from './route';

@@ -1,0 +1,1 @@
+export { keysRoute, newKeyRoute } from './route';

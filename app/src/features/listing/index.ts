@@ -1,0 +1,1 @@
+export { listingRoutes } from './route';

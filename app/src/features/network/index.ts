@@ -1,0 +1,2 @@
+export { NetworkBadge } from './NetworkBadge';
+export { networkRoute } from './route';

@@ -1,0 +1,13 @@
+export type { CallProblem } from './call/problem';
+export { requestProblem } from './call/request';
+export type { Progress, Stage } from './call/runner';
+export { type StoredCall, removeCall } from './call/stored';
+export { useCall, useStoredCalls } from './call/useCall';
+export { checkParameters } from './form/checking';
+export type { Problem } from './form/draft';
+export { type Json, JsonError, type JsonObject, canonical, checkText, isObject, readJson } from './form/json';
+export { type ParametersDraft, parametersDraft, readParameters } from './form/parameters';
+export { ParametersForm } from './form/ParametersForm';
+export { planOf } from './form/plan';
+export { runRoute } from './route';
+export { GetMoney } from './Summary';
