@@ -2,36 +2,38 @@
 
 use std::{
     fs::{self, Permissions},
-    io::{ErrorKind, Read},
+    io::{self, ErrorKind, Read},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
 };
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use crtx_protocol::result_hash::ResultHash;
 use object_store::{ObjectStoreExt, PutPayload, local::LocalFileSystem, path::Path as Key};
+use tokio::sync::Semaphore;
 
-use crate::{
-    backend::{Backend, ContentError, is_content_of},
-    few_threads::FewThreads,
-};
+use crate::backend::{Backend, ContentError, is_content_of};
 
 const FOLDER_OF_OWNER: u32 = 0o700;
 const FILE_OF_OWNER: u32 = 0o600;
+/// Threads that read at the same time.
+const MOST_RUNNING: usize = 16;
+/// Callers that wait at the same time. More are refused.
+const MOST_WAITING: usize = 4_096;
 
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
     /// Opened at the first use: a reader may start before the folder exists.
     files: OnceLock<LocalFileSystem>,
-    readers: FewThreads,
+    readers: Readers,
 }
 
 impl Folder {
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), files: OnceLock::new(), readers: FewThreads::default() }
+        Self { path: path.to_owned(), files: OnceLock::new(), readers: Readers::default() }
     }
 
     /// Creates the folder if it does not exist, and checks that it can be used.
@@ -116,4 +118,114 @@ fn read(path: &Path, max_bytes: usize) -> Result<Option<Bytes>, ContentError> {
     // A file is replaced as a whole and never grows.
     file.take(u64::try_from(bytes).unwrap_or(u64::MAX)).read_to_end(&mut content)?;
     Ok(Some(content.into()))
+}
+
+/// Short blocking work on few of the runtime's threads.
+#[derive(Debug)]
+struct Readers {
+    threads: Arc<Semaphore>,
+    /// One for each caller that waits.
+    places: Semaphore,
+}
+
+impl Default for Readers {
+    fn default() -> Self {
+        Self { threads: Arc::new(Semaphore::new(MOST_RUNNING)), places: Semaphore::new(MOST_WAITING) }
+    }
+}
+
+impl Readers {
+    /// What `work` returns. It is not begun if the caller does not wait any more.
+    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+        let too_many = |_| io::Error::new(ErrorKind::ResourceBusy, "too many reads wait");
+        let _place = self.places.try_acquire().map_err(too_many)?;
+        let thread = Arc::clone(&self.threads).acquire_owned().await.map_err(io::Error::other)?;
+        let working = tokio::task::spawn_blocking(move || {
+            let _thread = thread;
+            work()
+        });
+        working.await.map_err(io::Error::other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::atomic::{AtomicUsize, Ordering},
+        time::Duration,
+    };
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn all_work_is_done_once_and_few_threads_do_it() {
+        let (readers, done) = (Arc::new(Readers::default()), Arc::new(AtomicUsize::new(0)));
+        let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let mut all = tokio::task::JoinSet::new();
+        for number in 0..500 {
+            let (readers, done) = (Arc::clone(&readers), Arc::clone(&done));
+            let (running, most) = (Arc::clone(&running), Arc::clone(&most));
+            all.spawn(async move {
+                let answer = readers.run(move || {
+                    most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    std::thread::sleep(Duration::from_micros(200));
+                    running.fetch_sub(1, Ordering::SeqCst);
+                    done.fetch_add(1, Ordering::SeqCst);
+                    number
+                });
+                assert_eq!(answer.await.expect("an answer"), number);
+            });
+        }
+        while let Some(ended) = all.join_next().await {
+            ended.expect("no panic");
+        }
+        assert_eq!(done.load(Ordering::SeqCst), 500);
+        assert!(most.load(Ordering::SeqCst) <= MOST_RUNNING);
+    }
+
+    #[tokio::test]
+    async fn work_that_panics_takes_nothing_with_it() {
+        let readers = Readers::default();
+        for _ in 0..40 {
+            let (bad, good) = tokio::join!(readers.run(|| panic!("on purpose")), readers.run(|| 1));
+            let bad: io::Result<()> = bad;
+            assert!(bad.is_err());
+            assert_eq!(good.expect("an answer"), 1);
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_runtime_ends_what_waits() {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let handle = runtime.handle().clone();
+        runtime.shutdown_background();
+        assert!(handle.block_on(Readers::default().run(|| 1)).is_err());
+    }
+
+    #[tokio::test]
+    async fn work_whose_caller_has_gone_is_not_begun_and_makes_room() {
+        let (readers, begun) = (Arc::new(Readers::default()), Arc::new(AtomicUsize::new(0)));
+        let (hold, held) = std::sync::mpsc::channel::<()>();
+        let held = Arc::new(std::sync::Mutex::new(held));
+        let mut slow = tokio::task::JoinSet::new();
+        // Every thread is at work that does not end, and no more work may wait.
+        for _ in 0..MOST_WAITING + 100 {
+            let (readers, held, begun) = (Arc::clone(&readers), Arc::clone(&held), Arc::clone(&begun));
+            slow.spawn(async move {
+                let work = move || {
+                    begun.fetch_add(1, Ordering::SeqCst);
+                    let _ = held.lock().expect("not poisoned").recv();
+                };
+                let ended = tokio::time::timeout(Duration::from_millis(200), readers.run(work)).await;
+                ended.is_ok_and(|answer| answer.is_err())
+            });
+        }
+        let refused = slow.join_all().await.into_iter().filter(|refused| *refused).count();
+        assert_eq!(refused, 100, "the queue is bounded");
+        let wanted = tokio::spawn(async move { readers.run(|| 7).await });
+        tokio::task::yield_now().await;
+        drop(hold);
+        assert_eq!(wanted.await.expect("no panic").expect("room for it"), 7);
+        assert!(begun.load(Ordering::SeqCst) <= MOST_RUNNING, "{}", begun.load(Ordering::SeqCst));
+    }
 }

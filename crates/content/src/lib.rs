@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 mod backend;
-mod few_threads;
 mod folder;
 mod location;
 mod reader;

@@ -5,7 +5,6 @@
 
 use std::{
     collections::HashMap,
-    hash::Hash,
     net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -25,32 +24,27 @@ const WINDOW: Duration = Duration::from_secs(1);
 
 /// All bodies of one server that are arriving.
 #[derive(Debug)]
-pub struct Bodies(Mutex<Pots>);
+pub struct Bodies(Mutex<All>);
 
+/// There are at most as many as connections, so sums are taken where they are needed.
 #[derive(Debug)]
-struct Pots {
+struct All {
     next: u64,
-    small: Pot,
-    large: Pot,
-}
-
-#[derive(Debug, Default)]
-struct Pot {
-    max: usize,
-    held: usize,
-    by_address: HashMap<IpAddr, usize>,
-    by_owner: HashMap<Pubkey, usize>,
-    arriving: HashMap<u64, Arriving>,
-    /// Bytes of bodies that were ended, until their handlers have dropped them.
-    leaving: HashMap<u64, usize>,
+    max_small: usize,
+    max_large: usize,
+    by_number: HashMap<u64, Arriving>,
 }
 
 #[derive(Debug)]
 struct Arriving {
     address: IpAddr,
     owner: Option<Pubkey>,
+    /// Which of the two pots holds it.
+    is_large: bool,
     bytes: usize,
     speed: Speed,
+    /// It made room for others; its handler drops it soon.
+    is_ended: bool,
     ended: CancellationToken,
 }
 
@@ -79,26 +73,24 @@ pub struct BodyOwner {
 
 impl Bodies {
     pub fn new(limits: &ServeLimits) -> Arc<Self> {
-        let pot = |max| Pot { max, ..Pot::default() };
-        let pots = Pots { next: 0, small: pot(limits.max_small_bodies), large: pot(limits.max_bodies) };
-        Arc::new(Self(Mutex::new(pots)))
+        let (max_small, max_large) = (limits.max_small_bodies, limits.max_bodies);
+        Arc::new(Self(Mutex::new(All { next: 0, max_small, max_large, by_number: HashMap::new() })))
     }
 
     /// Room for a body from this address. `length`: as the client announced it.
     pub fn room(self: &Arc<Self>, address: IpAddr, length: Option<u64>) -> Room {
         let ended = CancellationToken::new();
-        let speed = Speed::new(Instant::now());
-        let body = Arriving { address, owner: None, bytes: 0, speed, ended: ended.clone() };
         let is_large = length.is_some_and(|length| usize::try_from(length).map_or(true, |n| n > SMALL_BODY_BYTES));
-        let mut pots = self.lock();
-        let number = pots.next;
-        pots.next = number.wrapping_add(1);
-        let pot = if is_large { &mut pots.large } else { &mut pots.small };
-        pot.arriving.insert(number, body);
+        let speed = Speed::new(Instant::now());
+        let body = Arriving { address, owner: None, is_large, bytes: 0, speed, is_ended: false, ended: ended.clone() };
+        let mut all = self.lock();
+        let number = all.next;
+        all.next = number.wrapping_add(1);
+        all.by_number.insert(number, body);
         Room { bodies: Arc::clone(self), number, ended }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Pots> {
+    fn lock(&self) -> MutexGuard<'_, All> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -121,12 +113,7 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        let mut pots = self.bodies.lock();
-        let Pots { small, large, .. } = &mut *pots;
-        for pot in [small, large] {
-            pot.remove(self.number);
-            pot.leaving.remove(&self.number);
-        }
+        self.bodies.lock().by_number.remove(&self.number);
     }
 }
 
@@ -139,121 +126,91 @@ impl BodyOwner {
     }
 
     fn is(&self, wallet: &Pubkey) {
-        let mut pots = self.bodies.lock();
-        let Pots { small, large, .. } = &mut *pots;
-        for pot in [small, large] {
-            if let Some(mut body) = pot.remove(self.number) {
-                body.owner = Some(*wallet);
-                pot.insert(self.number, body);
-            }
+        if let Some(body) = self.bodies.lock().by_number.get_mut(&self.number) {
+            body.owner = Some(*wallet);
         }
     }
 }
 
-impl Pots {
+impl All {
     fn take(&mut self, number: u64, bytes: usize, now: Instant) -> bool {
-        // A body whose length was not announced may turn out to be a long one.
-        let is_large = |body: &Arriving| body.bytes.saturating_add(bytes) > SMALL_BODY_BYTES;
-        if self.small.arriving.get(&number).is_some_and(is_large)
-            && let Some(mut body) = self.small.remove(number)
-        {
-            let before = std::mem::take(&mut body.bytes);
-            self.large.insert(number, body);
-            return self.large.take(number, before.saturating_add(bytes), now);
+        let Some(body) = self.by_number.get_mut(&number).filter(|body| !body.is_ended) else { return false };
+        let mut bytes = bytes;
+        if !body.is_large && body.bytes.saturating_add(bytes) > SMALL_BODY_BYTES {
+            // Its length was not announced, and it turns out to be a long one: all of it needs room in the other pot.
+            body.is_large = true;
+            bytes = bytes.saturating_add(std::mem::take(&mut body.bytes));
         }
-        let pot = if self.small.arriving.contains_key(&number) { &mut self.small } else { &mut self.large };
-        pot.take(number, bytes, now)
-    }
-}
-
-impl Pot {
-    fn take(&mut self, number: u64, bytes: usize, now: Instant) -> bool {
+        let is_large = body.is_large;
         while let Some(full) = self.full(number, bytes) {
             // What was ended a moment ago still has its memory. Bodies are not ended faster than they are dropped.
-            let leaving: usize = self.leaving.values().sum();
-            let victim = if leaving > self.share() { None } else { self.slowest(full, now) };
-            self.end(victim.unwrap_or(number));
+            let leaving = sum(self.of_pot(is_large, true).map(|(_, body)| body.bytes));
+            let victim = if leaving > self.share(is_large) { None } else { self.slowest(is_large, full, now) };
+            if let Some(body) = self.by_number.get_mut(&victim.unwrap_or(number)) {
+                body.is_ended = true;
+                body.ended.cancel();
+            }
         }
-        let Some(mut body) = self.remove(number) else { return false };
-        body.bytes = body.bytes.saturating_add(bytes);
-        body.speed.note(bytes, now);
-        self.insert(number, body);
-        true
+        match self.by_number.get_mut(&number) {
+            Some(body) if !body.is_ended => {
+                body.bytes = body.bytes.saturating_add(bytes);
+                body.speed.note(bytes, now);
+                true
+            }
+            _ => false,
+        }
     }
 
-    fn share(&self) -> usize {
-        self.max.checked_div(SHARES).unwrap_or(self.max)
+    const fn max(&self, is_large: bool) -> usize {
+        if is_large { self.max_large } else { self.max_small }
+    }
+
+    fn share(&self, is_large: bool) -> usize {
+        let max = self.max(is_large);
+        max.checked_div(SHARES).unwrap_or(max)
+    }
+
+    fn of_pot(&self, is_large: bool, is_ended: bool) -> impl Iterator<Item = (&u64, &Arriving)> {
+        let wanted = move |body: &Arriving| body.is_large == is_large && body.is_ended == is_ended;
+        self.by_number.iter().filter(move |(_, body)| wanted(body))
     }
 
     /// Where so many more bytes of the body have no room. `None` if there is room, or the body has ended.
     fn full(&self, number: u64, bytes: usize) -> Option<Full> {
-        let body = self.arriving.get(&number)?;
-        let beyond = |held: Option<usize>, most: usize| held.unwrap_or(0).saturating_add(bytes) > most;
-        if let Some(owner) = body.owner
-            && beyond(self.by_owner.get(&owner).copied(), self.share())
-        {
-            return Some(Full::Owner(owner));
+        let body = self.by_number.get(&number).filter(|body| !body.is_ended)?;
+        let (mut of_owner, mut of_address, mut of_all) = (bytes, bytes, bytes);
+        for (_, other) in self.of_pot(body.is_large, false) {
+            of_all = of_all.saturating_add(other.bytes);
+            if other.address == body.address {
+                of_address = of_address.saturating_add(other.bytes);
+            }
+            if other.owner == body.owner {
+                of_owner = of_owner.saturating_add(other.bytes);
+            }
         }
-        if beyond(self.by_address.get(&body.address).copied(), self.share()) {
-            return Some(Full::Address(body.address));
+        let share = self.share(body.is_large);
+        match body.owner {
+            Some(owner) if of_owner > share => Some(Full::Owner(owner)),
+            _ if of_address > share => Some(Full::Address(body.address)),
+            _ => (of_all > self.max(body.is_large)).then_some(Full::Pot),
         }
-        beyond(Some(self.held), self.max).then_some(Full::Pot)
     }
 
     /// The slowest body that holds some of what is full. Those that began a moment ago come last.
-    fn slowest(&self, full: Full, now: Instant) -> Option<u64> {
+    fn slowest(&self, is_large: bool, full: Full, now: Instant) -> Option<u64> {
         let holds = |body: &Arriving| match full {
             _ if body.bytes == 0 => false,
             Full::Address(address) => body.address == address,
             Full::Owner(owner) => body.owner == Some(owner),
             Full::Pot => true,
         };
-        let holding = self.arriving.iter().filter(|(_, body)| holds(body));
+        let holding = self.of_pot(is_large, false).filter(|(_, body)| holds(body));
         holding.min_by_key(|(_, body)| body.speed.at(now)).map(|(number, _)| *number)
     }
-
-    fn end(&mut self, number: u64) {
-        if let Some(body) = self.remove(number) {
-            body.ended.cancel();
-            self.leaving.insert(number, body.bytes);
-        }
-    }
-
-    fn insert(&mut self, number: u64, body: Arriving) {
-        self.held = self.held.saturating_add(body.bytes);
-        add(&mut self.by_address, body.address, body.bytes);
-        if let Some(owner) = body.owner {
-            add(&mut self.by_owner, owner, body.bytes);
-        }
-        self.arriving.insert(number, body);
-    }
-
-    fn remove(&mut self, number: u64) -> Option<Arriving> {
-        let body = self.arriving.remove(&number)?;
-        self.held = self.held.saturating_sub(body.bytes);
-        subtract(&mut self.by_address, &body.address, body.bytes);
-        if let Some(owner) = body.owner {
-            subtract(&mut self.by_owner, &owner, body.bytes);
-        }
-        Some(body)
-    }
 }
 
-/// The maps have no entry for who holds nothing.
-fn add<K: Eq + Hash>(held: &mut HashMap<K, usize>, who: K, bytes: usize) {
-    if bytes > 0 {
-        let of_who = held.entry(who).or_default();
-        *of_who = of_who.saturating_add(bytes);
-    }
-}
-
-fn subtract<K: Eq + Hash>(held: &mut HashMap<K, usize>, who: &K, bytes: usize) {
-    if let Some(of_who) = held.get_mut(who) {
-        *of_who = of_who.saturating_sub(bytes);
-        if *of_who == 0 {
-            held.remove(who);
-        }
-    }
+fn sum(bytes: impl Iterator<Item = usize>) -> usize {
+    bytes.fold(0, usize::saturating_add)
 }
 
 /// How fast a body has come of late. What came early does not count for a client that is slow now.
@@ -325,14 +282,11 @@ mod tests {
 
     /// Whether nothing is left of bodies that have been dropped.
     fn is_empty(bodies: &Bodies) -> bool {
-        let pots = bodies.lock();
-        [&pots.small, &pots.large].iter().all(|pot| {
-            pot.held == 0
-                && pot.by_address.is_empty()
-                && pot.by_owner.is_empty()
-                && pot.arriving.is_empty()
-                && pot.leaving.is_empty()
-        })
+        bodies.lock().by_number.is_empty()
+    }
+
+    fn held(bodies: &Bodies, is_large: bool) -> usize {
+        sum(bodies.lock().of_pot(is_large, false).map(|(_, body)| body.bytes))
     }
 
     #[test]
@@ -369,7 +323,7 @@ mod tests {
         assert!(late.take(700 * KIB));
         late.owner().is(&wallet(2));
         late.owner().is(&wallet(2));
-        assert_eq!(bodies.lock().large.by_owner.get(&wallet(2)), Some(&(700 * KIB)));
+        assert!(late.take(100 * KIB), "it is counted once");
         drop((rooms, stranger, late));
         assert!(is_empty(&bodies));
     }
@@ -400,7 +354,7 @@ mod tests {
         assert!(take_at(&usual, 700 * KIB, start));
         let later = start + Duration::from_secs(3);
         let new = bodies.room(address(1), LARGE);
-        bodies.lock().large.arriving.get_mut(&new.number).expect("it arrives").speed = Speed::new(later);
+        bodies.lock().by_number.get_mut(&new.number).expect("it arrives").speed = Speed::new(later);
         assert!(take_at(&new, 1, later) && take_at(&new, 200 * KIB, later + Duration::from_millis(900)));
         assert!(usual.ended.is_cancelled() && !new.ended.is_cancelled());
     }
@@ -415,10 +369,10 @@ mod tests {
         assert!(!long.iter().any(|room| room.ended.is_cancelled()));
         let unannounced = bodies.room(address(9), None);
         assert!(unannounced.take(64 * KIB));
-        assert_eq!(bodies.lock().small.held, 128 * KIB);
-        assert_eq!(bodies.lock().large.held, 6_400 * KIB);
+        assert_eq!(held(&bodies, false), 128 * KIB);
+        assert_eq!(held(&bodies, true), 6_400 * KIB);
         assert!(unannounced.take(1), "one of the long ones ends");
-        assert_eq!(bodies.lock().small.held, 64 * KIB);
+        assert_eq!(held(&bodies, false), 64 * KIB);
         assert_eq!(long.iter().filter(|room| room.ended.is_cancelled()).count(), 1);
         drop((long, short, unannounced));
         assert!(is_empty(&bodies));
@@ -440,9 +394,9 @@ mod tests {
         let most = 8 * 800 * KIB;
         for room in &rooms {
             room.take(400 * KIB);
-            let pots = bodies.lock();
-            let leaving: usize = pots.large.leaving.values().sum();
-            assert!(pots.large.held <= most && leaving <= (800 + 400) * KIB, "{} {leaving}", pots.large.held);
+            let held = held(&bodies, true);
+            let leaving = sum(bodies.lock().of_pot(true, true).map(|(_, body)| body.bytes));
+            assert!(held <= most && leaving <= (800 + 400) * KIB, "{held} {leaving}");
         }
         let ended = rooms.iter().filter(|room| room.ended.is_cancelled()).count();
         assert_eq!(ended, 200 - 16);

@@ -13,6 +13,7 @@ use std::{
 
 use axum::body::{Body, Bytes};
 use http_body::{Body as HttpBody, Frame, SizeHint};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
@@ -114,47 +115,25 @@ impl Drop for RequestBody {
 async fn throw_away(mut body: Incoming) {
     let mut read: u64 = 0;
     while body.size_hint().lower().saturating_add(read) <= MOST_BYTES {
-        let frame = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
-        let Some(Ok(frame)) = frame else { return };
+        let Some(Ok(frame)) = body.frame().await else { return };
         let length = frame.data_ref().map_or(0, Bytes::len);
         read = read.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
     }
 }
 
-/// An answer's body. It notifies the connection when the engine has all of it.
-pub struct AnswerBody {
-    body: Body,
-    state: Arc<ConnectionState>,
+/// An answer's body. It notifies the connection when the engine has all of it and drops it.
+pub fn answer_body(body: Body, state: Arc<ConnectionState>) -> Body {
+    let answered = Answered(state);
+    Body::new(body.map_err(move |error| {
+        let _ = &answered;
+        error
+    }))
 }
 
-impl AnswerBody {
-    pub fn new(body: Body, state: Arc<ConnectionState>) -> Self {
-        Self { body, state }
-    }
-}
+struct Answered(Arc<ConnectionState>);
 
-impl HttpBody for AnswerBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-impl Drop for AnswerBody {
+impl Drop for Answered {
     fn drop(&mut self) {
-        self.state.set_answered();
+        self.0.set_answered();
     }
 }

@@ -29,7 +29,7 @@ use tower::Service;
 
 use super::{
     bodies::Bodies,
-    body::{AnswerBody, RequestBody},
+    body::{RequestBody, answer_body},
     connections::{Connections, Place, network_of},
     gate::{Gate, Parts},
     limits::{LONGEST_REFUSAL_WAIT, MAX_HEADER_FIELDS, ServeLimits},
@@ -127,7 +127,7 @@ fn answer<'a>(
     place: &'a Place,
     address: SocketAddr,
     request: Request<Incoming>,
-) -> BoxFuture<'a, Result<Response<AnswerBody>, Infallible>> {
+) -> BoxFuture<'a, Result<Response, Infallible>> {
     Box::pin(async move {
         let (mut parts, body) = request.into_parts();
         // The end of such a body is known to the engine alone; what follows it is not looked for.
@@ -161,7 +161,7 @@ fn answer<'a>(
         if is_last {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
-        Ok(response.map(|body| AnswerBody::new(body, Arc::clone(&place.state))))
+        Ok(response.map(|body| answer_body(body, Arc::clone(&place.state))))
     })
 }
 

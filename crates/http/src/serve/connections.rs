@@ -5,7 +5,7 @@ use std::{
     net::{IpAddr, Ipv6Addr},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -18,13 +18,13 @@ use super::limits::ServeLimits;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Waits {
     /// For a request: nothing of it has come.
-    Request = 1,
+    Request,
     /// For the rest of the header fields.
-    Head = 2,
+    Head,
     /// For the rest of a body.
-    Body = 3,
+    Body,
     /// For the client to take the answer.
-    Reader = 4,
+    Reader,
 }
 
 /// How long a client in the middle of a request or an answer is protected from making room.
@@ -33,62 +33,42 @@ const GRACE: Duration = Duration::from_secs(2);
 /// State that the parts of one connection share.
 #[derive(Debug)]
 pub struct ConnectionState {
-    /// The network of the client that the connection counts for: of the present request, or of the last one. `None`: a
-    /// trusted proxy that has sent none yet.
-    client: Mutex<Option<IpAddr>>,
     /// Beyond the limit: only health checks are answered.
     pub restricted: bool,
     /// The connection must make room for another.
     pub evicted: CancellationToken,
-    started: Instant,
-    /// 0 while the client waits for us; else milliseconds since `started`, and the [`Waits`] in the low bits.
-    waits: AtomicU64,
+    /// What it waits for and since when. `None`: the client waits for us.
+    waits: Mutex<Option<(Waits, Instant)>>,
     answered: AtomicBool,
     body_taken: AtomicBool,
 }
 
 impl ConnectionState {
-    fn new(client: Option<IpAddr>, restricted: bool) -> Self {
-        let state = Self {
-            client: Mutex::new(client),
+    fn new(restricted: bool) -> Self {
+        Self {
             restricted,
             evicted: CancellationToken::new(),
-            started: Instant::now(),
-            waits: AtomicU64::new(0),
+            waits: Mutex::new(Some((Waits::Request, Instant::now()))),
             answered: AtomicBool::new(false),
             body_taken: AtomicBool::new(false),
-        };
-        state.waits_for(Waits::Request);
-        state
+        }
     }
 
-    pub fn client(&self) -> Option<IpAddr> {
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn set_client(&self, client: IpAddr) -> Option<IpAddr> {
-        self.client.lock().unwrap_or_else(PoisonError::into_inner).replace(client)
+    fn waits(&self) -> MutexGuard<'_, Option<(Waits, Instant)>> {
+        self.waits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes what the connection waits for from now on; saying the same again changes nothing.
     pub fn waits_for(&self, what: Waits) {
-        let now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX >> 3);
-        let noted = self.waits.load(Ordering::Relaxed);
-        if noted & 7 != what as u64 {
-            self.waits.store((now << 3) | what as u64, Ordering::Relaxed);
+        let mut waits = self.waits();
+        if waits.is_none_or(|(noted, _)| noted != what) {
+            *waits = Some((what, Instant::now()));
         }
     }
 
     /// The client waits for us.
     pub fn is_at_work(&self) {
-        self.waits.store(0, Ordering::Relaxed);
-    }
-
-    /// What it waits for and since when. `None`: the client waits for us.
-    fn waiting(&self) -> Option<(u64, Duration)> {
-        let noted = self.waits.load(Ordering::Relaxed);
-        let since = Duration::from_millis(noted >> 3);
-        (noted != 0).then(|| (noted & 7, self.started.elapsed().saturating_sub(since)))
+        *self.waits() = None;
     }
 
     /// A request has been passed on.
@@ -127,8 +107,15 @@ pub struct Connections {
 #[derive(Debug, Default)]
 struct All {
     next: u64,
-    by_number: HashMap<u64, Arc<ConnectionState>>,
-    per_client: HashMap<IpAddr, usize>,
+    by_number: HashMap<u64, Connection>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    /// The network of the client that it counts for: of the present request, or of the last one. `None`: a trusted proxy
+    /// that has sent none yet.
+    client: Option<IpAddr>,
+    state: Arc<ConnectionState>,
 }
 
 /// A connection's place. Gives it back when it is dropped.
@@ -167,16 +154,16 @@ impl Connections {
         } else {
             false
         };
-        let state = Arc::new(ConnectionState::new(client, restricted));
+        let state = Arc::new(ConnectionState::new(restricted));
         let number = all.next;
         all.next = number.wrapping_add(1);
-        all.by_number.insert(number, Arc::clone(&state));
-        all.count_in(client);
+        all.by_number.insert(number, Connection { client, state: Arc::clone(&state) });
         Some(Place { connections: Arc::clone(self), number, state })
     }
 
     fn is_at_limit(&self, all: &All, client: IpAddr) -> bool {
-        all.per_client.get(&client).is_some_and(|count| *count >= self.limits.max_connections_per_peer)
+        let of_client = all.by_number.values().filter(|connection| connection.client == Some(client));
+        of_client.count() >= self.limits.max_connections_per_peer
     }
 
     /// Closes the connection that waits longest for its client. False if there is none.
@@ -186,33 +173,16 @@ impl Connections {
 }
 
 impl All {
-    fn count_in(&mut self, client: Option<IpAddr>) {
-        if let Some(client) = client {
-            let count = self.per_client.entry(client).or_default();
-            *count = count.saturating_add(1);
-        }
-    }
-
-    fn count_out(&mut self, client: Option<IpAddr>) {
-        if let Some(client) = client
-            && let Some(count) = self.per_client.get_mut(&client)
-        {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                self.per_client.remove(&client);
-            }
-        }
-    }
-
-    fn evict(&mut self, of: Option<IpAddr>) -> bool {
-        let candidates = self
+    fn evict(&self, of: Option<IpAddr>) -> bool {
+        let victim = self
             .by_number
             .values()
-            .filter(|state| (of.is_none() || state.client() == of) && !state.evicted.is_cancelled());
-        let victim = candidates
-            .filter_map(|state| state.waiting().map(|(what, since)| (what, since, state)))
-            .filter(|(what, since, _)| *what == Waits::Request as u64 || *since >= GRACE)
-            .min_by_key(|(what, since, _)| (*what, std::cmp::Reverse(*since)));
+            .filter(|connection| of.is_none() || connection.client == of)
+            .map(|connection| &connection.state)
+            .filter(|state| !state.evicted.is_cancelled())
+            .filter_map(|state| (*state.waits()).map(|(what, since)| (what, since, state)))
+            .filter(|(what, since, _)| *what == Waits::Request || since.elapsed() >= GRACE)
+            .min_by_key(|(what, since, _)| (*what, *since));
         let Some((_, _, victim)) = victim else { return false };
         victim.evicted.cancel();
         true
@@ -223,25 +193,24 @@ impl Place {
     /// Counts the connection for the client of its present request. False if that client has as many connections as it
     /// may have, and none of them can make room.
     pub fn serves(&self, client: IpAddr) -> bool {
-        if self.state.client() == Some(client) {
+        let mut all = self.connections.lock();
+        let counts_for = |all: &All| all.by_number.get(&self.number).and_then(|connection| connection.client);
+        if counts_for(&all) == Some(client) {
             return true;
         }
-        let mut all = self.connections.lock();
         if self.connections.is_at_limit(&all, client) && !all.evict(Some(client)) {
             return false;
         }
-        let before = self.state.set_client(client);
-        all.count_out(before);
-        all.count_in(Some(client));
+        if let Some(connection) = all.by_number.get_mut(&self.number) {
+            connection.client = Some(client);
+        }
         true
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut all = self.connections.lock();
-        all.by_number.remove(&self.number);
-        all.count_out(self.state.client());
+        self.connections.lock().by_number.remove(&self.number);
     }
 }
 
@@ -332,10 +301,12 @@ mod tests {
         places[1].state.waits_for(Waits::Request);
         assert!(at_work(&places[2], ONE) && places[1].state.evicted.is_cancelled());
         // The connection is another client's with the next request.
-        assert!(places[0].serves(OTHER) && places[0].state.client() == Some(OTHER));
+        let clients = |client| connections.lock().by_number.values().filter(|c| c.client == Some(client)).count();
+        assert_eq!((clients(ONE), clients(OTHER)), (3, 1));
+        assert!(places[0].serves(OTHER));
+        assert_eq!((clients(ONE), clients(OTHER)), (2, 2));
         drop(places);
-        let all = connections.lock();
-        assert!(all.per_client.is_empty() && all.by_number.is_empty());
+        assert!(connections.lock().by_number.is_empty());
     }
 
     #[test]

@@ -75,8 +75,9 @@ pub struct Gate<S> {
     since: Instant,
     pace: BodyPace,
     reading: Deadline,
-    /// When the first byte of the answer was written, and how many were.
+    /// When the first byte of the answer was written, when the last one, and how many were.
     writing_since: Option<Instant>,
+    written_at: Instant,
     written: u64,
     writing: Deadline,
     reader: Option<Waker>,
@@ -101,6 +102,7 @@ impl<S> Gate<S> {
             pace: BodyPace::default(),
             reading: Deadline::default(),
             writing_since: None,
+            written_at: now,
             written: 0,
             writing: Deadline::default(),
             reader: None,
@@ -213,33 +215,20 @@ impl<S> Gate<S> {
         }
     }
 
-    /// The deadline of the client, if the server waits for it.
-    fn read_deadline(&self) -> Option<Instant> {
+    /// What the server waits for from the client, and until when.
+    fn awaited(&self) -> Option<(Waits, Option<Instant>)> {
         let limits = &self.limits;
-        let after = |start: Instant, time: Duration| start.checked_add(time);
-        match self.phase {
-            Phase::Head if !self.inbound.is_empty() => after(self.since, limits.head),
-            Phase::Head if self.served => after(self.since, limits.keep_alive),
-            Phase::Head => after(self.since, limits.first_byte),
-            Phase::Body { .. } => self.body_deadline(),
-            Phase::Chunked if !self.state.is_body_taken() => self.body_deadline(),
-            Phase::Chunked | Phase::Passed => None,
-        }
-    }
-
-    fn body_deadline(&self) -> Option<Instant> {
-        let whole = self.since.checked_add(self.limits.body);
-        [whole, self.pace.deadline(self.limits.body_stall)].into_iter().flatten().min()
-    }
-
-    fn note_waiting(&self) {
-        match self.phase {
-            Phase::Head if self.inbound.is_empty() => self.state.waits_for(Waits::Request),
-            Phase::Head => self.state.waits_for(Waits::Head),
-            Phase::Body { .. } => self.state.waits_for(Waits::Body),
-            Phase::Chunked if !self.state.is_body_taken() => self.state.waits_for(Waits::Body),
-            Phase::Chunked | Phase::Passed => {}
-        }
+        let (what, time) = match self.phase {
+            Phase::Head if !self.inbound.is_empty() => (Waits::Head, limits.head),
+            Phase::Head if self.served => (Waits::Request, limits.keep_alive),
+            Phase::Head => (Waits::Request, limits.first_byte),
+            Phase::Chunked if self.state.is_body_taken() => return None,
+            Phase::Body { .. } | Phase::Chunked => (Waits::Body, limits.body),
+            Phase::Passed => return None,
+        };
+        let whole = self.since.checked_add(time);
+        let pace = if what == Waits::Body { self.pace.deadline(limits.body_stall) } else { None };
+        Some((what, [whole, pace].into_iter().flatten().min()))
     }
 
     /// The client has ended its side: it has gone, or it has sent everything and waits for the answer. The engine
@@ -256,10 +245,11 @@ impl<S> Gate<S> {
 
     /// No bytes arrived. An error or the end of the stream if the time of the client is over.
     fn poll_patience(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.note_waiting();
         self.pace.waits();
         self.reader = Some(context.waker().clone());
-        let Some(deadline) = self.read_deadline() else { return Poll::Pending };
+        let Some((what, deadline)) = self.awaited() else { return Poll::Pending };
+        self.state.waits_for(what);
+        let Some(deadline) = deadline else { return Poll::Pending };
         ready!(self.reading.poll(deadline, context));
         match self.phase {
             Phase::Head => {
@@ -284,19 +274,19 @@ impl<S> Gate<S> {
         let started = *self.writing_since.get_or_insert_with(Instant::now);
         let earned = Duration::from_secs(self.written.checked_div(ANSWER_BYTES_PER_SECOND).unwrap_or_default());
         let whole = started.checked_add(self.limits.answer.saturating_add(earned));
-        let stall = self.writing.touched.checked_add(self.limits.answer_stall);
+        let stall = self.written_at.checked_add(self.limits.answer_stall);
         [whole, stall].into_iter().flatten().min().unwrap_or(started)
     }
 
     fn on_write(&mut self, polled: Poll<io::Result<usize>>, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if self.writing_since.is_none() {
-            self.writing.touched = Instant::now();
+            self.written_at = Instant::now();
         }
         let deadline = self.write_deadline();
         match polled {
             Poll::Ready(Ok(length)) => {
                 self.written = self.written.saturating_add(u64::try_from(length).unwrap_or_default());
-                self.writing.touched = Instant::now();
+                self.written_at = Instant::now();
                 if self.phase == Phase::Passed {
                     self.state.is_at_work();
                 }
@@ -411,32 +401,17 @@ impl BodyPace {
     }
 }
 
-/// A timer that is set again only when it has run out: deadlines move with every byte.
-struct Deadline {
-    timer: Option<Pin<Box<Sleep>>>,
-    touched: Instant,
-}
-
-impl Default for Deadline {
-    fn default() -> Self {
-        Self { timer: None, touched: Instant::now() }
-    }
-}
+/// A timer whose deadline moves with every byte.
+#[derive(Default)]
+struct Deadline(Option<Pin<Box<Sleep>>>);
 
 impl Deadline {
     /// Ready once `deadline` has passed.
     fn poll(&mut self, deadline: Instant, context: &mut Context<'_>) -> Poll<()> {
-        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
-        if timer.deadline() > deadline {
+        let timer = self.0.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
+        if timer.deadline() != deadline {
             timer.as_mut().reset(deadline);
         }
-        while timer.as_mut().poll(context).is_ready() {
-            if Instant::now() >= deadline {
-                self.timer = None;
-                return Poll::Ready(());
-            }
-            timer.as_mut().reset(deadline);
-        }
-        Poll::Pending
+        timer.as_mut().poll(context)
     }
 }
