@@ -1,0 +1,225 @@
+//! What the handlers share.
+
+use std::{sync::Arc, time::Duration};
+
+use crtx_chain::ChainClient;
+use crtx_content::ContentStore;
+use crtx_http::{AuthState, Links, Site, Strangers};
+use crtx_protocol::{api_key::KeyNetwork, creator_answer::MAX_RESULT_BYTES, result_hash::ResultHash};
+use crtx_store::{
+    PgPool, ReadPools,
+    reads::{ExecutionListQuestion, ExecutionQuestion},
+};
+use solana_pubkey::Pubkey;
+use tokio::time::timeout;
+
+use crate::agent_list::AgentList;
+use crate::{
+    agent_answers::AgentAnswers,
+    agent_documents::AgentDocuments,
+    agent_metrics::Metrics,
+    agent_names::AgentNames,
+    agent_reads::AgentQuestion,
+    cache::Cache,
+    deployment::Deployment,
+    dispute_transactions::{DisputeHistory, Moments, Signatures},
+    freshness::MirrorFreshness,
+    gathered::Gathered,
+    history_response::MarketHistoryResponse,
+    holdings::Holdings,
+    lanes::Lanes,
+    mirror_slot::MirrorSlot,
+    network_response::NetworkResponse,
+    status_response::{MirrorCounts, StatusResponse},
+};
+
+/// How long a read waits for the content store.
+const CONTENT_PATIENCE: Duration = Duration::from_secs(2);
+
+/// What the handlers need. Cheap to clone.
+#[derive(Clone)]
+pub struct ApiState {
+    shared: Arc<Shared>,
+    content: Option<ContentStore>,
+    dispute_history: Option<DisputeHistory>,
+    freshness: Arc<MirrorFreshness>,
+    strangers: Arc<Strangers>,
+}
+
+struct Shared {
+    lanes: Lanes,
+    mirror_slot: Arc<MirrorSlot>,
+    deployment: Deployment,
+    holdings: Holdings,
+    status: Cache<StatusResponse>,
+    counts: Cache<MirrorCounts>,
+    network_facts: Cache<NetworkResponse>,
+    market_history: Cache<MarketHistoryResponse>,
+    agents: Arc<AgentList>,
+    agent_answers: AgentAnswers,
+    agent_reads: Gathered<AgentQuestion>,
+    agent_documents: AgentDocuments,
+    agent_metrics: Metrics,
+    agent_names: AgentNames,
+    executions: Gathered<ExecutionQuestion>,
+    execution_lists: Gathered<ExecutionListQuestion>,
+    slow_execution_lists: Gathered<ExecutionListQuestion>,
+}
+
+impl ApiState {
+    pub fn new(pools: impl Into<ReadPools>, deployment: Deployment) -> Self {
+        let pools = pools.into();
+        let freshness = MirrorFreshness::new(pools.health.clone(), None);
+        let agents = AgentList::new(pools.points.clone());
+        let shared = Shared {
+            lanes: Lanes::new(&pools),
+            mirror_slot: MirrorSlot::new(pools.health.clone()),
+            holdings: Holdings::new(&deployment),
+            deployment,
+            status: Cache::default(),
+            counts: Cache::default(),
+            network_facts: Cache::default(),
+            market_history: Cache::default(),
+            agent_names: AgentNames::new(Arc::clone(&agents), pools.points.clone()),
+            agents,
+            executions: Gathered::new(pools.points.clone()),
+            execution_lists: Gathered::new(pools.points.clone()),
+            slow_execution_lists: Gathered::new(pools.lists.clone()),
+            agent_answers: AgentAnswers::default(),
+            agent_reads: Gathered::new(pools.points.clone()),
+            agent_documents: AgentDocuments::default(),
+            agent_metrics: Metrics::new(pools.points),
+        };
+        Self { shared: Arc::new(shared), content: None, dispute_history: None, freshness, strangers: Arc::default() }
+    }
+
+    /// Results that the database does not have are read from this store.
+    #[must_use]
+    pub fn with_content(self, content: ContentStore) -> Self {
+        Self { content: Some(content), ..self }
+    }
+
+    /// Reads are refused once the newest proven state of the mirror is older than this.
+    #[must_use]
+    pub fn with_max_lag(self, max_lag: Option<Duration>) -> Self {
+        Self { freshness: self.freshness.with_max_lag(max_lag), ..self }
+    }
+
+    /// Shares what is known about credentials with another part of the process.
+    #[must_use]
+    pub fn with_strangers(self, strangers: Arc<Strangers>) -> Self {
+        Self { strangers, ..self }
+    }
+
+    /// Transactions of disputes are found on this chain.
+    #[must_use]
+    pub fn with_chain(self, chain: ChainClient, program_id: Pubkey) -> Self {
+        Self { dispute_history: Some(DisputeHistory::new(chain, program_id)), ..self }
+    }
+
+    /// The text of a result in the content store. `None` if it is not there, or no result.
+    pub(crate) async fn published_result(&self, hash: &ResultHash) -> Option<String> {
+        let reading = self.content.as_ref()?.get_up_to(hash, MAX_RESULT_BYTES);
+        let content = timeout(CONTENT_PATIENCE, reading).await.ok()?.ok()??;
+        String::from_utf8(content.into()).ok()
+    }
+
+    /// The transactions of a dispute. `None` if the chain cannot be asked.
+    pub(crate) async fn dispute_transactions(&self, dispute: Pubkey, moments: Moments) -> Option<Signatures> {
+        self.dispute_history.as_ref()?.of(dispute, moments).await
+    }
+
+    pub(crate) fn lanes(&self) -> &Lanes {
+        &self.shared.lanes
+    }
+
+    pub(crate) fn mirror_slot(&self) -> &Arc<MirrorSlot> {
+        &self.shared.mirror_slot
+    }
+
+    pub(crate) fn links(&self) -> &Links {
+        &self.shared.deployment.links
+    }
+
+    pub(crate) fn deployment(&self) -> &Deployment {
+        &self.shared.deployment
+    }
+
+    pub(crate) fn holdings(&self) -> &Holdings {
+        &self.shared.holdings
+    }
+
+    pub(crate) fn network_facts(&self) -> &Cache<NetworkResponse> {
+        &self.shared.network_facts
+    }
+
+    pub(crate) fn market_history(&self) -> &Cache<MarketHistoryResponse> {
+        &self.shared.market_history
+    }
+
+    pub(crate) fn freshness(&self) -> &Arc<MirrorFreshness> {
+        &self.freshness
+    }
+
+    pub(crate) fn counts(&self) -> &Cache<MirrorCounts> {
+        &self.shared.counts
+    }
+
+    pub(crate) fn status(&self) -> &Cache<StatusResponse> {
+        &self.shared.status
+    }
+
+    pub(crate) fn agent_answers(&self) -> &AgentAnswers {
+        &self.shared.agent_answers
+    }
+
+    pub(crate) fn agent_reads(&self) -> &Gathered<AgentQuestion> {
+        &self.shared.agent_reads
+    }
+
+    pub(crate) fn agent_documents(&self) -> &AgentDocuments {
+        &self.shared.agent_documents
+    }
+
+    pub(crate) fn agent_metrics(&self) -> &Metrics {
+        &self.shared.agent_metrics
+    }
+
+    pub(crate) fn agent_names(&self) -> &AgentNames {
+        &self.shared.agent_names
+    }
+
+    pub(crate) fn executions(&self) -> &Gathered<ExecutionQuestion> {
+        &self.shared.executions
+    }
+
+    pub(crate) fn execution_lists(&self) -> &Gathered<ExecutionListQuestion> {
+        &self.shared.execution_lists
+    }
+
+    pub(crate) fn slow_execution_lists(&self) -> &Gathered<ExecutionListQuestion> {
+        &self.shared.slow_execution_lists
+    }
+
+    /// The list of agents.
+    pub fn agent_list(&self) -> &Arc<AgentList> {
+        &self.shared.agents
+    }
+}
+
+impl AuthState for ApiState {
+    fn pool(&self) -> &PgPool {
+        self.shared.lanes.points()
+    }
+
+    fn network(&self) -> KeyNetwork {
+        self.shared.deployment.cluster.key_network()
+    }
+    fn site(&self) -> &Site {
+        self.shared.deployment.links.site()
+    }
+
+    fn strangers(&self) -> &Arc<Strangers> {
+        &self.strangers
+    }
+}
