@@ -1,22 +1,20 @@
 //! `metrics` of an agent: what a buyer compares agents by. They are counted from many rows, so they are kept for a while.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
 use crtx_http::ApiError;
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
-    PgPool, StoreError,
+    PgPool,
     pools::ReadConnection,
     reads::{self, AgentDetails, AgentMetrics, METRICS_DAYS},
 };
-use moka::{Expiry, future::Cache};
 use serde::Serialize;
 use solana_pubkey::Pubkey;
 use utoipa::ToSchema;
+
+use crate::kept::Kept;
 
 /// Agents whose figures are kept.
 const MAX_KEPT: u64 = 200_000;
@@ -68,7 +66,6 @@ pub struct AgentMetricsResponse {
 struct Counted {
     metrics: AgentMetrics,
     disputable: UsdcBase,
-    busy: bool,
 }
 
 /// An agent with the totals of its listing: figures of other totals are old.
@@ -81,20 +78,12 @@ struct Key {
 /// Counts figures of agents, and keeps them.
 pub struct Metrics {
     pool: PgPool,
-    kept: Cache<Key, Counted>,
-}
-
-struct Age;
-
-impl Expiry<Key, Counted> for Age {
-    fn expire_after_create(&self, _: &Key, counted: &Counted, _: Instant) -> Option<Duration> {
-        Some(if counted.busy { AGE_OF_BUSY } else { AGE })
-    }
+    kept: Kept<Key, Counted>,
 }
 
 impl Metrics {
     pub fn new(pool: PgPool) -> Self {
-        Self { pool, kept: Cache::builder().max_capacity(MAX_KEPT).expire_after(Age).build() }
+        Self { pool, kept: Kept::new(MAX_KEPT) }
     }
 
     pub async fn of(&self, agent: &AgentDetails) -> Result<AgentMetricsResponse, ApiError> {
@@ -105,29 +94,23 @@ impl Metrics {
             agent.expired_executions,
             agent.dispute_count,
         ];
-        let counting = self.count(address, agent);
-        let counted = self.kept.try_get_with(Key { agent: address, totals }, counting).await;
-        Ok(response(agent, &counted.map_err(unavailable)?))
+        let counted = self.kept.get(Key { agent: address, totals }, self.count(address, agent)).await?;
+        Ok(response(agent, &counted))
     }
 
-    async fn count(&self, address: Pubkey, agent: &AgentDetails) -> Result<Counted, StoreError> {
+    async fn count(&self, address: Pubkey, agent: &AgentDetails) -> Result<(Counted, Duration), ApiError> {
         let now = Utc::now();
         let mut connection = ReadConnection::acquire(&self.pool).await?;
         let metrics = reads::agent_metrics(&mut *connection, &address, now).await?;
         let disputable = reads::disputable_amount(&mut *connection, &address, now).await?;
         connection.done();
         let busy = now.signed_duration_since(agent.updated_at) < BUSY_FOR;
-        Ok(Counted { metrics, disputable, busy })
+        Ok((Counted { metrics, disputable }, if busy { AGE_OF_BUSY } else { AGE }))
     }
 }
 
-/// Requests that ask at the same time share the failure.
-fn unavailable(error: Arc<StoreError>) -> ApiError {
-    if error.is_unavailable() { ApiError::unavailable(error) } else { ApiError::internal(error) }
-}
-
 fn response(agent: &AgentDetails, counted: &Counted) -> AgentMetricsResponse {
-    let Counted { metrics, disputable, .. } = counted;
+    let Counted { metrics, disputable } = counted;
     let free = agent.collateral.0.saturating_sub(agent.disputed_amount.0);
     let at_risk = agent.open_amount.0.saturating_add(disputable.0);
     AgentMetricsResponse {

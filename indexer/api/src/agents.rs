@@ -188,7 +188,7 @@ async fn answer(state: &ApiState, agent_id: &str) -> Result<Arc<Whole>, ApiError
         (AgentAnswer::Changed(agent), _) => agent,
         (AgentAnswer::Unchanged, Some(kept)) => Arc::clone(&kept.agent),
         (AgentAnswer::NotShown | AgentAnswer::Unchanged, _) => {
-            return Err(not_shown(state.lanes().point().await?, agent_id, &address).await?);
+            return Err(not_shown(state.connections().point().await?, agent_id, &address).await?);
         }
     };
     let metrics = state.agent_metrics().of(&agent).await?;
@@ -205,7 +205,7 @@ async fn answer(state: &ApiState, agent_id: &str) -> Result<Arc<Whole>, ApiError
 /// An agent that is shown, and the connection that read it. 404 says why another one is not.
 pub async fn shown(state: &ApiState, agent_id: &str) -> Result<(AgentDetails, ReadConnection), ApiError> {
     let address = types::address(agent_id).ok_or_else(|| ApiError::agent_not_found(agent_id))?;
-    let mut connection = state.lanes().point().await?;
+    let mut connection = state.connections().point().await?;
     match reads::agent(&mut *connection, &address).await? {
         Some(agent) => Ok((agent, connection)),
         None => Err(not_shown(connection, agent_id, &address).await?),

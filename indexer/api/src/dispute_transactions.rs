@@ -3,20 +3,15 @@
 //! Anybody can send transactions that name the account, so those near the known times are looked at first, only a
 //! bounded number of them, and each must call the program about this dispute.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use agent_marketplace::instruction::{AnswerDispute, ExpireDispute, OpenDispute, ResolveDispute};
 use anchor_lang::Discriminator;
 use crtx_chain::{ChainClient, ChainError, history::Mention};
-use crtx_http::ApiError;
 use solana_pubkey::Pubkey;
 use tokio::time::timeout;
 
-use crate::flights::Flights;
+use crate::kept::Kept;
 
 /// Longest search.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -27,7 +22,7 @@ const MOST_LOOKED_AT: usize = 8;
 /// How long an answer is used that may become more complete.
 const INCOMPLETE_AGE: Duration = Duration::from_secs(10);
 const COMPLETE_AGE: Duration = Duration::from_secs(3_600);
-const MOST_KEPT: usize = 1_000;
+const MOST_KEPT: u64 = 1_000;
 
 /// When something happened, by the chain's clock in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,7 +40,14 @@ pub struct Signatures {
     pub resolved: Option<String>,
 }
 
-type Key = (Pubkey, Moments);
+impl Signatures {
+    /// Whether each transaction was found that there has to be.
+    const fn are_all(&self, moments: Moments) -> bool {
+        self.raised.is_some()
+            && self.answered.is_some() == moments.answered_at.is_some()
+            && self.resolved.is_some() == moments.resolved_at.is_some()
+    }
+}
 
 /// Finds transactions and remembers them. Cheap to clone.
 #[derive(Clone)]
@@ -56,29 +58,24 @@ pub struct DisputeHistory {
 struct Shared {
     chain: ChainClient,
     program_id: Pubkey,
-    flights: Flights<Signatures>,
-    kept: Mutex<HashMap<Key, (Instant, Option<Signatures>)>>,
+    kept: Kept<(Pubkey, Moments), Option<Signatures>>,
 }
 
 impl DisputeHistory {
     pub fn new(chain: ChainClient, program_id: Pubkey) -> Self {
-        Self { shared: Arc::new(Shared { chain, program_id, flights: Flights::default(), kept: Mutex::default() }) }
+        Self { shared: Arc::new(Shared { chain, program_id, kept: Kept::new(MOST_KEPT) }) }
     }
 
     /// The transactions of a dispute. `None` if the chain did not answer.
     pub async fn of(&self, dispute: Pubkey, moments: Moments) -> Option<Signatures> {
-        let key = (dispute, moments);
-        if let Some(known) = self.shared.remembered(&key) {
-            return known;
-        }
-        let searching = self.clone();
-        let question = async move {
-            let found = timeout(PATIENCE, searching.shared.search(&dispute, moments)).await;
-            let found = found.map_err(ApiError::unavailable).and_then(|found| found.map_err(ApiError::unavailable));
-            searching.shared.remember(key, found.as_ref().ok().cloned());
-            found
+        let read = async {
+            let found = timeout(PATIENCE, self.shared.search(&dispute, moments)).await;
+            let found = found.ok().and_then(Result::ok);
+            let age =
+                if found.as_ref().is_some_and(|found| found.are_all(moments)) { COMPLETE_AGE } else { INCOMPLETE_AGE };
+            Ok((found, age))
         };
-        self.shared.flights.join(&format!("{dispute} {moments:?}"), question).await.ok()
+        self.shared.kept.get((dispute, moments), read).await.ok().flatten()
     }
 }
 
@@ -132,29 +129,5 @@ impl Shared {
             }
         }
         Ok(None)
-    }
-
-    fn remembered(&self, key: &Key) -> Option<Option<Signatures>> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.get(key).filter(|(until, _)| Instant::now() < *until).map(|(_, known)| known.clone())
-    }
-
-    fn remember(&self, key: Key, found: Option<Signatures>) {
-        let now = Instant::now();
-        let (_, moments) = key;
-        let is_complete = found.as_ref().is_some_and(|found| {
-            found.raised.is_some()
-                && found.answered.is_some() == moments.answered_at.is_some()
-                && found.resolved.is_some() == moments.resolved_at.is_some()
-        });
-        let age = if is_complete { COMPLETE_AGE } else { INCOMPLETE_AGE };
-        let Some(until) = now.checked_add(age) else { return };
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= MOST_KEPT {
-            kept.retain(|_, (until, _)| now < *until);
-        }
-        if kept.len() < MOST_KEPT {
-            kept.insert(key, (until, found));
-        }
     }
 }

@@ -1,13 +1,15 @@
 //! `GET /v1/history` and `GET /v1/wallets/{wallet}/history`: what was paid day by day, in the market and to a creator.
 
+use std::time::Instant;
+
 use axum::{Extension, Json, extract::State};
 use chrono::Utc;
 use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, Peer};
-use crtx_store::reads::{self, HistoryDay};
+use crtx_store::reads;
 
 use crate::{
     history_response::{CreatorHistoryResponse, MarketHistoryResponse},
-    lanes::{Client, Query},
+    kept::age_of,
     state::ApiState,
     types,
 };
@@ -25,27 +27,18 @@ pub async fn market_history(
     State(state): State<ApiState>,
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<Json<MarketHistoryResponse>, ApiError> {
-    if let Some(history) = state.market_history().fresh() {
-        return Ok(Json(history));
-    }
-    let reading = state.clone();
-    let history = state.market_history().ask(async move {
-        let query: Query<Vec<HistoryDay>> = Box::new(|mut connection| {
-            Box::pin(async move {
-                let days = reads::market_history(&mut *connection, Utc::now()).await?;
-                connection.done();
-                Ok(days)
-            })
-        });
-        let (days, took) = reading.lanes().list(Client::Local, "market history", &query).await?;
+    let reading = async {
+        let mut connection = state.connections().kept_list().await?;
+        let started = Instant::now();
+        let days = reads::market_history(&mut *connection, Utc::now()).await?;
+        connection.done();
         let history = MarketHistoryResponse {
             window_days: reads::METRICS_DAYS.unsigned_abs(),
             days: days.into_iter().map(Into::into).collect(),
         };
-        reading.market_history().keep(&history, took);
-        Ok(history)
-    });
-    Ok(Json(history.await?))
+        Ok((history, age_of(started.elapsed())))
+    };
+    Ok(Json(state.market_history().get((), reading).await?))
 }
 
 /// What a creator earned, day by day. A wallet without agents has no days.
@@ -65,15 +58,9 @@ pub async fn get_wallet_history(
     peer: Option<Extension<Peer>>,
 ) -> Result<Json<CreatorHistoryResponse>, ApiError> {
     let wallet = types::address(&wallet).ok_or_else(|| ApiError::invalid("wallet", "must be an address in base58"))?;
-    let client = peer.map_or(Client::Local, |Extension(Peer(address))| Client::Peer(address));
-    let query: Query<Vec<HistoryDay>> = Box::new(move |mut connection| {
-        Box::pin(async move {
-            let days = reads::creator_history(&mut *connection, &wallet, Utc::now()).await?;
-            connection.done();
-            Ok(days)
-        })
-    });
-    let (days, _) = state.lanes().list(client, "creator history", &query).await?;
+    let mut connection = state.connections().list(peer.map(|Extension(Peer(address))| address)).await?;
+    let days = reads::creator_history(&mut *connection, &wallet, Utc::now()).await?;
+    connection.done();
     Ok(Json(CreatorHistoryResponse {
         window_days: reads::METRICS_DAYS.unsigned_abs(),
         days: days.into_iter().map(Into::into).collect(),

@@ -1,12 +1,7 @@
 //! What wallets hold and approve, read from the chain. Anybody may ask for any wallet, and each question costs a request
 //! to an RPC node, so their number is bounded, and answers are kept for a moment.
 
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::{net::IpAddr, time::Duration};
 
 use crtx_chain::{
     ChainClient, Timeouts,
@@ -18,15 +13,15 @@ use crtx_http::{
 };
 use crtx_protocol::{address::Addresses, usdc::UsdcBase};
 use solana_pubkey::Pubkey;
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, time::timeout};
 
-use crate::{deployment::Deployment, flights::Flights};
+use crate::{deployment::Deployment, kept::Kept};
 
 /// Longest wait for the chain. The rest of the answer does not need it.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long an answer is used again.
 const AGE: Duration = Duration::from_secs(2);
-const MAX_KEPT: usize = 4_096;
+const MAX_KEPT: u64 = 4_096;
 /// Requests to the RPC node at a time, and their rate: of one client, and of all.
 const AT_ONCE: usize = 8;
 const MINUTE: Duration = Duration::from_secs(60);
@@ -41,59 +36,46 @@ pub struct Holding {
     pub approved: UsdcBase,
 }
 
-/// Reads holdings. Cheap to clone.
-#[derive(Clone)]
+/// Reads holdings.
 pub struct Holdings {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
     chain: ChainClient,
     addresses: Addresses,
     places: Semaphore,
     clients: AddressAllowances,
     all: Allowances<()>,
-    flights: Flights<Holding>,
-    kept: Mutex<HashMap<Pubkey, (Instant, Holding)>>,
+    kept: Kept<Pubkey, Holding>,
 }
 
 impl Holdings {
     pub fn new(deployment: &Deployment) -> Self {
         let timeouts = Timeouts { request: PATIENCE, snapshot: PATIENCE };
-        let inner = Inner {
+        Self {
             chain: ChainClient::with_timeouts(&deployment.rpc_urls, timeouts),
             addresses: deployment.addresses,
             places: Semaphore::new(AT_ONCE),
             clients: AddressAllowances::new(PER_CLIENT),
             all: Allowances::new(IN_ALL),
-            flights: Flights::default(),
-            kept: Mutex::default(),
-        };
-        Self { inner: Arc::new(inner) }
+            kept: Kept::new(MAX_KEPT),
+        }
     }
 
     /// What a wallet holds of `mint`. `None` if the chain does not answer in time, or is asked too often.
     pub async fn of(&self, wallet: Pubkey, mint: Pubkey, client: Option<IpAddr>) -> Option<Holding> {
-        if let Some(holding) = self.inner.fresh(&wallet) {
+        if let Some(holding) = self.kept.known(&wallet).await {
             return Some(holding);
         }
-        let admitted = self.inner.clients.take(client, "balances").and_then(|()| self.inner.all.take((), "balances"));
-        admitted.ok()?;
-        let inner = Arc::clone(&self.inner);
-        let question = async move {
-            let read = async {
-                let _place = inner.places.acquire().await.map_err(ApiError::internal)?;
-                inner.read(&wallet, &mint).await
-            };
-            let holding = tokio::time::timeout(PATIENCE, read).await.map_err(ApiError::unavailable)??;
-            inner.keep(wallet, holding);
-            Ok(holding)
+        self.clients.take(client, "balances").and_then(|()| self.all.take((), "balances")).ok()?;
+        let read = async {
+            let _place = self.places.acquire().await.map_err(ApiError::internal)?;
+            self.read(&wallet, &mint).await
         };
-        self.inner.flights.join(&wallet.to_string(), question).await.ok()
+        let reading = async {
+            let holding = timeout(PATIENCE, read).await.map_err(ApiError::unavailable)??;
+            Ok((holding, AGE))
+        };
+        self.kept.get(wallet, reading).await.ok()
     }
-}
 
-impl Inner {
     async fn read(&self, wallet: &Pubkey, mint: &Pubkey) -> Result<Holding, ApiError> {
         let address = associated_token_address(wallet, mint);
         let account = self.chain.account(&address).await.map_err(ApiError::unavailable)?.value;
@@ -104,22 +86,5 @@ impl Inner {
             holding: UsdcBase(account.map_or(0, |account| account.amount)),
             approved: UsdcBase(approved.map_or(0, |(_, amount)| amount)),
         })
-    }
-
-    fn fresh(&self, wallet: &Pubkey) -> Option<Holding> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.get(wallet).filter(|(at, _)| at.elapsed() < AGE).map(|(_, holding)| *holding)
-    }
-
-    fn keep(&self, wallet: Pubkey, holding: Holding) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= MAX_KEPT {
-            kept.retain(|_, (at, _)| at.elapsed() < AGE);
-            // All of them are fresh only if more are asked for than the rate allows.
-            if kept.len() >= MAX_KEPT {
-                kept.clear();
-            }
-        }
-        kept.insert(wallet, (Instant::now(), holding));
     }
 }

@@ -1,5 +1,7 @@
 //! `GET /v1/network`: the facts of a deployment, from its settings, the mirror, and the constants of the program.
 
+use std::time::Instant;
+
 use agent_marketplace::state::{
     Config, DEFAULT_TIMEOUT_S, Dispute, MAX_ALLOWED_AGENTS, MAX_DISPLAY_NAME_BYTES, MAX_EVIDENCE_URI_BYTES,
     MAX_METADATA_URI_BYTES, MAX_PRICE, MAX_TIMEOUT_S, MIN_TIMEOUT_S,
@@ -13,15 +15,13 @@ use crtx_chain::{
 use crtx_http::{ApiError, ApiQuery, ErrorBody};
 use crtx_protocol::{cluster::Cluster, creator_answer, metadata, seeds, usdc::UsdcBase};
 use crtx_store::{
-    StoreError,
     mirror::{self, ConfigRow, ParametersRow, TierRow},
-    pools::ReadConnection,
     reads,
 };
 
 use crate::{
     deployment::Deployment,
-    lanes::{Client, Query},
+    kept::age_of,
     network_response::{
         AnnouncedParameters, AnnouncedRoles, CollateralTierAnswer, ExplorerLinks, NetworkAddresses, NetworkLimits,
         NetworkParameters, NetworkResponse, NetworkRoles, NetworkSeeds,
@@ -44,27 +44,18 @@ pub async fn network(
     State(state): State<ApiState>,
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<Json<NetworkResponse>, ApiError> {
-    if let Some(network) = state.network_facts().fresh() {
-        return Ok(Json(network));
-    }
-    let reading = state.clone();
-    let network = state.network_facts().ask(async move {
-        let query: Query<(Option<ConfigRow>, Option<String>)> = Box::new(|connection| Box::pin(read(connection)));
-        let ((configuration, genesis_hash), took) = reading.lanes().list(Client::Local, "network", &query).await?;
+    let reading = async {
+        let mut connection = state.connections().kept_list().await?;
+        let started = Instant::now();
+        let configuration = reads::configuration(&mut *connection).await?;
+        let checkpoint = mirror::checkpoint(&mut *connection).await?;
+        connection.done();
         let configuration =
             configuration.ok_or_else(|| ApiError::unavailable("the mirror has no configuration of the program yet"))?;
-        let network = response(reading.deployment(), &configuration, genesis_hash)?;
-        reading.network_facts().keep(&network, took);
-        Ok(network)
-    });
-    Ok(Json(network.await?))
-}
-
-async fn read(mut connection: ReadConnection) -> Result<(Option<ConfigRow>, Option<String>), StoreError> {
-    let configuration = reads::configuration(&mut *connection).await?;
-    let checkpoint = mirror::checkpoint(&mut *connection).await?;
-    connection.done();
-    Ok((configuration, checkpoint.and_then(|checkpoint| checkpoint.genesis_hash)))
+        let genesis_hash = checkpoint.and_then(|checkpoint| checkpoint.genesis_hash);
+        Ok((response(state.deployment(), &configuration, genesis_hash)?, age_of(started.elapsed())))
+    };
+    Ok(Json(state.network_facts().get((), reading).await?))
 }
 
 fn response(

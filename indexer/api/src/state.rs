@@ -20,14 +20,14 @@ use crate::{
     agent_metrics::Metrics,
     agent_names::AgentNames,
     agent_reads::AgentQuestion,
-    cache::Cache,
+    connections::Connections,
     deployment::Deployment,
     dispute_transactions::{DisputeHistory, Moments, Signatures},
     freshness::MirrorFreshness,
     gathered::Gathered,
     history_response::MarketHistoryResponse,
     holdings::Holdings,
-    lanes::Lanes,
+    kept::Kept,
     mirror_slot::MirrorSlot,
     network_response::NetworkResponse,
     status_response::{MirrorCounts, StatusResponse},
@@ -47,14 +47,14 @@ pub struct ApiState {
 }
 
 struct Shared {
-    lanes: Lanes,
+    connections: Connections,
     mirror_slot: Arc<MirrorSlot>,
     deployment: Deployment,
     holdings: Holdings,
-    status: Cache<StatusResponse>,
-    counts: Cache<MirrorCounts>,
-    network_facts: Cache<NetworkResponse>,
-    market_history: Cache<MarketHistoryResponse>,
+    status: Kept<(), StatusResponse>,
+    counts: Kept<(), MirrorCounts>,
+    network_facts: Kept<(), NetworkResponse>,
+    market_history: Kept<(), MarketHistoryResponse>,
     agents: Arc<AgentList>,
     agent_answers: AgentAnswers,
     agent_reads: Gathered<AgentQuestion>,
@@ -72,14 +72,13 @@ impl ApiState {
         let freshness = MirrorFreshness::new(pools.health.clone(), None);
         let agents = AgentList::new(pools.points.clone());
         let shared = Shared {
-            lanes: Lanes::new(&pools),
             mirror_slot: MirrorSlot::new(pools.health.clone()),
             holdings: Holdings::new(&deployment),
             deployment,
-            status: Cache::default(),
-            counts: Cache::default(),
-            network_facts: Cache::default(),
-            market_history: Cache::default(),
+            status: Kept::new(1),
+            counts: Kept::new(1),
+            network_facts: Kept::new(1),
+            market_history: Kept::new(1),
             agent_names: AgentNames::new(Arc::clone(&agents), pools.points.clone()),
             agents,
             executions: Gathered::new(pools.points.clone()),
@@ -88,7 +87,8 @@ impl ApiState {
             agent_answers: AgentAnswers::default(),
             agent_reads: Gathered::new(pools.points.clone()),
             agent_documents: AgentDocuments::default(),
-            agent_metrics: Metrics::new(pools.points),
+            agent_metrics: Metrics::new(pools.points.clone()),
+            connections: Connections::new(pools),
         };
         Self { shared: Arc::new(shared), content: None, dispute_history: None, freshness, strangers: Arc::default() }
     }
@@ -129,8 +129,8 @@ impl ApiState {
         self.dispute_history.as_ref()?.of(dispute, moments).await
     }
 
-    pub(crate) fn lanes(&self) -> &Lanes {
-        &self.shared.lanes
+    pub(crate) fn connections(&self) -> &Connections {
+        &self.shared.connections
     }
 
     pub(crate) fn mirror_slot(&self) -> &Arc<MirrorSlot> {
@@ -149,11 +149,11 @@ impl ApiState {
         &self.shared.holdings
     }
 
-    pub(crate) fn network_facts(&self) -> &Cache<NetworkResponse> {
+    pub(crate) fn network_facts(&self) -> &Kept<(), NetworkResponse> {
         &self.shared.network_facts
     }
 
-    pub(crate) fn market_history(&self) -> &Cache<MarketHistoryResponse> {
+    pub(crate) fn market_history(&self) -> &Kept<(), MarketHistoryResponse> {
         &self.shared.market_history
     }
 
@@ -161,11 +161,11 @@ impl ApiState {
         &self.freshness
     }
 
-    pub(crate) fn counts(&self) -> &Cache<MirrorCounts> {
+    pub(crate) fn counts(&self) -> &Kept<(), MirrorCounts> {
         &self.shared.counts
     }
 
-    pub(crate) fn status(&self) -> &Cache<StatusResponse> {
+    pub(crate) fn status(&self) -> &Kept<(), StatusResponse> {
         &self.shared.status
     }
 
@@ -209,7 +209,7 @@ impl ApiState {
 
 impl AuthState for ApiState {
     fn pool(&self) -> &PgPool {
-        self.shared.lanes.points()
+        self.shared.connections.points()
     }
 
     fn network(&self) -> KeyNetwork {

@@ -1,6 +1,6 @@
 //! `GET /v1/status`: the state of the mirror.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::{Json, extract::State};
 use crtx_http::{ApiError, ApiQuery, ErrorBody};
@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::{
     digest_answer::DigestAnswer,
     freshness::DEFAULT_MAX_LAG,
-    lanes::{Client, Query},
+    kept::age_of,
     state::ApiState,
     status_problems::{self, SILENT_AFTER_S, StatusProblem},
     status_response::{ChoreStatus, FeePayerStatus, HousekeepingStatus, IndexerProcess, MirrorCounts, StatusResponse},
@@ -44,34 +44,24 @@ pub async fn status(
     State(state): State<ApiState>,
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<Json<StatusResponse>, ApiError> {
-    if let Some(status) = state.status().fresh() {
-        return Ok(Json(status));
-    }
-    let reading = state.clone();
-    let status = state.status().ask(async move {
-        let counts = counts(&reading).await?;
-        let allowed = reading.freshness().max_lag().unwrap_or(DEFAULT_MAX_LAG);
-        let query: Query<StatusResponse> = Box::new(move |connection| Box::pin(read(connection, counts, allowed)));
-        let (status, took) = reading.lanes().list(Client::Local, "status", &query).await?;
-        reading.status().keep(&status, took);
-        Ok(status)
-    });
-    Ok(Json(status.await?))
+    let reading = async {
+        let counts = state.counts().get((), counts(&state)).await?;
+        let allowed = state.freshness().max_lag().unwrap_or(DEFAULT_MAX_LAG);
+        let mut connection = state.connections().kept_list().await?;
+        let started = Instant::now();
+        let status = read(&mut connection, counts, allowed).await?;
+        connection.done();
+        Ok((status, age_of(started.elapsed())))
+    };
+    Ok(Json(state.status().get((), reading).await?))
 }
 
 /// Counting takes time that grows with the market, so it takes at most a hundredth of one connection's time.
-async fn counts(state: &ApiState) -> Result<MirrorCounts, ApiError> {
-    if let Some(counts) = state.counts().fresh() {
-        return Ok(counts);
-    }
-    let query: Query<reads::MirrorCounts> = Box::new(|mut connection| {
-        Box::pin(async move {
-            let counts = reads::mirror_counts(&mut *connection).await?;
-            connection.done();
-            Ok(counts)
-        })
-    });
-    let (counts, took) = state.lanes().list(Client::Local, "counts", &query).await?;
+async fn counts(state: &ApiState) -> Result<(MirrorCounts, Duration), ApiError> {
+    let mut connection = state.connections().kept_list().await?;
+    let started = Instant::now();
+    let counts = reads::mirror_counts(&mut *connection).await?;
+    connection.done();
     let counts = MirrorCounts {
         agents: counts.agents,
         agents_without_metadata: counts.agents_without_metadata,
@@ -80,18 +70,8 @@ async fn counts(state: &ApiState) -> Result<MirrorCounts, ApiError> {
         disputes: counts.disputes,
         grants: counts.grants,
     };
-    state.counts().keep_for(&counts, took.saturating_mul(COUNTS_AGE_PER_COST).clamp(MIN_COUNTS_AGE, MAX_COUNTS_AGE));
-    Ok(counts)
-}
-
-async fn read(
-    mut connection: ReadConnection,
-    counts: MirrorCounts,
-    allowed: Duration,
-) -> Result<StatusResponse, StoreError> {
-    let status = read_with(&mut connection, counts, allowed).await?;
-    connection.done();
-    Ok(status)
+    let age = started.elapsed().saturating_mul(COUNTS_AGE_PER_COST).clamp(MIN_COUNTS_AGE, MAX_COUNTS_AGE);
+    Ok((counts, age))
 }
 
 /// What the mirror says about itself.
@@ -134,7 +114,7 @@ async fn facts(
     Ok(Facts { has_snapshot: freshness.has_snapshot, lag, streaming, problems })
 }
 
-async fn read_with(
+async fn read(
     connection: &mut ReadConnection,
     counts: MirrorCounts,
     allowed: Duration,

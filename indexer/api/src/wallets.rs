@@ -17,16 +17,14 @@ use crtx_http::{
 };
 use crtx_protocol::usdc::UsdcBase;
 use crtx_store::{
-    StoreError, api_keys,
+    api_keys,
     mirror::ConfigRow,
-    pools::ReadConnection,
     reads::{self, OverdueExecution, OwnedAgent, WalletProfile, WalletTotals},
 };
 use solana_pubkey::Pubkey;
 
 use crate::{
     holdings::Holding,
-    lanes::{Client, Query},
     state::ApiState,
     types,
     wallet_response::{WalletApproval, WalletResponse, WithdrawableCollateral},
@@ -38,7 +36,6 @@ const MAX_AGENTS: u32 = 20;
 const MAX_CLAIMS: u32 = 50;
 
 /// What the database knows about a wallet.
-#[derive(Clone)]
 struct Known {
     configuration: Option<ConfigRow>,
     totals: WalletTotals,
@@ -73,7 +70,7 @@ pub async fn get_wallet(
     let wallet = types::address(&wallet).ok_or_else(|| ApiError::invalid("wallet", "must be an address in base58"))?;
     let peer = peer.map(|Extension(Peer(address))| address);
     let is_own = signed_in_wallet(&state, peer, &method, &headers).await? == Some(wallet);
-    let known = known(&state, peer.map_or(Client::Local, Client::Peer), wallet, is_own).await?;
+    let known = known(&state, peer, wallet, is_own).await?;
     let mint = known.configuration.as_ref().and_then(|configuration| types::address(&configuration.usdc_mint));
     let mint = mint.ok_or_else(|| ApiError::unavailable("the mirror has no configuration of the program yet"))?;
     let holding = state.holdings().of(wallet, mint, peer).await;
@@ -98,13 +95,8 @@ async fn signed_in_wallet(
     signed_in::authenticate(method, headers, client, state).await.map(|session| Some(session.wallet))
 }
 
-async fn known(state: &ApiState, client: Client, wallet: Pubkey, is_own: bool) -> Result<Known, ApiError> {
-    let query: Query<Known> = Box::new(move |connection| Box::pin(read(connection, wallet, is_own)));
-    let shape = if is_own { "own wallet" } else { "wallet" };
-    Ok(state.lanes().list(client, shape, &query).await?.0)
-}
-
-async fn read(mut connection: ReadConnection, wallet: Pubkey, is_own: bool) -> Result<Known, StoreError> {
+async fn known(state: &ApiState, client: Option<IpAddr>, wallet: Pubkey, is_own: bool) -> Result<Known, ApiError> {
+    let mut connection = state.connections().list(client).await?;
     let claims = if is_own {
         let delisted = reads::owned_agents(&mut *connection, &wallet, true, MAX_CLAIMS).await?;
         Some((delisted, reads::overdue_executions(&mut *connection, &wallet, MAX_CLAIMS).await?))
