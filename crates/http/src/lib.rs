@@ -46,4 +46,4 @@ pub use serve::{AddressRange, BodyOwner, ServeLimits, TrustedProxies, serve, ser
 pub use signed_in::SignedIn;
 pub use site::Site;
 pub use strangers::Strangers;
-pub use whole::Whole;
+pub use whole::{KeptBody, Whole};

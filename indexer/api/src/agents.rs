@@ -3,15 +3,8 @@
 use std::sync::Arc;
 
 use agent_marketplace::state::ClosedAgents;
-use axum::{
-    extract::{Request, State},
-    response::Response,
-};
-use crtx_http::{
-    ApiError, ApiPath, ErrorBody, Whole,
-    caching::{Asked, Policy},
-    extract::read,
-};
+use axum::extract::State;
+use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, KeptBody, Whole};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
 use crtx_store::{
     pools::ReadConnection,
@@ -27,7 +20,7 @@ use crate::{
     agent_documents::AgentDocument,
     agent_metrics::AgentMetricsResponse,
     agent_reads::{AgentAnswer, AgentQuestion},
-    bare, listings,
+    listings,
     names::ListingStatusName,
     state::ApiState,
     types::{self, Timestamp},
@@ -154,23 +147,10 @@ const fn status_text(status: ListingStatus) -> &'static str {
 )]
 pub async fn get_agent(
     State(state): State<ApiState>,
-    agent_id: Result<ApiPath<String>, ApiError>,
-    request: Request,
-) -> Response {
-    let asked = Asked::of(request.method(), request.headers(), Policy::of_public(request.headers()));
-    let query = request.uri().query().unwrap_or_default();
-    let answer = async {
-        if let Some(refusal) = state.freshness().refusal().await {
-            return Err(refusal);
-        }
-        let ApiPath(agent_id) = agent_id?;
-        let () = read(query)?;
-        // The slot is read before the rows, so the rows are at least as new.
-        let slot = state.mirror_slot().get().await;
-        Ok((answer(&state, &agent_id).await?, slot))
-    };
-    let answer = bare::limited(answer).await;
-    bare::respond(&state, asked, answer).await
+    ApiPath(agent_id): ApiPath<String>,
+    ApiQuery(()): ApiQuery<()>,
+) -> Result<KeptBody, ApiError> {
+    answer(&state, &agent_id).await.map(KeptBody)
 }
 
 /// The body for an agent. One that was made from the same rows and the same figures is given again.

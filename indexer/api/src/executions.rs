@@ -2,16 +2,9 @@
 //! of another wallet is not found.
 
 use agent_marketplace::state::{FailureReason, Settler};
-use axum::{
-    RequestExt,
-    extract::{Request, State},
-    response::Response,
-};
+use axum::{Extension, Json, extract::State};
 use chrono::{DateTime, Utc};
-use crtx_http::{
-    ApiError, ApiPath, ApiQuery, Credential, Cursor, ErrorBody, ErrorCode, FromQuery, QueryParams, Whole,
-    caching::{Asked, Policy},
-};
+use crtx_http::{ApiError, ApiPath, ApiQuery, Credential, Cursor, ErrorBody, ErrorCode, FromQuery, QueryParams};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
 use crtx_store::reads::{
     self, ExecutionFilter, ExecutionListQuestion, ExecutionPlace, ExecutionQuestion, ExecutionRole, ShownFailure,
@@ -25,9 +18,9 @@ use uuid::Uuid;
 
 use crate::{
     agent_names::Named,
-    bare,
     disputes::outcome_text,
     execution_questions::{ask_as, is_slow},
+    layers::ShownSlot,
     names::{DisputeStatusName, ExecutionRoleName, ExecutionStatusName},
     paging::{Key, MAX_OFFSET, Paging, time_bytes},
     state::ApiState,
@@ -333,21 +326,12 @@ fn agent(params: &mut QueryParams) -> Result<Option<Pubkey>, ApiError> {
         (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
     )
 )]
-pub async fn list_executions(State(state): State<ApiState>, mut request: Request) -> Response {
-    let asked = Asked::of(request.method(), request.headers(), Policy::Private);
-    let answer = bare::read(&state, async {
-        let credential = request.extract_parts_with_state(&state).await?;
-        let query = request.extract_parts_with_state(&state).await;
-        list(&state, credential, query).await
-    });
-    bare::respond(&state, asked, answer.await).await
-}
-
-async fn list(
-    state: &ApiState,
+pub async fn list_executions(
+    State(state): State<ApiState>,
     credential: Credential,
     query: Result<ApiQuery<ExecutionListQuery>, ApiError>,
-) -> Result<(Whole, Option<u64>), ApiError> {
+) -> Result<(Option<Extension<ShownSlot>>, Json<ExecutionListResponse>), ApiError> {
+    let mirror_slot = state.mirror_slot().get().await;
     let read =
         query.and_then(|ApiQuery(ExecutionListQuery { limit, offset, cursor, role, status, agent_id, from, to })| {
             let paging = Paging { limit, offset, cursor };
@@ -357,26 +341,28 @@ async fn list(
     let (paging, start, filter) = match read {
         Ok(read) => read,
         // A stranger learns nothing but that it is one.
-        Err(error) => return Err(credential.authenticate(state).await.err().unwrap_or(error)),
+        Err(error) => return Err(credential.authenticate(&state).await.err().unwrap_or(error)),
     };
     let limit = paging.limit;
     let question = |asker| ExecutionListQuestion { asker, filter, limit, start };
     let lists = if is_slow(&filter, &start) { state.slow_execution_lists() } else { state.execution_lists() };
-    let read = ask_as(state, lists, credential, question).await;
+    let read = ask_as(&state, lists, credential, question).await;
     let (wallet, listed) = read.map_err(|error| too_far(error, paging.offset))?;
     let scope = format!("executions of {wallet} {filter:?}");
     paging.check(&scope)?;
     let agents: Vec<Pubkey> = listed.items.iter().map(|execution| execution.agent).collect();
     let Named { names, slot } = state.agent_names().of(&agents).await?;
     let executions = listed.items.iter().zip(names);
-    let body = Whole::of_json(&ExecutionListResponse {
-        executions: executions.map(|(execution, name)| ExecutionSummary::new(state, execution, name)).collect(),
+    let list = ExecutionListResponse {
+        executions: executions.map(|(execution, name)| ExecutionSummary::new(&state, execution, name)).collect(),
         total: listed.total,
         limit,
         offset: paging.offset,
         next_cursor: listed.next.map(|place| Cursor::encode_in(&scope, &key(&place))),
-    })?;
-    Ok((body, slot))
+    };
+    // Names that are from memory can be older than the rows.
+    let older = slot.map(|names| Extension(ShownSlot(mirror_slot.map(|rows| rows.min(names)))));
+    Ok((older, Json(list)))
 }
 
 /// A page that is far down may take longer than a list may. Its client learns what to do.
@@ -409,35 +395,25 @@ fn place(key: &mut Key) -> Option<ExecutionPlace> {
         (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
     )
 )]
-pub async fn get_execution(State(state): State<ApiState>, mut request: Request) -> Response {
-    let asked = Asked::of(request.method(), request.headers(), Policy::Private);
-    let answer = bare::read(&state, async {
-        let credential = request.extract_parts_with_state(&state).await?;
-        let path = request.extract_parts_with_state::<ApiPath<Uuid>, _>(&state).await;
-        let query = request.extract_parts_with_state::<ApiQuery<()>, _>(&state).await;
-        one(&state, credential, path.and_then(|ApiPath(id)| query.map(|_| id))).await
-    });
-    bare::respond(&state, asked, answer.await).await
-}
-
-async fn one(
-    state: &ApiState,
+pub async fn get_execution(
+    State(state): State<ApiState>,
     credential: Credential,
-    execution_id: Result<Uuid, ApiError>,
-) -> Result<(Whole, Option<u64>), ApiError> {
-    let execution_id = match execution_id {
+    path: Result<ApiPath<Uuid>, ApiError>,
+    query: Result<ApiQuery<()>, ApiError>,
+) -> Result<Json<ExecutionResponse>, ApiError> {
+    let execution_id = match path.and_then(|ApiPath(id)| query.map(|_| id)) {
         Ok(id) => id,
-        Err(error) => return Err(credential.authenticate(state).await.err().unwrap_or(error)),
+        Err(error) => return Err(credential.authenticate(&state).await.err().unwrap_or(error)),
     };
     let question = |asker| ExecutionQuestion { asker, execution_id };
-    let (_, execution) = ask_as(state, state.executions(), credential, question).await?;
+    let (_, execution) = ask_as(&state, state.executions(), credential, question).await?;
     let mut execution = execution.ok_or_else(|| ApiError::execution_not_found(&execution_id))??;
     if execution.result.is_none()
         && let Some(hash) = execution.result_hash
     {
         execution.result = state.published_result(&ResultHash(hash)).await;
     }
-    Ok((Whole::of_json(&ExecutionResponse::new(state, execution))?, None))
+    Ok(Json(ExecutionResponse::new(&state, execution)))
 }
 
 #[cfg(test)]

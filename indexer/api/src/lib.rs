@@ -8,8 +8,6 @@ mod agent_metrics;
 mod agent_names;
 mod agent_reads;
 mod agents;
-mod bare;
-mod caching;
 mod connections;
 mod deployment;
 mod digest;
@@ -23,8 +21,8 @@ mod gathered;
 mod history;
 mod history_response;
 mod holdings;
-mod indexed_slot;
 mod kept;
+mod layers;
 mod list_agents;
 mod list_agents_response;
 mod listing_reason;
@@ -42,18 +40,13 @@ mod types;
 mod wallet_response;
 mod wallets;
 
-use axum::{
-    Router,
-    extract::{Request, State},
-    middleware::{self, Next},
-    response::{IntoResponse, Response},
-};
+use axum::{Router, middleware::from_fn_with_state};
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub use deployment::Deployment;
 pub use freshness::DEFAULT_MAX_LAG;
-pub use indexed_slot::INDEXED_SLOT;
+pub use layers::INDEXED_SLOT;
 pub use state::ApiState;
 
 #[derive(OpenApi)]
@@ -63,63 +56,43 @@ pub use state::ApiState;
 ))]
 struct Description;
 
-fn routes() -> OpenApiRouter<ApiState> {
+/// What shows rows of the mirror.
+fn rows() -> OpenApiRouter<ApiState> {
     OpenApiRouter::with_openapi(Description::openapi())
+        .routes(routes!(list_agents::list_agents))
+        .routes(routes!(agents::get_agent))
         .routes(routes!(agent_history::get_agent_history))
         .routes(routes!(listings::get_listing))
+        .routes(routes!(executions::list_executions))
+        .routes(routes!(executions::get_execution))
         .routes(routes!(disputes::list_disputes))
         .routes(routes!(disputes::get_dispute))
-        .routes(routes!(status::status))
-        .routes(routes!(digest::digest))
         .routes(routes!(wallets::get_wallet))
         .routes(routes!(history::get_wallet_history))
-        .routes(routes!(network::network))
         .routes(routes!(history::market_history))
 }
 
-/// Endpoints that do themselves what the layers do for all others: they are asked most, and each layer costs time.
-fn bare_routes() -> OpenApiRouter<ApiState> {
+/// What says how the service is, and what it is. It answers also from an old mirror.
+fn facts() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
-        .routes(routes!(list_agents::list_agents))
-        .routes(routes!(agents::get_agent))
-        .routes(routes!(executions::list_executions))
-        .routes(routes!(executions::get_execution))
+        .routes(routes!(status::status))
+        .routes(routes!(digest::digest))
+        .routes(routes!(network::network))
 }
 
 /// The read endpoints. The router has no fallback, so that it can be merged with others; pass the result through
 /// [`crtx_http::finish`].
 pub fn router(state: ApiState) -> Router {
     state.agent_list().start();
-    let (router, bare) = (routes().split_for_parts().0, bare_routes().split_for_parts().0);
-    router
-        .layer(middleware::from_fn_with_state(state.clone(), refuse_stale))
-        .layer(middleware::from_fn(within_limit))
-        .layer(middleware::from_fn(caching::with_caching))
-        .layer(middleware::from_fn_with_state(state.clone(), indexed_slot::with_indexed_slot))
-        .merge(bare)
+    let (rows, facts) = (rows().split_for_parts().0, facts().split_for_parts().0);
+    rows.layer(from_fn_with_state(state.clone(), layers::refuse_stale))
+        .merge(facts)
+        .layer(from_fn_with_state(state.clone(), layers::complete))
         .with_state(state)
 }
 
 /// The description of the read endpoints.
 pub fn openapi() -> utoipa::openapi::OpenApi {
-    let openapi = routes().merge(bare_routes()).split_for_parts().1;
+    let openapi = rows().merge(facts()).split_for_parts().1;
     crtx_http::docs::with_not_modified(crtx_http::docs::with_security(openapi))
-}
-
-/// Paths that say how the service is, and what it is. They answer also from an old mirror.
-const ALWAYS_ANSWERED: [&str; 3] = ["/v1/status", "/v1/digest", "/v1/network"];
-
-/// Answers 503 `stale` in place of rows that are too old.
-async fn refuse_stale(State(state): State<ApiState>, request: Request, next: Next) -> Response {
-    let path = request.uri().path();
-    let always = ALWAYS_ANSWERED.iter().any(|prefix| path.starts_with(prefix));
-    match state.freshness().refusal().await.filter(|_| !always) {
-        Some(refusal) => refusal.into_response(),
-        None => next.run(request).await,
-    }
-}
-
-async fn within_limit(request: Request, next: Next) -> Response {
-    let answer = bare::limited(async { Ok(next.run(request).await) }).await;
-    answer.unwrap_or_else(IntoResponse::into_response)
 }

@@ -3,20 +3,16 @@
 use std::{io::Write, sync::Arc, time::Duration};
 
 use axum::{
-    extract::{Request, State},
-    response::Response,
+    Extension,
+    extract::{RawQuery, State},
 };
-use crtx_http::{
-    ApiError, Cursor, ErrorBody, ErrorCode, FromQuery, QueryParams, Whole,
-    caching::{Asked, Policy},
-    extract::read,
-};
+use crtx_http::{ApiError, Cursor, ErrorBody, ErrorCode, FromQuery, KeptBody, QueryParams, Whole, extract::read};
 use crtx_protocol::{metadata::is_tag, usdc::UsdcBase};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::agent_list::{Address, Filter, MAX_WORDS, Ordering, Page, Place, Sort, Start, Table, words};
 use crate::{
-    bare::{self, Shown},
+    agent_list::{Address, Filter, MAX_WORDS, Ordering, Page, Place, Sort, Start, Table, words},
+    layers::ShownSlot,
     list_agents_response::AgentListResponse,
     paging::Paging,
     state::ApiState,
@@ -247,28 +243,23 @@ fn read_cursor(scope: &str, text: &str) -> Result<Place, ApiError> {
         (status = 503, description = "`unavailable`: the list is not read yet; `Retry-After`", body = ErrorBody)
     )
 )]
-pub async fn list_agents(State(state): State<ApiState>, request: Request) -> Response {
-    let asked = Asked::of(request.method(), request.headers(), Policy::of_public(request.headers()));
-    let answer = answer(&state, request.uri().query().unwrap_or_default()).await;
-    bare::respond(&state, asked, answer).await
-}
-
-/// The body of an answer, and the slot that it shows. A page that this table has given is given again.
-async fn answer(state: &ApiState, query: &str) -> Result<Shown, ApiError> {
-    if let Some(refusal) = state.freshness().refusal().await {
-        return Err(refusal);
-    }
+pub async fn list_agents(
+    State(state): State<ApiState>,
+    RawQuery(query): RawQuery,
+) -> Result<(Extension<ShownSlot>, KeptBody), ApiError> {
+    let query = query.unwrap_or_default();
     let Some(current) = state.agent_list().current().await else {
         let message = "the list of agents is not read yet; try again";
         return Err(ApiError::new(ErrorCode::Unavailable, message).with_retry_after(RETRY_AFTER));
     };
-    let slot = current.slot();
-    if let Some(body) = current.answers().get(query) {
-        return Ok((body, slot));
+    let slot = Extension(ShownSlot(current.slot()));
+    // A page that this table has given is given again.
+    if let Some(body) = current.answers().get(&query) {
+        return Ok((slot, KeptBody(body)));
     }
-    let body = Arc::new(Whole::json(page(current.table(), read(query)?)?.into()));
-    current.answers().keep(query, &body);
-    Ok((body, slot))
+    let body = Arc::new(Whole::json(page(current.table(), read(&query)?)?.into()));
+    current.answers().keep(&query, &body);
+    Ok((slot, KeptBody(body)))
 }
 
 fn page(table: &Table, query: AgentListQuery) -> Result<Vec<u8>, ApiError> {
