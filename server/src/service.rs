@@ -139,7 +139,7 @@ impl Service {
         let api = gateway.map(|gateway| {
             let reads = ApiState::new(self.pools.reads.clone(), self.config.deployment.clone())
                 .with_max_lag(self.config.max_lag)
-                .with_strangers(Arc::clone(gateway.strangers()))
+                .with_strangers(Arc::clone(gateway.credentials().strangers()))
                 .with_content(gateway.content().clone())
                 .with_chain(gateway.chain().clone(), gateway.program_id());
             (gateway, reads)

@@ -6,12 +6,14 @@ use std::{
 };
 
 use async_trait::async_trait;
-use crtx_http::ApiError;
+use crtx_http::{
+    ApiError,
+    gathered::{Gathered, Question},
+};
 use crtx_store::{PgConnection, PgPool, StoreError, reads};
 use solana_pubkey::Pubkey;
 
 use crate::agent_list::AgentList;
-use crate::gathered::{Gathered, Question};
 
 /// Asks for the names of some agents. The database is asked once for each agent of all questions.
 struct NamesQuestion(Vec<Pubkey>);

@@ -3,13 +3,12 @@
 use std::{collections::HashMap, sync::Arc};
 
 use async_trait::async_trait;
+use crtx_http::gathered::Question;
 use crtx_store::{
     PgConnection, StoreError,
     reads::{self, AgentDetails, AgentVersion, KnownAgent},
 };
 use solana_pubkey::Pubkey;
-
-use crate::gathered::Question;
 
 /// An agent, and what the asker has of it.
 #[derive(Clone, Debug)]

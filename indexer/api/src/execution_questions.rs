@@ -1,19 +1,13 @@
-//! The questions about executions that are asked together, and how a credential becomes a wallet.
+//! The questions about executions that are asked together.
 
 use async_trait::async_trait;
-use crtx_http::{ApiError, AuthState, Credential};
+use crtx_http::gathered::{CopyAnswer, Question};
 use crtx_store::{
     PgConnection, StoreError,
     reads::{
-        self, Asker, ExecutionAnswer, ExecutionFilter, ExecutionListQuestion, ExecutionPage, ExecutionPlace,
+        self, ExecutionAnswer, ExecutionFilter, ExecutionListQuestion, ExecutionPage, ExecutionPlace,
         ExecutionQuestion, Start,
     },
-};
-use solana_pubkey::Pubkey;
-
-use crate::{
-    gathered::{CopyAnswer, Gathered, Question},
-    state::ApiState,
 };
 
 /// A list that skips more rows than this is slow.
@@ -27,52 +21,36 @@ pub fn is_slow(filter: &ExecutionFilter, start: &Start<ExecutionPlace>) -> bool 
     skips || filter.from.is_some() || filter.to.is_some()
 }
 
+/// One execution.
+pub struct Single(pub ExecutionQuestion);
+
 #[async_trait]
-impl Question for ExecutionQuestion {
+impl Question for Single {
     type Answer = ExecutionAnswer;
 
     async fn ask(connection: &mut PgConnection, questions: &[Self]) -> Result<Vec<Self::Answer>, StoreError> {
-        reads::executions(connection, questions).await
+        let questions: Vec<ExecutionQuestion> = questions.iter().map(|question| question.0).collect();
+        reads::executions(connection, &questions).await
     }
 }
 
+/// A part of a list.
+pub struct Part(pub ExecutionListQuestion);
+
 #[async_trait]
-impl Question for ExecutionListQuestion {
-    type Answer = Option<(Pubkey, ExecutionPage)>;
+impl Question for Part {
+    type Answer = ExecutionPage;
 
     fn is_large(&self) -> bool {
-        is_slow(&self.filter, &self.start)
+        is_slow(&self.0.filter, &self.0.start)
     }
 
     fn copy_for(&self, other: &Self) -> Option<CopyAnswer<Self>> {
-        (self == other).then_some(Clone::clone)
+        (self.0 == other.0).then_some(Clone::clone)
     }
 
     async fn ask(connection: &mut PgConnection, questions: &[Self]) -> Result<Vec<Self::Answer>, StoreError> {
-        reads::execution_lists(connection, questions).await
+        let questions: Vec<ExecutionListQuestion> = questions.iter().map(|question| question.0).collect();
+        reads::execution_lists(connection, &questions).await
     }
-}
-
-/// The wallet of a credential, and what it reads. Most credentials were used a moment ago: then one statement finds the
-/// wallet and reads. Otherwise the credential is authenticated first, which refuses it or notes its use; so is a session
-/// whose request names the wallet that it means.
-pub async fn ask_as<Q, T>(
-    state: &ApiState,
-    gathered: &Gathered<Q>,
-    credential: Credential,
-    question: impl Fn(Asker) -> Q,
-) -> Result<(Pubkey, T), ApiError>
-where
-    Q: Question<Answer = Option<(Pubkey, T)>>,
-    T: Send + 'static,
-{
-    if let Some(asker) = credential.asker()
-        && let Some(answer) = gathered.ask(question(asker.clone())).await?
-    {
-        state.strangers().note(&asker, &Ok(()));
-        return Ok(answer);
-    }
-    let reader = credential.authenticate(state).await?;
-    let answer = gathered.ask(question(Asker::Wallet(reader.wallet))).await?;
-    answer.ok_or_else(|| ApiError::internal("a wallet has no answer"))
 }

@@ -4,7 +4,7 @@
 use agent_marketplace::state::{FailureReason, Settler};
 use axum::{Extension, Json, extract::State};
 use chrono::{DateTime, Utc};
-use crtx_http::{ApiError, ApiPath, ApiQuery, Credential, Cursor, ErrorBody, ErrorCode, FromQuery, QueryParams};
+use crtx_http::{ApiError, ApiPath, ApiQuery, Cursor, ErrorBody, ErrorCode, FromQuery, QueryParams, Reader};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
 use crtx_store::reads::{
     self, ExecutionFilter, ExecutionListQuestion, ExecutionPlace, ExecutionQuestion, ExecutionRole, ShownFailure,
@@ -19,7 +19,7 @@ use uuid::Uuid;
 use crate::{
     agent_names::Named,
     disputes::outcome_text,
-    execution_questions::{ask_as, is_slow},
+    execution_questions::{Part, Single, is_slow},
     layers::ShownSlot,
     names::{DisputeStatusName, ExecutionRoleName, ExecutionStatusName},
     paging::{Key, MAX_OFFSET, Paging, time_bytes},
@@ -328,28 +328,17 @@ fn agent(params: &mut QueryParams) -> Result<Option<Pubkey>, ApiError> {
 )]
 pub async fn list_executions(
     State(state): State<ApiState>,
-    credential: Credential,
-    query: Result<ApiQuery<ExecutionListQuery>, ApiError>,
+    Reader { wallet }: Reader,
+    ApiQuery(query): ApiQuery<ExecutionListQuery>,
 ) -> Result<(Option<Extension<ShownSlot>>, Json<ExecutionListResponse>), ApiError> {
+    let ExecutionListQuery { limit, offset, cursor, role, status, agent_id, from, to } = query;
     let mirror_slot = state.mirror_slot().get().await;
-    let read =
-        query.and_then(|ApiQuery(ExecutionListQuery { limit, offset, cursor, role, status, agent_id, from, to })| {
-            let paging = Paging { limit, offset, cursor };
-            let start = paging.start_of_any(place)?;
-            Ok((paging, start, ExecutionFilter { role, status, agent: agent_id, from, to }))
-        });
-    let (paging, start, filter) = match read {
-        Ok(read) => read,
-        // A stranger learns nothing but that it is one.
-        Err(error) => return Err(credential.authenticate(&state).await.err().unwrap_or(error)),
-    };
-    let limit = paging.limit;
-    let question = |asker| ExecutionListQuestion { asker, filter, limit, start };
-    let lists = if is_slow(&filter, &start) { state.slow_execution_lists() } else { state.execution_lists() };
-    let read = ask_as(&state, lists, credential, question).await;
-    let (wallet, listed) = read.map_err(|error| too_far(error, paging.offset))?;
+    let filter = ExecutionFilter { role, status, agent: agent_id, from, to };
     let scope = format!("executions of {wallet} {filter:?}");
-    paging.check(&scope)?;
+    let start = Paging { limit, offset, cursor }.start(&scope, place)?;
+    let lists = if is_slow(&filter, &start) { state.slow_execution_lists() } else { state.execution_lists() };
+    let listed = lists.ask(Part(ExecutionListQuestion { wallet, filter, limit, start })).await;
+    let listed = listed.map_err(|error| too_far(error, offset))?;
     let agents: Vec<Pubkey> = listed.items.iter().map(|execution| execution.agent).collect();
     let Named { names, slot } = state.agent_names().of(&agents).await?;
     let executions = listed.items.iter().zip(names);
@@ -357,7 +346,7 @@ pub async fn list_executions(
         executions: executions.map(|(execution, name)| ExecutionSummary::new(&state, execution, name)).collect(),
         total: listed.total,
         limit,
-        offset: paging.offset,
+        offset,
         next_cursor: listed.next.map(|place| Cursor::encode_in(&scope, &key(&place))),
     };
     // Names that are from memory can be older than the rows.
@@ -397,16 +386,11 @@ fn place(key: &mut Key) -> Option<ExecutionPlace> {
 )]
 pub async fn get_execution(
     State(state): State<ApiState>,
-    credential: Credential,
-    path: Result<ApiPath<Uuid>, ApiError>,
-    query: Result<ApiQuery<()>, ApiError>,
+    Reader { wallet }: Reader,
+    ApiPath(execution_id): ApiPath<Uuid>,
+    ApiQuery(()): ApiQuery<()>,
 ) -> Result<Json<ExecutionResponse>, ApiError> {
-    let execution_id = match path.and_then(|ApiPath(id)| query.map(|_| id)) {
-        Ok(id) => id,
-        Err(error) => return Err(credential.authenticate(&state).await.err().unwrap_or(error)),
-    };
-    let question = |asker| ExecutionQuestion { asker, execution_id };
-    let (_, execution) = ask_as(&state, state.executions(), credential, question).await?;
+    let execution = state.executions().ask(Single(ExecutionQuestion { wallet, execution_id })).await?;
     let mut execution = execution.ok_or_else(|| ApiError::execution_not_found(&execution_id))??;
     if execution.result.is_none()
         && let Some(hash) = execution.result_hash

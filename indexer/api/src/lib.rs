@@ -17,7 +17,6 @@ mod disputes;
 mod execution_questions;
 mod executions;
 mod freshness;
-mod gathered;
 mod history;
 mod history_response;
 mod holdings;

@@ -45,21 +45,10 @@ impl Paging {
 
     /// Where the page begins. `scope` describes the list; `place` reads the sort key.
     pub fn start<P>(&self, scope: &str, place: impl Fn(&mut Key) -> Option<P>) -> Result<Start<P>, ApiError> {
-        self.check(scope)?;
-        self.start_of_any(place)
-    }
-
-    /// The same for a list whose scope is not known yet. Its rows are shown only after [`Self::check`].
-    pub fn start_of_any<P>(&self, place: impl Fn(&mut Key) -> Option<P>) -> Result<Start<P>, ApiError> {
         let Some(cursor) = &self.cursor else { return Ok(Start::Offset(self.offset)) };
-        let mut key = Key(Cursor::peek(cursor)?);
+        let mut key = Key(Cursor::decode_in(scope, cursor)?);
         let place = place(&mut key).filter(|_| key.0.is_empty());
         place.map(Start::After).ok_or_else(Cursor::refused)
-    }
-
-    /// Refuses a cursor that the list with this scope did not give.
-    pub fn check(&self, scope: &str) -> Result<(), ApiError> {
-        self.cursor.as_ref().map_or(Ok(()), |cursor| Cursor::decode_in(scope, cursor).map(|_| ()))
     }
 }
 

@@ -4,12 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use crtx_chain::ChainClient;
 use crtx_content::ContentStore;
-use crtx_http::{AuthState, Links, Site, Strangers};
+use crtx_http::{AuthState, Credentials, Links, Site, Strangers, gathered::Gathered};
 use crtx_protocol::{api_key::KeyNetwork, creator_answer::MAX_RESULT_BYTES, result_hash::ResultHash};
-use crtx_store::{
-    PgPool, ReadPools,
-    reads::{ExecutionListQuestion, ExecutionQuestion},
-};
+use crtx_store::ReadPools;
 use solana_pubkey::Pubkey;
 use tokio::time::timeout;
 
@@ -23,8 +20,8 @@ use crate::{
     connections::Connections,
     deployment::Deployment,
     dispute_transactions::{DisputeHistory, Moments, Signatures},
+    execution_questions::{Part, Single},
     freshness::MirrorFreshness,
-    gathered::Gathered,
     history_response::MarketHistoryResponse,
     holdings::Holdings,
     kept::Kept,
@@ -43,7 +40,7 @@ pub struct ApiState {
     content: Option<ContentStore>,
     dispute_history: Option<DisputeHistory>,
     freshness: Arc<MirrorFreshness>,
-    strangers: Arc<Strangers>,
+    credentials: Arc<Credentials>,
 }
 
 struct Shared {
@@ -61,9 +58,9 @@ struct Shared {
     agent_documents: AgentDocuments,
     agent_metrics: Metrics,
     agent_names: AgentNames,
-    executions: Gathered<ExecutionQuestion>,
-    execution_lists: Gathered<ExecutionListQuestion>,
-    slow_execution_lists: Gathered<ExecutionListQuestion>,
+    executions: Gathered<Single>,
+    execution_lists: Gathered<Part>,
+    slow_execution_lists: Gathered<Part>,
 }
 
 impl ApiState {
@@ -71,6 +68,7 @@ impl ApiState {
         let pools = pools.into();
         let freshness = MirrorFreshness::new(pools.health.clone(), None);
         let agents = AgentList::new(pools.points.clone());
+        let credentials = Arc::new(Credentials::new(pools.points.clone(), Arc::default()));
         let shared = Shared {
             mirror_slot: MirrorSlot::new(pools.health.clone()),
             holdings: Holdings::new(&deployment),
@@ -90,7 +88,7 @@ impl ApiState {
             agent_metrics: Metrics::new(pools.points.clone()),
             connections: Connections::new(pools),
         };
-        Self { shared: Arc::new(shared), content: None, dispute_history: None, freshness, strangers: Arc::default() }
+        Self { shared: Arc::new(shared), content: None, dispute_history: None, freshness, credentials }
     }
 
     /// Results that the database does not have are read from this store.
@@ -108,7 +106,8 @@ impl ApiState {
     /// Shares what is known about credentials with another part of the process.
     #[must_use]
     pub fn with_strangers(self, strangers: Arc<Strangers>) -> Self {
-        Self { strangers, ..self }
+        let credentials = Credentials::new(self.shared.connections.points().clone(), strangers);
+        Self { credentials: Arc::new(credentials), ..self }
     }
 
     /// Transactions of disputes are found on this chain.
@@ -189,15 +188,15 @@ impl ApiState {
         &self.shared.agent_names
     }
 
-    pub(crate) fn executions(&self) -> &Gathered<ExecutionQuestion> {
+    pub(crate) fn executions(&self) -> &Gathered<Single> {
         &self.shared.executions
     }
 
-    pub(crate) fn execution_lists(&self) -> &Gathered<ExecutionListQuestion> {
+    pub(crate) fn execution_lists(&self) -> &Gathered<Part> {
         &self.shared.execution_lists
     }
 
-    pub(crate) fn slow_execution_lists(&self) -> &Gathered<ExecutionListQuestion> {
+    pub(crate) fn slow_execution_lists(&self) -> &Gathered<Part> {
         &self.shared.slow_execution_lists
     }
 
@@ -208,18 +207,15 @@ impl ApiState {
 }
 
 impl AuthState for ApiState {
-    fn pool(&self) -> &PgPool {
-        self.shared.connections.points()
+    fn credentials(&self) -> &Credentials {
+        &self.credentials
     }
 
     fn network(&self) -> KeyNetwork {
         self.shared.deployment.cluster.key_network()
     }
+
     fn site(&self) -> &Site {
         self.shared.deployment.links.site()
-    }
-
-    fn strangers(&self) -> &Arc<Strangers> {
-        &self.strangers
     }
 }

@@ -13,9 +13,10 @@ use std::{
 };
 
 use async_trait::async_trait;
-use crtx_http::{ApiError, ErrorCode};
 use crtx_store::{PgConnection, PgPool, StoreError, pools::ReadConnection};
 use tokio::{sync::oneshot, time::timeout};
+
+use crate::error::{ApiError, ErrorCode};
 
 /// Statements of one kind that run at the same time. Few: then more questions share one.
 const MOST_RUNNING: usize = 2;
