@@ -156,36 +156,36 @@ pub async fn get_agent(
 /// The body for an agent. One that was made from the same rows and the same figures is given again.
 async fn answer(state: &ApiState, agent_id: &str) -> Result<Arc<Whole>, ApiError> {
     let address = types::address(agent_id).ok_or_else(|| ApiError::agent_not_found(agent_id))?;
-    let kept = state.agent_answers().get(&address).await;
-    let document = state.agent_documents().known(&address).await;
+    let kept = state.shared.agent_answers.get(&address).await;
+    let document = state.shared.agent_documents.known(&address).await;
     let has = |agent: &AgentDetails| document.as_ref().is_some_and(|document| document.hash == agent.document_hash);
     let question = AgentQuestion {
         agent: KnownAgent { address, document: document.as_ref().map(|document| document.hash) },
         // Other figures need a new answer, and that needs the document.
         version: kept.as_ref().filter(|kept| has(&kept.agent)).map(|kept| kept.agent.version.clone()),
     };
-    let agent = match (state.agent_reads().ask(question).await?, &kept) {
+    let agent = match (state.shared.agent_reads.ask(question).await?, &kept) {
         (AgentAnswer::Changed(agent), _) => agent,
         (AgentAnswer::Unchanged, Some(kept)) => Arc::clone(&kept.agent),
         (AgentAnswer::NotShown | AgentAnswer::Unchanged, _) => {
-            return Err(not_shown(state.connections().point().await?, agent_id, &address).await?);
+            return Err(not_shown(state.shared.connections.point().await?, agent_id, &address).await?);
         }
     };
-    let metrics = state.agent_metrics().of(&agent).await?;
+    let metrics = state.shared.agent_metrics.of(&agent).await?;
     if let Some(kept) = kept.filter(|kept| Arc::ptr_eq(&kept.agent, &agent) && kept.metrics == metrics) {
         return Ok(Arc::clone(&kept.body));
     }
-    let document = state.agent_documents().of(&agent, document).await?;
+    let document = state.shared.agent_documents.of(&agent, document).await?;
     let body = Arc::new(Whole::of_json(&full(state, &agent, &document, metrics.clone()))?);
     let agent = Arc::new(AgentDetails { document: None, ..Arc::unwrap_or_clone(agent) });
-    state.agent_answers().keep(KeptAgent { agent, metrics, body: Arc::clone(&body) }).await;
+    state.shared.agent_answers.keep(KeptAgent { agent, metrics, body: Arc::clone(&body) }).await;
     Ok(body)
 }
 
 /// An agent that is shown, and the connection that read it. 404 says why another one is not.
 pub async fn shown(state: &ApiState, agent_id: &str) -> Result<(AgentDetails, ReadConnection), ApiError> {
     let address = types::address(agent_id).ok_or_else(|| ApiError::agent_not_found(agent_id))?;
-    let mut connection = state.connections().point().await?;
+    let mut connection = state.shared.connections.point().await?;
     match reads::agent(&mut *connection, &address).await? {
         Some(agent) => Ok((agent, connection)),
         None => Err(not_shown(connection, agent_id, &address).await?),

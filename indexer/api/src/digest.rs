@@ -26,7 +26,7 @@ pub async fn digest(
 ) -> Result<Json<DigestAnswer>, ApiError> {
     let asked: Option<u64> = slot.parse().ok().filter(|slot| i64::try_from(*slot).is_ok());
     let asked = asked.ok_or_else(|| ApiError::invalid("slot", "must be a slot"))?;
-    let mut connection = state.connections().point().await?;
+    let mut connection = state.shared.connections.point().await?;
     let found = mirror::digest_at(&mut *connection, asked).await?;
     let newest = mirror::digest(&mut *connection).await?;
     connection.done();

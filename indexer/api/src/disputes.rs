@@ -240,7 +240,7 @@ pub async fn list_disputes(
     ApiQuery(query): ApiQuery<DisputeListQuery>,
 ) -> Result<Json<DisputeListResponse>, ApiError> {
     let DisputeListQuery { limit, offset, cursor, role, status } = query;
-    let mut connection = state.connections().point().await?;
+    let mut connection = state.shared.connections.point().await?;
     let may_see_all = match role {
         Some(DisputeRole::Caller | DisputeRole::Creator) => false,
         None | Some(DisputeRole::Resolver) => reads::is_resolver(&mut *connection, &signed_in.wallet).await?,
@@ -301,7 +301,7 @@ pub async fn get_dispute(
 ) -> Result<Json<DisputeResponse>, ApiError> {
     let not_found = || ApiError::new(ErrorCode::NotFound, "this wallet has no such dispute");
     let address = types::address(&id).ok_or_else(not_found)?;
-    let mut connection = state.connections().point().await?;
+    let mut connection = state.shared.connections.point().await?;
     let dispute = reads::dispute(&mut *connection, &signed_in.wallet, &address).await?;
     connection.done();
     let dispute = dispute.ok_or_else(not_found)?;

@@ -332,15 +332,16 @@ pub async fn list_executions(
     ApiQuery(query): ApiQuery<ExecutionListQuery>,
 ) -> Result<(Option<Extension<ShownSlot>>, Json<ExecutionListResponse>), ApiError> {
     let ExecutionListQuery { limit, offset, cursor, role, status, agent_id, from, to } = query;
-    let mirror_slot = state.mirror_slot().get().await;
+    let mirror_slot = state.shared.mirror.known().await.slot;
     let filter = ExecutionFilter { role, status, agent: agent_id, from, to };
     let scope = format!("executions of {wallet} {filter:?}");
     let start = Paging { limit, offset, cursor }.start(&scope, place)?;
-    let lists = if is_slow(&filter, &start) { state.slow_execution_lists() } else { state.execution_lists() };
+    let lists =
+        if is_slow(&filter, &start) { &state.shared.slow_execution_lists } else { &state.shared.execution_lists };
     let listed = lists.ask(Part(ExecutionListQuestion { wallet, filter, limit, start })).await;
     let listed = listed.map_err(|error| too_far(error, offset))?;
     let agents: Vec<Pubkey> = listed.items.iter().map(|execution| execution.agent).collect();
-    let Named { names, slot } = state.agent_names().of(&agents).await?;
+    let Named { names, slot } = state.shared.agent_names.of(&agents).await?;
     let executions = listed.items.iter().zip(names);
     let list = ExecutionListResponse {
         executions: executions.map(|(execution, name)| ExecutionSummary::new(&state, execution, name)).collect(),
@@ -390,7 +391,7 @@ pub async fn get_execution(
     ApiPath(execution_id): ApiPath<Uuid>,
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<Json<ExecutionResponse>, ApiError> {
-    let execution = state.executions().ask(Single(ExecutionQuestion { wallet, execution_id })).await?;
+    let execution = state.shared.executions.ask(Single(ExecutionQuestion { wallet, execution_id })).await?;
     let mut execution = execution.ok_or_else(|| ApiError::execution_not_found(&execution_id))??;
     if execution.result.is_none()
         && let Some(hash) = execution.result_hash

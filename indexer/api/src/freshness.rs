@@ -1,4 +1,5 @@
-//! How old the mirror is, kept in memory, and the refusal of reads once it is too old.
+//! How old the mirror is, and at which slot, kept in memory: neither the header `x-indexed-slot` nor the refusal of reads
+//! that are too old waits for the database.
 
 use std::{
     sync::{
@@ -10,57 +11,38 @@ use std::{
 
 use crtx_http::{ApiError, ErrorCode};
 use crtx_store::{
-    PgPool,
+    PgPool, StoreError, mirror,
     reads::{self, Freshness},
 };
 use tokio::{sync::watch, time::timeout};
 
 /// How old the mirror may be before reads are refused, unless a setting says otherwise.
 pub const DEFAULT_MAX_LAG: Duration = Duration::from_secs(120);
-/// Between two reads.
-const READ_EVERY: Duration = Duration::from_secs(1);
+/// Between two reads. If the database answers, the header is at most so much older than the mirror.
+const READ_EVERY: Duration = Duration::from_millis(200);
 /// A read that takes longer has failed.
 const READ_LIMIT: Duration = Duration::from_secs(2);
 /// An indexer that comes back needs some seconds for its first snapshot.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-#[derive(Clone, Copy)]
-struct Known {
-    freshness: Freshness,
-    at: Instant,
+/// What the last read that succeeded found.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    /// The mirror shows this slot or a later one.
+    pub slot: Option<u64>,
+    freshness: Option<(Freshness, Instant)>,
+    /// Whether there was a read, successful or not.
+    read: bool,
 }
 
-/// Reads from the database once a second, from the first question on.
-pub struct MirrorFreshness {
-    pool: PgPool,
-    /// `None`: reads are never refused.
-    max_lag: Option<Duration>,
-    known: watch::Sender<Option<Known>>,
-    started: AtomicBool,
-}
-
-impl MirrorFreshness {
-    pub fn new(pool: PgPool, max_lag: Option<Duration>) -> Arc<Self> {
-        Arc::new(Self { pool, max_lag, known: watch::Sender::new(None), started: AtomicBool::new(false) })
-    }
-
-    /// The same with another limit.
-    pub fn with_max_lag(&self, max_lag: Option<Duration>) -> Arc<Self> {
-        Self::new(self.pool.clone(), max_lag)
-    }
-
-    pub const fn max_lag(&self) -> Option<Duration> {
-        self.max_lag
-    }
-
+impl Known {
     /// The answer to a read if the mirror is too old. Without an answer of the database it is `None`: the read itself
     /// then fails.
-    pub async fn refusal(self: &Arc<Self>) -> Option<ApiError> {
-        let max_lag = self.max_lag?;
-        let known = self.known().await?;
-        let message = match known.freshness {
+    pub fn refusal(&self, max_lag: Duration) -> Option<ApiError> {
+        let (freshness, at) = self.freshness?;
+        let message = match freshness {
             Freshness { has_snapshot: true, lag_seconds: Some(lag) } => {
-                let lag = Duration::try_from_secs_f64(lag).ok()?.saturating_add(known.at.elapsed());
+                let lag = Duration::try_from_secs_f64(lag).ok()?.saturating_add(at.elapsed());
                 if lag <= max_lag {
                     return None;
                 }
@@ -74,34 +56,56 @@ impl MirrorFreshness {
         };
         Some(ApiError::new(ErrorCode::Stale, message).with_retry_after(RETRY_AFTER))
     }
+}
+
+/// Reads from the database again and again, from the first question on.
+pub struct MirrorWatch {
+    pool: PgPool,
+    known: watch::Sender<Known>,
+    started: AtomicBool,
+}
+
+impl MirrorWatch {
+    pub fn new(pool: PgPool) -> Arc<Self> {
+        Arc::new(Self { pool, known: watch::Sender::default(), started: AtomicBool::new(false) })
+    }
 
     /// Waits only for the first read of the process.
-    async fn known(self: &Arc<Self>) -> Option<Known> {
+    pub async fn known(self: &Arc<Self>) -> Known {
         if !self.started.swap(true, Ordering::AcqRel) {
             tokio::spawn(read_repeatedly(Arc::downgrade(self)));
         }
         let known = *self.known.borrow();
-        if known.is_some() {
+        if known.read {
             return known;
         }
         let mut changes = self.known.subscribe();
-        let first = timeout(READ_LIMIT, changes.wait_for(Option::is_some)).await;
-        first.ok().and_then(Result::ok).and_then(|known| *known)
+        let first = timeout(READ_LIMIT, changes.wait_for(|known| known.read)).await;
+        first.ok().and_then(Result::ok).map(|known| *known).unwrap_or_default()
     }
 
     /// A database that does not answer leaves what is known, which grows older.
     async fn read(&self) {
-        if let Ok(Ok(freshness)) = timeout(READ_LIMIT, reads::freshness(&self.pool)).await {
-            self.known.send_replace(Some(Known { freshness, at: Instant::now() }));
-        }
+        let reading = async {
+            let checkpoint = mirror::checkpoint(&self.pool).await?;
+            let freshness = reads::freshness(&self.pool).await?;
+            Ok::<_, StoreError>((checkpoint.map(|checkpoint| checkpoint.slot), Some((freshness, Instant::now()))))
+        };
+        let found = timeout(READ_LIMIT, reading).await;
+        self.known.send_modify(|known| {
+            known.read = true;
+            if let Ok(Ok((slot, freshness))) = found {
+                (known.slot, known.freshness) = (slot, freshness);
+            }
+        });
     }
 }
 
 /// Ends with the service.
-async fn read_repeatedly(freshness: Weak<MirrorFreshness>) {
-    while let Some(mirror) = freshness.upgrade() {
-        mirror.read().await;
-        drop(mirror);
+async fn read_repeatedly(mirror: Weak<MirrorWatch>) {
+    while let Some(watch) = mirror.upgrade() {
+        watch.read().await;
+        drop(watch);
         tokio::time::sleep(READ_EVERY).await;
     }
 }

@@ -28,7 +28,7 @@ pub async fn market_history(
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<Json<MarketHistoryResponse>, ApiError> {
     let reading = async {
-        let mut connection = state.connections().kept_list().await?;
+        let mut connection = state.shared.connections.kept_list().await?;
         let started = Instant::now();
         let days = reads::market_history(&mut *connection, Utc::now()).await?;
         connection.done();
@@ -38,7 +38,7 @@ pub async fn market_history(
         };
         Ok((history, age_of(started.elapsed())))
     };
-    Ok(Json(state.market_history().get((), reading).await?))
+    Ok(Json(state.shared.market_history.get((), reading).await?))
 }
 
 /// What a creator earned, day by day. A wallet without agents has no days.
@@ -58,7 +58,7 @@ pub async fn get_wallet_history(
     peer: Option<Extension<Peer>>,
 ) -> Result<Json<CreatorHistoryResponse>, ApiError> {
     let wallet = types::address(&wallet).ok_or_else(|| ApiError::invalid("wallet", "must be an address in base58"))?;
-    let mut connection = state.connections().list(peer.map(|Extension(Peer(address))| address)).await?;
+    let mut connection = state.shared.connections.list(peer.map(|Extension(Peer(address))| address)).await?;
     let days = reads::creator_history(&mut *connection, &wallet, Utc::now()).await?;
     connection.done();
     Ok(Json(CreatorHistoryResponse {

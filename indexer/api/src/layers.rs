@@ -32,7 +32,7 @@ pub struct ShownSlot(pub Option<u64>);
 pub async fn complete(State(state): State<ApiState>, request: Request, next: Next) -> Response {
     let asked = Asked::of(request.method(), request.headers(), policy(&request));
     // The slot is read before the rows, so the rows are at least as new.
-    let slot = state.mirror_slot().get().await;
+    let slot = state.shared.mirror.known().await.slot;
     let answer = timeout(READ_LIMIT, next.run(request)).await;
     let answer = answer.unwrap_or_else(|_| ApiError::unavailable("a read took too long").into_response());
     let slot = answer.extensions().get::<ShownSlot>().map_or(slot, |own| own.0);
@@ -52,7 +52,11 @@ fn policy(request: &Request) -> Policy {
 
 /// Answers 503 `stale` in place of rows that are too old.
 pub async fn refuse_stale(State(state): State<ApiState>, request: Request, next: Next) -> Response {
-    match state.freshness().refusal().await {
+    let refusal = match state.max_lag {
+        Some(max_lag) => state.shared.mirror.known().await.refusal(max_lag),
+        None => None,
+    };
+    match refusal {
         Some(refusal) => refusal.into_response(),
         None => next.run(request).await,
     }

@@ -26,7 +26,6 @@ mod list_agents;
 mod list_agents_response;
 mod listing_reason;
 mod listings;
-mod mirror_slot;
 mod names;
 mod network;
 mod network_response;

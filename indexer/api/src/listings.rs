@@ -83,7 +83,7 @@ pub async fn get_listing(
 ) -> Result<Json<ListingResponse>, ApiError> {
     let not_found = || ApiError::agent_not_found(&agent_id);
     let address = types::address(&agent_id).ok_or_else(not_found)?;
-    let mut connection = state.connections().point().await?;
+    let mut connection = state.shared.connections.point().await?;
     let found = find(&mut connection, &address).await?;
     connection.done();
     let (listing, reason) = found.ok_or_else(not_found)?;

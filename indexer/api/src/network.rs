@@ -45,7 +45,7 @@ pub async fn network(
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<Json<NetworkResponse>, ApiError> {
     let reading = async {
-        let mut connection = state.connections().kept_list().await?;
+        let mut connection = state.shared.connections.kept_list().await?;
         let started = Instant::now();
         let configuration = reads::configuration(&mut *connection).await?;
         let checkpoint = mirror::checkpoint(&mut *connection).await?;
@@ -53,9 +53,9 @@ pub async fn network(
         let configuration =
             configuration.ok_or_else(|| ApiError::unavailable("the mirror has no configuration of the program yet"))?;
         let genesis_hash = checkpoint.and_then(|checkpoint| checkpoint.genesis_hash);
-        Ok((response(state.deployment(), &configuration, genesis_hash)?, age_of(started.elapsed())))
+        Ok((response(&state.shared.deployment, &configuration, genesis_hash)?, age_of(started.elapsed())))
     };
-    Ok(Json(state.network_facts().get((), reading).await?))
+    Ok(Json(state.shared.network_facts.get((), reading).await?))
 }
 
 fn response(

@@ -21,11 +21,10 @@ use crate::{
     deployment::Deployment,
     dispute_transactions::{DisputeHistory, Moments, Signatures},
     execution_questions::{Part, Single},
-    freshness::MirrorFreshness,
+    freshness::MirrorWatch,
     history_response::MarketHistoryResponse,
     holdings::Holdings,
     kept::Kept,
-    mirror_slot::MirrorSlot,
     network_response::NetworkResponse,
     status_response::{MirrorCounts, StatusResponse},
 };
@@ -36,41 +35,40 @@ const CONTENT_PATIENCE: Duration = Duration::from_secs(2);
 /// What the handlers need. Cheap to clone.
 #[derive(Clone)]
 pub struct ApiState {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     content: Option<ContentStore>,
     dispute_history: Option<DisputeHistory>,
-    freshness: Arc<MirrorFreshness>,
+    pub(crate) max_lag: Option<Duration>,
     credentials: Arc<Credentials>,
 }
 
-struct Shared {
-    connections: Connections,
-    mirror_slot: Arc<MirrorSlot>,
-    deployment: Deployment,
-    holdings: Holdings,
-    status: Kept<(), StatusResponse>,
-    counts: Kept<(), MirrorCounts>,
-    network_facts: Kept<(), NetworkResponse>,
-    market_history: Kept<(), MarketHistoryResponse>,
-    agents: Arc<AgentList>,
-    agent_answers: AgentAnswers,
-    agent_reads: Gathered<AgentQuestion>,
-    agent_documents: AgentDocuments,
-    agent_metrics: Metrics,
-    agent_names: AgentNames,
-    executions: Gathered<Single>,
-    execution_lists: Gathered<Part>,
-    slow_execution_lists: Gathered<Part>,
+pub(crate) struct Shared {
+    pub(crate) connections: Connections,
+    pub(crate) mirror: Arc<MirrorWatch>,
+    pub(crate) deployment: Deployment,
+    pub(crate) holdings: Holdings,
+    pub(crate) status: Kept<(), StatusResponse>,
+    pub(crate) counts: Kept<(), MirrorCounts>,
+    pub(crate) network_facts: Kept<(), NetworkResponse>,
+    pub(crate) market_history: Kept<(), MarketHistoryResponse>,
+    pub(crate) agents: Arc<AgentList>,
+    pub(crate) agent_answers: AgentAnswers,
+    pub(crate) agent_reads: Gathered<AgentQuestion>,
+    pub(crate) agent_documents: AgentDocuments,
+    pub(crate) agent_metrics: Metrics,
+    pub(crate) agent_names: AgentNames,
+    pub(crate) executions: Gathered<Single>,
+    pub(crate) execution_lists: Gathered<Part>,
+    pub(crate) slow_execution_lists: Gathered<Part>,
 }
 
 impl ApiState {
     pub fn new(pools: impl Into<ReadPools>, deployment: Deployment) -> Self {
         let pools = pools.into();
-        let freshness = MirrorFreshness::new(pools.health.clone(), None);
         let agents = AgentList::new(pools.points.clone());
         let credentials = Arc::new(Credentials::new(pools.points.clone(), Arc::default()));
         let shared = Shared {
-            mirror_slot: MirrorSlot::new(pools.health.clone()),
+            mirror: MirrorWatch::new(pools.health.clone()),
             holdings: Holdings::new(&deployment),
             deployment,
             status: Kept::new(1),
@@ -88,7 +86,7 @@ impl ApiState {
             agent_metrics: Metrics::new(pools.points.clone()),
             connections: Connections::new(pools),
         };
-        Self { shared: Arc::new(shared), content: None, dispute_history: None, freshness, credentials }
+        Self { shared: Arc::new(shared), content: None, dispute_history: None, max_lag: None, credentials }
     }
 
     /// Results that the database does not have are read from this store.
@@ -100,7 +98,7 @@ impl ApiState {
     /// Reads are refused once the newest proven state of the mirror is older than this.
     #[must_use]
     pub fn with_max_lag(self, max_lag: Option<Duration>) -> Self {
-        Self { freshness: self.freshness.with_max_lag(max_lag), ..self }
+        Self { max_lag, ..self }
     }
 
     /// Shares what is known about credentials with another part of the process.
@@ -128,76 +126,8 @@ impl ApiState {
         self.dispute_history.as_ref()?.of(dispute, moments).await
     }
 
-    pub(crate) fn connections(&self) -> &Connections {
-        &self.shared.connections
-    }
-
-    pub(crate) fn mirror_slot(&self) -> &Arc<MirrorSlot> {
-        &self.shared.mirror_slot
-    }
-
     pub(crate) fn links(&self) -> &Links {
         &self.shared.deployment.links
-    }
-
-    pub(crate) fn deployment(&self) -> &Deployment {
-        &self.shared.deployment
-    }
-
-    pub(crate) fn holdings(&self) -> &Holdings {
-        &self.shared.holdings
-    }
-
-    pub(crate) fn network_facts(&self) -> &Kept<(), NetworkResponse> {
-        &self.shared.network_facts
-    }
-
-    pub(crate) fn market_history(&self) -> &Kept<(), MarketHistoryResponse> {
-        &self.shared.market_history
-    }
-
-    pub(crate) fn freshness(&self) -> &Arc<MirrorFreshness> {
-        &self.freshness
-    }
-
-    pub(crate) fn counts(&self) -> &Kept<(), MirrorCounts> {
-        &self.shared.counts
-    }
-
-    pub(crate) fn status(&self) -> &Kept<(), StatusResponse> {
-        &self.shared.status
-    }
-
-    pub(crate) fn agent_answers(&self) -> &AgentAnswers {
-        &self.shared.agent_answers
-    }
-
-    pub(crate) fn agent_reads(&self) -> &Gathered<AgentQuestion> {
-        &self.shared.agent_reads
-    }
-
-    pub(crate) fn agent_documents(&self) -> &AgentDocuments {
-        &self.shared.agent_documents
-    }
-
-    pub(crate) fn agent_metrics(&self) -> &Metrics {
-        &self.shared.agent_metrics
-    }
-
-    pub(crate) fn agent_names(&self) -> &AgentNames {
-        &self.shared.agent_names
-    }
-
-    pub(crate) fn executions(&self) -> &Gathered<Single> {
-        &self.shared.executions
-    }
-
-    pub(crate) fn execution_lists(&self) -> &Gathered<Part> {
-        &self.shared.execution_lists
-    }
-
-    pub(crate) fn slow_execution_lists(&self) -> &Gathered<Part> {
-        &self.shared.slow_execution_lists
     }
 
     /// The list of agents.

@@ -45,20 +45,20 @@ pub async fn status(
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<Json<StatusResponse>, ApiError> {
     let reading = async {
-        let counts = state.counts().get((), counts(&state)).await?;
-        let allowed = state.freshness().max_lag().unwrap_or(DEFAULT_MAX_LAG);
-        let mut connection = state.connections().kept_list().await?;
+        let counts = state.shared.counts.get((), counts(&state)).await?;
+        let allowed = state.max_lag.unwrap_or(DEFAULT_MAX_LAG);
+        let mut connection = state.shared.connections.kept_list().await?;
         let started = Instant::now();
         let status = read(&mut connection, counts, allowed).await?;
         connection.done();
         Ok((status, age_of(started.elapsed())))
     };
-    Ok(Json(state.status().get((), reading).await?))
+    Ok(Json(state.shared.status.get((), reading).await?))
 }
 
 /// Counting takes time that grows with the market, so it takes at most a hundredth of one connection's time.
 async fn counts(state: &ApiState) -> Result<(MirrorCounts, Duration), ApiError> {
-    let mut connection = state.connections().kept_list().await?;
+    let mut connection = state.shared.connections.kept_list().await?;
     let started = Instant::now();
     let counts = reads::mirror_counts(&mut *connection).await?;
     connection.done();

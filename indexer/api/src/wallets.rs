@@ -73,7 +73,7 @@ pub async fn get_wallet(
     let known = known(&state, peer, wallet, is_own).await?;
     let mint = known.configuration.as_ref().and_then(|configuration| types::address(&configuration.usdc_mint));
     let mint = mint.ok_or_else(|| ApiError::unavailable("the mirror has no configuration of the program yet"))?;
-    let holding = state.holdings().of(wallet, mint, peer).await;
+    let holding = state.shared.holdings.of(wallet, mint, peer).await;
     let answer = Json(response(&state, wallet, &mint, known, holding));
     Ok(if is_own { ([(header::CACHE_CONTROL, "no-store")], answer).into_response() } else { answer.into_response() })
 }
@@ -96,7 +96,7 @@ async fn signed_in_wallet(
 }
 
 async fn known(state: &ApiState, client: Option<IpAddr>, wallet: Pubkey, is_own: bool) -> Result<Known, ApiError> {
-    let mut connection = state.connections().list(client).await?;
+    let mut connection = state.shared.connections.list(client).await?;
     let claims = if is_own {
         let delisted = reads::owned_agents(&mut *connection, &wallet, true, MAX_CLAIMS).await?;
         Some((delisted, reads::overdue_executions(&mut *connection, &wallet, MAX_CLAIMS).await?))
@@ -127,7 +127,7 @@ fn response(state: &ApiState, wallet: Pubkey, mint: &Pubkey, known: Known, holdi
     WalletResponse {
         wallet: wallet.to_string(),
         usdc_account: associated_token_address(&wallet, mint).to_string(),
-        spender: state.deployment().addresses.spender(&wallet).to_string(),
+        spender: state.shared.deployment.addresses.spender(&wallet).to_string(),
         approval: approval(known.needed, holding),
         roles: known.configuration.as_ref().map(|configuration| roles(configuration, &wallet)).unwrap_or_default(),
         creator: known.profile.map(Into::into),
