@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agent_marketplace::state::Config;
 use crtx_chain::ChainClient;
 use crtx_content::ContentStore;
-use crtx_http::{AuthState, Site, Strangers};
+use crtx_http::{AuthState, Credentials, Site};
 use crtx_protocol::api_key::KeyNetwork;
 use crtx_store::PgPool;
 use solana_pubkey::Pubkey;
@@ -60,6 +60,10 @@ impl Gateway {
         &self.engine.chain
     }
 
+    pub(crate) fn pool(&self) -> &PgPool {
+        self.engine.executions.pool()
+    }
+
     /// Address of the program.
     pub fn program_id(&self) -> Pubkey {
         self.engine.instructions.addresses.program_id()
@@ -72,8 +76,8 @@ impl Gateway {
 }
 
 impl AuthState for Gateway {
-    fn pool(&self) -> &PgPool {
-        self.engine.executions.pool()
+    fn credentials(&self) -> &Credentials {
+        &self.engine.credentials
     }
 
     fn network(&self) -> KeyNetwork {
@@ -82,9 +86,5 @@ impl AuthState for Gateway {
 
     fn site(&self) -> &Site {
         self.engine.config.links.site()
-    }
-
-    fn strangers(&self) -> &Arc<Strangers> {
-        &self.engine.strangers
     }
 }

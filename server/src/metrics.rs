@@ -17,7 +17,7 @@ use axum::{
     routing::get,
 };
 use crtx_http::{ApiError, ServeLimits};
-use crtx_indexer::figures::{Counted, Figures as IndexerFigures};
+use crtx_mirror::figures::{Counted, Figures as IndexerFigures};
 use crtx_store::{Pools, metrics as figures};
 use prometheus_client::{
     encoding::text::encode,

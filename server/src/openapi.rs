@@ -6,7 +6,7 @@ use utoipa::openapi::OpenApi;
 use crate::readiness;
 
 pub fn description() -> OpenApi {
-    let mut description = crtx_indexer::api::openapi();
+    let mut description = crtx_api::openapi();
     description.merge(crtx_gateway::api::openapi());
     description.merge(readiness::openapi());
     with_formats(with_refusals(description))

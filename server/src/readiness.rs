@@ -8,8 +8,8 @@ use std::{
 };
 
 use axum::{Json, extract::State, http::StatusCode};
+use crtx_api::agent_list::AgentList;
 use crtx_chain::{ChainClient, CommitmentConfig};
-use crtx_indexer::agent_list::AgentList;
 use crtx_store::{PgPool, StoreError, indexer_status, mirror};
 use serde::Serialize;
 use tokio::{sync::watch, time::timeout};

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::Result;
 use crtx_chain::{ChainClient, Timeouts};
-use crtx_indexer::{
+use crtx_mirror::{
     IndexerConfig,
     rebuild::{Rebuild, Step},
     source::{EndpointUrls, Endpoints},

@@ -4,14 +4,11 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, Error, anyhow};
 use axum::Router;
+use crtx_api::{ApiState, Deployment};
 use crtx_chain::{ChainClient, Timeouts};
 use crtx_gateway::{Gateway, GatewayConfig, GatewayError, Recovery};
 use crtx_http::{AuthState, ServeLimits, TrustedProxies};
-use crtx_indexer::{
-    IndexerConfig,
-    api::{Deployment, IndexerApiState},
-    figures::Figures,
-};
+use crtx_mirror::{IndexerConfig, figures::Figures};
 use crtx_store::Pools;
 use tokio::{net::TcpListener, sync::mpsc::UnboundedSender, task::JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -118,7 +115,7 @@ impl Service {
         }
         if let Some(indexer) = config.indexer.filter(|_| config.roles.has(Role::Indexer)) {
             let figures = indexed.unwrap_or_default();
-            let indexing = crtx_indexer::run(indexer, pools.indexer, figures, running.work.clone());
+            let indexing = crtx_mirror::run(indexer, pools.indexer, figures, running.work.clone());
             let failures = failures.clone();
             running.work_tasks.spawn(async move {
                 if let Err(error) = indexing.await {
@@ -140,9 +137,9 @@ impl Service {
     fn router(&self, shutdown: &CancellationToken, metrics: Option<&Metrics>) -> Router {
         let gateway = self.gateway.as_ref().filter(|_| self.config.roles.has(Role::Api));
         let api = gateway.map(|gateway| {
-            let reads = IndexerApiState::new(self.pools.reads.clone(), self.config.deployment.clone())
+            let reads = ApiState::new(self.pools.reads.clone(), self.config.deployment.clone())
                 .with_max_lag(self.config.max_lag)
-                .with_strangers(Arc::clone(gateway.strangers()))
+                .with_strangers(Arc::clone(gateway.credentials().strangers()))
                 .with_content(gateway.content().clone())
                 .with_chain(gateway.chain().clone(), gateway.program_id());
             (gateway, reads)
@@ -156,7 +153,7 @@ impl Service {
         let mut router = readiness::router(Readiness::watch(dependencies, shutdown.clone()));
         if let Some((gateway, reads)) = api {
             router = router
-                .merge(crtx_indexer::api::router(reads))
+                .merge(crtx_api::router(reads))
                 .merge(crtx_gateway::api::router(gateway.clone()))
                 .merge(crtx_http::docs::router(openapi::description()));
             if let Some(local) = &self.config.local {

@@ -16,7 +16,7 @@ const LAYERS: [&[&str]; 9] = [
     &["crtx-chain", "crtx-content", "crtx-schema", "crtx-store", "crtx-postgres"],
     &["crtx-http"],
     &["crtx-conformance", "crtx-dashboard"],
-    &["crtx-gateway", "crtx-indexer"],
+    &["crtx-api", "crtx-gateway", "crtx-mirror"],
     &["crtx-server", "crtx-localnet"],
     &["crtx-cli"],
     &["crtx-program-tests", "crtx-e2e", "crtx-faults", "xtask"],

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use crtx_indexer::digest::NodeDigest;
+use crtx_mirror::proof::node_digest::NodeDigest;
 use reqwest::{Method, StatusCode};
 use serde::Deserialize;
 use solana_pubkey::Pubkey;

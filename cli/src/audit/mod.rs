@@ -6,7 +6,7 @@ mod node;
 
 use std::process::ExitCode;
 
-use crtx_indexer::digest::NodeDigest;
+use crtx_mirror::proof::node_digest::NodeDigest;
 use serde_json::json;
 
 use self::comparison::{Compared, Verdict};

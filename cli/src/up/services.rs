@@ -6,11 +6,12 @@ use std::{
 };
 
 use anyhow::bail;
+use crtx_api::Deployment;
 use crtx_content::{ContentLocation, ContentSources};
 use crtx_gateway::{GatewayConfig, Limits};
 use crtx_http::{Links, TrustedProxies, outbound::OutboundPolicy};
-use crtx_indexer::{IndexerConfig, api::Deployment};
 use crtx_localnet::{ListedAgent, Marketplace};
+use crtx_mirror::IndexerConfig;
 use crtx_protocol::cluster::Cluster;
 use crtx_server::{Roles, ServiceConfig};
 use crtx_store::{PgPool, metadata};
@@ -59,7 +60,7 @@ pub fn config(marketplace: &Marketplace, base_url: &str, dashboard: bool) -> any
         metrics_listen: None,
         dashboard,
         local: dashboard.then(|| crtx_localnet::demo_wallets::router(keys, links.site().clone())),
-        max_lag: Some(crtx_indexer::config::DEFAULT_MAX_LAG),
+        max_lag: Some(crtx_api::DEFAULT_MAX_LAG),
     })
 }
 

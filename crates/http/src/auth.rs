@@ -1,33 +1,25 @@
 //! Authentication: `Authorization: Bearer <API key>` → the wallet that the key acts for.
 
-use std::sync::Arc;
-
 use axum::{
     extract::FromRequestParts,
     http::{HeaderMap, request::Parts},
 };
 use crtx_protocol::api_key::{ApiKey, KeyNetwork};
-use crtx_store::{
-    PgPool,
-    api_keys::{self, ApiKeyRow},
-    reads::Asker,
-};
+use crtx_store::api_keys::{self, ApiKeyRow};
 use solana_pubkey::Pubkey;
 
 use crate::{
-    credentials::bearer, error::ApiError, layers::Peer, serve::BodyOwner, session_keys, site::Site,
-    strangers::Strangers,
+    credentials::bearer, error::ApiError, layers::Peer, lookup::Credentials, serve::BodyOwner, session_keys,
+    site::Site, strangers::CredentialName,
 };
 
 /// What authentication needs of a service's state.
 pub trait AuthState: Send + Sync {
-    fn pool(&self) -> &PgPool;
+    fn credentials(&self) -> &Credentials;
     /// The network this deployment works on: keys of the other one are refused.
     fn network(&self) -> KeyNetwork;
     /// Where clients reach this deployment.
     fn site(&self) -> &Site;
-    /// The credentials that clients presented lately.
-    fn strangers(&self) -> &Arc<Strangers>;
 }
 
 /// The owner of the API key that a request presents. Without a valid key: 401 `unauthorized`.
@@ -68,13 +60,12 @@ impl Presented {
             return Err(ApiError::unauthorized(format!("this service accepts keys that start with `{expected}`")));
         }
         let presented = Self { session_key: session_keys::of(&key), key };
-        state.strangers().admit(&presented.asker(), Peer::of(&parts.extensions))?;
+        state.credentials().strangers().admit(&presented.name(), Peer::of(&parts.extensions))?;
         Ok(presented)
     }
 
-    /// The key as a read names it that finds the wallet itself.
-    pub const fn asker(&self) -> Asker {
-        Asker::Key { session_public_key: self.session_key, network: self.key.network() }
+    const fn name(&self) -> CredentialName {
+        CredentialName::Key { session_public_key: self.session_key, network: self.key.network() }
     }
 
     pub const fn session_key(&self) -> &Pubkey {
@@ -83,15 +74,16 @@ impl Presented {
 
     /// Looks the key up. It acts for the wallet that its holder registered it for.
     pub async fn authenticate<S: AuthState>(self, state: &S) -> Result<Caller, ApiError> {
-        let found = self.find(state.pool()).await;
-        state.strangers().note(&self.asker(), &found);
+        let credentials = state.credentials();
+        let found = self.find(credentials).await;
+        credentials.strangers().note(&self.name(), &found);
         let row = found?;
-        note_use(state.pool(), &row, &self.key).await;
+        note_use(credentials, &row, &self.key).await;
         Ok(Caller { wallet: row.wallet, session_key: self.session_key, key: self.key })
     }
 
-    async fn find(&self, pool: &PgPool) -> Result<ApiKeyRow, ApiError> {
-        match api_keys::find(pool, &self.session_key).await? {
+    async fn find(&self, credentials: &Credentials) -> Result<ApiKeyRow, ApiError> {
+        match credentials.key(self.session_key).await? {
             Some(row) if row.network != self.key.network() => Err(unknown()),
             Some(row) if row.revoked_at.is_some() => Err(ApiError::unauthorized("the API key has been revoked")),
             Some(row) => Ok(row),
@@ -111,9 +103,9 @@ fn presented_key(headers: &HeaderMap) -> Result<ApiKey, ApiError> {
 }
 
 /// Keeps `last_used_at` correct to ten seconds without a write per request. If this fails, the key is accepted anyway.
-async fn note_use(pool: &PgPool, row: &ApiKeyRow, key: &ApiKey) {
+async fn note_use(credentials: &Credentials, row: &ApiKeyRow, key: &ApiKey) {
     if row.is_use_due()
-        && let Err(error) = api_keys::touch(pool, row, &key.last_four()).await
+        && let Err(error) = api_keys::touch(credentials.pool(), row, &key.last_four()).await
     {
         tracing::warn!(%error, "the use of an API key could not be noted");
     }

@@ -5,7 +5,7 @@
 
 use crate::{
     error::ApiError,
-    whole::{Form, Whole},
+    whole::{Form, KeptBody, Whole},
 };
 use axum::{
     body::{Body, HttpBody},
@@ -17,8 +17,6 @@ use axum::{
 const MAX_BYTES: usize = 256 * 1024;
 /// Shorter answers fit one packet anyway.
 const COMPRESSED_FROM: usize = 1_024;
-/// Header fields of an answer, those of the layers around it among them.
-const HEADERS: usize = 8;
 const GZIP: &str = "gzip";
 
 /// What caches may do with an answer.
@@ -71,6 +69,9 @@ impl Asked {
             let policy = if parts.status == StatusCode::OK { self.policy } else { Policy::Private };
             parts.headers.insert(header::CACHE_CONTROL, policy.header());
         }
+        if let Some(KeptBody(body)) = parts.extensions.remove() {
+            return self.finish(parts, &body);
+        }
         let is_short = body.size_hint().upper().is_some_and(|bytes| bytes <= MAX_BYTES as u64);
         if parts.status != StatusCode::OK || !self.is_read || !is_short {
             return Response::from_parts(parts, body);
@@ -79,15 +80,6 @@ impl Asked {
             Ok(bytes) => self.finish(parts, &Whole::json(bytes)),
             Err(error) => ApiError::internal(error).into_response(),
         }
-    }
-
-    /// The answer to a read that has this body.
-    pub fn answer(self, body: &Whole) -> Response {
-        let (mut parts, ()) = Response::new(()).into_parts();
-        parts.headers.reserve(HEADERS);
-        parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        parts.headers.insert(header::CACHE_CONTROL, self.policy.header());
-        self.finish(parts, body)
     }
 
     fn finish(self, mut parts: Parts, body: &Whole) -> Response {

@@ -7,11 +7,7 @@ use axum::{
     http::{HeaderMap, HeaderName, Method, header, request::Parts},
 };
 use chrono::{DateTime, Utc};
-use crtx_store::{
-    PgPool,
-    reads::Asker,
-    sessions::{self, SessionKind, SessionRow},
-};
+use crtx_store::sessions::{self, SessionKind, SessionRow};
 use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
@@ -20,9 +16,11 @@ use crate::{
     credentials::{bearer, meant_wallet, session_cookie},
     error::{ApiError, ErrorCode},
     layers::Peer,
+    lookup::Credentials,
     serve::BodyOwner,
     session_token::{self, SessionToken},
     site::Site,
+    strangers::CredentialName,
 };
 
 /// Holds the token that an unsafe request with the session's cookie must repeat.
@@ -66,7 +64,7 @@ pub async fn authenticate<S: AuthState>(
 }
 
 /// A well-formed token of a session, in a request that may use it, which may be looked up.
-pub struct PresentedSession {
+struct PresentedSession {
     token: SessionToken,
     kind: SessionKind,
     meant: Option<Pubkey>,
@@ -75,7 +73,7 @@ pub struct PresentedSession {
 impl PresentedSession {
     /// Reads the `Authorization` header or the cookie of a request. A session that was refused a moment ago is refused
     /// again here, and a client that presents many unknown ones gets 429.
-    pub fn read<S: AuthState>(
+    fn read<S: AuthState>(
         method: &Method,
         headers: &HeaderMap,
         client: Option<IpAddr>,
@@ -91,22 +89,16 @@ impl PresentedSession {
             }
         }
         let presented = Self { token, kind, meant: meant_wallet(headers)? };
-        state.strangers().admit(&presented.named(), client)?;
+        state.credentials().strangers().admit(&presented.name(), client)?;
         Ok(presented)
     }
 
-    /// The session as a read names it that finds the wallet itself. `None` if the request says which wallet it has to be:
-    /// only [`Self::authenticate`] compares.
-    pub fn asker(&self) -> Option<Asker> {
-        self.meant.is_none().then(|| self.named())
+    fn name(&self) -> CredentialName {
+        CredentialName::Session { token_hash: self.token.hash(), kind: self.kind }
     }
 
-    fn named(&self) -> Asker {
-        Asker::Session { token_hash: self.token.hash(), kind: self.kind }
-    }
-
-    async fn find(&self, pool: &PgPool) -> Result<SessionRow, ApiError> {
-        let row = sessions::find(pool, &self.token.hash()).await?;
+    async fn find(&self, credentials: &Credentials) -> Result<SessionRow, ApiError> {
+        let row = credentials.session(self.token.hash()).await?;
         let row = row.filter(|row| row.kind == self.kind);
         let row = row.ok_or_else(|| ApiError::unauthorized("the session is not known"))?;
         if row.ended {
@@ -119,15 +111,16 @@ impl PresentedSession {
     }
 
     /// Looks the session up.
-    pub async fn authenticate<S: AuthState>(&self, state: &S) -> Result<SignedIn, ApiError> {
-        let found = self.find(state.pool()).await;
-        state.strangers().note(&self.named(), &found);
+    async fn authenticate<S: AuthState>(&self, state: &S) -> Result<SignedIn, ApiError> {
+        let credentials = state.credentials();
+        let found = self.find(credentials).await;
+        credentials.strangers().note(&self.name(), &found);
         let row = found?;
         if let Some(meant) = self.meant.filter(|meant| *meant != row.wallet) {
             let message = format!("this session is of another wallet than {meant}; sign in with that one");
             return Err(ApiError::new(ErrorCode::Conflict, message));
         }
-        note_use(state.pool(), &row).await;
+        note_use(credentials, &row).await;
         let SessionRow { session_id, wallet, kind, created_at, last_used_at, expires_at, .. } = row;
         let csrf_token = (kind == SessionKind::Cookie).then(|| self.token.csrf_token());
         Ok(SignedIn { wallet, session_id, kind, created_at, last_used_at, expires_at, csrf_token })
@@ -166,9 +159,9 @@ fn presented(headers: &HeaderMap, site: &Site) -> Result<(SessionToken, SessionK
 }
 
 /// Keeps `last_used_at` correct to ten seconds. If this fails, the session is accepted anyway.
-async fn note_use(pool: &PgPool, row: &SessionRow) {
+async fn note_use(credentials: &Credentials, row: &SessionRow) {
     if row.is_use_due
-        && let Err(error) = sessions::touch(pool, &row.session_id).await
+        && let Err(error) = sessions::touch(credentials.pool(), &row.session_id).await
     {
         tracing::warn!(%error, "the use of a session could not be noted");
     }

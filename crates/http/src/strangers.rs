@@ -5,8 +5,10 @@
 
 use std::{net::IpAddr, time::Duration};
 
-use crtx_store::reads::Asker;
+use crtx_protocol::api_key::KeyNetwork;
+use crtx_store::sessions::SessionKind;
 use moka::sync::Cache;
+use solana_pubkey::Pubkey;
 
 use crate::{
     allowance::{AddressAllowances, Allowances, Rate},
@@ -24,10 +26,24 @@ const PER_ADDRESS: Rate = Rate { policy: "unknown-credentials-per-address", burs
 const IN_ALL: Rate = Rate { policy: "unknown-credentials", burst: 2_000, quota: 30_000, window: MINUTE };
 const WHAT: &str = "requests from this address with credentials that are not known";
 
+/// A credential without its secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CredentialName {
+    /// A key of that network.
+    Key {
+        session_public_key: Pubkey,
+        network: KeyNetwork,
+    },
+    Session {
+        token_hash: [u8; 32],
+        kind: SessionKind,
+    },
+}
+
 /// The credentials that clients presented lately, in this process.
 pub struct Strangers {
-    good: Cache<Asker, ()>,
-    refused: Cache<Asker, ApiError>,
+    good: Cache<CredentialName, ()>,
+    refused: Cache<CredentialName, ApiError>,
     addresses: AddressAllowances,
     all: Allowances<()>,
 }
@@ -46,7 +62,7 @@ impl Default for Strangers {
 impl Strangers {
     /// Whether the credential may be looked up: 429 if the client has presented too many that are not known, and the
     /// refusal of a moment ago.
-    pub fn admit(&self, credential: &Asker, client: Option<IpAddr>) -> Result<(), ApiError> {
+    pub fn admit(&self, credential: &CredentialName, client: Option<IpAddr>) -> Result<(), ApiError> {
         if let Some(refusal) = self.refused.get(credential) {
             return Err(refusal);
         }
@@ -58,33 +74,31 @@ impl Strangers {
     }
 
     /// Notes what a look-up found.
-    pub fn note<T>(&self, credential: &Asker, found: &Result<T, ApiError>) {
+    pub fn note<T>(&self, credential: &CredentialName, found: &Result<T, ApiError>) {
         match found {
-            Ok(_) if !self.good.contains_key(credential) => self.good.insert(credential.clone(), ()),
+            Ok(_) if !self.good.contains_key(credential) => self.good.insert(*credential, ()),
             Err(error) if error.code == ErrorCode::Unauthorized => {
                 self.good.invalidate(credential);
-                self.refused.insert(credential.clone(), error.clone());
+                self.refused.insert(*credential, error.clone());
             }
             _ => {}
         }
     }
 
     /// The credential may be good from now on.
-    pub fn forget(&self, credential: &Asker) {
+    pub fn forget(&self, credential: &CredentialName) {
         self.refused.invalidate(credential);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crtx_store::sessions::SessionKind;
-
     use super::*;
 
-    fn name(number: u32) -> Asker {
+    fn name(number: u32) -> CredentialName {
         let mut bytes = [0; 32];
         bytes[..4].copy_from_slice(&number.to_be_bytes());
-        Asker::Session { token_hash: bytes, kind: SessionKind::Bearer }
+        CredentialName::Session { token_hash: bytes, kind: SessionKind::Bearer }
     }
 
     fn client(number: u32) -> Option<IpAddr> {

@@ -1,8 +1,15 @@
 //! A body with its validator and its compressed form, so that one that is sent many times is hashed and compressed once.
 
-use std::{io::Write, sync::OnceLock};
+use std::{
+    io::Write,
+    sync::{Arc, OnceLock},
+};
 
-use axum::{body::Bytes, http::HeaderValue};
+use axum::{
+    body::{Body, Bytes},
+    http::{HeaderValue, header},
+    response::{IntoResponse, Response},
+};
 use flate2::{Compression, write::GzEncoder};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -20,6 +27,19 @@ pub struct Whole {
     bytes: Bytes,
     tag: HeaderValue,
     compressed: OnceLock<Option<Bytes>>,
+}
+
+/// An answer whose body is kept. [`Asked::complete`](crate::caching::Asked::complete) gives it the body.
+#[derive(Clone, Debug)]
+pub struct KeptBody(pub Arc<Whole>);
+
+impl IntoResponse for KeptBody {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::empty());
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response.extensions_mut().insert(self);
+        response
+    }
 }
 
 /// How a body is sent.

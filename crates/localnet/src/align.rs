@@ -80,7 +80,7 @@ async fn read(client: &ChainClient) -> anyhow::Result<Accounts> {
         {
             accounts.open.push(address);
         }
-        crtx_indexer::sync::push(&mut accounts.batch, &address, answer.slot, account.data)?;
+        crtx_mirror::sync::push(&mut accounts.batch, &address, answer.slot, account.data)?;
         accounts.addresses.push(address);
     }
     Ok(accounts)

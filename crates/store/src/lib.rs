@@ -7,6 +7,7 @@
 pub mod admission;
 pub mod api_keys;
 pub mod audit;
+pub mod clocks;
 pub mod closings;
 mod convert;
 mod database;

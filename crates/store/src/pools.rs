@@ -3,6 +3,7 @@
 //! that the server itself ends work that takes too long.
 
 use std::{
+    fmt,
     ops::{Deref, DerefMut},
     time::Duration,
 };
@@ -12,6 +13,7 @@ use sqlx::{
     pool::PoolConnection,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
+use tokio::{runtime::Handle, time::sleep};
 
 use crate::{StoreError, transaction};
 
@@ -231,15 +233,25 @@ fn configure(options: PgConnectOptions, limits: PoolLimits) -> PgConnectOptions 
 pub struct ReadConnection {
     /// `None` only during the drop.
     connection: Option<PoolConnection<Postgres>>,
+    /// What the read holds while it runs, such as a permit of a semaphore.
+    place: Option<Box<dyn fmt::Debug + Send + Sync>>,
     done: bool,
 }
 
 impl ReadConnection {
     /// Longest time that an abandoned query continues.
-    pub const GRACE: Duration = Duration::from_millis(250);
+    const GRACE: Duration = Duration::from_millis(250);
 
     pub async fn acquire(pool: &PgPool) -> Result<Self, StoreError> {
-        Ok(Self { connection: Some(pool.acquire().await?), done: false })
+        Ok(Self { connection: Some(pool.acquire().await?), place: None, done: false })
+    }
+
+    /// The same for a read that has a place. An abandoned query keeps it until the server has noticed that, so that one
+    /// client cannot run any number of queries.
+    pub async fn acquire_at(pool: &PgPool, place: impl fmt::Debug + Send + Sync + 'static) -> Result<Self, StoreError> {
+        let mut read = Self::acquire(pool).await?;
+        read.place = Some(Box::new(place));
+        Ok(read)
     }
 
     /// Returns the connection to the pool.
@@ -270,6 +282,12 @@ impl Drop for ReadConnection {
             && !self.done
         {
             drop(connection.detach());
+            if let (Some(place), Ok(runtime)) = (self.place.take(), Handle::try_current()) {
+                runtime.spawn(async move {
+                    sleep(Self::GRACE).await;
+                    drop(place);
+                });
+            }
         }
     }
 }

@@ -6,7 +6,11 @@ use solana_pubkey::Pubkey;
 use sqlx::{PgExecutor, PgPool};
 use uuid::Uuid;
 
-use crate::{convert::pubkey, error::StoreError, transaction};
+use crate::{
+    convert::{fixed_bytes, pubkey},
+    error::StoreError,
+    transaction,
+};
 
 /// A wallet that signs in once more ends its oldest session.
 pub const MOST_PER_WALLET: i64 = 20;
@@ -58,6 +62,8 @@ pub struct UsedChallenge {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRow {
     pub session_id: Uuid,
+    /// SHA-256 of the token.
+    pub token_hash: [u8; 32],
     pub wallet: Pubkey,
     pub kind: SessionKind,
     pub created_at: DateTime<Utc>,
@@ -74,6 +80,7 @@ pub struct SessionRow {
 /// A row as it is selected.
 struct StoredSession {
     session_id: Uuid,
+    token_hash: Vec<u8>,
     wallet: String,
     kind: String,
     created_at: DateTime<Utc>,
@@ -90,6 +97,7 @@ impl TryFrom<StoredSession> for SessionRow {
     fn try_from(row: StoredSession) -> Result<Self, StoreError> {
         Ok(Self {
             session_id: row.session_id,
+            token_hash: fixed_bytes("hash of a session token", &row.token_hash)?,
             wallet: pubkey("wallet", &row.wallet)?,
             kind: SessionKind::from_db(&row.kind)?,
             created_at: row.created_at,
@@ -135,7 +143,7 @@ pub async fn open(
         StoredSession,
         r#"INSERT INTO sessions (session_id, token_hash, wallet, kind, created_at, expires_at)
            VALUES ($1, $2, $3, $4, clock_timestamp(), now() + make_interval(secs => $5))
-           RETURNING session_id, wallet, kind, created_at, last_used_at, expires_at,
+           RETURNING session_id, token_hash, wallet, kind, created_at, last_used_at, expires_at,
                false AS "ended!", false AS "expired!", true AS "is_use_due!""#,
         Uuid::new_v4(),
         session.token_hash.as_slice(),
@@ -151,22 +159,28 @@ pub async fn open(
 
 /// The session with that token, over or not. `last_used_at` is correct to ten seconds.
 pub async fn find(executor: impl PgExecutor<'_>, token_hash: &[u8; 32]) -> Result<Option<SessionRow>, StoreError> {
-    let row = sqlx::query_as!(
+    Ok(find_all(executor, &[*token_hash]).await?.pop())
+}
+
+/// The same for several tokens, in any order.
+pub async fn find_all(executor: impl PgExecutor<'_>, token_hashes: &[[u8; 32]]) -> Result<Vec<SessionRow>, StoreError> {
+    let hashes: Vec<Vec<u8>> = token_hashes.iter().map(|hash| hash.to_vec()).collect();
+    let rows = sqlx::query_as!(
         StoredSession,
-        r#"SELECT session_id, wallet, kind, created_at, last_used_at, expires_at,
+        r#"SELECT session_id, token_hash, wallet, kind, created_at, last_used_at, expires_at,
                   ended_at IS NOT NULL AS "ended!", expires_at <= now() AS "expired!",
                   COALESCE(last_used_at < now() - interval '10 seconds', true) AS "is_use_due!"
-           FROM sessions WHERE token_hash = $1"#,
-        token_hash.as_slice(),
+           FROM sessions WHERE token_hash = ANY($1)"#,
+        &hashes,
     );
-    row.fetch_optional(executor).await?.map(SessionRow::try_from).transpose()
+    rows.fetch_all(executor).await?.into_iter().map(SessionRow::try_from).collect()
 }
 
 /// The sessions of a wallet that are not over, newest first.
 pub async fn list(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<Vec<SessionRow>, StoreError> {
     let rows = sqlx::query_as!(
         StoredSession,
-        r#"SELECT session_id, wallet, kind, created_at, last_used_at, expires_at,
+        r#"SELECT session_id, token_hash, wallet, kind, created_at, last_used_at, expires_at,
                   false AS "ended!", false AS "expired!",
                   COALESCE(last_used_at < now() - interval '10 seconds', true) AS "is_use_due!"
            FROM sessions

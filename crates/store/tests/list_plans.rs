@@ -145,12 +145,11 @@ async fn no_list_scans_a_table_or_sorts_more_than_a_page_in_either_mode() {
                 let (none, limit, skipped) = (each("NULL"), each(&LIMIT.to_string()), each("0"));
                 let role = each(if index & 8 == 0 { "0" } else { "1" });
                 let values = format!(
-                    "{owner}, {none}::text[], {none}::bytea[], {none}::text[], {role}::int2[], {agent}, {status}::int2[],
-                     {from}::timestamptz[], {to}::timestamptz[], {place}::timestamptz[], {id}::uuid[], {none}::text[],
-                     {limit}::int8[], {skipped}::int8[]"
+                    "{owner}, {role}::int2[], {agent}, {status}::int2[], {from}::timestamptz[], {to}::timestamptz[],
+                     {place}::timestamptz[], {id}::uuid[], {none}::text[], {limit}::int8[], {skipped}::int8[]"
                 );
-                let types = "text[], text[], bytea[], text[], int2[], text[], int2[], timestamptz[], timestamptz[],
-                             timestamptz[], uuid[], text[], int8[], int8[]";
+                let types = "text[], int2[], text[], int2[], timestamptz[], timestamptz[], timestamptz[], uuid[],
+                             text[], int8[], int8[]";
                 let what = format!("executions {index} {mode} {questions}");
                 check(&mut connection, types, &statement, &values, &what).await;
             }

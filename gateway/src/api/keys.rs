@@ -11,6 +11,7 @@ use chrono::DateTime;
 use crtx_chain::token::TokenAccount;
 use crtx_http::{
     ApiError, ApiJson, ApiPath, ApiQuery, AuthState, ErrorBody, ErrorCode, FromQuery, QueryParams, SignedIn,
+    strangers::CredentialName,
 };
 use crtx_protocol::{
     api_key::{is_last_four, is_name},
@@ -19,7 +20,7 @@ use crtx_protocol::{
 };
 use crtx_store::{
     api_keys::{self, GrantLimits, MOST_PER_WALLET, Registered, Registration, ShownKey},
-    reads::{Asker, Page},
+    reads::Page,
 };
 use serde::{Deserialize, Serialize};
 use solana_pubkey::Pubkey;
@@ -280,7 +281,8 @@ pub async fn register(
             return Err(conflict(&format!("the wallet has {MOST_PER_WALLET} keys; revoke one first")));
         }
     }
-    gateway.engine.strangers.forget(&Asker::Key { session_public_key, network: gateway.network() });
+    let name = CredentialName::Key { session_public_key, network: gateway.network() };
+    gateway.engine.credentials.strangers().forget(&name);
     gateway.engine.mirror.changed(&[address]);
     let mut key = shown(&gateway, &owner.wallet, &session_public_key).await?;
     // The mirror may not show the grant yet, or not its newest limits.

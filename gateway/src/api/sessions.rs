@@ -6,7 +6,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use chrono::TimeDelta;
-use crtx_http::{ApiError, ApiPath, ApiQuery, AuthState, ErrorBody, ErrorCode, SignedIn};
+use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, ErrorCode, SignedIn};
 use crtx_store::sessions::{self, SessionKind, SessionRow};
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -33,7 +33,7 @@ use std::{
 use crtx_chain::{ChainClient, FetchedAccount, Instructions, Layout, Timeouts};
 use crtx_content::{ContentLocation, ContentStore};
 use crtx_http::{
-    Strangers,
+    Credentials,
     allowance::{Allowances, Rate},
     outbound::Outbound,
 };
@@ -91,7 +91,7 @@ pub(crate) struct Engine {
     pub documents: AgentDocuments,
     pub mirror: MirrorRefresh,
     pub known_payers: KnownPayers,
-    pub strangers: Arc<Strangers>,
+    pub credentials: Credentials,
     pub sign_in: SignIn,
     pub agent_tests: AgentTests,
     pub examinations: Examinations,
@@ -133,7 +133,7 @@ impl Engine {
             agent_tests: AgentTests::new(outbound),
             examinations: Examinations::default(),
             known_payers: KnownPayers::default(),
-            strangers: Arc::default(),
+            credentials: Credentials::new(executions.pool().clone(), Arc::default()),
             sign_in: SignIn::new(&config.keypair, config.links.site().clone(), config.cluster),
             gate: Gate::new(config.limits.admission.process),
             large: LargeRequests::default(),

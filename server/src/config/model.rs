@@ -6,7 +6,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use crtx_chain::RpcUrls;
 use crtx_content::ContentLocation;
 use crtx_gateway::AdmissionLimits;
-use crtx_indexer::source::Deadlines;
+use crtx_mirror::source::Deadlines;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -275,9 +275,9 @@ impl Default for IndexerSettings {
         Self {
             accept_mass_closing: false,
             accept_new_genesis: false,
-            resync_seconds: crtx_indexer::config::DEFAULT_RESYNC_INTERVAL.as_secs(),
-            audit_seconds: crtx_indexer::config::DEFAULT_AUDIT_INTERVAL.as_secs(),
-            max_lag_seconds: crtx_indexer::config::DEFAULT_MAX_LAG.as_secs(),
+            resync_seconds: crtx_mirror::config::DEFAULT_RESYNC_INTERVAL.as_secs(),
+            audit_seconds: crtx_mirror::config::DEFAULT_AUDIT_INTERVAL.as_secs(),
+            max_lag_seconds: crtx_api::DEFAULT_MAX_LAG.as_secs(),
             silence_seconds: Deadlines::default().silence.as_secs(),
         }
     }

@@ -2,13 +2,13 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use crtx_api::Deployment;
 use crtx_chain::RpcUrls;
 use crtx_content::{ContentLocation, ContentSources};
 use crtx_gateway::{AdmissionLimits, GatewayConfig, Limits};
 use crtx_http::{Links, outbound::OutboundPolicy};
-use crtx_indexer::{
+use crtx_mirror::{
     IndexerConfig,
-    api::Deployment,
     source::{Deadlines, YellowstoneAddress},
 };
 use crtx_protocol::address::Addresses;

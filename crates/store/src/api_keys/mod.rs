@@ -5,6 +5,5 @@ mod rows;
 mod shown;
 
 pub use ownership::{MOST_PER_WALLET, Registered, Registration, register, rename, revoke_pair};
-pub(crate) use rows::network_to_db;
-pub use rows::{ApiKeyRow, NewApiKey, find, insert, list, revoke, touch};
+pub use rows::{ApiKeyRow, NewApiKey, find, find_all, insert, list, revoke, touch};
 pub use shown::{GrantLimits, ShownKey, count, needed, page, shown};

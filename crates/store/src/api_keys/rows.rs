@@ -89,7 +89,7 @@ impl TryFrom<StoredKey> for ApiKeyRow {
     }
 }
 
-pub(crate) const fn network_to_db(network: KeyNetwork) -> &'static str {
+pub(super) const fn network_to_db(network: KeyNetwork) -> &'static str {
     match network {
         KeyNetwork::Live => "live",
         KeyNetwork::Test => "test",
@@ -124,17 +124,27 @@ pub async fn insert(executor: impl PgExecutor<'_>, key: &NewApiKey<'_>) -> Resul
 /// The key with that session public key, of the wallet that it acts for, revoked or not. A key is also revoked once its
 /// wallet has ended the grant on chain, from when the mirror shows it: the program never renews a grant.
 pub async fn find(executor: impl PgExecutor<'_>, session_public_key: &Pubkey) -> Result<Option<ApiKeyRow>, StoreError> {
-    let row = sqlx::query_as!(
+    Ok(find_all(executor, &[*session_public_key]).await?.pop())
+}
+
+/// The same for several keys, in any order.
+pub async fn find_all(
+    executor: impl PgExecutor<'_>,
+    session_public_keys: &[Pubkey],
+) -> Result<Vec<ApiKeyRow>, StoreError> {
+    let keys: Vec<String> = session_public_keys.iter().map(Pubkey::to_string).collect();
+    let rows = sqlx::query_as!(
         StoredKey,
-        r#"SELECT k.session_public_key, k.wallet, k.grant_address, k.name, k.network, k.last_four, k.proven,
-                  k.created_at, k.last_used_at,
+        r#"SELECT k.session_public_key AS "session_public_key!", k.wallet AS "wallet!",
+                  k.grant_address AS "grant_address!", k.name, k.network AS "network!", k.last_four,
+                  k.proven AS "proven!", k.created_at AS "created_at!", k.last_used_at,
                   COALESCE(k.revoked_at, CASE WHEN g.revoked THEN g.observed_at END) AS "revoked_at?",
-                  k.execution_count, k.spent
+                  k.execution_count AS "execution_count!", k.spent AS "spent!"
            FROM api_keys k LEFT JOIN mirror_grants g ON g.address = k.grant_address
-           WHERE k.session_public_key = $1 AND k.proven"#,
-        session_public_key.to_string(),
+           WHERE k.session_public_key = ANY($1) AND k.proven"#,
+        &keys,
     );
-    row.fetch_optional(executor).await?.map(ApiKeyRow::try_from).transpose()
+    rows.fetch_all(executor).await?.into_iter().map(ApiKeyRow::try_from).collect()
 }
 
 /// All stored keys of a wallet, oldest first. They are revoked as in [`find`].

@@ -10,10 +10,7 @@ use solana_pubkey::Pubkey;
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
-use super::{
-    asker::{Asker, Askers},
-    page::{Listed, Start},
-};
+use super::page::{Listed, Start};
 use crate::{
     convert::{amount_from_db, pubkey},
     error::StoreError,
@@ -113,9 +110,9 @@ impl ListedExecution {
 }
 
 /// One question for a part of a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExecutionListQuestion {
-    pub asker: Asker,
+    pub wallet: Pubkey,
     pub filter: ExecutionFilter,
     pub limit: u32,
     pub start: Start<ExecutionPlace>,
@@ -139,17 +136,16 @@ pub async fn list_executions(
     limit: u32,
     start: &Start<ExecutionPlace>,
 ) -> Result<ExecutionPage, StoreError> {
-    let question = ExecutionListQuestion { asker: Asker::Wallet(*wallet), filter: *filter, limit, start: *start };
-    let answer = execution_lists(executor, &[question]).await?.pop().flatten();
-    answer.map(|(_, page)| page).ok_or_else(|| StoreError::corrupt("list of executions", "it has no answer"))
+    let question = ExecutionListQuestion { wallet: *wallet, filter: *filter, limit, start: *start };
+    let answer = execution_lists(executor, &[question]).await?.pop();
+    answer.ok_or_else(|| StoreError::corrupt("list of executions", "it has no answer"))
 }
 
-/// The answers to questions, in their order, all of one moment: the wallet that asked and its page. `None`:
-/// the credential has to be authenticated first.
+/// The answers to questions, in their order, all of one moment.
 pub async fn execution_lists(
     executor: impl PgExecutor<'_>,
     questions: &[ExecutionListQuestion],
-) -> Result<Vec<Option<(Pubkey, ExecutionPage)>>, StoreError> {
+) -> Result<Vec<ExecutionPage>, StoreError> {
     let mut rows = rows_of(executor, Columns::of(questions)).await?.into_iter().peekable();
     let mut answers = Vec::with_capacity(questions.len());
     for (place, question) in (1_i64..).zip(questions) {
@@ -168,7 +164,7 @@ pub async fn execution_lists(
 
 /// The questions, one array for each column.
 struct Columns {
-    askers: Askers,
+    wallets: Vec<String>,
     /// As in `execution_totals`.
     roles: Vec<i16>,
     agents: Vec<String>,
@@ -188,7 +184,7 @@ impl Columns {
             questions.iter().map(value).collect()
         }
         Self {
-            askers: questions.iter().map(|question| &question.asker).collect(),
+            wallets: each(questions, |q| q.wallet.to_string()),
             roles: each(questions, |q| i16::from(q.filter.role == ExecutionRole::Creator)),
             agents: each(questions, |q| q.filter.agent.map(|agent| agent.to_string()).unwrap_or_default()),
             statuses: each(questions, |q| q.filter.status.map(ShownStatus::to_db)),
@@ -203,12 +199,10 @@ impl Columns {
     }
 }
 
-/// A row of the answer to the question at `place`. Without a wallet, its credential must be authenticated first; without
-/// a record, its page is empty.
+/// A row of the answer to the question at `place`. Without a record, its page is empty.
 struct ListRow {
     place: i64,
-    wallet: Option<String>,
-    total: Option<i64>,
+    total: i64,
     record: Option<String>,
     execution_id: Option<Uuid>,
     agent: Option<String>,
@@ -228,20 +222,13 @@ struct ListRow {
 async fn rows_of(executor: impl PgExecutor<'_>, columns: Columns) -> Result<Vec<ListRow>, sqlx::Error> {
     sqlx::query_as!(
         ListRow,
-        r#"SELECT q.place AS "place!", w.wallet AS "wallet?", c.total AS "total?", l.record AS "record?",
+        r#"SELECT q.place AS "place!", c.total AS "total!", l.record AS "record?",
                   l.execution_id AS "execution_id?", l.agent AS "agent?", l.status AS "status?", l.cost AS "cost?",
                   l.initiated_at AS "initiated_at?", l.completed_at AS "completed_at?"
-           FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::int2[], $6::text[], $7::int2[],
-                       $8::timestamptz[], $9::timestamptz[], $10::timestamptz[], $11::uuid[], $12::text[], $13::int8[],
-                       $14::int8[])
-                WITH ORDINALITY AS q (wallet, key, token, kind, role, agent, status, since, until, place_time, place_id,
-                                      place_record, most, skipped, place)
-           CROSS JOIN LATERAL (
-               SELECT COALESCE(
-                   q.wallet,
-                   (SELECT k.wallet FROM keys_in_use k WHERE k.session_public_key = q.key AND k.network = q.kind),
-                   (SELECT s.wallet FROM sessions_in_use s WHERE s.token_hash = q.token AND s.kind = q.kind)) AS wallet
-               OFFSET 0) AS w
+           FROM unnest($1::text[], $2::int2[], $3::text[], $4::int2[], $5::timestamptz[], $6::timestamptz[],
+                       $7::timestamptz[], $8::uuid[], $9::text[], $10::int8[], $11::int8[])
+                WITH ORDINALITY AS q (wallet, role, agent, status, since, until, place_time, place_id, place_record, most,
+                                      skipped, place)
            -- The days whose counters count as a whole. Without a time range it is the counter of all days.
            CROSS JOIN LATERAL (
                SELECT t.timed,
@@ -251,12 +238,12 @@ async fn rows_of(executor: impl PgExecutor<'_>, columns: Columns) -> Result<Vec<
                FROM (SELECT q.since IS NOT NULL OR q.until IS NOT NULL AS timed) AS t OFFSET 0) AS d
            CROSS JOIN LATERAL (
                SELECT ((SELECT COALESCE(sum(t.n), 0) FROM execution_totals t
-                        WHERE t.role = q.role AND t.owner = w.wallet AND t.agent = q.agent
+                        WHERE t.role = q.role AND t.owner = q.wallet AND t.agent = q.agent
                           AND t.day BETWEEN d.first AND d.last AND (q.status IS NULL OR t.status = q.status))
                      + (SELECT COALESCE(sum(n.n), 0)
-                        FROM (SELECT * FROM execution_notes WHERE q.role = 0 AND caller = w.wallet
+                        FROM (SELECT * FROM execution_notes WHERE q.role = 0 AND caller = q.wallet
                               UNION ALL
-                              SELECT * FROM execution_notes WHERE q.role = 1 AND creator = w.wallet) AS n
+                              SELECT * FROM execution_notes WHERE q.role = 1 AND creator = q.wallet) AS n
                         WHERE (q.agent = '' OR n.agent = q.agent) AND (q.status IS NULL OR n.status = q.status)
                           AND (NOT d.timed OR n.day BETWEEN d.first AND d.last))
                      + (SELECT COALESCE(sum(r.n), 0)
@@ -267,19 +254,19 @@ async fn rows_of(executor: impl PgExecutor<'_>, columns: Columns) -> Result<Vec<
                         CROSS JOIN unnest('{0, 1, 2, 3, 4}'::int2[]) AS s (status)
                         CROSS JOIN LATERAL (
                            SELECT count(*) AS n FROM execution_list l
-                           WHERE q.role = 0 AND q.agent = '' AND l.caller = w.wallet AND l.status = s.status
+                           WHERE q.role = 0 AND q.agent = '' AND l.caller = q.wallet AND l.status = s.status
                              AND l.initiated_at >= e.first AND l.initiated_at < e.until
                            UNION ALL
                            SELECT count(*) FROM execution_list l
-                           WHERE q.role = 0 AND q.agent <> '' AND l.caller = w.wallet AND l.agent = q.agent
+                           WHERE q.role = 0 AND q.agent <> '' AND l.caller = q.wallet AND l.agent = q.agent
                              AND l.status = s.status AND l.initiated_at >= e.first AND l.initiated_at < e.until
                            UNION ALL
                            SELECT count(*) FROM execution_list l
-                           WHERE q.role = 1 AND q.agent = '' AND l.creator = w.wallet AND l.status = s.status
+                           WHERE q.role = 1 AND q.agent = '' AND l.creator = q.wallet AND l.status = s.status
                              AND l.initiated_at >= e.first AND l.initiated_at < e.until
                            UNION ALL
                            SELECT count(*) FROM execution_list l
-                           WHERE q.role = 1 AND q.agent <> '' AND l.creator = w.wallet AND l.agent = q.agent
+                           WHERE q.role = 1 AND q.agent <> '' AND l.creator = q.wallet AND l.agent = q.agent
                              AND l.status = s.status AND l.initiated_at >= e.first AND l.initiated_at < e.until) AS r
                         WHERE d.timed AND e.first < e.until AND (q.status IS NULL OR s.status = q.status)))::int8 AS total
                OFFSET 0) AS c
@@ -287,26 +274,26 @@ async fn rows_of(executor: impl PgExecutor<'_>, columns: Columns) -> Result<Vec<
                SELECT p.* FROM unnest('{0, 1, 2, 3, 4}'::int2[]) AS s (status)
                CROSS JOIN LATERAL (
                    (SELECT l.* FROM execution_list l
-                    WHERE q.role = 0 AND q.agent = '' AND l.caller = w.wallet AND l.status = s.status
+                    WHERE q.role = 0 AND q.agent = '' AND l.caller = q.wallet AND l.status = s.status
                       AND l.initiated_at > COALESCE(q.since, '-infinity')
                       AND (l.initiated_at, l.execution_id) < (COALESCE(q.place_time, 'infinity'), q.place_id)
                     ORDER BY l.initiated_at DESC, l.execution_id DESC LIMIT q.most + q.skipped)
                    UNION ALL
                    (SELECT l.* FROM execution_list l
-                    WHERE q.role = 0 AND q.agent <> '' AND l.caller = w.wallet AND l.agent = q.agent
+                    WHERE q.role = 0 AND q.agent <> '' AND l.caller = q.wallet AND l.agent = q.agent
                       AND l.status = s.status AND l.initiated_at > COALESCE(q.since, '-infinity')
                       AND (l.initiated_at, l.execution_id) < (COALESCE(q.place_time, 'infinity'), q.place_id)
                     ORDER BY l.initiated_at DESC, l.execution_id DESC LIMIT q.most + q.skipped)
                    UNION ALL
                    (SELECT l.* FROM execution_list l
-                    WHERE q.role = 1 AND q.agent = '' AND l.creator = w.wallet AND l.status = s.status
+                    WHERE q.role = 1 AND q.agent = '' AND l.creator = q.wallet AND l.status = s.status
                       AND l.initiated_at > COALESCE(q.since, '-infinity')
                       AND (l.initiated_at, l.execution_id, l.record)
                           < (COALESCE(q.place_time, 'infinity'), q.place_id, q.place_record)
                     ORDER BY l.initiated_at DESC, l.execution_id DESC, l.record DESC LIMIT q.most + q.skipped)
                    UNION ALL
                    (SELECT l.* FROM execution_list l
-                    WHERE q.role = 1 AND q.agent <> '' AND l.creator = w.wallet AND l.agent = q.agent
+                    WHERE q.role = 1 AND q.agent <> '' AND l.creator = q.wallet AND l.agent = q.agent
                       AND l.status = s.status AND l.initiated_at > COALESCE(q.since, '-infinity')
                       AND (l.initiated_at, l.execution_id, l.record)
                           < (COALESCE(q.place_time, 'infinity'), q.place_id, q.place_record)
@@ -314,10 +301,7 @@ async fn rows_of(executor: impl PgExecutor<'_>, columns: Columns) -> Result<Vec<
                WHERE q.status IS NULL OR s.status = q.status
                ORDER BY p.initiated_at DESC, p.execution_id DESC, p.record DESC
                LIMIT q.most OFFSET q.skipped) AS l ON true"#,
-        &columns.askers.wallets as &[Option<String>],
-        &columns.askers.keys as &[Option<String>],
-        &columns.askers.tokens as &[Option<Vec<u8>>],
-        &columns.askers.kinds as &[Option<&str>],
+        &columns.wallets,
         &columns.roles,
         &columns.agents,
         &columns.statuses as &[Option<i16>],
@@ -334,17 +318,13 @@ async fn rows_of(executor: impl PgExecutor<'_>, columns: Columns) -> Result<Vec<
 }
 
 /// The answer in the rows of one question.
-fn answer(rows: Vec<ListRow>, question: &ExecutionListQuestion) -> Result<Option<(Pubkey, ExecutionPage)>, StoreError> {
+fn answer(rows: Vec<ListRow>, question: &ExecutionListQuestion) -> Result<ExecutionPage, StoreError> {
     let first = rows.first().ok_or_else(|| StoreError::corrupt("list of executions", "it has no rows"))?;
-    let Some(wallet) = first.wallet.as_deref().map(|wallet| pubkey("wallet", wallet)).transpose()? else {
-        return Ok(None);
-    };
-    let total = first.total.ok_or_else(|| StoreError::corrupt("list of executions", "it has no total"))?;
-    let total = amount_from_db("count", total)?;
+    let total = amount_from_db("count", first.total)?;
     let mut items = rows.into_iter().filter_map(|row| listed(row).transpose()).collect::<Result<Vec<_>, _>>()?;
     // They are in this order; SQL does not promise it without a sort.
     items.sort_by_key(|item| std::cmp::Reverse(item.place()));
-    Ok(Some((wallet, Listed::new(items, total, question.limit, ListedExecution::place))))
+    Ok(Listed::new(items, total, question.limit, ListedExecution::place))
 }
 
 /// The execution of a row; `None` for the row of an empty page.

@@ -10,7 +10,6 @@ use sqlx::PgExecutor;
 use uuid::Uuid;
 
 use super::{
-    asker::{Asker, Askers},
     execution_list::{ListedExecution, ShownStatus},
     numbers::{dispute_outcome, failure_reason, settler},
 };
@@ -77,9 +76,10 @@ pub struct ShownAnswer {
 }
 
 /// One question for an execution.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct ExecutionQuestion {
-    pub asker: Asker,
+    /// Whose execution it is, as a caller.
+    pub wallet: Pubkey,
     pub execution_id: Uuid,
 }
 
@@ -89,27 +89,24 @@ pub async fn execution(
     caller: &Pubkey,
     execution_id: &Uuid,
 ) -> Result<Option<ExecutionDetails>, StoreError> {
-    let question = ExecutionQuestion { asker: Asker::Wallet(*caller), execution_id: *execution_id };
-    let answer = executions(executor, &[question]).await?.pop().flatten();
-    let (_, execution) = answer.ok_or_else(|| StoreError::corrupt("execution", "it has no answer"))?;
-    execution.transpose()
+    let question = ExecutionQuestion { wallet: *caller, execution_id: *execution_id };
+    executions(executor, &[question]).await?.pop().flatten().transpose()
 }
 
-/// What a question about an execution comes to: the wallet that asked, and its execution if there is one.
-pub type ExecutionAnswer = Option<(Pubkey, Option<Result<ExecutionDetails, StoreError>>)>;
+/// What a question about an execution comes to. `None`: the wallet has no such execution.
+pub type ExecutionAnswer = Option<Result<ExecutionDetails, StoreError>>;
 
-/// The answers to several questions, in their order, all of one moment. `None`: the credential has to be authenticated
-/// first.
+/// The answers to several questions, in their order, all of one moment.
 pub async fn executions(
     executor: impl PgExecutor<'_>,
     questions: &[ExecutionQuestion],
 ) -> Result<Vec<ExecutionAnswer>, StoreError> {
-    let askers: Askers = questions.iter().map(|question| &question.asker).collect();
+    let wallets: Vec<String> = questions.iter().map(|question| question.wallet.to_string()).collect();
     let ids: Vec<Uuid> = questions.iter().map(|question| question.execution_id).collect();
-    // The wallet as in the list of executions. `OFFSET 0` and `LIMIT 1`: found once for each question, by an index.
+    // `LIMIT 1`: found once for each question, by an index.
     let rows = sqlx::query_as!(
         ShownRow,
-        r#"SELECT q.place AS "place!", w.wallet, x.execution_id AS "execution_id?", x.record, x.agent, x.status, x.cost,
+        r#"SELECT q.place AS "place!", x.execution_id AS "execution_id?", x.record, x.agent, x.status, x.cost,
                   x.initiated_at, x.completed_at, x.creator_amount, x.platform_amount,
                   x.result, x.result_hash, x.tokens_used, x.execution_time_ms, x.settled_by, x.binding, x.steps,
                   x.failure_reason,
@@ -121,41 +118,28 @@ pub async fn executions(
                       WHERE m.agent = x.agent AND m.error IS NULL
                       ORDER BY (m.sha256 = a.metadata_hash) DESC NULLS LAST, m.fetched_at DESC LIMIT 1))
                   AS "agent_name?"
-           FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::uuid[])
-                WITH ORDINALITY AS q (wallet, key, token, kind, execution_id, place)
-           CROSS JOIN LATERAL (
-               SELECT COALESCE(
-                   q.wallet,
-                   (SELECT k.wallet FROM keys_in_use k WHERE k.session_public_key = q.key AND k.network = q.kind),
-                   (SELECT s.wallet FROM sessions_in_use s WHERE s.token_hash = q.token AND s.kind = q.kind)) AS wallet
-               OFFSET 0) AS w
+           FROM unnest($1::text[], $2::uuid[]) WITH ORDINALITY AS q (wallet, execution_id, place)
            LEFT JOIN LATERAL (
-               SELECT * FROM shown_executions s WHERE s.caller = w.wallet AND s.execution_id = q.execution_id LIMIT 1)
+               SELECT * FROM shown_executions s WHERE s.caller = q.wallet AND s.execution_id = q.execution_id LIMIT 1)
                AS x ON true"#,
-        &askers.wallets as &[Option<String>],
-        &askers.keys as &[Option<String>],
-        &askers.tokens as &[Option<Vec<u8>>],
-        &askers.kinds as &[Option<&'static str>],
+        &wallets,
         &ids,
     )
     .fetch_all(executor)
     .await?;
     let mut answers: Vec<ExecutionAnswer> = questions.iter().map(|_| None).collect();
     for row in rows {
-        let Some(wallet) = row.wallet.as_deref() else { continue };
-        let wallet = pubkey("wallet", wallet)?;
         let place = usize::try_from(row.place).ok().and_then(|place| place.checked_sub(1));
         if let Some(answer) = place.and_then(|place| answers.get_mut(place)) {
-            *answer = Some((wallet, row.details().transpose()));
+            *answer = row.details().transpose();
         }
     }
     Ok(answers)
 }
 
-/// A row as it is selected. Without an execution, all but the first two columns are null.
+/// A row as it is selected. Without an execution, all but the first column are null.
 struct ShownRow {
     place: i64,
-    wallet: Option<String>,
     execution_id: Option<Uuid>,
     record: Option<String>,
     agent: Option<String>,

@@ -7,7 +7,6 @@ pub mod agent_list;
 mod agent_metrics;
 mod agent_names;
 mod agents;
-mod asker;
 mod configuration;
 mod dispute_list;
 mod disputes;
@@ -28,7 +27,6 @@ pub use agents::{
     AgentDetails, AgentVersion, KnownAgent, ListedAgent, ListingStatus, agent, agent_versions, agents,
     disputable_amount,
 };
-pub use asker::Asker;
 pub use configuration::configuration;
 #[cfg(feature = "testing")]
 pub use dispute_list::dispute_list_statements;

@@ -4,8 +4,8 @@ use std::{collections::HashSet, path::PathBuf, process::Stdio, sync::Arc, time::
 
 use anyhow::Result;
 use crtx_e2e::crtx_binary;
-use crtx_indexer::{
-    audit::Auditor,
+use crtx_mirror::{
+    proof::Auditor,
     source::{Deadlines, EndpointUrls, Endpoints},
 };
 use futures::StreamExt;

@@ -1,0 +1,70 @@
+//! The names of agents in lists of other things: those of listed agents from memory, others from the database.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+use crtx_http::{
+    ApiError,
+    gathered::{Gathered, Question},
+};
+use crtx_store::{PgConnection, PgPool, StoreError, reads};
+use solana_pubkey::Pubkey;
+
+use crate::agent_list::AgentList;
+
+/// Asks for the names of some agents. The database is asked once for each agent of all questions.
+struct NamesQuestion(Vec<Pubkey>);
+
+#[async_trait]
+impl Question for NamesQuestion {
+    type Answer = HashMap<Pubkey, String>;
+
+    async fn ask(connection: &mut PgConnection, questions: &[Self]) -> Result<Vec<Self::Answer>, StoreError> {
+        let agents: HashSet<Pubkey> = questions.iter().flat_map(|question| &question.0).copied().collect();
+        let agents: Vec<Pubkey> = agents.into_iter().collect();
+        let names = reads::agent_names(connection, &agents).await?;
+        let own = |agent: &Pubkey| names.get(agent).map(|name| (*agent, name.clone()));
+        Ok(questions.iter().map(|question| question.0.iter().filter_map(own).collect()).collect())
+    }
+}
+
+/// Finds the names of agents.
+pub struct AgentNames {
+    listed: Arc<AgentList>,
+    others: Gathered<NamesQuestion>,
+}
+
+/// Names in the order of the agents that were asked for.
+pub struct Named {
+    /// The agent's address if none of its documents is known.
+    pub names: Vec<String>,
+    /// A slot that names from memory are not older than. `None`: none of them is from memory.
+    pub slot: Option<u64>,
+}
+
+impl AgentNames {
+    pub fn new(listed: Arc<AgentList>, pool: PgPool) -> Self {
+        Self { listed, others: Gathered::new(pool) }
+    }
+
+    /// The names of some agents.
+    pub async fn of(&self, agents: &[Pubkey]) -> Result<Named, ApiError> {
+        let (listed, slot) = match self.listed.names(agents) {
+            Some((names, slot)) => {
+                let is_used = names.iter().any(Option::is_some);
+                (names, is_used.then_some(slot))
+            }
+            None => (vec![None; agents.len()], None),
+        };
+        let missing: Vec<Pubkey> =
+            agents.iter().zip(&listed).filter(|(_, name)| name.is_none()).map(|(agent, _)| *agent).collect();
+        let others = if missing.is_empty() { HashMap::new() } else { self.others.ask(NamesQuestion(missing)).await? };
+        let name = |(agent, listed): (&Pubkey, Option<String>)| {
+            listed.or_else(|| others.get(agent).cloned()).unwrap_or_else(|| agent.to_string())
+        };
+        Ok(Named { names: agents.iter().zip(listed).map(name).collect(), slot })
+    }
+}

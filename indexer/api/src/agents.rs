@@ -1,0 +1,241 @@
+//! `GET /v1/agents/{agent_id}`.
+
+use std::sync::Arc;
+
+use agent_marketplace::state::ClosedAgents;
+use axum::extract::State;
+use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, KeptBody, Whole};
+use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
+use crtx_store::{
+    pools::ReadConnection,
+    reads::{self, AgentDetails, KnownAgent, ListingStatus},
+};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use solana_pubkey::Pubkey;
+use utoipa::ToSchema;
+
+use crate::{
+    agent_answers::KeptAgent,
+    agent_documents::AgentDocument,
+    agent_metrics::AgentMetricsResponse,
+    agent_reads::{AgentAnswer, AgentQuestion},
+    listings,
+    names::ListingStatusName,
+    state::ApiState,
+    types::{self, Timestamp},
+};
+
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct CreatorSummary {
+    pub pubkey: String,
+    /// Whether the marketplace has checked the creator's identity.
+    pub verified: bool,
+}
+
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct CreatorDetails {
+    pub pubkey: String,
+    pub verified: bool,
+    /// Empty if the creator has set none.
+    pub display_name: String,
+    /// What the creator's closed agents counted: who closes an agent keeps its history.
+    pub closed_agents: ClosedAgentsTotals,
+}
+
+/// Totals of agents whose listings are closed. The chain keeps them in the creator's profile.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ClosedAgentsTotals {
+    /// Closed agents.
+    pub agents: u64,
+    pub completed_executions: u64,
+    pub successful_executions: u64,
+    pub failed_executions: u64,
+    pub expired_executions: u64,
+    pub dispute_count: u64,
+    /// Taken from their collateral.
+    #[schema(value_type = f64)]
+    pub slashed_usdc: UsdcBase,
+    #[schema(value_type = f64)]
+    pub platform_fees_usdc: UsdcBase,
+}
+
+impl From<ClosedAgents> for ClosedAgentsTotals {
+    fn from(closed: ClosedAgents) -> Self {
+        Self {
+            agents: closed.agents,
+            completed_executions: closed.completed_executions,
+            successful_executions: closed.successful_executions,
+            failed_executions: closed.failed_executions,
+            expired_executions: closed.expired_executions,
+            dispute_count: closed.disputed_executions,
+            slashed_usdc: UsdcBase(closed.slashed_total),
+            platform_fees_usdc: UsdcBase(closed.platform_fees_total),
+        }
+    }
+}
+
+/// A full listing.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct AgentResponse {
+    pub agent_id: String,
+    pub name: String,
+    pub tagline: String,
+    pub tags: Vec<String>,
+    /// Whether each result is signed for its call, so that no signature settles another call.
+    pub binding: bool,
+    #[schema(value_type = f64)]
+    pub price_per_call_usdc: UsdcBase,
+    /// SHA-256 of price, time-out, binding, result key and metadata hash: an opening can name it, and is refused if
+    /// the terms have changed.
+    pub terms_hash: String,
+    /// Seconds that the creator's service has to answer.
+    pub timeout_seconds: u32,
+    pub total_executions: u64,
+    /// `platform_fees_usdc` x `successful_executions` / max(`total_executions`, 1), rounded down to base units: the
+    /// platform fees that were paid for results that stand. Every factor is in the listing account.
+    #[schema(value_type = f64)]
+    pub trust_usdc: UsdcBase,
+    pub success_rate: f64,
+    pub avg_execution_time_ms: u64,
+    pub creator: CreatorDetails,
+    #[schema(value_type = ListingStatusName)]
+    pub status: &'static str,
+    pub description: String,
+    /// JSON Schema of accepted `parameters`.
+    #[schema(value_type = Object)]
+    pub input_schema: Box<RawValue>,
+    /// JSON Schema of the result structure.
+    #[schema(value_type = Object)]
+    pub output_schema: Box<RawValue>,
+    /// Completed executions without an upheld dispute.
+    pub successful_executions: u64,
+    /// Executions that creator or gateway reported as failed by the agent.
+    pub failed_executions: u64,
+    /// Refunded executions that are no failure of the agent: expired, or given up by the gateway.
+    pub expired_executions: u64,
+    /// Disputes ever raised.
+    pub dispute_count: u64,
+    /// What the platform received of completed executions.
+    #[schema(value_type = f64)]
+    pub platform_fees_usdc: UsdcBase,
+    /// Wallets that paid a completed execution, as far as this index has seen them.
+    pub unique_callers: u64,
+    pub metrics: AgentMetricsResponse,
+    /// The listing account on the chain explorer.
+    pub on_chain_listing: String,
+    pub created_at: Timestamp,
+}
+
+const fn status_text(status: ListingStatus) -> &'static str {
+    match status {
+        ListingStatus::Active => "active",
+        ListingStatus::Paused => "paused",
+    }
+}
+
+/// One agent, active or paused.
+#[utoipa::path(
+    get, path = "/v1/agents/{agent_id}", tag = "agents", operation_id = "get_agent",
+    params(("agent_id" = String, Path, description = "Address of the listing account")),
+    responses(
+        (status = 200, description = "The full listing", body = AgentResponse),
+        (status = 400, description = "`invalid_request`: a query parameter", body = ErrorBody),
+        (status = 404, description = "`agent_not_found`: there is no such agent, or it is not shown; the message says why", body = ErrorBody),
+        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
+    )
+)]
+pub async fn get_agent(
+    State(state): State<ApiState>,
+    ApiPath(agent_id): ApiPath<String>,
+    ApiQuery(()): ApiQuery<()>,
+) -> Result<KeptBody, ApiError> {
+    answer(&state, &agent_id).await.map(KeptBody)
+}
+
+/// The body for an agent. One that was made from the same rows and the same figures is given again.
+async fn answer(state: &ApiState, agent_id: &str) -> Result<Arc<Whole>, ApiError> {
+    let address = types::address(agent_id).ok_or_else(|| ApiError::agent_not_found(agent_id))?;
+    let kept = state.shared.agent_answers.get(&address).await;
+    let document = state.shared.agent_documents.known(&address).await;
+    let has = |agent: &AgentDetails| document.as_ref().is_some_and(|document| document.hash == agent.document_hash);
+    let question = AgentQuestion {
+        agent: KnownAgent { address, document: document.as_ref().map(|document| document.hash) },
+        // Other figures need a new answer, and that needs the document.
+        version: kept.as_ref().filter(|kept| has(&kept.agent)).map(|kept| kept.agent.version.clone()),
+    };
+    let agent = match (state.shared.agent_reads.ask(question).await?, &kept) {
+        (AgentAnswer::Changed(agent), _) => agent,
+        (AgentAnswer::Unchanged, Some(kept)) => Arc::clone(&kept.agent),
+        (AgentAnswer::NotShown | AgentAnswer::Unchanged, _) => {
+            return Err(not_shown(state.shared.connections.point().await?, agent_id, &address).await?);
+        }
+    };
+    let metrics = state.shared.agent_metrics.of(&agent).await?;
+    if let Some(kept) = kept.filter(|kept| Arc::ptr_eq(&kept.agent, &agent) && kept.metrics == metrics) {
+        return Ok(Arc::clone(&kept.body));
+    }
+    let document = state.shared.agent_documents.of(&agent, document).await?;
+    let body = Arc::new(Whole::of_json(&full(state, &agent, &document, metrics.clone()))?);
+    let agent = Arc::new(AgentDetails { document: None, ..Arc::unwrap_or_clone(agent) });
+    state.shared.agent_answers.keep(KeptAgent { agent, metrics, body: Arc::clone(&body) }).await;
+    Ok(body)
+}
+
+/// An agent that is shown, and the connection that read it. 404 says why another one is not.
+pub async fn shown(state: &ApiState, agent_id: &str) -> Result<(AgentDetails, ReadConnection), ApiError> {
+    let address = types::address(agent_id).ok_or_else(|| ApiError::agent_not_found(agent_id))?;
+    let mut connection = state.shared.connections.point().await?;
+    match reads::agent(&mut *connection, &address).await? {
+        Some(agent) => Ok((agent, connection)),
+        None => Err(not_shown(connection, agent_id, &address).await?),
+    }
+}
+
+async fn not_shown(mut connection: ReadConnection, agent_id: &str, agent: &Pubkey) -> Result<ApiError, ApiError> {
+    let reason = listings::not_shown(&mut connection, agent_id, agent).await?;
+    connection.done();
+    Ok(reason)
+}
+
+fn full(
+    state: &ApiState,
+    agent: &AgentDetails,
+    document: &AgentDocument,
+    metrics: AgentMetricsResponse,
+) -> AgentResponse {
+    let summary = &agent.summary;
+    AgentResponse {
+        agent_id: summary.address.to_string(),
+        name: summary.name.clone(),
+        tagline: summary.tagline.clone(),
+        tags: summary.tags.clone(),
+        binding: summary.binding,
+        price_per_call_usdc: summary.price,
+        terms_hash: ResultHash(agent.terms_hash).to_string(),
+        timeout_seconds: agent.timeout_seconds,
+        total_executions: summary.total_executions,
+        trust_usdc: summary.trust,
+        success_rate: summary.success_rate,
+        avg_execution_time_ms: summary.avg_execution_time_ms,
+        creator: CreatorDetails {
+            pubkey: summary.creator.to_string(),
+            verified: summary.creator_verified,
+            display_name: agent.creator_display_name.clone().unwrap_or_default(),
+            closed_agents: agent.closed.into(),
+        },
+        status: status_text(summary.status),
+        description: document.description.clone(),
+        input_schema: document.input_schema.clone(),
+        output_schema: document.output_schema.clone(),
+        successful_executions: agent.successful_executions,
+        failed_executions: agent.failed_executions,
+        expired_executions: agent.expired_executions,
+        dispute_count: agent.dispute_count,
+        platform_fees_usdc: agent.platform_fees,
+        unique_callers: agent.unique_callers,
+        metrics,
+        on_chain_listing: state.links().account(&summary.address),
+        created_at: Timestamp(agent.created_at),
+    }
+}

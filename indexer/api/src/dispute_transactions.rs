@@ -1,0 +1,133 @@
+//! The transactions of a dispute, found on the chain: its account does not name them.
+//!
+//! Anybody can send transactions that name the account, so those near the known times are looked at first, only a
+//! bounded number of them, and each must call the program about this dispute.
+
+use std::{sync::Arc, time::Duration};
+
+use agent_marketplace::instruction::{AnswerDispute, ExpireDispute, OpenDispute, ResolveDispute};
+use anchor_lang::Discriminator;
+use crtx_chain::{ChainClient, ChainError, history::Mention};
+use solana_pubkey::Pubkey;
+use tokio::time::timeout;
+
+use crate::kept::Kept;
+
+/// Longest search.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// Pages of transactions that name the account.
+const MOST_PAGES: usize = 5;
+/// Transactions that are looked at, for each of the three.
+const MOST_LOOKED_AT: usize = 8;
+/// How long an answer is used that may become more complete.
+const INCOMPLETE_AGE: Duration = Duration::from_secs(10);
+const COMPLETE_AGE: Duration = Duration::from_secs(3_600);
+const MOST_KEPT: u64 = 1_000;
+
+/// When something happened, by the chain's clock in seconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Moments {
+    pub raised_at: i64,
+    pub answered_at: Option<i64>,
+    pub resolved_at: Option<i64>,
+}
+
+/// Base58. `None`: it has not happened, or the transaction was not found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Signatures {
+    pub raised: Option<String>,
+    pub answered: Option<String>,
+    pub resolved: Option<String>,
+}
+
+impl Signatures {
+    /// Whether each transaction was found that there has to be.
+    const fn are_all(&self, moments: Moments) -> bool {
+        self.raised.is_some()
+            && self.answered.is_some() == moments.answered_at.is_some()
+            && self.resolved.is_some() == moments.resolved_at.is_some()
+    }
+}
+
+/// Finds transactions and remembers them. Cheap to clone.
+#[derive(Clone)]
+pub struct DisputeHistory {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    chain: ChainClient,
+    program_id: Pubkey,
+    kept: Kept<(Pubkey, Moments), Option<Signatures>>,
+}
+
+impl DisputeHistory {
+    pub fn new(chain: ChainClient, program_id: Pubkey) -> Self {
+        Self { shared: Arc::new(Shared { chain, program_id, kept: Kept::new(MOST_KEPT) }) }
+    }
+
+    /// The transactions of a dispute. `None` if the chain did not answer.
+    pub async fn of(&self, dispute: Pubkey, moments: Moments) -> Option<Signatures> {
+        let read = async {
+            let found = timeout(PATIENCE, self.shared.search(&dispute, moments)).await;
+            let found = found.ok().and_then(Result::ok);
+            let age =
+                if found.as_ref().is_some_and(|found| found.are_all(moments)) { COMPLETE_AGE } else { INCOMPLETE_AGE };
+            Ok((found, age))
+        };
+        self.shared.kept.get((dispute, moments), read).await.ok().flatten()
+    }
+}
+
+impl Shared {
+    async fn search(&self, dispute: &Pubkey, moments: Moments) -> Result<Signatures, ChainError> {
+        let mentions = self.mentions(dispute).await?;
+        let ends = [ResolveDispute::DISCRIMINATOR, ExpireDispute::DISCRIMINATOR];
+        Ok(Signatures {
+            raised: self.find(&mentions, dispute, Some(moments.raised_at), &[OpenDispute::DISCRIMINATOR]).await?,
+            answered: self.find(&mentions, dispute, moments.answered_at, &[AnswerDispute::DISCRIMINATOR]).await?,
+            resolved: self.find(&mentions, dispute, moments.resolved_at, &ends).await?,
+        })
+    }
+
+    /// Transactions that name the account and did not fail.
+    async fn mentions(&self, dispute: &Pubkey) -> Result<Vec<Mention>, ChainError> {
+        let mut all = Vec::new();
+        let mut before: Option<String> = None;
+        for _ in 0..MOST_PAGES {
+            let page = self.chain.mentions(dispute, before.as_deref()).await?;
+            let full = page.len() >= crtx_chain::history::MAX_MENTIONS_PER_READ;
+            before = page.last().map(|mention| mention.signature.clone());
+            all.extend(page.into_iter().filter(|mention| !mention.failed));
+            if !full {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    /// The transaction nearest to `at` that calls one of the instructions about the dispute.
+    async fn find(
+        &self,
+        mentions: &[Mention],
+        dispute: &Pubkey,
+        at: Option<i64>,
+        discriminators: &[&[u8]],
+    ) -> Result<Option<String>, ChainError> {
+        let Some(at) = at else { return Ok(None) };
+        let mut nearest: Vec<&Mention> = mentions.iter().collect();
+        nearest.sort_by_key(|mention| mention.block_time.map_or(u64::MAX, |time| time.abs_diff(at)));
+        for mention in nearest.into_iter().take(MOST_LOOKED_AT) {
+            let Some(called) = self.chain.instructions_of(&mention.signature).await? else { continue };
+            let is_it = called.iter().any(|called| {
+                called.program_id == self.program_id
+                    && called.accounts.contains(dispute)
+                    && discriminators.iter().any(|discriminator| called.data.starts_with(discriminator))
+            });
+            if is_it {
+                return Ok(Some(mention.signature.clone()));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,323 @@
+//! `GET /v1/disputes` and `GET /v1/disputes/{id}`: the disputes of a wallet that signed in, and for the resolver all of
+//! them. A dispute of others is not found.
+
+use agent_marketplace::state::{Dispute, DisputeOutcome};
+use axum::{Json, extract::State};
+use chrono::{DateTime, TimeDelta, Utc};
+use crtx_http::{ApiError, ApiPath, ApiQuery, Cursor, ErrorBody, ErrorCode, FromQuery, QueryParams, SignedIn};
+use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
+use crtx_store::reads::{self, DisputeFilter, DisputePlace, DisputeScope};
+use serde::Serialize;
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use crate::{
+    dispute_transactions::{Moments, Signatures},
+    names::{DisputeRoleName, DisputeStatusName},
+    paging::{Key, Paging, time_bytes},
+    state::ApiState,
+    types::{self, Timestamp},
+};
+
+/// Within this time the resolver decides.
+const RESPOND_WITHIN: TimeDelta = TimeDelta::hours(72);
+/// Without the creator's answer, a dispute can be upheld after this time.
+const ANSWER_PERIOD: TimeDelta = TimeDelta::seconds(Dispute::ANSWER_PERIOD_S);
+/// Without a decision, anybody can end the dispute after this time.
+const LIMIT: TimeDelta = TimeDelta::seconds(Dispute::LIMIT_S);
+
+/// A dispute about an execution.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct DisputeResponse {
+    /// Address of the dispute's account.
+    pub dispute: String,
+    pub execution_id: Uuid,
+    /// Address of the execution's record.
+    pub execution_record: String,
+    pub agent_id: String,
+    pub agent_name: String,
+    /// The wallet that paid and raised the dispute.
+    pub caller: String,
+    /// The wallet that listed the agent.
+    pub creator: String,
+    /// What was paid.
+    #[schema(value_type = f64)]
+    pub amount_usdc: UsdcBase,
+    /// `expired`: nobody decided within 30 days.
+    #[schema(value_type = DisputeStatusName)]
+    pub status: &'static str,
+    /// SHA-256 of the evidence document: `sha256:` and hex.
+    pub evidence_hash: String,
+    /// Where the caller says the document is.
+    pub evidence_uri: String,
+    /// Where this service has it, once it was stored here.
+    pub evidence_url: String,
+    /// The same for the document of the creator's answer. null before there is one, like its time.
+    #[schema(required)]
+    pub answer_hash: Option<String>,
+    #[schema(required)]
+    pub answer_uri: Option<String>,
+    #[schema(required)]
+    pub answer_url: Option<String>,
+    #[schema(required)]
+    pub answered_at: Option<Timestamp>,
+    pub raised_at: Timestamp,
+    /// 72 hours after it was raised: until then the resolver decides.
+    pub respond_by: Timestamp,
+    /// From then on it can be upheld: the creator's answer, or 24 hours after it was raised. It can be rejected at once.
+    pub upholdable_from: Timestamp,
+    /// 30 days after it was raised: then it ends undecided.
+    pub expires_at: Timestamp,
+    #[schema(required)]
+    pub resolved_at: Option<Timestamp>,
+    /// SHA-256 of the resolver's reasons. null while open and when it expired.
+    #[schema(required)]
+    pub resolution_hash: Option<String>,
+    /// Where this service has the reasons, once they were stored here.
+    #[schema(required)]
+    pub resolution_url: Option<String>,
+    /// Taken from the collateral.
+    #[schema(value_type = f64)]
+    pub slash_usdc: UsdcBase,
+    /// The part of it that the caller got.
+    #[schema(value_type = f64)]
+    pub compensation_usdc: UsdcBase,
+    /// The part of it that the insurance got.
+    #[schema(value_type = f64)]
+    pub penalty_usdc: UsdcBase,
+    /// Signatures of its transactions. null in lists, and if the chain could not be asked.
+    #[schema(required)]
+    pub transactions: Option<DisputeTransactions>,
+}
+
+/// Signatures of a dispute's transactions. null: it has not happened, or the transaction was not found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct DisputeTransactions {
+    #[schema(required)]
+    pub raised: Option<String>,
+    #[schema(required)]
+    pub answered: Option<String>,
+    #[schema(required)]
+    pub resolved: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct DisputeListResponse {
+    pub disputes: Vec<DisputeResponse>,
+    /// Disputes that pass the filter, on all pages.
+    pub total: u64,
+    pub limit: u32,
+    /// 0 with a cursor.
+    pub offset: u64,
+    /// The `cursor` of the next page. null at the end.
+    #[schema(required)]
+    pub next_cursor: Option<String>,
+}
+
+impl DisputeResponse {
+    fn new(state: &ApiState, dispute: reads::DisputeDetails) -> Self {
+        let url = |hash: [u8; 32]| state.links().content(&ResultHash(hash));
+        let text = |hash: [u8; 32]| ResultHash(hash).to_string();
+        let raised_at = dispute.evidence.at;
+        let answer = dispute.answer.as_ref();
+        let answer_due = later(raised_at, ANSWER_PERIOD);
+        Self {
+            dispute: dispute.address.to_string(),
+            execution_id: dispute.execution_id,
+            execution_record: dispute.record.to_string(),
+            agent_id: dispute.agent.to_string(),
+            caller: dispute.caller.to_string(),
+            creator: dispute.creator.to_string(),
+            amount_usdc: dispute.amount,
+            status: outcome_text(dispute.outcome),
+            evidence_hash: text(dispute.evidence.hash),
+            evidence_url: url(dispute.evidence.hash),
+            answer_hash: answer.map(|answer| text(answer.hash)),
+            answer_uri: answer.map(|answer| answer.uri.clone()),
+            answer_url: answer.map(|answer| url(answer.hash)),
+            answered_at: answer.map(|answer| Timestamp(answer.at)),
+            raised_at: Timestamp(raised_at),
+            respond_by: Timestamp(later(raised_at, RESPOND_WITHIN)),
+            upholdable_from: Timestamp(answer.map_or(answer_due, |answer| answer.at.min(answer_due))),
+            expires_at: Timestamp(later(raised_at, LIMIT)),
+            resolved_at: dispute.resolved_at.map(Timestamp),
+            resolution_hash: dispute.resolution_hash.map(text),
+            resolution_url: dispute.resolution_hash.map(url),
+            slash_usdc: dispute.slash,
+            compensation_usdc: dispute.compensation,
+            penalty_usdc: UsdcBase(dispute.slash.0.saturating_sub(dispute.compensation.0)),
+            transactions: None,
+            agent_name: dispute.agent_name,
+            evidence_uri: dispute.evidence.uri,
+        }
+    }
+}
+
+fn later(time: DateTime<Utc>, by: TimeDelta) -> DateTime<Utc> {
+    time.checked_add_signed(by).unwrap_or(time)
+}
+
+/// The word for an outcome, here and in the dispute of an execution.
+pub const fn outcome_text(outcome: DisputeOutcome) -> &'static str {
+    match outcome {
+        DisputeOutcome::Open => "open",
+        DisputeOutcome::Upheld => "upheld",
+        DisputeOutcome::Rejected => "rejected",
+        DisputeOutcome::Expired => "expired",
+    }
+}
+
+/// What a wallet is in the disputes to list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DisputeRole {
+    Caller,
+    Creator,
+    /// Sees all disputes, if it is the resolver.
+    Resolver,
+}
+
+/// Which disputes to list.
+#[derive(Clone, Debug, PartialEq, Eq, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct DisputeListQuery {
+    /// Disputes per page.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
+    limit: u32,
+    /// Disputes to skip. Further pages are read with `cursor`.
+    #[param(value_type = Option<u64>, minimum = 0, maximum = 10_000, default = 0)]
+    offset: u64,
+    /// The `next_cursor` of the page before, with the same `role` and `status`. Not together with `offset`.
+    #[param(value_type = Option<String>, max_length = 512)]
+    cursor: Option<String>,
+    /// Only those in which the wallet is this. By default all that the wallet may see.
+    #[param(inline, required = false, value_type = DisputeRoleName)]
+    role: Option<DisputeRole>,
+    #[param(inline, required = false, value_type = DisputeStatusName)]
+    status: Option<DisputeOutcome>,
+}
+
+impl FromQuery for DisputeListQuery {
+    fn from_query(params: &mut QueryParams) -> Result<Self, ApiError> {
+        let Paging { limit, offset, cursor } = Paging::from_query(params)?;
+        Ok(Self { limit, offset, cursor, role: role(params)?, status: status(params)? })
+    }
+}
+
+fn role(params: &mut QueryParams) -> Result<Option<DisputeRole>, ApiError> {
+    let Some(text) = params.text("role")? else { return Ok(None) };
+    Ok(Some(match text.as_str() {
+        "caller" => DisputeRole::Caller,
+        "creator" => DisputeRole::Creator,
+        "resolver" => DisputeRole::Resolver,
+        _ => return Err(ApiError::invalid("role", "must be `caller`, `creator` or `resolver`")),
+    }))
+}
+
+fn status(params: &mut QueryParams) -> Result<Option<DisputeOutcome>, ApiError> {
+    use DisputeOutcome::{Expired, Open, Rejected, Upheld};
+    let Some(text) = params.text("status")? else { return Ok(None) };
+    let found = [Open, Upheld, Rejected, Expired].into_iter().find(|outcome| outcome_text(*outcome) == text);
+    let expected = "must be `open`, `upheld`, `rejected` or `expired`";
+    found.map(Some).ok_or_else(|| ApiError::invalid("status", expected))
+}
+
+/// Disputes in which the wallet that signed in is caller or creator, and all of them for the resolver. Open ones come
+/// first, those with the least time left at the top; then the others, newest first.
+#[utoipa::path(
+    get, path = "/v1/disputes", tag = "disputes", operation_id = "list_disputes", params(DisputeListQuery),
+    security(("session" = []), ("session_cookie" = [])),
+    responses(
+        (status = 200, description = "One page of disputes", body = DisputeListResponse),
+        (status = 400, description = "`invalid_request`: a parameter is unknown, repeated or malformed, or a `cursor` of another list", body = ErrorBody),
+        (status = 401, description = "`unauthorized`: no session of a wallet that signed in", body = ErrorBody),
+        (status = 403, description = "`forbidden`: `role=resolver` of another wallet", body = ErrorBody),
+        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
+    )
+)]
+pub async fn list_disputes(
+    State(state): State<ApiState>,
+    signed_in: SignedIn,
+    ApiQuery(query): ApiQuery<DisputeListQuery>,
+) -> Result<Json<DisputeListResponse>, ApiError> {
+    let DisputeListQuery { limit, offset, cursor, role, status } = query;
+    let mut connection = state.shared.connections.point().await?;
+    let may_see_all = match role {
+        Some(DisputeRole::Caller | DisputeRole::Creator) => false,
+        None | Some(DisputeRole::Resolver) => reads::is_resolver(&mut *connection, &signed_in.wallet).await?,
+    };
+    let filter = DisputeFilter { scope: scope(role, may_see_all)?, outcome: status };
+    let list = format!("disputes of {} {filter:?}", signed_in.wallet);
+    let start = Paging { limit, offset, cursor }.start(&list, place)?;
+    let listed = reads::list_disputes(&mut *connection, &signed_in.wallet, filter, limit, &start).await?;
+    connection.done();
+    Ok(Json(DisputeListResponse {
+        disputes: listed.items.into_iter().map(|dispute| DisputeResponse::new(&state, dispute)).collect(),
+        total: listed.total,
+        limit,
+        offset,
+        next_cursor: listed.next.map(|place| Cursor::encode_in(&list, &key(&place))),
+    }))
+}
+
+fn scope(role: Option<DisputeRole>, may_see_all: bool) -> Result<DisputeScope, ApiError> {
+    match (role, may_see_all) {
+        (Some(DisputeRole::Caller), _) => Ok(DisputeScope::Caller),
+        (Some(DisputeRole::Creator), _) => Ok(DisputeScope::Creator),
+        (None | Some(DisputeRole::Resolver), true) => Ok(DisputeScope::All),
+        (None, false) => Ok(DisputeScope::Parties),
+        (Some(DisputeRole::Resolver), false) => {
+            Err(ApiError::new(ErrorCode::Forbidden, "this wallet is not the resolver"))
+        }
+    }
+}
+
+/// The sort key in a cursor.
+fn key(place: &DisputePlace) -> Vec<u8> {
+    [&[u8::from(place.open)], &time_bytes(place.raised_at)[..], place.address.as_array()].concat()
+}
+
+fn place(key: &mut Key) -> Option<DisputePlace> {
+    Some(DisputePlace { open: key.byte()? == 1, raised_at: key.time()?, address: key.address()? })
+}
+
+/// One dispute, for its parties and the resolver.
+#[utoipa::path(
+    get, path = "/v1/disputes/{id}", tag = "disputes", operation_id = "get_dispute",
+    params(("id" = String, Path, description = "Address of the dispute, or of the execution's record")),
+    security(("session" = []), ("session_cookie" = [])),
+    responses(
+        (status = 200, description = "The dispute", body = DisputeResponse),
+        (status = 400, description = "`invalid_request`: a query parameter, or a path that is no text", body = ErrorBody),
+        (status = 401, description = "`unauthorized`: no session of a wallet that signed in", body = ErrorBody),
+        (status = 404, description = "`not_found`: no such dispute that this wallet may see", body = ErrorBody),
+        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
+    )
+)]
+pub async fn get_dispute(
+    State(state): State<ApiState>,
+    signed_in: SignedIn,
+    ApiPath(id): ApiPath<String>,
+    ApiQuery(()): ApiQuery<()>,
+) -> Result<Json<DisputeResponse>, ApiError> {
+    let not_found = || ApiError::new(ErrorCode::NotFound, "this wallet has no such dispute");
+    let address = types::address(&id).ok_or_else(not_found)?;
+    let mut connection = state.shared.connections.point().await?;
+    let dispute = reads::dispute(&mut *connection, &signed_in.wallet, &address).await?;
+    connection.done();
+    let dispute = dispute.ok_or_else(not_found)?;
+    let moments = Moments {
+        raised_at: dispute.evidence.at.timestamp(),
+        answered_at: dispute.answer.as_ref().map(|answer| answer.at.timestamp()),
+        resolved_at: dispute.resolved_at.map(|at| at.timestamp()),
+    };
+    let transactions = state.dispute_transactions(dispute.address, moments).await;
+    let response = DisputeResponse::new(&state, dispute);
+    Ok(Json(DisputeResponse { transactions: transactions.map(DisputeTransactions::from), ..response }))
+}
+
+impl From<Signatures> for DisputeTransactions {
+    fn from(signatures: Signatures) -> Self {
+        let Signatures { raised, answered, resolved } = signatures;
+        Self { raised, answered, resolved }
+    }
+}

@@ -1,0 +1,415 @@
+//! `GET /v1/executions` and `GET /v1/executions/{execution_id}`: the executions of the wallet of an API key or a session. An execution
+//! of another wallet is not found.
+
+use agent_marketplace::state::{FailureReason, Settler};
+use axum::{Extension, Json, extract::State};
+use chrono::{DateTime, Utc};
+use crtx_http::{ApiError, ApiPath, ApiQuery, Cursor, ErrorBody, ErrorCode, FromQuery, QueryParams, Reader};
+use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
+use crtx_store::reads::{
+    self, ExecutionFilter, ExecutionListQuestion, ExecutionPlace, ExecutionQuestion, ExecutionRole, ShownFailure,
+    ShownStatus,
+};
+use serde::Serialize;
+use serde_json::Value;
+use solana_pubkey::Pubkey;
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use crate::{
+    agent_names::Named,
+    disputes::outcome_text,
+    execution_questions::{Part, Single, is_slow},
+    layers::ShownSlot,
+    names::{DisputeStatusName, ExecutionRoleName, ExecutionStatusName},
+    paging::{Key, MAX_OFFSET, Paging, time_bytes},
+    state::ApiState,
+    types::{self, Timestamp},
+};
+
+/// An execution in a list.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ExecutionSummary {
+    pub execution_id: Uuid,
+    pub agent_id: String,
+    pub agent_name: String,
+    #[schema(value_type = ExecutionStatusName)]
+    pub status: &'static str,
+    /// Total charged; 0 after a refund.
+    #[schema(value_type = f64)]
+    pub cost_usdc: UsdcBase,
+    pub initiated_at: Timestamp,
+    /// null while pending or running.
+    #[schema(required)]
+    pub completed_at: Option<Timestamp>,
+    /// The `ExecutionRecord` on the chain explorer.
+    pub on_chain_record: String,
+}
+
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ExecutionListResponse {
+    pub executions: Vec<ExecutionSummary>,
+    /// Executions that pass the filter, on all pages.
+    pub total: u64,
+    pub limit: u32,
+    /// 0 with a cursor.
+    pub offset: u64,
+    /// The `cursor` of the next page. null at the end.
+    #[schema(required)]
+    pub next_cursor: Option<String>,
+}
+
+/// A full execution. A value that does not exist (yet) is null; `tokens_used`, `steps`, `error` and `dispute` are left
+/// out instead.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ExecutionResponse {
+    pub execution_id: Uuid,
+    pub agent_id: String,
+    pub agent_name: String,
+    #[schema(value_type = ExecutionStatusName)]
+    pub status: &'static str,
+    /// The agent's output. null until it is paid for, and while nobody has stored it here: a result that was settled
+    /// without this service appears as soon as its content is put to `ipfs_url`.
+    #[schema(required)]
+    pub result: Option<String>,
+    /// `sha256:` and the hex SHA-256 of the result; committed on chain.
+    #[schema(required)]
+    pub result_hash: Option<String>,
+    #[schema(value_type = f64)]
+    pub cost_usdc: UsdcBase,
+    /// Part paid to the creator.
+    #[schema(value_type = f64)]
+    pub creator_amount_usdc: UsdcBase,
+    /// Part kept by the marketplace.
+    #[schema(value_type = f64)]
+    pub platform_amount_usdc: UsdcBase,
+    /// Only if reported by the creator's service.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_used: Option<u64>,
+    /// From dispatch to delivery.
+    #[schema(required)]
+    pub execution_time_ms: Option<u64>,
+    /// `caller`, `creator` or `gateway`: who submitted the settlement. null unless it is on chain.
+    #[schema(required)]
+    pub settled_by: Option<&'static str>,
+    /// Whether the result is signed for this execution. null before the record is on chain.
+    #[schema(required)]
+    pub binding: Option<bool>,
+    pub initiated_at: Timestamp,
+    #[schema(required)]
+    pub completed_at: Option<Timestamp>,
+    pub on_chain_record: String,
+    /// URL of the full result.
+    #[schema(required)]
+    pub ipfs_url: Option<String>,
+    /// The creator's reasoning trace, if given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Value>>)]
+    pub steps: Option<Value>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ExecutionFailure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dispute: Option<ExecutionDispute>,
+}
+
+/// Why an execution failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ExecutionFailure {
+    pub code: String,
+    pub message: String,
+}
+
+/// The dispute about an execution.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ExecutionDispute {
+    /// `expired`: nobody decided within 30 days.
+    #[schema(value_type = DisputeStatusName)]
+    pub status: &'static str,
+    pub raised_at: Timestamp,
+    #[schema(required)]
+    pub resolved_at: Option<Timestamp>,
+    /// SHA-256 of the evidence document: `sha256:` and hex.
+    pub evidence_hash: String,
+    pub evidence_uri: String,
+    /// SHA-256 of the document of the creator's answer. null before there is one, like its URI and time.
+    #[schema(required)]
+    pub answer_hash: Option<String>,
+    #[schema(required)]
+    pub answer_uri: Option<String>,
+    #[schema(required)]
+    pub answered_at: Option<Timestamp>,
+    /// What the caller got back.
+    #[schema(value_type = f64)]
+    pub compensation_usdc: UsdcBase,
+    /// What the collateral paid to the insurance beyond the compensation.
+    #[schema(value_type = f64)]
+    pub penalty_usdc: UsdcBase,
+}
+
+impl ExecutionSummary {
+    fn new(state: &ApiState, execution: &reads::ListedExecution, agent_name: String) -> Self {
+        Self {
+            execution_id: execution.execution_id,
+            agent_id: execution.agent.to_string(),
+            agent_name,
+            status: execution.status.as_str(),
+            cost_usdc: execution.cost,
+            initiated_at: Timestamp(execution.initiated_at),
+            completed_at: execution.completed_at.map(Timestamp),
+            on_chain_record: state.links().account(&execution.record),
+        }
+    }
+}
+
+impl ExecutionResponse {
+    fn new(state: &ApiState, execution: reads::ExecutionDetails) -> Self {
+        let summary = ExecutionSummary::new(state, &execution.summary, execution.agent_name);
+        let hash = execution.result_hash.map(ResultHash);
+        Self {
+            execution_id: summary.execution_id,
+            agent_id: summary.agent_id,
+            agent_name: summary.agent_name,
+            status: summary.status,
+            result: execution.result,
+            result_hash: hash.map(|hash| hash.to_string()),
+            cost_usdc: summary.cost_usdc,
+            creator_amount_usdc: execution.creator_amount,
+            platform_amount_usdc: execution.platform_amount,
+            tokens_used: execution.tokens_used,
+            execution_time_ms: execution.execution_time_ms,
+            settled_by: execution.settled_by.map(settler_text),
+            binding: execution.binding,
+            initiated_at: summary.initiated_at,
+            completed_at: summary.completed_at,
+            on_chain_record: summary.on_chain_record,
+            ipfs_url: hash.map(|hash| state.links().content(&hash)),
+            steps: execution.steps,
+            error: execution.failure.map(ExecutionFailure::from),
+            dispute: execution.dispute.map(ExecutionDispute::from),
+        }
+    }
+}
+
+impl From<ShownFailure> for ExecutionFailure {
+    fn from(failure: ShownFailure) -> Self {
+        let reason = match failure {
+            ShownFailure::Answered { code, message } => return Self { code, message },
+            ShownFailure::OnChain(reason) => reason,
+        };
+        let (code, message) = match reason {
+            FailureReason::CreatorFailed => {
+                ("execution_failed", "the creator's service reported a failure; escrow refunded")
+            }
+            FailureReason::Timeout => ("execution_timeout", "no answer within the listing's time-out; escrow refunded"),
+            FailureReason::InvalidResponse => {
+                ("execution_failed", "the creator's answer broke the contract; escrow refunded")
+            }
+            FailureReason::Expired => ("execution_timeout", "no result before the deadline; escrow refunded"),
+            FailureReason::Interrupted => {
+                ("interrupted", "the gateway was interrupted and gave the execution up; escrow refunded")
+            }
+        };
+        Self { code: code.to_owned(), message: message.to_owned() }
+    }
+}
+
+const fn settler_text(settler: Settler) -> &'static str {
+    match settler {
+        Settler::Caller => "caller",
+        Settler::Creator => "creator",
+        Settler::Gateway => "gateway",
+    }
+}
+
+impl From<reads::ShownDispute> for ExecutionDispute {
+    fn from(dispute: reads::ShownDispute) -> Self {
+        let (answer_hash, answer_uri, answered_at) = dispute.answer.map_or((None, None, None), |answer| {
+            let hash = ResultHash(answer.hash).to_string();
+            (Some(hash), Some(answer.uri), Some(Timestamp(answer.answered_at)))
+        });
+        Self {
+            status: outcome_text(dispute.outcome),
+            raised_at: Timestamp(dispute.raised_at),
+            resolved_at: dispute.resolved_at.map(Timestamp),
+            evidence_hash: ResultHash(dispute.evidence_hash).to_string(),
+            evidence_uri: dispute.evidence_uri,
+            answer_hash,
+            answer_uri,
+            answered_at,
+            compensation_usdc: dispute.compensation,
+            penalty_usdc: dispute.penalty,
+        }
+    }
+}
+
+/// Which executions to list.
+#[derive(Clone, Debug, PartialEq, Eq, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ExecutionListQuery {
+    /// Executions per page.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
+    limit: u32,
+    /// Executions to skip. Further pages are read with `cursor`.
+    #[param(value_type = Option<u64>, minimum = 0, default = 0)]
+    offset: u64,
+    /// The `next_cursor` of the page before, with the same `role`, `status`, `agent_id`, `from` and `to`. Not together
+    /// with `offset`.
+    #[param(value_type = Option<String>, max_length = 512)]
+    cursor: Option<String>,
+    /// `caller`: executions for which the wallet paid. `creator`: executions of the agents that it listed.
+    #[param(inline, required = false, value_type = ExecutionRoleName)]
+    role: ExecutionRole,
+    /// The status shown.
+    #[param(inline, required = false, value_type = ExecutionStatusName)]
+    status: Option<ShownStatus>,
+    /// Only executions of this agent.
+    #[param(value_type = Option<String>)]
+    agent_id: Option<Pubkey>,
+    /// Only executions initiated after this ISO 8601 time.
+    #[param(value_type = Option<String>, format = DateTime)]
+    from: Option<DateTime<Utc>>,
+    /// Only executions initiated before this ISO 8601 time.
+    #[param(value_type = Option<String>, format = DateTime)]
+    to: Option<DateTime<Utc>>,
+}
+
+impl FromQuery for ExecutionListQuery {
+    fn from_query(params: &mut QueryParams) -> Result<Self, ApiError> {
+        let Paging { limit, offset, cursor } = Paging::with_any_offset(params)?;
+        Ok(Self {
+            limit,
+            offset,
+            cursor,
+            role: role(params)?,
+            status: status(params)?,
+            agent_id: agent(params)?,
+            from: types::time(params, "from")?,
+            to: types::time(params, "to")?,
+        })
+    }
+}
+
+fn role(params: &mut QueryParams) -> Result<ExecutionRole, ApiError> {
+    let Some(text) = params.text("role")? else { return Ok(ExecutionRole::default()) };
+    match text.as_str() {
+        "caller" => Ok(ExecutionRole::Caller),
+        "creator" => Ok(ExecutionRole::Creator),
+        _ => Err(ApiError::invalid("role", "must be `caller` or `creator`")),
+    }
+}
+
+fn status(params: &mut QueryParams) -> Result<Option<ShownStatus>, ApiError> {
+    let expected = "must be `completed`, `failed`, `disputed`, `running` or `pending`";
+    params
+        .text("status")?
+        .map(|text| ShownStatus::parse(&text).ok_or_else(|| ApiError::invalid("status", expected)))
+        .transpose()
+}
+
+fn agent(params: &mut QueryParams) -> Result<Option<Pubkey>, ApiError> {
+    params
+        .text("agent_id")?
+        .map(|text| types::address(&text).ok_or_else(|| ApiError::invalid("agent_id", "is not an agent identifier")))
+        .transpose()
+}
+
+/// Executions of the wallet of the API key or session, newest first: those for which it paid, or with `role=creator`
+/// those of the agents that it listed.
+#[utoipa::path(
+    get, path = "/v1/executions", tag = "executions", operation_id = "list_executions", params(ExecutionListQuery),
+    security(("api_key" = []), ("session" = []), ("session_cookie" = [])),
+    responses(
+        (status = 200, description = "One page of executions", body = ExecutionListResponse),
+        (status = 400, description = "`invalid_request`: a parameter is unknown, repeated or malformed, or a `cursor` of another list", body = ErrorBody),
+        (status = 401, description = "`unauthorized`", body = ErrorBody),
+        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
+    )
+)]
+pub async fn list_executions(
+    State(state): State<ApiState>,
+    Reader { wallet }: Reader,
+    ApiQuery(query): ApiQuery<ExecutionListQuery>,
+) -> Result<(Option<Extension<ShownSlot>>, Json<ExecutionListResponse>), ApiError> {
+    let ExecutionListQuery { limit, offset, cursor, role, status, agent_id, from, to } = query;
+    let mirror_slot = state.shared.mirror.known().await.slot;
+    let filter = ExecutionFilter { role, status, agent: agent_id, from, to };
+    let scope = format!("executions of {wallet} {filter:?}");
+    let start = Paging { limit, offset, cursor }.start(&scope, place)?;
+    let lists =
+        if is_slow(&filter, &start) { &state.shared.slow_execution_lists } else { &state.shared.execution_lists };
+    let listed = lists.ask(Part(ExecutionListQuestion { wallet, filter, limit, start })).await;
+    let listed = listed.map_err(|error| too_far(error, offset))?;
+    let agents: Vec<Pubkey> = listed.items.iter().map(|execution| execution.agent).collect();
+    let Named { names, slot } = state.shared.agent_names.of(&agents).await?;
+    let executions = listed.items.iter().zip(names);
+    let list = ExecutionListResponse {
+        executions: executions.map(|(execution, name)| ExecutionSummary::new(&state, execution, name)).collect(),
+        total: listed.total,
+        limit,
+        offset,
+        next_cursor: listed.next.map(|place| Cursor::encode_in(&scope, &key(&place))),
+    };
+    // Names that are from memory can be older than the rows.
+    let older = slot.map(|names| Extension(ShownSlot(mirror_slot.map(|rows| rows.min(names)))));
+    Ok((older, Json(list)))
+}
+
+/// A page that is far down may take longer than a list may. Its client learns what to do.
+fn too_far(mut error: ApiError, offset: u64) -> ApiError {
+    if error.code == ErrorCode::Unavailable && offset > MAX_OFFSET {
+        error.message = "the page took too long; read pages that far down with `cursor`".to_owned();
+    }
+    error
+}
+
+/// The sort key in a cursor.
+fn key(place: &ExecutionPlace) -> Vec<u8> {
+    [&time_bytes(place.initiated_at)[..], place.execution_id.as_bytes(), place.record.as_array()].concat()
+}
+
+fn place(key: &mut Key) -> Option<ExecutionPlace> {
+    Some(ExecutionPlace { initiated_at: key.time()?, execution_id: key.uuid()?, record: key.address()? })
+}
+
+/// One execution of the wallet of the API key or session.
+#[utoipa::path(
+    get, path = "/v1/executions/{execution_id}", tag = "executions", operation_id = "get_execution",
+    params(("execution_id" = Uuid, Path, description = "Id of the execution")),
+    security(("api_key" = []), ("session" = []), ("session_cookie" = [])),
+    responses(
+        (status = 200, description = "The full record", body = ExecutionResponse),
+        (status = 400, description = "`invalid_request`: `execution_id` is not a UUID, or a query parameter", body = ErrorBody),
+        (status = 401, description = "`unauthorized`", body = ErrorBody),
+        (status = 404, description = "`execution_not_found`: this wallet has no such execution", body = ErrorBody),
+        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
+    )
+)]
+pub async fn get_execution(
+    State(state): State<ApiState>,
+    Reader { wallet }: Reader,
+    ApiPath(execution_id): ApiPath<Uuid>,
+    ApiQuery(()): ApiQuery<()>,
+) -> Result<Json<ExecutionResponse>, ApiError> {
+    let execution = state.shared.executions.ask(Single(ExecutionQuestion { wallet, execution_id })).await?;
+    let mut execution = execution.ok_or_else(|| ApiError::execution_not_found(&execution_id))??;
+    if execution.result.is_none()
+        && let Some(hash) = execution.result_hash
+    {
+        execution.result = state.published_result(&ResultHash(hash)).await;
+    }
+    Ok(Json(ExecutionResponse::new(&state, execution)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_is_too_far_down_names_the_cursor() {
+        let hint = |error, offset| too_far(error, offset).message.contains("`cursor`");
+        assert!(hint(ApiError::unavailable("a statement time-out"), MAX_OFFSET + 1));
+        assert!(!hint(ApiError::unavailable("no database"), MAX_OFFSET));
+        assert!(!hint(ApiError::internal("a fault"), MAX_OFFSET + 1));
+    }
+}

@@ -1,0 +1,68 @@
+//! `GET /v1/history` and `GET /v1/wallets/{wallet}/history`: what was paid day by day, in the market and to a creator.
+
+use std::time::Instant;
+
+use axum::{Extension, Json, extract::State};
+use chrono::Utc;
+use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, Peer};
+use crtx_store::reads;
+
+use crate::{
+    history_response::{CreatorHistoryResponse, MarketHistoryResponse},
+    kept::age_of,
+    state::ApiState,
+    types,
+};
+
+/// What was paid in the market, day by day. It may be some seconds old.
+#[utoipa::path(
+    get, path = "/v1/history", tag = "service", operation_id = "market_history",
+    responses(
+        (status = 200, description = "The last 30 days", body = MarketHistoryResponse),
+        (status = 400, description = "`invalid_request`: a query parameter", body = ErrorBody),
+        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
+    )
+)]
+pub async fn market_history(
+    State(state): State<ApiState>,
+    ApiQuery(()): ApiQuery<()>,
+) -> Result<Json<MarketHistoryResponse>, ApiError> {
+    let reading = async {
+        let mut connection = state.shared.connections.kept_list().await?;
+        let started = Instant::now();
+        let days = reads::market_history(&mut *connection, Utc::now()).await?;
+        connection.done();
+        let history = MarketHistoryResponse {
+            window_days: reads::METRICS_DAYS.unsigned_abs(),
+            days: days.into_iter().map(Into::into).collect(),
+        };
+        Ok((history, age_of(started.elapsed())))
+    };
+    Ok(Json(state.shared.market_history.get((), reading).await?))
+}
+
+/// What a creator earned, day by day. A wallet without agents has no days.
+#[utoipa::path(
+    get, path = "/v1/wallets/{wallet}/history", tag = "wallets", operation_id = "get_wallet_history",
+    params(("wallet" = String, Path, description = "Address of the creator's wallet")),
+    responses(
+        (status = 200, description = "The last 30 days", body = CreatorHistoryResponse),
+        (status = 400, description = "`invalid_request`: not an address, or a query parameter", body = ErrorBody),
+        (status = 503, description = "`unavailable`: too many expensive reads, or no database; `Retry-After`", body = ErrorBody)
+    )
+)]
+pub async fn get_wallet_history(
+    State(state): State<ApiState>,
+    ApiPath(wallet): ApiPath<String>,
+    ApiQuery(()): ApiQuery<()>,
+    peer: Option<Extension<Peer>>,
+) -> Result<Json<CreatorHistoryResponse>, ApiError> {
+    let wallet = types::address(&wallet).ok_or_else(|| ApiError::invalid("wallet", "must be an address in base58"))?;
+    let mut connection = state.shared.connections.list(peer.map(|Extension(Peer(address))| address)).await?;
+    let days = reads::creator_history(&mut *connection, &wallet, Utc::now()).await?;
+    connection.done();
+    Ok(Json(CreatorHistoryResponse {
+        window_days: reads::METRICS_DAYS.unsigned_abs(),
+        days: days.into_iter().map(Into::into).collect(),
+    }))
+}

@@ -1,0 +1,96 @@
+//! The read API: agents, executions, wallets, the network, and the status of the mirror.
+
+mod agent_answers;
+mod agent_documents;
+mod agent_history;
+pub mod agent_list;
+mod agent_metrics;
+mod agent_names;
+mod agent_reads;
+mod agents;
+mod connections;
+mod deployment;
+mod digest;
+mod digest_answer;
+mod dispute_transactions;
+mod disputes;
+mod execution_questions;
+mod executions;
+mod freshness;
+mod history;
+mod history_response;
+mod holdings;
+mod kept;
+mod layers;
+mod list_agents;
+mod list_agents_response;
+mod listing_reason;
+mod listings;
+mod names;
+mod network;
+mod network_response;
+mod paging;
+mod state;
+mod status;
+mod status_problems;
+mod status_response;
+mod types;
+mod wallet_response;
+mod wallets;
+
+use axum::{Router, middleware::from_fn_with_state};
+use utoipa::OpenApi;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub use deployment::Deployment;
+pub use freshness::DEFAULT_MAX_LAG;
+pub use layers::INDEXED_SLOT;
+pub use state::ApiState;
+
+#[derive(OpenApi)]
+#[openapi(info(
+    title = "crtx",
+    description = "Agent Marketplace Execution API: browse agents, pay per call, verify results."
+))]
+struct Description;
+
+/// What shows rows of the mirror.
+fn rows() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::with_openapi(Description::openapi())
+        .routes(routes!(list_agents::list_agents))
+        .routes(routes!(agents::get_agent))
+        .routes(routes!(agent_history::get_agent_history))
+        .routes(routes!(listings::get_listing))
+        .routes(routes!(executions::list_executions))
+        .routes(routes!(executions::get_execution))
+        .routes(routes!(disputes::list_disputes))
+        .routes(routes!(disputes::get_dispute))
+        .routes(routes!(wallets::get_wallet))
+        .routes(routes!(history::get_wallet_history))
+        .routes(routes!(history::market_history))
+}
+
+/// What says how the service is, and what it is. It answers also from an old mirror.
+fn facts() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(status::status))
+        .routes(routes!(digest::digest))
+        .routes(routes!(network::network))
+}
+
+/// The read endpoints. The router has no fallback, so that it can be merged with others; pass the result through
+/// [`crtx_http::finish`].
+pub fn router(state: ApiState) -> Router {
+    state.agent_list().start();
+    let (rows, facts) = (rows().split_for_parts().0, facts().split_for_parts().0);
+    rows.layer(from_fn_with_state(state.clone(), layers::refuse_stale))
+        .merge(facts)
+        .layer(from_fn_with_state(state.clone(), layers::complete))
+        .with_state(state)
+}
+
+/// The description of the read endpoints.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    let openapi = rows().merge(facts()).split_for_parts().1;
+    crtx_http::docs::with_not_modified(crtx_http::docs::with_security(openapi))
+}

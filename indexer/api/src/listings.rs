@@ -1,0 +1,127 @@
+//! `GET /v1/agents/{agent_id}/listing`: whether a listing is shown, and why not.
+
+use axum::{Json, extract::State};
+use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody};
+use crtx_protocol::{result_hash::ResultHash, text::printable};
+use crtx_store::{
+    pools::ReadConnection,
+    reads::{self, DocumentState, ListingState},
+};
+use serde::Serialize;
+use solana_pubkey::Pubkey;
+use utoipa::ToSchema;
+
+use crate::{
+    listing_reason::{ListingReason, ListingReasonCode},
+    state::ApiState,
+    types::{self, Timestamp},
+};
+
+/// Whether a listing that is on chain is shown.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ListingResponse {
+    /// Address of the listing account.
+    pub agent_id: String,
+    /// Whether it is shown by its id and can be called, unless it is paused.
+    pub shown: bool,
+    /// Whether it is in lists.
+    pub listed: bool,
+    /// null if it is in lists.
+    #[schema(required)]
+    pub reason: Option<ListingReason>,
+    /// The metadata document that it names. null if its account cannot be decoded.
+    #[schema(required)]
+    pub document: Option<ListingDocument>,
+}
+
+/// What this index knows about the metadata document of a listing.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ListingDocument {
+    /// As on chain, with a replacement character for each control character.
+    pub uri: String,
+    pub sha256: String,
+    /// Whether it was fetched and checked.
+    pub usable: bool,
+    /// Attempts to fetch it since the listing names this hash and URI.
+    pub attempts: u32,
+    /// null before the first.
+    #[schema(required)]
+    pub last_attempt_at: Option<Timestamp>,
+    /// null before the first attempt, and if it is usable. A change of the listing is followed at once.
+    #[schema(required)]
+    pub next_attempt_at: Option<Timestamp>,
+}
+
+impl From<DocumentState> for ListingDocument {
+    fn from(document: DocumentState) -> Self {
+        Self {
+            uri: printable(&document.uri),
+            sha256: ResultHash(document.sha256).to_string(),
+            usable: document.usable,
+            attempts: document.attempts,
+            last_attempt_at: document.last_attempt.map(Timestamp),
+            next_attempt_at: document.next_attempt.map(Timestamp),
+        }
+    }
+}
+
+/// Whether a listing is shown, and why not. For the tools of creators.
+#[utoipa::path(
+    get, path = "/v1/agents/{agent_id}/listing", tag = "agents", operation_id = "get_listing",
+    params(("agent_id" = String, Path, description = "Address of the listing account")),
+    responses(
+        (status = 200, description = "The state of the listing", body = ListingResponse),
+        (status = 400, description = "`invalid_request`: a query parameter", body = ErrorBody),
+        (status = 404, description = "`agent_not_found`: this index knows no listing at the address", body = ErrorBody),
+        (status = 503, description = "`unavailable`: no database; `Retry-After`", body = ErrorBody)
+    )
+)]
+pub async fn get_listing(
+    State(state): State<ApiState>,
+    ApiPath(agent_id): ApiPath<String>,
+    ApiQuery(()): ApiQuery<()>,
+) -> Result<Json<ListingResponse>, ApiError> {
+    let not_found = || ApiError::agent_not_found(&agent_id);
+    let address = types::address(&agent_id).ok_or_else(not_found)?;
+    let mut connection = state.shared.connections.point().await?;
+    let found = find(&mut connection, &address).await?;
+    connection.done();
+    let (listing, reason) = found.ok_or_else(not_found)?;
+    let shown = match &reason {
+        Some(reason) => reason.code == ListingReasonCode::Paused,
+        None => true,
+    };
+    Ok(Json(ListingResponse {
+        agent_id: address.to_string(),
+        shown,
+        listed: reason.is_none(),
+        reason,
+        document: listing.map(|listing| listing.document.into()),
+    }))
+}
+
+/// The 404 of an agent that is not shown. It says the reason if the listing is on chain.
+pub(crate) async fn not_shown(
+    connection: &mut ReadConnection,
+    agent_id: &str,
+    address: &Pubkey,
+) -> Result<ApiError, ApiError> {
+    let mut error = ApiError::agent_not_found(agent_id);
+    if let Some((_, Some(reason))) = find(connection, address).await? {
+        error.message = format!("the agent {address} is on chain, but it is not shown: {}", reason.message);
+    }
+    Ok(error)
+}
+
+/// The listing, unless its account cannot be decoded, and why it is not in lists. `None`: there is no listing.
+async fn find(
+    connection: &mut ReadConnection,
+    address: &Pubkey,
+) -> Result<Option<(Option<ListingState>, Option<ListingReason>)>, ApiError> {
+    if let Some(listing) = reads::listing(&mut **connection, address).await? {
+        let reason = ListingReason::of(&listing);
+        return Ok(Some((Some(listing), reason)));
+    }
+    let quarantined = reads::is_quarantined(&mut **connection, address).await?;
+    Ok(quarantined.then(|| (None, Some(ListingReason::unreadable()))))
+}

@@ -1,0 +1,126 @@
+//! The body of `GET /v1/status`.
+
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::{digest_answer::DigestAnswer, status_problems::StatusProblem, types::Timestamp};
+
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct StatusResponse {
+    /// `starting` before the first snapshot; `live` while the indexer receives changes and nothing is wrong; `degraded`
+    /// while it receives changes and something is wrong; else `stale`.
+    pub status: &'static str,
+    /// What is wrong, in words. Empty if nothing is.
+    pub problems: Vec<StatusProblem>,
+    /// Endpoints that the indexer cannot use now, and why. They do not make the mirror wrong: it follows others.
+    pub unusable_endpoints: Vec<StatusProblem>,
+    /// Seconds since the newest sign that the mirror shows the chain; null before the first.
+    #[schema(required)]
+    pub lag_seconds: Option<u64>,
+    /// The mirror shows the chain at this slot or later.
+    #[schema(required)]
+    pub indexed_slot: Option<u64>,
+    /// The chain's confirmed slot at the last heartbeat.
+    #[schema(required)]
+    pub chain_slot: Option<u64>,
+    /// Slots between the two. It grows on a quiet chain until the next change or resync: the mirror is behind by at
+    /// most so many slots.
+    #[schema(required)]
+    pub lag_slots: Option<u64>,
+    /// The newest finalized slot that the indexer knows.
+    #[schema(required)]
+    pub finalized_slot: Option<u64>,
+    /// The digest of all accounts at a finalized slot; null while it is computed for the first time.
+    #[schema(required)]
+    pub digest: Option<DigestAnswer>,
+    /// The indexer's processes, the one that writes the mirror first.
+    pub processes: Vec<IndexerProcess>,
+    #[schema(required)]
+    pub last_snapshot_at: Option<Timestamp>,
+    #[schema(required)]
+    pub last_change_at: Option<Timestamp>,
+    /// Rows of the mirror, with those of closed accounts. The numbers may be some minutes old.
+    pub counts: MirrorCounts,
+    /// Accounts of the program whose bytes cannot be decoded. Normally 0.
+    pub quarantined: u64,
+    /// The account that pays for openings and settlements; null before a gateway has read it.
+    #[schema(required)]
+    pub fee_payer: Option<FeePayerStatus>,
+    /// What the worker did for the market beside its own calls, on all days.
+    pub housekeeping: HousekeepingStatus,
+    /// Report of the last audit, with `at`.
+    #[schema(required, value_type = Option<Object>)]
+    pub last_audit: Option<Value>,
+}
+
+/// A process of the indexer, as its last sign of life shows it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct IndexerProcess {
+    pub id: String,
+    /// Whether it writes the mirror. The others stand by.
+    pub leads: bool,
+    /// The host of the node that it follows.
+    pub source: String,
+    /// Whether it receives events.
+    pub streaming: bool,
+    #[schema(required)]
+    pub chain_slot: Option<u64>,
+    #[schema(required)]
+    pub finalized_slot: Option<u64>,
+    pub started_at: Timestamp,
+    /// Its last sign of life.
+    pub at: Timestamp,
+    #[schema(required)]
+    pub last_event_at: Option<Timestamp>,
+    #[schema(required)]
+    pub last_change_at: Option<Timestamp>,
+    /// What it reports.
+    pub problems: Vec<StatusProblem>,
+}
+
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct FeePayerStatus {
+    pub address: String,
+    pub lamports: u64,
+    /// `ok`; `low`: the operator should send SOL; `empty`: new calls are refused, and the rest of the balance settles
+    /// and refunds open ones.
+    pub state: &'static str,
+    /// Calls that the balance pays for before new ones are refused.
+    pub calls_left: u64,
+    /// When a gateway read the balance.
+    pub at: Timestamp,
+}
+
+/// Records that were closed and so on, with what it cost and what it returned.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct HousekeepingStatus {
+    /// Refunds of expired executions that no worker ended.
+    pub refunds: ChoreStatus,
+    /// Closed records.
+    pub closings: ChoreStatus,
+    /// Disputes that ended because nobody decided them in time.
+    pub expired_disputes: ChoreStatus,
+    /// Announced roles and parameters that were put into effect.
+    pub announcements: ChoreStatus,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct ChoreStatus {
+    pub actions: u64,
+    /// Fees of the transactions.
+    pub fees_lamports: u64,
+    /// Rent that returned to those who paid it.
+    pub rent_returned_lamports: u64,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct MirrorCounts {
+    pub agents: u64,
+    /// Listings without a metadata document; they are not shown.
+    pub agents_without_metadata: u64,
+    pub creators: u64,
+    pub executions: u64,
+    pub disputes: u64,
+    pub grants: u64,
+}

@@ -1,0 +1,164 @@
+//! `GET /v1/wallets/{wallet}`.
+
+use std::net::IpAddr;
+
+use axum::{
+    Extension, Json,
+    extract::State,
+    http::{HeaderMap, Method, header},
+    response::{IntoResponse, Response},
+};
+use chrono::Utc;
+use crtx_chain::token::associated_token_address;
+use crtx_http::{
+    ApiError, ApiPath, ApiQuery, AuthState, ErrorBody, Peer,
+    credentials::{bearer, session_cookie},
+    session_token, signed_in,
+};
+use crtx_protocol::usdc::UsdcBase;
+use crtx_store::{
+    api_keys,
+    mirror::ConfigRow,
+    reads::{self, OverdueExecution, OwnedAgent, WalletProfile, WalletTotals},
+};
+use solana_pubkey::Pubkey;
+
+use crate::{
+    holdings::Holding,
+    state::ApiState,
+    types,
+    wallet_response::{WalletApproval, WalletResponse, WithdrawableCollateral},
+};
+
+/// Listings in the answer.
+const MAX_AGENTS: u32 = 20;
+/// Entries of what can be withdrawn or refunded.
+const MAX_CLAIMS: u32 = 50;
+
+/// What the database knows about a wallet.
+struct Known {
+    configuration: Option<ConfigRow>,
+    totals: WalletTotals,
+    profile: Option<WalletProfile>,
+    agents: Vec<OwnedAgent>,
+    needed: Option<UsdcBase>,
+    /// Only for the wallet itself.
+    claims: Option<(Vec<OwnedAgent>, Vec<OverdueExecution>)>,
+}
+
+/// A wallet: balance and approval, agents, roles, and totals. With a session of the same wallet also what it can withdraw
+/// and get back. A wallet that did nothing has zeros.
+#[utoipa::path(
+    get, path = "/v1/wallets/{wallet}", tag = "wallets", operation_id = "get_wallet",
+    security((), ("session" = []), ("session_cookie" = [])),
+    params(("wallet" = String, Path, description = "Address of the wallet")),
+    responses(
+        (status = 200, description = "The wallet", body = WalletResponse),
+        (status = 400, description = "`invalid_request`: not an address", body = ErrorBody),
+        (status = 401, description = "`unauthorized`: the session that was sent does not hold", body = ErrorBody),
+        (status = 503, description = "`unavailable`: too many expensive reads, or no database; `Retry-After`", body = ErrorBody)
+    )
+)]
+pub async fn get_wallet(
+    State(state): State<ApiState>,
+    ApiPath(wallet): ApiPath<String>,
+    ApiQuery(()): ApiQuery<()>,
+    peer: Option<Extension<Peer>>,
+    method: Method,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let wallet = types::address(&wallet).ok_or_else(|| ApiError::invalid("wallet", "must be an address in base58"))?;
+    let peer = peer.map(|Extension(Peer(address))| address);
+    let is_own = signed_in_wallet(&state, peer, &method, &headers).await? == Some(wallet);
+    let known = known(&state, peer, wallet, is_own).await?;
+    let mint = known.configuration.as_ref().and_then(|configuration| types::address(&configuration.usdc_mint));
+    let mint = mint.ok_or_else(|| ApiError::unavailable("the mirror has no configuration of the program yet"))?;
+    let holding = state.shared.holdings.of(wallet, mint, peer).await;
+    let answer = Json(response(&state, wallet, &mint, known, holding));
+    Ok(if is_own { ([(header::CACHE_CONTROL, "no-store")], answer).into_response() } else { answer.into_response() })
+}
+
+/// The wallet of the session, if the request presents one. An API key is not looked at: it shows nothing more.
+async fn signed_in_wallet(
+    state: &ApiState,
+    client: Option<IpAddr>,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<Option<Pubkey>, ApiError> {
+    let presents_session = match bearer(headers, "SESSION_TOKEN")? {
+        Some(secret) => secret.starts_with(session_token::PREFIX),
+        None => session_cookie(headers, state.site())?.is_some(),
+    };
+    if !presents_session {
+        return Ok(None);
+    }
+    signed_in::authenticate(method, headers, client, state).await.map(|session| Some(session.wallet))
+}
+
+async fn known(state: &ApiState, client: Option<IpAddr>, wallet: Pubkey, is_own: bool) -> Result<Known, ApiError> {
+    let mut connection = state.shared.connections.list(client).await?;
+    let claims = if is_own {
+        let delisted = reads::owned_agents(&mut *connection, &wallet, true, MAX_CLAIMS).await?;
+        Some((delisted, reads::overdue_executions(&mut *connection, &wallet, MAX_CLAIMS).await?))
+    } else {
+        None
+    };
+    let known = Known {
+        configuration: reads::configuration(&mut *connection).await?,
+        totals: reads::wallet_totals(&mut *connection, &wallet).await?,
+        profile: reads::wallet_profile(&mut *connection, &wallet).await?,
+        agents: reads::owned_agents(&mut *connection, &wallet, false, MAX_AGENTS).await?,
+        needed: api_keys::needed(&mut *connection, &wallet, Utc::now().timestamp()).await?,
+        claims,
+    };
+    connection.done();
+    Ok(known)
+}
+
+fn response(state: &ApiState, wallet: Pubkey, mint: &Pubkey, known: Known, holding: Option<Holding>) -> WalletResponse {
+    let now = Utc::now();
+    let (withdrawable, refundable) = match known.claims {
+        Some((delisted, overdue)) => {
+            let withdrawable = delisted.into_iter().map(|agent| WithdrawableCollateral::new(agent, now)).collect();
+            (Some(withdrawable), Some(overdue.into_iter().map(Into::into).collect()))
+        }
+        None => (None, None),
+    };
+    WalletResponse {
+        wallet: wallet.to_string(),
+        usdc_account: associated_token_address(&wallet, mint).to_string(),
+        spender: state.shared.deployment.addresses.spender(&wallet).to_string(),
+        approval: approval(known.needed, holding),
+        roles: known.configuration.as_ref().map(|configuration| roles(configuration, &wallet)).unwrap_or_default(),
+        creator: known.profile.map(Into::into),
+        agents_total: known.totals.agents,
+        agents: known.agents.into_iter().map(Into::into).collect(),
+        totals: known.totals.into(),
+        withdrawable,
+        refundable,
+    }
+}
+
+fn approval(needed: Option<UsdcBase>, holding: Option<Holding>) -> WalletApproval {
+    let approved = holding.map(|holding| holding.approved);
+    let short = |(needed, approved): (UsdcBase, UsdcBase)| UsdcBase(needed.0.saturating_sub(approved.0));
+    WalletApproval {
+        holding_usdc: holding.map(|holding| holding.holding),
+        approved_usdc: approved,
+        needed_usdc: needed,
+        short_usdc: needed.zip(approved).map(short),
+    }
+}
+
+fn roles(configuration: &ConfigRow, wallet: &Pubkey) -> Vec<&'static str> {
+    let wallet = wallet.to_string();
+    let holders = [
+        ("admin", Some(&configuration.admin)),
+        ("pending_admin", configuration.pending_admin.as_ref()),
+        ("resolver", configuration.resolver.as_ref()),
+        ("gateway_authority", Some(&configuration.gateway_authority)),
+        ("treasury_owner", Some(&configuration.treasury_owner)),
+        ("insurance_owner", Some(&configuration.insurance_owner)),
+    ];
+    holders.into_iter().filter(|(_, holder)| *holder == Some(&wallet)).map(|(role, _)| role).collect()
+}

@@ -1,0 +1,86 @@
+//! The mirror of the program's accounts in PostgreSQL.
+//!
+//! [`run`] keeps the mirror equal to the chain: it applies a stream of changes and regular snapshots, fetches metadata
+//! documents, and audits. The read API (`crtx-api`) answers from the database alone, so it can run in another process.
+#![forbid(unsafe_code)]
+
+pub mod closings;
+pub mod config;
+pub mod documents;
+pub mod figures;
+mod folding;
+pub mod history;
+pub mod proof;
+pub mod rebuild;
+pub mod source;
+pub mod sync;
+
+use std::{sync::Arc, time::Duration};
+
+use crtx_chain::{ChainClient, Timeouts};
+use crtx_content::ContentStore;
+use crtx_store::PgPool;
+use tokio_util::sync::CancellationToken;
+
+pub use config::IndexerConfig;
+
+use crate::{
+    closings::search::Closer,
+    documents::Fetcher,
+    figures::Figures,
+    proof::Auditor,
+    source::{EndpointUrls, Endpoints},
+    sync::{SyncSettings, Syncer},
+};
+
+/// Of reads of past transactions.
+const TIMEOUTS: Timeouts = Timeouts { request: Duration::from_secs(10), snapshot: Duration::from_secs(10) };
+
+#[derive(Debug, thiserror::Error)]
+pub enum IndexerError {
+    #[error(transparent)]
+    Fetcher(#[from] documents::FetcherError),
+    #[error(transparent)]
+    Source(#[from] source::SourceError),
+}
+
+/// Mirrors until shut down. Fails only at the start; later it waits for a lost node or database. The schema must be up
+/// to date ([`crtx_store::migrate`]).
+pub async fn run(
+    config: IndexerConfig,
+    pool: PgPool,
+    figures: Arc<Figures>,
+    shutdown: CancellationToken,
+) -> Result<(), IndexerError> {
+    let client = ChainClient::with_timeouts(&config.rpc_urls, TIMEOUTS);
+    let history: Arc<dyn history::History> = Arc::new(client.clone());
+    let urls = EndpointUrls::pairs(&config.rpc_urls, &config.ws_url)?;
+    let yellowstone = config.yellowstone.as_ref();
+    let source = Endpoints::with_yellowstone(&urls, yellowstone, config.program_id, config.deadlines)?;
+    let source = Arc::new(source);
+    let settings = SyncSettings {
+        accept_mass_closing: config.accept_mass_closing,
+        accept_new_genesis: config.accept_new_genesis,
+        ..SyncSettings::new(config.resync_interval)
+    };
+    let syncer =
+        Syncer::with_figures(Arc::clone(&source), pool.clone(), config.program_id, settings, Arc::clone(&figures));
+    let syncer = Arc::new(syncer.with_history(Arc::new(history::Confirmed(client))));
+    let leads = || syncer.leads();
+    let content = config.content.store.as_ref().map(ContentStore::open);
+    let fetcher = Fetcher::new(pool.clone(), config.outbound, config.content)?;
+    let closer = Closer::new(Arc::clone(&history), pool.clone(), config.program_id);
+    let auditor = Auditor::new(source, pool.clone(), config.program_id)
+        .with_history(history)
+        .with_content(content)
+        .with_figures(figures);
+    tokio::join!(
+        Arc::clone(&syncer).run(shutdown.clone()),
+        Arc::clone(&syncer).heartbeat(shutdown.clone()),
+        fetcher.run(Arc::clone(&syncer), shutdown.clone()),
+        closer.run(leads, shutdown.clone()),
+        auditor.run(config.audit_interval, leads, shutdown.clone()),
+        folding::run(pool, shutdown),
+    );
+    Ok(())
+}

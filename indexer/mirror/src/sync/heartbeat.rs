@@ -1,0 +1,132 @@
+//! Signs of life of this process, which show every other process what the mirror does.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use crtx_store::{
+    clocks::{CLOCK_SKEW, clock_problem},
+    indexer_status::{self, Beat, ENDPOINT_UNUSABLE, Problem},
+};
+use tokio::time::{Instant, MissedTickBehavior, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    error::SyncError,
+    parts::{Parts, lock},
+    problems::MAX_MESSAGE,
+};
+
+const INTERVAL: Duration = Duration::from_secs(2);
+/// How soon others learn that this process began or ceased to receive changes.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// More slots behind the chain than between two snapshots.
+const BEHIND: u64 = 600;
+
+impl Parts {
+    /// Writes a sign of life in regular intervals, and at once when the stream begins or ends, until shut down.
+    pub async fn heartbeats(&self, shutdown: CancellationToken) {
+        let mut tick = tokio::time::interval(LOOK_EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut last: Option<(Instant, bool)> = None;
+        loop {
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                _ = tick.tick() => {}
+            }
+            let streaming = self.is_streaming();
+            if last.is_some_and(|(at, was)| at.elapsed() < INTERVAL && was == streaming) {
+                continue;
+            }
+            last = Some((Instant::now(), streaming));
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                () = self.try_beat() => {}
+            }
+        }
+        drop(timeout(INTERVAL, indexer_status::end(&self.pool, self.id)).await);
+    }
+
+    /// Writes one sign of life. A failure is only logged: the next one follows.
+    async fn try_beat(&self) {
+        drop(timeout(INTERVAL, self.source.ask_unusable_again()).await);
+        match timeout(INTERVAL, self.chain_slot()).await {
+            // A slot that is not believed is a problem of its own.
+            Ok(Ok(_) | Err(SyncError::Doubtful(_))) => {}
+            Ok(Err(error)) => self.problems.set_for("source_unreachable", error, INTERVAL.saturating_mul(3)),
+            Err(_) => {
+                let message = format!("the node at {} does not tell its slot", self.source.name());
+                self.problems.set_for("source_unreachable", message, INTERVAL.saturating_mul(3));
+            }
+        }
+        self.judge();
+        match timeout(INTERVAL, indexer_status::beat(&self.pool, &self.beat())).await {
+            Ok(Ok(ahead)) => match clock_problem(ahead) {
+                Some(text) => self.problems.set(CLOCK_SKEW, text),
+                None => self.problems.clear(&[CLOCK_SKEW]),
+            },
+            Ok(Err(error)) => tracing::warn!(cause = %error, "no heartbeat could be written"),
+            Err(_) => tracing::warn!("no heartbeat could be written in time"),
+        }
+    }
+
+    /// Problems that are seen only with time.
+    fn judge(&self) {
+        let (heard, node) = (self.pulse.heard(), self.source.name());
+        match heard.silent_for() {
+            Some(time) => {
+                let message = format!("the node at {node} has sent nothing for {} seconds", time.as_secs());
+                self.problems.set("silent_stream", message);
+            }
+            None if heard.streaming() => self.problems.clear(&["silent_stream"]),
+            None => {}
+        }
+        match (heard.standing_for(), heard.chain_slot) {
+            (Some(time), Some(slot)) => {
+                let message =
+                    format!("the newest slot of the node at {node} has been {slot} for {} seconds", time.as_secs());
+                self.problems.set("slot_stands_still", message);
+            }
+            _ => self.problems.clear(&["slot_stands_still"]),
+        }
+        let lag = heard.chain_slot.unwrap_or_default().saturating_sub(self.indexed());
+        if self.leads() && lag > BEHIND {
+            self.problems.set("mirror_behind", format!("the mirror is {lag} slots behind the node at {node}"));
+        } else {
+            self.problems.clear(&["mirror_behind"]);
+        }
+    }
+
+    fn is_streaming(&self) -> bool {
+        self.leads() && self.pulse.heard().streaming() && self.caught_up.load(Ordering::Relaxed)
+    }
+
+    /// Endpoints that are not used now. That says nothing about the mirror, which follows another one.
+    fn unusable_endpoints(&self) -> impl Iterator<Item = Problem> {
+        let compared = lock(&self.doubts).unusable();
+        let mut reasons = self.source.unusable();
+        reasons.extend(compared.filter(|reason| !reasons.contains(reason)));
+        reasons.into_iter().map(|reason| Problem {
+            code: ENDPOINT_UNUSABLE.to_owned(),
+            message: reason.chars().take(MAX_MESSAGE).collect(),
+        })
+    }
+
+    fn beat(&self) -> Beat {
+        let heard = self.pulse.heard();
+        Beat {
+            id: self.id,
+            leads: self.leads(),
+            source: self.source.name(),
+            streaming: self.is_streaming(),
+            chain_slot: heard.chain_slot,
+            finalized_slot: heard.finalized_slot,
+            last_event_at: heard.event_at,
+            last_change_at: heard.change_at,
+            problems: self.problems.list().into_iter().chain(self.unusable_endpoints()).collect(),
+        }
+    }
+
+    /// Shows a change of state at once.
+    pub async fn beat_now(&self) {
+        drop(timeout(INTERVAL, indexer_status::beat(&self.pool, &self.beat())).await);
+    }
+}
