@@ -281,7 +281,6 @@ pub async fn register(
         }
     }
     gateway.engine.strangers.forget(&Asker::Key { session_public_key, network: gateway.network() });
-    gateway.engine.mirror.changed(&[address]);
     let mut key = shown(&gateway, &owner.wallet, &session_public_key).await?;
     // The mirror may not show the grant yet, or not its newest limits.
     key.limits = Some((&grant).into());
