@@ -22,8 +22,8 @@ pub struct Gateway {
 impl Gateway {
     /// Creates a gateway without connecting to anything. `money` is the pool for calls. Mirror rows are written
     /// through `mirror`, so that calls do not wait for them.
-    pub fn new(config: GatewayConfig, money: PgPool, mirror: PgPool) -> Result<Self, GatewayError> {
-        Ok(Self { engine: Arc::new(Engine::new(config, money, mirror)?) })
+    pub fn new(config: GatewayConfig, money: PgPool) -> Result<Self, GatewayError> {
+        Ok(Self { engine: Arc::new(Engine::new(config, money)?) })
     }
 
     /// Compares the gateway's configuration with the program's configuration on chain. If they differ, the gateway

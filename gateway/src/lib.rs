@@ -19,7 +19,6 @@ mod fee_payer_poll;
 mod gateway;
 mod held_content;
 mod housekeeping;
-mod mirror;
 mod pauses;
 mod payer;
 mod presence;

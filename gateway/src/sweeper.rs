@@ -127,8 +127,6 @@ async fn refund(engine: &Engine, address: &Pubkey, record: &Execution, refusals:
     let outcome = engine.chain.send_and_confirm(&transaction, PATIENCE).await;
     if matches!(outcome, Outcome::Confirmed { .. }) {
         engine.executions.follow_refund(address, &known.unwrap_or_else(refunded_elsewhere)).await?;
-        engine.mirror.changed(&[*address, record.agent]);
-        engine.mirror.changed(record.grant().as_slice());
     }
     Ok(outcome)
 }

@@ -63,7 +63,7 @@ async fn all_at_once(market: &Market, routers: &[Router], calls: usize) -> Vec<A
 /// Another gateway on the same database, like another process.
 fn second_gateway(market: &Market) -> Router {
     let pool = market.database.pool();
-    let gateway = Gateway::new(market.config.clone(), pool.clone(), pool.clone()).expect("gateway");
+    let gateway = Gateway::new(market.config.clone(), pool.clone()).expect("gateway");
     crtx_http::finish(crtx_gateway::api::router(gateway))
 }
 

@@ -108,7 +108,7 @@ async fn a_public_network_tests_public_https_endpoints_alone() {
     let mut config = market.config.clone();
     config.outbound = OutboundPolicy::STRICT;
     let pool = market.database.pool();
-    let gateway = Gateway::new(config, pool.clone(), pool.clone()).unwrap();
+    let gateway = Gateway::new(config, pool.clone()).unwrap();
     market.router = crtx_http::finish(crtx_gateway::api::router(gateway));
     for (endpoint, fails) in [
         (market.endpoint.clone(), CheckName::Tls),

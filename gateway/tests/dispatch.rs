@@ -303,7 +303,7 @@ async fn two_processes_that_get_it_at_the_same_time_dispatch_it_once() {
     let (market, session) = opened(&json!({"task": "it", "parameters": {"delay_ms": 300}})).await;
     let body = json!({"task": "it", "parameters": {"delay_ms": 300}});
     let pool = market.database.pool();
-    let other = Gateway::new(market.config.clone(), pool.clone(), pool.clone()).unwrap();
+    let other = Gateway::new(market.config.clone(), pool.clone()).unwrap();
     let routers = [market.router.clone(), crtx_http::finish(crtx_gateway::api::router(other))];
     let answers = futures::future::join_all((0..6).map(|n| {
         let request = axum::http::Request::post(format!("/v1/executions/{ID}/dispatch"))
@@ -404,7 +404,7 @@ async fn an_execution_of_a_process_that_died_is_finished_by_the_worker() {
     let runtime = tokio::runtime::Runtime::new().expect("runtime");
     runtime.spawn(async move {
         let pool = crtx_store::PgPool::connect_with(options).await.expect("database");
-        let gateway = Gateway::new(config, pool.clone(), pool).expect("gateway");
+        let gateway = Gateway::new(config, pool.clone()).expect("gateway");
         let request = axum::http::Request::post(format!("/v1/executions/{ID}/dispatch"))
             .header("authorization", format!("Bearer {token}"))
             .body(axum::body::Body::from(sent))

@@ -266,7 +266,7 @@ async fn a_revoked_key_and_unknown_ones_cost_few_reads_of_the_chain() {
 async fn a_revoked_key_is_refused_by_every_gateway_of_the_database_at_once() {
     let market = Market::start().await;
     let pool = market.database.pool();
-    let other = Gateway::new(market.config.clone(), pool.clone(), pool.clone()).unwrap();
+    let other = Gateway::new(market.config.clone(), pool.clone()).unwrap();
     let other: Router = crtx_http::finish(crtx_gateway::api::router(other));
     let call_there = async || {
         let request = Request::post(format!("/v1/agents/{}/execute", market.agent))

@@ -66,11 +66,11 @@ async fn a_call_is_paid_once_and_its_answer_has_every_specified_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_mirror_shows_what_the_answer_of_a_call_says() {
+async fn an_execution_is_shown_as_the_answer_of_its_call_says_before_it_is_mirrored() {
     let market = Market::start().await;
     let answer = market.execute(&task()).await;
     let shown = reads::execution(market.database.pool(), &market.wallet, &answer.execution_id()).await.unwrap();
-    let shown = shown.expect("mirrored");
+    let shown = shown.expect("known");
     assert_eq!(shown.summary.status, Shown::Completed);
     assert_eq!(shown.result.as_deref(), Some("did it"));
 }
@@ -151,7 +151,7 @@ async fn every_bad_behaviour_is_refunded_on_chain_before_the_answer() {
         assert_eq!((listing.failed_executions, listing.expired_executions), (1, 0), "{behaviour}");
         assert_eq!(market.grant().spent, 0, "{behaviour}: the grant gets it back");
         assert_eq!(market.row(id).await.state, State::Failed);
-        let shown = reads::execution(market.database.pool(), &market.wallet, &id).await.unwrap().expect("mirrored");
+        let shown = reads::execution(market.database.pool(), &market.wallet, &id).await.unwrap().expect("known");
         assert_eq!((shown.summary.status, shown.summary.cost.0), (Shown::Failed, 0));
         let key = api_keys::find(market.database.pool(), &market.session_key()).await.unwrap().unwrap();
         assert_eq!((key.execution_count, key.spent.0), (1, 0));
@@ -415,12 +415,12 @@ async fn a_gateway_that_differs_from_the_configuration_on_chain_fails_its_check(
     let mut other = market.config.clone();
     other.keypair = std::sync::Arc::new(solana_keypair::Keypair::new_from_array([77; 32]));
     let other =
-        crtx_gateway::Gateway::new(other, market.database.pool().clone(), market.database.pool().clone()).unwrap();
+        crtx_gateway::Gateway::new(other, market.database.pool().clone()).unwrap();
     assert!(other.check().await.expect_err("another key").to_string().contains("as gateway"));
     let mut other = market.config.clone();
     other.usdc_mint = market.wallet;
     let other =
-        crtx_gateway::Gateway::new(other, market.database.pool().clone(), market.database.pool().clone()).unwrap();
+        crtx_gateway::Gateway::new(other, market.database.pool().clone()).unwrap();
     assert!(other.check().await.expect_err("another mint").to_string().contains("mint"));
 }
 

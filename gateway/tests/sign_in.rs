@@ -89,7 +89,7 @@ async fn a_challenge_opens_one_session_in_all_processes() {
     let body = signed(&message, &signer(1), "bearer");
     // Another process over the same database, with the same key pair.
     let pool = market.database.pool();
-    let other = Gateway::new(market.config.clone(), pool.clone(), pool.clone()).unwrap();
+    let other = Gateway::new(market.config.clone(), pool.clone()).unwrap();
     let other = crtx_http::finish(crtx_gateway::api::router(other));
     let at_once = (0..8).map(|number| {
         let router = if number % 2 == 0 { market.router.clone() } else { other.clone() };
@@ -111,7 +111,7 @@ async fn challenges_of_others_and_altered_ones_open_nothing() {
     let of = |change: &dyn Fn(&mut crtx_gateway::GatewayConfig)| {
         let mut config = market.config.clone();
         change(&mut config);
-        crtx_gateway::api::router(Gateway::new(config, pool.clone(), pool.clone()).unwrap())
+        crtx_gateway::api::router(Gateway::new(config, pool.clone()).unwrap())
     };
     let elsewhere = [
         of(&|config| config.links = Links::local("https://evil.example", "http://node.example")),
@@ -197,7 +197,7 @@ async fn over_tls_the_cookie_is_one_that_no_other_host_can_set() {
     let mut market = Market::start().await;
     let pool = market.database.pool().clone();
     market.config.links = Links::local("https://api.example", "http://node.example");
-    let gateway = Gateway::new(market.config.clone(), pool.clone(), pool).unwrap();
+    let gateway = Gateway::new(market.config.clone(), pool.clone()).unwrap();
     market.router = crtx_http::finish(crtx_gateway::api::router(gateway));
     let answer = sign_in(&market, 1, "cookie").await;
     let set = answer.headers["set-cookie"].to_str().unwrap();

@@ -71,7 +71,7 @@ impl Service {
     /// Puts the parts together. The database's schema must be up to date ([`crtx_store::migrate`]).
     pub fn new(config: ServiceConfig, pools: Pools) -> Result<Self, ServiceError> {
         let gateway = match (&config.gateway, config.roles.need_gateway()) {
-            (Some(gateway), true) => Some(Gateway::new(gateway.clone(), pools.money.clone(), pools.mirror.clone())?),
+            (Some(gateway), true) => Some(Gateway::new(gateway.clone(), pools.money.clone())?),
             (None, true) => return Err(ServiceError::Unconfigured("api` or `worker")),
             (_, false) => None,
         };

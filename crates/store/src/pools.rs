@@ -46,9 +46,6 @@ pub struct PoolSizes {
     pub indexer: u32,
 }
 
-/// One task writes the gateway's mirror rows.
-const MIRROR_CONNECTIONS: u32 = 1;
-
 impl PoolSizes {
     /// Divides a number of connections among the pools.
     pub fn of(connections: u32) -> Self {
@@ -63,8 +60,6 @@ pub struct Pools {
     /// The gateway: admission, engine, workers.
     pub money: PgPool,
     pub reads: ReadPools,
-    /// Mirror rows that the gateway writes separately from calls.
-    pub mirror: PgPool,
     /// Mirror, documents, audit.
     pub indexer: PgPool,
 }
@@ -122,18 +117,6 @@ impl PoolLimits {
         }
     }
 
-    /// Mirror rows that a gateway writes separately from calls, a few at a time.
-    pub fn mirror(connections: u32) -> Self {
-        Self {
-            connections,
-            acquire: S(5),
-            statement: Some(S(10)),
-            idle_in_transaction: S(10),
-            lock: S(1),
-            by_key: false,
-        }
-    }
-
     /// Snapshots of a million accounts are written in one transaction, so a statement may take long. A pause between two
     /// statements is only as long as the process takes to make the next one.
     pub fn indexer(connections: u32) -> Self {
@@ -143,14 +126,13 @@ impl PoolLimits {
 
 impl Pools {
     /// All pools with their names.
-    pub fn named(&self) -> [(&'static str, &PgPool); 6] {
-        let Self { money, reads: ReadPools { points, lists, health }, mirror, indexer } = self;
+    pub fn named(&self) -> [(&'static str, &PgPool); 5] {
+        let Self { money, reads: ReadPools { points, lists, health }, indexer } = self;
         [
             ("money", money),
             ("points", points),
             ("lists", lists),
             ("health", health),
-            ("mirror", mirror),
             ("indexer", indexer),
         ]
     }
@@ -165,7 +147,6 @@ impl Pools {
                 lists: pool(PoolLimits::lists(sizes.lists))?,
                 health: pool(PoolLimits::health())?,
             },
-            mirror: pool(PoolLimits::mirror(MIRROR_CONNECTIONS))?,
             indexer: pool(PoolLimits::indexer(sizes.indexer))?,
         };
         drop(pools.reads.health.acquire().await?);
@@ -174,8 +155,8 @@ impl Pools {
 
     /// Closes all connections. Waits for those in use.
     pub async fn close(&self) {
-        let Self { money, reads: ReadPools { points, lists, health }, mirror, indexer } = self;
-        tokio::join!(money.close(), points.close(), lists.close(), health.close(), mirror.close(), indexer.close());
+        let Self { money, reads: ReadPools { points, lists, health }, indexer } = self;
+        tokio::join!(money.close(), points.close(), lists.close(), health.close(), indexer.close());
     }
 }
 

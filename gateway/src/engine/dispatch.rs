@@ -87,7 +87,6 @@ impl Engine {
             Some(view) => view,
             None => work.hold.unless_lost(self.view_of_open(&work.call)).await??,
         };
-        self.mirror.changed(&self.mirrored_accounts(&work.call));
         if let Some(charged) = view.record.as_ref().and_then(|record| view::charged(record))
             && charged.amount != work.call.amount
         {

@@ -53,7 +53,6 @@ impl Engine {
         let settled = view::settled_elsewhere(&record)?;
         tracing::warn!(record = %call.work.lease.record, "settled on chain without this gateway");
         self.executions.settled_elsewhere(call.work.lease, &settled).await?;
-        self.mirror.changed(&self.mirrored_accounts(&call.work.call));
         call.settled_elsewhere = Some(settled);
         Ok(())
     }
@@ -94,7 +93,6 @@ impl Engine {
         let delivered = work.delivered()?;
         let reported = Reported { tokens_used: delivered.tokens_used, execution_time_ms: delivered.execution_time_ms };
         self.executions.completed_by(work.lease, &work.charged()?, &reported, landing).await?;
-        self.mirror.changed(&self.mirrored_accounts(&work.call));
         Ok(())
     }
 
@@ -110,7 +108,6 @@ impl Engine {
     /// The refund is on chain.
     pub(super) async fn refunded(&self, work: &Work) -> Result<(), EngineError> {
         self.executions.refunded(work.lease).await?;
-        self.mirror.changed(&self.mirrored_accounts(&work.call));
         Ok(())
     }
 }

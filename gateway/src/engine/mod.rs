@@ -66,7 +66,6 @@ use crate::{
     creator::Creators,
     error::GatewayError,
     examinations::Examinations,
-    mirror::MirrorRefresh,
     payer::KnownPayers,
     sign_in::SignIn,
 };
@@ -89,7 +88,6 @@ pub(crate) struct Engine {
     pub content: ContentStore,
     pub creators: Creators,
     pub documents: AgentDocuments,
-    pub mirror: MirrorRefresh,
     pub known_payers: KnownPayers,
     pub credentials: Credentials,
     pub sign_in: SignIn,
@@ -115,7 +113,7 @@ pub(crate) struct Engine {
 impl Engine {
     /// Creates an engine without connecting to anything. `money` is the pool for calls. Mirror rows are written
     /// through `mirror`, so that calls do not wait for them.
-    pub fn new(config: GatewayConfig, money: PgPool, mirror: PgPool) -> Result<Self, GatewayError> {
+    pub fn new(config: GatewayConfig, money: PgPool) -> Result<Self, GatewayError> {
         let executions = Executions::new(money, config.limits.lease);
         let timeouts = Timeouts { request: config.limits.rpc_timeout, snapshot: config.limits.rpc_timeout };
         let chain = ChainClient::with_timeouts(&config.rpc_urls, timeouts);
@@ -124,7 +122,6 @@ impl Engine {
             key_requests: Allowances::new(KEY_REQUESTS),
             created_accounts: Allowances::new(CREATED_ACCOUNTS),
             holding: Semaphore::new(1),
-            mirror: MirrorRefresh::new(chain.clone(), mirror, config.addresses.program_id()),
             chain,
             instructions: Instructions::new(config.addresses, config.usdc_mint),
             content: ContentStore::create(&config.content)?,

@@ -102,13 +102,6 @@ impl Engine {
     pub(crate) async fn chain_now_unix_s(&self) -> Result<i64, EngineError> {
         Ok(self.chain.unix_time().await?.unwrap_or_else(now_unix_s))
     }
-
-    /// Addresses whose mirror rows change when the execution does.
-    pub(crate) fn mirrored_accounts(&self, call: &Call) -> [Pubkey; 3] {
-        let grant = |key| self.instructions.addresses.grant(&call.caller, key);
-        // A wallet that opened the execution itself has no grant in it.
-        [call.record, call.agent, call.session_key.as_ref().map_or(call.agent, grant)]
-    }
 }
 
 /// 409 `conflict` if the record belongs to another call with the same execution id. Caller and execution id are in the

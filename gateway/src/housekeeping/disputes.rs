@@ -42,7 +42,6 @@ pub(super) async fn expire(
         };
         let outcome = send(engine, &job, pauses.refusals(&address) > 0).await?;
         if pauses.note(&[address], &outcome, "end a dispute") {
-            engine.mirror.changed(&[*record, dispute.agent]);
         }
     }
     Ok(())

@@ -52,7 +52,6 @@ pub(super) async fn refund(
         };
         let outcome = send(engine, &job, refusals > 0).await?;
         if pauses.note(&[*address], &outcome, "refund an expired execution") {
-            engine.mirror.changed(&[*address, execution.agent]);
         }
     }
     Ok(())

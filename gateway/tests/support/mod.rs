@@ -149,7 +149,7 @@ impl Market {
             content: ContentLocation::Folder(content.path().to_owned()),
             limits,
         };
-        let gateway = Gateway::new(config.clone(), database.pool().clone(), database.pool().clone()).expect("gateway");
+        let gateway = Gateway::new(config.clone(), database.pool().clone()).expect("gateway");
         let router = crtx_http::finish(crtx_gateway::api::router(gateway.clone()));
         let market = Self {
             database,
@@ -352,7 +352,7 @@ impl Market {
         let (ready, started) = tokio::sync::oneshot::channel();
         runtime.spawn(async move {
             let pool = crtx_store::PgPool::connect_with(options).await.expect("database");
-            let gateway = Gateway::new(config, pool.clone(), pool).expect("gateway");
+            let gateway = Gateway::new(config, pool.clone()).expect("gateway");
             if at_work {
                 tokio::spawn(crtx_gateway::run(
                     gateway.clone(),

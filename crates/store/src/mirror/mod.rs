@@ -47,4 +47,4 @@ pub use open_rows::{OpenRow, open_rows, still_open};
 pub use roll_back::roll_back;
 pub use take_back_slots::take_back_slots;
 pub use unproved::{ClosedPage, unproved_closed};
-pub use write::{Applied, SnapshotMode, apply, apply_changes, apply_differing, apply_if_free, clear, resync};
+pub use write::{Applied, SnapshotMode, apply, apply_changes, apply_differing, clear, resync};

@@ -84,15 +84,6 @@ async fn differing<R: MirrorTable>(
     if rows.is_empty() { Ok(Vec::new()) } else { R::differing(pool, &table::states(rows, hashes)).await }
 }
 
-/// Writes a batch whose rows nobody else has locked. It waits for a lock only for a moment: the batch can be written
-/// later. The commit does not wait for the disk: the chain can repeat the batch.
-pub async fn apply_if_free(pool: &PgPool, batch: &Batch) -> Result<(), StoreError> {
-    let mut transaction = transaction::begin_relaxed(pool).await?;
-    sqlx::query!("SELECT set_config('lock_timeout', '100ms', true) AS patience").fetch_one(&mut *transaction).await?;
-    apply(&mut transaction, batch).await?;
-    Ok(transaction.commit().await?)
-}
-
 /// Writes a batch of changes and moves the checkpoint to `slot` if that is later, in one transaction. Slot 0 does not
 /// move it. The commit does not wait for the disk: the chain can repeat the batch.
 pub async fn apply_changes(pool: &PgPool, batch: &Batch, slot: u64) -> Result<u64, StoreError> {

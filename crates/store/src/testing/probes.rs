@@ -13,10 +13,6 @@ async fn count(pool: &PgPool, query: &'static str) -> i64 {
     sqlx::query_scalar(query).fetch_one(pool).await.expect("a count")
 }
 
-pub async fn mirrored_executions(pool: &PgPool) -> i64 {
-    count(pool, "SELECT count(*) FROM mirror_executions").await
-}
-
 pub async fn expired_transactions(pool: &PgPool) -> i64 {
     count(pool, "SELECT count(*) FROM execution_transactions WHERE outcome = 'expired'").await
 }
