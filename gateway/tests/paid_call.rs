@@ -414,13 +414,11 @@ async fn a_gateway_that_differs_from_the_configuration_on_chain_fails_its_check(
     market.gateway.check().await.expect("the right set-up");
     let mut other = market.config.clone();
     other.keypair = std::sync::Arc::new(solana_keypair::Keypair::new_from_array([77; 32]));
-    let other =
-        crtx_gateway::Gateway::new(other, market.database.pool().clone()).unwrap();
+    let other = crtx_gateway::Gateway::new(other, market.database.pool().clone()).unwrap();
     assert!(other.check().await.expect_err("another key").to_string().contains("as gateway"));
     let mut other = market.config.clone();
     other.usdc_mint = market.wallet;
-    let other =
-        crtx_gateway::Gateway::new(other, market.database.pool().clone()).unwrap();
+    let other = crtx_gateway::Gateway::new(other, market.database.pool().clone()).unwrap();
     assert!(other.check().await.expect_err("another mint").to_string().contains("mint"));
 }
 

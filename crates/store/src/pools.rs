@@ -128,13 +128,7 @@ impl Pools {
     /// All pools with their names.
     pub fn named(&self) -> [(&'static str, &PgPool); 5] {
         let Self { money, reads: ReadPools { points, lists, health }, indexer } = self;
-        [
-            ("money", money),
-            ("points", points),
-            ("lists", lists),
-            ("health", health),
-            ("indexer", indexer),
-        ]
+        [("money", money), ("points", points), ("lists", lists), ("health", health), ("indexer", indexer)]
     }
 
     /// Opens the pools, and one connection to check that the database is available.
