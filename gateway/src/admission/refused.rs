@@ -41,9 +41,14 @@ impl RefusedCalls {
         Err(ApiError::rate_limited(message, limit, pause.saturating_sub(longest).max(SECOND)))
     }
 
-    /// Counts a call that was refused or failed. Every key is counted: where there is no room, the key that has to wait
-    /// least is forgotten.
+    /// Counts a call that was refused or failed.
     pub fn count(&self, session_key: &Pubkey) {
+        self.count_as(session_key, 1);
+    }
+
+    /// Counts a refused call as so many short ones. Every key is counted: where there is no room, the key that has to wait
+    /// least is forgotten.
+    pub fn count_as(&self, session_key: &Pubkey, calls: u32) {
         let now = Instant::now();
         let mut keys = self.keys();
         if keys.len() >= MAX_KEYS && !keys.contains_key(session_key) {
@@ -53,7 +58,7 @@ impl RefusedCalls {
                 least.map(|key| keys.remove(&key));
             }
         }
-        keys.entry(*session_key).or_insert_with(|| Pace::new(now)).charge(now, self.share());
+        keys.entry(*session_key).or_insert_with(|| Pace::new(now)).charge(now, self.share().saturating_mul(calls));
     }
 
     /// How long the answer to a counted call is delayed.
@@ -95,6 +100,15 @@ mod tests {
             .collect();
         assert_eq!(pauses, [0.0, 0.0, 0.0, 1.0, 2.0]);
         assert!(refused.pause(&OTHER).is_zero(), "another key has a burst of its own");
+    }
+
+    #[test]
+    fn a_call_that_is_dear_to_refuse_counts_as_several() {
+        let refused = refused(1, 16, 100);
+        refused.count_as(&KEY, 16);
+        assert!(refused.pause(&KEY).is_zero());
+        refused.count_as(&KEY, 16);
+        assert_eq!(refused.pause(&KEY).as_secs_f64().round(), 16.0);
     }
 
     #[test]

@@ -102,8 +102,9 @@ async fn answer_dispatch(
             Some(execute::slow_if_refused(gateway, &wallet, opening).await?)
         }
     };
+    let dear = execute::calls_in(&body);
     let received = receive(gateway, &wallet, &head, body).await;
-    let (received, large_place) = execute::slow_if_refused(gateway, &wallet, received).await?;
+    let (received, large_place) = execute::slow_if_refused_as(dear, gateway, &wallet, received).await?;
     if looked_at.elapsed() > FRESH {
         known = engine.executions.get(&record).await?;
         opening = None;
@@ -120,7 +121,7 @@ async fn answer_dispatch(
     let place = Arc::new(engine.gate.enter(&wallet, &opening.agent).await?);
     let call = prepare(gateway, &wallet, execution_id, &opening, received).await;
     drop(large_place);
-    let call = execute::slow_if_refused(gateway, &wallet, call).await?;
+    let call = execute::slow_if_refused_as(dear, gateway, &wallet, call).await?;
     match take_over(gateway, call.clone(), opening, place).await? {
         TakenOver::Before(execution) => recall(gateway, &execution, &call.request_hash, call.is_async).await,
         TakenOver::Running(_) if call.is_async => Ok(answer::pending(execution_id)),

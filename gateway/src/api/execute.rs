@@ -6,7 +6,7 @@ use std::{
 };
 
 use axum::{
-    body::Bytes,
+    body::{Bytes, HttpBody},
     extract::{Request, State},
     http::{HeaderMap, HeaderName, HeaderValue, request::Parts},
     response::{IntoResponse, Response},
@@ -35,6 +35,8 @@ use crate::{
     terms_ahead::{FRESH, TermsAhead},
 };
 
+/// As how many short calls a long one counts: reading and checking it takes many times as long.
+const CALLS_IN_A_LONG_BODY: u32 = 16;
 pub(super) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
 /// What an earlier use of the idempotency key means for this call.
@@ -142,8 +144,9 @@ async fn answer_call(
         let allowed = allow(gateway, &caller, &agent, ahead, spent).await;
         Some(slow_if_refused(gateway, &caller.session_key, allowed).await?)
     };
+    let dear = calls_in(&body);
     let received = receive(gateway, &caller.wallet, &agent, &head, body).await;
-    let (received, large_place) = slow_if_refused(gateway, &caller.session_key, received).await?;
+    let (received, large_place) = slow_if_refused_as(dear, gateway, &caller.session_key, received).await?;
     if !earlier.is_fresh() {
         earlier = Earlier::find(gateway, &caller, idempotency_key.as_deref()).await?;
     }
@@ -163,7 +166,7 @@ async fn answer_call(
     };
     let prepared = prepared.await;
     drop(large_place);
-    let (terms, mut call, place) = slow_if_refused(gateway, &caller.session_key, prepared).await?;
+    let (terms, mut call, place) = slow_if_refused_as(dear, gateway, &caller.session_key, prepared).await?;
     let stages = match accept(gateway, &caller, &mut call, terms, &place, spent).await? {
         Accepted::Running(stages) => stages,
         Accepted::Answered(answer) => return answer,
@@ -227,12 +230,30 @@ pub(super) async fn slow_if_refused<T>(
     key: &Pubkey,
     checked: Result<T, ApiError>,
 ) -> Result<T, ApiError> {
+    slow_if_refused_as(1, gateway, key, checked).await
+}
+
+/// The same of a request that counts as so many short ones.
+pub(super) async fn slow_if_refused_as<T>(
+    calls: u32,
+    gateway: &Gateway,
+    key: &Pubkey,
+    checked: Result<T, ApiError>,
+) -> Result<T, ApiError> {
     if checked.is_err() {
         let refused = &gateway.engine.refused;
-        refused.count(key);
+        refused.count_as(key, calls);
         tokio::time::sleep(refused.pause(key)).await;
     }
     checked
+}
+
+/// As how many short calls a request counts that is refused after its body was read. Without a length it counts as a long
+/// one.
+pub(super) fn calls_in(body: &axum::body::Body) -> u32 {
+    let is_short =
+        body.size_hint().exact().is_some_and(|bytes| usize::try_from(bytes).is_ok_and(|it| it <= SMALL_BODY_BYTES));
+    if is_short { 1 } else { CALLS_IN_A_LONG_BODY }
 }
 
 /// What the refused calls of this call's payer are counted under.
