@@ -4,7 +4,7 @@
 //! A commit is atomic and synced. Every value carries a checksum, since the database itself does not look at its
 //! pages' checksums when it reads.
 
-use std::{collections::BTreeMap, fs::File, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use redb::{Database, Durability, ReadableDatabase, ReadableTable, ReadableTableMetadata, TableDefinition};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -18,14 +18,12 @@ use surfpool_core::{
 };
 
 use super::{
-    block::{Block, Position},
+    block::{Block, Position, SavedAccount},
     error::ChainFileError,
 };
 
 const FILE: &str = "chain.redb";
-const FORMAT: u32 = 3;
-/// Had a journal besides, which a clean stop emptied.
-const EARLIER_FORMAT: u32 = 2;
+const FORMAT: u32 = 2;
 /// Pages that are kept in memory.
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
 const COMPRESSION_LEVEL: i32 = 1;
@@ -46,6 +44,8 @@ pub struct State {
     pub format: u32,
     /// Identifies this chain.
     pub genesis_hash: String,
+    /// The number of the last block that is in the database.
+    pub last_number: u64,
     pub position: Position,
     /// False while a network uses the chain; still false at a start, it says that the last run was killed.
     pub clean: bool,
@@ -53,7 +53,7 @@ pub struct State {
 
 impl State {
     pub const fn new(genesis_hash: String, position: Position) -> Self {
-        Self { format: FORMAT, genesis_hash, position, clean: false }
+        Self { format: FORMAT, genesis_hash, last_number: 0, position, clean: false }
     }
 }
 
@@ -65,17 +65,16 @@ pub struct Place {
 }
 
 /// A transaction as a list shows it.
-pub type Line = RpcConfirmedTransactionStatusWithSignature;
-
-struct Listed {
-    place: Place,
+#[derive(Clone, Debug)]
+pub struct Listed {
+    pub place: Place,
     /// All accounts that it names.
-    addresses: Vec<Pubkey>,
-    line: Line,
+    pub addresses: Vec<Pubkey>,
+    pub line: RpcConfirmedTransactionStatusWithSignature,
 }
 
 /// The transactions of a block as lists show them.
-fn listed(block: &Block) -> Vec<Listed> {
+pub fn listed(block: &Block) -> Vec<Listed> {
     let describe = |(index, (signature, status)): (usize, &(String, SurfnetTransactionStatus))| {
         let SurfnetTransactionStatus::Processed(processed) = status else { return None };
         let TransactionWithStatusMeta { transaction, meta, .. } = &processed.0;
@@ -85,7 +84,7 @@ fn listed(block: &Block) -> Vec<Listed> {
             transaction: transaction.clone(),
             meta: meta.clone(),
         });
-        let line = Line {
+        let line = RpcConfirmedTransactionStatusWithSignature {
             signature: signature.clone(),
             slot: block.slot,
             err: meta.status.clone().err().map(Into::into),
@@ -114,9 +113,6 @@ impl ChainDatabase {
         builder.set_cache_size(CACHE_BYTES);
         let database =
             builder.create(&path).map_err(|error| ChainFileError::Form { path, problem: error.to_string() })?;
-        // Puts the file's name on the disk.
-        let synced = File::open(dir).and_then(|folder| folder.sync_all());
-        synced.map_err(|source| ChainFileError::Io { path: dir.to_owned(), source })?;
         Ok(Self { database })
     }
 
@@ -128,7 +124,6 @@ impl ChainDatabase {
         let state: State = from_json(unsealed(value.value())?)?;
         match state.format {
             FORMAT => Ok(Some(state)),
-            EARLIER_FORMAT if state.clean => Ok(Some(State { format: FORMAT, ..state })),
             other => Err(ChainFileError::Damaged(format!("format {other}"))),
         }
     }
@@ -144,11 +139,17 @@ impl ChainDatabase {
         Ok(accounts)
     }
 
-    /// Adds a block, after which the chain has this state.
-    pub fn add(&self, block: &Block, state: &State) -> Result<(), ChainFileError> {
+    /// Adds blocks. Those that are there already are left out.
+    pub fn add(&self, blocks: &[impl AsRef<Block>]) -> Result<(), ChainFileError> {
+        let Some(last) = blocks.last() else { return Ok(()) };
+        let last = last.as_ref();
+        let before = self.state()?.ok_or_else(|| ChainFileError::Damaged("no state".to_owned()))?;
+        let after = State { last_number: last.number, position: last.position.clone(), ..before };
         self.write(|write| {
-            write_block(write, block)?;
-            write_state(write, state)
+            for block in blocks {
+                write_block(write, block.as_ref())?;
+            }
+            write_state(write, &after)
         })
     }
 
@@ -175,14 +176,15 @@ impl ChainDatabase {
         })
     }
 
-    /// One synced transaction. A crash leaves the database as it was before or after. Opening it again then reads all of
-    /// it once: what would save this (`set_quick_repair`) costs a second sync in each transaction.
+    /// One synced transaction. A crash leaves the database as it was before or after; opening it again takes no
+    /// longer for a large one.
     fn write(
         &self,
         change: impl FnOnce(&redb::WriteTransaction) -> Result<(), ChainFileError>,
     ) -> Result<(), ChainFileError> {
         let mut write = self.database.begin_write().map_err(problem)?;
         write.set_durability(Durability::Immediate).map_err(problem)?;
+        write.set_quick_repair(true);
         change(&write)?;
         write.commit().map_err(problem)
     }
@@ -202,30 +204,18 @@ impl ChainDatabase {
         value.map(|value| from_json(unsealed(value.value())?)).transpose()
     }
 
-    /// The headers of the newest blocks with transactions, at most `limit`.
-    pub fn newest_headers(&self, limit: usize) -> Result<Vec<(u64, BlockHeader)>, ChainFileError> {
-        let read = self.database.begin_read().map_err(problem)?;
-        let Some(table) = existing(read.open_table(HEADERS))? else { return Ok(vec![]) };
-        let newest = table.iter().map_err(problem)?.rev().take(limit);
-        let read = newest.map(|entry| {
-            let (slot, value) = entry.map_err(problem)?;
-            Ok((slot.value(), from_json(unsealed(value.value())?)?))
-        });
-        read.collect()
-    }
-
     /// How many transactions there are.
     pub fn count(&self) -> Result<u64, ChainFileError> {
         let read = self.database.begin_read().map_err(problem)?;
         existing(read.open_table(TRANSACTIONS))?.map_or(Ok(0), |table| table.len().map_err(problem))
     }
 
-    /// Where a transaction stands, and how a list shows it.
-    pub fn listed(&self, signature: &[u8; 64]) -> Result<Option<(Place, Line)>, ChainFileError> {
+    /// Where a transaction stands.
+    pub fn place(&self, signature: &[u8; 64]) -> Result<Option<Place>, ChainFileError> {
         let read = self.database.begin_read().map_err(problem)?;
         let Some(table) = existing(read.open_table(LISTED))? else { return Ok(None) };
         let value = table.get(signature).map_err(problem)?;
-        value.map(|value| line_of(value.value())).transpose()
+        Ok(value.map(|value| line_of(value.value())).transpose()?.map(|(place, _)| place))
     }
 
     /// Transactions about an address between two places, both left out; the newest first, at most `limit`.
@@ -235,7 +225,7 @@ impl ChainDatabase {
         until: Option<Place>,
         before: Option<Place>,
         limit: usize,
-    ) -> Result<Vec<Line>, ChainFileError> {
+    ) -> Result<Vec<RpcConfirmedTransactionStatusWithSignature>, ChainFileError> {
         let read = self.database.begin_read().map_err(problem)?;
         let Some(places) = existing(read.open_table(BY_ADDRESS))? else { return Ok(vec![]) };
         let Some(lines) = existing(read.open_table(LISTED))? else { return Ok(vec![]) };
@@ -296,11 +286,12 @@ fn write_block(write: &redb::WriteTransaction, block: &Block) -> Result<(), Chai
     }
     let mut accounts = write.open_table(ACCOUNTS).map_err(problem)?;
     for (address, change) in &block.accounts {
-        let address = address.to_bytes();
-        match change {
+        let address = address.parse::<Pubkey>().map_err(damaged)?.to_bytes();
+        match change.as_ref().map(SavedAccount::to_account) {
             None => drop(accounts.remove(&address).map_err(problem)?),
-            Some(account) => {
-                accounts.insert(&address, sealed(&account_bytes(account)).as_slice()).map_err(problem)?;
+            Some(None) => return Err(ChainFileError::Damaged("an account that cannot be read".to_owned())),
+            Some(Some(account)) => {
+                accounts.insert(&address, sealed(&account_bytes(&account)).as_slice()).map_err(problem)?;
             }
         }
     }
@@ -328,7 +319,7 @@ fn place_bytes(place: Place) -> [u8; 12] {
     bytes
 }
 
-fn line_of(value: &[u8]) -> Result<(Place, Line), ChainFileError> {
+fn line_of(value: &[u8]) -> Result<(Place, RpcConfirmedTransactionStatusWithSignature), ChainFileError> {
     let short = || ChainFileError::Damaged("a short line".to_owned());
     let (slot, rest) = unsealed(value)?.split_first_chunk::<8>().ok_or_else(short)?;
     let (index, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;

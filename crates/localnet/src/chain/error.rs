@@ -1,6 +1,6 @@
 //! What can go wrong with the files of a chain.
 
-use std::{io, path::PathBuf};
+use std::{io, path::Path, path::PathBuf};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ChainFileError {
@@ -12,4 +12,9 @@ pub enum ChainFileError {
     Database(String),
     #[error("the chain's database is damaged ({0}); `crtx up --fresh` starts over")]
     Damaged(String),
+}
+
+/// Adds the path to an error.
+pub fn at(path: &Path) -> impl Fn(io::Error) -> ChainFileError + '_ {
+    move |source| ChainFileError::Io { path: path.to_owned(), source }
 }

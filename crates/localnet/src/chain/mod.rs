@@ -4,8 +4,10 @@
 mod block;
 mod blocks;
 mod database;
+mod disk;
 mod error;
 mod history;
+mod journal;
 mod owner_index;
 mod program;
 mod rpc;
@@ -13,7 +15,7 @@ mod rpc;
 use std::{
     collections::{BTreeMap, HashSet},
     net::TcpListener,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicBool},
     thread::JoinHandle,
     time::Duration,
@@ -108,7 +110,7 @@ impl Chain {
     pub fn start(options: &ChainOptions, failures: mpsc::UnboundedSender<anyhow::Error>) -> anyhow::Result<Self> {
         std::fs::create_dir_all(&options.dir).with_context(|| format!("cannot make {}", options.dir.display()))?;
         let database = Arc::new(ChainDatabase::open(&options.dir)?);
-        let saved = database.state()?;
+        let saved = recover(&options.dir, &database)?;
         let history = History::new(Arc::clone(&database));
         let (mut svm, events, geyser_events) = new_network(options, &history)?;
         let owners = OwnerIndex::from(&*svm.accounts_by_owner)?;
@@ -122,7 +124,7 @@ impl Chain {
         let clock_offset_ms = clock_offset_ms(&state.position);
 
         let locker = SurfnetSvmLocker::new(svm);
-        let files = Files::open(state, database, Arc::clone(&history))?;
+        let files = Files::open(options.dir.clone(), state, database, Arc::clone(&history))?;
         let (rpc_port, ws_port) = (free_port(options.rpc_port)?, free_port(options.ws_port)?);
         let own_port = another_port([rpc_port, ws_port])?;
         let (commands, commands_rx) = crossbeam_channel::unbounded();
@@ -257,6 +259,17 @@ fn wait_until_started(events: &Receiver<SimnetEvent>) -> anyhow::Result<()> {
         }
     }
     bail!("the embedded network did not start within {} seconds", START_LIMIT.as_secs())
+}
+
+/// What is saved, after the blocks that only the journal has went into the database.
+fn recover(dir: &Path, database: &ChainDatabase) -> anyhow::Result<Option<State>> {
+    let Some(saved) = database.state()? else { return Ok(None) };
+    let blocks = journal::read(dir, saved.last_number)?.into_iter().map(Arc::new).collect::<Vec<_>>();
+    if blocks.is_empty() {
+        return Ok(Some(saved));
+    }
+    database.add(&blocks)?;
+    Ok(database.state()?.map(|state| State { clean: false, ..state }))
 }
 
 fn new_state(svm: &SurfnetSvm) -> State {

@@ -117,39 +117,53 @@ fn copy_of(dir: &Path) -> tempfile::TempDir {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kill_at_any_time_leaves_what_was_confirmed_by_then_and_nothing_else() {
+async fn a_torn_journal_never_shows_a_lost_transaction() {
     const AMOUNT: u64 = 2_000_000;
     let dir = tempfile::tempdir().expect("dir");
     let receiver = Pubkey::new_from_array([5; 32]);
     let (chain, client) = start(dir.path());
     chain.fund(&payer().pubkey(), 1_000_000_000).expect("funds");
-    let (mut signatures, mut copies) = (vec![], vec![]);
-    for _ in 0..4 {
+    let mut signatures = vec![];
+    for _ in 0..8 {
         signatures.push(pay(&client, receiver, AMOUNT).await.signature);
-        copies.push(copy_of(dir.path()));
         // The same transfer with the same block hash would be the same transaction.
         tokio::time::sleep(Duration::from_millis(450)).await;
     }
-    stop(chain).await;
-    for (known, copy) in (1..).zip(&copies) {
+    let length = std::fs::metadata(dir.path().join("journal")).expect("a journal").len();
+    for part in 0..6 {
+        let copy = copy_of(dir.path());
+        let path = copy.path().join("journal");
+        let mut bytes = std::fs::read(&path).expect("reads");
+        let at = usize::try_from(length * part / 6 + 11).expect("small");
+        match part % 2 {
+            0 => bytes.truncate(at),
+            _ => bytes[at] ^= 16,
+        }
+        std::fs::write(&path, bytes).expect("writes");
+
         let (chain, client) = start(copy.path());
         assert!(matches!(chain.started_from, StartedFrom::Recovered { .. }), "{:?}", chain.started_from);
-        let paid = u64::try_from(known).expect("small") * AMOUNT;
-        assert_eq!(lamports(&client, receiver).await, Some(paid));
+        let paid = lamports(&client, receiver).await.unwrap_or_default() / AMOUNT;
+        let known = usize::try_from(paid).expect("small");
+        assert!(known < signatures.len(), "something was lost at byte {at}");
         let statuses = client.signature_statuses(&signatures, true).await.expect("statuses");
         let found: Vec<bool> = statuses.iter().map(Option::is_some).collect();
-        assert_eq!(found, (0..signatures.len()).map(|index| index < known).collect::<Vec<_>>());
+        let expected: Vec<bool> = (0..signatures.len()).map(|index| index < known).collect();
+        assert_eq!(found, expected, "damaged at byte {at}: {paid} payments are on the chain");
         let about = client.rpc().get_signatures_for_address(&receiver).await.expect("signatures");
         let newest_first: Vec<String> = signatures[..known].iter().rev().map(ToString::to_string).collect();
         assert_eq!(about.into_iter().map(|line| line.signature).collect::<Vec<_>>(), newest_first);
+        // The payer's own money came without a transaction, so it may be lost as well.
+        chain.fund(&payer().pubkey(), 1_000_000_000).expect("funds");
         let next = pay(&client, receiver, AMOUNT).await;
+        assert_eq!(lamports(&client, receiver).await, Some((paid + 1) * AMOUNT));
         stop(chain).await;
         let (chain, client) = start(copy.path());
         let statuses = client.signature_statuses(&[next.signature], true).await.expect("statuses");
-        assert!(statuses[0].is_some(), "the chain goes on");
-        assert_eq!(lamports(&client, receiver).await, Some(paid + AMOUNT));
+        assert!(statuses[0].is_some(), "the journal goes on behind the cut");
         stop(chain).await;
     }
+    stop(chain).await;
 }
 
 /// The answer to `getSignatureStatuses`.
@@ -206,13 +220,14 @@ async fn a_status_has_slot_error_and_depth_and_bad_requests_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn transactions_stay_and_pages_of_them_join() {
+async fn transactions_stay_when_they_leave_the_memory_and_pages_of_them_join() {
     let dir = tempfile::tempdir().expect("dir");
     let receiver = Pubkey::new_from_array([6; 32]);
     let (chain, client) = start(dir.path());
     chain.fund(&payer().pubkey(), 100_000_000_000).expect("funds");
     let mut signatures = vec![];
-    for extra in 0..200 {
+    let count = u64::try_from(blocks::BLOCKS_PER_MOVE).expect("small") + 60;
+    for extra in 0..count {
         let blockhash = client.recent_blockhash().await.expect("blockhash");
         let instruction = transfer(&payer(), receiver, 2_000_000 + extra);
         let signed = SignedTransaction::sign(&[instruction], &[&payer()], blockhash).expect("signs");
@@ -222,7 +237,7 @@ async fn transactions_stay_and_pages_of_them_join() {
     }
     signatures.reverse();
     assert_eq!(walk(&client, &receiver).await, signatures);
-    assert_eq!(chain.database_count().expect("counts"), 200, "each is in the database");
+    assert!(chain.database_count().expect("counts") >= count - 60, "the oldest are in the database");
     stop(chain).await;
     let (chain, client) = start(dir.path());
     assert_eq!(walk(&client, &receiver).await, signatures);
