@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use axum::{
     Json,
-    body::{Body, Bytes},
+    body::Bytes,
     extract::{FromRequestParts, Request, State},
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use crtx_http::{
     ApiError, ApiPath, AuthState, ErrorBody, ErrorCode, SignedIn,
+    body::Reading,
     credentials::{bearer, session_cookie},
 };
 use crtx_protocol::{
@@ -130,6 +131,8 @@ pub async fn put(
             (Some(wallet), MAX_PIECE_BYTES)
         }
     };
+    // What is announced to be too long is refused before anything more is read for it.
+    let body = Reading::new(body, max_bytes)?;
     let there = held_content::stored(engine, &hash).await?;
     if let (Some(Reference::Listing { .. }), Some(content)) = (reference, &there) {
         // Strangers may repeat what is there without taking anything of the creator's room.
@@ -138,7 +141,7 @@ pub async fn put(
     // What is here already is not read from the client again.
     let content = match there {
         Some(content) => content,
-        None => read(body, hash, max_bytes).await?,
+        None => read(body, hash).await?,
     };
     let size = content.len();
     let new = match holder {
@@ -149,8 +152,8 @@ pub async fn put(
     Ok((status, Json(StoredContent::new(&hash, size, reference.is_some()))))
 }
 
-async fn read(body: Body, hash: ResultHash, max_bytes: usize) -> Result<Bytes, ApiError> {
-    let content = crtx_http::body::read(body, max_bytes).await?;
+async fn read(body: Reading, hash: ResultHash) -> Result<Bytes, ApiError> {
+    let content = body.rest().await?;
     let check = move |content: &Bytes| {
         let actual = ResultHash::of(content);
         let cid = cid_of(&actual);

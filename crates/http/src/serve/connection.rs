@@ -165,11 +165,13 @@ fn answer<'a>(
     })
 }
 
-/// A client that repeats a request without a valid credential, or beyond a limit, waits for its answers: each of them
+/// A client that repeats a request without a valid credential, with too long a body, or beyond a limit, waits for its answers: each of them
 /// costs little, but in a loop they take processor time from everybody. Its other requests do not wait, nor those of
 /// others at its address.
 async fn slow_refusals_down(server: &Server, client: IpAddr, status: StatusCode) {
-    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::TOO_MANY_REQUESTS) {
+    let is_refusal =
+        matches!(status, StatusCode::UNAUTHORIZED | StatusCode::PAYLOAD_TOO_LARGE | StatusCode::TOO_MANY_REQUESTS);
+    if is_refusal {
         let wait = server.refusals.delay(client, LONGEST_REFUSAL_WAIT);
         // A stop does not wait for them.
         let _ = timeout(wait, server.drain.cancelled()).await;

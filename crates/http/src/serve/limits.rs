@@ -33,7 +33,7 @@ pub struct ServeLimits {
     pub max_bodies: usize,
     /// The same of shorter ones.
     pub max_small_bodies: usize,
-    /// Answers 401 and 429 to one client without a wait. Further ones wait for their turn, at most
+    /// Answers 401, 413 and 429 to one client without a wait. Further ones wait for their turn, at most
     /// [`LONGEST_REFUSAL_WAIT`].
     pub refusals: Rate,
     /// How long a stop waits for requests under way.
@@ -54,7 +54,7 @@ pub struct HeadLimits {
 pub const ANSWER_BYTES_PER_SECOND: u64 = 2_048;
 /// A body that arrives more slowly than this is aborted, after [`ServeLimits::body_stall`].
 pub const BODY_BYTES_PER_SECOND: u64 = 8_192;
-/// Longest wait for an answer 401 or 429.
+/// Longest wait for an answer 401, 413 or 429.
 pub const LONGEST_REFUSAL_WAIT: Duration = Duration::from_secs(2);
 /// Header fields of one request; beyond it 431.
 pub const MAX_HEADER_FIELDS: usize = 100;
@@ -74,7 +74,7 @@ impl Default for ServeLimits {
             answer: Duration::from_secs(30),
             max_bodies: 64 * 1024 * 1024,
             max_small_bodies: 16 * 1024 * 1024,
-            refusals: Rate { policy: "refusals-per-address", burst: 200, quota: 50, window: Duration::from_secs(1) },
+            refusals: Rate { policy: "refusals-per-address", burst: 50, quota: 10, window: Duration::from_secs(1) },
             drain: Duration::from_secs(5),
             head_limits: HeadLimits { max_target: 8 * 1024, max_head: 32 * 1024 },
         }
