@@ -144,6 +144,9 @@ function takeAccountDefaults(idl) {
     return defaults;
 }
 
+/** Generated files keep the renderer's own format: it would take that of the sources. */
+const PRETTIER = { printWidth: 80, tabWidth: 2, singleQuote: false };
+
 /** Lists that the tree leaves out when they are empty and that this version of the renderer counts on. */
 const LISTS = {
     rootNode: ['additionalPrograms'],
@@ -187,7 +190,12 @@ codama.update(updateAccountsVisitor(accountsAtPdas));
 codama.update(setInstructionAccountDefaultValuesVisitor(accountDefaults));
 await visit(
     forRenderer(codama.getRoot()),
-    renderVisitor(folder, { generatedFolder: '.', kitImportStrategy: 'rootOnly', syncPackageJson: false }),
+    renderVisitor(folder, {
+        generatedFolder: '.',
+        kitImportStrategy: 'rootOnly',
+        syncPackageJson: false,
+        prettierOptions: PRETTIER,
+    }),
 );
 
 /** The renderer writes out the plugin's result by hand, in a form that this version of kit has left; it can be inferred. */
