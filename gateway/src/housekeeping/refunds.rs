@@ -51,7 +51,7 @@ pub(super) async fn refund(
             rent_lamports: rent_of_open_terms(account.map_or(0, |account| account.lamports)),
         };
         let outcome = send(engine, &job, refusals > 0).await?;
-        if pauses.note(&[*address], &outcome, "refund an expired execution") {}
+        pauses.note(&[*address], &outcome, "refund an expired execution");
     }
     Ok(())
 }
