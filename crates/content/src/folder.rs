@@ -208,7 +208,7 @@ mod tests {
         let (hold, held) = std::sync::mpsc::channel::<()>();
         let held = Arc::new(std::sync::Mutex::new(held));
         let mut slow = tokio::task::JoinSet::new();
-        // Every thread is at work that does not end, and no more work may wait.
+        // All threads are busy without end, and the queue is full.
         for _ in 0..MOST_WAITING + 100 {
             let (readers, held, begun) = (Arc::clone(&readers), Arc::clone(&held), Arc::clone(&begun));
             slow.spawn(async move {

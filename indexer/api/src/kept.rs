@@ -1,5 +1,5 @@
-//! Answers that are kept for a while. Those who ask for the same one at the same time share one read; if its client goes
-//! away, the next one reads. An error is told to all who wait for it, and is not kept.
+//! Answers that are kept for a while. Requests for the same answer at the same time share one read. If the client of that
+//! read goes away, the next client reads. All clients that wait get the same error, and an error is not kept.
 
 use std::{
     hash::Hash,

@@ -165,9 +165,9 @@ fn answer<'a>(
     })
 }
 
-/// A client that repeats a request without a valid credential, with too long a body, or beyond a limit, waits for its answers: each of them
-/// costs little, but in a loop they take processor time from everybody. Its other requests do not wait, nor those of
-/// others at its address.
+/// A client that repeats a request without a valid credential, with too long a body, or beyond a limit waits for these
+/// answers. Each of them costs little, but in a loop they take processor time from everybody. Other answers to the same
+/// address do not wait.
 async fn slow_refusals_down(server: &Server, client: IpAddr, status: StatusCode) {
     let is_refusal =
         matches!(status, StatusCode::UNAUTHORIZED | StatusCode::PAYLOAD_TOO_LARGE | StatusCode::TOO_MANY_REQUESTS);
