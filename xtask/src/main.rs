@@ -116,8 +116,6 @@ enum Command {
     CheckGenerated,
     /// Check licences, advisories and sources of all dependencies, as deny.toml says.
     Deny,
-    /// What a submission has to pass: formatting, lints, and `test`.
-    Ci,
 }
 
 /// Errors are told in one line, without the stack of this tool: most are failures of what it ran.
@@ -150,7 +148,6 @@ fn run(command: Command) -> Result<()> {
         Command::Adr => adr::write(),
         Command::CheckGenerated => generated::check_all(),
         Command::Deny => deny(),
-        Command::Ci => suites::ci(),
     }
 }
 

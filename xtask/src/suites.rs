@@ -118,40 +118,24 @@ pub fn run(wanted: &[Suite]) -> Result<()> {
     summarise(&tallies)
 }
 
-pub fn ci() -> Result<()> {
-    workspace::run(workspace::cargo().args(["fmt", "--all", "--", "--check"]))?;
-    workspace::run(workspace::cargo().args([
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--locked",
-        "--",
-        "-D",
-        "warnings",
-    ]))?;
-    run(&[])
-}
-
 /// Builds the services and every test program, all with one set of features, so that nothing is built twice.
 fn build() -> Result<Vec<TestBinary>> {
     eprintln!("=== building");
     workspace::build_binaries()?;
-    test_binaries(&["--workspace"])
+    test_binaries()
 }
 
-/// The test programs of the `program` suite, built with the features of a whole test run. This tool is left
-/// out, so that it is not replaced while it runs.
+/// The test programs of the `program` suite, built with the features of a whole test run.
 pub fn program_tests() -> Result<Vec<TestBinary>> {
-    let mut binaries = test_binaries(&["--workspace", "--exclude", "xtask"])?;
+    let mut binaries = test_binaries()?;
     binaries.retain(|binary| binary.suite == Suite::Program);
     Ok(binaries)
 }
 
-/// Builds the test programs of the packages that `packages` (arguments of cargo's) name.
-fn test_binaries(packages: &[&str]) -> Result<Vec<TestBinary>> {
+/// Builds all test programs.
+fn test_binaries() -> Result<Vec<TestBinary>> {
     let mut child = workspace::cargo()
-        .args(["test", "--no-run", "--locked", "--message-format=json-render-diagnostics"])
-        .args(packages)
+        .args(["test", "--workspace", "--no-run", "--locked", "--message-format=json-render-diagnostics"])
         .stdout(Stdio::piped())
         .spawn()
         .context("cannot start cargo")?;
@@ -309,15 +293,19 @@ fn number_before(text: &str, word: &str) -> u64 {
 }
 
 fn run_generated() -> Tally {
-    let of = |(name, check): &(&str, generated::Check)| match check() {
-        Ok(verdict) => {
-            println!("{verdict}");
-            Tally::passed(1)
-        }
-        Err(error) => {
-            println!("{name}: {error:#}");
-            Tally::failed(*name)
-        }
+    let of = |(name, check): &(&str, generated::Check)| {
+        let started = Instant::now();
+        let tally = match check() {
+            Ok(verdict) => {
+                println!("{verdict}");
+                Tally::passed(1)
+            }
+            Err(error) => {
+                println!("{name}: {error:#}");
+                Tally::failed(*name)
+            }
+        };
+        Tally { times: vec![(started.elapsed(), format!("generated: {name}"))], ..tally }
     };
     generated::CHECKS.iter().map(of).sum()
 }

@@ -55,10 +55,9 @@ pub fn target() -> PathBuf {
     root().join(std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from))
 }
 
-/// What is built of the workspace, with the features that the test suites share, so that nothing is compiled a
-/// second time for one of them. This tool is left out: built with the others' features it would be replaced
-/// while it runs.
-const BUILD: [&str; 6] = ["build", "--workspace", "--exclude", "xtask", "--bins", "--locked"];
+/// What is built of the workspace. Every command selects the whole workspace, as `cargo run -- up` and `cargo xtask` do, so
+/// that all of them use the same features and no dependency is compiled twice.
+const BUILD: [&str; 4] = ["build", "--workspace", "--bins", "--locked"];
 
 /// Builds the services and the benchmarks.
 pub fn build_binaries() -> Result<()> {
