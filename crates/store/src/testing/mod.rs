@@ -19,12 +19,15 @@ pub mod tampering;
 pub mod volume;
 
 use std::{
+    hash::{DefaultHasher, Hash, Hasher},
     process,
     sync::atomic::{AtomicU32, Ordering},
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool, postgres::PgConnectOptions};
+
+use crate::database::MIGRATIONS;
 
 /// Names the server; any database of it will do, the tests create their own.
 pub const URL_VARIABLE: &str = "CRTX_TEST_DATABASE_URL";
@@ -51,7 +54,8 @@ impl TestDatabase {
         let nanos = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock after 1970").as_nanos();
         let name = format!("crtx_test_{}_{}_{nanos}", process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
         let mut connection = PgConnection::connect_with(&server).await.expect("the test server accepts connections");
-        sqlx::query(AssertSqlSafe(format!("CREATE DATABASE \"{name}\"")))
+        let template = migrated_template(&mut connection, &server).await;
+        sqlx::query(AssertSqlSafe(format!("CREATE DATABASE \"{name}\" TEMPLATE \"{template}\"")))
             .execute(&mut connection)
             .await
             .expect("the test role may create databases");
@@ -61,7 +65,6 @@ impl TestDatabase {
             .connect_with(server.clone().database(&name))
             .await
             .expect("the new database accepts connections");
-        crate::migrate(&pool).await.expect("the migrations apply to an empty database");
         Self { server, name, pool }
     }
 
@@ -100,6 +103,38 @@ impl TestDatabase {
         let end = url[start..].find('/').map_or(url.len(), |at| start + at);
         format!("{}/{}{parameters}", &url[..end], self.name)
     }
+}
+
+/// The name of a database with these migrations, from which all others are copied: a copy costs a tenth of the migrations. The
+/// first test program that needs it makes it, and the others wait for that.
+async fn migrated_template(connection: &mut PgConnection, server: &PgConnectOptions) -> String {
+    let mut version = DefaultHasher::new();
+    MIGRATIONS.iter().for_each(|migration| migration.checksum.hash(&mut version));
+    let name = format!("crtx_test_template_{:x}", version.finish());
+    sqlx::query("SELECT pg_advisory_lock(hashtext('crtx test template'))")
+        .execute(&mut *connection)
+        .await
+        .expect("a lock");
+    let exists =
+        sqlx::query_scalar::<_, bool>("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)").bind(&name);
+    if !exists.fetch_one(&mut *connection).await.expect("the databases are shown") {
+        // Under another name until it is whole: the program can be killed meanwhile.
+        let unfinished = format!("{name}_unfinished");
+        for statement in
+            [format!("DROP DATABASE IF EXISTS \"{unfinished}\""), format!("CREATE DATABASE \"{unfinished}\"")]
+        {
+            let statement = sqlx::query(AssertSqlSafe(statement));
+            statement.execute(&mut *connection).await.expect("the test role may create databases");
+        }
+        let pool = crate::pools::options().connect_with(server.clone().database(&unfinished)).await;
+        let pool = pool.expect("the new database accepts connections");
+        crate::migrate(&pool).await.expect("the migrations apply to an empty database");
+        pool.close().await;
+        let renamed = sqlx::query(AssertSqlSafe(format!("ALTER DATABASE \"{unfinished}\" RENAME TO \"{name}\"")));
+        renamed.execute(&mut *connection).await.expect("the template is named");
+    }
+    sqlx::query("SELECT pg_advisory_unlock_all()").execute(connection).await.expect("the lock is released");
+    name
 }
 
 impl Drop for TestDatabase {
