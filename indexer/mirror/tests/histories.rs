@@ -86,7 +86,7 @@ async fn play(running: &Running, steps: &[Step]) {
 fn any_history_delivered_in_any_way_ends_in_the_tables_and_the_digest_of_the_chain() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let database = std::cell::RefCell::new(Some(runtime.block_on(TestDatabase::create())));
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(200);
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(100);
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
         max_shrink_iters: 60,
         ..ProptestConfig::with_cases(cases)
