@@ -1,0 +1,132 @@
+//! One name has one meaning, and one place decides whether a credential is valid. Both checks read the production sources
+//! and compare them with what is known: a new homonym, or a new reader of a column, fails until it is renamed, moved, or
+//! listed here with its reason.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+type Counts = BTreeMap<String, usize>;
+
+/// Types of one name, and how many of them there are. An entry goes away when its types are renamed.
+const TO_BE_RENAMED: &str = "\
+    Accounts 2, Address 2, AddressRange 2, Addresses 2, AgentDocument 2, AgentDocuments 2, All 2, Answer 5, \
+    Answered 2, Asked 2, Body 4, Call 2, Change 2, Changes 2, Check 5, CheckName 2, Claimed 2, Closing 2, Cluster 2, \
+    Confirmed 2, Connection 2, Connections 2, Context 4, Cost 3, Counted 2, Delivered 2, Description 3, \
+    DisputeRow 2, Done 2, Ended 2, Execution 2, Facts 2, Failure 2, Fault 2, Figures 3, File 3, Found 6, Funds 2, \
+    Gate 2, Held 3, History 3, Job 3, Journal 2, Kept 2, Key 3, Keys 3, Kind 2, Known 4, Leadership 2, Limits 2, \
+    ListRow 2, Listed 6, ListedAgent 2, Look 2, Manifest 2, Metrics 2, MirrorCounts 2, Name 2, Names 2, Network 2, \
+    NewAccount 2, Node 2, Opened 3, Opening 3, Outcome 2, Pace 2, Page 4, Part 2, Parts 2, Patience 2, Place 8, \
+    Places 4, Plain 2, Plan 2, Problem 2, Problems 2, Progress 3, Proven 2, Question 2, ReadError 2, Reader 2, \
+    Reading 5, Received 2, Refusal 4, Refused 2, Report 2, Request 4, Role 2, Room 2, Row 4, Running 2, Search 4, \
+    Seen 5, Sender 2, Settings 2, Shared 6, Shown 4, SignedIn 2, Sink 2, Start 2, State 8, Step 2, Stored 3, \
+    Stream 2, Subject 3, Suspects 2, Terms 2, Verdict 4, Waiting 2, Walk 4, Wanted 2, Ways 2, Wrong 2";
+
+/// Types that share a name and its meaning: arguments of commands and instructions, and one message read by two programs.
+const SAME_MEANING: &str = "\
+    AnnounceRolesArgs 2, AtSlot 2, CreatorRequest 2, InitArgs 2, ListArgs 4, NewSession 2, ShowArgs 5, StatusArgs 2, \
+    Timestamp 2, TopupArgs 2, VerifyCreatorArgs 2, WireTransaction 2";
+
+/// Words that say whether an API key or a session is valid.
+const VALIDITY: [&str; 3] = ["revoked_at", "ended_at", "expires_at"];
+
+/// How often each file has these words, and why.
+const READERS: [(&str, usize, &str); 14] = [
+    ("cli/src/case.rs", 1, "shows it"),
+    ("cli/src/keys/list.rs", 1, "shows it"),
+    ("cli/src/keys/registry.rs", 1, "shows it"),
+    ("crates/http/src/auth.rs", 1, "the rule for keys"),
+    ("crates/http/src/signed_in.rs", 3, "shows when it ends"),
+    ("crates/store/src/api_keys/ownership.rs", 5, "registers a key again"),
+    ("crates/store/src/api_keys/rows.rs", 10, "the columns of the rule for keys"),
+    ("crates/store/src/api_keys/shown.rs", 2, "shows what keys may spend"),
+    ("crates/store/src/sessions.rs", 22, "the columns of the rule for sessions"),
+    ("gateway/src/api/keys.rs", 4, "shows it"),
+    ("gateway/src/api/sessions.rs", 3, "shows it"),
+    ("gateway/src/api/sign_in.rs", 3, "shows it"),
+    ("indexer/api/src/disputes.rs", 2, "of evidence, not of a credential"),
+    ("migrations/0006_identity.sql", 9, "the columns"),
+];
+
+/// Production sources by their path. What begins with `#[cfg(test)]` at the left margin is the end of one.
+fn sources() -> BTreeMap<String, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+    let mut folders: Vec<_> =
+        ["cli", "crates", "gateway", "indexer", "migrations", "programs", "server"].map(|top| root.join(top)).into();
+    let mut sources = BTreeMap::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if path.is_dir() && !["tests", "testing", "target", "node_modules"].contains(&name.as_str()) {
+                folders.push(path);
+            } else if (name.ends_with(".rs") || name.ends_with(".sql")) && name != "tests.rs" {
+                let text = fs::read_to_string(&path).expect("a source");
+                let production = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
+                sources.insert(path.strip_prefix(root).expect("below").to_string_lossy().into_owned(), production);
+            }
+        }
+    }
+    sources
+}
+
+/// Names that several types have.
+fn homonyms(sources: &BTreeMap<String, String>) -> Counts {
+    let mut types = Counts::new();
+    for line in sources.values().flat_map(|text| text.lines()) {
+        let mut words = line
+            .split(|c: char| !c.is_alphanumeric() && c != '_')
+            .skip_while(|word| word.is_empty() || ["pub", "crate", "super"].contains(word));
+        if !line.starts_with(' ') && words.next().is_some_and(|word| ["struct", "enum", "trait"].contains(&word)) {
+            *types.entry(words.next().unwrap_or_default().to_owned()).or_default() += 1;
+        }
+    }
+    types.retain(|_, count| *count > 1);
+    types
+}
+
+/// Files with words that say whether a credential is valid, and how often. Comments do not count.
+fn readers(sources: &BTreeMap<String, String>) -> Counts {
+    let is_of_a_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let count = |text: &str| {
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+        let is_whole = |word: &str, at: usize| {
+            !is_of_a_word(code[..at].chars().next_back()) && !is_of_a_word(code[at + word.len()..].chars().next())
+        };
+        VALIDITY.iter().map(|word| code.match_indices(word).filter(|(at, _)| is_whole(word, *at)).count()).sum()
+    };
+    let counts = sources.iter().map(|(file, text)| (file.clone(), count(text)));
+    counts.filter(|(_, count)| *count > 0).collect()
+}
+
+/// What there is more of than is known.
+fn new(found: &Counts, known: &Counts) -> Vec<String> {
+    let is_new = |(name, count): &(&String, &usize)| known.get(*name).is_none_or(|known| *count > known);
+    found.iter().filter(is_new).map(|(name, count)| format!("{name} {count}")).collect()
+}
+
+fn known_homonyms() -> Counts {
+    let entry =
+        |entry: &str| entry.split_once(' ').and_then(|(name, count)| Some((name.to_owned(), count.parse().ok()?)));
+    [TO_BE_RENAMED, SAME_MEANING].iter().flat_map(|names| names.split(", ")).filter_map(entry).collect()
+}
+
+fn known_readers() -> Counts {
+    READERS.iter().map(|(file, count, _)| ((*file).to_owned(), *count)).collect()
+}
+
+#[test]
+fn no_two_types_have_one_name() {
+    let mut sources = sources();
+    assert_eq!(new(&homonyms(&sources), &known_homonyms()), Vec::<String>::new());
+    sources.insert("planted.rs".to_owned(), "pub(crate) struct ApiKey;\n".to_owned());
+    assert_eq!(new(&homonyms(&sources), &known_homonyms()), ["ApiKey 2"], "a planted one is found");
+}
+
+#[test]
+fn one_place_decides_whether_a_credential_is_valid() {
+    let mut sources = sources();
+    assert_eq!(new(&readers(&sources), &known_readers()), Vec::<String>::new());
+    sources.insert("planted.rs".to_owned(), "\"JOIN api_keys k ON k.revoked_at IS NULL\"".to_owned());
+    sources.get_mut("crates/http/src/auth.rs").expect("it is there").push_str("if row.revoked_at.is_none() {}");
+    let found = new(&readers(&sources), &known_readers());
+    assert_eq!(found.len(), 2, "planted ones are found: {found:?}");
+}
