@@ -7,7 +7,6 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::Value;
 
 use crate::workspace;
 
@@ -50,21 +49,6 @@ pub struct Row {
     pub ok: bool,
 }
 
-/// Which test notices each planted fault.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub struct Caught {
-    pub results: Vec<CaughtRow>,
-}
-
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub struct CaughtRow {
-    pub fault: String,
-    /// The file that the fault is planted in.
-    pub file: String,
-    /// Test program and test; `None`: no test notices the fault.
-    pub caught_by: Option<String>,
-}
-
 /// A table with columns of its own, for figures that are no benchmark.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grid {
@@ -88,6 +72,14 @@ enum Cell {
 }
 
 impl Grid {
+    /// A table of texts.
+    pub fn of_texts(columns: &[&str], rows: Vec<Vec<String>>) -> Self {
+        Self {
+            columns: columns.iter().map(|name| Column { name: (*name).to_owned(), number: false }).collect(),
+            rows: rows.into_iter().map(|row| row.into_iter().map(Cell::Text).collect()).collect(),
+        }
+    }
+
     /// A table of numbers: the name of its first column, those of the others, and rows that begin with a text.
     pub fn of_numbers(first: &str, columns: Vec<String>, rows: Vec<(String, Vec<f64>)>) -> Self {
         let numbers = columns.into_iter().map(|name| Column { name, number: true });
@@ -146,19 +138,6 @@ impl Figures for Report {
     }
 }
 
-impl Figures for Caught {
-    fn table(&self) -> String {
-        let caught = self.results.iter().filter(|row| row.caught_by.is_some()).count();
-        let count = self.results.len();
-        let mut text = format!("{caught} of {count} caught.\n\n| fault | where | caught by |\n|---|---|---|\n");
-        for CaughtRow { fault, file, caught_by } in &self.results {
-            let by = caught_by.as_ref().map_or_else(|| "**SURVIVED**".to_owned(), |test| format!("`{test}`"));
-            text += &format!("| {fault} | `{file}` | {by} |\n");
-        }
-        text
-    }
-}
-
 fn path_of(name: &str) -> String {
     format!("{FOLDER}/{name}.json")
 }
@@ -176,10 +155,6 @@ pub fn keep(name: &str, heading: &str, figures: &impl Figures) -> Result<()> {
 
 /// The committed figures of the benchmark `name`.
 pub fn committed<F: Figures>(name: &str) -> Result<F> {
-    committed_json(name)
-}
-
-fn committed_json<T: DeserializeOwned>(name: &str) -> Result<T> {
     let path = path_of(name);
     let text = fs::read_to_string(workspace::root().join(&path)).with_context(|| format!("cannot read {path}"))?;
     serde_json::from_str(&text).with_context(|| path)
@@ -224,12 +199,8 @@ fn sections(text: &str) -> Vec<&str> {
 
 /// The table of a JSON file.
 fn table_of(name: &str) -> Result<String> {
-    let json: Value = committed_json(name)?;
-    Ok(match (json.get("bench"), json.get("columns")) {
-        (Some(_), _) => committed::<Report>(name)?.table(),
-        (None, Some(_)) => committed::<Grid>(name)?.table(),
-        (None, None) => committed::<Caught>(name)?.table(),
-    })
+    let report = committed::<Report>(name).map(|report| report.table());
+    report.or_else(|_| Ok(committed::<Grid>(name)?.table()))
 }
 
 /// Sections of documents that differ from the table of their JSON file, and JSON files that no document shows.
@@ -317,15 +288,6 @@ mod tests {
             "2 cores, linux, rustc, code 0a1b\n\n| what | value | unit | gate | holds |\n|---|---:|---|---:|---|\n\
              | `open` | 8373 | ms | – | – |\n| `calls` | 199.2 | ms | ≥ 120 | yes |\n"
         );
-    }
-
-    #[test]
-    fn a_fault_that_no_test_notices_is_shown() {
-        let row = |caught_by| CaughtRow { fault: "no check".to_owned(), file: "a.rs".to_owned(), caught_by };
-        let caught = Caught { results: vec![row(Some("t::works".to_owned())), row(None)] };
-        let table = caught.table();
-        assert!(table.starts_with("1 of 2 caught.\n"));
-        assert!(table.contains("| no check | `a.rs` | `t::works` |\n| no check | `a.rs` | **SURVIVED** |\n"));
     }
 
     #[test]

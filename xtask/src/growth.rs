@@ -1,22 +1,14 @@
-//! `cargo xtask bench reads --growth`: the read API at three sizes of the market, as a table and a plot.
+//! `cargo xtask bench reads --growth`: the read API at three sizes of the market, as a table.
 
-use std::fs;
-
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::{
     bench::{self, Name, Size},
-    figures::{self, FOLDER, Figures, Grid, Report},
-    growth_plot::{self, Panel},
-    workspace,
+    figures::{self, Figures, Grid, Report},
 };
 
-const NAME: &str = "growth";
 /// Agents, and as many executions.
 const SIZES: [u32; 3] = [10_000, 100_000, 1_000_000];
-/// What the plot shows: requests per second, and the slowest of a hundred.
-const RPS: [&str; 5] = ["healthz_rps", "agent_get_rps", "execution_get_rps", "agents_list_rps", "executions_list_rps"];
-const P99: [&str; 2] = ["agents_list_p99_ms", "executions_list_p99_ms"];
 
 pub fn run(name: Name) -> Result<()> {
     if name != Name::Reads {
@@ -29,13 +21,9 @@ pub fn run(name: Name) -> Result<()> {
     let reports = SIZES.iter().map(measure).collect::<Result<Vec<_>>>()?;
     let grid = grid(&reports);
     println!("{}", grid.table());
-    let path = workspace::root().join(FOLDER).join(format!("{NAME}.svg"));
-    fs::write(&path, plot(&reports)).with_context(|| path.display().to_string())?;
-    let heading = format!(
-        "The read API at three sizes: as many executions as agents ([plot](benchmarks/{NAME}.svg); what is not 1/s has \
-         its unit in its name)"
-    );
-    figures::keep(NAME, &heading, &grid)
+    let heading =
+        "The read API at three sizes: as many executions as agents (what is not 1/s has its unit in its name)";
+    figures::keep("growth", heading, &grid)
 }
 
 /// A row for each figure with a rate, a time or a size.
@@ -50,15 +38,6 @@ fn grid(reports: &[Report]) -> Grid {
 fn values(reports: &[Report], name: &str) -> Vec<f64> {
     let value = |report: &Report| report.results.iter().find(|row| row.name == name).map_or(0.0, |row| row.value);
     reports.iter().map(value).collect()
-}
-
-fn plot(reports: &[Report]) -> String {
-    let panel = |title, names: &[&str]| Panel {
-        title,
-        lines: names.iter().map(|name| ((*name).to_owned(), values(reports, name))).collect(),
-    };
-    let sizes: Vec<String> = SIZES.iter().map(|size| grouped(*size)).collect();
-    growth_plot::svg(&sizes, &[panel("requests per second", &RPS), panel("99th percentile, ms", &P99)])
 }
 
 /// A number with a space before each three digits.

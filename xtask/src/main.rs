@@ -11,7 +11,6 @@ mod figures;
 mod fuzz;
 mod generated;
 mod growth;
-mod growth_plot;
 mod idl;
 mod idl_additions;
 #[cfg(test)]
@@ -59,7 +58,7 @@ enum Command {
         /// Print one JSON object on stdout and nothing else there.
         #[arg(long)]
         json: bool,
-        /// `reads` at 10 000, 100 000 and 1 000 000 agents and executions: a table and a plot.
+        /// `reads` at 10 000, 100 000 and 1 000 000 agents and executions: a table.
         #[arg(long, conflicts_with_all = ["json", "agents", "executions", "accounts"])]
         growth: bool,
     },

@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 use crate::{
-    figures::{self, Caught, CaughtRow, Figures},
+    figures::{self, Figures, Grid},
     program,
     suites::{self, TestBinary},
     workspace,
@@ -56,11 +56,13 @@ struct Outcome<'a> {
     caught_by: Option<String>,
 }
 
-impl Outcome<'_> {
-    fn row(&self) -> CaughtRow {
-        let Self { mutant, caught_by } = self;
-        CaughtRow { fault: mutant.name.clone(), file: mutant.file().to_owned(), caught_by: caught_by.clone() }
-    }
+/// A fault that no test notices is shown as such.
+fn table(outcomes: &[Outcome<'_>]) -> Grid {
+    let row = |Outcome { mutant, caught_by }: &Outcome<'_>| {
+        let by = caught_by.as_ref().map_or_else(|| "**SURVIVED**".to_owned(), |test| format!("`{test}`"));
+        vec![mutant.name.clone(), format!("`{}`", mutant.file()), by]
+    };
+    Grid::of_texts(&["fault", "where", "caught by"], outcomes.iter().map(row).collect())
 }
 
 pub fn list() -> Result<()> {
@@ -95,7 +97,7 @@ pub fn run(names: &[String]) -> Result<()> {
         outcomes.push(Outcome { mutant, caught_by });
     }
 
-    let caught = Caught { results: outcomes.iter().map(Outcome::row).collect() };
+    let caught = table(&outcomes);
     println!("\n{}", caught.table());
     if names.is_empty() {
         figures::keep("mutants", "Faults planted in the program and the test that notices each", &caught)?;
@@ -275,6 +277,18 @@ fn failing_test(binary: &TestBinary, tree: &Tree, elf: &Path) -> Result<Option<S
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fault_that_no_test_notices_is_shown() {
+        let edit = vec![Edit { file: "src/a.rs".to_owned(), find: String::new(), replace: String::new() }];
+        let mutant = &Mutant { name: "no check".to_owned(), edit };
+        let outcomes = [Some("t::works".to_owned()), None].map(|caught_by| Outcome { mutant, caught_by });
+        let table = table(&outcomes).table();
+        assert!(
+            table.contains("| no check | `a.rs` | `t::works` |\n| no check | `a.rs` | **SURVIVED** |\n"),
+            "{table}"
+        );
+    }
 
     #[test]
     fn every_fault_still_applies_exactly_once() {
