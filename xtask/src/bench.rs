@@ -35,15 +35,8 @@ const SERVICES: [&str; 7] =
     ["programs/agent-marketplace/artifacts", "crates", "gateway", "indexer", "server", "cli/src", "migrations"];
 
 impl Name {
-    const fn text(self) -> &'static str {
-        match self {
-            Self::Cu => "cu",
-            Self::Execute => "execute",
-            Self::Gateway => "gateway",
-            Self::Reads => "reads",
-            Self::Ingest => "ingest",
-            Self::Dashboard => "dashboard",
-        }
+    fn text(self) -> String {
+        workspace::name_of(&self)
     }
 
     /// The code whose change makes its figures old.
@@ -137,7 +130,7 @@ impl Size {
 pub fn older_code() -> Result<String> {
     let mut older = Vec::new();
     for name in Name::value_variants() {
-        if figures::committed::<Report>(name.text())?.code != source_hash::of_code(name.code())? {
+        if figures::committed::<Report>(&name.text())?.code != source_hash::of_code(name.code())? {
             older.push(name.text());
         }
     }
@@ -155,7 +148,7 @@ pub fn run(name: Name, size: &Size, json: bool) -> Result<()> {
         println!("{}", serde_json::to_string(&report)?);
     } else {
         println!("{}", report.table());
-        figures::keep(name.text(), name.heading(), &report)?;
+        figures::keep(&name.text(), name.heading(), &report)?;
         eprintln!("{}", older_code()?);
     }
     let missed: Vec<_> = report.results.iter().filter(|row| !row.ok).map(|row| row.name.as_str()).collect();
@@ -172,7 +165,7 @@ pub fn measure(name: Name, size: &Size) -> Result<Report> {
     let printed = workspace::output(command(name)?.args(arguments).stderr(std::process::Stdio::inherit()))?;
     let measured: Measured = serde_json::from_str(&printed).context("the benchmark did not print its results")?;
     Ok(Report {
-        bench: name.text().to_owned(),
+        bench: name.text(),
         code,
         machine: machine()?,
         results: measured.results.into_iter().map(row).collect(),
@@ -185,7 +178,7 @@ const TOLERANCE_PERCENT: f64 = 3.0;
 /// Measures the table `cu` again, over the same keys, and fails where a figure missed its gate or grew by
 /// more than the tolerance over the committed one.
 pub fn check_cu() -> Result<String> {
-    let before = figures::committed::<Report>(Name::Cu.text())?.results;
+    let before = figures::committed::<Report>(&Name::Cu.text())?.results;
     let mut committed: BTreeMap<_, _> = before.into_iter().map(|row| (row.name, row.value)).collect();
     let report = measure(Name::Cu, &Size::default())?;
     let mut complaints = Vec::new();

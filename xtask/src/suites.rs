@@ -39,20 +39,8 @@ pub enum Suite {
 }
 
 impl Suite {
-    const ALL: [Self; 8] =
-        [Self::Unit, Self::Program, Self::E2e, Self::Faults, Self::Api, Self::Web, Self::Browser, Self::Generated];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Unit => "unit",
-            Self::Program => "program",
-            Self::E2e => "e2e",
-            Self::Faults => "faults",
-            Self::Api => "api",
-            Self::Web => "web",
-            Self::Browser => "browser",
-            Self::Generated => "generated",
-        }
+    fn name(self) -> String {
+        workspace::name_of(&self)
     }
 
     /// How many of its programs run at the same time. Most of their time they wait: for leases, deadlines, streams. The
@@ -96,14 +84,14 @@ pub struct TestBinary {
 }
 
 pub fn run(wanted: &[Suite]) -> Result<()> {
-    let wanted = if wanted.is_empty() { &Suite::ALL } else { wanted };
+    let wanted = if wanted.is_empty() { Suite::value_variants() } else { wanted };
     let rust = wanted.iter().any(|suite| !matches!(suite, Suite::Web | Suite::Browser | Suite::Generated));
     let binaries = if rust { build()? } else { Vec::new() };
     if !rust && wanted.contains(&Suite::Browser) {
         workspace::build_binaries()?;
     }
     let mut tallies: BTreeMap<Suite, Tally> = BTreeMap::new();
-    for suite in Suite::ALL.into_iter().filter(|suite| wanted.contains(suite)) {
+    for suite in Suite::value_variants().iter().copied().filter(|suite| wanted.contains(suite)) {
         eprintln!("\n=== suite {}", suite.name());
         let started = Instant::now();
         let mut tally = match suite {

@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
 
 /// Root of the workspace: the folder above this crate's.
 pub fn root() -> PathBuf {
@@ -35,6 +36,11 @@ pub fn cargo() -> Command {
         }
     }
     command
+}
+
+/// The name of a value as the command line has it.
+pub fn name_of(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// A program that [`build_binaries`] built.
