@@ -30,7 +30,7 @@ pub fn of_program() -> Result<String> {
         let bytes = fs::read(file).with_context(|| format!("cannot read {name}"))?;
         hash.update(format!("{name} {}\n", hex::encode(Sha256::digest(&bytes))));
     }
-    for package in dependencies(&fs::read_to_string(root.join("Cargo.lock"))?)? {
+    for package in built_from(PACKAGE, &fs::read_to_string(root.join("Cargo.lock"))?)? {
         hash.update(format!("{package}\n"));
     }
     Ok(hex::encode(hash.finalize()))
@@ -105,15 +105,15 @@ struct Package {
     dependencies: Vec<String>,
 }
 
-/// `name version checksum` of every package that the program can reach in the lock file, sorted.
-fn dependencies(lock: &str) -> Result<BTreeSet<String>> {
+/// `name version checksum` of every package that this one can reach in the lock file, sorted.
+pub fn built_from(package: &str, lock: &str) -> Result<BTreeSet<String>> {
     let lock: Lock = toml::from_str(lock).context("Cargo.lock")?;
     let mut by_name: BTreeMap<&str, Vec<&Package>> = BTreeMap::new();
     for package in &lock.package {
         by_name.entry(&package.name).or_default().push(package);
     }
     let mut seen = BTreeSet::new();
-    let mut open: Vec<String> = vec![PACKAGE.to_owned()];
+    let mut open: Vec<String> = vec![package.to_owned()];
     while let Some(wanted) = open.pop() {
         // A dependency is written `name`, or `name version` where the lock holds several.
         let (name, version) =
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn only_what_the_program_reaches_counts() {
-        let found: Vec<String> = dependencies(LOCK).expect("lock").into_iter().collect();
+        let found: Vec<String> = built_from(PACKAGE, LOCK).expect("lock").into_iter().collect();
         assert_eq!(found, ["a 1.0.0 aa", "agent-marketplace 0.1.0 workspace", "b 2.0.0 b2"]);
     }
 }
