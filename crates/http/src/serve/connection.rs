@@ -34,6 +34,7 @@ use super::{
     gate::{Gate, Parts},
     limits::{LONGEST_REFUSAL_WAIT, MAX_HEADER_FIELDS, ServeLimits},
     proxies::TrustedProxies,
+    refusal,
 };
 use crate::{
     allowance::Allowances,
@@ -112,7 +113,7 @@ async fn serve(server: &Server, socket: TcpStream, address: SocketAddr, place: &
 /// would discard the answer.
 async fn say_farewell(mut parts: Parts<TcpStream>) -> std::io::Result<()> {
     if let Some(refusal) = &parts.refusal {
-        parts.socket.write_all(&refusal.to_bytes()).await?;
+        parts.socket.write_all(&refusal::answer(refusal)).await?;
     }
     parts.socket.shutdown().await?;
     if parts.is_still_sending {

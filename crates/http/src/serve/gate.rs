@@ -22,10 +22,10 @@ use tokio_util::io::poll_read_buf;
 
 use super::{
     connections::{ConnectionState, Waits},
-    head::{Examined, Framing, examine},
+    head::{Framing, examine},
     limits::{ANSWER_BYTES_PER_SECOND, BODY_BYTES_PER_SECOND, ServeLimits},
-    refusal::Refusal,
 };
+use crate::error::{ApiError, ErrorCode};
 
 /// Read from the socket at a time.
 const CHUNK: usize = 16 * 1024;
@@ -48,7 +48,7 @@ enum Phase {
 pub struct Parts<S> {
     pub socket: S,
     /// The answer that the socket still has to carry.
-    pub refusal: Option<Refusal>,
+    pub refusal: Option<ApiError>,
     /// The client may not have sent all it wanted.
     pub is_still_sending: bool,
 }
@@ -70,7 +70,7 @@ pub struct Gate<S> {
     /// When the client ended its side.
     ended: Option<Instant>,
     served: bool,
-    refusal: Option<Refusal>,
+    refusal: Option<ApiError>,
     /// When the present phase began.
     since: Instant,
     pace: BodyPace,
@@ -166,8 +166,8 @@ impl<S> Gate<S> {
         }
         self.examined = self.inbound.len();
         match examine(&self.inbound, &self.limits.head_limits) {
-            Examined::Incomplete => false,
-            Examined::Complete { length, framing } => {
+            Ok(None) => false,
+            Ok(Some((length, framing))) => {
                 self.cleared = length;
                 self.examined = 0;
                 self.served = true;
@@ -182,7 +182,7 @@ impl<S> Gate<S> {
                 });
                 true
             }
-            Examined::Refused(refusal) => {
+            Err(refusal) => {
                 self.refusal = Some(refusal);
                 false
             }
@@ -254,7 +254,8 @@ impl<S> Gate<S> {
         match self.phase {
             Phase::Head => {
                 if !self.inbound.is_empty() {
-                    self.refusal = Some(Refusal::head_too_slow());
+                    self.refusal =
+                        Some(ApiError::new(ErrorCode::RequestTimeout, "the header fields did not arrive in time"));
                 }
                 Poll::Ready(Ok(()))
             }

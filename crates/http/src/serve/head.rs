@@ -6,10 +6,8 @@
 
 use axum::http::{Method, Uri, uri::Authority};
 
-use super::{
-    limits::{HeadLimits, MAX_HEADER_FIELDS},
-    refusal::Refusal,
-};
+use super::limits::{HeadLimits, MAX_HEADER_FIELDS};
+use crate::error::{ApiError, ErrorCode};
 
 /// How the end of a body is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,71 +17,61 @@ pub enum Framing {
     Chunked,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Examined {
-    /// All that is there is in order; the rest has to come.
-    Incomplete,
-    /// The first `length` bytes are a whole head.
-    Complete {
-        length: usize,
-        framing: Framing,
-    },
-    Refused(Refusal),
-}
-
 /// Method, version and spaces of a request line.
 const LINE_OVERHEAD: usize = 64;
 /// Beyond what any body can be; above it the engine's own arithmetic begins.
 const MAX_CONTENT_LENGTH: u64 = i64::MAX as u64;
 
-/// Examines the beginning of a connection's bytes, up to the first blank line.
-pub fn examine(bytes: &[u8], limits: &HeadLimits) -> Examined {
+/// Examines the beginning of a connection's bytes, up to the first blank line: the length of the head, and how its body
+/// ends. `None` while the rest of the head has to come.
+pub fn examine(bytes: &[u8], limits: &HeadLimits) -> Result<Option<(usize, Framing)>, ApiError> {
     let line_end = bytes.iter().position(|byte| *byte == b'\n');
     if line_end.unwrap_or(bytes.len()) > limits.max_target.saturating_add(LINE_OVERHEAD) {
-        return Examined::Refused(Refusal::target_too_long(limits.max_target));
+        return Err(target_too_long(limits));
     }
     let mut fields = [httparse::EMPTY_HEADER; MAX_HEADER_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
+    let too_large = |problem: String| Err(ApiError::new(ErrorCode::HeadersTooLarge, problem));
+    let too_long = || format!("request line and header fields together are larger than {} bytes", limits.max_head);
     match request.parse(bytes) {
-        Ok(httparse::Status::Complete(length)) if length > limits.max_head => too_large(limits),
-        Ok(httparse::Status::Complete(length)) => match check(&request, limits) {
-            Ok(framing) => Examined::Complete { length, framing },
-            Err(refusal) => Examined::Refused(refusal),
-        },
-        Ok(httparse::Status::Partial) if bytes.len() >= limits.max_head => too_large(limits),
-        Ok(httparse::Status::Partial) => Examined::Incomplete,
-        Err(httparse::Error::TooManyHeaders) => Examined::Refused(Refusal::head_too_large(format!(
-            "the request has more than {MAX_HEADER_FIELDS} header fields"
-        ))),
-        Err(error) => Examined::Refused(Refusal::malformed(&error.to_string())),
+        Ok(httparse::Status::Complete(length)) if length > limits.max_head => too_large(too_long()),
+        Ok(httparse::Status::Complete(length)) => Ok(Some((length, check(&request, limits)?))),
+        Ok(httparse::Status::Partial) if bytes.len() >= limits.max_head => too_large(too_long()),
+        Ok(httparse::Status::Partial) => Ok(None),
+        Err(httparse::Error::TooManyHeaders) => {
+            too_large(format!("the request has more than {MAX_HEADER_FIELDS} header fields"))
+        }
+        Err(error) => Err(malformed(&error.to_string())),
     }
 }
 
-fn too_large(limits: &HeadLimits) -> Examined {
-    let problem = format!("request line and header fields together are larger than {} bytes", limits.max_head);
-    Examined::Refused(Refusal::head_too_large(problem))
+fn malformed(problem: &str) -> ApiError {
+    ApiError::invalid_request(format!("the request is not valid HTTP/1.1: {problem}"))
 }
 
-fn check(request: &httparse::Request<'_, '_>, limits: &HeadLimits) -> Result<Framing, Refusal> {
+fn target_too_long(limits: &HeadLimits) -> ApiError {
+    ApiError::new(ErrorCode::UriTooLong, format!("the request target is longer than {} bytes", limits.max_target))
+}
+
+fn check(request: &httparse::Request<'_, '_>, limits: &HeadLimits) -> Result<Framing, ApiError> {
     let target = request.path.unwrap_or_default();
     if target.len() > limits.max_target {
-        return Err(Refusal::target_too_long(limits.max_target));
+        return Err(target_too_long(limits));
     }
-    Method::from_bytes(request.method.unwrap_or_default().as_bytes())
-        .map_err(|_| Refusal::malformed("invalid method"))?;
-    target.parse::<Uri>().map_err(|error| Refusal::malformed(&error.to_string()))?;
+    Method::from_bytes(request.method.unwrap_or_default().as_bytes()).map_err(|_| malformed("invalid method"))?;
+    target.parse::<Uri>().map_err(|error| malformed(&error.to_string()))?;
     check_host(request)?;
     framing(request)
 }
 
 /// One `Host`, also in HTTP/1.0: with none or two, a proxy and this service could mean different hosts.
-fn check_host(request: &httparse::Request<'_, '_>) -> Result<(), Refusal> {
+fn check_host(request: &httparse::Request<'_, '_>) -> Result<(), ApiError> {
     let mut hosts = request.headers.iter().filter(|field| field.name.eq_ignore_ascii_case("host"));
     match (hosts.next(), hosts.next()) {
-        (None, _) => Err(Refusal::malformed("`Host` is missing")),
-        (Some(_), Some(_)) => Err(Refusal::malformed("`Host` is given more than once")),
+        (None, _) => Err(malformed("`Host` is missing")),
+        (Some(_), Some(_)) => Err(malformed("`Host` is given more than once")),
         (Some(host), None) if is_host(host.value) => Ok(()),
-        (Some(_), None) => Err(Refusal::malformed("invalid `Host`")),
+        (Some(_), None) => Err(malformed("invalid `Host`")),
     }
 }
 
@@ -93,25 +81,25 @@ fn is_host(value: &[u8]) -> bool {
     host.is_some_and(|host| !host.as_str().contains('@'))
 }
 
-fn framing(request: &httparse::Request<'_, '_>) -> Result<Framing, Refusal> {
+fn framing(request: &httparse::Request<'_, '_>) -> Result<Framing, ApiError> {
     let mut length = None;
     let mut chunked = false;
     for field in request.headers.iter() {
         if field.name.eq_ignore_ascii_case("content-length") {
-            let value = content_length(field.value).ok_or_else(|| Refusal::malformed("invalid Content-Length"))?;
+            let value = content_length(field.value).ok_or_else(|| malformed("invalid Content-Length"))?;
             if length.replace(value).is_some_and(|other| other != value) {
-                return Err(Refusal::malformed("two Content-Length fields that differ"));
+                return Err(malformed("two Content-Length fields that differ"));
             }
         } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
             if chunked || !field.value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
-                return Err(Refusal::malformed("the only transfer coding is `chunked`, given once"));
+                return Err(malformed("the only transfer coding is `chunked`, given once"));
             }
             chunked = true;
         }
     }
     match (chunked, length) {
-        (true, Some(_)) => Err(Refusal::malformed("both Content-Length and Transfer-Encoding")),
-        (true, None) if request.version != Some(1) => Err(Refusal::malformed("Transfer-Encoding in HTTP/1.0")),
+        (true, Some(_)) => Err(malformed("both Content-Length and Transfer-Encoding")),
+        (true, None) if request.version != Some(1) => Err(malformed("Transfer-Encoding in HTTP/1.0")),
         (true, None) => Ok(Framing::Chunked),
         (false, length) => Ok(Framing::Length(length.unwrap_or_default())),
     }
@@ -126,31 +114,27 @@ fn content_length(value: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorCode;
 
     const LIMITS: HeadLimits = HeadLimits { max_target: 100, max_head: 1_000 };
 
     fn code(head: &str) -> ErrorCode {
-        match examine(head.as_bytes(), &LIMITS) {
-            Examined::Refused(Refusal(error)) => error.code,
-            other => panic!("{head:?} is refused, not {other:?}"),
-        }
+        examine(head.as_bytes(), &LIMITS).expect_err(head).code
     }
 
     #[test]
     fn a_head_is_complete_with_its_blank_line_and_not_before() {
         let head = b"POST /a?b=c HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\n";
         for end in 0..head.len() {
-            assert_eq!(examine(&head[..end], &LIMITS), Examined::Incomplete, "{end}");
+            assert_eq!(examine(&head[..end], &LIMITS), Ok(None), "{end}");
         }
         let whole = [&head[..], b"helloGET / HTTP/1.1"].concat();
-        assert_eq!(examine(&whole, &LIMITS), Examined::Complete { length: head.len(), framing: Framing::Length(5) });
+        assert_eq!(examine(&whole, &LIMITS), Ok(Some((head.len(), Framing::Length(5)))));
     }
 
     #[test]
     fn a_target_beyond_the_limit_is_414_also_before_it_has_ended() {
         let fits = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "x".repeat(99));
-        assert!(matches!(examine(fits.as_bytes(), &LIMITS), Examined::Complete { .. }));
+        assert!(matches!(examine(fits.as_bytes(), &LIMITS), Ok(Some(_))));
         assert_eq!(code(&format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(100))), ErrorCode::UriTooLong);
         assert_eq!(code(&format!("GET /{}", "x".repeat(1_000))), ErrorCode::UriTooLong);
     }
@@ -160,10 +144,7 @@ mod tests {
         assert_eq!(code(&format!("GET / HTTP/1.1\r\na: {}\r\n\r\n", "x".repeat(1_000))), ErrorCode::HeadersTooLarge);
         assert_eq!(code(&format!("GET / HTTP/1.1\r\na: {}", "x".repeat(1_000))), ErrorCode::HeadersTooLarge);
         let many = "host:x\r\n".to_owned() + &"a:1\r\n".repeat(MAX_HEADER_FIELDS - 1);
-        assert!(matches!(
-            examine(format!("GET / HTTP/1.1\r\n{many}\r\n").as_bytes(), &LIMITS),
-            Examined::Complete { .. }
-        ));
+        assert!(matches!(examine(format!("GET / HTTP/1.1\r\n{many}\r\n").as_bytes(), &LIMITS), Ok(Some(_))));
         assert_eq!(code(&format!("GET / HTTP/1.1\r\n{many}b:1\r\n\r\n")), ErrorCode::HeadersTooLarge);
     }
 
@@ -206,7 +187,7 @@ mod tests {
             ("POST / HTTP/1.1\r\nHost:127.0.0.1\r\nTransfer-Encoding: Chunked\r\n\r\n", Framing::Chunked),
         ] {
             let examined = examine(head.as_bytes(), &LIMITS);
-            assert_eq!(examined, Examined::Complete { length: head.len(), framing: expected }, "{head:?}");
+            assert_eq!(examined, Ok(Some((head.len(), expected))), "{head:?}");
         }
     }
 }
