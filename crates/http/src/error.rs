@@ -10,6 +10,7 @@ use axum::{
 use crtx_protocol::text::shortened;
 use crtx_store::StoreError;
 use serde::Serialize;
+use strum::{EnumString, IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -17,8 +18,9 @@ use uuid::Uuid;
 pub(crate) const MAX_QUOTE_CHARS: usize = 64;
 
 /// Stable error codes, each with its HTTP status. Codes are never reused for another meaning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ToSchema, EnumString, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ErrorCode {
     InvalidRequest,
     Unauthorized,
@@ -71,64 +73,14 @@ impl ErrorCode {
     }
 
     /// The code as it is written in bodies.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidRequest => "invalid_request",
-            Self::Unauthorized => "unauthorized",
-            Self::InsufficientBalance => "insufficient_balance",
-            Self::Forbidden => "forbidden",
-            Self::AgentNotFound => "agent_not_found",
-            Self::ExecutionNotFound => "execution_not_found",
-            Self::NotFound => "not_found",
-            Self::MethodNotAllowed => "method_not_allowed",
-            Self::ExecutionTimeout => "execution_timeout",
-            Self::RequestTimeout => "request_timeout",
-            Self::Conflict => "conflict",
-            Self::PayloadTooLarge => "payload_too_large",
-            Self::UriTooLong => "uri_too_long",
-            Self::UnsupportedMediaType => "unsupported_media_type",
-            Self::AgentPaused => "agent_paused",
-            Self::RateLimited => "rate_limited",
-            Self::HeadersTooLarge => "headers_too_large",
-            Self::ExecutionFailed => "execution_failed",
-            Self::Interrupted => "interrupted",
-            Self::ResultUnavailable => "result_unavailable",
-            Self::Internal => "internal",
-            Self::Stale => "stale",
-            Self::Unavailable => "unavailable",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Reads a code back, as the store keeps it.
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|code| code.as_str() == text)
+        text.parse().ok()
     }
-
-    pub const ALL: [Self; 23] = [
-        Self::InvalidRequest,
-        Self::Unauthorized,
-        Self::InsufficientBalance,
-        Self::Forbidden,
-        Self::AgentNotFound,
-        Self::ExecutionNotFound,
-        Self::NotFound,
-        Self::MethodNotAllowed,
-        Self::ExecutionTimeout,
-        Self::RequestTimeout,
-        Self::Conflict,
-        Self::PayloadTooLarge,
-        Self::UriTooLong,
-        Self::UnsupportedMediaType,
-        Self::AgentPaused,
-        Self::RateLimited,
-        Self::HeadersTooLarge,
-        Self::ExecutionFailed,
-        Self::Interrupted,
-        Self::ResultUnavailable,
-        Self::Internal,
-        Self::Stale,
-        Self::Unavailable,
-    ];
 }
 
 /// An error answer.
@@ -301,7 +253,7 @@ mod tests {
 
     #[test]
     fn the_written_code_is_the_one_in_the_body() {
-        for code in ErrorCode::ALL {
+        for &code in ErrorCode::VARIANTS {
             assert_eq!(serde_json::to_value(code).expect("json"), code.as_str());
             assert_eq!(ErrorCode::parse(code.as_str()), Some(code));
         }

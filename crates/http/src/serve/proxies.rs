@@ -8,6 +8,7 @@ use std::{
 };
 
 use axum::http::{HeaderMap, HeaderName, header::FORWARDED};
+use ipnet::IpNet;
 
 use super::connections::network_of;
 
@@ -16,10 +17,7 @@ const BLANK: [char; 2] = [' ', '\t'];
 
 /// An IP address, or all addresses with the same first bits, such as `192.0.2.0/24`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AddressRange {
-    first: IpAddr,
-    bits: u8,
-}
+pub struct AddressRange(IpNet);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is not an IP address or a range such as `192.0.2.0/24`")]
@@ -29,42 +27,26 @@ impl FromStr for AddressRange {
     type Err = NotAnAddressRange;
 
     fn from_str(text: &str) -> Result<Self, NotAnAddressRange> {
-        let (first, bits) = text.split_once('/').map_or((text, None), |(first, bits)| (first, Some(bits)));
-        let first: IpAddr = first.parse().map_err(|_| NotAnAddressRange)?;
-        let width = width(first);
-        let bits = bits.map_or(Ok(width), str::parse::<u8>).map_err(|_| NotAnAddressRange)?;
-        if bits > width {
-            return Err(NotAnAddressRange);
-        }
+        let address = || text.parse::<IpAddr>().map(IpNet::from);
+        let range: IpNet = text.parse().or_else(|_| address()).map_err(|_| NotAnAddressRange)?;
         // `::ffff:192.0.2.1` is the IPv4 address in it.
-        let canonical = first.to_canonical();
-        let beyond = width.saturating_sub(self::width(canonical));
-        Ok(match bits.checked_sub(beyond) {
-            Some(bits) => Self { first: canonical, bits },
-            None => Self { first, bits },
-        })
+        let beyond = range.max_prefix_len().saturating_sub(IpNet::from(range.addr().to_canonical()).max_prefix_len());
+        let bits = range.prefix_len().checked_sub(beyond);
+        let canonical = bits.and_then(|bits| IpNet::new(range.addr().to_canonical(), bits).ok());
+        Ok(Self(canonical.unwrap_or(range)))
     }
 }
 
 impl std::fmt::Display for AddressRange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { first, bits } = self;
-        if *bits == width(*first) { write!(f, "{first}") } else { write!(f, "{first}/{bits}") }
+        let Self(range) = self;
+        if range.prefix_len() == range.max_prefix_len() { range.addr().fmt(f) } else { range.fmt(f) }
     }
-}
-
-const fn width(address: IpAddr) -> u8 {
-    if address.is_ipv4() { 32 } else { 128 }
 }
 
 impl AddressRange {
     pub fn contains(&self, address: IpAddr) -> bool {
-        let same = match (self.first, address.to_canonical()) {
-            (IpAddr::V4(first), IpAddr::V4(address)) => (u32::from(first) ^ u32::from(address)).leading_zeros(),
-            (IpAddr::V6(first), IpAddr::V6(address)) => (u128::from(first) ^ u128::from(address)).leading_zeros(),
-            _ => return false,
-        };
-        same >= u32::from(self.bits)
+        self.0.contains(&address.to_canonical())
     }
 }
 
