@@ -21,16 +21,6 @@ pub const MAX_CURSOR_CHARS: usize = 512;
 pub struct Cursor;
 
 impl Cursor {
-    /// The text of a place in a list whose key says everything.
-    pub fn encode(key: &[u8]) -> String {
-        Self::encode_in("", key)
-    }
-
-    /// The key that [`Self::encode`] was given.
-    pub fn decode(text: &str) -> Result<Vec<u8>, ApiError> {
-        Self::decode_in("", text)
-    }
-
     /// The text of a place in the list that `scope` describes: its name, its filters and its order.
     pub fn encode_in(scope: &str, key: &[u8]) -> String {
         URL_SAFE_NO_PAD.encode([&[VERSION], &checksum(scope, key)[..], key].concat())
@@ -47,18 +37,9 @@ impl Cursor {
     }
 
     fn key(scope: &str, text: &str) -> Option<Vec<u8>> {
-        Self::parts(text).filter(|(sum, key)| *sum == checksum(scope, key)).map(|(_, key)| key)
-    }
-
-    /// Checksum and key.
-    fn parts(text: &str) -> Option<([u8; CHECKSUM_BYTES], Vec<u8>)> {
-        if text.len() > MAX_CURSOR_CHARS {
-            return None;
-        }
-        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
-        let (version, rest) = bytes.split_first()?;
-        let (sum, key) = rest.split_first_chunk::<CHECKSUM_BYTES>()?;
-        (*version == VERSION).then(|| (*sum, key.to_vec()))
+        let bytes = (text.len() <= MAX_CURSOR_CHARS).then(|| URL_SAFE_NO_PAD.decode(text).ok()).flatten()?;
+        let (sum, key) = bytes.strip_prefix(&[VERSION])?.split_first_chunk::<CHECKSUM_BYTES>()?;
+        (*sum == checksum(scope, key)).then(|| key.to_vec())
     }
 }
 
@@ -80,23 +61,22 @@ mod tests {
             assert!(text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'), "{text}");
             assert_eq!(Cursor::decode_in("executions of x", &text).as_deref(), Ok(key));
             assert!(Cursor::decode_in("executions of y", &text).is_err());
-            assert!(Cursor::decode(&text).is_err());
+            assert!(Cursor::decode_in("", &text).is_err());
         }
-        assert_eq!(Cursor::decode(&Cursor::encode(b"key")).as_deref(), Ok(&b"key"[..]));
     }
 
     #[test]
     fn an_altered_cursor_is_refused_by_name() {
-        let text = Cursor::encode(b"some sort key");
+        let text = Cursor::encode_in("list", b"some sort key");
         for at in 0..text.len() {
             let mut altered = text.clone().into_bytes();
             altered[at] = if altered[at] == b'A' { b'B' } else { b'A' };
             let altered = String::from_utf8(altered).expect("ASCII");
-            assert!(Cursor::decode(&altered).is_err(), "{altered}");
+            assert!(Cursor::decode_in("list", &altered).is_err(), "{altered}");
         }
         let long = "A".repeat(MAX_CURSOR_CHARS + 1);
         for bad in ["", "A", "====", "é", &text[1..], &text[..text.len() - 2], &format!("{text}AAAA"), &long] {
-            let error = Cursor::decode(bad).expect_err(bad);
+            let error = Cursor::decode_in("list", bad).expect_err(bad);
             assert!(error.message.starts_with("`cursor` must be"), "{}", error.message);
         }
     }

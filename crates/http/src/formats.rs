@@ -71,38 +71,35 @@ pub fn with_formats(openapi: OpenApi) -> OpenApi {
     let Ok(mut text) = serde_json::to_value(&openapi) else { return openapi };
     if let Some(Value::Object(schemas)) = text.pointer_mut("/components/schemas") {
         let described = schemas.iter_mut().filter(|(name, _)| !EXCEPTIONS.contains(&name.as_str()));
-        described.for_each(|(_, schema)| describe_members(schema));
+        described.for_each(|(_, schema)| each_object(schema, &describe_members));
     }
     if let Some(paths) = text.get_mut("paths") {
-        describe_parameters(paths);
+        each_object(paths, &describe_parameter);
     }
     serde_json::from_value(text).unwrap_or(openapi)
 }
 
-fn describe_members(schema: &mut Value) {
-    match schema {
+fn each_object(value: &mut Value, describe: &impl Fn(&mut Map<String, Value>)) {
+    match value {
         Value::Object(members) => {
-            if let Some(Value::Object(properties)) = members.get_mut("properties") {
-                properties.iter_mut().for_each(|(name, property)| describe(name, property));
-            }
-            members.values_mut().for_each(describe_members);
+            describe(members);
+            members.values_mut().for_each(|member| each_object(member, describe));
         }
-        Value::Array(items) => items.iter_mut().for_each(describe_members),
+        Value::Array(items) => items.iter_mut().for_each(|item| each_object(item, describe)),
         _ => {}
     }
 }
 
-fn describe_parameters(paths: &mut Value) {
-    match paths {
-        Value::Object(members) => {
-            let name = members.get("name").and_then(Value::as_str).map(str::to_owned);
-            if let (Some(name), Some(schema)) = (name, members.get_mut("schema")) {
-                describe(&name, schema);
-            }
-            members.values_mut().for_each(describe_parameters);
-        }
-        Value::Array(items) => items.iter_mut().for_each(describe_parameters),
-        _ => {}
+fn describe_members(schema: &mut Map<String, Value>) {
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.iter_mut().for_each(|(name, property)| describe(name, property));
+    }
+}
+
+fn describe_parameter(parameter: &mut Map<String, Value>) {
+    let name = parameter.get("name").and_then(Value::as_str).map(str::to_owned);
+    if let (Some(name), Some(schema)) = (name, parameter.get_mut("schema")) {
+        describe(&name, schema);
     }
 }
 

@@ -13,24 +13,18 @@ use solana_pubkey::Pubkey;
 /// derivation, and keys that are used often stay.
 const MOST: u64 = 10_000;
 
-static DERIVED: LazyLock<Derived> = LazyLock::new(|| Derived::new(MOST));
-
 /// By fingerprint, so that no secret is kept.
-struct Derived(Cache<[u8; 32], Pubkey>);
+type Derived = Cache<[u8; 32], Pubkey>;
 
-impl Derived {
-    fn new(most: u64) -> Self {
-        Self(Cache::new(most))
-    }
-
-    fn of(&self, key: &ApiKey) -> Pubkey {
-        self.0.get_with(key.fingerprint(), || Pubkey::new_from_array(key.session_public_key()))
-    }
-}
+static DERIVED: LazyLock<Derived> = LazyLock::new(|| Cache::new(MOST));
 
 /// The session public key of an API key.
 pub fn of(key: &ApiKey) -> Pubkey {
-    DERIVED.of(key)
+    of_key(&DERIVED, key)
+}
+
+fn of_key(derived: &Derived, key: &ApiKey) -> Pubkey {
+    derived.get_with(key.fingerprint(), || Pubkey::new_from_array(key.session_public_key()))
 }
 
 #[cfg(test)]
@@ -47,10 +41,10 @@ mod tests {
     fn a_remembered_key_is_the_derived_one() {
         let keys = Derived::new(MOST);
         let key = ApiKey::from_secret(KeyNetwork::Test, [7; 32]);
-        assert_eq!(keys.of(&key), derived(&key));
-        assert_eq!(keys.of(&key), derived(&key));
-        keys.0.run_pending_tasks();
-        assert_eq!(keys.0.entry_count(), 1);
+        assert_eq!(of_key(&keys, &key), derived(&key));
+        assert_eq!(of_key(&keys, &key), derived(&key));
+        keys.run_pending_tasks();
+        assert_eq!(keys.entry_count(), 1);
     }
 
     #[test]
@@ -64,7 +58,7 @@ mod tests {
             ApiKey::from_secret(KeyNetwork::Test, one_bit),
         ];
         for key in known.iter().chain(&known) {
-            assert_eq!(keys.of(key), derived(key));
+            assert_eq!(of_key(&keys, key), derived(key));
         }
     }
 
@@ -72,17 +66,17 @@ mod tests {
     fn many_keys_of_strangers_do_not_make_the_memory_grow() {
         let keys = Derived::new(10);
         for number in 0..100_u8 {
-            keys.of(&ApiKey::from_secret(KeyNetwork::Test, [number; 32]));
+            of_key(&keys, &ApiKey::from_secret(KeyNetwork::Test, [number; 32]));
         }
-        keys.0.run_pending_tasks();
-        assert!(keys.0.entry_count() <= 10, "{}", keys.0.entry_count());
+        keys.run_pending_tasks();
+        assert!(keys.entry_count() <= 10, "{}", keys.entry_count());
     }
 
     #[test]
     fn no_secret_is_remembered() {
         let keys = Derived::new(MOST);
         let secret = [7; 32];
-        keys.of(&ApiKey::from_secret(KeyNetwork::Test, secret));
-        assert!(keys.0.iter().all(|(fingerprint, _)| *fingerprint != secret));
+        of_key(&keys, &ApiKey::from_secret(KeyNetwork::Test, secret));
+        assert!(keys.iter().all(|(fingerprint, _)| *fingerprint != secret));
     }
 }

@@ -16,8 +16,8 @@ use sha2::{Digest, Sha256};
 
 use crate::error::ApiError;
 
-/// Bytes of the hash in a validator.
-const TAG_BYTES: usize = 16;
+/// Hexadecimal digits of the hash in a validator.
+const TAG_DIGITS: usize = 32;
 /// Behind the hash in the validator of the compressed form.
 const GZIP_SUFFIX: &str = "-gzip";
 
@@ -51,7 +51,7 @@ pub enum Form {
 
 impl Whole {
     pub fn json(bytes: Bytes) -> Self {
-        let tag = HeaderValue::try_from(format!("\"{}\"", hash(&bytes)));
+        let tag = HeaderValue::try_from(format!("\"{:.*x}\"", TAG_DIGITS, Sha256::digest(&bytes)));
         // Letters and digits are a header value.
         let tag = tag.unwrap_or_else(|_| HeaderValue::from_static("\"\""));
         Self { bytes, tag, compressed: OnceLock::new() }
@@ -100,12 +100,6 @@ impl Whole {
     fn hash(&self) -> &str {
         self.tag.to_str().unwrap_or_default().trim_matches('"')
     }
-}
-
-fn hash(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or_default();
-    let hash = Sha256::digest(bytes);
-    hash.iter().take(TAG_BYTES).flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 fn gzip(bytes: &[u8]) -> Option<Bytes> {
