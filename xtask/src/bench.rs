@@ -75,17 +75,7 @@ impl Name {
 /// What a benchmark program prints.
 #[derive(Deserialize)]
 struct Measured {
-    results: Vec<MeasuredRow>,
-}
-
-#[derive(Deserialize)]
-struct MeasuredRow {
-    name: String,
-    value: f64,
-    unit: String,
-    gate: Option<f64>,
-    #[serde(default)]
-    at_least: bool,
+    results: Vec<Row>,
 }
 
 /// How large the measured market is. What is left out is the program's own default.
@@ -168,7 +158,7 @@ pub fn measure(name: Name, size: &Size) -> Result<Report> {
         bench: name.text(),
         code,
         machine: machine()?,
-        results: measured.results.into_iter().map(row).collect(),
+        results: measured.results.into_iter().map(judged).collect(),
     })
 }
 
@@ -223,10 +213,9 @@ fn command(name: Name) -> Result<Command> {
     Ok(command)
 }
 
-fn row(measured: MeasuredRow) -> Row {
-    let MeasuredRow { name, value, unit, gate, at_least } = measured;
-    let ok = gate.is_none_or(|gate| if at_least { value >= gate } else { value <= gate });
-    Row { name, value, unit, gate, at_least, ok }
+fn judged(row: Row) -> Row {
+    let ok = row.gate.is_none_or(|gate| if row.at_least { row.value >= gate } else { row.value <= gate });
+    Row { ok, ..row }
 }
 
 fn machine() -> Result<Machine> {
@@ -244,7 +233,7 @@ mod tests {
     #[test]
     fn a_gate_is_the_most_that_is_allowed_or_the_least_that_is_wanted() {
         let measured = |value, at_least| {
-            row(MeasuredRow { name: "x".to_owned(), value, unit: "ms".to_owned(), gate: Some(5.0), at_least }).ok
+            judged(Row { name: "x".to_owned(), value, unit: "ms".to_owned(), gate: Some(5.0), at_least, ok: false }).ok
         };
         let allowed = [4.0, 5.0, 6.0].map(|value| measured(value, false));
         let wanted = [4.0, 5.0, 6.0].map(|value| measured(value, true));

@@ -46,6 +46,8 @@ pub struct Row {
     /// The gate is the smallest value that is accepted, not the largest.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
+    /// Whether the gate holds. A benchmark program does not say it.
+    #[serde(default)]
     pub ok: bool,
 }
 

@@ -39,23 +39,6 @@ enum Recipe {
     Upstream,
 }
 
-/// The result of a check.
-pub enum Verdict {
-    Rebuilt { sha256: String },
-    HashesOnly { why: String },
-}
-
-impl std::fmt::Display for Verdict {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Rebuilt { sha256 } => write!(f, "program: rebuilt to the committed bytes (sha256 {sha256})"),
-            Self::HashesOnly { why } => {
-                write!(f, "program: not rebuilt ({why}); the recorded SHA-256 and source hash hold")
-            }
-        }
-    }
-}
-
 pub fn build() -> Result<()> {
     let recipe = recipe_here();
     let elf = workspace::root().join(ELF);
@@ -86,8 +69,11 @@ fn recipe_here() -> Recipe {
     if anza_tools().is_some() { Recipe::Anza } else { Recipe::Upstream }
 }
 
-/// Fails unless the committed ELF is the one that the committed source gives.
-pub fn check() -> Result<Verdict> {
+/// Fails unless the committed ELF is the one that the committed source gives. Where the toolchain is another one, only the
+/// hashes are compared.
+pub fn check() -> Result<String> {
+    let only_hashes =
+        |why: String| Ok(format!("program: not rebuilt ({why}); the recorded SHA-256 and source hash hold"));
     let root = workspace::root();
     let text = fs::read_to_string(root.join(RECORD)).with_context(|| format!("cannot read {RECORD}"))?;
     let record: Record = serde_json::from_str(&text).with_context(|| format!("{RECORD} is not a build record"))?;
@@ -103,19 +89,18 @@ pub fn check() -> Result<Verdict> {
     }
     let here = toolchain_of(record.recipe).unwrap_or_default();
     if here != record.toolchain {
-        let why = format!("it was built with {:?}, this machine has {here:?}", record.toolchain);
-        return Ok(Verdict::HashesOnly { why });
+        return only_hashes(format!("it was built with {:?}, this machine has {here:?}", record.toolchain));
     }
     let folder = tempfile::tempdir()?;
     let rebuilt = folder.path().join("agent_marketplace.so");
     if let Some(why) = build_with(record.recipe, &root, None, &rebuilt)? {
-        return Ok(Verdict::HashesOnly { why });
+        return only_hashes(why);
     }
     let sha256 = source_hash::of_file(&rebuilt)?;
     if sha256 != record.sha256 {
         bail!("the rebuilt program has sha256 {sha256}, the committed one {}", record.sha256);
     }
-    Ok(Verdict::Rebuilt { sha256 })
+    Ok(format!("program: rebuilt to the committed bytes (sha256 {sha256})"))
 }
 
 /// Builds to `out`; `Some(reason)` if the toolchain is unavailable on this machine.
