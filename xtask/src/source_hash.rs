@@ -10,6 +10,7 @@ use std::{
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
+use walkdir::{DirEntry, WalkDir};
 
 use crate::workspace;
 
@@ -40,7 +41,7 @@ pub fn of_program() -> Result<String> {
 fn sources(root: &Path) -> Result<BTreeSet<PathBuf>> {
     let mut files = BTreeSet::new();
     for folder in FOLDERS {
-        collect(&root.join(folder), &mut files)?;
+        files.extend(files_below(&root.join(folder))?);
     }
     let artifacts = root.join(ARTIFACTS);
     files.retain(|file| !file.starts_with(&artifacts) && file.extension().is_none_or(|ending| ending != "md"));
@@ -74,21 +75,10 @@ pub fn of_file(path: &Path) -> Result<String> {
 
 /// Every file below a folder, sorted.
 pub fn files_below(folder: &Path) -> Result<BTreeSet<PathBuf>> {
-    let mut files = BTreeSet::new();
-    collect(folder, &mut files)?;
-    Ok(files)
-}
-
-fn collect(folder: &Path, files: &mut BTreeSet<PathBuf>) -> Result<()> {
-    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let path = entry?.path();
-        if path.is_dir() {
-            collect(&path, files)?;
-        } else {
-            files.insert(path);
-        }
-    }
-    Ok(())
+    let entries = WalkDir::new(folder).follow_links(true).into_iter();
+    let entries =
+        entries.collect::<Result<Vec<_>, _>>().with_context(|| format!("cannot read {}", folder.display()))?;
+    Ok(entries.into_iter().filter(|entry| entry.file_type().is_file()).map(DirEntry::into_path).collect())
 }
 
 #[derive(Deserialize)]
