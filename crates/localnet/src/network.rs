@@ -29,7 +29,7 @@ use crate::{
     demo,
     keys::{CallerWallet, Keys},
     progress::Progress,
-    server_config::{self, DatabaseSection, ProgramSection, RpcSection},
+    server_config,
     setup::{self, ListedAgent, Setup},
     wallet_files::WalletFiles,
 };
@@ -119,13 +119,8 @@ impl LocalNetwork {
             ws: Some(network.ws_port),
             creator: Some(creator_port),
         })?;
-        let server_config = server_config::write(
-            &self.data_dir,
-            DatabaseSection { url: database_url.clone() },
-            RpcSection { urls: rpc_url.clone(), ws_url: ws_url.clone() },
-            ProgramSection { id: agent_marketplace::ID.to_string(), usdc_mint: instructions.usdc_mint.to_string() },
-            &keys.gateway_authority,
-        )?;
+        let server_config =
+            server_config::write(&self.data_dir, &database_url, network, &instructions, &keys.gateway_authority)?;
         let content_dir = self.data_dir.content();
         let content = ContentStore::create(&ContentLocation::Folder(content_dir.clone()))?;
         align::align(pool, network, &chain, progress).await.context("aligning the database with the chain")?;
