@@ -113,13 +113,19 @@ impl ChainDatabase {
         builder.set_cache_size(CACHE_BYTES);
         let database =
             builder.create(&path).map_err(|error| ChainFileError::Form { path, problem: error.to_string() })?;
-        Ok(Self { database })
+        let database = Self { database };
+        database.write(|write| {
+            write.open_table(STATE).map_err(problem)?;
+            write.open_table(ACCOUNTS).map_err(problem)?;
+            make_history(write)
+        })?;
+        Ok(database)
     }
 
     /// `None` for a chain that has never been saved.
     pub fn state(&self) -> Result<Option<State>, ChainFileError> {
         let read = self.database.begin_read().map_err(problem)?;
-        let Some(table) = existing(read.open_table(STATE))? else { return Ok(None) };
+        let table = read.open_table(STATE).map_err(problem)?;
         let Some(value) = table.get("").map_err(problem)? else { return Ok(None) };
         let state: State = from_json(unsealed(value.value())?)?;
         match state.format {
@@ -130,7 +136,7 @@ impl ChainDatabase {
 
     pub fn accounts(&self) -> Result<Vec<(Pubkey, Account)>, ChainFileError> {
         let read = self.database.begin_read().map_err(problem)?;
-        let Some(table) = existing(read.open_table(ACCOUNTS))? else { return Ok(vec![]) };
+        let table = read.open_table(ACCOUNTS).map_err(problem)?;
         let mut accounts = Vec::new();
         for entry in table.iter().map_err(problem)? {
             let (address, value) = entry.map_err(problem)?;
@@ -191,7 +197,7 @@ impl ChainDatabase {
 
     pub fn transaction(&self, signature: &[u8; 64]) -> Result<Option<SurfnetTransactionStatus>, ChainFileError> {
         let read = self.database.begin_read().map_err(problem)?;
-        let Some(table) = existing(read.open_table(TRANSACTIONS))? else { return Ok(None) };
+        let table = read.open_table(TRANSACTIONS).map_err(problem)?;
         let Some(value) = table.get(signature).map_err(problem)? else { return Ok(None) };
         let json = zstd::decode_all(unsealed(value.value())?).map_err(damaged)?;
         from_json(&json).map(Some)
@@ -199,7 +205,7 @@ impl ChainDatabase {
 
     pub fn header(&self, slot: u64) -> Result<Option<BlockHeader>, ChainFileError> {
         let read = self.database.begin_read().map_err(problem)?;
-        let Some(table) = existing(read.open_table(HEADERS))? else { return Ok(None) };
+        let table = read.open_table(HEADERS).map_err(problem)?;
         let value = table.get(slot).map_err(problem)?;
         value.map(|value| from_json(unsealed(value.value())?)).transpose()
     }
@@ -207,13 +213,13 @@ impl ChainDatabase {
     /// How many transactions there are.
     pub fn count(&self) -> Result<u64, ChainFileError> {
         let read = self.database.begin_read().map_err(problem)?;
-        existing(read.open_table(TRANSACTIONS))?.map_or(Ok(0), |table| table.len().map_err(problem))
+        read.open_table(TRANSACTIONS).map_err(problem)?.len().map_err(problem)
     }
 
     /// Where a transaction stands.
     pub fn place(&self, signature: &[u8; 64]) -> Result<Option<Place>, ChainFileError> {
         let read = self.database.begin_read().map_err(problem)?;
-        let Some(table) = existing(read.open_table(LISTED))? else { return Ok(None) };
+        let table = read.open_table(LISTED).map_err(problem)?;
         let value = table.get(signature).map_err(problem)?;
         Ok(value.map(|value| line_of(value.value())).transpose()?.map(|(place, _)| place))
     }
@@ -227,8 +233,8 @@ impl ChainDatabase {
         limit: usize,
     ) -> Result<Vec<RpcConfirmedTransactionStatusWithSignature>, ChainFileError> {
         let read = self.database.begin_read().map_err(problem)?;
-        let Some(places) = existing(read.open_table(BY_ADDRESS))? else { return Ok(vec![]) };
-        let Some(lines) = existing(read.open_table(LISTED))? else { return Ok(vec![]) };
+        let places = read.open_table(BY_ADDRESS).map_err(problem)?;
+        let lines = read.open_table(LISTED).map_err(problem)?;
         let first = key(address, until.unwrap_or(Place { slot: 0, index: 0 }));
         let last = key(address, before.unwrap_or(Place { slot: u64::MAX, index: u32::MAX }));
         if first > last {
@@ -254,9 +260,17 @@ impl ChainDatabase {
             write.delete_table(TRANSACTIONS).map_err(problem)?;
             write.delete_table(LISTED).map_err(problem)?;
             write.delete_table(BY_ADDRESS).map_err(problem)?;
-            Ok(())
+            make_history(write)
         })
     }
+}
+
+fn make_history(write: &redb::WriteTransaction) -> Result<(), ChainFileError> {
+    write.open_table(HEADERS).map_err(problem)?;
+    write.open_table(TRANSACTIONS).map_err(problem)?;
+    write.open_table(LISTED).map_err(problem)?;
+    write.open_table(BY_ADDRESS).map_err(problem)?;
+    Ok(())
 }
 
 fn write_state(write: &redb::WriteTransaction, state: &State) -> Result<(), ChainFileError> {
@@ -369,15 +383,6 @@ fn json<T: Serialize>(value: &T) -> Result<Vec<u8>, ChainFileError> {
 
 fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ChainFileError> {
     serde_json::from_slice(bytes).map_err(damaged)
-}
-
-/// `None` for a table that has never been written.
-fn existing<T>(table: Result<T, redb::TableError>) -> Result<Option<T>, ChainFileError> {
-    match table {
-        Ok(table) => Ok(Some(table)),
-        Err(redb::TableError::TableDoesNotExist(_)) => Ok(None),
-        Err(error) => Err(problem(error)),
-    }
 }
 
 fn problem(error: impl Into<redb::Error>) -> ChainFileError {
