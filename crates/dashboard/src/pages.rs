@@ -6,7 +6,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{MethodRouter, any},
 };
-use crtx_http::{ApiError, ErrorCode, Site};
+use crtx_http::{ApiError, ErrorCode, Site, caching::takes_gzip};
 
 use crate::{
     files::{self, File},
@@ -92,7 +92,7 @@ fn own_address(site: &Site, uri: &Uri, headers: &HeaderMap) -> Option<HeaderValu
 fn send(file: &'static File, policy: &HeaderValue, headers: &HeaderMap) -> Response {
     let caching = if file.never_changes() { "public, max-age=31536000, immutable" } else { "no-cache" };
     let tag = format!("\"{}\"", file.tag);
-    let compressed = file.gzip.filter(|_| accepts_gzip(headers));
+    let compressed = file.gzip.filter(|_| takes_gzip(headers));
     let unchanged = headers.get_all(header::IF_NONE_MATCH).iter().any(|sent| contains(sent, &tag));
     let (status, body) = match (unchanged, compressed) {
         (true, _) => (StatusCode::NOT_MODIFIED, Body::empty()),
@@ -114,16 +114,6 @@ fn send(file: &'static File, policy: &HeaderValue, headers: &HeaderMap) -> Respo
         }
     }
     response
-}
-
-/// Whether the browser takes gzip. All of them do; a client that refuses it says `q=0`.
-fn accepts_gzip(headers: &HeaderMap) -> bool {
-    let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|coding| {
-        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
-        let refused = weight.trim().strip_prefix("q=").is_some_and(|q| q.parse::<f32>().is_ok_and(|q| q == 0.0));
-        name.trim().eq_ignore_ascii_case("gzip") && !refused
-    })
 }
 
 #[cfg(test)]

@@ -115,7 +115,8 @@ fn names(value: &HeaderValue, body: &Whole) -> bool {
     })
 }
 
-fn takes_gzip(headers: &HeaderMap) -> bool {
+/// Whether the client takes gzip. All browsers do; a client that refuses it says `q=0`.
+pub fn takes_gzip(headers: &HeaderMap) -> bool {
     let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     let mut any = false;
     for coding in values.flat_map(|value| value.split(',')) {
