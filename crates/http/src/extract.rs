@@ -2,13 +2,14 @@
 
 use axum::{
     RequestPartsExt,
-    extract::{FromRequestParts, Path, path::ErrorKind, rejection::PathRejection},
+    extract::{FromRequest, FromRequestParts, Path, Request, path::ErrorKind, rejection::PathRejection},
     http::{HeaderMap, header, request::Parts},
 };
 use crtx_protocol::strict_json::{self, JsonError};
 use serde::de::DeserializeOwned;
 
 use crate::{
+    body,
     error::{ApiError, ErrorCode},
     query::{FromQuery, QueryParams},
 };
@@ -54,6 +55,21 @@ pub fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
         return Err(ApiError::invalid_request("the body must be a JSON object"));
     }
     parse_json(bytes)
+}
+
+/// A body that is one JSON object of at most `LIMIT` bytes. Larger: 413. Another content type: 415. Otherwise 400 that
+/// names the field.
+#[derive(Clone, Copy, Debug)]
+pub struct ApiJson<T, const LIMIT: usize>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send + 'static, const LIMIT: usize> FromRequest<S> for ApiJson<T, LIMIT> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        check_content_type(request.headers())?;
+        let bytes = body::read(request.into_body(), LIMIT).await?;
+        body::parsed(bytes, |bytes| parse_object(bytes)).await.map(Self)
+    }
 }
 
 /// The query string.
@@ -162,5 +178,32 @@ mod tests {
             assert_eq!(check_content_type(&headers).is_ok(), accepted, "{value}");
         }
         assert!(check_content_type(&HeaderMap::new()).is_ok());
+    }
+
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Named {
+        name: String,
+    }
+
+    async fn read_body(body: &str, content_type: &str) -> Result<Named, ErrorCode> {
+        let request =
+            Request::post("/").header("content-type", content_type).body(axum::body::Body::from(body.to_owned()));
+        let read = ApiJson::<Named, 20>::from_request(request.expect("request"), &()).await;
+        read.map(|ApiJson(named)| named).map_err(|error| error.code)
+    }
+
+    #[tokio::test]
+    async fn one_object_within_the_limit_is_read() {
+        let json = "application/json";
+        assert_eq!(read_body(r#" {"name":"n"}"#, json).await, Ok(Named { name: "n".to_owned() }));
+        for (body, content_type, code) in [
+            (r#"["n"]"#, json, ErrorCode::InvalidRequest),
+            ("", json, ErrorCode::InvalidRequest),
+            (r#"{"name":1}"#, json, ErrorCode::InvalidRequest),
+            (r#"{"name":"nnnnnnnnnnn"}"#, json, ErrorCode::PayloadTooLarge),
+            (r#"{"name":"n"}"#, "text/plain", ErrorCode::UnsupportedMediaType),
+        ] {
+            assert_eq!(read_body(body, content_type).await, Err(code), "{body}");
+        }
     }
 }
