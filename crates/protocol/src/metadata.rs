@@ -1,6 +1,8 @@
 //! The metadata document of a listing: what does not fit an account. Its SHA-256 and URI are on chain;
 //! a document that does not match the hash is never shown.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -67,8 +69,7 @@ impl Metadata {
     /// Reads and checks a document that is JSON already.
     pub fn from_value(document: &Value) -> Result<Self, MetadataError> {
         let metadata = Self::read(document)?;
-        metadata.validate()?;
-        Ok(metadata)
+        problems(document).next().map_or(Ok(metadata), Err)
     }
 
     /// Reads and checks a document, and finds every problem of its fields.
@@ -77,14 +78,8 @@ impl Metadata {
             return Err(vec![MetadataError::TooLarge(bytes.len())]);
         }
         let document = strict_json::parse(bytes).map_err(|error| vec![MetadataError::Form(error.to_string())])?;
-        let mut problems = missing_or_of_another_kind(&document);
-        if !problems.is_empty() {
-            problems.extend(known_problems(&document));
-            return Err(problems);
-        }
-        let metadata = Self::read(&document).map_err(|error| vec![error])?;
-        let problems = metadata.problems();
-        if problems.is_empty() { Ok(metadata) } else { Err(problems) }
+        let found: Vec<_> = if document.is_object() { problems(&document).collect() } else { vec![] };
+        if found.is_empty() { Self::read(&document).map_err(|error| vec![error]) } else { Err(found) }
     }
 
     fn read(document: &Value) -> Result<Self, MetadataError> {
@@ -94,102 +89,69 @@ impl Metadata {
         check_values(document)?;
         Self::deserialize(document).map_err(|error| MetadataError::Form(error.to_string()))
     }
-
-    pub fn validate(&self) -> Result<(), MetadataError> {
-        self.problems().into_iter().next().map_or(Ok(()), Err)
-    }
-
-    /// Every problem of the fields, in their order.
-    pub fn problems(&self) -> Vec<MetadataError> {
-        let texts = [
-            text("name", &self.name, MAX_NAME_CHARS),
-            text("tagline", &self.tagline, MAX_TAGLINE_CHARS),
-            text("description", &self.description, MAX_DESCRIPTION_CHARS),
-            text("endpoint", &self.endpoint, MAX_ENDPOINT_CHARS).and_then(|()| check_scheme(&self.endpoint)),
-        ];
-        let schemas = [schema("input_schema", &self.input_schema), schema("output_schema", &self.output_schema)];
-        texts.into_iter().chain([check_tags(&self.tags)]).chain(schemas).filter_map(Result::err).collect()
-    }
 }
 
-/// The fields of a document, and whether a value is of their kind.
-type Kind = (&'static str, fn(&Value) -> bool, &'static str);
-const FIELDS: [Kind; 7] = [
-    ("name", Value::is_string, "must be a string"),
-    ("tagline", Value::is_string, "must be a string"),
-    ("description", Value::is_string, "must be a string"),
-    ("tags", is_list_of_texts, "must be a list of strings"),
-    ("endpoint", Value::is_string, "must be a string"),
-    ("input_schema", Value::is_object, "must be a JSON Schema object"),
-    ("output_schema", Value::is_object, "must be a JSON Schema object"),
+/// The fields of a document, and what is wrong with a value.
+type Field = (&'static str, fn(&Value) -> Result<(), String>);
+const FIELDS: [Field; 7] = [
+    ("name", |value| text(value, MAX_NAME_CHARS).map(drop)),
+    ("tagline", |value| text(value, MAX_TAGLINE_CHARS).map(drop)),
+    ("description", |value| text(value, MAX_DESCRIPTION_CHARS).map(drop)),
+    ("endpoint", check_endpoint),
+    ("tags", check_tags),
+    ("input_schema", check_schema),
+    ("output_schema", check_schema),
 ];
 
-fn is_list_of_texts(value: &Value) -> bool {
-    value.as_array().is_some_and(|items| items.iter().all(Value::is_string))
+/// Every problem of the fields, in their order.
+fn problems(document: &Value) -> impl Iterator<Item = MetadataError> {
+    FIELDS.iter().filter_map(|(field, check)| {
+        let checked = document.get(field).map_or_else(|| Err("is missing".to_owned()), check);
+        checked.err().map(|problem| MetadataError::Field { field, problem })
+    })
 }
 
-fn missing_or_of_another_kind(document: &Value) -> Vec<MetadataError> {
-    let Some(members) = document.as_object() else {
-        return vec![MetadataError::Form("it is not an object".to_owned())];
-    };
-    let wrong = |(field, is_kind, expected): &Kind| match members.get(*field) {
-        None => Some(problem(field, "is missing")),
-        Some(value) if !is_kind(value) => Some(problem(field, *expected)),
-        Some(_) => None,
-    };
-    FIELDS.iter().filter_map(wrong).collect()
+fn text(value: &Value, max_chars: usize) -> Result<&str, String> {
+    let text = value.as_str().ok_or("must be a string")?;
+    let chars = text.chars().count();
+    if text.trim().is_empty() {
+        return Err("must not be empty".to_owned());
+    }
+    if chars > max_chars {
+        return Err(format!("is {chars} characters long; at most {max_chars} are accepted"));
+    }
+    if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\r')) {
+        return Err("must not hold control characters".to_owned());
+    }
+    Ok(text)
 }
 
-/// The problems of those fields that are of the right kind, in a document that lacks others.
-fn known_problems(document: &Value) -> Vec<MetadataError> {
-    let of = |field: &str, max_chars, name| match document.get(field) {
-        Some(Value::String(value)) => text(name, value, max_chars).err(),
-        _ => None,
-    };
-    let endpoint = match document.get("endpoint") {
-        Some(Value::String(value)) => {
-            text("endpoint", value, MAX_ENDPOINT_CHARS).and_then(|()| check_scheme(value)).err()
-        }
-        _ => None,
-    };
-    let tags = document.get("tags").and_then(|tags| Vec::<String>::deserialize(tags).ok());
-    [
-        of("name", MAX_NAME_CHARS, "name"),
-        of("tagline", MAX_TAGLINE_CHARS, "tagline"),
-        of("description", MAX_DESCRIPTION_CHARS, "description"),
-        endpoint,
-        tags.and_then(|tags| check_tags(&tags).err()),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
-
-fn check_scheme(endpoint: &str) -> Result<(), MetadataError> {
+fn check_endpoint(value: &Value) -> Result<(), String> {
+    let endpoint = text(value, MAX_ENDPOINT_CHARS)?;
     if endpoint.starts_with("https://") || endpoint.starts_with("http://") {
         return Ok(());
     }
-    Err(problem("endpoint", "must be an http or https URL"))
+    Err("must be an http or https URL".to_owned())
 }
 
-fn check_tags(tags: &[String]) -> Result<(), MetadataError> {
+fn check_tags(value: &Value) -> Result<(), String> {
+    let tags = value.as_array().filter(|tags| tags.iter().all(Value::is_string)).ok_or("must be a list of strings")?;
     if tags.is_empty() || tags.len() > MAX_TAGS {
-        return Err(problem("tags", format!("must hold 1 to {MAX_TAGS} tags, not {}", tags.len())));
+        return Err(format!("must hold 1 to {MAX_TAGS} tags, not {}", tags.len()));
     }
+    let mut unique = HashSet::new();
     for tag in tags {
-        text("tags", tag, MAX_TAG_CHARS)?;
+        let tag = text(tag, MAX_TAG_CHARS)?;
         if !is_tag(tag) {
-            return Err(problem("tags", format!("must be lower-case letters, digits, `-` and `_`; `{tag}` is not")));
+            return Err(format!("must be lower-case letters, digits, `-` and `_`; `{tag}` is not"));
         }
+        unique.insert(tag);
     }
-    let mut unique = tags.to_vec();
-    unique.sort();
-    unique.dedup();
-    if unique.len() == tags.len() { Ok(()) } else { Err(problem("tags", "must not repeat a tag")) }
+    if unique.len() == tags.len() { Ok(()) } else { Err("must not repeat a tag".to_owned()) }
 }
 
-fn schema(field: &'static str, value: &Value) -> Result<(), MetadataError> {
-    if value.is_object() { Ok(()) } else { Err(problem(field, "must be a JSON Schema object")) }
+fn check_schema(value: &Value) -> Result<(), String> {
+    if value.is_object() { Ok(()) } else { Err("must be a JSON Schema object".to_owned()) }
 }
 
 /// Whether a text can be a tag of a listing.
@@ -212,24 +174,6 @@ fn check_values(document: &Value) -> Result<(), MetadataError> {
             Value::Object(members) => left.extend(members.values().map(|member| (member, deeper))),
             _ => {}
         }
-    }
-    Ok(())
-}
-
-fn problem(field: &'static str, problem: impl Into<String>) -> MetadataError {
-    MetadataError::Field { field, problem: problem.into() }
-}
-
-fn text(field: &'static str, value: &str, max_chars: usize) -> Result<(), MetadataError> {
-    let chars = value.chars().count();
-    if value.trim().is_empty() {
-        return Err(problem(field, "must not be empty"));
-    }
-    if chars > max_chars {
-        return Err(problem(field, format!("is {chars} characters long; at most {max_chars} are accepted")));
-    }
-    if value.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\r')) {
-        return Err(problem(field, "must not hold control characters"));
     }
     Ok(())
 }
