@@ -60,15 +60,8 @@ pub struct SignedResult {
 #[derive(Clone, Debug)]
 pub struct Answer {
     execution_id: Option<Uuid>,
-    report: Report,
-}
-
-#[derive(Clone, Debug)]
-enum Report {
-    Failed(String),
-    Completed(Box<Completed>),
-    /// The answer breaks the contract.
-    Invalid(String),
+    /// The result, or what the answer says or does wrong instead.
+    report: Result<Box<Completed>, AnswerError>,
 }
 
 /// A result whose hash equals the hash in the answer.
@@ -134,17 +127,12 @@ impl Answer {
     pub fn read(body: &[u8]) -> Result<Self, AnswerError> {
         let fields = Fields::read(body)?;
         let execution_id = small_text("execution_id", fields.execution_id)?.parse().ok();
-        let report = match report(&fields) {
-            Ok(completed) => Report::Completed(Box::new(completed)),
-            Err(AnswerError::Reported(error)) => Report::Failed(error),
-            Err(AnswerError::Invalid(problem)) => Report::Invalid(problem),
-        };
-        Ok(Self { execution_id, report })
+        Ok(Self { execution_id, report: report(&fields).map(Box::new) })
     }
 
     /// Whether it says that the agent failed.
     pub const fn reports_failure(&self) -> bool {
-        matches!(self.report, Report::Failed(_))
+        matches!(self.report, Err(AnswerError::Reported(_)))
     }
 
     /// Returns the result if the answer keeps the contract and `signatory` signed it.
@@ -153,11 +141,7 @@ impl Answer {
             Some(named) if named == id => {}
             _ => return Err(invalid("`execution_id` is not the one of the request")),
         }
-        let completed = match self.report {
-            Report::Failed(error) => return Err(AnswerError::Reported(error)),
-            Report::Invalid(problem) => return Err(AnswerError::Invalid(problem)),
-            Report::Completed(completed) => *completed,
-        };
+        let completed = *self.report?;
         let call_signature = match signatory.bound_to {
             Some(_) => completed.call_signature.transpose().map_err(proof_error)?,
             // Whatever an unbound answer has there is not looked at.

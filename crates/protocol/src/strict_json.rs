@@ -39,7 +39,7 @@ pub fn check(bytes: &[u8]) -> Result<(), JsonError> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let walked = Value(&mut walk).deserialize(&mut deserializer).and_then(|()| deserializer.end());
     match (walked, walk.duplicate) {
-        (_, true) => Err(JsonError::Duplicate { path: walk.path() }),
+        (_, true) => Err(JsonError::Duplicate { path: path(&walk.steps) }),
         (Err(error), false) => Err(JsonError::Malformed(error.to_string())),
         (Ok(()), false) => Ok(()),
     }
@@ -143,12 +143,6 @@ enum Step {
 struct Walk {
     steps: Vec<Step>,
     duplicate: bool,
-}
-
-impl Walk {
-    fn path(&self) -> String {
-        path(&self.steps)
-    }
 }
 
 fn path(steps: &[Step]) -> String {
