@@ -1,6 +1,7 @@
 //! One name has one meaning, and one place decides whether a credential is valid. Both checks read the production sources
 //! and compare them with what is known: a new homonym, or a new reader of a column, fails until it is renamed, moved, or
 //! listed here with its reason.
+#![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::string_slice, reason = "tests")]
 
 use std::{collections::BTreeMap, fs, path::Path};
 
