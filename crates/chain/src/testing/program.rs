@@ -59,12 +59,32 @@ pub fn execute(bytes: &[u8], accounts: &mut Accounts) {
 }
 
 /// Whether the program would refuse the transaction because of something that others can change while it is on its way:
-/// the terms of the listing, or the account of a refund. It can be used as a node's [`Refusal`](super::Refusal).
+/// the terms of the listing, the account of a refund, or the end of the record. It can be used as a node's
+/// [`Refusal`](super::Refusal).
 ///
 /// # Panics
 /// If the bytes are not a transaction.
 pub fn refuses(bytes: &[u8], accounts: &Accounts) -> bool {
-    opens_on_other_terms(bytes, accounts) || pays_a_missing_account(bytes, accounts)
+    opens_on_other_terms(bytes, accounts) || pays_a_missing_account(bytes, accounts) || ends_it_again(bytes, accounts)
+}
+
+/// Whether a settlement or refund is of a record that has ended.
+fn ends_it_again(bytes: &[u8], accounts: &Accounts) -> bool {
+    let transaction: VersionedTransaction = wincode::deserialize(bytes).expect("a transaction");
+    let keys = transaction.message.static_account_keys();
+    transaction.message.instructions().iter().any(|instruction| {
+        let record = if instruction.data.starts_with(instruction::RefundExpiredExecution::DISCRIMINATOR) {
+            1
+        } else if instruction.data.starts_with(instruction::CompleteExecution::DISCRIMINATOR)
+            || instruction.data.starts_with(instruction::FailExecution::DISCRIMINATOR)
+        {
+            3
+        } else {
+            return false;
+        };
+        let record = accounts.get(&keys[usize::from(instruction.accounts[record])]);
+        record.and_then(|record| Execution::decode(&record.data).ok()).is_none_or(|record| record.terms.is_none())
+    })
 }
 
 /// Whether an opening names terms that the listing does not have.
