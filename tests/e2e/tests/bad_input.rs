@@ -8,7 +8,10 @@
     reason = "tests"
 )]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::Ipv4Addr,
+};
 
 use crtx_e2e::{
     Up,
@@ -217,6 +220,12 @@ impl World {
     }
 }
 
+/// A client address for each round: the service delays the answers to one that is refused often.
+fn address(round: usize) -> Ipv4Addr {
+    let [.., high, low] = u32::try_from(round).unwrap().to_be_bytes();
+    Ipv4Addr::new(127, 1, high, low)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn random_input_at_every_endpoint_gets_a_specified_answer_and_harms_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -227,6 +236,7 @@ async fn random_input_at_every_endpoint_gets_a_specified_answer_and_harms_nothin
     let mut world = World { market, pool, execution, runner: TestRunner::default() };
     let mut seen: BTreeMap<&str, BTreeSet<u16>> = BTreeMap::new();
     for round in 0..CASES {
+        world.market = Market::from_address(world.market.info.clone(), address(round));
         let credentials = world.credentials(round).await;
         for endpoint in &all {
             let status = world.request(endpoint, &credentials).await;
@@ -240,7 +250,8 @@ async fn random_input_at_every_endpoint_gets_a_specified_answer_and_harms_nothin
     }
     let market = world.market;
     let execute = format!("/v1/agents/{}/execute", market.agent("text-stats"));
-    for _ in 0..CASES {
+    for round in 0..CASES {
+        let market = Market::from_address(market.info.clone(), address(round));
         let header = sample("[!-~]{0,60}", &mut world.runner);
         let answer = market
             .raw(Method::POST, &execute, Some(&header), &[("idempotency-key", &header)], Some(b"{}".to_vec()))
