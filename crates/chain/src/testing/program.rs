@@ -65,65 +65,40 @@ pub fn execute(bytes: &[u8], accounts: &mut Accounts) {
 /// # Panics
 /// If the bytes are not a transaction.
 pub fn refuses(bytes: &[u8], accounts: &Accounts) -> bool {
-    opens_on_other_terms(bytes, accounts) || pays_a_missing_account(bytes, accounts) || ends_it_again(bytes, accounts)
-}
-
-/// Whether a settlement or refund is of a record that has ended.
-fn ends_it_again(bytes: &[u8], accounts: &Accounts) -> bool {
     let transaction: VersionedTransaction = wincode::deserialize(bytes).expect("a transaction");
     let keys = transaction.message.static_account_keys();
-    transaction.message.instructions().iter().any(|instruction| {
-        let record = if instruction.data.starts_with(instruction::RefundExpiredExecution::DISCRIMINATOR) {
-            1
-        } else if instruction.data.starts_with(instruction::CompleteExecution::DISCRIMINATOR)
-            || instruction.data.starts_with(instruction::FailExecution::DISCRIMINATOR)
-        {
-            3
-        } else {
-            return false;
-        };
-        let record = accounts.get(&keys[usize::from(instruction.accounts[record])]);
-        record.and_then(|record| Execution::decode(&record.data).ok()).is_none_or(|record| record.terms.is_none())
-    })
-}
-
-/// Whether an opening names terms that the listing does not have.
-fn opens_on_other_terms(bytes: &[u8], accounts: &Accounts) -> bool {
-    let transaction: VersionedTransaction = wincode::deserialize(bytes).expect("a transaction");
-    let keys = transaction.message.static_account_keys();
-    transaction.message.instructions().iter().any(|instruction| {
-        let Some(mut args) = instruction.data.strip_prefix(instruction::OpenExecutionWithGrant::DISCRIMINATOR) else {
-            return false;
-        };
-        let args = OpenExecutionArgs::deserialize(&mut args).expect("args");
-        let listing = &accounts[&keys[usize::from(instruction.accounts[6])]];
-        let listing = AgentListed::decode(&listing.data).expect("a listing");
-        args.terms_hash.is_some_and(|hash| hash != listing.terms_hash)
-    })
-}
-
-/// Whether a refund goes to a token account that does not exist and that the transaction does not create.
-fn pays_a_missing_account(bytes: &[u8], accounts: &Accounts) -> bool {
-    let transaction: VersionedTransaction = wincode::deserialize(bytes).expect("a transaction");
-    let keys = transaction.message.static_account_keys();
-    let created: Vec<Pubkey> = transaction
-        .message
-        .instructions()
+    let instructions = transaction.message.instructions();
+    let created: Vec<Pubkey> = instructions
         .iter()
         .filter(|instruction| keys[usize::from(instruction.program_id_index)] == ASSOCIATED_TOKEN_PROGRAM_ID)
         .map(|instruction| keys[usize::from(instruction.accounts[1])])
         .collect();
-    transaction.message.instructions().iter().any(|instruction| {
-        let refund_token = if instruction.data.starts_with(instruction::FailExecution::DISCRIMINATOR) {
-            6
+    let has_ended = |record: &Pubkey| {
+        let record = accounts.get(record).and_then(|record| Execution::decode(&record.data).ok());
+        record.is_none_or(|record| record.terms.is_none())
+    };
+    let is_missing = |token: &Pubkey| !accounts.contains_key(token) && !created.contains(token);
+    instructions.iter().any(|instruction| {
+        let account = |index: usize| &keys[usize::from(instruction.accounts[index])];
+        if let Some(args) = instruction.data.strip_prefix(instruction::OpenExecutionWithGrant::DISCRIMINATOR) {
+            opens_on_other_terms(args, &accounts[account(6)])
+        } else if instruction.data.starts_with(instruction::CompleteExecution::DISCRIMINATOR) {
+            has_ended(account(3))
+        } else if instruction.data.starts_with(instruction::FailExecution::DISCRIMINATOR) {
+            has_ended(account(3)) || is_missing(account(6))
         } else if instruction.data.starts_with(instruction::RefundExpiredExecution::DISCRIMINATOR) {
-            4
+            has_ended(account(1)) || is_missing(account(4))
         } else {
-            return false;
-        };
-        let address = keys[usize::from(instruction.accounts[refund_token])];
-        !accounts.contains_key(&address) && !created.contains(&address)
+            false
+        }
     })
+}
+
+/// Whether an opening names terms that the listing does not have.
+fn opens_on_other_terms(mut args: &[u8], listing: &FetchedAccount) -> bool {
+    let args = OpenExecutionArgs::deserialize(&mut args).expect("args");
+    let listing = AgentListed::decode(&listing.data).expect("a listing");
+    args.terms_hash.is_some_and(|hash| hash != listing.terms_hash)
 }
 
 struct Program<'a> {
