@@ -19,6 +19,8 @@ mod load_generator;
 mod markdown;
 mod mutants;
 mod npm;
+#[cfg(test)]
+mod one_meaning;
 mod program;
 #[cfg(test)]
 mod repeated_lines;

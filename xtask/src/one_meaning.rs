@@ -3,7 +3,9 @@
 //! listed here with its reason.
 #![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::string_slice, reason = "tests")]
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs};
+
+use crate::{source_hash::files_below, workspace};
 
 type Counts = BTreeMap<String, usize>;
 
@@ -49,21 +51,19 @@ const READERS: [(&str, usize, &str); 14] = [
 
 /// Production sources by their path. What begins with `#[cfg(test)]` at the left margin is the end of one.
 fn sources() -> BTreeMap<String, String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
-    let mut folders: Vec<_> =
-        ["cli", "crates", "gateway", "indexer", "migrations", "programs", "server"].map(|top| root.join(top)).into();
+    let root = workspace::root();
+    let folders = ["cli", "crates", "gateway", "indexer", "migrations", "programs", "server"];
+    let files = folders.iter().flat_map(|folder| files_below(&root.join(folder)).expect("a folder"));
     let mut sources = BTreeMap::new();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if path.is_dir() && !["tests", "testing", "target", "node_modules"].contains(&name.as_str()) {
-                folders.push(path);
-            } else if (name.ends_with(".rs") || name.ends_with(".sql")) && name != "tests.rs" {
-                let text = fs::read_to_string(&path).expect("a source");
-                let production = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
-                sources.insert(path.strip_prefix(root).expect("below").to_string_lossy().into_owned(), production);
-            }
+    for file in files {
+        let path = file.strip_prefix(&root).expect("below");
+        let of_tests =
+            path.iter().any(|part| ["tests", "testing", "target", "tests.rs"].iter().any(|name| part == *name));
+        let is_source = path.extension().is_some_and(|ending| ending == "rs" || ending == "sql");
+        if is_source && !of_tests {
+            let text = fs::read_to_string(&file).expect("a source");
+            let production = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
+            sources.insert(path.to_string_lossy().into_owned(), production);
         }
     }
     sources

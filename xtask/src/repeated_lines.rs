@@ -71,10 +71,14 @@ fn repeated(files: &BTreeMap<String, String>) -> Vec<String> {
         for (start, window) in lines.windows(RUN).enumerate() {
             let number = window.first().map_or(0, |(number, _)| *number);
             let texts = window.iter().map(|(_, text)| *text).collect();
-            let (file, before, first_number) = *first.entry(texts).or_insert((name, start, number));
-            let overlaps = file == name && start.saturating_sub(before) < RUN;
-            let migrations = file != name && file.starts_with(MIGRATIONS) && name.starts_with(MIGRATIONS);
-            if overlaps || migrations {
+            let place = first.entry(texts).or_insert((name, start, number));
+            let (file, before, first_number) = *place;
+            if file != name && file.starts_with(MIGRATIONS) && name.starts_with(MIGRATIONS) {
+                // It may repeat the earlier one, but not itself.
+                *place = (name, start, number);
+                continue;
+            }
+            if file == name && start.saturating_sub(before) < RUN {
                 continue;
             }
             if continues != Some((file, before, name, start)) {
@@ -126,6 +130,9 @@ mod tests {
         let files = |second: &'static str| [("migrations/1.sql", text("same", 10)), (second, text("same", 10))];
         assert!(found(&files("migrations/2.sql")).is_empty());
         assert_eq!(found(&files("other.sql")).len(), 1);
+        let twice = text("same", 10) + &text("other", 2) + &text("same", 10);
+        let of_itself = found(&[("migrations/1.sql", text("same", 10)), ("migrations/2.sql", twice)]);
+        assert_eq!(of_itself, ["migrations/2.sql:1 and migrations/2.sql:13"]);
     }
 
     #[test]
