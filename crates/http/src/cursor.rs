@@ -37,7 +37,10 @@ impl Cursor {
     }
 
     fn key(scope: &str, text: &str) -> Option<Vec<u8>> {
-        let bytes = (text.len() <= MAX_CURSOR_CHARS).then(|| URL_SAFE_NO_PAD.decode(text).ok()).flatten()?;
+        if text.len() > MAX_CURSOR_CHARS {
+            return None;
+        }
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (sum, key) = bytes.strip_prefix(&[VERSION])?.split_first_chunk::<CHECKSUM_BYTES>()?;
         (*sum == checksum(scope, key)).then(|| key.to_vec())
     }

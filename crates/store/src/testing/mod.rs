@@ -105,8 +105,8 @@ impl TestDatabase {
     }
 }
 
-/// The name of a database with these migrations, from which all others are copied: a copy costs a tenth of the migrations. The
-/// first test program that needs it makes it, and the others wait for that.
+/// The name of a database with these migrations, from which all others are copied: a copy takes a third of the time of the
+/// migrations. The first test program that needs it makes it, and the others wait for that.
 async fn migrated_template(connection: &mut PgConnection, server: &PgConnectOptions) -> String {
     let mut version = DefaultHasher::new();
     MIGRATIONS.iter().for_each(|migration| migration.checksum.hash(&mut version));
