@@ -163,20 +163,17 @@ pub fn open(database_url: &str, limits: PoolLimits) -> Result<PgPool, StoreError
 /// A connection that was idle for longer is checked before use.
 const TRUSTED_WHEN_IDLE_FOR: Duration = Duration::from_secs(1);
 
-/// Options of every pool: a connection that is returned inside an open transaction is closed, and one that was used a
-/// moment ago is reused without a check. By default sqlx checks before each use.
+/// Options of every pool: a connection that was used a moment ago is reused without a check. By default sqlx checks
+/// before each use.
 pub(crate) fn options() -> PgPoolOptions {
-    PgPoolOptions::new()
-        .test_before_acquire(false)
-        .before_acquire(|connection, used| {
-            Box::pin(async move {
-                if used.idle_for < TRUSTED_WHEN_IDLE_FOR {
-                    return Ok(true);
-                }
-                transaction::answers_outside_transactions(connection).await
-            })
+    PgPoolOptions::new().test_before_acquire(false).before_acquire(|connection, used| {
+        Box::pin(async move {
+            if used.idle_for < TRUSTED_WHEN_IDLE_FOR {
+                return Ok(true);
+            }
+            transaction::answers_outside_transactions(connection).await
         })
-        .after_release(|connection, _| Box::pin(transaction::is_idle(connection)))
+    })
 }
 
 fn with_limits(limits: PoolLimits) -> PgPoolOptions {

@@ -1,11 +1,11 @@
 //! Database transactions that a cancelled caller cannot leave open.
 //!
 //! sqlx 0.9 sends no `ROLLBACK` if the future of `begin` is dropped before the server has answered. The connection then
-//! returns to its pool inside an open transaction, and later statements of others are never committed. So this crate
-//! opens transactions only with [`begin`] and [`begin_relaxed`], and pools check every connection that is returned
-//! ([`is_idle`]).
+//! returns to its pool inside an open transaction, and later statements of others are never committed. So transactions
+//! are opened only with [`begin`] and [`begin_relaxed`]; `clippy.toml` refuses sqlx's own methods. A check of every
+//! returned connection would cost each statement a second answer of the server.
 
-use sqlx::{Connection, PgConnection, PgPool, Postgres, Row, Transaction};
+use sqlx::{PgConnection, PgPool, Postgres, Row, Transaction};
 
 use crate::error::StoreError;
 
@@ -23,25 +23,9 @@ pub async fn begin_relaxed(pool: &PgPool) -> Result<Transaction<'static, Postgre
 
 async fn begin_with(pool: &PgPool, statement: &'static str) -> Result<Transaction<'static, Postgres>, StoreError> {
     let pool = pool.clone();
+    #[expect(clippy::disallowed_methods, reason = "in a task that nobody cancels")]
     let begun = tokio::spawn(async move { pool.begin_with(statement).await }).await;
     Ok(begun.map_err(|_| sqlx::Error::WorkerCrashed)??)
-}
-
-/// Whether a connection is outside of any transaction. Pools call it after every use, so it is cheap: every answer of
-/// the server has the state of the connection, and an empty statement is answered without parsing or planning.
-///
-/// sqlx shows that state only through `begin_with`, which fails when its statement leaves the connection outside of a
-/// transaction. A transaction that the server has aborted counts as none here: it loses nothing silently, since it
-/// refuses every statement, and [`answers_outside_transactions`] finds it.
-pub async fn is_idle(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
-    match connection.begin_with("").await {
-        Err(sqlx::Error::BeginFailed) => Ok(true),
-        Ok(_) | Err(sqlx::Error::InvalidSavePointStatement) => {
-            tracing::error!("a database connection was returned inside an open transaction and is closed");
-            Ok(false)
-        }
-        Err(error) => Err(error),
-    }
 }
 
 /// Whether the server answers and the connection is outside of any transaction. For a connection that was idle.

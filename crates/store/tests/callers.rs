@@ -164,14 +164,14 @@ async fn a_rollback_takes_back_the_callers_of_what_the_chain_lost() {
     let mut snapshot = Batch::default();
     snapshot.push(&address(2, 1), 9, &completed(open(2, agent, 1), "r")).expect("a row");
     snapshot.push(&address(3, 1), 9, &open(3, agent, 1)).expect("a row");
-    let mut transaction = pool.begin().await.expect("a transaction");
+    let mut transaction = crtx_store::transaction::begin(pool).await.expect("a transaction");
     let deleted = mirror::roll_back(&mut transaction, &snapshot, &[address(4, 1)]).await.expect("rolled back");
     transaction.commit().await.expect("committed");
     assert_eq!((deleted, unique_callers(pool, &agent).await), (2, 1));
     assert_exact(pool).await;
 
     // Nothing is left of it, and the next call counts again.
-    let mut transaction = pool.begin().await.expect("a transaction");
+    let mut transaction = crtx_store::transaction::begin(pool).await.expect("a transaction");
     let lost = [address(2, 1), address(3, 1)];
     mirror::roll_back(&mut transaction, &Batch::default(), &lost).await.expect("rolled back");
     transaction.commit().await.expect("committed");
@@ -274,7 +274,7 @@ async fn a_snapshot_in_several_statements_and_a_writer_of_its_last_row_do_not_wa
     change.push(&address(2, last), 6, &completed(open(2, agent, last), "r")).expect("a row");
     mirror::apply_changes(pool, &before, 5).await.expect("applied");
 
-    let mut holder = pool.begin().await.expect("a transaction");
+    let mut holder = crtx_store::transaction::begin(pool).await.expect("a transaction");
     sqlx::query("SELECT FROM mirror_executions WHERE address = $1 FOR UPDATE")
         .bind(address(2, last).to_string())
         .execute(&mut *holder)
@@ -346,7 +346,7 @@ proptest! {
                         mirror::mark_closed(pool, &[address(caller, number)], revision).await.expect("marked");
                     }
                     Step::Lose(caller, number) => {
-                        let mut transaction = pool.begin().await.expect("a transaction");
+                        let mut transaction = crtx_store::transaction::begin(pool).await.expect("a transaction");
                         let lost = [address(caller, number)];
                         mirror::roll_back(&mut transaction, &Batch::default(), &lost).await.expect("rolled back");
                         transaction.commit().await.expect("committed");

@@ -267,11 +267,11 @@ fn sources(number: u64) -> (String, String, String) {
 
 /// Runs `first` in an open transaction, then `second` in another one, which has to wait; commits both.
 async fn interleaved(pool: &PgPool, first: &str, second: &str) {
-    let mut one = pool.begin().await.unwrap();
+    let mut one = crtx_store::transaction::begin(pool).await.unwrap();
     one.execute(sqlx::raw_sql(AssertSqlSafe(first.to_owned()))).await.unwrap();
     let (waiting, second) = (pool.clone(), second.to_owned());
     let other = tokio::spawn(async move {
-        let mut two = waiting.begin().await.unwrap();
+        let mut two = crtx_store::transaction::begin(&waiting).await.unwrap();
         two.execute(sqlx::raw_sql(AssertSqlSafe(second))).await.unwrap();
         two.commit().await.unwrap();
     });
@@ -384,7 +384,7 @@ async fn a_creator_sees_the_executions_of_its_agents_even_if_the_listing_arrives
     let of_creator = ExecutionFilter { role: ExecutionRole::Creator, ..ExecutionFilter::default() };
 
     // A transaction that began before the listing and does not see it.
-    let mut early = pool.begin().await.unwrap();
+    let mut early = crtx_store::transaction::begin(pool).await.unwrap();
     early.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ").await.unwrap();
     early.execute("SELECT 1 FROM mirror_agents").await.unwrap();
     put(pool, &record_address, 10, &completed(record(caller, agent, id), "x")).await;

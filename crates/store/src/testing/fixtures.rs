@@ -336,7 +336,7 @@ impl GatewayRow {
 
 /// Keeps everybody from handing content in until the value is dropped.
 pub async fn lock_held_content(pool: &PgPool) -> sqlx::Transaction<'static, sqlx::Postgres> {
-    let mut transaction = pool.begin().await.expect("a transaction");
+    let mut transaction = crate::transaction::begin(pool).await.expect("a transaction");
     let lock = "SELECT pg_advisory_xact_lock(1668445306)";
     sqlx::query(lock).execute(&mut *transaction).await.expect("the lock");
     transaction

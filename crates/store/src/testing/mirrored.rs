@@ -62,7 +62,7 @@ pub async fn refuse_executions_of_1200_ms(pool: &PgPool) {
 
 /// Locks the row of a record. A writer of it waits for the end of the transaction.
 pub async fn lock_execution(pool: &PgPool, record: &Pubkey) -> Transaction<'static, Postgres> {
-    let mut transaction = pool.begin().await.expect("a transaction");
+    let mut transaction = crate::transaction::begin(pool).await.expect("a transaction");
     sqlx::query("SELECT FROM mirror_executions WHERE address = $1 FOR UPDATE")
         .bind(record.to_string())
         .execute(&mut *transaction)

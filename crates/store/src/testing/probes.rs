@@ -29,7 +29,7 @@ pub async fn idle_in_transaction(pool: &PgPool) -> i64 {
 
 /// Locks the mirror as a resync does, until the transaction ends.
 pub async fn lock_mirror(pool: &PgPool) -> Transaction<'static, Postgres> {
-    let mut transaction = pool.begin().await.expect("a transaction");
+    let mut transaction = crate::transaction::begin(pool).await.expect("a transaction");
     sqlx::query("LOCK TABLE mirror_agents, mirror_executions, mirror_grants IN EXCLUSIVE MODE")
         .execute(&mut *transaction)
         .await
@@ -111,7 +111,7 @@ pub async fn open_session(pool: &PgPool, wallet: Pubkey, token_hash: [u8; 32], k
 /// # Panics
 /// When the database refuses.
 pub async fn count_later(pool: &PgPool, agent: &Pubkey, executions: i64) -> Transaction<'static, Postgres> {
-    let mut transaction = pool.begin().await.expect("a transaction");
+    let mut transaction = crate::transaction::begin(pool).await.expect("a transaction");
     sqlx::query("UPDATE mirror_agents SET total_executions = $2, successful_executions = $2 WHERE address = $1")
         .bind(agent.to_string())
         .bind(executions)

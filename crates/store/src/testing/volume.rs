@@ -14,7 +14,7 @@ pub async fn agents(pool: &PgPool, creator: &Pubkey, count: u32) {
     for first in (0..count).step_by(BATCH as usize) {
         let addresses = addresses(1, first, count);
         // In one transaction: the indexer fetches documents for agents that it sees without one.
-        let mut transaction = pool.begin().await.expect("a transaction");
+        let mut transaction = crate::transaction::begin(pool).await.expect("a transaction");
         sqlx::query(
             "INSERT INTO mirror_agents (address, slot, revision, creator, agent_index, result_key, metadata_hash,
                  metadata_uri, terms_hash, binding, price, collateral, slashed_total, open_amount, disputed_amount,
