@@ -2,31 +2,26 @@
 -- noted which transaction changed a row. A sequence or a time would not do: a transaction that commits late would be
 -- behind the last look already.
 
--- Agents, with the transaction that changed them last. A table of its own: with an index over a column of
--- `mirror_agents`, each change of a listing would be one of all its indexes. An agent that never changed has no row.
+-- Every agent that there ever was, with the transaction that changed or removed it last. A table of its own: with an
+-- index over a column of `mirror_agents`, each change of a listing would be one of all its indexes.
 CREATE TABLE mirror_agent_changes (
     agent      text PRIMARY KEY,
     changed_in xid8 NOT NULL
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX mirror_agent_changes_in_order ON mirror_agent_changes (changed_in, agent);
 
-CREATE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    NEW.changed_in := pg_current_xact_id();
-    RETURN NEW;
-END
-$$;
-
 -- A transaction that changes an agent has locked its row, so two transactions never wait for each other here.
 CREATE FUNCTION note_changed_agent() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO mirror_agent_changes AS c (agent, changed_in) VALUES (NEW.address, pg_current_xact_id())
+    INSERT INTO mirror_agent_changes AS c (agent, changed_in)
+    VALUES (COALESCE(NEW.address, OLD.address), pg_current_xact_id())
     ON CONFLICT (agent) DO UPDATE SET changed_in = excluded.changed_in WHERE c.changed_in <> excluded.changed_in;
     RETURN NULL;
 END
 $$;
 
-CREATE TRIGGER note_inserted AFTER INSERT ON mirror_agents FOR EACH ROW EXECUTE FUNCTION note_changed_agent();
+CREATE TRIGGER note_inserted_or_deleted AFTER INSERT OR DELETE ON mirror_agents
+    FOR EACH ROW EXECUTE FUNCTION note_changed_agent();
 -- Every column that the list shows, sorts or filters by, or that such a column is generated from. An update of another
 -- one, such as the open amount, which changes with each call, is no change of the list.
 CREATE TRIGGER note_changed AFTER UPDATE ON mirror_agents FOR EACH ROW
@@ -38,62 +33,25 @@ CREATE TRIGGER note_changed AFTER UPDATE ON mirror_agents FOR EACH ROW
            NEW.completed_executions, NEW.execution_time_ms_total, NEW.platform_fees_total, NEW.binding, NEW.created_at,
            NEW.status, NEW.closed_at_slot, NEW.metadata_hash, NEW.name, NEW.tagline, NEW.tags))
     EXECUTE FUNCTION note_changed_agent();
+
+-- The only way in which many rows go at once.
+CREATE FUNCTION note_emptied() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE mirror_agent_changes SET changed_in = pg_current_xact_id()
+    WHERE agent IN (SELECT address FROM mirror_agents);
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER note_emptied BEFORE TRUNCATE ON mirror_agents FOR EACH STATEMENT EXECUTE FUNCTION note_emptied();
+
+-- A creator's change is one of all its agents. A profile is emptied with the agents, and never deleted alone.
+CREATE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.changed_in := pg_current_xact_id();
+    RETURN NEW;
+END
+$$;
 CREATE TRIGGER note_inserted BEFORE INSERT ON mirror_creators FOR EACH ROW EXECUTE FUNCTION note_change();
 CREATE TRIGGER note_changed BEFORE UPDATE ON mirror_creators FOR EACH ROW
     WHEN ((OLD.wallet, OLD.verified, OLD.closed_at_slot) IS DISTINCT FROM (NEW.wallet, NEW.verified, NEW.closed_at_slot))
     EXECUTE FUNCTION note_change();
-
--- Rows that are gone. A row without an agent and a wallet: a whole table was emptied.
-CREATE TABLE mirror_removals (
-    agent      text,
-    wallet     text,
-    changed_in xid8        NOT NULL DEFAULT pg_current_xact_id(),
-    at         timestamptz NOT NULL DEFAULT now()
-);
-CREATE INDEX mirror_removals_by_change ON mirror_removals (changed_in);
-CREATE INDEX mirror_removals_by_time ON mirror_removals (at);
-
--- A process whose last look is older than an hour reads everything again, so older rows are of no use.
-CREATE FUNCTION prune_removals() RETURNS void LANGUAGE sql AS $$
-    DELETE FROM mirror_removals WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM mirror_removals WHERE at < now() - interval '1 day' ORDER BY at LIMIT 1000 FOR UPDATE SKIP LOCKED))
-$$;
-
-CREATE FUNCTION note_removed_agents() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO mirror_removals (agent) SELECT address FROM removed;
-    IF FOUND THEN
-        DELETE FROM mirror_agent_changes WHERE agent IN (SELECT address FROM removed);
-        PERFORM prune_removals();
-    END IF;
-    RETURN NULL;
-END
-$$;
-
-CREATE FUNCTION note_removed_creators() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO mirror_removals (wallet) SELECT wallet FROM removed;
-    IF FOUND THEN
-        PERFORM prune_removals();
-    END IF;
-    RETURN NULL;
-END
-$$;
-
-CREATE FUNCTION note_emptied() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO mirror_removals (agent, wallet) VALUES (NULL, NULL);
-    IF TG_TABLE_NAME = 'mirror_agents' THEN
-        DELETE FROM mirror_agent_changes;
-    END IF;
-    PERFORM prune_removals();
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER note_removed AFTER DELETE ON mirror_agents
-    REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION note_removed_agents();
-CREATE TRIGGER note_removed AFTER DELETE ON mirror_creators
-    REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION note_removed_creators();
-CREATE TRIGGER note_emptied AFTER TRUNCATE ON mirror_agents FOR EACH STATEMENT EXECUTE FUNCTION note_emptied();
-CREATE TRIGGER note_emptied AFTER TRUNCATE ON mirror_creators FOR EACH STATEMENT EXECUTE FUNCTION note_emptied();

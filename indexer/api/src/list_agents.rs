@@ -1,6 +1,6 @@
 //! `GET /v1/agents`, answered from memory.
 
-use std::{io::Write, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Extension,
@@ -11,7 +11,7 @@ use crtx_protocol::{metadata::is_tag, usdc::UsdcBase};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{
-    agent_list::{Address, Filter, MAX_WORDS, Ordering, Page, Place, Sort, Start, Table, words},
+    agent_list::{Filter, MAX_WORDS, Ordering, Place, Sort, Start, Table, words},
     layers::ShownSlot,
     list_agents_response::AgentListResponse,
     paging::Paging,
@@ -25,8 +25,6 @@ const MAX_TAGS_IN_FILTER: usize = 20;
 const MAX_SEARCH_CHARS: usize = 200;
 /// When a client may ask again before the first table is read.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
-/// Room for the members of a list that are not agents.
-const LIST_BYTES: usize = 320;
 
 /// Orders of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ToSchema)]
@@ -88,7 +86,7 @@ pub struct AgentListQuery {
     tags: Vec<String>,
     /// Only agents of this creator: the address of its wallet.
     #[param(value_type = Option<String>)]
-    creator: Option<Address>,
+    creator: Option<String>,
     #[param(value_type = Option<f64>, minimum = 0.0, maximum = 1.0)]
     min_success_rate: f64,
     /// Minimum total executions.
@@ -173,13 +171,11 @@ fn tags(params: &mut QueryParams) -> Result<Vec<String>, ApiError> {
     Ok(tags)
 }
 
-fn creator(params: &mut QueryParams) -> Result<Option<Address>, ApiError> {
+fn creator(params: &mut QueryParams) -> Result<Option<String>, ApiError> {
     let Some(text) = params.text("creator")? else { return Ok(None) };
-    let address = types::address(&text);
-    address.map_or_else(
-        || Err(ApiError::invalid("creator", "must be the address of a wallet")),
-        |address| Ok(Some(Address::from(&address))),
-    )
+    let address =
+        types::address(&text).ok_or_else(|| ApiError::invalid("creator", "must be the address of a wallet"))?;
+    Ok(Some(address.to_string()))
 }
 
 fn min_success_rate(params: &mut QueryParams) -> Result<f64, ApiError> {
@@ -216,20 +212,17 @@ fn sort(params: &mut QueryParams, searching: bool) -> Result<AgentSort, ApiError
 }
 
 fn write_cursor(scope: &str, place: &Place) -> String {
-    let key = [&place.score.to_be_bytes()[..], &place.key.to_be_bytes(), place.address.bytes()].concat();
+    let key = [&[place.score], &place.key.to_be_bytes()[..], place.agent_id.as_bytes()].concat();
     Cursor::encode_in(scope, &key)
 }
 
 fn read_cursor(scope: &str, text: &str) -> Result<Place, ApiError> {
     let bytes = Cursor::decode_in(scope, text)?;
     let place = || {
-        let (score, rest) = bytes.split_first_chunk::<4>()?;
-        let (key, address) = rest.split_first_chunk::<8>()?;
-        Some(Place {
-            score: u32::from_be_bytes(*score),
-            key: u64::from_be_bytes(*key),
-            address: Address::from_bytes(address)?,
-        })
+        let (score, rest) = bytes.split_first()?;
+        let (key, agent_id) = rest.split_first_chunk()?;
+        let agent_id = String::from_utf8(agent_id.to_vec()).ok()?;
+        Some(Place { score: *score, key: u64::from_be_bytes(*key), agent_id })
     };
     place().ok_or_else(Cursor::refused)
 }
@@ -252,130 +245,31 @@ pub async fn list_agents(
         let message = "the list of agents is not read yet; try again";
         return Err(ApiError::new(ErrorCode::Unavailable, message).with_retry_after(RETRY_AFTER));
     };
-    let slot = Extension(ShownSlot(current.slot()));
-    // A page that this table has given is given again.
-    if let Some(body) = current.answers().get(&query) {
-        return Ok((slot, KeptBody(body)));
-    }
-    let body = Arc::new(Whole::json(page(current.table(), read(&query)?)?.into()));
-    current.answers().keep(&query, &body);
-    Ok((slot, KeptBody(body)))
+    let answers = state.agent_list().answers();
+    let make = async {
+        let asked: AgentListQuery = read(&query)?;
+        if asked.q.is_empty() {
+            return Whole::of_json(&page(current.table(), asked));
+        }
+        let current = Arc::clone(&current);
+        answers.search(move || Whole::of_json(&page(current.table(), asked))).await
+    };
+    let body = answers.get(&current, query.clone(), make).await?;
+    Ok((Extension(ShownSlot(current.slot())), KeptBody(body)))
 }
 
-fn page(table: &Table, query: AgentListQuery) -> Result<Vec<u8>, ApiError> {
+fn page(table: &Table, query: AgentListQuery) -> AgentListResponse {
     let AgentListQuery { limit, offset, cursor, q, tags, creator, sort, scope, .. } = query;
     let (min_success_rate, min_executions) = (query.min_success_rate, query.min_executions);
     let (max_price, verified_only) = (query.max_price, query.verified_only);
     let filter = Filter { tags, min_success_rate, min_executions, max_price, verified_only, creator, words: q };
     let start = cursor.map_or_else(|| Start::Offset(usize::try_from(offset).unwrap_or(usize::MAX)), Start::After);
-    let page = table.page(&filter, sort.ordering(), start, limit as usize);
-    let next_cursor = page.next.as_ref().map(|place| write_cursor(&scope, place));
-    written(&page, limit, offset, next_cursor).map_err(ApiError::internal)
-}
-
-/// The members of [`AgentListResponse`].
-fn written(page: &Page<'_>, limit: u32, offset: u64, next_cursor: Option<String>) -> std::io::Result<Vec<u8>> {
-    let agents = page.rows.iter().map(|row| row.shown.as_bytes());
-    let bytes = agents.clone().fold(0_usize, |sum, json| sum.saturating_add(json.len()).saturating_add(1));
-    let mut body = Vec::with_capacity(bytes.saturating_add(LIST_BYTES));
-    body.extend_from_slice(b"{\"agents\":");
-    let mut before = b'[';
-    for json in agents {
-        body.push(before);
-        body.extend_from_slice(json);
-        before = b',';
-    }
-    if before == b'[' {
-        body.push(before);
-    }
-    write!(body, "],\"total\":{},\"limit\":{limit},\"offset\":{offset},\"next_cursor\":", page.total)?;
-    serde_json::to_writer(&mut body, &next_cursor)?;
-    body.push(b'}');
-    Ok(body)
-}
-
-#[cfg(test)]
-mod tests {
-    use crtx_protocol::usdc::UsdcBase;
-    use solana_pubkey::Pubkey;
-
-    use super::*;
-    use crate::{
-        agent_list::{Agent, Document, Model},
-        agents::CreatorSummary,
-        list_agents_response::AgentSummary,
-    };
-
-    const CREATOR: Pubkey = Pubkey::new_from_array([9; 32]);
-
-    fn agent(number: u8, print: &Model, name: &str) -> Agent {
-        Agent {
-            address: Address::from(&Pubkey::new_from_array([number; 32])),
-            creator: Address::from(&CREATOR),
-            binding: number.is_multiple_of(2),
-            price: 1_234_567 + u64::from(number),
-            total_executions: u64::MAX.saturating_sub(u64::from(number)),
-            trust: 3_000_000,
-            success_rate: 1.0 / f64::from(number),
-            avg_execution_time_ms: 17,
-            created_at: 0,
-            print: print.print(b"", name, "", &[]),
-        }
-    }
-
-    fn summary(agent: &Agent, name: &str, tags: &[String], verified: bool) -> AgentSummary {
-        AgentSummary {
-            agent_id: agent.address.as_str().to_owned(),
-            name: name.to_owned(),
-            tagline: "A \"tagline\"".to_owned(),
-            tags: tags.to_owned(),
-            binding: agent.binding,
-            price_per_call_usdc: UsdcBase(agent.price),
-            total_executions: agent.total_executions,
-            trust_usdc: UsdcBase(agent.trust),
-            success_rate: agent.success_rate,
-            avg_execution_time_ms: agent.avg_execution_time_ms,
-            creator: CreatorSummary { pubkey: CREATOR.to_string(), verified },
-            status: "active",
-        }
-    }
-
-    #[test]
-    fn what_is_written_is_what_is_described() {
-        let names = ["plain", "\"quoted\" \\ \u{1}\n", "über 翻訳 🦀", ""];
-        let tags = ["data".to_owned(), "own-tag".to_owned()];
-        let mut model = Model::default();
-        let agents: Vec<Agent> = (1..).zip(names).map(|(number, name)| agent(number, &model, name)).collect();
-        for (agent, name) in agents.iter().zip(names) {
-            model.put(agent, Some(&Document { name, tagline: "A \"tagline\"", tags: &tags, description: "" }));
-        }
-        let check = |table: &Table, agents: &[Agent], limit: usize, verified: bool| {
-            let page = table.page(
-                &Filter::default(),
-                Ordering::By(Sort::TotalExecutions),
-                Start::Offset(agents.len() - limit.min(agents.len())),
-                limit,
-            );
-            let cursor = (limit == 0).then(|| "a-cursor_0".to_owned());
-            let written = written(&page, 7, 3, cursor.clone()).expect("written");
-            let shown = agents.iter().zip(names).skip(agents.len() - limit.min(agents.len()));
-            let described = AgentListResponse {
-                agents: shown.map(|(agent, name)| summary(agent, name, &tags, verified)).collect(),
-                total: agents.len() as u64,
-                limit: 7,
-                offset: 3,
-                next_cursor: cursor,
-            };
-            assert_eq!(String::from_utf8(written).unwrap(), serde_json::to_string(&described).unwrap());
-        };
-        let table = model.publish();
-        (0..=agents.len()).for_each(|limit| check(&table, &agents, limit, false));
-
-        let changed: Vec<Agent> =
-            agents.iter().map(|agent| Agent { price: agent.price * 2, trust: 1, ..agent.clone() }).collect();
-        changed.iter().for_each(|agent| model.put(agent, None));
-        check(&model.publish(), &changed, 9, false);
-        model.verify(Address::from(&CREATOR), true);
-        check(&model.publish(), &changed, 9, true);
+    let page = table.page(&filter, sort.ordering(), &start, limit as usize);
+    AgentListResponse {
+        agents: page.rows.iter().map(|row| row.summary.clone()).collect(),
+        total: page.total as u64,
+        limit,
+        offset,
+        next_cursor: page.next.map(|place| write_cursor(&scope, &place)),
     }
 }

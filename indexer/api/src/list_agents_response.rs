@@ -1,5 +1,4 @@
-//! The answer of `GET /v1/agents`, as it is described. `agent_list` writes it from texts that are made before.
-#![cfg_attr(not(test), allow(dead_code, reason = "it describes; the list has its agents as JSON"))]
+//! The answer of `GET /v1/agents`.
 
 use crtx_protocol::usdc::UsdcBase;
 use serde::Serialize;

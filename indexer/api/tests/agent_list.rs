@@ -9,7 +9,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crtx_api::agent_list::{Address, Agent, Document, Filter, Model, Ordering, Page, Place, Sort, Start, Table, words};
+use chrono::DateTime;
+use crtx_api::agent_list::{Filter, Model, Ordering, Page, Place, Sort, Start, Table, words};
+use crtx_protocol::result_hash::ResultHash;
+use crtx_store::reads::agent_list::ListedRow;
 use proptest::prelude::*;
 use solana_pubkey::Pubkey;
 
@@ -50,8 +53,8 @@ fn address(number: u8) -> Pubkey {
     Pubkey::new_from_array(bytes)
 }
 
-fn creator(number: u8) -> Address {
-    Address::from(&Pubkey::new_from_array([number + 200; 32]))
+fn creator(number: u8) -> String {
+    Pubkey::new_from_array([number + 200; 32]).to_string()
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -181,7 +184,7 @@ impl Market {
                     && it.executions >= filter.min_executions
                     && filter.max_price.is_none_or(|most| it.price <= most)
                     && (!filter.verified_only || self.verified.contains(&it.creator))
-                    && filter.creator.is_none_or(|wanted| creator(it.creator) == wanted)
+                    && filter.creator.as_ref().is_none_or(|wanted| creator(it.creator) == *wanted)
             })
             .filter_map(|(number, it)| {
                 let score = score(it, &filter.words)?;
@@ -216,17 +219,17 @@ impl Market {
             }
             Step::Remove(number) => {
                 self.agents.remove(number);
-                model.remove(&Address::from(&address(*number)));
+                model.remove(&address(*number));
             }
             Step::Verify(number, verified) => {
-                // Creators go before rows, as in a look at the database.
-                model.publish();
                 if *verified {
                     self.verified.insert(*number);
                 } else {
                     self.verified.remove(number);
                 }
-                model.verify(creator(*number), *verified);
+                // A look reads all agents of a creator that changed.
+                let of_creator = self.agents.iter().filter(|(_, it)| it.creator == *number);
+                of_creator.for_each(|(agent, _)| self.put(*agent, model));
             }
             Step::Publish => drop(model.publish()),
         }
@@ -235,33 +238,37 @@ impl Market {
     fn put(&self, number: u8, model: &mut Model) {
         let Plain { creator: of, price, executions, rate, trust, created_at, name, tagline, tags, description } =
             &self.agents[&number];
-        let agent = Agent {
-            address: Address::from(&address(number)),
+        let texts = format!("{of} {name} {tagline} {tags:?} {description}");
+        let agent = ListedRow {
+            address: address(number),
             creator: creator(*of),
-            binding: false,
+            verified: self.verified.contains(of),
             price: *price,
             total_executions: *executions,
             trust: *trust,
             success_rate: *rate,
             avg_execution_time_ms: 0,
-            created_at: *created_at,
-            print: model.print(description.as_bytes(), name, tagline, tags),
+            created_at: DateTime::from_timestamp(*created_at, 0).unwrap(),
+            binding: false,
+            metadata_hash: ResultHash::of(texts.as_bytes()).0.to_vec(),
+            name: name.clone(),
+            tagline: tagline.clone(),
+            tags: tags.clone(),
         };
-        let document = Document { name, tagline, tags, description };
-        let document = model.needs_texts(&agent).then_some(&document);
-        model.put(&agent, document);
+        let description = model.needs_texts(&agent).then_some(description.as_str());
+        model.put(agent, description);
     }
 }
 
 fn shown(page: &Page<'_>) -> Vec<String> {
-    page.rows.iter().map(|row| row.address.as_str().to_owned()).collect()
+    page.rows.iter().map(|row| row.summary.agent_id.clone()).collect()
 }
 
 /// All pages from the first to the last, by cursor.
 fn follow(table: &Table, filter: &Filter, ordering: Ordering, limit: usize) -> Vec<String> {
     let (mut all, mut start) = (Vec::new(), Start::Offset(0));
     loop {
-        let page = table.page(filter, ordering, start, limit);
+        let page = table.page(filter, ordering, &start, limit);
         all.extend(shown(&page));
         match page.next {
             Some(place) => start = Start::After(place),
@@ -271,7 +278,7 @@ fn follow(table: &Table, filter: &Filter, ordering: Ordering, limit: usize) -> V
 }
 
 fn place_of(page: &Page<'_>) -> Option<Place> {
-    page.next
+    page.next.clone()
 }
 
 proptest! {
@@ -288,7 +295,7 @@ proptest! {
             let table = model.publish();
             for (filter, ordering, offset, limit) in &questions {
                 let wanted = market.list(filter, *ordering);
-                let page = table.page(filter, *ordering, Start::Offset(*offset), *limit);
+                let page = table.page(filter, *ordering, &Start::Offset(*offset), *limit);
                 prop_assert_eq!(page.total, wanted.len(), "{:?}", filter);
                 let part: Vec<String> = wanted.iter().skip(*offset).take(*limit).cloned().collect();
                 prop_assert_eq!(shown(&page), part, "{:?} {:?} {}", filter, ordering, offset);
@@ -323,7 +330,7 @@ proptest! {
             market.list(&filter, Ordering::By(sort)).into_iter().filter(|agent| !moved.contains(agent)).collect();
         let (mut seen, mut start, mut changes) = (Vec::new(), Start::Offset(0), between.iter());
         loop {
-            let page = table.page(&filter, Ordering::By(sort), start, 3);
+            let page = table.page(&filter, Ordering::By(sort), &start, 3);
             seen.extend(shown(&page));
             let Some(place) = page.next else { break };
             start = Start::After(place);

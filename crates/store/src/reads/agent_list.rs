@@ -1,14 +1,12 @@
-//! What the list of agents is built from: all rows, and the rows that changed since an earlier look.
+//! What the list of agents is built from: the agents that changed since an earlier look, or all.
 //!
 //! A look is a transaction that sees one state of the database. It has a text form, PostgreSQL's `pg_snapshot`, and a
 //! later look finds every row whose transaction the earlier one did not see, even if that transaction began long before
 //! and committed late.
 
-use std::ops::{Deref, DerefMut};
-
 use chrono::{DateTime, Utc};
 use solana_pubkey::Pubkey;
-use sqlx::{PgConnection, PgExecutor, PgPool, Postgres, Transaction};
+use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 
 use crate::{
     convert::{amount_from_db, optional_amount_from_db, pubkey},
@@ -31,23 +29,14 @@ pub struct LookHead {
     pub next_transaction: u64,
     /// The slot that the mirror has reached.
     pub slot: Option<u64>,
-    /// The clock of the database.
-    pub at: DateTime<Utc>,
 }
 
-/// An agent's row, as far as lists need it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ListRow {
-    pub address: Pubkey,
-    /// The transaction that changed it last; not read with all agents.
-    pub changed_in: String,
-    /// `None` if lists do not show the agent.
-    pub listed: Option<ListedRow>,
-}
-
+/// An agent that lists show.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedRow {
-    pub creator: Pubkey,
+    pub address: Pubkey,
+    pub creator: String,
+    pub verified: bool,
     pub price: u64,
     pub total_executions: u64,
     pub trust: u64,
@@ -61,30 +50,6 @@ pub struct ListedRow {
     pub tags: Vec<String>,
 }
 
-/// A creator whose profile changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListCreator {
-    pub wallet: Pubkey,
-    pub verified: bool,
-    pub changed_in: String,
-}
-
-/// Rows that are gone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Removed {
-    Agent(Pubkey),
-    Creator(Pubkey),
-    /// A whole table was emptied.
-    All,
-}
-
-/// The last row of a page: the next one begins after it.
-#[derive(Clone, Debug)]
-pub struct After {
-    pub changed_in: String,
-    pub address: Pubkey,
-}
-
 impl Look {
     pub async fn begin(pool: &PgPool) -> Result<Self, StoreError> {
         let mut transaction = transaction::begin(pool).await?;
@@ -95,7 +60,7 @@ impl Look {
         let row = sqlx::query!(
             r#"SELECT pg_current_snapshot()::text AS "seen!",
                       pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS "next_transaction!",
-                      (SELECT slot FROM mirror_checkpoint) AS slot, now() AS "at!""#
+                      (SELECT slot FROM mirror_checkpoint) AS slot"#
         )
         .fetch_one(&mut *transaction)
         .await?;
@@ -103,7 +68,6 @@ impl Look {
             seen: row.seen,
             next_transaction: amount_from_db("transaction", row.next_transaction)?,
             slot: optional_amount_from_db("slot", row.slot)?,
-            at: row.at,
         };
         Ok(Self { transaction, head })
     }
@@ -111,47 +75,48 @@ impl Look {
     pub async fn end(self) -> Result<(), StoreError> {
         Ok(self.transaction.commit().await?)
     }
-}
 
-impl Deref for Look {
-    type Target = PgConnection;
-
-    fn deref(&self) -> &PgConnection {
-        &self.transaction
-    }
-}
-
-impl DerefMut for Look {
-    fn deref_mut(&mut self) -> &mut PgConnection {
+    /// The connection of the transaction.
+    pub fn connection(&mut self) -> &mut PgConnection {
         &mut self.transaction
     }
-}
 
-struct Row {
-    address: String,
-    changed_in: String,
-    listed: bool,
-    creator: String,
-    price: i64,
-    total_executions: i64,
-    trust: i64,
-    success_rate: f64,
-    avg_execution_time_ms: i64,
-    created_at: DateTime<Utc>,
-    binding: bool,
-    metadata_hash: Vec<u8>,
-    name: Option<String>,
-    tagline: Option<String>,
-    tags: Option<Vec<String>>,
-}
+    /// The agents with a change that the look `seen` did not see, in no order, and some twice: of their own, or of their
+    /// creator. Agents that are gone are among them. `None`: all agents.
+    pub async fn changed(&mut self, seen: Option<&str>) -> Result<Vec<Pubkey>, StoreError> {
+        // Before the first transaction nothing was seen.
+        let agents = sqlx::query_scalar!(
+            r#"SELECT agent AS "agent!" FROM mirror_agent_changes
+               WHERE changed_in >= pg_snapshot_xmin($1::text::pg_snapshot)
+                   AND NOT pg_visible_in_snapshot(changed_in, $1::text::pg_snapshot)
+               UNION ALL
+               SELECT a.address FROM mirror_creators c JOIN mirror_agents a ON a.creator = c.wallet
+               WHERE $2 AND c.changed_in >= pg_snapshot_xmin($1::text::pg_snapshot)
+                   AND NOT pg_visible_in_snapshot(c.changed_in, $1::text::pg_snapshot)"#,
+            seen.unwrap_or("1:1:"),
+            seen.is_some(),
+        );
+        let agents = agents.fetch_all(&mut *self.transaction).await?;
+        agents.iter().map(|agent| pubkey("agent address", agent)).collect()
+    }
 
-impl TryFrom<Row> for ListRow {
-    type Error = StoreError;
-
-    fn try_from(row: Row) -> Result<Self, StoreError> {
-        let listed = match (row.listed, row.name, row.tagline, row.tags) {
-            (true, Some(name), Some(tagline), Some(tags)) => Some(ListedRow {
-                creator: pubkey("creator", &row.creator)?,
+    /// Those of some agents that lists show.
+    pub async fn listed(&mut self, agents: &[Pubkey]) -> Result<Vec<ListedRow>, StoreError> {
+        let agents: Vec<String> = agents.iter().map(Pubkey::to_string).collect();
+        let rows = sqlx::query!(
+            r#"SELECT address, creator, price, total_executions, trust, success_rate, avg_execution_time_ms, created_at,
+                      binding, metadata_hash, name AS "name!", tagline AS "tagline!", tags AS "tags!",
+                      EXISTS (SELECT FROM mirror_creators c
+                              WHERE c.wallet = creator AND c.verified AND c.closed_at_slot IS NULL) AS "verified!"
+               FROM mirror_agents WHERE address = ANY ($1) AND status = agent_status('active')
+                   AND closed_at_slot IS NULL AND name IS NOT NULL"#,
+            &agents,
+        );
+        let rows = rows.fetch_all(&mut *self.transaction).await?.into_iter().map(|row| {
+            Ok(ListedRow {
+                address: pubkey("agent address", &row.address)?,
+                creator: row.creator,
+                verified: row.verified,
                 price: amount_from_db("price", row.price)?,
                 total_executions: amount_from_db("total executions", row.total_executions)?,
                 trust: amount_from_db("trust", row.trust)?,
@@ -160,153 +125,32 @@ impl TryFrom<Row> for ListRow {
                 created_at: row.created_at,
                 binding: row.binding,
                 metadata_hash: row.metadata_hash,
-                name,
-                tagline,
-                tags,
-            }),
-            _ => None,
-        };
-        Ok(Self { address: pubkey("agent address", &row.address)?, changed_in: row.changed_in, listed })
+                name: row.name,
+                tagline: row.tagline,
+                tags: row.tags,
+            })
+        });
+        rows.collect()
     }
-}
 
-/// A page of all agents, in the order of their addresses. Those that lists do not show are among them.
-pub async fn all(
-    executor: impl PgExecutor<'_>,
-    after: Option<&Pubkey>,
-    limit: u32,
-) -> Result<Vec<ListRow>, StoreError> {
-    let after = after.map(Pubkey::to_string).unwrap_or_default();
-    let rows = sqlx::query_as!(
-        Row,
-        r#"SELECT '0' AS "changed_in!", address,
-                  (status = agent_status('active') AND closed_at_slot IS NULL AND name IS NOT NULL) AS "listed!",
-                  creator, price, total_executions, trust, success_rate, avg_execution_time_ms, created_at,
-                  binding, metadata_hash, name, tagline, tags
-           FROM mirror_agents WHERE address > $1 ORDER BY address LIMIT $2"#,
-        after,
-        i64::from(limit),
-    );
-    rows.fetch_all(executor).await?.into_iter().map(ListRow::try_from).collect()
-}
-
-/// A page of the agents whose last change the look `seen` did not see.
-pub async fn changed(
-    executor: impl PgExecutor<'_>,
-    seen: &str,
-    after: Option<&After>,
-    limit: u32,
-) -> Result<Vec<ListRow>, StoreError> {
-    let (changed_in, address) = start(seen, after);
-    let rows = sqlx::query_as!(
-        Row,
-        r#"SELECT c.changed_in::text AS "changed_in!", address,
-                  (status = agent_status('active') AND closed_at_slot IS NULL AND name IS NOT NULL) AS "listed!",
-                  creator, price, total_executions, trust, success_rate, avg_execution_time_ms, created_at,
-                  binding, metadata_hash, name, tagline, tags
-           FROM mirror_agents JOIN mirror_agent_changes c ON c.agent = address
-           WHERE (c.changed_in, c.agent) > ($2::text::xid8, $3)
-             AND NOT pg_visible_in_snapshot(c.changed_in, $1::text::pg_snapshot)
-           ORDER BY c.changed_in, c.agent LIMIT $4"#,
-        seen,
-        changed_in,
-        address,
-        i64::from(limit),
-    );
-    rows.fetch_all(executor).await?.into_iter().map(ListRow::try_from).collect()
-}
-
-/// Where a page begins in the order of the index. A look has seen every transaction before the first number of its text.
-/// One condition gives the index its start: with two, PostgreSQL 15 can take the one that reads the whole index.
-fn start(seen: &str, after: Option<&After>) -> (String, String) {
-    match after {
-        Some(after) => (after.changed_in.clone(), after.address.to_string()),
-        None => (seen.split(':').next().unwrap_or_default().to_owned(), String::new()),
+    /// Descriptions of agents with their document's hash. An agent without that document is missing.
+    pub async fn descriptions(
+        &mut self,
+        agents: &[Pubkey],
+        hashes: &[Vec<u8>],
+    ) -> Result<Vec<(Pubkey, String)>, StoreError> {
+        let agents: Vec<String> = agents.iter().map(Pubkey::to_string).collect();
+        sqlx::query!(
+            r#"SELECT m.agent AS "agent!", COALESCE(m.document ->> 'description', '') AS "description!"
+               FROM unnest($1::text[], $2::bytea[]) AS wanted (agent, sha256)
+               JOIN agent_metadata m ON m.agent = wanted.agent AND m.sha256 = wanted.sha256 AND m.error IS NULL"#,
+            &agents,
+            hashes,
+        )
+        .fetch_all(&mut *self.transaction)
+        .await?
+        .into_iter()
+        .map(|row| Ok((pubkey("agent address", &row.agent)?, row.description)))
+        .collect()
     }
-}
-
-/// A page of the creators whose last change the look `seen` did not see.
-pub async fn changed_creators(
-    executor: impl PgExecutor<'_>,
-    seen: &str,
-    after: Option<&After>,
-    limit: u32,
-) -> Result<Vec<ListCreator>, StoreError> {
-    let (changed_in, wallet) = start(seen, after);
-    sqlx::query!(
-        r#"SELECT wallet, (verified AND closed_at_slot IS NULL) AS "verified!", changed_in::text AS "changed_in!"
-           FROM mirror_creators
-           WHERE (changed_in, wallet) > ($2::text::xid8, $3)
-               AND NOT pg_visible_in_snapshot(changed_in, $1::text::pg_snapshot)
-           ORDER BY changed_in, wallet LIMIT $4"#,
-        seen,
-        changed_in,
-        wallet,
-        i64::from(limit),
-    )
-    .fetch_all(executor)
-    .await?
-    .into_iter()
-    .map(|row| {
-        Ok(ListCreator { wallet: pubkey("creator", &row.wallet)?, verified: row.verified, changed_in: row.changed_in })
-    })
-    .collect()
-}
-
-/// A page of the wallets of verified creators, in their order.
-pub async fn verified_creators(
-    executor: impl PgExecutor<'_>,
-    after: Option<&Pubkey>,
-    limit: u32,
-) -> Result<Vec<Pubkey>, StoreError> {
-    let after = after.map(Pubkey::to_string).unwrap_or_default();
-    let wallets = sqlx::query_scalar!(
-        "SELECT wallet FROM mirror_creators WHERE wallet > $1 AND verified AND closed_at_slot IS NULL
-         ORDER BY wallet LIMIT $2",
-        after,
-        i64::from(limit),
-    );
-    wallets.fetch_all(executor).await?.iter().map(|wallet| pubkey("creator", wallet)).collect()
-}
-
-/// What was removed since the look `seen`, the newest `limit`.
-pub async fn removed(executor: impl PgExecutor<'_>, seen: &str, limit: u32) -> Result<Vec<Removed>, StoreError> {
-    sqlx::query!(
-        "SELECT agent, wallet FROM mirror_removals
-         WHERE changed_in >= pg_snapshot_xmin($1::text::pg_snapshot)
-             AND NOT pg_visible_in_snapshot(changed_in, $1::text::pg_snapshot)
-         ORDER BY changed_in DESC LIMIT $2",
-        seen,
-        i64::from(limit),
-    )
-    .fetch_all(executor)
-    .await?
-    .into_iter()
-    .map(|row| match (row.agent, row.wallet) {
-        (Some(agent), _) => pubkey("agent address", &agent).map(Removed::Agent),
-        (None, Some(wallet)) => pubkey("creator", &wallet).map(Removed::Creator),
-        (None, None) => Ok(Removed::All),
-    })
-    .collect()
-}
-
-/// Descriptions of agents with their document's hash. An agent without that document is missing.
-pub async fn descriptions(
-    executor: impl PgExecutor<'_>,
-    agents: &[Pubkey],
-    hashes: &[Vec<u8>],
-) -> Result<Vec<(Pubkey, String)>, StoreError> {
-    let agents: Vec<String> = agents.iter().map(Pubkey::to_string).collect();
-    sqlx::query!(
-        r#"SELECT m.agent AS "agent!", COALESCE(m.document ->> 'description', '') AS "description!"
-           FROM unnest($1::text[], $2::bytea[]) AS wanted (agent, sha256)
-           JOIN agent_metadata m ON m.agent = wanted.agent AND m.sha256 = wanted.sha256 AND m.error IS NULL"#,
-        &agents,
-        hashes,
-    )
-    .fetch_all(executor)
-    .await?
-    .into_iter()
-    .map(|row| Ok((pubkey("agent address", &row.agent)?, row.description)))
-    .collect()
 }

@@ -1,115 +1,64 @@
 //! Answers that were given from one table, so that nobody computes the same page of the same table twice.
-//!
-//! They are found by the query as it was sent, and they end with the table: an answer of it never changes. The bytes are
-//! bounded. Answers that nobody asks for make room for newer ones.
 
-use std::{
-    collections::HashMap,
-    mem,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::Arc;
 
-use crtx_http::Whole;
+use crtx_http::{ApiError, Whole};
+use moka::{future::Cache, policy::EvictionPolicy};
+use tokio::{sync::Semaphore, task::spawn_blocking};
 
-/// Bytes of the newer answers, and as many of the older ones.
-const MAX_BYTES: usize = 8 * 1024 * 1024;
-/// An answer that is larger, with its query, is not kept.
-const MAX_ANSWER: usize = 256 * 1024;
+use super::Current;
+
+/// Bytes of all answers that are kept.
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// What an answer costs beyond its bytes.
 const OVERHEAD: usize = 512;
 
-#[derive(Default)]
+/// The last answers. One is found by its table and the query as it was sent, so it ends with its table; those that nobody
+/// asks for make room.
 pub struct Answers {
-    kept: Mutex<Kept>,
+    kept: Cache<(u64, String), Arc<Whole>>,
+    /// Half of the processors may search.
+    searches: Arc<Semaphore>,
 }
 
-type ByQuery = HashMap<Box<str>, Arc<Whole>>;
-
-#[derive(Default)]
-struct Kept {
-    newer: ByQuery,
-    /// Bytes of the newer ones.
-    bytes: usize,
-    /// They end when the newer ones become the older ones, unless somebody asks for them before.
-    older: ByQuery,
-}
-
-impl Answers {
-    pub fn get(&self, query: &str) -> Option<Arc<Whole>> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(answer) = kept.newer.get(query) {
-            return Some(Arc::clone(answer));
-        }
-        let (query, answer) = kept.older.remove_entry(query)?;
-        kept.put(query, &answer);
-        Some(answer)
-    }
-
-    pub fn keep(&self, query: &str, answer: &Arc<Whole>) {
-        if size(query, answer) <= MAX_ANSWER {
-            self.kept.lock().unwrap_or_else(PoisonError::into_inner).put(query.into(), answer);
-        }
-    }
-}
-
-impl Kept {
-    fn put(&mut self, query: Box<str>, answer: &Arc<Whole>) {
-        let size = size(&query, answer);
-        if self.bytes.saturating_add(size) > MAX_BYTES {
-            self.older = mem::take(&mut self.newer);
-            self.bytes = 0;
-        }
-        if self.newer.insert(query, Arc::clone(answer)).is_none() {
-            self.bytes = self.bytes.saturating_add(size);
-        }
+impl Default for Answers {
+    fn default() -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let kept = Cache::builder().max_capacity(MAX_BYTES).eviction_policy(EvictionPolicy::lru()).weigher(size);
+        Self { kept: kept.build(), searches: Arc::new(Semaphore::new(processors.div_ceil(2))) }
     }
 }
 
 /// With room for the compressed form.
-fn size(query: &str, answer: &Whole) -> usize {
-    let bytes = answer.len();
-    let compressed = bytes.div_ceil(2);
-    bytes.saturating_add(compressed).saturating_add(query.len()).saturating_add(OVERHEAD)
+fn size((_, query): &(u64, String), answer: &Arc<Whole>) -> u32 {
+    let bytes = answer.len().saturating_add(answer.len().div_ceil(2));
+    u32::try_from(bytes.saturating_add(query.len()).saturating_add(OVERHEAD)).unwrap_or(u32::MAX)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn answer(bytes: usize) -> Arc<Whole> {
-        Arc::new(Whole::json(vec![b'x'; bytes].into()))
+impl Answers {
+    /// The answer to a query, which is made once, however many ask.
+    pub async fn get(
+        &self,
+        current: &Current,
+        query: String,
+        make: impl Future<Output = Result<Whole, ApiError>>,
+    ) -> Result<Arc<Whole>, ApiError> {
+        let answer = async { make.await.map(Arc::new) };
+        let answer = self.kept.try_get_with((current.version, query), answer).await;
+        answer.map_err(|error| ApiError::clone(&error))
     }
 
-    #[test]
-    fn an_answer_is_found_by_its_query_alone() {
-        let answers = Answers::default();
-        let one = answer(10);
-        answers.keep("sort=trust", &one);
-        assert!(answers.get("sort=trust").is_some_and(|found| Arc::ptr_eq(&found, &one)));
-        assert!(answers.get("sort=trust&limit=20").is_none() && answers.get("").is_none());
-    }
-
-    #[test]
-    fn answers_have_bounded_bytes_and_the_ones_that_are_asked_for_stay() {
-        let answers = Answers::default();
-        let large = answer(40 * 1024);
-        for number in 0..2_000 {
-            answers.keep(&format!("offset={number}"), &large);
-            assert!(answers.get("offset=0").is_some(), "{number}");
-        }
-        let kept = answers.kept.lock().unwrap();
-        let count = kept.newer.len() + kept.older.len();
-        let one = size("offset=1999", &large);
-        assert!(kept.newer.contains_key("offset=1999") && count * one <= 2 * MAX_BYTES, "{count}");
-        assert_eq!(kept.bytes, kept.newer.iter().map(|(query, answer)| size(query, answer)).sum::<usize>());
-    }
-
-    #[test]
-    fn a_very_large_answer_is_not_kept() {
-        let answers = Answers::default();
-        answers.keep("q=a", &answer(MAX_ANSWER));
-        answers.keep(&"a".repeat(MAX_ANSWER), &answer(10));
-        let kept = answers.kept.lock().unwrap();
-        assert_eq!((kept.newer.len(), kept.bytes), (0, 0));
+    /// Makes an answer that searches. Texts of strangers decide how long that takes, so it has no thread that other
+    /// requests need, and waits its turn; the place is taken until the work is done, though the client goes away.
+    pub async fn search<T: Send + 'static>(
+        &self,
+        make: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let place = Arc::clone(&self.searches).acquire_owned().await.map_err(ApiError::internal)?;
+        let made = spawn_blocking(move || {
+            let _place = place;
+            make()
+        });
+        made.await.map_err(ApiError::internal)?
     }
 }

@@ -2,15 +2,11 @@
 //! that never change; requests read the last one, so a page, its total and its slot belong together.
 
 mod answers;
-mod bits;
 mod model;
-mod names;
-mod order;
 mod query;
 mod reader;
 mod row;
 mod search;
-mod shown_json;
 mod table;
 
 use std::{
@@ -21,23 +17,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-use arc_swap::ArcSwapOption;
 use crtx_store::PgPool;
 use solana_pubkey::Pubkey;
 use tokio::{
-    sync::{Mutex, Notify},
+    sync::{Mutex, watch},
     time::{sleep, timeout},
 };
 
-pub use model::{Agent, Model};
+pub use answers::Answers;
+pub use model::Model;
 pub use query::{Filter, Ordering, Page, Place, Start};
 pub use reader::ReadError;
-pub use row::{Address, Row, Sort};
-pub use search::{Document, MAX_WORDS, words};
+pub use row::{Row, Sort};
+pub use search::{MAX_WORDS, words};
 pub use table::Table;
 
-use answers::Answers;
-use names::Names;
 use reader::{Reader, Shown};
 
 /// Between two looks at the database.
@@ -55,11 +49,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The list of agents. It starts with the first question, or with [`AgentList::start`].
 pub struct AgentList {
     pool: PgPool,
-    current: ArcSwapOption<Current>,
+    current: watch::Sender<Option<Arc<Current>>>,
     reader: Mutex<Reader>,
-    names: Arc<Names>,
+    answers: Answers,
     started: AtomicBool,
-    published: Notify,
 }
 
 /// A table, and when it was true.
@@ -67,17 +60,13 @@ pub struct Current {
     shown: Shown,
     /// Before its rows were read.
     at: Instant,
-    answers: Arc<Answers>,
+    /// Another table has another number.
+    version: u64,
 }
 
 impl Current {
     pub fn table(&self) -> &Table {
         &self.shown.table
-    }
-
-    /// Answers that were made of the table.
-    pub fn answers(&self) -> &Answers {
-        &self.answers
     }
 
     /// The slot that the mirror had reached when the rows were read.
@@ -93,14 +82,12 @@ impl Current {
 
 impl AgentList {
     pub fn new(pool: PgPool) -> Arc<Self> {
-        let reader = Reader::default();
         Arc::new(Self {
             pool,
-            current: ArcSwapOption::empty(),
-            names: reader.names(),
-            reader: Mutex::new(reader),
+            current: watch::Sender::default(),
+            reader: Mutex::default(),
+            answers: Answers::default(),
             started: AtomicBool::new(false),
-            published: Notify::new(),
         })
     }
 
@@ -115,38 +102,40 @@ impl AgentList {
 
     /// The last table. Waits a moment for the first one; `None` if there is none yet.
     pub async fn current(self: &Arc<Self>) -> Option<Arc<Current>> {
-        if let Some(current) = self.current.load_full() {
+        if let Some(current) = self.last() {
             return Some(current);
         }
         self.start();
-        let first = async {
-            loop {
-                let published = self.published.notified();
-                if let Some(current) = self.current.load_full() {
-                    return current;
-                }
-                published.await;
-            }
-        };
-        timeout(PATIENCE, first).await.ok()
+        let mut published = self.current.subscribe();
+        let first = timeout(PATIENCE, published.wait_for(Option::is_some)).await;
+        first.ok()?.ok()?.clone()
+    }
+
+    fn last(&self) -> Option<Arc<Current>> {
+        self.current.borrow().clone()
+    }
+
+    /// Answers that were made of the tables.
+    pub const fn answers(&self) -> &Answers {
+        &self.answers
     }
 
     /// How old the last table is; `None` before the first.
     pub fn age(&self) -> Option<Duration> {
-        self.current.load().as_ref().map(|current| current.age())
+        self.last().map(|current| current.age())
     }
 
     /// The slot of the last table.
     pub fn indexed_slot(&self) -> Option<u64> {
-        self.current.load().as_ref().and_then(|current| current.slot())
+        self.last().and_then(|current| current.slot())
     }
 
-    /// The names of those agents that are listed, in the order of `agents`, and a slot that they are not older than.
+    /// The names of those agents that are listed, in the order of `agents`, and the slot of the table that has them.
     /// `None`: there is no table of the last moments.
     pub fn names(&self, agents: &[Pubkey]) -> Option<(Vec<Option<String>>, u64)> {
-        // Before the names are read.
-        let slot = self.current.load().as_ref().filter(|current| current.age() <= MAX_AGE_OF_NAMES)?.slot()?;
-        Some((self.names.of(agents), slot))
+        let current = self.last().filter(|current| current.age() <= MAX_AGE_OF_NAMES)?;
+        let name = |agent| current.table().row_of(agent).map(|row| row.summary.name.clone());
+        Some((agents.iter().map(name).collect(), current.slot()?))
     }
 
     /// Reads what is committed now, and publishes it.
@@ -154,12 +143,11 @@ impl AgentList {
         let mut reader = self.reader.lock().await;
         let at = Instant::now();
         let shown = reader.read(&self.pool).await?;
-        let last = self.current.load_full();
-        let unchanged = last.filter(|last| Arc::ptr_eq(&last.shown.table, &shown.table));
-        let answers = unchanged.map_or_else(Arc::default, |last| Arc::clone(&last.answers));
-        self.current.store(Some(Arc::new(Current { shown, at, answers })));
-        drop(reader);
-        self.published.notify_waiters();
+        let version = self.last().map_or(0, |last| {
+            let is_same = Arc::ptr_eq(&last.shown.table, &shown.table);
+            last.version.saturating_add(u64::from(!is_same))
+        });
+        self.current.send_replace(Some(Arc::new(Current { shown, at, version })));
         Ok(())
     }
 }

@@ -1,180 +1,102 @@
 //! The list while it changes: takes rows, and makes tables of them.
 
-use std::{
-    collections::{HashMap, HashSet},
-    hash::{BuildHasher, RandomState},
-    sync::Arc,
-};
+use std::{collections::HashMap, mem, sync::Arc};
+
+use crtx_store::reads::agent_list::ListedRow;
+use fixedbitset::FixedBitSet;
+use solana_pubkey::Pubkey;
 
 use super::{
-    bits::Bits,
-    order::Changed,
-    row::{Address, Row, Rows},
-    search::{Collector, Document, Index},
-    table::Table,
+    row::Row,
+    search::{Index, Texts},
+    table::{Rows, Table},
 };
-
-/// An agent that lists show, without its texts.
-#[derive(Clone, Debug)]
-pub struct Agent {
-    pub address: Address,
-    pub creator: Address,
-    pub binding: bool,
-    pub price: u64,
-    pub total_executions: u64,
-    pub trust: u64,
-    pub success_rate: f64,
-    pub avg_execution_time_ms: u64,
-    /// Microseconds.
-    pub created_at: i64,
-    /// Says which texts the agent has.
-    pub print: Print,
-}
-
-/// Identifies the texts of an agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Print(u64);
 
 /// All rows, and what changed since the last table.
 #[derive(Debug, Default)]
 pub struct Model {
     table: Arc<Table>,
     rows: Rows,
-    numbers: HashMap<Address, u32>,
-    prints: Vec<Option<Print>>,
+    numbers: Arc<HashMap<Pubkey, u32>>,
     /// Numbers without a row.
     free: Vec<u32>,
-    /// Verified creators.
-    verified: HashSet<Address>,
-    /// What changed since the last table, and the same numbers as a set.
-    changes: Vec<Changed>,
-    touched: Bits,
+    /// Rows that changed since the last table.
+    changed: FixedBitSet,
     /// The texts, without the last changes.
-    index: Index,
-    other_texts: Vec<u32>,
-    texts: Collector,
-    hasher: RandomState,
+    index: Arc<Index>,
+    /// Rows whose texts in the index are not theirs any more, and the texts that are.
+    outdated: FixedBitSet,
+    texts: Texts,
 }
 
 impl Model {
-    /// The print of texts. `hash` is the hash of the document that they are from.
-    pub fn print(&self, hash: &[u8], name: &str, tagline: &str, tags: &[String]) -> Print {
-        Print(self.hasher.hash_one((hash, name, tagline, tags)))
+    /// Whether [`Self::put`] needs the description of this agent.
+    pub fn needs_texts(&self, agent: &ListedRow) -> bool {
+        let known = self.numbers.get(&agent.address).and_then(|number| self.rows.get(*number as usize)?.as_ref());
+        known.is_none_or(|row| row.metadata_hash != agent.metadata_hash)
     }
 
-    /// Whether [`Self::put`] needs the texts of this agent.
-    pub fn needs_texts(&self, agent: &Agent) -> bool {
-        self.number_of(&agent.address)
-            .and_then(|number| self.prints.get(number as usize)?.as_ref())
-            .is_none_or(|print| *print != agent.print)
-    }
-
-    /// Adds or changes an agent. Without texts it keeps those that it has; an agent without any is not listed.
-    pub fn put(&mut self, agent: &Agent, document: Option<&Document<'_>>) {
-        let known = self.number_of(&agent.address);
-        let shown = known.and_then(|number| self.rows.get(number)).map(|row| row.shown.clone());
-        if document.is_none() && shown.is_none() {
+    /// Adds or changes an agent. `description`: its texts are new.
+    pub fn put(&mut self, agent: ListedRow, description: Option<&str>) {
+        let Some(number) = self.numbers.get(&agent.address).copied().or_else(|| self.new_number(agent.address)) else {
             return;
-        }
-        let row = Row {
-            address: agent.address,
-            creator: agent.creator,
-            verified: self.verified.contains(&agent.creator),
-            binding: agent.binding,
-            price: agent.price,
-            total_executions: agent.total_executions,
-            trust: agent.trust,
-            success_rate: agent.success_rate,
-            avg_execution_time_ms: agent.avg_execution_time_ms,
-            created_at: agent.created_at,
-            shown: shown.unwrap_or_default(),
         };
-        let row = match document {
-            Some(document) => row.with_texts(document),
-            None => row.with_figures(),
-        };
-        let Some(row) = row else { return };
-        let Some(number) = known.or_else(|| self.new_number(agent.address)) else { return };
-        self.set(number, Some(row));
-        if let Some(document) = document {
+        let row = Row::from(agent);
+        if let Some(description) = description {
             self.forget_texts(number);
-            self.texts.add(number, document);
-            if let Some(print) = self.prints.get_mut(number as usize) {
-                *print = Some(agent.print);
-            }
+            self.texts.add(number, &row.summary, description);
         }
+        self.set(number, Some(Arc::new(row)));
     }
 
-    pub fn remove(&mut self, address: &Address) {
-        let Some(number) = self.numbers.remove(address) else { return };
-        self.set(number, None);
-        self.forget_texts(number);
-        if let Some(print) = self.prints.get_mut(number as usize) {
-            *print = None;
-        }
-        self.free.push(number);
-    }
-
-    /// Notes whether a creator is verified, and changes the creator's rows of the last table. So it goes before rows are
-    /// put.
-    pub fn verify(&mut self, creator: Address, is_verified: bool) {
-        let changed = if is_verified { self.verified.insert(creator) } else { self.verified.remove(&creator) };
-        if !changed {
+    pub fn remove(&mut self, agent: &Pubkey) {
+        if !self.numbers.contains_key(agent) {
             return;
         }
-        let table = Arc::clone(&self.table);
-        for number in table.of_creator(&creator) {
-            let row = self.rows.get(*number).filter(|row| row.creator == creator).cloned();
-            let row = row.and_then(|row| Row { verified: is_verified, ..row }.with_figures());
-            if row.is_some() {
-                self.set(*number, row);
-            }
+        if let Some(number) = Arc::make_mut(&mut self.numbers).remove(agent) {
+            self.forget_texts(number);
+            self.set(number, None);
+            self.free.push(number);
         }
     }
 
     /// Whether there is anything new.
     pub fn is_changed(&self) -> bool {
-        !self.changes.is_empty()
+        !self.changed.is_clear()
     }
 
     /// The last table.
-    pub fn table(&self) -> &Arc<Table> {
+    pub const fn table(&self) -> &Arc<Table> {
         &self.table
     }
 
     /// Makes a table of everything that was put.
     pub fn publish(&mut self) -> Arc<Table> {
         self.index_texts();
-        let changes = std::mem::take(&mut self.changes);
-        self.touched = Bits::empty(self.rows.room());
-        self.table = Arc::new(self.table.changed(self.rows.clone(), &changes, self.index.clone()));
+        let changed = mem::take(&mut self.changed);
+        let (numbers, index) = (Arc::clone(&self.numbers), Arc::clone(&self.index));
+        self.table = Arc::new(self.table.after(&changed, self.rows.clone(), numbers, index));
         Arc::clone(&self.table)
     }
 
-    fn number_of(&self, address: &Address) -> Option<u32> {
-        self.numbers.get(address).copied()
-    }
-
-    fn new_number(&mut self, address: Address) -> Option<u32> {
+    fn new_number(&mut self, agent: Pubkey) -> Option<u32> {
         let number = match self.free.pop() {
             Some(number) => number,
-            None => {
-                let number = u32::try_from(self.prints.len()).ok()?;
-                self.prints.push(None);
-                number
-            }
+            None => u32::try_from(self.rows.len()).ok()?,
         };
-        self.numbers.insert(address, number);
+        Arc::make_mut(&mut self.numbers).insert(agent, number);
         Some(number)
     }
 
-    fn set(&mut self, number: u32, row: Option<Row>) {
-        let was = self.rows.set(number, row);
-        self.touched.grow(self.rows.room());
-        if !self.touched.contains(number) {
-            self.touched.insert(number);
-            self.changes.push((number, was));
+    fn set(&mut self, number: u32, row: Option<Arc<Row>>) {
+        let number = number as usize;
+        if self.rows.len() <= number {
+            self.rows.resize(number.saturating_add(1), None);
         }
+        if let Some(there) = self.rows.get_mut(number) {
+            *there = row;
+        }
+        self.changed.grow_and_insert(number);
     }
 
     /// The index forgets what it knows of a row.
@@ -182,13 +104,13 @@ impl Model {
         if self.texts.has(number) {
             self.index_texts();
         }
-        self.other_texts.push(number);
+        self.outdated.grow_and_insert(number as usize);
     }
 
     fn index_texts(&mut self) {
-        let rows = self.rows.room();
-        let mut removed = Bits::empty(rows);
-        std::mem::take(&mut self.other_texts).into_iter().for_each(|number| removed.insert(number));
-        self.index = self.index.changed(&removed, std::mem::take(&mut self.texts), rows);
+        let (outdated, texts) = (mem::take(&mut self.outdated), mem::take(&mut self.texts));
+        if !outdated.is_clear() {
+            self.index = Arc::new(self.index.changed(&outdated, texts));
+        }
     }
 }

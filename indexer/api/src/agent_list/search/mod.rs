@@ -1,144 +1,332 @@
-//! Search by words. The index is a few segments: each change of texts makes a small one, and small ones are merged into
-//! larger ones, so that a text is read about as often as the number of rows has digits.
+//! Search by words: a sorted list of all words, each with the rows that have it.
 
-mod collector;
-mod document;
-mod score;
-mod segment;
-mod shapes;
 mod words;
 
-use std::sync::Arc;
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
+};
 
-use super::bits::Bits;
-use score::{Finds, Kind};
-use segment::{Segment, Sink};
+use fixedbitset::FixedBitSet;
+use strsim::osa_distance;
 
-pub use collector::Collector;
-pub use document::Document;
-pub use score::{Scores, Visitor};
+use crate::list_agents_response::AgentSummary;
+
 pub use words::words;
 
 /// Words of a search.
 pub const MAX_WORDS: usize = 8;
-/// A segment is merged with the one before it unless that one is so many times larger.
-const GROWTH: usize = 3;
-
+/// Different words of a description that are searched. Later ones are not.
+const MAX_DESCRIPTION_WORDS: usize = 256;
 /// Shortest words that are also found with one edit and with two.
-const ONE_EDIT_FROM: usize = 4;
-const TWO_EDITS_FROM: usize = 8;
+const ONE_EDIT_FROM: u32 = 4;
+const TWO_EDITS_FROM: u32 = 8;
+/// Words that are compared letter by letter with a word of a search, and similar words that are used, the nearest first.
+const MAX_COMPARED: usize = 20_000;
+const MAX_SIMILAR: usize = 256;
+/// Begin the entries of a tag and of a creator as a whole. No word contains them.
+const TAG: char = '\u{1}';
+const CREATOR: char = '\u{2}';
 
-/// The searched texts of all rows.
-#[derive(Clone, Debug, Default)]
-pub struct Index {
-    layers: Vec<Layer>,
+/// The fields of an agent that are searched, the best first.
+#[derive(Clone, Copy)]
+enum Field {
+    Name,
+    Tags,
+    Tagline,
+    Description,
 }
 
-/// A segment, and its rows that have no later text.
-#[derive(Clone, Debug)]
-struct Layer {
-    segment: Arc<Segment>,
-    live: Arc<Bits>,
+/// How a word was found.
+#[derive(Clone, Copy)]
+enum Kind {
+    Exact,
+    Prefix,
+    Typo,
+}
+
+/// A row, and the best of its fields that have a word: the field is in the last two bits.
+#[derive(Clone, Copy, Debug)]
+struct Posting(u32);
+
+impl Posting {
+    const fn new(row: u32, field: Field) -> Self {
+        Self((row << 2) | field as u32)
+    }
+
+    const fn row(self) -> usize {
+        (self.0 >> 2) as usize
+    }
+
+    /// How good a find is, from 1. A typo is never better than the word itself, and eight finds fit into a byte.
+    const fn score(self, kind: Kind) -> u8 {
+        match (kind, self.0 & 3) {
+            (Kind::Exact, 0) => 12,
+            (Kind::Prefix, 0) => 11,
+            (Kind::Exact, 1) => 10,
+            (Kind::Prefix, 1) => 9,
+            (Kind::Exact, 2) => 8,
+            (Kind::Prefix, 2) => 7,
+            (Kind::Exact, _) => 6,
+            (Kind::Prefix, _) => 5,
+            (Kind::Typo, 0) => 4,
+            (Kind::Typo, 1) => 3,
+            (Kind::Typo, 2) => 2,
+            (Kind::Typo, _) => 1,
+        }
+    }
+}
+
+/// The entry of a tag as a whole, for the filter by tags.
+pub fn tag_entry(tag: &str) -> String {
+    format!("{TAG}{tag}")
+}
+
+pub fn creator_entry(creator: &str) -> String {
+    format!("{CREATOR}{creator}")
+}
+
+/// Texts that are not in the index yet.
+#[derive(Debug, Default)]
+pub struct Texts {
+    entries: HashMap<String, Vec<Posting>>,
+    rows: FixedBitSet,
+}
+
+impl Texts {
+    pub fn has(&self, row: u32) -> bool {
+        self.rows.contains(row as usize)
+    }
+
+    pub fn add(&mut self, row: u32, agent: &AgentSummary, description: &str) {
+        self.rows.grow_and_insert(row as usize);
+        for (entry, field) in entries(agent, description) {
+            self.entries.entry(entry).or_default().push(Posting::new(row, field));
+        }
+    }
+}
+
+/// The entries of an agent, each with the best field that has it.
+fn entries(agent: &AgentSummary, description: &str) -> HashMap<String, Field> {
+    let mut entries = HashMap::from([(creator_entry(&agent.creator.pubkey), Field::Tags)]);
+    // The best field comes first.
+    let mut add = |entry: String, field: Field| {
+        entries.entry(entry).or_insert(field);
+    };
+    words(&agent.name).for_each(|word| add(word, Field::Name));
+    for tag in &agent.tags {
+        words(tag).for_each(|word| add(word, Field::Tags));
+        add(tag_entry(tag), Field::Tags);
+    }
+    words(&agent.tagline).for_each(|word| add(word, Field::Tagline));
+    let most = entries.len().saturating_add(MAX_DESCRIPTION_WORDS);
+    for word in words(description) {
+        if entries.len() < most
+            && let Entry::Vacant(new) = entries.entry(word)
+        {
+            new.insert(Field::Description);
+        }
+    }
+    entries
+}
+
+/// The searched texts of all rows: entries in the order of their texts.
+#[derive(Debug, Default)]
+pub struct Index {
+    entries: Vec<(Shape, Arc<Found>)>,
+}
+
+/// An entry, and where it was found.
+#[derive(Debug)]
+struct Found {
+    text: Box<str>,
+    rows: Box<[Posting]>,
 }
 
 impl Index {
-    /// The index after texts were removed and others added. `rows` is the room of the table.
-    pub fn changed(&self, removed: &Bits, added: Collector, rows: usize) -> Self {
-        let mut layers: Vec<Layer> = self.layers.iter().map(|layer| layer.without(removed)).collect();
-        if !added.is_empty() {
-            let (segment, live) = added.finish(rows);
-            layers.push(Layer { segment: Arc::new(segment), live: Arc::new(live) });
-        }
-        while let [.., one, last] = layers.as_slice()
-            && one.segment.documents() < last.segment.documents().saturating_mul(GROWTH)
-        {
-            let merged = one.merged(last, rows);
-            layers.truncate(layers.len().saturating_sub(2));
-            layers.push(merged);
-        }
-        Self { layers }
-    }
-
-    /// The rows with a tag.
-    pub fn with_tag(&self, tag: &str, rows: usize) -> Bits {
-        let entry = document::tag_entry(tag);
-        let mut found = Bits::empty(rows);
-        for Layer { segment, live } in &self.layers {
-            if let Some(index) = segment.find(&entry) {
-                segment.rows_of(index, &mut Plain { found: &mut found, live });
+    /// The index without the texts of rows that are outdated, and with new ones. It looks at every entry, since nothing
+    /// says which ones a row has.
+    pub fn changed(&self, outdated: &FixedBitSet, mut texts: Texts) -> Self {
+        let mut entries = Vec::with_capacity(self.entries.len().saturating_add(texts.entries.len()));
+        for (shape, found) in &self.entries {
+            let new = texts.entries.remove(&*found.text);
+            let is_outdated = |posting: &Posting| outdated.contains(posting.row());
+            if new.is_none() && !found.rows.iter().any(is_outdated) {
+                entries.push((*shape, Arc::clone(found)));
+                continue;
+            }
+            let kept = found.rows.iter().copied().filter(|posting| !is_outdated(posting));
+            let rows: Box<[_]> = kept.chain(new.into_iter().flatten()).collect();
+            if !rows.is_empty() {
+                entries.push((*shape, Arc::new(Found { text: found.text.clone(), rows })));
             }
         }
-        found
+        entries.extend(texts.entries.into_iter().map(|(text, rows)| {
+            let found = Found { text: text.into(), rows: rows.into() };
+            (Shape::of(&found.text), Arc::new(found))
+        }));
+        // Those that were there are in order, so few comparisons are enough.
+        entries.sort_by(|(_, one), (_, other)| one.text.cmp(&other.text));
+        Self { entries }
     }
 
-    /// The rows of `listed` that fit all words: exactly, with a typo, or as the beginning of a word, if it is the last.
-    pub fn search(&self, words: &[String], listed: &Bits, rows: usize) -> Scores {
-        let mut scores = Scores::new(listed.clone(), rows);
+    /// The rows of an entry.
+    pub fn rows(&self, entry: &str) -> impl Iterator<Item = usize> {
+        self.find(entry).into_iter().flat_map(|found| found.rows.iter().map(|posting| posting.row()))
+    }
+
+    /// How well each of so many rows fits all words: exactly, with a typo, or as the beginning of a word, if it is the
+    /// last. 0: it does not.
+    pub fn scores(&self, words: &[String], rows: usize) -> Vec<u8> {
+        let mut sums = Vec::new();
         for (at, word) in words.iter().enumerate() {
-            let is_last = at.saturating_add(1) == words.len();
-            scores.and(self.finds(word, is_last, rows));
-            if scores.found.is_empty() {
-                break;
+            let mut best = vec![0_u8; rows];
+            let mut find = |kind: Kind, found: &Found| {
+                for posting in &found.rows {
+                    if let Some(best) = best.get_mut(posting.row()) {
+                        *best = posting.score(kind).max(*best);
+                    }
+                }
+            };
+            self.find(word).into_iter().for_each(|found| find(Kind::Exact, found));
+            if at.saturating_add(1) == words.len() {
+                self.with_prefix(word).for_each(|found| find(Kind::Prefix, found));
+            }
+            self.similar(word).into_iter().for_each(|found| find(Kind::Typo, found));
+            if at == 0 {
+                sums = best;
+            } else {
+                let both = |(sum, best): (u8, u8)| if sum.min(best) == 0 { 0 } else { sum.saturating_add(best) };
+                sums = sums.into_iter().zip(best).map(both).collect();
             }
         }
-        scores
+        sums
     }
 
-    fn finds(&self, word: &str, as_prefix: bool, rows: usize) -> Finds {
-        let mut finds = Finds::new(rows);
-        let edits = match word.chars().count() {
+    fn find(&self, text: &str) -> Option<&Found> {
+        let at = self.entries.binary_search_by(|(_, found)| (*found.text).cmp(text)).ok()?;
+        self.entries.get(at).map(|(_, found)| &**found)
+    }
+
+    fn with_prefix(&self, prefix: &str) -> impl Iterator<Item = &Found> {
+        let first = self.entries.partition_point(|(_, found)| *found.text < *prefix);
+        let from = self.entries.get(first..).unwrap_or_default().iter().map(|(_, found)| &**found);
+        from.take_while(move |found| found.text.starts_with(prefix))
+    }
+
+    /// Words with few edits of this one, and not the word itself.
+    fn similar(&self, word: &str) -> Vec<&Found> {
+        let wanted = Shape::of(word);
+        let edits = match wanted.chars {
             TWO_EDITS_FROM.. => 2,
             ONE_EDIT_FROM.. => 1,
-            _ => 0,
+            _ => return Vec::new(),
         };
-        for Layer { segment, live } in &self.layers {
-            if let Some(index) = segment.find(word) {
-                segment.rows_of(index, &mut finds.of(Kind::Exact, live));
-            }
-            if as_prefix {
-                segment.rows_of_prefix(word, &mut finds.of(Kind::Prefix, live));
-            }
-            if edits > 0 {
-                let similar = segment.similar(word, edits);
-                let mut sink = finds.of(Kind::Typo, live);
-                similar.into_iter().for_each(|index| segment.rows_of(index, &mut sink));
-            }
-        }
-        finds
+        let near = self.entries.iter().filter(|(shape, _)| shape.is_near(wanted, edits)).take(MAX_COMPARED);
+        let mut similar: Vec<(usize, &Found)> = near
+            .map(|(_, found)| (osa_distance(word, &found.text), &**found))
+            .filter(|(distance, _)| (1..=edits as usize).contains(distance))
+            .collect();
+        similar.sort_by_key(|(distance, _)| *distance);
+        similar.into_iter().take(MAX_SIMILAR).map(|(_, found)| found).collect()
     }
 }
 
-impl Layer {
-    fn without(&self, removed: &Bits) -> Self {
-        let mut layer = self.clone();
-        if !self.live.common(removed).is_empty() {
-            Arc::make_mut(&mut layer.live).drop(removed);
+/// The length of a word and its letters, which tell most words apart without comparing them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shape {
+    /// 0: never found with a typo.
+    chars: u32,
+    /// One bit for each letter in the word.
+    letters: u64,
+}
+
+impl Shape {
+    /// A word with a digit has none: another number is another thing, and no mistake in typing.
+    fn of(word: &str) -> Self {
+        let mut shape = Self::default();
+        for c in word.chars() {
+            if !c.is_alphabetic() || c.is_numeric() {
+                return Self::default();
+            }
+            shape.chars = shape.chars.saturating_add(1);
+            shape.letters |= 1_u64.wrapping_shl(u32::from(c));
         }
-        layer
+        shape
     }
 
-    fn merged(&self, other: &Self, rows: usize) -> Self {
-        let segment = collector::merged((&self.segment, &self.live), (&other.segment, &other.live), rows);
-        let mut live = Bits::clone(&self.live);
-        live.add(&other.live);
-        Self { segment: Arc::new(segment), live: Arc::new(live) }
+    /// Whether so few edits can make a word of this shape of one of the other: an edit replaces one letter by another.
+    const fn is_near(self, other: Self, edits: u32) -> bool {
+        self.chars > 0
+            && self.chars.abs_diff(other.chars) <= edits
+            && (self.letters ^ other.letters).count_ones() <= edits.saturating_mul(2)
     }
 }
 
-/// Rows without their fields.
-struct Plain<'a> {
-    found: &'a mut Bits,
-    live: &'a Bits,
-}
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
 
-impl Sink for Plain<'_> {
-    fn row(&mut self, row: u32, _: document::Field) {
-        if self.live.contains(row) {
-            self.found.insert(row);
+    use super::*;
+    use crate::agents::CreatorSummary;
+
+    fn agent(name: &str, tags: &[&str], tagline: &str) -> AgentSummary {
+        AgentSummary {
+            agent_id: String::new(),
+            name: name.to_owned(),
+            tagline: tagline.to_owned(),
+            tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
+            binding: false,
+            price_per_call_usdc: crtx_protocol::usdc::UsdcBase(0),
+            total_executions: 0,
+            trust_usdc: crtx_protocol::usdc::UsdcBase(0),
+            success_rate: 0.0,
+            avg_execution_time_ms: 0,
+            creator: CreatorSummary { pubkey: "creator".to_owned(), verified: false },
+            status: "active",
         }
     }
 
-    fn rows(&mut self, rows: &Bits, _: document::Field) {
-        self.found.add_common(rows, self.live);
+    #[test]
+    fn a_description_has_a_bounded_number_of_words() {
+        let long: Vec<String> = (0..2_000).map(|number| format!("word{number}")).collect();
+        let entries = entries(&agent("A name", &["data"], ""), &format!("name {}", long.join(" ")));
+        // The name's two words, the tag as a word and as a whole, and the creator.
+        assert_eq!(entries.len(), 5 + MAX_DESCRIPTION_WORDS);
+        assert!(entries.contains_key("word255") && !entries.contains_key("word256"));
+        assert!(matches!(entries["name"], Field::Name));
+        assert!(matches!(entries[&tag_entry("data")], Field::Tags));
+    }
+
+    #[test]
+    fn texts_of_other_rows_stay_when_those_of_one_are_replaced() {
+        let index = |index: &Index, row: u32, name: &str| {
+            let (mut outdated, mut texts) = (FixedBitSet::new(), Texts::default());
+            outdated.grow_and_insert(row as usize);
+            texts.add(row, &agent(name, &["data"], ""), "");
+            index.changed(&outdated, texts)
+        };
+        let index = [(0, "first"), (1, "second"), (0, "third")]
+            .into_iter()
+            .fold(Index::default(), |before, (row, name)| index(&before, row, name));
+        let rows = |entry: &str| index.rows(entry).collect::<Vec<_>>();
+        assert_eq!((rows("second"), rows("third"), rows("first")), (vec![1], vec![0], vec![]));
+        assert_eq!(rows(&tag_entry("data")), [1, 0]);
+        assert!(index.entries.iter().all(|(_, found)| *found.text != *"first"), "an entry without rows is gone");
+    }
+
+    proptest! {
+        #[test]
+        fn no_similar_word_is_overlooked(words in proptest::collection::btree_set("[a-e]{1,10}", 1..40), word in "[a-e]{4,9}") {
+            let mut texts = Texts::default();
+            let mut all: Vec<&str> = words.iter().map(String::as_str).collect();
+            texts.add(0, &agent(&all.join(" "), &[], ""), "");
+            let index = Index::default().changed(&FixedBitSet::new(), texts);
+            let mut found: Vec<&str> = index.similar(&word).into_iter().map(|found| &*found.text).collect();
+            found.sort_unstable();
+            let edits = if word.len() < 8 { 1 } else { 2 };
+            all.retain(|other| (1..=edits).contains(&osa_distance(&word, other)));
+            prop_assert_eq!(found, all);
+        }
     }
 }

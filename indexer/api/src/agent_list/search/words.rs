@@ -3,7 +3,7 @@
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 /// Longer words are compared by their first characters.
-pub const MAX_WORD_CHARS: usize = 40;
+const MAX_WORD_CHARS: usize = 40;
 
 /// The words of a text, in their order. A word is a run of letters and digits; in scripts without spaces, a character.
 pub fn words(text: &str) -> impl Iterator<Item = String> + '_ {
