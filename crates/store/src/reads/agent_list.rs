@@ -81,16 +81,17 @@ impl Look {
         &mut self.transaction
     }
 
-    /// The agents with a change that the look `seen` did not see, in no order, and some twice: of their own, or of their
-    /// creator. Agents that are gone are among them. `None`: all agents.
+    /// The agents with a change that the look `seen` did not see, of their own or of their creator; in no order, and
+    /// some twice. Agents that are gone are among them. `None`: all agents.
     pub async fn changed(&mut self, seen: Option<&str>) -> Result<Vec<Pubkey>, StoreError> {
-        // Before the first transaction nothing was seen.
+        // Before the first transaction nothing was seen. `OFFSET 0`: agents are found for each creator that changed.
         let agents = sqlx::query_scalar!(
             r#"SELECT agent AS "agent!" FROM mirror_agent_changes
                WHERE changed_in >= pg_snapshot_xmin($1::text::pg_snapshot)
                    AND NOT pg_visible_in_snapshot(changed_in, $1::text::pg_snapshot)
                UNION ALL
-               SELECT a.address FROM mirror_creators c JOIN mirror_agents a ON a.creator = c.wallet
+               SELECT a.address FROM mirror_creators c
+               CROSS JOIN LATERAL (SELECT address FROM mirror_agents WHERE creator = c.wallet OFFSET 0) a
                WHERE $2 AND c.changed_in >= pg_snapshot_xmin($1::text::pg_snapshot)
                    AND NOT pg_visible_in_snapshot(c.changed_in, $1::text::pg_snapshot)"#,
             seen.unwrap_or("1:1:"),

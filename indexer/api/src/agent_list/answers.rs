@@ -13,8 +13,8 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// What an answer costs beyond its bytes.
 const OVERHEAD: usize = 512;
 
-/// The last answers. One is found by its table and the query as it was sent, so it ends with its table; those that nobody
-/// asks for make room.
+/// The last answers. One is found by its table and the query as it was sent, so it ends with its table; those that
+/// nobody asks for make room.
 pub struct Answers {
     kept: Cache<(u64, String), Arc<Whole>>,
     /// Half of the processors may search.

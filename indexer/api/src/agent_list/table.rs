@@ -27,7 +27,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// The table after a change of the rows `changed`; `rows` are all rows as they are now, and `index` has their texts.
+    /// The table after a change of the rows `changed`; `rows` are all rows as they are now, `index` has their texts.
     pub fn after(
         &self,
         changed: &FixedBitSet,

@@ -21,7 +21,7 @@ const MAX_DESCRIPTION_WORDS: usize = 256;
 /// Shortest words that are also found with one edit and with two.
 const ONE_EDIT_FROM: u32 = 4;
 const TWO_EDITS_FROM: u32 = 8;
-/// Words that are compared letter by letter with a word of a search, and similar words that are used, the nearest first.
+/// Words that are compared letter by letter with one of a search, and similar words that are used, the nearest first.
 const MAX_COMPARED: usize = 20_000;
 const MAX_SIMILAR: usize = 256;
 /// Begin the entries of a tag and of a creator as a whole. No word contains them.
@@ -133,12 +133,12 @@ fn entries(agent: &AgentSummary, description: &str) -> HashMap<String, Field> {
 /// The searched texts of all rows: entries in the order of their texts.
 #[derive(Debug, Default)]
 pub struct Index {
-    entries: Vec<(Shape, Arc<Found>)>,
+    entries: Vec<(Shape, Arc<IndexEntry>)>,
 }
 
-/// An entry, and where it was found.
+/// A word or a whole tag or creator, and the rows that have it.
 #[derive(Debug)]
-struct Found {
+struct IndexEntry {
     text: Box<str>,
     rows: Box<[Posting]>,
 }
@@ -148,22 +148,22 @@ impl Index {
     /// says which ones a row has.
     pub fn changed(&self, outdated: &FixedBitSet, mut texts: Texts) -> Self {
         let mut entries = Vec::with_capacity(self.entries.len().saturating_add(texts.entries.len()));
-        for (shape, found) in &self.entries {
-            let new = texts.entries.remove(&*found.text);
+        for (shape, entry) in &self.entries {
+            let new = texts.entries.remove(&*entry.text);
             let is_outdated = |posting: &Posting| outdated.contains(posting.row());
-            if new.is_none() && !found.rows.iter().any(is_outdated) {
-                entries.push((*shape, Arc::clone(found)));
+            if new.is_none() && !entry.rows.iter().any(is_outdated) {
+                entries.push((*shape, Arc::clone(entry)));
                 continue;
             }
-            let kept = found.rows.iter().copied().filter(|posting| !is_outdated(posting));
+            let kept = entry.rows.iter().copied().filter(|posting| !is_outdated(posting));
             let rows: Box<[_]> = kept.chain(new.into_iter().flatten()).collect();
             if !rows.is_empty() {
-                entries.push((*shape, Arc::new(Found { text: found.text.clone(), rows })));
+                entries.push((*shape, Arc::new(IndexEntry { text: entry.text.clone(), rows })));
             }
         }
         entries.extend(texts.entries.into_iter().map(|(text, rows)| {
-            let found = Found { text: text.into(), rows: rows.into() };
-            (Shape::of(&found.text), Arc::new(found))
+            let entry = IndexEntry { text: text.into(), rows: rows.into() };
+            (Shape::of(&entry.text), Arc::new(entry))
         }));
         // Those that were there are in order, so few comparisons are enough.
         entries.sort_by(|(_, one), (_, other)| one.text.cmp(&other.text));
@@ -172,7 +172,7 @@ impl Index {
 
     /// The rows of an entry.
     pub fn rows(&self, entry: &str) -> impl Iterator<Item = usize> {
-        self.find(entry).into_iter().flat_map(|found| found.rows.iter().map(|posting| posting.row()))
+        self.find(entry).into_iter().flat_map(|entry| entry.rows.iter().map(|posting| posting.row()))
     }
 
     /// How well each of so many rows fits all words: exactly, with a typo, or as the beginning of a word, if it is the
@@ -181,18 +181,18 @@ impl Index {
         let mut sums = Vec::new();
         for (at, word) in words.iter().enumerate() {
             let mut best = vec![0_u8; rows];
-            let mut find = |kind: Kind, found: &Found| {
-                for posting in &found.rows {
+            let mut find = |kind: Kind, entry: &IndexEntry| {
+                for posting in &entry.rows {
                     if let Some(best) = best.get_mut(posting.row()) {
                         *best = posting.score(kind).max(*best);
                     }
                 }
             };
-            self.find(word).into_iter().for_each(|found| find(Kind::Exact, found));
+            self.find(word).into_iter().for_each(|entry| find(Kind::Exact, entry));
             if at.saturating_add(1) == words.len() {
-                self.with_prefix(word).for_each(|found| find(Kind::Prefix, found));
+                self.with_prefix(word).for_each(|entry| find(Kind::Prefix, entry));
             }
-            self.similar(word).into_iter().for_each(|found| find(Kind::Typo, found));
+            self.similar(word).into_iter().for_each(|entry| find(Kind::Typo, entry));
             if at == 0 {
                 sums = best;
             } else {
@@ -203,19 +203,19 @@ impl Index {
         sums
     }
 
-    fn find(&self, text: &str) -> Option<&Found> {
-        let at = self.entries.binary_search_by(|(_, found)| (*found.text).cmp(text)).ok()?;
-        self.entries.get(at).map(|(_, found)| &**found)
+    fn find(&self, text: &str) -> Option<&IndexEntry> {
+        let at = self.entries.binary_search_by(|(_, entry)| (*entry.text).cmp(text)).ok()?;
+        self.entries.get(at).map(|(_, entry)| &**entry)
     }
 
-    fn with_prefix(&self, prefix: &str) -> impl Iterator<Item = &Found> {
-        let first = self.entries.partition_point(|(_, found)| *found.text < *prefix);
-        let from = self.entries.get(first..).unwrap_or_default().iter().map(|(_, found)| &**found);
-        from.take_while(move |found| found.text.starts_with(prefix))
+    fn with_prefix(&self, prefix: &str) -> impl Iterator<Item = &IndexEntry> {
+        let first = self.entries.partition_point(|(_, entry)| *entry.text < *prefix);
+        let from = self.entries.get(first..).unwrap_or_default().iter().map(|(_, entry)| &**entry);
+        from.take_while(move |entry| entry.text.starts_with(prefix))
     }
 
     /// Words with few edits of this one, and not the word itself.
-    fn similar(&self, word: &str) -> Vec<&Found> {
+    fn similar(&self, word: &str) -> Vec<&IndexEntry> {
         let wanted = Shape::of(word);
         let edits = match wanted.chars {
             TWO_EDITS_FROM.. => 2,
@@ -223,12 +223,12 @@ impl Index {
             _ => return Vec::new(),
         };
         let near = self.entries.iter().filter(|(shape, _)| shape.is_near(wanted, edits)).take(MAX_COMPARED);
-        let mut similar: Vec<(usize, &Found)> = near
-            .map(|(_, found)| (osa_distance(word, &found.text), &**found))
+        let mut similar: Vec<(usize, &IndexEntry)> = near
+            .map(|(_, entry)| (osa_distance(word, &entry.text), &**entry))
             .filter(|(distance, _)| (1..=edits as usize).contains(distance))
             .collect();
         similar.sort_by_key(|(distance, _)| *distance);
-        similar.into_iter().take(MAX_SIMILAR).map(|(_, found)| found).collect()
+        similar.into_iter().take(MAX_SIMILAR).map(|(_, entry)| entry).collect()
     }
 }
 
@@ -312,17 +312,20 @@ mod tests {
         let rows = |entry: &str| index.rows(entry).collect::<Vec<_>>();
         assert_eq!((rows("second"), rows("third"), rows("first")), (vec![1], vec![0], vec![]));
         assert_eq!(rows(&tag_entry("data")), [1, 0]);
-        assert!(index.entries.iter().all(|(_, found)| *found.text != *"first"), "an entry without rows is gone");
+        assert!(index.entries.iter().all(|(_, entry)| *entry.text != *"first"), "an entry without rows is gone");
     }
 
     proptest! {
         #[test]
-        fn no_similar_word_is_overlooked(words in proptest::collection::btree_set("[a-e]{1,10}", 1..40), word in "[a-e]{4,9}") {
+        fn no_similar_word_is_overlooked(
+            words in proptest::collection::btree_set("[a-e]{1,10}", 1..40),
+            word in "[a-e]{4,9}",
+        ) {
             let mut texts = Texts::default();
             let mut all: Vec<&str> = words.iter().map(String::as_str).collect();
             texts.add(0, &agent(&all.join(" "), &[], ""), "");
             let index = Index::default().changed(&FixedBitSet::new(), texts);
-            let mut found: Vec<&str> = index.similar(&word).into_iter().map(|found| &*found.text).collect();
+            let mut found: Vec<&str> = index.similar(&word).into_iter().map(|entry| &*entry.text).collect();
             found.sort_unstable();
             let edits = if word.len() < 8 { 1 } else { 2 };
             all.retain(|other| (1..=edits).contains(&osa_distance(&word, other)));
