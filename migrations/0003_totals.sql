@@ -53,16 +53,6 @@ CREATE TABLE mirror_agent_earnings (
     earned numeric NOT NULL
 );
 
--- Listings that anybody may see: active or paused, and not closed.
-CREATE VIEW shown_agents AS
-SELECT a.address, a.creator, a.result_key, a.metadata_hash, a.metadata_uri, a.terms_hash, a.binding, a.price,
-       a.total_executions, a.successful_executions, a.failed_executions, a.expired_executions, a.disputed_executions,
-       a.platform_fees_total, a.trust, a.success_rate, a.avg_execution_time_ms, a.timeout_seconds, a.status,
-       a.created_at, a.name, COALESCE(t.unique_callers, 0) AS unique_callers
-FROM mirror_agents a
-LEFT JOIN mirror_agent_totals t ON t.agent = a.address
-WHERE a.status IN (agent_status('active'), agent_status('paused')) AND a.closed_at_slot IS NULL;
-
 -- Listings in lists: active, not closed, and with a checked document.
 CREATE VIEW listed_agents AS
 SELECT address, name, tagline, tags, binding, price, total_executions, trust, success_rate, avg_execution_time_ms,

@@ -99,6 +99,17 @@ BEGIN ATOMIC
     WHERE k.owner IS NOT NULL;
 END;
 
+-- The rows of each of these lists. Without conditions, so that PostgreSQL reads one of the parts in the order of its
+-- index.
+CREATE VIEW execution_list_rows AS
+SELECT 0::smallint AS role, caller AS owner, '' AS of_agent, l.* FROM execution_list l
+UNION ALL
+SELECT 0::smallint, caller, agent, l.* FROM execution_list l
+UNION ALL
+SELECT 1::smallint, creator, '', l.* FROM execution_list l
+UNION ALL
+SELECT 1::smallint, creator, agent, l.* FROM execution_list l;
+
 -- Fills list and counters from nothing. The caller has emptied them and keeps others from writing.
 CREATE FUNCTION fill_execution_list() RETURNS void LANGUAGE sql AS $$
     INSERT INTO execution_list (record, execution_id, caller, on_chain, creator, agent, status, cost, initiated_at,
@@ -118,7 +129,8 @@ CREATE INDEX execution_list_by_caller
     ON execution_list (caller, status, initiated_at DESC, execution_id DESC);
 CREATE INDEX execution_list_by_caller_and_agent
     ON execution_list (caller, agent, status, initiated_at DESC, execution_id DESC);
--- Two callers can choose the same execution id, so the record is part of the order.
+-- Two callers can choose the same execution id, so the record is part of the order. No two executions of one caller have
+-- the same id.
 CREATE INDEX execution_list_by_creator
     ON execution_list (creator, status, initiated_at DESC, execution_id DESC, record DESC) WHERE creator IS NOT NULL;
 -- With the creator: a count then reads the index alone.
@@ -295,37 +307,6 @@ BEGIN
     RETURN NULL;
 END
 $$;
-CREATE FUNCTION list_inserted_disputes() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    -- An upsert is an insertion as well, often of nothing.
-    IF EXISTS (SELECT FROM inserted) THEN
-        PERFORM refresh_execution_list(ARRAY(SELECT execution FROM inserted ORDER BY execution), false, false);
-    END IF;
-    RETURN NULL;
-END
-$$;
-CREATE FUNCTION list_deleted_disputes() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM refresh_execution_list(ARRAY(SELECT execution FROM deleted ORDER BY execution), false, true);
-    RETURN NULL;
-END
-$$;
-CREATE FUNCTION list_updated_disputes() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    v_records text[];
-BEGIN
-    v_records := ARRAY(
-        SELECT changed.execution
-        FROM updated u JOIN outdated o ON o.address = u.address
-        CROSS JOIN LATERAL (VALUES (o.execution), (u.execution)) AS changed (execution)
-        WHERE (o.compensation, o.execution) IS DISTINCT FROM (u.compensation, u.execution)
-        GROUP BY changed.execution ORDER BY changed.execution);
-    IF cardinality(v_records) > 0 THEN
-        PERFORM refresh_execution_list(v_records, false, true);
-    END IF;
-    RETURN NULL;
-END
-$$;
 
 CREATE TRIGGER list_inserted AFTER INSERT ON executions FOR EACH ROW EXECUTE FUNCTION list_inserted_execution();
 -- Most steps of a call change nothing that the list shows.
@@ -338,11 +319,3 @@ CREATE TRIGGER list_updated AFTER UPDATE ON executions FOR EACH ROW
     EXECUTE FUNCTION list_updated_execution();
 CREATE TRIGGER list_deleted AFTER DELETE ON executions
     REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION list_deleted_executions();
-
-CREATE TRIGGER list_inserted AFTER INSERT ON mirror_disputes
-    REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION list_inserted_disputes();
-CREATE TRIGGER list_deleted AFTER DELETE ON mirror_disputes
-    REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION list_deleted_disputes();
-CREATE TRIGGER list_updated AFTER UPDATE ON mirror_disputes
-    REFERENCING OLD TABLE AS outdated NEW TABLE AS updated
-    FOR EACH STATEMENT EXECUTE FUNCTION list_updated_disputes();

@@ -10,27 +10,12 @@ CREATE TABLE agent_days (
     day    date NOT NULL,
     metric smallint NOT NULL,
     n      bigint NOT NULL,
+    -- What the platform and the creator received.
     fees   numeric NOT NULL,
+    earned numeric NOT NULL,
     PRIMARY KEY (agent, day, metric)
 ) WITH (fillfactor = 80);
 CREATE INDEX agent_days_by_day ON agent_days (day);
-
--- The same in one row, with what the creator received. For the days of a creator and of the market.
-CREATE TABLE agent_day_sums (
-    agent     text NOT NULL,
-    day       date NOT NULL,
-    -- Null until the listing is known.
-    creator   text,
-    completed bigint NOT NULL,
-    failed    bigint NOT NULL,
-    disputed  bigint NOT NULL,
-    earned    numeric NOT NULL,
-    fees      numeric NOT NULL,
-    PRIMARY KEY (agent, day)
-) WITH (fillfactor = 80);
-CREATE INDEX agent_day_sums_by_creator ON agent_day_sums (creator, day) WHERE creator IS NOT NULL;
-CREATE INDEX agent_day_sums_without_creator ON agent_day_sums (agent) WHERE creator IS NULL;
-CREATE INDEX agent_day_sums_by_day ON agent_day_sums (day);
 
 -- Of all agents.
 CREATE TABLE market_days (
@@ -71,14 +56,9 @@ CREATE FUNCTION fill_agent_days() RETURNS void LANGUAGE sql AS $$
         WHERE i.finished_at > now() - make_interval(days => kept_days())
         GROUP BY 1, 2, 3),
     days AS (
-        INSERT INTO agent_days (agent, day, metric, n, fees) SELECT agent, day, metric, n, fees FROM counted),
-    sums AS (
-        INSERT INTO agent_day_sums (agent, day, creator, completed, failed, disputed, earned, fees)
-        SELECT c.agent, c.day, a.creator, sum((c.metric >= 100)::int * c.n), sum((c.metric = 0)::int * c.n),
-               sum((c.metric = 1)::int * c.n), sum(c.earned), sum(c.fees)
-        FROM counted c LEFT JOIN mirror_agents a ON a.address = c.agent
-        GROUP BY c.agent, c.day, a.creator
-        RETURNING day, completed, failed, disputed, earned, fees)
+        INSERT INTO agent_days (agent, day, metric, n, fees, earned)
+        SELECT agent, day, metric, n, fees, earned FROM counted)
     INSERT INTO market_days (day, completed, failed, disputed, earned, fees)
-    SELECT day, sum(completed), sum(failed), sum(disputed), sum(earned), sum(fees) FROM sums GROUP BY day
+    SELECT day, sum((metric >= 100)::int * n), sum((metric = 0)::int * n), sum((metric = 1)::int * n), sum(earned), sum(fees)
+    FROM counted GROUP BY day
 $$;

@@ -15,8 +15,6 @@ CREATE TABLE dispute_notes (
     outcome   smallint NOT NULL,
     n         smallint NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
-CREATE INDEX dispute_notes_by_caller ON dispute_notes (raised_by);
-CREATE INDEX dispute_notes_by_creator ON dispute_notes (creator) WHERE creator IS NOT NULL;
 
 -- The counters that a dispute is in.
 CREATE FUNCTION dispute_keys(raised_by text, creator text) RETURNS TABLE (role smallint, owner text)
@@ -42,39 +40,48 @@ $$;
 CREATE TRIGGER name_creator BEFORE INSERT OR UPDATE OF agent ON mirror_disputes FOR EACH ROW
     WHEN (NEW.creator IS NULL) EXECUTE FUNCTION name_creator_of_dispute();
 
-CREATE FUNCTION note_inserted_disputes() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO dispute_notes (raised_by, creator, outcome, n) SELECT raised_by, creator, outcome, 1 FROM inserted;
-    RETURN NULL;
-END
-$$;
-CREATE FUNCTION note_deleted_disputes() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO dispute_notes (raised_by, creator, outcome, n) SELECT raised_by, creator, outcome, -1 FROM deleted;
-    RETURN NULL;
-END
-$$;
--- The function that makes the change switches these joins off.
-CREATE FUNCTION note_updated_disputes() RETURNS trigger LANGUAGE plpgsql
+-- What follows from new, changed and lost disputes: the list of executions shows their compensation, and lists of
+-- disputes have counters. The function that makes the change switches these joins off.
+CREATE FUNCTION follow_disputes() RETURNS trigger LANGUAGE plpgsql
 SET enable_hashjoin = on SET enable_mergejoin = on AS $$
+DECLARE
+    v_records text[];
 BEGIN
-    INSERT INTO dispute_notes (raised_by, creator, outcome, n)
-    SELECT c.raised_by, c.creator, c.outcome, c.n
-    FROM updated u
-    JOIN outdated o ON o.address = u.address
-    CROSS JOIN LATERAL (VALUES (o.raised_by, o.creator, o.outcome, -1::smallint),
-                               (u.raised_by, u.creator, u.outcome, 1::smallint)) AS c (raised_by, creator, outcome, n)
-    WHERE (o.raised_by, o.creator, o.outcome) IS DISTINCT FROM (u.raised_by, u.creator, u.outcome);
+    IF TG_OP = 'INSERT' THEN
+        v_records := ARRAY(SELECT execution FROM inserted ORDER BY execution);
+        INSERT INTO dispute_notes (raised_by, creator, outcome, n) SELECT raised_by, creator, outcome, 1 FROM inserted;
+    ELSIF TG_OP = 'DELETE' THEN
+        v_records := ARRAY(SELECT execution FROM deleted ORDER BY execution);
+        INSERT INTO dispute_notes (raised_by, creator, outcome, n) SELECT raised_by, creator, outcome, -1 FROM deleted;
+    ELSE
+        v_records := ARRAY(
+            SELECT changed.execution
+            FROM inserted u JOIN deleted o ON o.address = u.address
+            CROSS JOIN LATERAL (VALUES (o.execution), (u.execution)) AS changed (execution)
+            WHERE (o.compensation, o.execution) IS DISTINCT FROM (u.compensation, u.execution)
+            GROUP BY changed.execution ORDER BY changed.execution);
+        INSERT INTO dispute_notes (raised_by, creator, outcome, n)
+        SELECT c.raised_by, c.creator, c.outcome, c.n
+        FROM inserted u
+        JOIN deleted o ON o.address = u.address
+        CROSS JOIN LATERAL (VALUES (o.raised_by, o.creator, o.outcome, -1::smallint),
+                                   (u.raised_by, u.creator, u.outcome, 1::smallint))
+                           AS c (raised_by, creator, outcome, n)
+        WHERE (o.raised_by, o.creator, o.outcome) IS DISTINCT FROM (u.raised_by, u.creator, u.outcome);
+    END IF;
+    -- An upsert is an insertion as well, often of nothing.
+    IF cardinality(v_records) > 0 THEN
+        PERFORM refresh_execution_list(v_records, false, TG_OP <> 'INSERT');
+    END IF;
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER note_inserted AFTER INSERT ON mirror_disputes
-    REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION note_inserted_disputes();
-CREATE TRIGGER note_deleted AFTER DELETE ON mirror_disputes
-    REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION note_deleted_disputes();
-CREATE TRIGGER note_updated AFTER UPDATE ON mirror_disputes
-    REFERENCING OLD TABLE AS outdated NEW TABLE AS updated
-    FOR EACH STATEMENT EXECUTE FUNCTION note_updated_disputes();
+CREATE TRIGGER follow_inserted AFTER INSERT ON mirror_disputes
+    REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION follow_disputes();
+CREATE TRIGGER follow_deleted AFTER DELETE ON mirror_disputes
+    REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION follow_disputes();
+CREATE TRIGGER follow_updated AFTER UPDATE ON mirror_disputes
+    REFERENCING OLD TABLE AS deleted NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION follow_disputes();
 
 CREATE INDEX mirror_disputes_by_caller ON mirror_disputes (raised_by, outcome, raised_at, address);
 CREATE INDEX mirror_disputes_by_creator ON mirror_disputes (creator, outcome, raised_at, address)
@@ -83,3 +90,29 @@ CREATE INDEX mirror_disputes_by_other_creator ON mirror_disputes (other_creator,
     WHERE other_creator IS NOT NULL;
 CREATE INDEX mirror_disputes_by_outcome ON mirror_disputes (outcome, raised_at, address);
 CREATE INDEX mirror_disputes_without_creator ON mirror_disputes (agent) WHERE creator IS NULL;
+
+-- The rows of each list, in the roles of `dispute_totals`. Without conditions, so that PostgreSQL reads one of these
+-- parts in the order of its index.
+CREATE VIEW dispute_list_rows AS
+SELECT 0::smallint AS role, raised_by AS owner, outcome, raised_at, address, execution, creator FROM mirror_disputes
+UNION ALL
+SELECT 1::smallint, creator, outcome, raised_at, address, execution, creator FROM mirror_disputes
+UNION ALL
+SELECT 2::smallint, other_creator, outcome, raised_at, address, execution, creator FROM mirror_disputes
+UNION ALL
+SELECT 3::smallint, '', outcome, raised_at, address, execution, creator FROM mirror_disputes;
+
+-- A dispute as its parties and the resolver see it: the fields of `crtx_store::reads::DisputeDetails`.
+CREATE VIEW shown_disputes AS
+SELECT d.address, d.execution AS record, e.execution_id, d.agent,
+       COALESCE(a.name, (SELECT m.name FROM agent_metadata m WHERE m.agent = d.agent AND m.error IS NULL
+                         ORDER BY (m.sha256 = a.metadata_hash) DESC NULLS LAST, m.fetched_at DESC LIMIT 1), d.agent)
+           AS agent_name,
+       e.caller, COALESCE(d.creator, a.creator) AS creator, e.amount,
+       'sha256:' || encode(d.evidence_hash, 'hex') AS evidence_hash, d.evidence_uri, d.raised_at,
+       'sha256:' || encode(d.answer_hash, 'hex') AS answer_hash, d.answer_uri, d.answered_at, d.outcome, d.resolved_at,
+       'sha256:' || encode(d.resolution_hash, 'hex') AS resolution_hash, d.slash_amount AS slash, d.compensation
+FROM mirror_disputes d
+JOIN mirror_executions e ON e.address = d.execution
+LEFT JOIN mirror_agents a ON a.address = d.agent
+WHERE COALESCE(d.creator, a.creator) IS NOT NULL;

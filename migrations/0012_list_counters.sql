@@ -58,9 +58,6 @@ BEGIN
         RETURN;
     END IF;
     PERFORM name_creators_of(v_agents, p_most);
-    -- Few rows: the days of an agent. Only `fold_list_notes` writes them.
-    UPDATE agent_day_sums s SET creator = a.creator FROM mirror_agents a
-    WHERE s.agent = ANY (v_agents) AND s.creator IS NULL AND a.address = s.agent;
     DELETE FROM listing_arrivals a
     WHERE a.agent = ANY (v_agents) AND a.seen <= v_oldest
       AND NOT EXISTS (SELECT FROM execution_list l WHERE l.agent = a.agent AND l.creator IS NULL AND l.on_chain)
@@ -105,25 +102,15 @@ BEGIN
         DELETE FROM agent_day_notes WHERE ctid = ANY (ARRAY(SELECT ctid FROM agent_day_notes LIMIT p_most))
         RETURNING agent, day, metric, n, fees, earned),
     added AS (
-        INSERT INTO agent_days AS t (agent, day, metric, n, fees)
-        SELECT agent, day, metric, sum(n), sum(fees) FROM taken GROUP BY agent, day, metric
-        ON CONFLICT (agent, day, metric) DO UPDATE SET n = t.n + excluded.n, fees = t.fees + excluded.fees),
-    summed AS (
-        SELECT agent, day, sum((metric >= 100)::int * n) AS completed, sum((metric = 0)::int * n) AS failed,
-               sum((metric = 1)::int * n) AS disputed, sum(earned) AS earned, sum(fees) AS fees
-        FROM taken GROUP BY agent, day),
-    of_agents AS (
-        INSERT INTO agent_day_sums AS t (agent, day, creator, completed, failed, disputed, earned, fees)
-        SELECT s.agent, s.day, (SELECT a.creator FROM mirror_agents a WHERE a.address = s.agent), s.completed, s.failed,
-               s.disputed, s.earned, s.fees
-        FROM summed s
-        ON CONFLICT (agent, day) DO UPDATE SET
-            creator = COALESCE(t.creator, excluded.creator), completed = t.completed + excluded.completed,
-            failed = t.failed + excluded.failed, disputed = t.disputed + excluded.disputed,
-            earned = t.earned + excluded.earned, fees = t.fees + excluded.fees),
+        INSERT INTO agent_days AS t (agent, day, metric, n, fees, earned)
+        SELECT agent, day, metric, sum(n), sum(fees), sum(earned) FROM taken GROUP BY agent, day, metric
+        ON CONFLICT (agent, day, metric) DO UPDATE SET
+            n = t.n + excluded.n, fees = t.fees + excluded.fees, earned = t.earned + excluded.earned),
     of_market AS (
         INSERT INTO market_days AS t (day, completed, failed, disputed, earned, fees)
-        SELECT day, sum(completed), sum(failed), sum(disputed), sum(earned), sum(fees) FROM summed GROUP BY day
+        SELECT day, sum((metric >= 100)::int * n), sum((metric = 0)::int * n), sum((metric = 1)::int * n), sum(earned),
+               sum(fees)
+        FROM taken GROUP BY day
         ON CONFLICT (day) DO UPDATE SET
             completed = t.completed + excluded.completed, failed = t.failed + excluded.failed,
             disputed = t.disputed + excluded.disputed, earned = t.earned + excluded.earned,
@@ -133,9 +120,6 @@ BEGIN
     DELETE FROM agent_days
     WHERE (agent, day, metric) IN (
         SELECT agent, day, metric FROM agent_days WHERE day < current_date - kept_days() ORDER BY day LIMIT 1000);
-    DELETE FROM agent_day_sums
-    WHERE (agent, day) IN (
-        SELECT agent, day FROM agent_day_sums WHERE day < current_date - kept_days() ORDER BY day LIMIT 1000);
     DELETE FROM market_days WHERE day < current_date - kept_days();
 
     WITH taken AS (
@@ -155,7 +139,7 @@ $$;
 CREATE FUNCTION rebuild_lists() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(1668445312);
-    TRUNCATE execution_list, execution_totals, execution_changes, agent_days, agent_day_sums, market_days,
+    TRUNCATE execution_list, execution_totals, execution_changes, agent_days, market_days,
              agent_day_notes, dispute_totals, dispute_notes;
     PERFORM fill_execution_list();
     PERFORM fill_agent_days();

@@ -115,7 +115,7 @@ async fn an_execution_that_the_wallet_opened_is_delivered_and_settled_like_any_o
     assert_eq!(market.usdc().amount, HOLDING - PRICE, "nothing is charged a second time");
     assert_eq!(market.node.script().sent.len(), 1, "the gateway pays for the settlement alone");
     let shown = reads::execution(market.database.pool(), &market.wallet, &ID).await.unwrap().expect("listed");
-    assert_eq!((shown.result.as_deref(), shown.summary.cost.0), (Some("did it"), PRICE));
+    assert_eq!((shown.result.as_deref(), shown.cost.0), (Some("did it"), PRICE));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -71,7 +71,7 @@ async fn an_execution_is_shown_as_the_answer_of_its_call_says_before_it_is_mirro
     let answer = market.execute(&task()).await;
     let shown = reads::execution(market.database.pool(), &market.wallet, &answer.execution_id()).await.unwrap();
     let shown = shown.expect("known");
-    assert_eq!(shown.summary.status, Shown::Completed);
+    assert_eq!(shown.status, Shown::Completed);
     assert_eq!(shown.result.as_deref(), Some("did it"));
 }
 
@@ -152,7 +152,7 @@ async fn every_bad_behaviour_is_refunded_on_chain_before_the_answer() {
         assert_eq!(market.grant().spent, 0, "{behaviour}: the grant gets it back");
         assert_eq!(market.row(id).await.state, State::Failed);
         let shown = reads::execution(market.database.pool(), &market.wallet, &id).await.unwrap().expect("known");
-        assert_eq!((shown.summary.status, shown.summary.cost.0), (Shown::Failed, 0));
+        assert_eq!((shown.status, shown.cost.0), (Shown::Failed, 0));
         let key = api_keys::find(market.database.pool(), &market.session_key()).await.unwrap().unwrap();
         assert_eq!((key.execution_count, key.spent.0), (1, 0));
     }

@@ -3,7 +3,7 @@
 //! the start of a plan, and of a snapshot.
 //!
 //! A statement begins after the requests of its questions have come. So each answer is as new as if it were read alone,
-//! and a credential that was revoked before a request came is refused. For the same reason equal questions can share one
+//! and a credential that was revoked before a request came is refused. For the same reason equal questions share one
 //! answer: several processes of one client often ask for the same list.
 
 use std::{
@@ -12,9 +12,12 @@ use std::{
     time::Duration,
 };
 
-use async_trait::async_trait;
 use crtx_store::{PgConnection, PgPool, StoreError, pools::ReadConnection};
-use tokio::{sync::oneshot, time::timeout};
+use futures::future::BoxFuture;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, oneshot},
+    time::timeout,
+};
 
 use crate::error::{ApiError, ErrorCode};
 
@@ -26,139 +29,95 @@ const LONGEST: Duration = Duration::from_secs(6);
 /// Questions that wait. More are refused.
 const MOST_WAITING: usize = 2_048;
 
-/// A question to the database that is cheap for any value that a client can send.
-#[async_trait]
-pub trait Question: Sized + Send + Sync + 'static {
-    type Answer: Send + 'static;
-
-    /// Questions in one statement. All of them wait until the last one is answered.
-    const MOST_TOGETHER: usize = 32;
-
-    /// Whether it costs more than others and is asked alone, so that others do not wait for it.
-    fn is_large(&self) -> bool {
-        false
-    }
-
-    /// How the answer to this question is copied for the other one. `None`: the other one has to be asked.
-    fn copy_for(&self, _other: &Self) -> Option<CopyAnswer<Self>> {
-        None
-    }
-
-    /// The answers, in the order of the questions.
-    async fn ask(connection: &mut PgConnection, questions: &[Self]) -> Result<Vec<Self::Answer>, StoreError>;
-}
-
-/// Makes the answer to an equal question.
-pub type CopyAnswer<Q> = fn(&<Q as Question>::Answer) -> <Q as Question>::Answer;
+/// Reads the answers to some questions, no two of them equal, in their order. Each question is cheap for any value that a
+/// client can send.
+pub type Ask<Q, A> = for<'a> fn(&'a mut PgConnection, &'a [Q]) -> BoxFuture<'a, Result<Vec<A>, StoreError>>;
 
 /// Gathers questions of one kind.
-pub struct Gathered<Q: Question> {
-    shared: Arc<Shared<Q>>,
+pub struct Gathered<Q, A> {
+    shared: Arc<Shared<Q, A>>,
 }
 
-struct Shared<Q: Question> {
+struct Shared<Q, A> {
     pool: PgPool,
-    state: Mutex<State<Q>>,
+    most_together: usize,
+    ask: Ask<Q, A>,
+    waiting: Mutex<VecDeque<(Q, Asker<A>)>>,
+    running: Arc<Semaphore>,
 }
 
-struct State<Q: Question> {
-    waiting: VecDeque<Waiting<Q>>,
-    running: usize,
-}
-
-struct Waiting<Q: Question> {
-    question: Q,
-    answer: Answers<Q>,
-}
-
-type Answers<Q> = oneshot::Sender<Result<<Q as Question>::Answer, ApiError>>;
+type Asker<A> = oneshot::Sender<Result<A, ApiError>>;
 
 /// A question of a statement, and all who asked it.
-type Asked<Q> = (Q, Askers<Q>);
+type Asked<Q, A> = (Q, Vec<Asker<A>>);
 
-/// Those who wait for one answer.
-struct Askers<Q: Question> {
-    first: Answers<Q>,
-    others: Vec<(Answers<Q>, CopyAnswer<Q>)>,
-}
-
-impl<Q: Question> Askers<Q> {
-    const fn new(first: Answers<Q>) -> Self {
-        Self { first, others: Vec::new() }
-    }
-
-    fn tell(self, answer: Result<Q::Answer, ApiError>) {
-        for (other, copy) in self.others {
-            let _ = other.send(answer.as_ref().map(copy).map_err(ApiError::clone));
-        }
-        let _ = self.first.send(answer);
-    }
-}
-
-impl<Q: Question> Gathered<Q> {
-    pub fn new(pool: PgPool) -> Self {
-        let state = Mutex::new(State { waiting: VecDeque::new(), running: 0 });
-        Self { shared: Arc::new(Shared { pool, state }) }
+impl<Q: PartialEq + Send + Sync + 'static, A: Clone + Send + 'static> Gathered<Q, A> {
+    /// `most_together`: questions in one statement. All of them wait until the last one is answered.
+    pub fn new(pool: PgPool, most_together: usize, ask: Ask<Q, A>) -> Self {
+        let running = Arc::new(Semaphore::new(MOST_RUNNING));
+        Self { shared: Arc::new(Shared { pool, most_together, ask, waiting: Mutex::default(), running }) }
     }
 
     /// The answer to a question.
-    pub async fn ask(&self, question: Q) -> Result<Q::Answer, ApiError> {
-        let (answer, answered) = oneshot::channel();
-        let is_first = {
-            let mut state = self.shared.state();
-            if state.waiting.len() >= MOST_WAITING {
+    pub async fn ask(&self, question: Q) -> Result<A, ApiError> {
+        let (asker, answer) = oneshot::channel();
+        let place = {
+            let mut waiting = self.shared.waiting();
+            if waiting.len() >= MOST_WAITING {
                 return Err(ApiError::unavailable("too many reads wait; try again"));
             }
-            state.waiting.push_back(Waiting { question, answer });
-            let is_free = state.running < MOST_RUNNING;
-            state.running = state.running.saturating_add(usize::from(is_free));
-            is_free
+            waiting.push_back((question, asker));
+            Arc::clone(&self.shared.running).try_acquire_owned()
         };
-        if is_first {
-            tokio::spawn(Place { shared: Arc::clone(&self.shared), given_up: false }.work());
+        if let Ok(place) = place {
+            tokio::spawn(Arc::clone(&self.shared).work(place));
         }
-        answered.await.map_err(|_| ApiError::internal("a read ended without an answer"))?
+        answer.await.map_err(|_| ApiError::internal("a read ended without an answer"))?
     }
 }
 
-impl<Q: Question> Shared<Q> {
-    fn state(&self) -> MutexGuard<'_, State<Q>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+impl<Q: PartialEq + Send + Sync + 'static, A: Clone + Send + 'static> Shared<Q, A> {
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<(Q, Asker<A>)>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The questions of the next statement, those first that wait longest. Without one, the place is given up at once, so
-    /// that no question comes in between and is not seen.
-    fn next(&self) -> Option<Vec<Asked<Q>>> {
-        let mut state = self.state();
-        state.waiting.retain(|waiting| !waiting.answer.is_closed());
-        let Some(first) = state.waiting.pop_front() else {
-            state.running = state.running.saturating_sub(1);
+    async fn work(self: Arc<Self>, place: OwnedSemaphorePermit) {
+        let mut place = Some(place);
+        while let Some(together) = self.next(&mut place) {
+            self.answer(together).await;
+        }
+    }
+
+    /// The questions of the next statement, those first that wait longest. Without one, the place is given up before
+    /// another question can come, so that each one finds a place or is found.
+    fn next(&self, place: &mut Option<OwnedSemaphorePermit>) -> Option<Vec<Asked<Q, A>>> {
+        let mut waiting = self.waiting();
+        waiting.retain(|(_, asker)| !asker.is_closed());
+        if waiting.is_empty() {
+            *place = None;
             return None;
-        };
-        let is_large = first.question.is_large();
-        let mut together = vec![(first.question, Askers::new(first.answer))];
-        let mut others = VecDeque::with_capacity(state.waiting.len());
-        for waiting in state.waiting.drain(..) {
-            if let Some((copy, askers)) =
-                together.iter_mut().find_map(|(asked, askers)| Some((asked.copy_for(&waiting.question)?, askers)))
-            {
-                askers.others.push((waiting.answer, copy));
-            } else if !is_large && !waiting.question.is_large() && together.len() < Q::MOST_TOGETHER {
-                together.push((waiting.question, Askers::new(waiting.answer)));
+        }
+        let mut together: Vec<Asked<Q, A>> = Vec::new();
+        let mut others = VecDeque::with_capacity(waiting.len());
+        for (question, asker) in waiting.drain(..) {
+            if let Some((_, askers)) = together.iter_mut().find(|(asked, _)| *asked == question) {
+                askers.push(asker);
+            } else if together.len() < self.most_together {
+                together.push((question, vec![asker]));
             } else {
-                others.push_back(waiting);
+                others.push_back((question, asker));
             }
         }
-        state.waiting = others;
+        *waiting = others;
         Some(together)
     }
 
-    async fn answer(&self, together: Vec<Asked<Q>>) {
-        let (questions, askers): (Vec<Q>, Vec<Askers<Q>>) = together.into_iter().unzip();
+    async fn answer(&self, together: Vec<Asked<Q, A>>) {
+        let (questions, askers): (Vec<Q>, Vec<Vec<Asker<A>>>) = together.into_iter().unzip();
         match self.answers(&questions).await {
             Ok(answers) => {
                 for (askers, answer) in askers.into_iter().zip(answers) {
-                    askers.tell(Ok(answer));
+                    tell(askers, Ok(answer));
                 }
             }
             // The fault of one question is not the others'.
@@ -166,22 +125,18 @@ impl<Q: Question> Shared<Q> {
                 for (askers, question) in askers.into_iter().zip(questions) {
                     let alone = self.answers(&[question]).await.map(|mut answers| answers.pop());
                     let missing = || ApiError::internal("a read has no answer");
-                    askers.tell(alone.and_then(|answer| answer.ok_or_else(missing)));
+                    tell(askers, alone.and_then(|answer| answer.ok_or_else(missing)));
                 }
             }
-            Err(error) => {
-                for askers in askers {
-                    askers.tell(Err(error.clone()));
-                }
-            }
+            Err(error) => tell(askers.into_iter().flatten().collect(), Err(error)),
         }
     }
 
     /// A connection that does not answer is closed, so that it does not keep its place.
-    async fn answers(&self, questions: &[Q]) -> Result<Vec<Q::Answer>, ApiError> {
+    async fn answers(&self, questions: &[Q]) -> Result<Vec<A>, ApiError> {
         let asked = async {
             let mut connection = ReadConnection::acquire(&self.pool).await?;
-            let answers = Q::ask(&mut connection, questions).await?;
+            let answers = (self.ask)(&mut connection, questions).await?;
             connection.done();
             Ok::<_, StoreError>(answers)
         };
@@ -190,28 +145,13 @@ impl<Q: Question> Shared<Q> {
     }
 }
 
-/// One of the statements that may run.
-struct Place<Q: Question> {
-    shared: Arc<Shared<Q>>,
-    /// By [`Shared::next`]. Otherwise the task ended in another way.
-    given_up: bool,
-}
-
-impl<Q: Question> Place<Q> {
-    async fn work(mut self) {
-        while let Some(together) = self.shared.next() {
-            self.shared.answer(together).await;
-        }
-        self.given_up = true;
+fn tell<A: Clone>(mut askers: Vec<Asker<A>>, answer: Result<A, ApiError>) {
+    let last = askers.pop();
+    for asker in askers {
+        let _ = asker.send(answer.clone());
     }
-}
-
-impl<Q: Question> Drop for Place<Q> {
-    fn drop(&mut self) {
-        if !self.given_up {
-            let mut state = self.shared.state();
-            state.running = state.running.saturating_sub(1);
-        }
+    if let Some(last) = last {
+        let _ = last.send(answer);
     }
 }
 
@@ -224,37 +164,36 @@ mod tests {
 
     type Asked = Arc<Mutex<Vec<Vec<u32>>>>;
 
+    #[derive(Clone)]
     struct Number {
         number: u32,
         /// The numbers of each statement.
         asked: Asked,
     }
 
-    #[async_trait]
-    impl Question for Number {
-        type Answer = u32;
-
-        fn copy_for(&self, other: &Self) -> Option<CopyAnswer<Self>> {
-            (self.number == other.number).then_some(u32::clone)
+    impl PartialEq for Number {
+        fn eq(&self, other: &Self) -> bool {
+            self.number == other.number
         }
+    }
 
-        async fn ask(_: &mut PgConnection, questions: &[Self]) -> Result<Vec<u32>, StoreError> {
-            if let Some(question) = questions.first() {
-                let numbers = questions.iter().map(|question| question.number).collect();
-                question.asked.lock().expect("not poisoned").push(numbers);
-            }
-            sleep(Duration::from_millis(200)).await;
-            if questions.iter().any(|question| question.number == 13) {
-                return Err(StoreError::OutOfRange { what: "number", value: "13".to_owned() });
-            }
-            Ok(questions.iter().map(|question| question.number.saturating_mul(10)).collect())
+    async fn ask(questions: &[Number]) -> Result<Vec<u32>, StoreError> {
+        if let Some(question) = questions.first() {
+            let numbers = questions.iter().map(|question| question.number).collect();
+            question.asked.lock().expect("not poisoned").push(numbers);
         }
+        sleep(Duration::from_millis(200)).await;
+        if questions.iter().any(|question| question.number == 13) {
+            return Err(StoreError::OutOfRange { what: "number", value: "13".to_owned() });
+        }
+        Ok(questions.iter().map(|question| question.number.saturating_mul(10)).collect())
     }
 
     #[tokio::test]
     async fn equal_questions_that_wait_are_asked_once_and_everyone_has_an_answer() {
         let database = TestDatabase::create().await;
-        let (gathered, asked) = (Arc::new(Gathered::<Number>::new(database.pool().clone())), Asked::default());
+        let gathered = Gathered::new(database.pool().clone(), 32, |_, questions| Box::pin(ask(questions)));
+        let (gathered, asked) = (Arc::new(gathered), Asked::default());
         let ask = |number| {
             let (gathered, asked) = (Arc::clone(&gathered), Arc::clone(&asked));
             tokio::spawn(async move { (number, gathered.ask(Number { number, asked }).await) })

@@ -4,6 +4,7 @@
 use std::{fmt, str::FromStr};
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use serde::{Deserialize, Deserializer, de::Error as _};
 use sha2::{Digest, Sha256};
 
 use crate::{call_text, result_text};
@@ -76,6 +77,12 @@ impl FromStr for ResultHash {
         let mut hash = [0u8; 32];
         hex::decode_to_slice(digits, &mut hash).map_err(|_| ResultProofError::HashForm)?;
         Ok(Self(hash))
+    }
+}
+
+impl<'de> Deserialize<'de> for ResultHash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
 

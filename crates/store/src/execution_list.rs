@@ -161,7 +161,7 @@ async fn differing_rows(executor: impl PgExecutor<'_>, records: &[String]) -> Re
 }
 
 /// How many keys the rows of these records are in, and those whose counters, together with the notes, are not what the
-/// list has. Of the four parts that count rows, one runs for each key.
+/// list has.
 async fn differing_counters(
     executor: impl PgExecutor<'_>,
     records: &[String],
@@ -174,17 +174,8 @@ async fn differing_counters(
            SELECT k.role AS "role!", k.owner AS "owner!", k.agent AS "agent!",
                   EXISTS (SELECT FROM (
                       SELECT d.day, c.status, c.n
-                      FROM (SELECT l.initiated_at, l.status, 1 AS n FROM execution_list l
-                            WHERE k.role = 0 AND k.agent = '' AND l.caller = k.owner
-                            UNION ALL
-                            SELECT l.initiated_at, l.status, 1 FROM execution_list l
-                            WHERE k.role = 0 AND k.agent <> '' AND l.caller = k.owner AND l.agent = k.agent
-                            UNION ALL
-                            SELECT l.initiated_at, l.status, 1 FROM execution_list l
-                            WHERE k.role = 1 AND k.agent = '' AND l.creator = k.owner
-                            UNION ALL
-                            SELECT l.initiated_at, l.status, 1 FROM execution_list l
-                            WHERE k.role = 1 AND k.agent <> '' AND l.creator = k.owner AND l.agent = k.agent
+                      FROM (SELECT l.initiated_at, l.status, 1 AS n FROM execution_list_rows l
+                            WHERE l.role = k.role AND l.owner = k.owner AND l.of_agent = k.agent
                             UNION ALL
                             SELECT start_of_day(n.day), n.status, -n.n FROM execution_notes n
                             WHERE k.role = 0 AND n.caller = k.owner AND (k.agent = '' OR n.agent = k.agent)

@@ -10,7 +10,7 @@
 use agent_marketplace::state::DisputeOutcome;
 use crtx_store::{
     PgPool, execution_list,
-    reads::{self, DisputeFilter, DisputePlace, DisputeScope, Start},
+    reads::{self, DisputeFilter, DisputePlace, DisputeScope, DisputeStatus, Start},
     testing::{TestDatabase, fixtures::*},
 };
 use solana_pubkey::Pubkey;
@@ -37,7 +37,7 @@ async fn make_resolver(pool: &PgPool, resolver: Pubkey) {
 }
 
 /// What a list shows, read at once and page by page, before and after folding.
-async fn listed(pool: &PgPool, who: u8, scope: DisputeScope, outcome: Option<DisputeOutcome>) -> Vec<Pubkey> {
+async fn listed(pool: &PgPool, who: u8, scope: DisputeScope, outcome: Option<DisputeStatus>) -> Vec<Pubkey> {
     let filter = DisputeFilter { scope, outcome };
     let mut found = Vec::new();
     for _ in 0..2 {
@@ -71,7 +71,7 @@ async fn a_wallet_sees_the_disputes_in_which_it_is_caller_or_creator_and_no_othe
     let received = raise(pool, 2, 3, 1, 50, DisputeOutcome::Upheld).await;
     let other = raise(pool, 3, 3, 2, 10, DisputeOutcome::Open).await;
     let own = raise(pool, 4, 1, 1, 5, DisputeOutcome::Rejected).await;
-    let open = Some(DisputeOutcome::Open);
+    let open = Some(DisputeStatus::Open);
     assert_eq!(listed(pool, 1, DisputeScope::Parties, None).await, [raised, own, received], "its own one once");
     assert_eq!(listed(pool, 1, DisputeScope::Caller, None).await, [raised, own]);
     assert_eq!(listed(pool, 1, DisputeScope::Creator, None).await, [own, received]);
@@ -100,15 +100,15 @@ async fn open_disputes_come_first_by_their_age_and_then_the_others_newest_first(
         assert_eq!(listed(pool, 1, scope, None).await, expected);
     }
     assert_eq!(listed(pool, 2, DisputeScope::Creator, None).await, expected);
-    assert_eq!(listed(pool, 1, DisputeScope::All, Some(DisputeOutcome::Open)).await, expected[..3]);
+    assert_eq!(listed(pool, 1, DisputeScope::All, Some(DisputeStatus::Open)).await, expected[..3]);
     // A decision moves a dispute, and its counters.
     sqlx::query("UPDATE mirror_disputes SET outcome = 3, resolved_at = now() WHERE address = $1")
         .bind(expected[0].to_string())
         .execute(pool)
         .await
         .unwrap();
-    assert_eq!(listed(pool, 1, DisputeScope::All, Some(DisputeOutcome::Open)).await, expected[1..3]);
-    assert_eq!(listed(pool, 1, DisputeScope::Caller, Some(DisputeOutcome::Rejected)).await, [expected[3], expected[0]]);
+    assert_eq!(listed(pool, 1, DisputeScope::All, Some(DisputeStatus::Open)).await, expected[1..3]);
+    assert_eq!(listed(pool, 1, DisputeScope::Caller, Some(DisputeStatus::Rejected)).await, [expected[3], expected[0]]);
 }
 
 #[tokio::test]
@@ -123,8 +123,12 @@ async fn one_dispute_is_found_by_both_addresses_by_its_parties_and_the_resolver_
     for who in [1, 2, 7] {
         for id in [address, record] {
             let found = reads::dispute(pool, &wallet(who), &id).await.unwrap().expect("seen");
-            assert_eq!((found.address, found.record, found.agent_name.as_str()), (address, record, "named"));
-            assert_eq!((found.caller, found.creator, found.amount.0), (wallet(1), wallet(2), 50_000));
+            assert_eq!(
+                (found.address, found.record, found.agent_name.as_str()),
+                (address, record.to_string(), "named")
+            );
+            assert_eq!((found.caller, found.creator), (wallet(1).to_string(), wallet(2).to_string()));
+            assert_eq!(found.amount, 50_000);
         }
     }
     assert_eq!(reads::dispute(pool, &wallet(3), &address).await.unwrap(), None);

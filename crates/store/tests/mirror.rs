@@ -7,7 +7,7 @@
     reason = "tests"
 )]
 
-use agent_marketplace::state::{AgentStatus, DisputeOutcome, ExecutionStatus, MarketParameters, Settler};
+use agent_marketplace::state::{AgentStatus, DisputeOutcome, ExecutionStatus, MarketParameters};
 use crtx_store::{
     mirror::{self, Batch, SnapshotMode},
     reads,
@@ -18,7 +18,7 @@ use solana_pubkey::Pubkey;
 use uuid::Uuid;
 
 async fn stored_price(database: &TestDatabase, agent: &Pubkey) -> u64 {
-    reads::agent(database.pool(), agent).await.expect("read").expect("shown").summary.price.0
+    reads::agent(database.pool(), agent).await.expect("read").expect("shown").price.0
 }
 
 #[tokio::test]
@@ -152,7 +152,7 @@ async fn accounts_that_a_snapshot_lacks_are_found_and_marked_but_not_deleted() {
     assert_eq!(missing().await.into_iter().flat_map(|of| of.addresses).collect::<Vec<_>>(), [gone]);
 
     assert_eq!(mirror::mark_closed(database.pool(), &[gone, later], 55).await.expect("marked"), 1);
-    assert_eq!(reads::agent(database.pool(), &gone).await.expect("read"), None);
+    assert!(reads::agent(database.pool(), &gone).await.expect("read").is_none());
     assert_eq!(reads::mirror_counts(database.pool()).await.expect("counts").agents, 3);
     assert_eq!(missing().await, []);
 }
@@ -167,7 +167,7 @@ async fn an_address_that_is_used_again_after_closing_starts_over() {
     assert!(!put(database.pool(), &address, 15, &record(caller, agent, id)).await, "older than the closing");
     assert!(put(database.pool(), &address, 30, &record(caller, agent, id)).await);
     let execution = reads::execution(database.pool(), &caller, &id).await.expect("read").expect("there");
-    assert_eq!(execution.summary.status, reads::ShownStatus::Running);
+    assert_eq!(execution.status, reads::ShownStatus::Running);
 }
 
 #[tokio::test]
@@ -180,7 +180,7 @@ async fn a_replacing_snapshot_leaves_nothing_of_the_old_chain_but_documents() {
     let mut snapshot = Batch::default();
     snapshot.push(&address, 2, &new).expect("a row");
     mirror::resync(database.pool(), &snapshot, 2, Some("other"), SnapshotMode::Replace).await.expect("applied");
-    assert_eq!(reads::agent(database.pool(), &old).await.expect("read"), None);
+    assert!(reads::agent(database.pool(), &old).await.expect("read").is_none());
     assert_eq!(mirror::checkpoint(database.pool()).await.expect("read").expect("there").slot, 2);
     // The same listing on the new chain finds its document.
     show(database.pool(), listing(wallet(1), 0), "old", &["data"]).await;
@@ -194,9 +194,9 @@ async fn unreadable_accounts_are_quarantined_until_they_can_be_read() {
     let mut batch = Batch::default();
     batch.quarantine(&address, 5, vec![1, 2, 3], "no such\0discriminator").expect("kept");
     mirror::apply_changes(database.pool(), &batch, 5).await.expect("applied");
-    assert_eq!(reads::mirror_counts(database.pool()).await.expect("counts").quarantined, 1);
+    assert_eq!(reads::quarantined(database.pool()).await.expect("count").0, 1);
     put(database.pool(), &address, 6, &listing(wallet(1), 0)).await;
-    assert_eq!(reads::mirror_counts(database.pool()).await.expect("counts").quarantined, 0);
+    assert_eq!(reads::quarantined(database.pool()).await.expect("count").0, 0);
 }
 
 #[test]
@@ -241,7 +241,7 @@ async fn a_delisted_agent_is_not_shown() {
     let mut delisted = listing(wallet(1), 0);
     delisted.status = AgentStatus::Delisted as u8;
     let agent = show(database.pool(), delisted, "agent", &["data"]).await;
-    assert_eq!(reads::agent(database.pool(), &agent).await.expect("read"), None);
+    assert!(reads::agent(database.pool(), &agent).await.expect("read").is_none());
 }
 
 /// The open terms that the row of an execution has: request hash, result key, grant, token account, deadline, time-out.
@@ -308,7 +308,7 @@ async fn the_terms_are_kept_if_opening_and_end_come_in_one_batch_in_any_order() 
         mirror::apply_changes(database.pool(), &batch, 7).await.expect("applied");
         assert_eq!(stored_terms(&database, &address).await, terms);
         let execution = reads::execution(database.pool(), &wallet(2), &id).await.expect("read").expect("there");
-        assert_eq!(execution.summary.status, reads::ShownStatus::Completed);
+        assert_eq!(execution.status, reads::ShownStatus::Completed);
     }
 }
 
@@ -325,8 +325,8 @@ async fn a_mirror_that_never_saw_an_execution_open_has_no_terms_of_it() {
     assert_eq!(stored_terms(&database, &address).await, NO_TERMS);
     assert_eq!(mirror::compare(pool, &snapshot).await.expect("compared").equal, 1);
     let execution = reads::execution(pool, &wallet(2), &id).await.expect("read").expect("there");
-    assert_eq!((execution.summary.cost.0, execution.platform_amount.0), (50_000, 500));
-    assert_eq!(execution.settled_by, Some(Settler::Gateway));
+    assert_eq!((execution.cost.0, execution.platform_amount.0), (50_000, 500));
+    assert_eq!(execution.settled_by, Some(reads::SettledBy::Gateway));
 }
 
 #[tokio::test]
@@ -401,8 +401,8 @@ async fn trust_is_the_part_of_the_fees_that_was_paid_for_results_that_stand() {
         listing.expired_executions = 50;
         let agent = show(database.pool(), listing, "agent", &["data"]).await;
         let detail = reads::agent(database.pool(), &agent).await.expect("read").expect("shown");
-        assert_eq!(detail.summary.trust.0, trust, "{fees} {successful} {total}");
-        assert_eq!((detail.summary.total_executions, detail.expired_executions), (total, 50));
+        assert_eq!(detail.trust.0, trust, "{fees} {successful} {total}");
+        assert_eq!((detail.total_executions, detail.expired_executions), (total, 50));
     }
 }
 
@@ -428,8 +428,8 @@ proptest! {
                 mirror::apply_changes(database.pool(), &batch, 1).await.expect("applied");
             }
             let execution = reads::execution(database.pool(), &caller, &id).await.expect("read").expect("there");
-            assert_eq!(execution.summary.cost.0, 6_000);
-            assert_eq!(execution.summary.status, reads::ShownStatus::Completed);
+            assert_eq!(execution.cost.0, 6_000);
+            assert_eq!(execution.status, reads::ShownStatus::Completed);
         });
     }
 }

@@ -4,7 +4,7 @@ use axum::{Json, extract::State};
 use chrono::Utc;
 use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody};
 use crtx_protocol::usdc::UsdcBase;
-use crtx_store::reads::{self, AgentDay, PublicExecution};
+use crtx_store::reads::{self, AgentDay, PublicExecution, ShownStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -13,32 +13,13 @@ use crate::{agents, names::ExecutionStatusName, state::ApiState, types::Timestam
 /// Executions that are shown.
 const RECENT: u32 = 10;
 
-/// One day (UTC). Days on which no execution ended are left out.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct AgentDayResponse {
-    #[schema(format = Date, example = "2026-11-21")]
-    day: String,
-    completed_executions: u64,
-    failed_executions: u64,
-    disputed_executions: u64,
-    /// Within 2.5 %. null if none was completed.
-    #[schema(required)]
-    p50_execution_time_ms: Option<u64>,
-    /// Within 2.5 %. null if none was completed.
-    #[schema(required)]
-    p95_execution_time_ms: Option<u64>,
-    /// Platform fees of the day's completed executions.
-    #[schema(value_type = f64)]
-    fees_usdc: UsdcBase,
-}
-
 /// An execution as the chain shows it to everybody.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RecentExecution {
     /// Address of the on-chain record.
     record: String,
     #[schema(value_type = ExecutionStatusName)]
-    status: &'static str,
+    status: ShownStatus,
     #[schema(value_type = f64)]
     cost_usdc: UsdcBase,
     initiated_at: Timestamp,
@@ -58,7 +39,7 @@ pub struct AgentHistoryResponse {
     /// Days that are looked at, today among them.
     window_days: u32,
     /// Oldest first.
-    days: Vec<AgentDayResponse>,
+    days: Vec<AgentDay>,
     /// The newest ten.
     recent_executions: Vec<RecentExecution>,
 }
@@ -80,37 +61,25 @@ pub async fn get_agent_history(
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<Json<AgentHistoryResponse>, ApiError> {
     let (agent, mut connection) = agents::shown(&state, &agent_id).await?;
-    let address = agent.summary.address;
+    let address = agent.address;
     let days = reads::agent_days(&mut *connection, &address, Utc::now()).await?;
     let recent = reads::recent_executions(&mut *connection, &address, RECENT).await?;
     connection.done();
     Ok(Json(AgentHistoryResponse {
         window_days: reads::METRICS_DAYS.unsigned_abs(),
-        days: days.into_iter().map(day).collect(),
+        days,
         recent_executions: recent.into_iter().map(|execution| execution_of(&state, execution)).collect(),
     }))
-}
-
-fn day(AgentDay { day, metrics }: AgentDay) -> AgentDayResponse {
-    AgentDayResponse {
-        day: day.to_string(),
-        completed_executions: metrics.completed_30d,
-        failed_executions: metrics.failed_30d,
-        disputed_executions: metrics.disputed_30d,
-        p50_execution_time_ms: metrics.p50_execution_time_ms,
-        p95_execution_time_ms: metrics.p95_execution_time_ms,
-        fees_usdc: metrics.fees_30d,
-    }
 }
 
 fn execution_of(state: &ApiState, execution: PublicExecution) -> RecentExecution {
     RecentExecution {
         record: execution.record.to_string(),
-        status: execution.status.as_str(),
+        status: execution.status,
         cost_usdc: execution.cost,
-        initiated_at: Timestamp(execution.initiated_at),
-        completed_at: execution.completed_at.map(Timestamp),
-        execution_time_ms: execution.execution_time_ms,
+        initiated_at: execution.initiated_at,
+        completed_at: execution.completed_at,
+        execution_time_ms: execution.execution_time_ms.map(u64::from),
         on_chain_record: state.links().account(&execution.record),
     }
 }

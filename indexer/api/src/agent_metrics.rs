@@ -87,13 +87,9 @@ impl Metrics {
     }
 
     pub async fn of(&self, agent: &AgentDetails) -> Result<AgentMetricsResponse, ApiError> {
-        let address = agent.summary.address;
-        let totals = [
-            agent.summary.total_executions,
-            agent.successful_executions,
-            agent.expired_executions,
-            agent.dispute_count,
-        ];
+        let address = agent.address;
+        let totals =
+            [agent.total_executions, agent.successful_executions, agent.expired_executions, agent.dispute_count];
         let counted = self.kept.get(Key { agent: address, totals }, self.count(address, agent)).await?;
         Ok(response(agent, &counted))
     }

@@ -5,36 +5,20 @@ use std::{
     sync::Arc,
 };
 
-use async_trait::async_trait;
-use crtx_http::{
-    ApiError,
-    gathered::{Gathered, Question},
-};
-use crtx_store::{PgConnection, PgPool, StoreError, reads};
+use crtx_http::{ApiError, gathered::Gathered};
+use crtx_store::{PgPool, reads};
 use solana_pubkey::Pubkey;
 
 use crate::agent_list::AgentList;
 
-/// Asks for the names of some agents. The database is asked once for each agent of all questions.
-struct NamesQuestion(Vec<Pubkey>);
-
-#[async_trait]
-impl Question for NamesQuestion {
-    type Answer = HashMap<Pubkey, String>;
-
-    async fn ask(connection: &mut PgConnection, questions: &[Self]) -> Result<Vec<Self::Answer>, StoreError> {
-        let agents: HashSet<Pubkey> = questions.iter().flat_map(|question| &question.0).copied().collect();
-        let agents: Vec<Pubkey> = agents.into_iter().collect();
-        let names = reads::agent_names(connection, &agents).await?;
-        let own = |agent: &Pubkey| names.get(agent).map(|name| (*agent, name.clone()));
-        Ok(questions.iter().map(|question| question.0.iter().filter_map(own).collect()).collect())
-    }
-}
+/// Requests whose names one statement reads.
+const MOST_TOGETHER: usize = 32;
 
 /// Finds the names of agents.
 pub struct AgentNames {
     listed: Arc<AgentList>,
-    others: Gathered<NamesQuestion>,
+    /// Of some agents each. The database is asked once for each agent of all questions.
+    others: Gathered<Vec<Pubkey>, HashMap<Pubkey, String>>,
 }
 
 /// Names in the order of the agents that were asked for.
@@ -47,7 +31,16 @@ pub struct Named {
 
 impl AgentNames {
     pub fn new(listed: Arc<AgentList>, pool: PgPool) -> Self {
-        Self { listed, others: Gathered::new(pool) }
+        let others = Gathered::new(pool, MOST_TOGETHER, |connection, questions: &[Vec<Pubkey>]| {
+            Box::pin(async move {
+                let agents: HashSet<Pubkey> = questions.iter().flatten().copied().collect();
+                let agents: Vec<Pubkey> = agents.into_iter().collect();
+                let names = reads::agent_names(connection, &agents).await?;
+                let own = |agent: &Pubkey| names.get(agent).map(|name| (*agent, name.clone()));
+                Ok(questions.iter().map(|agents| agents.iter().filter_map(own).collect()).collect())
+            })
+        });
+        Self { listed, others }
     }
 
     /// The names of some agents.
@@ -61,7 +54,7 @@ impl AgentNames {
         };
         let missing: Vec<Pubkey> =
             agents.iter().zip(&listed).filter(|(_, name)| name.is_none()).map(|(agent, _)| *agent).collect();
-        let others = if missing.is_empty() { HashMap::new() } else { self.others.ask(NamesQuestion(missing)).await? };
+        let others = if missing.is_empty() { HashMap::new() } else { self.others.ask(missing).await? };
         let name = |(agent, listed): (&Pubkey, Option<String>)| {
             listed.or_else(|| others.get(agent).cloned()).unwrap_or_else(|| agent.to_string())
         };

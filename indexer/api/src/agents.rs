@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use agent_marketplace::state::ClosedAgents;
 use axum::extract::State;
 use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, KeptBody, Whole};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
 use crtx_store::{
     pools::ReadConnection,
-    reads::{self, AgentDetails, KnownAgent, ListingStatus},
+    reads::{self, AgentDetails, ListingStatus},
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -16,10 +15,8 @@ use solana_pubkey::Pubkey;
 use utoipa::ToSchema;
 
 use crate::{
-    agent_answers::KeptAgent,
-    agent_documents::AgentDocument,
+    agent_answers::{AgentAnswer, KeptAgent},
     agent_metrics::AgentMetricsResponse,
-    agent_reads::{AgentAnswer, AgentQuestion},
     listings,
     names::ListingStatusName,
     state::ApiState,
@@ -60,21 +57,6 @@ pub struct ClosedAgentsTotals {
     pub platform_fees_usdc: UsdcBase,
 }
 
-impl From<ClosedAgents> for ClosedAgentsTotals {
-    fn from(closed: ClosedAgents) -> Self {
-        Self {
-            agents: closed.agents,
-            completed_executions: closed.completed_executions,
-            successful_executions: closed.successful_executions,
-            failed_executions: closed.failed_executions,
-            expired_executions: closed.expired_executions,
-            dispute_count: closed.disputed_executions,
-            slashed_usdc: UsdcBase(closed.slashed_total),
-            platform_fees_usdc: UsdcBase(closed.platform_fees_total),
-        }
-    }
-}
-
 /// A full listing.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct AgentResponse {
@@ -90,7 +72,8 @@ pub struct AgentResponse {
     /// the terms have changed.
     pub terms_hash: String,
     /// Seconds that the creator's service has to answer.
-    pub timeout_seconds: u32,
+    #[schema(value_type = u32)]
+    pub timeout_seconds: i64,
     pub total_executions: u64,
     /// `platform_fees_usdc` x `successful_executions` / max(`total_executions`, 1), rounded down to base units: the
     /// platform fees that were paid for results that stand. Every factor is in the listing account.
@@ -100,7 +83,7 @@ pub struct AgentResponse {
     pub avg_execution_time_ms: u64,
     pub creator: CreatorDetails,
     #[schema(value_type = ListingStatusName)]
-    pub status: &'static str,
+    pub status: ListingStatus,
     pub description: String,
     /// JSON Schema of accepted `parameters`.
     #[schema(value_type = Object)]
@@ -127,13 +110,6 @@ pub struct AgentResponse {
     pub created_at: Timestamp,
 }
 
-const fn status_text(status: ListingStatus) -> &'static str {
-    match status {
-        ListingStatus::Active => "active",
-        ListingStatus::Paused => "paused",
-    }
-}
-
 /// One agent, active or paused.
 #[utoipa::path(
     get, path = "/v1/agents/{agent_id}", tag = "agents", operation_id = "get_agent",
@@ -157,14 +133,8 @@ pub async fn get_agent(
 async fn answer(state: &ApiState, agent_id: &str) -> Result<Arc<Whole>, ApiError> {
     let address = types::address(agent_id).ok_or_else(|| ApiError::agent_not_found(agent_id))?;
     let kept = state.shared.agent_answers.get(&address).await;
-    let document = state.shared.agent_documents.known(&address).await;
-    let has = |agent: &AgentDetails| document.as_ref().is_some_and(|document| document.hash == agent.document_hash);
-    let question = AgentQuestion {
-        agent: KnownAgent { address, document: document.as_ref().map(|document| document.hash) },
-        // Other figures need a new answer, and that needs the document.
-        version: kept.as_ref().filter(|kept| has(&kept.agent)).map(|kept| kept.agent.version.clone()),
-    };
-    let agent = match (state.shared.agent_reads.ask(question).await?, &kept) {
+    let version = kept.as_ref().map(|kept| kept.agent.version.clone());
+    let agent = match (state.shared.agent_reads.ask((address, version)).await?, &kept) {
         (AgentAnswer::Changed(agent), _) => agent,
         (AgentAnswer::Unchanged, Some(kept)) => Arc::clone(&kept.agent),
         (AgentAnswer::NotShown | AgentAnswer::Unchanged, _) => {
@@ -175,10 +145,9 @@ async fn answer(state: &ApiState, agent_id: &str) -> Result<Arc<Whole>, ApiError
     if let Some(kept) = kept.filter(|kept| Arc::ptr_eq(&kept.agent, &agent) && kept.metrics == metrics) {
         return Ok(Arc::clone(&kept.body));
     }
-    let document = state.shared.agent_documents.of(&agent, document).await?;
-    let body = Arc::new(Whole::of_json(&full(state, &agent, &document, metrics.clone()))?);
-    let agent = Arc::new(AgentDetails { document: None, ..Arc::unwrap_or_clone(agent) });
-    state.shared.agent_answers.keep(KeptAgent { agent, metrics, body: Arc::clone(&body) }).await;
+    let body = Arc::new(Whole::of_json(&full(state, &agent, metrics.clone()))?);
+    let kept = KeptAgent { agent, metrics, body: Arc::clone(&body) };
+    state.shared.agent_answers.insert(address, Arc::new(kept)).await;
     Ok(body)
 }
 
@@ -198,36 +167,39 @@ async fn not_shown(mut connection: ReadConnection, agent_id: &str, agent: &Pubke
     Ok(reason)
 }
 
-fn full(
-    state: &ApiState,
-    agent: &AgentDetails,
-    document: &AgentDocument,
-    metrics: AgentMetricsResponse,
-) -> AgentResponse {
-    let summary = &agent.summary;
+fn full(state: &ApiState, agent: &AgentDetails, metrics: AgentMetricsResponse) -> AgentResponse {
     AgentResponse {
-        agent_id: summary.address.to_string(),
-        name: summary.name.clone(),
-        tagline: summary.tagline.clone(),
-        tags: summary.tags.clone(),
-        binding: summary.binding,
-        price_per_call_usdc: summary.price,
+        agent_id: agent.address.to_string(),
+        name: agent.name.clone(),
+        tagline: agent.tagline.clone(),
+        tags: agent.tags.clone(),
+        binding: agent.binding,
+        price_per_call_usdc: agent.price,
         terms_hash: ResultHash(agent.terms_hash).to_string(),
         timeout_seconds: agent.timeout_seconds,
-        total_executions: summary.total_executions,
-        trust_usdc: summary.trust,
-        success_rate: summary.success_rate,
-        avg_execution_time_ms: summary.avg_execution_time_ms,
+        total_executions: agent.total_executions,
+        trust_usdc: agent.trust,
+        success_rate: agent.success_rate,
+        avg_execution_time_ms: agent.avg_execution_time_ms,
         creator: CreatorDetails {
-            pubkey: summary.creator.to_string(),
-            verified: summary.creator_verified,
+            pubkey: agent.creator.clone(),
+            verified: agent.creator_verified,
             display_name: agent.creator_display_name.clone().unwrap_or_default(),
-            closed_agents: agent.closed.into(),
+            closed_agents: ClosedAgentsTotals {
+                agents: agent.closed_agents,
+                completed_executions: agent.closed_completed_executions,
+                successful_executions: agent.closed_successful_executions,
+                failed_executions: agent.closed_failed_executions,
+                expired_executions: agent.closed_expired_executions,
+                dispute_count: agent.closed_disputes,
+                slashed_usdc: agent.closed_slashed,
+                platform_fees_usdc: agent.closed_platform_fees,
+            },
         },
-        status: status_text(summary.status),
-        description: document.description.clone(),
-        input_schema: document.input_schema.clone(),
-        output_schema: document.output_schema.clone(),
+        status: agent.status,
+        description: agent.document.description.clone(),
+        input_schema: agent.document.input_schema.clone(),
+        output_schema: agent.document.output_schema.clone(),
         successful_executions: agent.successful_executions,
         failed_executions: agent.failed_executions,
         expired_executions: agent.expired_executions,
@@ -235,7 +207,7 @@ fn full(
         platform_fees_usdc: agent.platform_fees,
         unique_callers: agent.unique_callers,
         metrics,
-        on_chain_listing: state.links().account(&summary.address),
-        created_at: Timestamp(agent.created_at),
+        on_chain_listing: state.links().account(&agent.address),
+        created_at: agent.created_at,
     }
 }

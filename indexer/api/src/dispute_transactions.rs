@@ -3,13 +3,15 @@
 //! Anybody can send transactions that name the account, so those near the known times are looked at first, only a
 //! bounded number of them, and each must call the program about this dispute.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use agent_marketplace::instruction::{AnswerDispute, ExpireDispute, OpenDispute, ResolveDispute};
 use anchor_lang::Discriminator;
 use crtx_chain::{ChainClient, ChainError, history::Mention};
+use serde::Serialize;
 use solana_pubkey::Pubkey;
 use tokio::time::timeout;
+use utoipa::ToSchema;
 
 use crate::kept::Kept;
 
@@ -32,15 +34,18 @@ pub struct Moments {
     pub resolved_at: Option<i64>,
 }
 
-/// Base58. `None`: it has not happened, or the transaction was not found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Signatures {
+/// Signatures of a dispute's transactions. null: it has not happened, or the transaction was not found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct DisputeTransactions {
+    #[schema(required)]
     pub raised: Option<String>,
+    #[schema(required)]
     pub answered: Option<String>,
+    #[schema(required)]
     pub resolved: Option<String>,
 }
 
-impl Signatures {
+impl DisputeTransactions {
     /// Whether each transaction was found that there has to be.
     const fn are_all(&self, moments: Moments) -> bool {
         self.raised.is_some()
@@ -49,41 +54,34 @@ impl Signatures {
     }
 }
 
-/// Finds transactions and remembers them. Cheap to clone.
-#[derive(Clone)]
+/// Finds transactions and remembers them.
 pub struct DisputeHistory {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
     chain: ChainClient,
     program_id: Pubkey,
-    kept: Kept<(Pubkey, Moments), Option<Signatures>>,
+    kept: Kept<(Pubkey, Moments), Option<DisputeTransactions>>,
 }
 
 impl DisputeHistory {
     pub fn new(chain: ChainClient, program_id: Pubkey) -> Self {
-        Self { shared: Arc::new(Shared { chain, program_id, kept: Kept::new(MOST_KEPT) }) }
+        Self { chain, program_id, kept: Kept::new(MOST_KEPT) }
     }
 
     /// The transactions of a dispute. `None` if the chain did not answer.
-    pub async fn of(&self, dispute: Pubkey, moments: Moments) -> Option<Signatures> {
+    pub async fn of(&self, dispute: Pubkey, moments: Moments) -> Option<DisputeTransactions> {
         let read = async {
-            let found = timeout(PATIENCE, self.shared.search(&dispute, moments)).await;
+            let found = timeout(PATIENCE, self.search(&dispute, moments)).await;
             let found = found.ok().and_then(Result::ok);
             let age =
                 if found.as_ref().is_some_and(|found| found.are_all(moments)) { COMPLETE_AGE } else { INCOMPLETE_AGE };
             Ok((found, age))
         };
-        self.shared.kept.get((dispute, moments), read).await.ok().flatten()
+        self.kept.get((dispute, moments), read).await.ok().flatten()
     }
-}
 
-impl Shared {
-    async fn search(&self, dispute: &Pubkey, moments: Moments) -> Result<Signatures, ChainError> {
+    async fn search(&self, dispute: &Pubkey, moments: Moments) -> Result<DisputeTransactions, ChainError> {
         let mentions = self.mentions(dispute).await?;
         let ends = [ResolveDispute::DISCRIMINATOR, ExpireDispute::DISCRIMINATOR];
-        Ok(Signatures {
+        Ok(DisputeTransactions {
             raised: self.find(&mentions, dispute, Some(moments.raised_at), &[OpenDispute::DISCRIMINATOR]).await?,
             answered: self.find(&mentions, dispute, moments.answered_at, &[AnswerDispute::DISCRIMINATOR]).await?,
             resolved: self.find(&mentions, dispute, moments.resolved_at, &ends).await?,

@@ -1,18 +1,18 @@
 //! `GET /v1/disputes` and `GET /v1/disputes/{id}`: the disputes of a wallet that signed in, and for the resolver all of
 //! them. A dispute of others is not found.
 
-use agent_marketplace::state::{Dispute, DisputeOutcome};
+use agent_marketplace::state::Dispute;
 use axum::{Json, extract::State};
 use chrono::{DateTime, TimeDelta, Utc};
 use crtx_http::{ApiError, ApiPath, ApiQuery, Cursor, ErrorBody, ErrorCode, FromQuery, QueryParams, SignedIn};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
-use crtx_store::reads::{self, DisputeFilter, DisputePlace, DisputeScope};
-use serde::Serialize;
+use crtx_store::reads::{self, DisputeFilter, DisputePlace, DisputeScope, DisputeStatus};
+use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::{
-    dispute_transactions::{Moments, Signatures},
+    dispute_transactions::{DisputeTransactions, Moments},
     names::{DisputeRoleName, DisputeStatusName},
     paging::{Key, Paging, time_bytes},
     state::ApiState,
@@ -45,7 +45,7 @@ pub struct DisputeResponse {
     pub amount_usdc: UsdcBase,
     /// `expired`: nobody decided within 30 days.
     #[schema(value_type = DisputeStatusName)]
-    pub status: &'static str,
+    pub status: DisputeStatus,
     /// SHA-256 of the evidence document: `sha256:` and hex.
     pub evidence_hash: String,
     /// Where the caller says the document is.
@@ -90,17 +90,6 @@ pub struct DisputeResponse {
     pub transactions: Option<DisputeTransactions>,
 }
 
-/// Signatures of a dispute's transactions. null: it has not happened, or the transaction was not found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub struct DisputeTransactions {
-    #[schema(required)]
-    pub raised: Option<String>,
-    #[schema(required)]
-    pub answered: Option<String>,
-    #[schema(required)]
-    pub resolved: Option<String>,
-}
-
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct DisputeListResponse {
     pub disputes: Vec<DisputeResponse>,
@@ -116,39 +105,37 @@ pub struct DisputeListResponse {
 
 impl DisputeResponse {
     fn new(state: &ApiState, dispute: reads::DisputeDetails) -> Self {
-        let url = |hash: [u8; 32]| state.links().content(&ResultHash(hash));
-        let text = |hash: [u8; 32]| ResultHash(hash).to_string();
-        let raised_at = dispute.evidence.at;
-        let answer = dispute.answer.as_ref();
+        let url = |hash: ResultHash| state.links().content(&hash);
+        let raised_at = dispute.raised_at;
         let answer_due = later(raised_at, ANSWER_PERIOD);
         Self {
             dispute: dispute.address.to_string(),
             execution_id: dispute.execution_id,
-            execution_record: dispute.record.to_string(),
-            agent_id: dispute.agent.to_string(),
-            caller: dispute.caller.to_string(),
-            creator: dispute.creator.to_string(),
-            amount_usdc: dispute.amount,
-            status: outcome_text(dispute.outcome),
-            evidence_hash: text(dispute.evidence.hash),
-            evidence_url: url(dispute.evidence.hash),
-            answer_hash: answer.map(|answer| text(answer.hash)),
-            answer_uri: answer.map(|answer| answer.uri.clone()),
-            answer_url: answer.map(|answer| url(answer.hash)),
-            answered_at: answer.map(|answer| Timestamp(answer.at)),
+            execution_record: dispute.record,
+            agent_id: dispute.agent,
+            agent_name: dispute.agent_name,
+            caller: dispute.caller,
+            creator: dispute.creator,
+            amount_usdc: UsdcBase(dispute.amount),
+            status: dispute.outcome,
+            evidence_hash: dispute.evidence_hash.to_string(),
+            evidence_uri: dispute.evidence_uri,
+            evidence_url: url(dispute.evidence_hash),
+            answer_hash: dispute.answer_hash.map(|hash| hash.to_string()),
+            answer_uri: dispute.answer_uri,
+            answer_url: dispute.answer_hash.map(url),
+            answered_at: dispute.answered_at.map(Timestamp),
             raised_at: Timestamp(raised_at),
             respond_by: Timestamp(later(raised_at, RESPOND_WITHIN)),
-            upholdable_from: Timestamp(answer.map_or(answer_due, |answer| answer.at.min(answer_due))),
+            upholdable_from: Timestamp(dispute.answered_at.map_or(answer_due, |at| at.min(answer_due))),
             expires_at: Timestamp(later(raised_at, LIMIT)),
             resolved_at: dispute.resolved_at.map(Timestamp),
-            resolution_hash: dispute.resolution_hash.map(text),
+            resolution_hash: dispute.resolution_hash.map(|hash| hash.to_string()),
             resolution_url: dispute.resolution_hash.map(url),
-            slash_usdc: dispute.slash,
-            compensation_usdc: dispute.compensation,
-            penalty_usdc: UsdcBase(dispute.slash.0.saturating_sub(dispute.compensation.0)),
+            slash_usdc: UsdcBase(dispute.slash),
+            compensation_usdc: UsdcBase(dispute.compensation),
+            penalty_usdc: UsdcBase(dispute.slash.saturating_sub(dispute.compensation)),
             transactions: None,
-            agent_name: dispute.agent_name,
-            evidence_uri: dispute.evidence.uri,
         }
     }
 }
@@ -157,18 +144,9 @@ fn later(time: DateTime<Utc>, by: TimeDelta) -> DateTime<Utc> {
     time.checked_add_signed(by).unwrap_or(time)
 }
 
-/// The word for an outcome, here and in the dispute of an execution.
-pub const fn outcome_text(outcome: DisputeOutcome) -> &'static str {
-    match outcome {
-        DisputeOutcome::Open => "open",
-        DisputeOutcome::Upheld => "upheld",
-        DisputeOutcome::Rejected => "rejected",
-        DisputeOutcome::Expired => "expired",
-    }
-}
-
 /// What a wallet is in the disputes to list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 enum DisputeRole {
     Caller,
     Creator,
@@ -193,32 +171,16 @@ pub struct DisputeListQuery {
     #[param(inline, required = false, value_type = DisputeRoleName)]
     role: Option<DisputeRole>,
     #[param(inline, required = false, value_type = DisputeStatusName)]
-    status: Option<DisputeOutcome>,
+    status: Option<DisputeStatus>,
 }
 
 impl FromQuery for DisputeListQuery {
     fn from_query(params: &mut QueryParams) -> Result<Self, ApiError> {
         let Paging { limit, offset, cursor } = Paging::from_query(params)?;
-        Ok(Self { limit, offset, cursor, role: role(params)?, status: status(params)? })
+        let role = types::word(params, "role", "`caller`, `creator` or `resolver`")?;
+        let status = types::word(params, "status", "`open`, `upheld`, `rejected` or `expired`")?;
+        Ok(Self { limit, offset, cursor, role, status })
     }
-}
-
-fn role(params: &mut QueryParams) -> Result<Option<DisputeRole>, ApiError> {
-    let Some(text) = params.text("role")? else { return Ok(None) };
-    Ok(Some(match text.as_str() {
-        "caller" => DisputeRole::Caller,
-        "creator" => DisputeRole::Creator,
-        "resolver" => DisputeRole::Resolver,
-        _ => return Err(ApiError::invalid("role", "must be `caller`, `creator` or `resolver`")),
-    }))
-}
-
-fn status(params: &mut QueryParams) -> Result<Option<DisputeOutcome>, ApiError> {
-    use DisputeOutcome::{Expired, Open, Rejected, Upheld};
-    let Some(text) = params.text("status")? else { return Ok(None) };
-    let found = [Open, Upheld, Rejected, Expired].into_iter().find(|outcome| outcome_text(*outcome) == text);
-    let expected = "must be `open`, `upheld`, `rejected` or `expired`";
-    found.map(Some).ok_or_else(|| ApiError::invalid("status", expected))
 }
 
 /// Disputes in which the wallet that signed in is caller or creator, and all of them for the resolver. Open ones come
@@ -306,18 +268,14 @@ pub async fn get_dispute(
     connection.done();
     let dispute = dispute.ok_or_else(not_found)?;
     let moments = Moments {
-        raised_at: dispute.evidence.at.timestamp(),
-        answered_at: dispute.answer.as_ref().map(|answer| answer.at.timestamp()),
+        raised_at: dispute.raised_at.timestamp(),
+        answered_at: dispute.answered_at.map(|at| at.timestamp()),
         resolved_at: dispute.resolved_at.map(|at| at.timestamp()),
     };
-    let transactions = state.dispute_transactions(dispute.address, moments).await;
+    let transactions = match &state.dispute_history {
+        Some(history) => history.of(dispute.address, moments).await,
+        None => None,
+    };
     let response = DisputeResponse::new(&state, dispute);
-    Ok(Json(DisputeResponse { transactions: transactions.map(DisputeTransactions::from), ..response }))
-}
-
-impl From<Signatures> for DisputeTransactions {
-    fn from(signatures: Signatures) -> Self {
-        let Signatures { raised, answered, resolved } = signatures;
-        Self { raised, answered, resolved }
-    }
+    Ok(Json(DisputeResponse { transactions, ..response }))
 }

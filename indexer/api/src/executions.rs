@@ -1,14 +1,17 @@
 //! `GET /v1/executions` and `GET /v1/executions/{execution_id}`: the executions of the wallet of an API key or a session. An execution
 //! of another wallet is not found.
 
-use agent_marketplace::state::{FailureReason, Settler};
+use agent_marketplace::state::FailureReason;
 use axum::{Extension, Json, extract::State};
 use chrono::{DateTime, Utc};
 use crtx_http::{ApiError, ApiPath, ApiQuery, Cursor, ErrorBody, ErrorCode, FromQuery, QueryParams, Reader};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
-use crtx_store::reads::{
-    self, ExecutionFilter, ExecutionListQuestion, ExecutionPlace, ExecutionQuestion, ExecutionRole, ShownFailure,
-    ShownStatus,
+use crtx_store::{
+    executions::REFUNDED,
+    reads::{
+        self, DisputeStatus, ExecutionFilter, ExecutionListQuestion, ExecutionPlace, ExecutionQuestion, ExecutionRole,
+        SettledBy, ShownStatus, Start,
+    },
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -18,14 +21,15 @@ use uuid::Uuid;
 
 use crate::{
     agent_names::Named,
-    disputes::outcome_text,
-    execution_questions::{Part, Single, is_slow},
     layers::ShownSlot,
     names::{DisputeStatusName, ExecutionRoleName, ExecutionStatusName},
     paging::{Key, MAX_OFFSET, Paging, time_bytes},
     state::ApiState,
     types::{self, Timestamp},
 };
+
+/// A list that skips more rows than this is slow.
+const LARGE_OFFSET: u64 = 1_000;
 
 /// An execution in a list.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -34,7 +38,7 @@ pub struct ExecutionSummary {
     pub agent_id: String,
     pub agent_name: String,
     #[schema(value_type = ExecutionStatusName)]
-    pub status: &'static str,
+    pub status: ShownStatus,
     /// Total charged; 0 after a refund.
     #[schema(value_type = f64)]
     pub cost_usdc: UsdcBase,
@@ -67,7 +71,7 @@ pub struct ExecutionResponse {
     pub agent_id: String,
     pub agent_name: String,
     #[schema(value_type = ExecutionStatusName)]
-    pub status: &'static str,
+    pub status: ShownStatus,
     /// The agent's output. null until it is paid for, and while nobody has stored it here: a result that was settled
     /// without this service appears as soon as its content is put to `ipfs_url`.
     #[schema(required)]
@@ -90,8 +94,8 @@ pub struct ExecutionResponse {
     #[schema(required)]
     pub execution_time_ms: Option<u64>,
     /// `caller`, `creator` or `gateway`: who submitted the settlement. null unless it is on chain.
-    #[schema(required)]
-    pub settled_by: Option<&'static str>,
+    #[schema(required, value_type = Option<String>)]
+    pub settled_by: Option<SettledBy>,
     /// Whether the result is signed for this execution. null before the record is on chain.
     #[schema(required)]
     pub binding: Option<bool>,
@@ -125,7 +129,7 @@ pub struct ExecutionFailure {
 pub struct ExecutionDispute {
     /// `expired`: nobody decided within 30 days.
     #[schema(value_type = DisputeStatusName)]
-    pub status: &'static str,
+    pub status: DisputeStatus,
     pub raised_at: Timestamp,
     #[schema(required)]
     pub resolved_at: Option<Timestamp>,
@@ -153,93 +157,92 @@ impl ExecutionSummary {
             execution_id: execution.execution_id,
             agent_id: execution.agent.to_string(),
             agent_name,
-            status: execution.status.as_str(),
+            status: execution.status,
             cost_usdc: execution.cost,
-            initiated_at: Timestamp(execution.initiated_at),
-            completed_at: execution.completed_at.map(Timestamp),
+            initiated_at: execution.initiated_at,
+            completed_at: execution.completed_at,
             on_chain_record: state.links().account(&execution.record),
         }
     }
 }
 
 impl ExecutionResponse {
-    fn new(state: &ApiState, execution: reads::ExecutionDetails) -> Self {
-        let summary = ExecutionSummary::new(state, &execution.summary, execution.agent_name);
+    fn new(state: &ApiState, execution: reads::ExecutionDetails) -> Result<Self, ApiError> {
         let hash = execution.result_hash.map(ResultHash);
-        Self {
-            execution_id: summary.execution_id,
-            agent_id: summary.agent_id,
-            agent_name: summary.agent_name,
-            status: summary.status,
+        Ok(Self {
+            error: ExecutionFailure::of(&execution)?,
+            dispute: ExecutionDispute::of(&execution),
+            execution_id: execution.execution_id,
+            agent_id: execution.agent,
+            agent_name: execution.agent_name,
+            status: execution.status,
             result: execution.result,
             result_hash: hash.map(|hash| hash.to_string()),
-            cost_usdc: summary.cost_usdc,
+            cost_usdc: execution.cost,
             creator_amount_usdc: execution.creator_amount,
             platform_amount_usdc: execution.platform_amount,
-            tokens_used: execution.tokens_used,
-            execution_time_ms: execution.execution_time_ms,
-            settled_by: execution.settled_by.map(settler_text),
+            tokens_used: execution.tokens_used.map(u64::from),
+            execution_time_ms: execution.execution_time_ms.map(u64::from),
+            settled_by: execution.settled_by,
             binding: execution.binding,
-            initiated_at: summary.initiated_at,
-            completed_at: summary.completed_at,
-            on_chain_record: summary.on_chain_record,
+            initiated_at: execution.initiated_at,
+            completed_at: execution.completed_at,
+            on_chain_record: state.links().account(&execution.record),
             ipfs_url: hash.map(|hash| state.links().content(&hash)),
             steps: execution.steps,
-            error: execution.failure.map(ExecutionFailure::from),
-            dispute: execution.dispute.map(ExecutionDispute::from),
+        })
+    }
+}
+
+/// What an execution failed of that no gateway of this deployment has an answer for.
+const ON_CHAIN: [(FailureReason, &str, &str); 5] = [
+    (FailureReason::CreatorFailed, "execution_failed", "the creator's service reported a failure; escrow refunded"),
+    (FailureReason::Timeout, "execution_timeout", "no answer within the listing's time-out; escrow refunded"),
+    (FailureReason::InvalidResponse, "execution_failed", "the creator's answer broke the contract; escrow refunded"),
+    (FailureReason::Expired, "execution_timeout", "no result before the deadline; escrow refunded"),
+    (
+        FailureReason::Interrupted,
+        "interrupted",
+        "the gateway was interrupted and gave the execution up; escrow refunded",
+    ),
+];
+
+impl ExecutionFailure {
+    fn of(execution: &reads::ExecutionDetails) -> Result<Option<Self>, ApiError> {
+        if execution.status != ShownStatus::Failed {
+            return Ok(None);
         }
+        let answered = execution.error_code.clone().zip(execution.error_message.clone());
+        Ok(match (answered, execution.failure_reason) {
+            (Some((code, problem)), Some(_)) => Some(Self { code, message: format!("{problem}; {REFUNDED}") }),
+            // Without a reason no escrow was opened.
+            (Some((code, message)), None) => Some(Self { code, message }),
+            (None, Some(number)) => {
+                let found = ON_CHAIN.into_iter().find(|(reason, ..)| i16::from(*reason as u8) == number);
+                let (_, code, message) =
+                    found.ok_or_else(|| ApiError::internal(format!("no failure reason has the number {number}")))?;
+                Some(Self { code: code.to_owned(), message: message.to_owned() })
+            }
+            (None, None) => None,
+        })
     }
 }
 
-impl From<ShownFailure> for ExecutionFailure {
-    fn from(failure: ShownFailure) -> Self {
-        let reason = match failure {
-            ShownFailure::Answered { code, message } => return Self { code, message },
-            ShownFailure::OnChain(reason) => reason,
-        };
-        let (code, message) = match reason {
-            FailureReason::CreatorFailed => {
-                ("execution_failed", "the creator's service reported a failure; escrow refunded")
-            }
-            FailureReason::Timeout => ("execution_timeout", "no answer within the listing's time-out; escrow refunded"),
-            FailureReason::InvalidResponse => {
-                ("execution_failed", "the creator's answer broke the contract; escrow refunded")
-            }
-            FailureReason::Expired => ("execution_timeout", "no result before the deadline; escrow refunded"),
-            FailureReason::Interrupted => {
-                ("interrupted", "the gateway was interrupted and gave the execution up; escrow refunded")
-            }
-        };
-        Self { code: code.to_owned(), message: message.to_owned() }
-    }
-}
-
-const fn settler_text(settler: Settler) -> &'static str {
-    match settler {
-        Settler::Caller => "caller",
-        Settler::Creator => "creator",
-        Settler::Gateway => "gateway",
-    }
-}
-
-impl From<reads::ShownDispute> for ExecutionDispute {
-    fn from(dispute: reads::ShownDispute) -> Self {
-        let (answer_hash, answer_uri, answered_at) = dispute.answer.map_or((None, None, None), |answer| {
-            let hash = ResultHash(answer.hash).to_string();
-            (Some(hash), Some(answer.uri), Some(Timestamp(answer.answered_at)))
-        });
-        Self {
-            status: outcome_text(dispute.outcome),
-            raised_at: Timestamp(dispute.raised_at),
-            resolved_at: dispute.resolved_at.map(Timestamp),
-            evidence_hash: ResultHash(dispute.evidence_hash).to_string(),
-            evidence_uri: dispute.evidence_uri,
-            answer_hash,
-            answer_uri,
-            answered_at,
-            compensation_usdc: dispute.compensation,
-            penalty_usdc: dispute.penalty,
-        }
+impl ExecutionDispute {
+    fn of(execution: &reads::ExecutionDetails) -> Option<Self> {
+        let text = |hash: [u8; 32]| ResultHash(hash).to_string();
+        Some(Self {
+            status: execution.dispute_status?,
+            raised_at: execution.dispute_raised_at?,
+            resolved_at: execution.dispute_resolved_at,
+            evidence_hash: execution.dispute_evidence_hash.map(text)?,
+            evidence_uri: execution.dispute_evidence_uri.clone()?,
+            answer_hash: execution.dispute_answer_hash.map(text),
+            answer_uri: execution.dispute_answer_uri.clone(),
+            answered_at: execution.dispute_answered_at,
+            compensation_usdc: execution.dispute_compensation,
+            penalty_usdc: execution.dispute_penalty,
+        })
     }
 }
 
@@ -281,30 +284,13 @@ impl FromQuery for ExecutionListQuery {
             limit,
             offset,
             cursor,
-            role: role(params)?,
-            status: status(params)?,
+            role: types::word(params, "role", "`caller` or `creator`")?.unwrap_or_default(),
+            status: types::word(params, "status", "`completed`, `failed`, `disputed`, `running` or `pending`")?,
             agent_id: agent(params)?,
             from: types::time(params, "from")?,
             to: types::time(params, "to")?,
         })
     }
-}
-
-fn role(params: &mut QueryParams) -> Result<ExecutionRole, ApiError> {
-    let Some(text) = params.text("role")? else { return Ok(ExecutionRole::default()) };
-    match text.as_str() {
-        "caller" => Ok(ExecutionRole::Caller),
-        "creator" => Ok(ExecutionRole::Creator),
-        _ => Err(ApiError::invalid("role", "must be `caller` or `creator`")),
-    }
-}
-
-fn status(params: &mut QueryParams) -> Result<Option<ShownStatus>, ApiError> {
-    let expected = "must be `completed`, `failed`, `disputed`, `running` or `pending`";
-    params
-        .text("status")?
-        .map(|text| ShownStatus::parse(&text).ok_or_else(|| ApiError::invalid("status", expected)))
-        .transpose()
 }
 
 fn agent(params: &mut QueryParams) -> Result<Option<Pubkey>, ApiError> {
@@ -338,7 +324,7 @@ pub async fn list_executions(
     let start = Paging { limit, offset, cursor }.start(&scope, place)?;
     let lists =
         if is_slow(&filter, &start) { &state.shared.slow_execution_lists } else { &state.shared.execution_lists };
-    let listed = lists.ask(Part(ExecutionListQuestion { wallet, filter, limit, start })).await;
+    let listed = lists.ask(ExecutionListQuestion { wallet, filter, limit, start }).await;
     let listed = listed.map_err(|error| too_far(error, offset))?;
     let agents: Vec<Pubkey> = listed.items.iter().map(|execution| execution.agent).collect();
     let Named { names, slot } = state.shared.agent_names.of(&agents).await?;
@@ -353,6 +339,13 @@ pub async fn list_executions(
     // Names that are from memory can be older than the rows.
     let older = slot.map(|names| Extension(ShownSlot(mirror_slot.map(|rows| rows.min(names)))));
     Ok((older, Json(list)))
+}
+
+/// Whether the database may have to read as many rows as a wallet has: those that an offset skips, and those of the days
+/// in which a time range begins and ends. Such lists have connections and a time limit of their own.
+fn is_slow(filter: &ExecutionFilter, start: &Start<ExecutionPlace>) -> bool {
+    let skips = matches!(start, Start::Offset(skipped) if *skipped > LARGE_OFFSET);
+    skips || filter.from.is_some() || filter.to.is_some()
 }
 
 /// A page that is far down may take longer than a list may. Its client learns what to do.
@@ -391,14 +384,14 @@ pub async fn get_execution(
     ApiPath(execution_id): ApiPath<Uuid>,
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<Json<ExecutionResponse>, ApiError> {
-    let execution = state.shared.executions.ask(Single(ExecutionQuestion { wallet, execution_id })).await?;
-    let mut execution = execution.ok_or_else(|| ApiError::execution_not_found(&execution_id))??;
+    let execution = state.shared.executions.ask(ExecutionQuestion { wallet, execution_id }).await?;
+    let mut execution = execution.ok_or_else(|| ApiError::execution_not_found(&execution_id))?;
     if execution.result.is_none()
         && let Some(hash) = execution.result_hash
     {
         execution.result = state.published_result(&ResultHash(hash)).await;
     }
-    Ok(Json(ExecutionResponse::new(&state, execution)))
+    Ok(Json(ExecutionResponse::new(&state, execution)?))
 }
 
 #[cfg(test)]

@@ -5,14 +5,29 @@ use std::time::Instant;
 use axum::{Extension, Json, extract::State};
 use chrono::Utc;
 use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, Peer};
-use crtx_store::reads;
+use crtx_store::reads::{self, CreatorDay, MarketDay};
+use serde::Serialize;
+use utoipa::ToSchema;
 
-use crate::{
-    history_response::{CreatorHistoryResponse, MarketHistoryResponse},
-    kept::age_of,
-    state::ApiState,
-    types,
-};
+use crate::{kept::age_of, state::ApiState, types};
+
+/// The last 30 days of the market.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct MarketHistoryResponse {
+    /// Days that are looked at, today among them.
+    window_days: u32,
+    /// Oldest first.
+    days: Vec<MarketDay>,
+}
+
+/// The last 30 days of the agents of a creator, closed ones among them.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct CreatorHistoryResponse {
+    /// Days that are looked at, today among them.
+    window_days: u32,
+    /// Oldest first.
+    days: Vec<CreatorDay>,
+}
 
 /// What was paid in the market, day by day. It may be some seconds old.
 #[utoipa::path(
@@ -32,11 +47,7 @@ pub async fn market_history(
         let started = Instant::now();
         let days = reads::market_history(&mut *connection, Utc::now()).await?;
         connection.done();
-        let history = MarketHistoryResponse {
-            window_days: reads::METRICS_DAYS.unsigned_abs(),
-            days: days.into_iter().map(Into::into).collect(),
-        };
-        Ok((history, age_of(started.elapsed())))
+        Ok((MarketHistoryResponse { window_days: reads::METRICS_DAYS.unsigned_abs(), days }, age_of(started.elapsed())))
     };
     Ok(Json(state.shared.market_history.get((), reading).await?))
 }
@@ -61,8 +72,5 @@ pub async fn get_wallet_history(
     let mut connection = state.shared.connections.list(peer.map(|Extension(Peer(address))| address)).await?;
     let days = reads::creator_history(&mut *connection, &wallet, Utc::now()).await?;
     connection.done();
-    Ok(Json(CreatorHistoryResponse {
-        window_days: reads::METRICS_DAYS.unsigned_abs(),
-        days: days.into_iter().map(Into::into).collect(),
-    }))
+    Ok(Json(CreatorHistoryResponse { window_days: reads::METRICS_DAYS.unsigned_abs(), days }))
 }

@@ -1,24 +1,19 @@
 //! The read API: agents, executions, wallets, the network, and the status of the mirror.
 
 mod agent_answers;
-mod agent_documents;
 mod agent_history;
 pub mod agent_list;
 mod agent_metrics;
 mod agent_names;
-mod agent_reads;
 mod agents;
 mod connections;
 mod deployment;
 mod digest;
-mod digest_answer;
 mod dispute_transactions;
 mod disputes;
-mod execution_questions;
 mod executions;
 mod freshness;
 mod history;
-mod history_response;
 mod holdings;
 mod kept;
 mod layers;

@@ -1,9 +1,8 @@
 //! Why a listing is not shown, or not in lists, in a code and in words.
 
-use agent_marketplace::state::AgentStatus;
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::SecondsFormat;
 use crtx_protocol::text::{printable, shortened};
-use crtx_store::reads::{DocumentFailure, ListingState, OwnedAgent};
+use crtx_store::reads::{ListingState, ListingStatus, OwnedAgent, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -52,10 +51,10 @@ impl ListingReason {
     /// The same for an agent in the list of its creator.
     pub fn of_owned(agent: &OwnedAgent) -> Option<Self> {
         match agent.status {
-            AgentStatus::Delisted => Some(Self::delisted()),
-            _ if agent.name.is_none() => Some(Self::of_document(agent.document_failure.as_ref())),
-            AgentStatus::Paused => Some(Self::paused()),
-            AgentStatus::Active => None,
+            ListingStatus::Delisted => Some(Self::delisted()),
+            _ if agent.name.is_none() => Some(Self::of_document(agent.error.as_deref(), agent.error_code.as_deref())),
+            ListingStatus::Paused => Some(Self::paused()),
+            ListingStatus::Active => None,
         }
     }
 
@@ -72,42 +71,34 @@ impl ListingReason {
         if listing.closed {
             return Some(Self::new(ListingReasonCode::Closed, "its account is closed"));
         }
-        if listing.status == AgentStatus::Delisted {
+        if listing.status == ListingStatus::Delisted {
             return Some(Self::delisted());
         }
-        if !listing.document.usable {
-            let reason = Self::of_document(listing.document.failure.as_ref());
-            let uri = shortened(&printable(&listing.document.uri), MAX_FOREIGN_CHARS);
-            let next = listing.document.next_attempt.map(next_attempt).unwrap_or_default();
+        if !listing.usable {
+            let reason = Self::of_document(listing.error.as_deref(), listing.error_code.as_deref());
+            let uri = shortened(&printable(&listing.uri), MAX_FOREIGN_CHARS);
+            let next = listing.next_attempt.map(next_attempt).unwrap_or_default();
             return Some(Self { message: format!("{} (URI: {uri}){next}", reason.message), ..reason });
         }
-        (listing.status == AgentStatus::Paused).then(Self::paused)
+        (listing.status == ListingStatus::Paused).then(Self::paused)
     }
 
-    /// Why the document cannot be used.
-    fn of_document(failure: Option<&DocumentFailure>) -> Self {
-        let Some(DocumentFailure { code, message }) = failure else {
+    /// Why the document cannot be used. Rows that an earlier version wrote have no code.
+    fn of_document(failure: Option<&str>, code: Option<&str>) -> Self {
+        let Some(failure) = failure else {
             return Self::new(ListingReasonCode::DocumentPending, "its metadata document was not fetched yet");
         };
-        let message = shortened(&printable(message), MAX_FOREIGN_CHARS);
-        match code.as_str() {
-            "document_mismatch" => {
-                let message = format!("its metadata document is another one: {message}");
-                Self::new(ListingReasonCode::DocumentMismatch, message)
-            }
-            "document_invalid" => {
-                let message = format!("its metadata document cannot be used: {message}");
-                Self::new(ListingReasonCode::DocumentInvalid, message)
-            }
-            _ => {
-                let message = format!("its metadata document could not be fetched: {message}");
-                Self::new(ListingReasonCode::DocumentUnavailable, message)
-            }
-        }
+        let (code, problem) = match code {
+            Some("document_mismatch") => (ListingReasonCode::DocumentMismatch, "is another one"),
+            Some("document_invalid") => (ListingReasonCode::DocumentInvalid, "cannot be used"),
+            _ => (ListingReasonCode::DocumentUnavailable, "could not be fetched"),
+        };
+        let failure = shortened(&printable(failure), MAX_FOREIGN_CHARS);
+        Self::new(code, format!("its metadata document {problem}: {failure}"))
     }
 }
 
-fn next_attempt(time: DateTime<Utc>) -> String {
+fn next_attempt(Timestamp(time): Timestamp) -> String {
     let time = time.to_rfc3339_opts(SecondsFormat::Secs, true);
     format!("; next attempt at {time}, or when the listing changes")
 }

@@ -5,7 +5,7 @@ use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody};
 use crtx_protocol::{result_hash::ResultHash, text::printable};
 use crtx_store::{
     pools::ReadConnection,
-    reads::{self, DocumentState, ListingState},
+    reads::{self, ListingState},
 };
 use serde::Serialize;
 use solana_pubkey::Pubkey;
@@ -43,7 +43,8 @@ pub struct ListingDocument {
     /// Whether it was fetched and checked.
     pub usable: bool,
     /// Attempts to fetch it since the listing names this hash and URI.
-    pub attempts: u32,
+    #[schema(value_type = u32)]
+    pub attempts: i32,
     /// null before the first.
     #[schema(required)]
     pub last_attempt_at: Option<Timestamp>,
@@ -52,15 +53,15 @@ pub struct ListingDocument {
     pub next_attempt_at: Option<Timestamp>,
 }
 
-impl From<DocumentState> for ListingDocument {
-    fn from(document: DocumentState) -> Self {
+impl From<ListingState> for ListingDocument {
+    fn from(listing: ListingState) -> Self {
         Self {
-            uri: printable(&document.uri),
-            sha256: ResultHash(document.sha256).to_string(),
-            usable: document.usable,
-            attempts: document.attempts,
-            last_attempt_at: document.last_attempt.map(Timestamp),
-            next_attempt_at: document.next_attempt.map(Timestamp),
+            uri: printable(&listing.uri),
+            sha256: ResultHash(listing.sha256).to_string(),
+            usable: listing.usable,
+            attempts: listing.attempts,
+            last_attempt_at: listing.last_attempt,
+            next_attempt_at: listing.next_attempt,
         }
     }
 }
@@ -96,7 +97,7 @@ pub async fn get_listing(
         shown,
         listed: reason.is_none(),
         reason,
-        document: listing.map(|listing| listing.document.into()),
+        document: listing.map(Into::into),
     }))
 }
 

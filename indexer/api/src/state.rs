@@ -6,27 +6,27 @@ use crtx_chain::ChainClient;
 use crtx_content::ContentStore;
 use crtx_http::{AuthState, Credentials, Links, Site, Strangers, gathered::Gathered};
 use crtx_protocol::{api_key::KeyNetwork, creator_answer::MAX_RESULT_BYTES, result_hash::ResultHash};
-use crtx_store::ReadPools;
+use crtx_store::{
+    PgPool, ReadPools,
+    reads::{self, ExecutionDetails, ExecutionListQuestion, ExecutionPage, ExecutionQuestion, MirrorCounts},
+};
 use solana_pubkey::Pubkey;
 use tokio::time::timeout;
 
 use crate::agent_list::AgentList;
 use crate::{
-    agent_answers::AgentAnswers,
-    agent_documents::AgentDocuments,
+    agent_answers::{self, AgentAnswer, AgentAnswers, AgentQuestion},
     agent_metrics::Metrics,
     agent_names::AgentNames,
-    agent_reads::AgentQuestion,
     connections::Connections,
     deployment::Deployment,
-    dispute_transactions::{DisputeHistory, Moments, Signatures},
-    execution_questions::{Part, Single},
+    dispute_transactions::DisputeHistory,
     freshness::MirrorWatch,
-    history_response::MarketHistoryResponse,
+    history::MarketHistoryResponse,
     holdings::Holdings,
     kept::Kept,
     network_response::NetworkResponse,
-    status_response::{MirrorCounts, StatusResponse},
+    status_response::StatusResponse,
 };
 
 /// How long a read waits for the content store.
@@ -37,7 +37,7 @@ const CONTENT_PATIENCE: Duration = Duration::from_secs(2);
 pub struct ApiState {
     pub(crate) shared: Arc<Shared>,
     content: Option<ContentStore>,
-    dispute_history: Option<DisputeHistory>,
+    pub(crate) dispute_history: Option<Arc<DisputeHistory>>,
     pub(crate) max_lag: Option<Duration>,
     credentials: Arc<Credentials>,
 }
@@ -53,13 +53,19 @@ pub(crate) struct Shared {
     pub(crate) market_history: Kept<(), MarketHistoryResponse>,
     pub(crate) agents: Arc<AgentList>,
     pub(crate) agent_answers: AgentAnswers,
-    pub(crate) agent_reads: Gathered<AgentQuestion>,
-    pub(crate) agent_documents: AgentDocuments,
+    pub(crate) agent_reads: Gathered<AgentQuestion, AgentAnswer>,
     pub(crate) agent_metrics: Metrics,
     pub(crate) agent_names: AgentNames,
-    pub(crate) executions: Gathered<Single>,
-    pub(crate) execution_lists: Gathered<Part>,
-    pub(crate) slow_execution_lists: Gathered<Part>,
+    pub(crate) executions: Gathered<ExecutionQuestion, Option<ExecutionDetails>>,
+    pub(crate) execution_lists: Gathered<ExecutionListQuestion, ExecutionPage>,
+    /// Those for which the database may have to read as many rows as a wallet has: each is asked alone.
+    pub(crate) slow_execution_lists: Gathered<ExecutionListQuestion, ExecutionPage>,
+}
+
+fn execution_lists(pool: &PgPool, most_together: usize) -> Gathered<ExecutionListQuestion, ExecutionPage> {
+    Gathered::new(pool.clone(), most_together, |connection, questions| {
+        Box::pin(reads::execution_lists(connection, questions))
+    })
 }
 
 impl ApiState {
@@ -77,12 +83,16 @@ impl ApiState {
             market_history: Kept::new(1),
             agent_names: AgentNames::new(Arc::clone(&agents), pools.points.clone()),
             agents,
-            executions: Gathered::new(pools.points.clone()),
-            execution_lists: Gathered::new(pools.points.clone()),
-            slow_execution_lists: Gathered::new(pools.lists.clone()),
-            agent_answers: AgentAnswers::default(),
-            agent_reads: Gathered::new(pools.points.clone()),
-            agent_documents: AgentDocuments::default(),
+            executions: Gathered::new(pools.points.clone(), 32, |connection, questions| {
+                Box::pin(reads::executions(connection, questions))
+            }),
+            execution_lists: execution_lists(&pools.points, 32),
+            slow_execution_lists: execution_lists(&pools.lists, 1),
+            agent_answers: agent_answers::new(),
+            // A few reads by key for each agent.
+            agent_reads: Gathered::new(pools.points.clone(), 64, |connection, questions| {
+                Box::pin(agent_answers::ask(connection, questions))
+            }),
             agent_metrics: Metrics::new(pools.points.clone()),
             connections: Connections::new(pools),
         };
@@ -111,7 +121,7 @@ impl ApiState {
     /// Transactions of disputes are found on this chain.
     #[must_use]
     pub fn with_chain(self, chain: ChainClient, program_id: Pubkey) -> Self {
-        Self { dispute_history: Some(DisputeHistory::new(chain, program_id)), ..self }
+        Self { dispute_history: Some(Arc::new(DisputeHistory::new(chain, program_id))), ..self }
     }
 
     /// The text of a result in the content store. `None` if it is not there, or no result.
@@ -119,11 +129,6 @@ impl ApiState {
         let reading = self.content.as_ref()?.get_up_to(hash, MAX_RESULT_BYTES);
         let content = timeout(CONTENT_PATIENCE, reading).await.ok()?.ok()??;
         String::from_utf8(content.into()).ok()
-    }
-
-    /// The transactions of a dispute. `None` if the chain cannot be asked.
-    pub(crate) async fn dispute_transactions(&self, dispute: Pubkey, moments: Moments) -> Option<Signatures> {
-        self.dispute_history.as_ref()?.of(dispute, moments).await
     }
 
     pub(crate) fn links(&self) -> &Links {

@@ -9,20 +9,20 @@ use crtx_store::{
     clocks::{CLOCK_SKEW, clock_problem},
     fee_payers,
     housekeeping::{self, Chore},
-    indexer_status::{self, Heartbeat, ProcessRow},
+    indexer_status::{self, ProcessRow},
     mirror,
     pools::ReadConnection,
-    reads,
+    reads::{self, MirrorCounts},
 };
 use serde_json::Value;
 
 use crate::{
-    digest_answer::DigestAnswer,
+    digest::DigestAnswer,
     freshness::DEFAULT_MAX_LAG,
     kept::age_of,
     state::ApiState,
     status_problems::{self, SILENT_AFTER_S, StatusProblem},
-    status_response::{ChoreStatus, FeePayerStatus, HousekeepingStatus, IndexerProcess, MirrorCounts, StatusResponse},
+    status_response::{ChoreStatus, FeePayerStatus, HousekeepingStatus, IndexerProcess, StatusResponse},
     types::Timestamp,
 };
 
@@ -62,56 +62,8 @@ async fn counts(state: &ApiState) -> Result<(MirrorCounts, Duration), ApiError> 
     let started = Instant::now();
     let counts = reads::mirror_counts(&mut *connection).await?;
     connection.done();
-    let counts = MirrorCounts {
-        agents: counts.agents,
-        agents_without_metadata: counts.agents_without_metadata,
-        creators: counts.creators,
-        executions: counts.executions,
-        disputes: counts.disputes,
-        grants: counts.grants,
-    };
     let age = started.elapsed().saturating_mul(COUNTS_AGE_PER_COST).clamp(MIN_COUNTS_AGE, MAX_COUNTS_AGE);
     Ok((counts, age))
-}
-
-/// What the mirror says about itself.
-struct Facts {
-    has_snapshot: bool,
-    lag: Option<Duration>,
-    streaming: bool,
-    problems: Vec<StatusProblem>,
-}
-
-impl Facts {
-    fn status(&self, allowed: Duration) -> &'static str {
-        if !self.has_snapshot {
-            "starting"
-        } else if !self.streaming || self.lag.is_none_or(|lag| lag > allowed) {
-            "stale"
-        } else if self.problems.is_empty() {
-            "live"
-        } else {
-            "degraded"
-        }
-    }
-}
-
-async fn facts(
-    connection: &mut ReadConnection,
-    heartbeat: Option<&Heartbeat>,
-    processes: &[ProcessRow],
-    allowed: Duration,
-) -> Result<Facts, StoreError> {
-    let freshness = reads::freshness(&mut **connection).await?;
-    let lag = freshness.lag_seconds.and_then(|lag| Duration::try_from_secs_f64(lag).ok());
-    let streaming = heartbeat.is_some_and(|beat| beat.streaming && beat.silent_s <= SILENT_AFTER_S as f64);
-    let mut problems = status_problems::of_processes(processes, heartbeat);
-    if !problems.iter().any(|problem| problem.code == CLOCK_SKEW) {
-        let skew = indexer_status::clock_skew(&mut **connection).await?;
-        problems.extend(clock_problem(skew).map(|text| StatusProblem::new(CLOCK_SKEW, text)));
-    }
-    problems.extend(status_problems::of_lag(lag.filter(|_| freshness.has_snapshot), allowed));
-    Ok(Facts { has_snapshot: freshness.has_snapshot, lag, streaming, problems })
 }
 
 async fn read(
@@ -122,11 +74,19 @@ async fn read(
     let checkpoint = mirror::checkpoint(&mut **connection).await?;
     let heartbeat = indexer_status::heartbeat(&mut **connection).await?;
     let processes = indexer_status::processes(&mut **connection).await?;
-    let mut facts = facts(connection, heartbeat.as_ref(), &processes, allowed).await?;
+    let freshness = reads::freshness(&mut **connection).await?;
+    let lag = freshness.lag_seconds.and_then(|lag| Duration::try_from_secs_f64(lag).ok());
+    let streaming = heartbeat.as_ref().is_some_and(|beat| beat.streaming && beat.silent_s <= SILENT_AFTER_S as f64);
+    let mut problems = status_problems::of_processes(&processes, heartbeat.as_ref());
+    if !problems.iter().any(|problem| problem.code == CLOCK_SKEW) {
+        let skew = indexer_status::clock_skew(&mut **connection).await?;
+        problems.extend(clock_problem(skew).map(|text| StatusProblem::new(CLOCK_SKEW, text)));
+    }
+    problems.extend(status_problems::of_lag(lag.filter(|_| freshness.has_snapshot), allowed));
     let (quarantined, example) = reads::quarantined(&mut **connection).await?;
-    facts.problems.extend(status_problems::of_quarantine(quarantined, example));
+    problems.extend(status_problems::of_quarantine(quarantined, example));
     let last_audit = indexer_status::last_audit(&mut **connection).await?.map(|(mut report, at)| {
-        facts.problems.extend(status_problems::of_audit(&report, at));
+        problems.extend(status_problems::of_audit(&report, at));
         if let (Value::Object(members), Ok(at)) = (&mut report, serde_json::to_value(Timestamp(at))) {
             members.insert("at".to_owned(), at);
         }
@@ -135,11 +95,20 @@ async fn read(
     let snapshot_at = checkpoint.as_ref().and_then(|checkpoint| checkpoint.snapshot_at);
     let indexed_slot = checkpoint.map(|checkpoint| checkpoint.slot);
     let chain_slot = heartbeat.as_ref().map(|beat| beat.chain_slot);
+    let status = if !freshness.has_snapshot {
+        "starting"
+    } else if !streaming || lag.is_none_or(|lag| lag > allowed) {
+        "stale"
+    } else if problems.is_empty() {
+        "live"
+    } else {
+        "degraded"
+    };
     Ok(StatusResponse {
-        status: facts.status(allowed),
-        problems: facts.problems,
+        status,
+        problems,
         unusable_endpoints: status_problems::of_endpoints(&processes),
-        lag_seconds: facts.lag.map(|lag| lag.as_secs()),
+        lag_seconds: lag.map(|lag| lag.as_secs()),
         indexed_slot,
         chain_slot,
         lag_slots: chain_slot.zip(indexed_slot).map(|(chain, indexed)| chain.saturating_sub(indexed)),

@@ -1,10 +1,11 @@
 //! The body of `GET /v1/status`.
 
+use crtx_store::reads::MirrorCounts;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{digest_answer::DigestAnswer, status_problems::StatusProblem, types::Timestamp};
+use crate::{digest::DigestAnswer, status_problems::StatusProblem, types::Timestamp};
 
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct StatusResponse {
@@ -112,15 +113,4 @@ pub struct ChoreStatus {
     pub fees_lamports: u64,
     /// Rent that returned to those who paid it.
     pub rent_returned_lamports: u64,
-}
-
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-pub struct MirrorCounts {
-    pub agents: u64,
-    /// Listings without a metadata document; they are not shown.
-    pub agents_without_metadata: u64,
-    pub creators: u64,
-    pub executions: u64,
-    pub disputes: u64,
-    pub grants: u64,
 }

@@ -1,21 +1,13 @@
 //! Values that several endpoints read or write: times, addresses.
 
-use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Utc};
 use crtx_http::{ApiError, QueryParams};
-use serde::{Serialize, Serializer};
+pub use crtx_store::reads::Timestamp;
+use serde::de::{
+    DeserializeOwned,
+    value::{self, StrDeserializer},
+};
 use solana_pubkey::Pubkey;
-use utoipa::ToSchema;
-
-/// A time, written in ISO 8601 with `Z`, to the microsecond where there is one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ToSchema)]
-#[schema(value_type = String, format = DateTime, example = "2026-11-21T10:00:00Z")]
-pub struct Timestamp(pub DateTime<Utc>);
-
-impl Serialize for Timestamp {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0.to_rfc3339_opts(SecondsFormat::AutoSi, true))
-    }
-}
 
 /// An ISO 8601 time: with offset, without one (then UTC), or a date alone (then its midnight in UTC).
 pub fn time(params: &mut QueryParams, name: &str) -> Result<Option<DateTime<Utc>>, ApiError> {
@@ -41,6 +33,13 @@ fn parse_time(text: &str) -> Option<DateTime<Utc>> {
         .or_else(|| text.parse::<NaiveDate>().ok()?.and_hms_opt(0, 0, 0).map(|time| time.and_utc()))?;
     // Four digits are ISO 8601's plain form, and within what PostgreSQL stores.
     (0..=9_999).contains(&time.year()).then_some(time)
+}
+
+/// One of a few words, which `words` lists.
+pub fn word<T: DeserializeOwned>(params: &mut QueryParams, name: &str, words: &str) -> Result<Option<T>, ApiError> {
+    let Some(text) = params.text(name)? else { return Ok(None) };
+    let word = T::deserialize(StrDeserializer::<value::Error>::new(&text));
+    word.map(Some).map_err(|_| ApiError::invalid(name, format!("must be {words}")))
 }
 
 /// An address, in the one spelling that base58 has for it.

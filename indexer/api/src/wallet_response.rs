@@ -1,12 +1,10 @@
 //! The body of `GET /v1/wallets/{wallet}`.
 
-use agent_marketplace::state::AgentStatus;
 use chrono::{DateTime, TimeDelta, Utc};
 use crtx_protocol::usdc::UsdcBase;
-use crtx_store::reads::{OverdueExecution, OwnedAgent, WalletProfile, WalletTotals};
+use crtx_store::reads::{ListingStatus, OverdueExecution, OwnedAgent, WalletProfile, WalletTotals};
 use serde::Serialize;
 use utoipa::ToSchema;
-use uuid::Uuid;
 
 use crate::{listing_reason::ListingReason, names::OwnListingStatusName, types::Timestamp};
 
@@ -23,19 +21,19 @@ pub struct WalletResponse {
     pub roles: Vec<&'static str>,
     /// null if the wallet has no profile.
     #[schema(required)]
-    pub creator: Option<WalletCreator>,
+    pub creator: Option<WalletProfile>,
     /// Listings that are not closed.
     pub agents_total: u64,
     /// The newest 20 of them.
     pub agents: Vec<WalletAgent>,
-    pub totals: WalletTotalsAnswer,
+    pub totals: WalletTotals,
     /// Only for the wallet itself: its delisted agents that still have collateral, at most 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withdrawable: Option<Vec<WithdrawableCollateral>>,
     /// Only for the wallet itself: its open executions past their deadline, at most 50, longest first. Anybody can
     /// refund them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub refundable: Option<Vec<RefundableExecution>>,
+    pub refundable: Option<Vec<OverdueExecution>>,
 }
 
 /// All keys of a wallet spend from one token approval.
@@ -55,13 +53,6 @@ pub struct WalletApproval {
     pub short_usdc: Option<UsdcBase>,
 }
 
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct WalletCreator {
-    /// Empty if the creator has set none.
-    pub display_name: String,
-    pub verified: bool,
-}
-
 /// A listing of the wallet, in any status.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct WalletAgent {
@@ -73,7 +64,7 @@ pub struct WalletAgent {
     #[schema(required)]
     pub reason: Option<ListingReason>,
     #[schema(value_type = OwnListingStatusName)]
-    pub status: &'static str,
+    pub status: ListingStatus,
     #[schema(value_type = f64)]
     pub price_per_call_usdc: UsdcBase,
     pub total_executions: u64,
@@ -89,35 +80,6 @@ pub struct WalletAgent {
     pub open_executions: u64,
     pub open_disputes: u64,
     pub created_at: Timestamp,
-}
-
-/// Sums over everything that the wallet did, as far as this index has seen it.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct WalletTotalsAnswer {
-    /// As a caller: paid executions.
-    pub completed_executions: u64,
-    /// As a caller: refunded executions.
-    pub failed_executions: u64,
-    /// As a caller: executions with money in escrow.
-    pub open_executions: u64,
-    /// As a caller: paid for completed executions, before compensations.
-    #[schema(value_type = f64)]
-    pub spent_usdc: UsdcBase,
-    /// As a caller: in escrow.
-    #[schema(value_type = f64)]
-    pub open_escrow_usdc: UsdcBase,
-    /// As a caller: received in disputes.
-    #[schema(value_type = f64)]
-    pub compensation_usdc: UsdcBase,
-    /// As a creator: received for results, before slashes.
-    #[schema(value_type = f64)]
-    pub earned_usdc: UsdcBase,
-    /// As a creator: locked in listings.
-    #[schema(value_type = f64)]
-    pub collateral_usdc: UsdcBase,
-    /// As a creator: taken from listings by disputes.
-    #[schema(value_type = f64)]
-    pub slashed_usdc: UsdcBase,
 }
 
 /// Collateral of a delisted agent.
@@ -138,34 +100,13 @@ pub struct WithdrawableCollateral {
     pub available: bool,
 }
 
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct RefundableExecution {
-    pub execution_id: Uuid,
-    /// Address of the record.
-    pub execution_record: String,
-    pub agent_id: String,
-    #[schema(value_type = f64)]
-    pub amount_usdc: UsdcBase,
-    pub deadline_at: Timestamp,
-}
-
-impl From<WalletProfile> for WalletCreator {
-    fn from(profile: WalletProfile) -> Self {
-        Self { display_name: profile.display_name, verified: profile.verified }
-    }
-}
-
 impl From<OwnedAgent> for WalletAgent {
     fn from(agent: OwnedAgent) -> Self {
         Self {
-            agent_id: agent.address.to_string(),
             reason: ListingReason::of_owned(&agent),
+            agent_id: agent.address,
             name: agent.name,
-            status: match agent.status {
-                AgentStatus::Active => "active",
-                AgentStatus::Paused => "paused",
-                AgentStatus::Delisted => "delisted",
-            },
+            status: agent.status,
             price_per_call_usdc: agent.price,
             total_executions: agent.total_executions,
             success_rate: agent.success_rate,
@@ -174,23 +115,7 @@ impl From<OwnedAgent> for WalletAgent {
             earned_usdc: agent.earned,
             open_executions: agent.open_executions,
             open_disputes: agent.open_disputes,
-            created_at: Timestamp(agent.created_at),
-        }
-    }
-}
-
-impl From<WalletTotals> for WalletTotalsAnswer {
-    fn from(totals: WalletTotals) -> Self {
-        Self {
-            completed_executions: totals.completed_executions,
-            failed_executions: totals.failed_executions,
-            open_executions: totals.open_executions,
-            spent_usdc: totals.spent,
-            open_escrow_usdc: totals.open_escrow,
-            compensation_usdc: totals.compensation,
-            earned_usdc: totals.earned,
-            collateral_usdc: totals.collateral,
-            slashed_usdc: totals.slashed,
+            created_at: agent.created_at,
         }
     }
 }
@@ -200,28 +125,16 @@ impl WithdrawableCollateral {
     pub fn new(agent: OwnedAgent, now: DateTime<Utc>) -> Self {
         let is_open = agent.open_executions > 0 || agent.open_disputes > 0;
         let after = |deadline: DateTime<Utc>| deadline.checked_add_signed(TimeDelta::seconds(1));
-        let from = agent.last_dispute_deadline.and_then(after).unwrap_or(agent.created_at);
+        let from = agent.last_dispute_deadline.and_then(after).unwrap_or(agent.created_at.0);
         let available_from = (!is_open).then_some(from);
         Self {
-            agent_id: agent.address.to_string(),
+            agent_id: agent.address,
             name: agent.name,
             amount_usdc: agent.collateral,
             open_executions: agent.open_executions,
             open_disputes: agent.open_disputes,
             available_from: available_from.map(Timestamp),
             available: available_from.is_some_and(|from| from <= now),
-        }
-    }
-}
-
-impl From<OverdueExecution> for RefundableExecution {
-    fn from(execution: OverdueExecution) -> Self {
-        Self {
-            execution_id: execution.execution_id,
-            execution_record: execution.record.to_string(),
-            agent_id: execution.agent.to_string(),
-            amount_usdc: execution.amount,
-            deadline_at: Timestamp(execution.deadline),
         }
     }
 }

@@ -16,11 +16,7 @@ use crtx_http::{
     session_token, signed_in,
 };
 use crtx_protocol::usdc::UsdcBase;
-use crtx_store::{
-    api_keys,
-    mirror::ConfigRow,
-    reads::{self, OverdueExecution, OwnedAgent, WalletProfile, WalletTotals},
-};
+use crtx_store::{api_keys, mirror::ConfigRow, reads};
 use solana_pubkey::Pubkey;
 
 use crate::{
@@ -34,17 +30,6 @@ use crate::{
 const MAX_AGENTS: u32 = 20;
 /// Entries of what can be withdrawn or refunded.
 const MAX_CLAIMS: u32 = 50;
-
-/// What the database knows about a wallet.
-struct Known {
-    configuration: Option<ConfigRow>,
-    totals: WalletTotals,
-    profile: Option<WalletProfile>,
-    agents: Vec<OwnedAgent>,
-    needed: Option<UsdcBase>,
-    /// Only for the wallet itself.
-    claims: Option<(Vec<OwnedAgent>, Vec<OverdueExecution>)>,
-}
 
 /// A wallet: balance and approval, agents, roles, and totals. With a session of the same wallet also what it can withdraw
 /// and get back. A wallet that did nothing has zeros.
@@ -70,11 +55,38 @@ pub async fn get_wallet(
     let wallet = types::address(&wallet).ok_or_else(|| ApiError::invalid("wallet", "must be an address in base58"))?;
     let peer = peer.map(|Extension(Peer(address))| address);
     let is_own = signed_in_wallet(&state, peer, &method, &headers).await? == Some(wallet);
-    let known = known(&state, peer, wallet, is_own).await?;
-    let mint = known.configuration.as_ref().and_then(|configuration| types::address(&configuration.usdc_mint));
-    let mint = mint.ok_or_else(|| ApiError::unavailable("the mirror has no configuration of the program yet"))?;
+    let mut connection = state.shared.connections.list(peer).await?;
+    let (withdrawable, refundable) = if is_own {
+        let now = Utc::now();
+        let delisted = reads::owned_agents(&mut *connection, &wallet, true, MAX_CLAIMS).await?;
+        let withdrawable = delisted.into_iter().map(|agent| WithdrawableCollateral::new(agent, now)).collect();
+        (Some(withdrawable), Some(reads::overdue_executions(&mut *connection, &wallet, MAX_CLAIMS).await?))
+    } else {
+        (None, None)
+    };
+    let configuration = reads::configuration(&mut *connection).await?;
+    let totals = reads::wallet_totals(&mut *connection, &wallet).await?;
+    let creator = reads::wallet_profile(&mut *connection, &wallet).await?;
+    let agents = reads::owned_agents(&mut *connection, &wallet, false, MAX_AGENTS).await?;
+    let needed = api_keys::needed(&mut *connection, &wallet, Utc::now().timestamp()).await?;
+    connection.done();
+    let missing = || ApiError::unavailable("the mirror has no configuration of the program yet");
+    let configuration = configuration.ok_or_else(missing)?;
+    let mint = types::address(&configuration.usdc_mint).ok_or_else(missing)?;
     let holding = state.shared.holdings.of(wallet, mint, peer).await;
-    let answer = Json(response(&state, wallet, &mint, known, holding));
+    let answer = Json(WalletResponse {
+        wallet: wallet.to_string(),
+        usdc_account: associated_token_address(&wallet, &mint).to_string(),
+        spender: state.shared.deployment.addresses.spender(&wallet).to_string(),
+        approval: approval(needed, holding),
+        roles: roles(&configuration, &wallet),
+        creator,
+        agents_total: totals.agents,
+        agents: agents.into_iter().map(Into::into).collect(),
+        totals,
+        withdrawable,
+        refundable,
+    });
     Ok(if is_own { ([(header::CACHE_CONTROL, "no-store")], answer).into_response() } else { answer.into_response() })
 }
 
@@ -93,50 +105,6 @@ async fn signed_in_wallet(
         return Ok(None);
     }
     signed_in::authenticate(method, headers, client, state).await.map(|session| Some(session.wallet))
-}
-
-async fn known(state: &ApiState, client: Option<IpAddr>, wallet: Pubkey, is_own: bool) -> Result<Known, ApiError> {
-    let mut connection = state.shared.connections.list(client).await?;
-    let claims = if is_own {
-        let delisted = reads::owned_agents(&mut *connection, &wallet, true, MAX_CLAIMS).await?;
-        Some((delisted, reads::overdue_executions(&mut *connection, &wallet, MAX_CLAIMS).await?))
-    } else {
-        None
-    };
-    let known = Known {
-        configuration: reads::configuration(&mut *connection).await?,
-        totals: reads::wallet_totals(&mut *connection, &wallet).await?,
-        profile: reads::wallet_profile(&mut *connection, &wallet).await?,
-        agents: reads::owned_agents(&mut *connection, &wallet, false, MAX_AGENTS).await?,
-        needed: api_keys::needed(&mut *connection, &wallet, Utc::now().timestamp()).await?,
-        claims,
-    };
-    connection.done();
-    Ok(known)
-}
-
-fn response(state: &ApiState, wallet: Pubkey, mint: &Pubkey, known: Known, holding: Option<Holding>) -> WalletResponse {
-    let now = Utc::now();
-    let (withdrawable, refundable) = match known.claims {
-        Some((delisted, overdue)) => {
-            let withdrawable = delisted.into_iter().map(|agent| WithdrawableCollateral::new(agent, now)).collect();
-            (Some(withdrawable), Some(overdue.into_iter().map(Into::into).collect()))
-        }
-        None => (None, None),
-    };
-    WalletResponse {
-        wallet: wallet.to_string(),
-        usdc_account: associated_token_address(&wallet, mint).to_string(),
-        spender: state.shared.deployment.addresses.spender(&wallet).to_string(),
-        approval: approval(known.needed, holding),
-        roles: known.configuration.as_ref().map(|configuration| roles(configuration, &wallet)).unwrap_or_default(),
-        creator: known.profile.map(Into::into),
-        agents_total: known.totals.agents,
-        agents: known.agents.into_iter().map(Into::into).collect(),
-        totals: known.totals.into(),
-        withdrawable,
-        refundable,
-    }
 }
 
 fn approval(needed: Option<UsdcBase>, holding: Option<Holding>) -> WalletApproval {

@@ -26,7 +26,7 @@ use crtx_http::outbound::OutboundPolicy;
 use crtx_mirror::documents::Fetcher;
 use crtx_protocol::{content::cid_of, result_hash::ResultHash};
 use crtx_store::{
-    reads::{self, DocumentState},
+    reads::{self, ListingState},
     testing::{TestDatabase, fixtures::*},
 };
 use solana_pubkey::Pubkey;
@@ -112,8 +112,8 @@ async fn put_changed(database: &TestDatabase, revision: u64, mut listing: AgentL
     address
 }
 
-async fn state(database: &TestDatabase, agent: &Pubkey) -> DocumentState {
-    reads::listing(database.pool(), agent).await.expect("read").expect("a listing").document
+async fn state(database: &TestDatabase, agent: &Pubkey) -> ListingState {
+    reads::listing(database.pool(), agent).await.expect("read").expect("a listing")
 }
 
 fn fetcher(database: &TestDatabase, base_url: Option<String>) -> Fetcher {
@@ -149,7 +149,7 @@ async fn given_up_before_an_honest_one(web: &Web, slow: Vec<(Pubkey, u32, String
     running.await.expect("no panic");
     let mut given_up = 0;
     for agent in agents {
-        given_up += usize::from(state(&database, &agent).await.failure.is_some());
+        given_up += usize::from(state(&database, &agent).await.error.is_some());
     }
     given_up
 }
@@ -224,9 +224,9 @@ async fn dead_links_of_a_creator_are_tried_less_and_less_and_a_correction_at_onc
     let fetcher = fetcher(&database, None);
     assert_eq!(fetcher.round().await.expect("done"), 0);
     let failed = state(&database, &agents[0]).await;
-    let failure = failed.failure.expect("failed");
-    assert_eq!((failure.code.as_str(), failed.attempts), ("document_unavailable", 1));
-    assert!(failure.message.contains("404"), "{}", failure.message);
+    assert_eq!((failed.error_code.as_deref(), failed.attempts), (Some("document_unavailable"), 1));
+    let message = failed.error.expect("failed");
+    assert!(message.contains("404"), "{message}");
     assert!(failed.next_attempt > failed.last_attempt && failed.last_attempt.is_some());
 
     let uri = web.uri(1, "fixed", Script::Bytes(good.clone()));
@@ -235,7 +235,7 @@ async fn dead_links_of_a_creator_are_tried_less_and_less_and_a_correction_at_onc
     set_uri(&mut corrected, &uri);
     put_changed(&database, 2, corrected).await;
     let between = state(&database, &agents[0]).await;
-    assert_eq!((between.failure, between.attempts), (None, 0), "what another URI did says nothing");
+    assert_eq!((between.error, between.attempts), (None, 0), "what another URI did says nothing");
     fetcher.round().await.expect("done");
     assert!(state(&database, &agents[0]).await.usable);
 }
@@ -262,9 +262,9 @@ async fn each_failure_has_its_code_and_a_short_reason() {
     }
     assert_eq!(fetcher(&database, None).round().await.expect("done"), 0);
     for (agent, uri, code) in agents {
-        let failure = state(&database, &agent).await.failure.expect("failed");
-        assert_eq!(failure.code, code, "{uri}: {}", failure.message);
-        let message = failure.message;
+        let failed = state(&database, &agent).await;
+        let message = failed.error.expect("failed");
+        assert_eq!(failed.error_code.as_deref(), Some(code), "{uri}: {message}");
         assert!(message.chars().count() <= 301 && !message.chars().any(char::is_control), "{uri}: {message:?}");
     }
 }

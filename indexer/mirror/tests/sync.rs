@@ -324,7 +324,7 @@ async fn a_closed_account_is_marked_once_a_read_confirms_it() {
     );
     // History stays.
     let execution = reads::execution(running.database.pool(), &wallet(2), &id).await.expect("read").expect("there");
-    assert_eq!(execution.summary.status, reads::ShownStatus::Completed);
+    assert_eq!(execution.status, reads::ShownStatus::Completed);
 }
 
 #[tokio::test]
@@ -389,8 +389,8 @@ async fn bytes_that_nobody_knows_are_quarantined_and_stop_nothing() {
         state.change(good, data);
     }
     running.until_equal().await;
-    let counts = reads::mirror_counts(running.database.pool()).await.expect("counts");
-    assert_eq!((counts.agents, counts.quarantined), (1, 2));
+    let agents = reads::mirror_counts(running.database.pool()).await.expect("counts").agents;
+    assert_eq!((agents, reads::quarantined(running.database.pool()).await.expect("count").0), (1, 2));
 }
 
 #[tokio::test]
@@ -411,7 +411,7 @@ async fn an_execution_is_followed_from_its_opening_to_its_end_although_its_accou
     running
         .until("the end is mirrored", async || {
             let shown = reads::execution(running.database.pool(), &wallet(2), &id).await.expect("read");
-            shown.is_some_and(|execution| execution.summary.status == reads::ShownStatus::Completed)
+            shown.is_some_and(|execution| execution.status == reads::ShownStatus::Completed)
         })
         .await;
     let report = auditor(&running).audit().await.expect("audited");
@@ -459,7 +459,7 @@ async fn listing_with(uri: &str, document: &[u8]) -> (TestDatabase, Pubkey) {
 }
 
 async fn shown(database: &TestDatabase, agent: &Pubkey) -> Option<String> {
-    reads::agent(database.pool(), agent).await.expect("read").map(|agent| agent.summary.name)
+    reads::agent(database.pool(), agent).await.expect("read").map(|agent| agent.name)
 }
 
 /// Serves `content` at `/`, and a redirect to it at `/moved`.
@@ -518,7 +518,7 @@ async fn a_document_that_does_not_match_is_never_shown() {
     assert_eq!(reads::mirror_counts(database.pool()).await.expect("counts").agents_without_metadata, 1);
     // It is tried again later, not at once.
     fetcher.round().await.expect("done");
-    assert_eq!(reads::listing(database.pool(), &agent).await.expect("read").expect("a listing").document.attempts, 1);
+    assert_eq!(reads::listing(database.pool(), &agent).await.expect("read").expect("a listing").attempts, 1);
 }
 
 #[tokio::test]

@@ -2,23 +2,36 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 use crtx_protocol::usdc::UsdcBase;
+use serde::Serialize;
 use solana_pubkey::Pubkey;
 use sqlx::PgExecutor;
+use utoipa::ToSchema;
 
 use super::{
-    agent_metrics::{AgentMetrics, Counters, METRICS_DAYS},
+    agent_metrics::{METRICS_DAYS, metrics},
+    columns::{Base58, Count, Timestamp, Usdc},
     execution_list::ShownStatus,
 };
-use crate::{
-    convert::{amount_from_db, pubkey},
-    error::StoreError,
-};
+use crate::error::StoreError;
 
-/// One day (UTC) on which executions of an agent ended.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// One day (UTC). Days on which no execution ended are left out.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = AgentDayResponse)]
 pub struct AgentDay {
-    pub day: NaiveDate,
-    pub metrics: AgentMetrics,
+    #[schema(value_type = String, format = Date, example = "2026-11-21")]
+    day: NaiveDate,
+    completed_executions: u64,
+    failed_executions: u64,
+    disputed_executions: u64,
+    /// Within 2.5 %. null if none was completed.
+    #[schema(required)]
+    p50_execution_time_ms: Option<u64>,
+    /// Within 2.5 %. null if none was completed.
+    #[schema(required)]
+    p95_execution_time_ms: Option<u64>,
+    /// Platform fees of the day's completed executions.
+    #[schema(value_type = f64)]
+    fees_usdc: UsdcBase,
 }
 
 /// An execution as the chain shows it, without what only its caller may see.
@@ -28,10 +41,10 @@ pub struct PublicExecution {
     pub record: Pubkey,
     pub status: ShownStatus,
     pub cost: UsdcBase,
-    pub initiated_at: DateTime<Utc>,
-    pub completed_at: Option<DateTime<Utc>>,
+    pub initiated_at: Timestamp,
+    pub completed_at: Option<Timestamp>,
     /// `None` unless a result was settled.
-    pub execution_time_ms: Option<u64>,
+    pub execution_time_ms: Option<Count>,
 }
 
 /// The last 30 days of an agent at `now`, oldest first, without those on which nothing ended.
@@ -41,7 +54,7 @@ pub async fn agent_days(
     now: DateTime<Utc>,
 ) -> Result<Vec<AgentDay>, StoreError> {
     let rows = sqlx::query!(
-        r#"SELECT day, metric, n, LEAST(fees, 9223372036854775807)::bigint AS "fees!"
+        r#"SELECT day, metric, n AS "n: Count", LEAST(fees, 9223372036854775807)::bigint AS "fees!: Usdc"
            FROM agent_days
            WHERE agent = $1 AND n > 0 AND day > ($2::timestamptz AT TIME ZONE 'UTC')::date - $3::integer
              AND day <= ($2::timestamptz AT TIME ZONE 'UTC')::date
@@ -52,16 +65,19 @@ pub async fn agent_days(
     )
     .fetch_all(executor)
     .await?;
-    rows.chunk_by(|one, next| one.day == next.day)
-        .filter_map(|rows| Some((rows.first()?.day, rows)))
-        .map(|(day, rows)| {
-            let mut counters = Counters::default();
-            for row in rows {
-                counters.add(row.metric, row.n, row.fees)?;
-            }
-            Ok(AgentDay { day, metrics: counters.metrics() })
+    let days = rows.chunk_by(|one, next| one.day == next.day).filter_map(|rows| {
+        let metrics = metrics(rows.iter().map(|row| (row.metric, row.n.into(), row.fees.into())));
+        Some(AgentDay {
+            day: rows.first()?.day,
+            completed_executions: metrics.completed_30d,
+            failed_executions: metrics.failed_30d,
+            disputed_executions: metrics.disputed_30d,
+            p50_execution_time_ms: metrics.p50_execution_time_ms,
+            p95_execution_time_ms: metrics.p95_execution_time_ms,
+            fees_usdc: metrics.fees_30d,
         })
-        .collect()
+    });
+    Ok(days.collect())
 }
 
 /// The newest executions of an agent.
@@ -70,9 +86,11 @@ pub async fn recent_executions(
     agent: &Pubkey,
     limit: u32,
 ) -> Result<Vec<PublicExecution>, StoreError> {
-    let rows = sqlx::query!(
-        r#"SELECT l.record AS "record!", l.status AS "status!", l.cost AS "cost!", l.initiated_at AS "initiated_at!",
-                  l.completed_at, m.execution_time_ms AS "execution_time_ms?"
+    let executions = sqlx::query_as!(
+        PublicExecution,
+        r#"SELECT l.record AS "record!: Base58", l.status AS "status!: ShownStatus", l.cost AS "cost!: Usdc",
+                  l.initiated_at AS "initiated_at!: Timestamp", l.completed_at AS "completed_at?: Timestamp",
+                  m.execution_time_ms AS "execution_time_ms?: Count"
            FROM generate_series(0, 4) AS s (status)
            CROSS JOIN LATERAL (
                SELECT e.record, e.execution_id, e.status, e.cost, e.initiated_at, e.completed_at
@@ -85,20 +103,6 @@ pub async fn recent_executions(
            LIMIT $2"#,
         agent.to_string(),
         i64::from(limit),
-    )
-    .fetch_all(executor)
-    .await?;
-    rows.into_iter()
-        .map(|row| {
-            let time = row.execution_time_ms.map(|time| amount_from_db("execution time", time)).transpose()?;
-            Ok(PublicExecution {
-                record: pubkey("record address", &row.record)?,
-                status: ShownStatus::from_db(row.status)?,
-                cost: UsdcBase(amount_from_db("cost", row.cost)?),
-                initiated_at: row.initiated_at,
-                completed_at: row.completed_at,
-                execution_time_ms: time,
-            })
-        })
-        .collect()
+    );
+    Ok(executions.fetch_all(executor).await?)
 }

@@ -7,7 +7,8 @@ use crtx_protocol::usdc::UsdcBase;
 use solana_pubkey::Pubkey;
 use sqlx::PgExecutor;
 
-use crate::{convert::amount_from_db, error::StoreError};
+use super::columns::{Count, Usdc};
+use crate::error::StoreError;
 
 /// Days that the metrics cover, today among them.
 pub const METRICS_DAYS: i32 = 30;
@@ -45,7 +46,7 @@ pub async fn agent_metrics(
     now: DateTime<Utc>,
 ) -> Result<AgentMetrics, StoreError> {
     let rows = sqlx::query!(
-        r#"SELECT metric, sum(n)::bigint AS "n!", LEAST(sum(fees), 9223372036854775807)::bigint AS "fees!"
+        r#"SELECT metric, sum(n)::bigint AS "n!: Count", LEAST(sum(fees), 9223372036854775807)::bigint AS "fees!: Usdc"
            FROM agent_days
            WHERE agent = $1 AND day > ($2::timestamptz AT TIME ZONE 'UTC')::date - $3::integer
              AND day <= ($2::timestamptz AT TIME ZONE 'UTC')::date
@@ -57,47 +58,33 @@ pub async fn agent_metrics(
     )
     .fetch_all(executor)
     .await?;
-    let mut counters = Counters::default();
-    for row in rows {
-        counters.add(row.metric, row.n, row.fees)?;
-    }
-    Ok(counters.metrics())
+    Ok(metrics(rows.into_iter().map(|row| (row.metric, row.n.into(), row.fees.into()))))
 }
 
-/// Rows of `agent_days` of one agent, put together in the order of their metric.
-#[derive(Default)]
-pub(super) struct Counters {
-    counted: AgentMetrics,
-    /// Classes of execution times, each with its number of executions.
-    times: Vec<(i16, u64)>,
-}
-
-impl Counters {
-    pub(super) fn add(&mut self, metric: i16, n: i64, fees: i64) -> Result<(), StoreError> {
-        let n = amount_from_db("executions", n)?;
+/// The metrics in rows of `agent_days` of one agent: metric, number and fees, in the order of the metric.
+pub(super) fn metrics(rows: impl Iterator<Item = (i16, u64, UsdcBase)>) -> AgentMetrics {
+    let mut metrics = AgentMetrics::default();
+    // Classes of execution times, each with its number of executions.
+    let mut times: Vec<(i16, u64)> = Vec::new();
+    for (metric, n, fees) in rows {
         match metric {
-            0 => self.counted.failed_30d = n,
-            1 => self.counted.disputed_30d = n,
-            2 => self.counted.upheld_30d = n,
+            0 => metrics.failed_30d = n,
+            1 => metrics.disputed_30d = n,
+            2 => metrics.upheld_30d = n,
             class => {
-                self.counted.completed_30d = self.counted.completed_30d.saturating_add(n);
-                self.counted.fees_30d.0 = self.counted.fees_30d.0.saturating_add(amount_from_db("fees", fees)?);
-                self.times.push((class, n));
+                metrics.completed_30d = metrics.completed_30d.saturating_add(n);
+                metrics.fees_30d.0 = metrics.fees_30d.0.saturating_add(fees.0);
+                times.push((class, n));
             }
         }
-        Ok(())
     }
-
-    pub(super) fn metrics(self) -> AgentMetrics {
-        let Self { counted: metrics, times } = self;
-        let finished = metrics.completed_30d.saturating_add(metrics.failed_30d);
-        AgentMetrics {
-            success_rate_30d: share(metrics.completed_30d.saturating_sub(metrics.upheld_30d), finished),
-            dispute_rate_30d: share(metrics.disputed_30d, metrics.completed_30d),
-            p50_execution_time_ms: percentile(&times, metrics.completed_30d, 50),
-            p95_execution_time_ms: percentile(&times, metrics.completed_30d, 95),
-            ..metrics
-        }
+    let finished = metrics.completed_30d.saturating_add(metrics.failed_30d);
+    AgentMetrics {
+        success_rate_30d: share(metrics.completed_30d.saturating_sub(metrics.upheld_30d), finished),
+        dispute_rate_30d: share(metrics.disputed_30d, metrics.completed_30d),
+        p50_execution_time_ms: percentile(&times, metrics.completed_30d, 50),
+        p95_execution_time_ms: percentile(&times, metrics.completed_30d, 95),
+        ..metrics
     }
 }
 

@@ -1,131 +1,182 @@
-//! One dispute as its parties and the resolver see it, and what a row of a list holds.
-
-use std::sync::{Arc, LazyLock};
+//! Disputes as their parties and the resolver see them: the view `shown_disputes`.
+//!
+//! As in `execution_list.rs`, one statement reads a page of a list and the total. Open disputes come first, those that
+//! were raised first at the top; then the others, newest first.
 
 use agent_marketplace::state::DisputeOutcome;
 use chrono::{DateTime, Utc};
-use crtx_protocol::usdc::UsdcBase;
+use crtx_protocol::result_hash::ResultHash;
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use solana_pubkey::Pubkey;
-use sqlx::{AssertSqlSafe, PgExecutor};
+use sqlx::{PgExecutor, types::Json};
 use uuid::Uuid;
 
-use super::numbers::dispute_outcome;
-use crate::{
-    convert::{amount_from_db, fixed_bytes, pubkey},
-    error::StoreError,
+use super::{
+    columns::Count,
+    page::{Listed, Start},
 };
+use crate::error::StoreError;
 
-/// A document about a dispute.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Statement {
-    pub hash: [u8; 32],
-    pub uri: String,
-    pub at: DateTime<Utc>,
+/// The outcome of a dispute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
+#[repr(i16)]
+pub enum DisputeStatus {
+    Open = DisputeOutcome::Open as i16,
+    Upheld = DisputeOutcome::Upheld as i16,
+    Rejected = DisputeOutcome::Rejected as i16,
+    Expired = DisputeOutcome::Expired as i16,
 }
 
-/// A dispute, its execution and its parties.
-#[derive(Clone, Debug, PartialEq, Eq)]
+impl DisputeStatus {
+    const ALL: [Self; 4] = [Self::Open, Self::Upheld, Self::Rejected, Self::Expired];
+
+    fn by_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = i16::deserialize(deserializer)?;
+        let found = Self::ALL.into_iter().find(|status| *status as i16 == number);
+        found.ok_or_else(|| D::Error::custom(format!("no outcome of a dispute has the number {number}")))
+    }
+}
+
+/// A dispute, its execution and its parties. Amounts are in base units.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct DisputeDetails {
+    #[serde(deserialize_with = "address")]
     pub address: Pubkey,
     /// Address of the on-chain record.
-    pub record: Pubkey,
-    pub execution_id: Uuid,
-    pub agent: Pubkey,
-    /// The agent's address if none of its documents is known.
-    pub agent_name: String,
-    pub caller: Pubkey,
-    pub creator: Pubkey,
-    /// What was paid.
-    pub amount: UsdcBase,
-    pub evidence: Statement,
-    /// `None` before the creator has answered.
-    pub answer: Option<Statement>,
-    pub outcome: DisputeOutcome,
-    pub resolved_at: Option<DateTime<Utc>>,
-    pub resolution_hash: Option<[u8; 32]>,
-    pub slash: UsdcBase,
-    /// What the caller got of the slash. The rest is the penalty.
-    pub compensation: UsdcBase,
-}
-
-#[derive(sqlx::FromRow)]
-pub(super) struct DisputeRow {
-    pub address: String,
     pub record: String,
     pub execution_id: Uuid,
     pub agent: String,
-    pub agent_name: Option<String>,
+    /// The agent's address if none of its documents is known.
+    pub agent_name: String,
     pub caller: String,
     pub creator: String,
-    pub amount: i64,
-    pub evidence_hash: Vec<u8>,
+    /// What was paid.
+    pub amount: u64,
+    pub evidence_hash: ResultHash,
     pub evidence_uri: String,
     pub raised_at: DateTime<Utc>,
-    pub answer_hash: Option<Vec<u8>>,
+    /// `None`, as its URI and its time, before the creator has answered.
+    pub answer_hash: Option<ResultHash>,
     pub answer_uri: Option<String>,
     pub answered_at: Option<DateTime<Utc>>,
-    pub outcome: i16,
+    #[serde(deserialize_with = "DisputeStatus::by_number")]
+    pub outcome: DisputeStatus,
     pub resolved_at: Option<DateTime<Utc>>,
-    pub resolution_hash: Option<Vec<u8>>,
-    pub slash_amount: i64,
-    pub compensation: i64,
+    pub resolution_hash: Option<ResultHash>,
+    pub slash: u64,
+    /// What the caller got of the slash. The rest is the penalty.
+    pub compensation: u64,
 }
 
-/// The columns of a [`DisputeRow`], from [`SOURCES`].
-pub(super) const COLUMNS: &str = "d.address, d.execution AS record, e.execution_id, d.agent,
-    COALESCE(a.name, (SELECT m.name FROM agent_metadata m WHERE m.agent = d.agent AND m.error IS NULL
-                      ORDER BY (m.sha256 = a.metadata_hash) DESC NULLS LAST, m.fetched_at DESC LIMIT 1)) AS agent_name,
-    e.caller, COALESCE(d.creator, a.creator) AS creator, e.amount, d.evidence_hash, d.evidence_uri, d.raised_at,
-    d.answer_hash, d.answer_uri, d.answered_at, d.outcome, d.resolved_at, d.resolution_hash, d.slash_amount,
-    d.compensation";
-
-/// The tables of [`COLUMNS`], joined to the addresses of `found`.
-pub(super) const SOURCES: &str = "LEFT JOIN mirror_disputes d ON d.address = found.address
-    LEFT JOIN mirror_executions e ON e.address = d.execution
-    LEFT JOIN mirror_agents a ON a.address = d.agent";
-
-/// One dispute: $1 is the wallet, $2 the address of the dispute or of its record.
-static ONE: LazyLock<Arc<str>> = LazyLock::new(|| {
-    Arc::from(format!(
-        "SELECT {COLUMNS}
-         FROM (SELECT address FROM mirror_disputes WHERE address = $2
-               UNION SELECT address FROM mirror_disputes WHERE execution = $2) AS found {SOURCES}
-         WHERE e.address IS NOT NULL AND a.address IS NOT NULL
-           AND (e.caller = $1 OR a.creator = $1
-                OR EXISTS (SELECT FROM mirror_config c WHERE c.resolver = $1 AND c.closed_at_slot IS NULL))"
-    ))
-});
-
-impl TryFrom<DisputeRow> for DisputeDetails {
-    type Error = StoreError;
-
-    fn try_from(row: DisputeRow) -> Result<Self, StoreError> {
-        let answer = match (row.answer_hash, row.answer_uri, row.answered_at) {
-            (Some(hash), Some(uri), Some(at)) => Some(Statement { hash: fixed_bytes("answer hash", &hash)?, uri, at }),
-            _ => None,
-        };
-        Ok(Self {
-            address: pubkey("dispute address", &row.address)?,
-            record: pubkey("record address", &row.record)?,
-            execution_id: row.execution_id,
-            agent: pubkey("agent address", &row.agent)?,
-            agent_name: row.agent_name.unwrap_or(row.agent),
-            caller: pubkey("caller", &row.caller)?,
-            creator: pubkey("creator", &row.creator)?,
-            amount: UsdcBase(amount_from_db("amount", row.amount)?),
-            evidence: Statement {
-                hash: fixed_bytes("evidence hash", &row.evidence_hash)?,
-                uri: row.evidence_uri,
-                at: row.raised_at,
-            },
-            answer,
-            outcome: dispute_outcome(row.outcome)?,
-            resolved_at: row.resolved_at,
-            resolution_hash: row.resolution_hash.map(|hash| fixed_bytes("resolution hash", &hash)).transpose()?,
-            slash: UsdcBase(amount_from_db("slash", row.slash_amount)?),
-            compensation: UsdcBase(amount_from_db("compensation", row.compensation)?),
-        })
+impl DisputeDetails {
+    fn place(&self) -> DisputePlace {
+        DisputePlace { open: self.outcome == DisputeStatus::Open, raised_at: self.raised_at, address: self.address }
     }
+}
+
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pubkey, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+}
+
+/// Which disputes a list has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DisputeScope {
+    /// Those that the wallet raised.
+    Caller,
+    /// Those about the wallet's agents.
+    Creator,
+    /// Both.
+    Parties,
+    /// All. Only the resolver may see them.
+    All,
+}
+
+impl DisputeScope {
+    /// The lists of `dispute_list_rows` that make it.
+    const fn roles(self) -> &'static [i16] {
+        match self {
+            Self::Caller => &[0],
+            Self::Creator => &[1],
+            Self::Parties => &[0, 2],
+            Self::All => &[3],
+        }
+    }
+}
+
+/// Which disputes to list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DisputeFilter {
+    pub scope: DisputeScope,
+    pub outcome: Option<DisputeStatus>,
+}
+
+/// The sort key of a dispute in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DisputePlace {
+    pub open: bool,
+    pub raised_at: DateTime<Utc>,
+    pub address: Pubkey,
+}
+
+/// A part of a list of disputes, and how many there are. A dispute whose listing or record is not mirrored yet is
+/// counted and not shown.
+pub async fn list_disputes(
+    executor: impl PgExecutor<'_>,
+    wallet: &Pubkey,
+    filter: DisputeFilter,
+    limit: u32,
+    start: &Start<DisputePlace>,
+) -> Result<Listed<DisputeDetails, DisputePlace>, StoreError> {
+    let owner = if filter.scope == DisputeScope::All { String::new() } else { wallet.to_string() };
+    let outcomes = filter.outcome.map_or(DisputeStatus::ALL.to_vec(), |outcome| vec![outcome]);
+    let outcomes: Vec<i16> = outcomes.into_iter().map(|outcome| outcome as i16).collect();
+    let after = start.after();
+    // $4: the page is after this time among the open ones. $5: they are on earlier pages, and it is after this one.
+    // A dispute can be mirrored before its listing and its record. Until then it takes no place in a page, so that pages
+    // are full and a cursor leads to the end. That subquery, and the one with `OFFSET 0`, read one row by its key each.
+    // Outcome 1 is open.
+    let list = sqlx::query!(
+        r#"SELECT ((SELECT COALESCE(sum(t.n), 0) FROM dispute_totals t
+                    WHERE t.role = ANY ($2) AND t.owner = $1 AND t.outcome = ANY ($3))
+                 + (SELECT COALESCE(sum(n.n), 0) FROM dispute_notes n, dispute_keys(n.raised_by, n.creator) k
+                    WHERE k.role = ANY ($2) AND k.owner = $1 AND n.outcome = ANY ($3)))::bigint AS "total!: Count",
+                  (SELECT COALESCE(jsonb_agg(to_jsonb(s) ORDER BY p.place), '[]')
+                   FROM (SELECT f.address, row_number() OVER (
+                             ORDER BY f.open DESC, CASE WHEN f.open THEN f.raised_at END,
+                                      CASE WHEN f.open THEN f.address END, f.raised_at DESC, f.address DESC) AS place
+                         FROM unnest($2::int2[]) AS r (role)
+                         CROSS JOIN unnest($3::int2[]) AS o (outcome)
+                         CROSS JOIN LATERAL (
+                             (SELECT true AS open, l.address, l.raised_at FROM dispute_list_rows l
+                              WHERE o.outcome = 1 AND l.role = r.role AND l.owner = $1 AND l.outcome = o.outcome
+                                AND $5::timestamptz IS NULL
+                                AND (l.raised_at, l.address) > (COALESCE($4::timestamptz, '-infinity'), $6::text)
+                                AND l.creator IS NOT NULL
+                                AND (SELECT true FROM mirror_executions e WHERE e.address = l.execution)
+                              ORDER BY l.raised_at, l.address LIMIT $7::bigint + $8::bigint)
+                             UNION ALL
+                             (SELECT false, l.address, l.raised_at FROM dispute_list_rows l
+                              WHERE o.outcome <> 1 AND l.role = r.role AND l.owner = $1 AND l.outcome = o.outcome
+                                AND (l.raised_at, l.address) < (COALESCE($5, 'infinity'), $6)
+                                AND l.creator IS NOT NULL
+                                AND (SELECT true FROM mirror_executions e WHERE e.address = l.execution)
+                              ORDER BY l.raised_at DESC, l.address DESC LIMIT $7 + $8)) AS f
+                         ORDER BY place LIMIT $7 OFFSET $8) AS p
+                   CROSS JOIN LATERAL (SELECT * FROM shown_disputes WHERE address = p.address OFFSET 0) AS s)
+                  AS "items!: Json<Vec<DisputeDetails>>""#,
+        owner,
+        filter.scope.roles(),
+        &outcomes,
+        after.filter(|place| place.open).map(|place| place.raised_at),
+        after.filter(|place| !place.open).map(|place| place.raised_at),
+        after.map(|place| place.address.to_string()).unwrap_or_default(),
+        i64::from(limit).saturating_add(1),
+        start.offset_to_db(),
+    )
+    .fetch_one(executor)
+    .await?;
+    Ok(Listed::new(list.items.0, list.total.into(), limit, DisputeDetails::place))
 }
 
 /// Whether the wallet is the resolver.
@@ -146,10 +197,15 @@ pub async fn dispute(
     wallet: &Pubkey,
     address: &Pubkey,
 ) -> Result<Option<DisputeDetails>, StoreError> {
-    let row = sqlx::query_as::<_, DisputeRow>(AssertSqlSafe(Arc::clone(&ONE)))
-        .bind(wallet.to_string())
-        .bind(address.to_string())
-        .fetch_optional(executor)
-        .await?;
-    row.map(DisputeDetails::try_from).transpose()
+    let dispute = sqlx::query_scalar!(
+        r#"SELECT to_jsonb(s) AS "dispute!: Json<DisputeDetails>"
+           FROM (SELECT address FROM mirror_disputes WHERE address = $2
+                 UNION SELECT address FROM mirror_disputes WHERE execution = $2) AS found
+           JOIN shown_disputes s ON s.address = found.address
+           WHERE $1 IN (s.caller, s.creator)
+              OR EXISTS (SELECT FROM mirror_config c WHERE c.resolver = $1 AND c.closed_at_slot IS NULL)"#,
+        wallet.to_string(),
+        address.to_string(),
+    );
+    Ok(dispute.fetch_optional(executor).await?.map(|Json(dispute)| dispute))
 }

@@ -6,62 +6,33 @@
 
 use chrono::{DateTime, Utc};
 use crtx_protocol::usdc::UsdcBase;
+use serde::{Deserialize, Serialize};
 use solana_pubkey::Pubkey;
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
-use super::page::{Listed, Start};
-use crate::{
-    convert::{amount_from_db, pubkey},
-    error::StoreError,
+use super::{
+    columns::{Base58, Count, Timestamp, Usdc},
+    page::{Listed, Start},
 };
+use crate::error::StoreError;
 
 /// The status that a caller sees. `docs/specification.md`, "Execution states in the gateway".
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
+#[repr(i16)]
 pub enum ShownStatus {
-    Pending,
-    Running,
-    Completed,
-    Failed,
-    Disputed,
-}
-
-impl ShownStatus {
-    /// In the order of their numbers in the list: the SQL function `listed_status`.
-    pub const ALL: [Self; 5] = [Self::Pending, Self::Running, Self::Completed, Self::Failed, Self::Disputed];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Running => "running",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Disputed => "disputed",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text)
-    }
-
-    const fn to_db(self) -> i16 {
-        match self {
-            Self::Pending => 0,
-            Self::Running => 1,
-            Self::Completed => 2,
-            Self::Failed => 3,
-            Self::Disputed => 4,
-        }
-    }
-
-    pub(super) fn from_db(number: i16) -> Result<Self, StoreError> {
-        let found = Self::ALL.into_iter().find(|status| status.to_db() == number);
-        found.ok_or_else(|| StoreError::corrupt("execution status", number))
-    }
+    // Their numbers in the list: the SQL function `listed_status`.
+    Pending = 0,
+    Running = 1,
+    Completed = 2,
+    Failed = 3,
+    Disputed = 4,
 }
 
 /// What a wallet is in the executions to list.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ExecutionRole {
     /// It paid for them.
     #[default]
@@ -99,13 +70,13 @@ pub struct ListedExecution {
     pub agent: Pubkey,
     pub status: ShownStatus,
     pub cost: UsdcBase,
-    pub initiated_at: DateTime<Utc>,
-    pub completed_at: Option<DateTime<Utc>>,
+    pub initiated_at: Timestamp,
+    pub completed_at: Option<Timestamp>,
 }
 
 impl ListedExecution {
     fn place(&self) -> ExecutionPlace {
-        ExecutionPlace { initiated_at: self.initiated_at, execution_id: self.execution_id, record: self.record }
+        ExecutionPlace { initiated_at: self.initiated_at.0, execution_id: self.execution_id, record: self.record }
     }
 }
 
@@ -187,7 +158,7 @@ impl Columns {
             wallets: each(questions, |q| q.wallet.to_string()),
             roles: each(questions, |q| i16::from(q.filter.role == ExecutionRole::Creator)),
             agents: each(questions, |q| q.filter.agent.map(|agent| agent.to_string()).unwrap_or_default()),
-            statuses: each(questions, |q| q.filter.status.map(ShownStatus::to_db)),
+            statuses: each(questions, |q| q.filter.status.map(|status| status as i16)),
             since: each(questions, |q| q.filter.from),
             until: each(questions, |q| q.filter.to),
             place_times: each(questions, |q| q.after().map(|place| place.initiated_at).or(q.filter.to)),
@@ -202,19 +173,18 @@ impl Columns {
 /// A row of the answer to the question at `place`. Without a record, its page is empty.
 struct ListRow {
     place: i64,
-    total: i64,
-    record: Option<String>,
+    total: u64,
+    record: Option<Base58>,
     execution_id: Option<Uuid>,
-    agent: Option<String>,
-    status: Option<i16>,
-    cost: Option<i64>,
-    initiated_at: Option<DateTime<Utc>>,
-    completed_at: Option<DateTime<Utc>>,
+    agent: Option<Base58>,
+    status: Option<ShownStatus>,
+    cost: Option<Usdc>,
+    initiated_at: Option<Timestamp>,
+    completed_at: Option<Timestamp>,
 }
 
-/// Pages and totals. A page is a merge of one range of an index for each status. Of the four parts, for callers and for
-/// creators, with and without an agent, one runs. No two executions of a caller have the same id, so the record is no part
-/// of their order.
+/// Pages and totals. A page is a merge of one range of an index for each status. Of the four parts of
+/// `execution_list_rows`, for callers and for creators, with and without an agent, one has the rows of a question.
 ///
 /// A total is a sum of counters, with the notes that are not added to them yet. In a time range, these are the days after
 /// the one in which it begins and before the one in which it ends; the rows of the range in these two days are counted,
@@ -222,9 +192,10 @@ struct ListRow {
 async fn rows_of(executor: impl PgExecutor<'_>, columns: Columns) -> Result<Vec<ListRow>, sqlx::Error> {
     sqlx::query_as!(
         ListRow,
-        r#"SELECT q.place AS "place!", c.total AS "total!", l.record AS "record?",
-                  l.execution_id AS "execution_id?", l.agent AS "agent?", l.status AS "status?", l.cost AS "cost?",
-                  l.initiated_at AS "initiated_at?", l.completed_at AS "completed_at?"
+        r#"SELECT q.place AS "place!", c.total AS "total!: Count", l.record AS "record?: Base58",
+                  l.execution_id AS "execution_id?", l.agent AS "agent?: Base58", l.status AS "status?: ShownStatus",
+                  l.cost AS "cost?: Usdc", l.initiated_at AS "initiated_at?: Timestamp",
+                  l.completed_at AS "completed_at?: Timestamp"
            FROM unnest($1::text[], $2::int2[], $3::text[], $4::int2[], $5::timestamptz[], $6::timestamptz[],
                        $7::timestamptz[], $8::uuid[], $9::text[], $10::int8[], $11::int8[])
                 WITH ORDINALITY AS q (wallet, role, agent, status, since, until, place_time, place_id, place_record, most,
@@ -253,51 +224,20 @@ async fn rows_of(executor: impl PgExecutor<'_>, columns: Columns) -> Result<Vec<
                                       COALESCE(q.until, 'infinity'))) AS e (first, until)
                         CROSS JOIN unnest('{0, 1, 2, 3, 4}'::int2[]) AS s (status)
                         CROSS JOIN LATERAL (
-                           SELECT count(*) AS n FROM execution_list l
-                           WHERE q.role = 0 AND q.agent = '' AND l.caller = q.wallet AND l.status = s.status
-                             AND l.initiated_at >= e.first AND l.initiated_at < e.until
-                           UNION ALL
-                           SELECT count(*) FROM execution_list l
-                           WHERE q.role = 0 AND q.agent <> '' AND l.caller = q.wallet AND l.agent = q.agent
-                             AND l.status = s.status AND l.initiated_at >= e.first AND l.initiated_at < e.until
-                           UNION ALL
-                           SELECT count(*) FROM execution_list l
-                           WHERE q.role = 1 AND q.agent = '' AND l.creator = q.wallet AND l.status = s.status
-                             AND l.initiated_at >= e.first AND l.initiated_at < e.until
-                           UNION ALL
-                           SELECT count(*) FROM execution_list l
-                           WHERE q.role = 1 AND q.agent <> '' AND l.creator = q.wallet AND l.agent = q.agent
-                             AND l.status = s.status AND l.initiated_at >= e.first AND l.initiated_at < e.until) AS r
+                           SELECT count(*) AS n FROM execution_list_rows l
+                           WHERE l.role = q.role AND l.owner = q.wallet AND l.of_agent = q.agent AND l.status = s.status
+                             AND l.initiated_at >= e.first AND l.initiated_at < e.until) AS r
                         WHERE d.timed AND e.first < e.until AND (q.status IS NULL OR s.status = q.status)))::int8 AS total
                OFFSET 0) AS c
            LEFT JOIN LATERAL (
                SELECT p.* FROM unnest('{0, 1, 2, 3, 4}'::int2[]) AS s (status)
                CROSS JOIN LATERAL (
-                   (SELECT l.* FROM execution_list l
-                    WHERE q.role = 0 AND q.agent = '' AND l.caller = q.wallet AND l.status = s.status
-                      AND l.initiated_at > COALESCE(q.since, '-infinity')
-                      AND (l.initiated_at, l.execution_id) < (COALESCE(q.place_time, 'infinity'), q.place_id)
-                    ORDER BY l.initiated_at DESC, l.execution_id DESC LIMIT q.most + q.skipped)
-                   UNION ALL
-                   (SELECT l.* FROM execution_list l
-                    WHERE q.role = 0 AND q.agent <> '' AND l.caller = q.wallet AND l.agent = q.agent
-                      AND l.status = s.status AND l.initiated_at > COALESCE(q.since, '-infinity')
-                      AND (l.initiated_at, l.execution_id) < (COALESCE(q.place_time, 'infinity'), q.place_id)
-                    ORDER BY l.initiated_at DESC, l.execution_id DESC LIMIT q.most + q.skipped)
-                   UNION ALL
-                   (SELECT l.* FROM execution_list l
-                    WHERE q.role = 1 AND q.agent = '' AND l.creator = q.wallet AND l.status = s.status
-                      AND l.initiated_at > COALESCE(q.since, '-infinity')
-                      AND (l.initiated_at, l.execution_id, l.record)
-                          < (COALESCE(q.place_time, 'infinity'), q.place_id, q.place_record)
-                    ORDER BY l.initiated_at DESC, l.execution_id DESC, l.record DESC LIMIT q.most + q.skipped)
-                   UNION ALL
-                   (SELECT l.* FROM execution_list l
-                    WHERE q.role = 1 AND q.agent <> '' AND l.creator = q.wallet AND l.agent = q.agent
-                      AND l.status = s.status AND l.initiated_at > COALESCE(q.since, '-infinity')
-                      AND (l.initiated_at, l.execution_id, l.record)
-                          < (COALESCE(q.place_time, 'infinity'), q.place_id, q.place_record)
-                    ORDER BY l.initiated_at DESC, l.execution_id DESC, l.record DESC LIMIT q.most + q.skipped)) AS p
+                   SELECT l.* FROM execution_list_rows l
+                   WHERE l.role = q.role AND l.owner = q.wallet AND l.of_agent = q.agent AND l.status = s.status
+                     AND l.initiated_at > COALESCE(q.since, '-infinity')
+                     AND (l.initiated_at, l.execution_id, l.record)
+                         < (COALESCE(q.place_time, 'infinity'), q.place_id, q.place_record)
+                   ORDER BY l.initiated_at DESC, l.execution_id DESC, l.record DESC LIMIT q.most + q.skipped) AS p
                WHERE q.status IS NULL OR s.status = q.status
                ORDER BY p.initiated_at DESC, p.execution_id DESC, p.record DESC
                LIMIT q.most OFFSET q.skipped) AS l ON true"#,
@@ -320,31 +260,22 @@ async fn rows_of(executor: impl PgExecutor<'_>, columns: Columns) -> Result<Vec<
 /// The answer in the rows of one question.
 fn answer(rows: Vec<ListRow>, question: &ExecutionListQuestion) -> Result<ExecutionPage, StoreError> {
     let first = rows.first().ok_or_else(|| StoreError::corrupt("list of executions", "it has no rows"))?;
-    let total = amount_from_db("count", first.total)?;
-    let mut items = rows.into_iter().filter_map(|row| listed(row).transpose()).collect::<Result<Vec<_>, _>>()?;
+    let total = first.total;
+    let mut items: Vec<ListedExecution> = rows.into_iter().filter_map(listed).collect();
     // They are in this order; SQL does not promise it without a sort.
     items.sort_by_key(|item| std::cmp::Reverse(item.place()));
     Ok(Listed::new(items, total, question.limit, ListedExecution::place))
 }
 
 /// The execution of a row; `None` for the row of an empty page.
-fn listed(row: ListRow) -> Result<Option<ListedExecution>, StoreError> {
-    let ListRow { record: Some(record), execution_id, agent, status, cost, initiated_at, completed_at, .. } = row
-    else {
-        return Ok(None);
-    };
-    let (Some(execution_id), Some(agent), Some(status), Some(cost), Some(initiated_at)) =
-        (execution_id, agent, status, cost, initiated_at)
-    else {
-        return Err(StoreError::corrupt("list of executions", "a row without a value"));
-    };
-    Ok(Some(ListedExecution {
-        execution_id,
-        record: pubkey("record address", &record)?,
-        agent: pubkey("agent address", &agent)?,
-        status: ShownStatus::from_db(status)?,
-        cost: UsdcBase(amount_from_db("cost", cost)?),
-        initiated_at,
-        completed_at,
-    }))
+fn listed(row: ListRow) -> Option<ListedExecution> {
+    Some(ListedExecution {
+        execution_id: row.execution_id?,
+        record: row.record?.into(),
+        agent: row.agent?.into(),
+        status: row.status?,
+        cost: row.cost?.into(),
+        initiated_at: row.initiated_at?,
+        completed_at: row.completed_at,
+    })
 }

@@ -1,82 +1,80 @@
 //! Executions as their caller sees them, each alone: the views `shown_executions…`. One statement answers several
 //! questions.
 
-use agent_marketplace::state::{DisputeOutcome, FailureReason, Settler};
-use chrono::{DateTime, Utc};
+use agent_marketplace::state::Settler;
 use crtx_protocol::usdc::UsdcBase;
+use serde::Serialize;
 use serde_json::Value;
 use solana_pubkey::Pubkey;
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
 use super::{
-    execution_list::{ListedExecution, ShownStatus},
-    numbers::{dispute_outcome, failure_reason, settler},
+    columns::{Base58, Count, Timestamp, Usdc},
+    disputes::DisputeStatus,
+    execution_list::ShownStatus,
 };
-use crate::{
-    convert::{amount_from_db, fixed_bytes, optional_amount_from_db, pubkey},
-    error::StoreError,
-    executions::REFUNDED,
-};
+use crate::error::StoreError;
+
+/// Who submitted the settlement of an execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
+#[repr(i16)]
+pub enum SettledBy {
+    Caller = Settler::Caller as i16,
+    Creator = Settler::Creator as i16,
+    Gateway = Settler::Gateway as i16,
+}
 
 /// An execution with its result.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct ExecutionDetails {
-    pub summary: ListedExecution,
+    /// Of the question that it answers, from 1 on.
+    place: i64,
+    pub execution_id: Uuid,
+    pub record: Pubkey,
+    pub agent: String,
     /// The agent's address if none of its documents is known.
     pub agent_name: String,
+    pub status: ShownStatus,
+    pub cost: UsdcBase,
+    pub initiated_at: Timestamp,
+    pub completed_at: Option<Timestamp>,
     pub creator_amount: UsdcBase,
     pub platform_amount: UsdcBase,
     /// Shown once it is paid for, if a gateway of this deployment made the call.
     pub result: Option<String>,
     pub result_hash: Option<[u8; 32]>,
-    pub tokens_used: Option<u64>,
-    pub execution_time_ms: Option<u64>,
+    pub tokens_used: Option<Count>,
+    pub execution_time_ms: Option<Count>,
     /// `None` unless a settlement is on chain.
-    pub settled_by: Option<Settler>,
+    pub settled_by: Option<SettledBy>,
     /// Whether the result is signed for this call; `None` before the record is on chain.
     pub binding: Option<bool>,
     pub steps: Option<Value>,
-    pub failure: Option<ShownFailure>,
-    pub dispute: Option<ShownDispute>,
-}
-
-/// Why an execution failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ShownFailure {
-    /// The answer to the caller, whether or not it was received.
-    Answered {
-        code: String,
-        message: String,
-    },
-    OnChain(FailureReason),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShownDispute {
-    pub outcome: DisputeOutcome,
-    pub raised_at: DateTime<Utc>,
-    pub resolved_at: Option<DateTime<Utc>>,
-    pub evidence_hash: [u8; 32],
-    pub evidence_uri: String,
-    /// `None` before the creator has answered.
-    pub answer: Option<ShownAnswer>,
+    /// The answer to the caller if it failed, whether or not it was received.
+    pub error_code: Option<String>,
+    pub error_message: Option<String>,
+    /// The number of the reason on chain. `None`: no escrow was opened.
+    pub failure_reason: Option<i16>,
+    /// `None`, as all of the following, if there is no dispute.
+    pub dispute_status: Option<DisputeStatus>,
+    pub dispute_raised_at: Option<Timestamp>,
+    pub dispute_resolved_at: Option<Timestamp>,
+    pub dispute_evidence_hash: Option<[u8; 32]>,
+    pub dispute_evidence_uri: Option<String>,
+    /// `None`, as its URI and its time, before the creator has answered.
+    pub dispute_answer_hash: Option<[u8; 32]>,
+    pub dispute_answer_uri: Option<String>,
+    pub dispute_answered_at: Option<Timestamp>,
     /// What the caller got back.
-    pub compensation: UsdcBase,
+    pub dispute_compensation: UsdcBase,
     /// What the insurance received.
-    pub penalty: UsdcBase,
-}
-
-/// The creator's answer to a dispute.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShownAnswer {
-    pub hash: [u8; 32],
-    pub uri: String,
-    pub answered_at: DateTime<Utc>,
+    pub dispute_penalty: UsdcBase,
 }
 
 /// One question for an execution.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExecutionQuestion {
     /// Whose execution it is, as a caller.
     pub wallet: Pubkey,
@@ -90,166 +88,55 @@ pub async fn execution(
     execution_id: &Uuid,
 ) -> Result<Option<ExecutionDetails>, StoreError> {
     let question = ExecutionQuestion { wallet: *caller, execution_id: *execution_id };
-    executions(executor, &[question]).await?.pop().flatten().transpose()
+    Ok(executions(executor, &[question]).await?.pop().flatten())
 }
 
-/// What a question about an execution comes to. `None`: the wallet has no such execution.
-pub type ExecutionAnswer = Option<Result<ExecutionDetails, StoreError>>;
-
-/// The answers to several questions, in their order, all of one moment.
+/// The answers to several questions, in their order, all of one moment. `None`: the wallet has no such execution.
 pub async fn executions(
     executor: impl PgExecutor<'_>,
     questions: &[ExecutionQuestion],
-) -> Result<Vec<ExecutionAnswer>, StoreError> {
+) -> Result<Vec<Option<ExecutionDetails>>, StoreError> {
     let wallets: Vec<String> = questions.iter().map(|question| question.wallet.to_string()).collect();
     let ids: Vec<Uuid> = questions.iter().map(|question| question.execution_id).collect();
-    // `LIMIT 1`: found once for each question, by an index.
-    let rows = sqlx::query_as!(
-        ShownRow,
-        r#"SELECT q.place AS "place!", x.execution_id AS "execution_id?", x.record, x.agent, x.status, x.cost,
-                  x.initiated_at, x.completed_at, x.creator_amount, x.platform_amount,
-                  x.result, x.result_hash, x.tokens_used, x.execution_time_ms, x.settled_by, x.binding, x.steps,
-                  x.failure_reason,
-                  x.error_code, x.error_message, x.dispute_outcome, x.dispute_raised_at, x.dispute_resolved_at,
-                  x.dispute_evidence_hash, x.dispute_evidence_uri, x.dispute_compensation, x.dispute_penalty,
-                  x.dispute_answer_hash, x.dispute_answer_uri, x.dispute_answered_at,
+    // `LIMIT 1`: found once for each question, by an index. A result is stored as bytes, because it may contain U+0000.
+    let found = sqlx::query_as!(
+        ExecutionDetails,
+        r#"SELECT q.place AS "place!", x.execution_id AS "execution_id!", x.record AS "record!: Base58",
+                  x.agent AS "agent!",
                   COALESCE((SELECT a.name FROM mirror_agents a WHERE a.address = x.agent), (
                       SELECT m.name FROM agent_metadata m LEFT JOIN mirror_agents a ON a.address = m.agent
                       WHERE m.agent = x.agent AND m.error IS NULL
-                      ORDER BY (m.sha256 = a.metadata_hash) DESC NULLS LAST, m.fetched_at DESC LIMIT 1))
-                  AS "agent_name?"
+                      ORDER BY (m.sha256 = a.metadata_hash) DESC NULLS LAST, m.fetched_at DESC LIMIT 1), x.agent)
+                  AS "agent_name!",
+                  listed_status(x.status) AS "status!: ShownStatus", x.cost AS "cost!: Usdc",
+                  x.initiated_at AS "initiated_at!: Timestamp", x.completed_at AS "completed_at?: Timestamp",
+                  x.creator_amount AS "creator_amount!: Usdc", x.platform_amount AS "platform_amount!: Usdc",
+                  x.result AS "result?: String", x.result_hash AS "result_hash?: [u8; 32]",
+                  x.tokens_used AS "tokens_used?: Count", x.execution_time_ms AS "execution_time_ms?: Count",
+                  x.settled_by AS "settled_by?: SettledBy", x.binding, x.steps, x.error_code, x.error_message,
+                  x.failure_reason, x.dispute_outcome AS "dispute_status?: DisputeStatus",
+                  x.dispute_raised_at AS "dispute_raised_at?: Timestamp",
+                  x.dispute_resolved_at AS "dispute_resolved_at?: Timestamp",
+                  x.dispute_evidence_hash AS "dispute_evidence_hash?: [u8; 32]", x.dispute_evidence_uri,
+                  x.dispute_answer_hash AS "dispute_answer_hash?: [u8; 32]", x.dispute_answer_uri,
+                  x.dispute_answered_at AS "dispute_answered_at?: Timestamp",
+                  COALESCE(x.dispute_compensation, 0) AS "dispute_compensation!: Usdc",
+                  COALESCE(x.dispute_penalty, 0) AS "dispute_penalty!: Usdc"
            FROM unnest($1::text[], $2::uuid[]) WITH ORDINALITY AS q (wallet, execution_id, place)
-           LEFT JOIN LATERAL (
+           CROSS JOIN LATERAL (
                SELECT * FROM shown_executions s WHERE s.caller = q.wallet AND s.execution_id = q.execution_id LIMIT 1)
-               AS x ON true"#,
+               AS x"#,
         &wallets,
         &ids,
     )
     .fetch_all(executor)
     .await?;
-    let mut answers: Vec<ExecutionAnswer> = questions.iter().map(|_| None).collect();
-    for row in rows {
-        let place = usize::try_from(row.place).ok().and_then(|place| place.checked_sub(1));
+    let mut answers = vec![None; questions.len()];
+    for execution in found {
+        let place = usize::try_from(execution.place).ok().and_then(|place| place.checked_sub(1));
         if let Some(answer) = place.and_then(|place| answers.get_mut(place)) {
-            *answer = row.details().transpose();
+            *answer = Some(execution);
         }
     }
     Ok(answers)
-}
-
-/// A row as it is selected. Without an execution, all but the first column are null.
-struct ShownRow {
-    place: i64,
-    execution_id: Option<Uuid>,
-    record: Option<String>,
-    agent: Option<String>,
-    status: Option<String>,
-    cost: Option<i64>,
-    initiated_at: Option<DateTime<Utc>>,
-    completed_at: Option<DateTime<Utc>>,
-    creator_amount: Option<i64>,
-    platform_amount: Option<i64>,
-    result: Option<Vec<u8>>,
-    result_hash: Option<Vec<u8>>,
-    tokens_used: Option<i64>,
-    execution_time_ms: Option<i64>,
-    settled_by: Option<i16>,
-    binding: Option<bool>,
-    steps: Option<Value>,
-    failure_reason: Option<i16>,
-    error_code: Option<String>,
-    error_message: Option<String>,
-    dispute_outcome: Option<i16>,
-    dispute_raised_at: Option<DateTime<Utc>>,
-    dispute_resolved_at: Option<DateTime<Utc>>,
-    dispute_evidence_hash: Option<Vec<u8>>,
-    dispute_evidence_uri: Option<String>,
-    dispute_compensation: Option<i64>,
-    dispute_penalty: Option<i64>,
-    dispute_answer_hash: Option<Vec<u8>>,
-    dispute_answer_uri: Option<String>,
-    dispute_answered_at: Option<DateTime<Utc>>,
-    agent_name: Option<String>,
-}
-
-impl ShownRow {
-    fn details(self) -> Result<Option<ExecutionDetails>, StoreError> {
-        let Some(execution_id) = self.execution_id else { return Ok(None) };
-        let missing = || StoreError::corrupt("execution", "a value is missing");
-        let (Some(record), Some(agent), Some(status)) = (&self.record, &self.agent, &self.status) else {
-            return Err(missing());
-        };
-        let summary = ListedExecution {
-            execution_id,
-            record: pubkey("record address", record)?,
-            agent: pubkey("agent address", agent)?,
-            status: ShownStatus::parse(status).ok_or_else(|| StoreError::corrupt("execution status", status))?,
-            cost: UsdcBase(amount_from_db("cost", self.cost.ok_or_else(missing)?)?),
-            initiated_at: self.initiated_at.ok_or_else(missing)?,
-            completed_at: self.completed_at,
-        };
-        let dispute = self.dispute()?;
-        let failed = summary.status == ShownStatus::Failed;
-        let amount = |name, amount: Option<i64>| amount_from_db(name, amount.ok_or_else(missing)?).map(UsdcBase);
-        Ok(Some(ExecutionDetails {
-            creator_amount: amount("creator amount", self.creator_amount)?,
-            platform_amount: amount("platform amount", self.platform_amount)?,
-            result: self.result.map(text).transpose()?,
-            result_hash: self.result_hash.as_deref().map(|hash| fixed_bytes("result hash", hash)).transpose()?,
-            tokens_used: optional_amount_from_db("tokens used", self.tokens_used)?,
-            execution_time_ms: optional_amount_from_db("execution time", self.execution_time_ms)?,
-            settled_by: self.settled_by.map(settler).transpose()?,
-            binding: self.binding,
-            steps: self.steps,
-            failure: if failed { failure(self.error_code, self.error_message, self.failure_reason)? } else { None },
-            agent_name: self.agent_name.unwrap_or_else(|| summary.agent.to_string()),
-            dispute,
-            summary,
-        }))
-    }
-
-    fn dispute(&self) -> Result<Option<ShownDispute>, StoreError> {
-        let (Some(outcome), Some(raised_at), Some(evidence)) =
-            (self.dispute_outcome, self.dispute_raised_at, &self.dispute_evidence_hash)
-        else {
-            return Ok(None);
-        };
-        let answer = match (&self.dispute_answer_hash, &self.dispute_answer_uri, self.dispute_answered_at) {
-            (Some(hash), Some(uri), Some(answered_at)) => {
-                Some(ShownAnswer { hash: fixed_bytes("answer hash", hash)?, uri: uri.clone(), answered_at })
-            }
-            _ => None,
-        };
-        let amount = |name, amount: Option<i64>| amount_from_db(name, amount.unwrap_or_default()).map(UsdcBase);
-        Ok(Some(ShownDispute {
-            outcome: dispute_outcome(outcome)?,
-            raised_at,
-            resolved_at: self.dispute_resolved_at,
-            evidence_hash: fixed_bytes("evidence hash", evidence)?,
-            evidence_uri: self.dispute_evidence_uri.clone().unwrap_or_default(),
-            answer,
-            compensation: amount("compensation", self.dispute_compensation)?,
-            penalty: amount("penalty", self.dispute_penalty)?,
-        }))
-    }
-}
-
-fn text(bytes: Vec<u8>) -> Result<String, StoreError> {
-    String::from_utf8(bytes).map_err(|error| StoreError::corrupt("result text", error))
-}
-
-fn failure(
-    code: Option<String>,
-    message: Option<String>,
-    reason: Option<i16>,
-) -> Result<Option<ShownFailure>, StoreError> {
-    Ok(match (code, message, reason) {
-        (Some(code), Some(problem), Some(_)) => {
-            Some(ShownFailure::Answered { code, message: format!("{problem}; {REFUNDED}") })
-        }
-        // Without a reason no escrow was opened.
-        (Some(code), Some(message), None) => Some(ShownFailure::Answered { code, message }),
-        (_, _, Some(reason)) => Some(ShownFailure::OnChain(failure_reason(reason)?)),
-        _ => None,
-    })
 }

@@ -2,7 +2,8 @@
 
 use sqlx::PgExecutor;
 
-use crate::{convert::amount_from_db, error::StoreError};
+use super::columns::Count;
+use crate::error::StoreError;
 
 /// How far the mirror is behind, by the database's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -15,27 +16,24 @@ pub struct Freshness {
 }
 
 pub async fn freshness(executor: impl PgExecutor<'_>) -> Result<Freshness, StoreError> {
-    let row = sqlx::query!(
+    let freshness = sqlx::query_as!(
+        Freshness,
         r#"SELECT c.snapshot_at IS NOT NULL AS "has_snapshot!",
                   GREATEST(0, extract(epoch FROM now() - GREATEST(c.updated_at, c.snapshot_at, (
                       SELECT max(p.last_event_at) FROM indexer_processes p WHERE p.leads AND p.streaming))))::float8
                       AS lag_seconds
            FROM mirror_checkpoint c"#
     );
-    let row = row.fetch_optional(executor).await?;
-    Ok(row.map_or_else(Freshness::default, |row| Freshness {
-        has_snapshot: row.has_snapshot,
-        lag_seconds: row.lag_seconds,
-    }))
+    Ok(freshness.fetch_optional(executor).await?.unwrap_or_default())
 }
 
 /// Accounts whose bytes cannot be read: their number, and one of them with the reason.
 pub async fn quarantined(executor: impl PgExecutor<'_>) -> Result<(u64, Option<(String, String)>), StoreError> {
     let row = sqlx::query!(
-        r#"SELECT count(*) AS "count!", min(address) AS address,
+        r#"SELECT count(*) AS "count!: Count", min(address) AS address,
                   (SELECT error FROM mirror_quarantine ORDER BY address LIMIT 1) AS error
            FROM mirror_quarantine"#
     );
     let row = row.fetch_one(executor).await?;
-    Ok((amount_from_db("count", row.count)?, row.address.zip(row.error)))
+    Ok((row.count.into(), row.address.zip(row.error)))
 }

@@ -1,72 +1,70 @@
-//! What was paid day by day: in the whole market (`market_days`) and to one creator (`agent_day_sums`).
+//! What was paid day by day: in the whole market (`market_days`) and to one creator (`agent_days`).
 //!
 //! The counters change at most a second after the records: they are folded like those of lists.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use crtx_protocol::usdc::UsdcBase;
+use serde::Serialize;
 use solana_pubkey::Pubkey;
 use sqlx::PgExecutor;
+use utoipa::ToSchema;
 
-use super::agent_metrics::METRICS_DAYS;
-use crate::{convert::amount_from_db, error::StoreError};
+use super::{
+    agent_metrics::METRICS_DAYS,
+    columns::{Count, Usdc},
+};
+use crate::error::StoreError;
 
-/// One day (UTC) on which executions ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HistoryDay {
-    pub day: NaiveDate,
-    /// Executions that were paid for, those with a dispute among them.
-    pub completed: u64,
-    /// Executions that were refunded because the agent failed. What expired counts as nobody's failure.
-    pub failed: u64,
-    /// Completed executions that were disputed.
-    pub disputed: u64,
-    /// What the creators received for the completed executions.
-    pub earned: UsdcBase,
-    /// What the platform received for them.
-    pub fees: UsdcBase,
-}
-
-/// A row of one of the two statements.
-struct Row {
+/// One day (UTC). Days on which no execution ended are left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = MarketDayResponse)]
+pub struct MarketDay {
+    #[schema(value_type = String, format = Date, example = "2026-11-21")]
     day: NaiveDate,
-    completed: i64,
-    failed: i64,
-    disputed: i64,
-    earned: i64,
-    fees: i64,
+    pub completed_executions: u64,
+    failed_executions: u64,
+    disputed_executions: u64,
+    /// What callers paid for the day's completed executions.
+    #[schema(value_type = f64)]
+    pub volume_usdc: UsdcBase,
+    /// Platform fees among it.
+    #[schema(value_type = f64)]
+    pub fees_usdc: UsdcBase,
 }
 
-impl TryFrom<Row> for HistoryDay {
-    type Error = StoreError;
-
-    fn try_from(row: Row) -> Result<Self, StoreError> {
-        Ok(Self {
-            day: row.day,
-            completed: amount_from_db("executions", row.completed)?,
-            failed: amount_from_db("executions", row.failed)?,
-            disputed: amount_from_db("executions", row.disputed)?,
-            earned: UsdcBase(amount_from_db("earned", row.earned)?),
-            fees: UsdcBase(amount_from_db("fees", row.fees)?),
-        })
-    }
+/// One day (UTC) of a creator's agents. Days on which no execution ended are left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = CreatorDayResponse)]
+pub struct CreatorDay {
+    #[schema(value_type = String, format = Date, example = "2026-11-21")]
+    day: NaiveDate,
+    pub completed_executions: u64,
+    failed_executions: u64,
+    disputed_executions: u64,
+    /// What the creator received for the day's completed executions. What a dispute took back later is not subtracted.
+    #[schema(value_type = f64)]
+    pub earned_usdc: UsdcBase,
+    /// Platform fees of the same executions.
+    #[schema(value_type = f64)]
+    pub fees_usdc: UsdcBase,
 }
 
 /// The last 30 days of the market at `now`, oldest first, without those on which nothing ended.
-pub async fn market_history(executor: impl PgExecutor<'_>, now: DateTime<Utc>) -> Result<Vec<HistoryDay>, StoreError> {
-    let rows = sqlx::query_as!(
-        Row,
-        r#"SELECT day, completed, failed, disputed, LEAST(earned, 9223372036854775807)::bigint AS "earned!",
-                  LEAST(fees, 9223372036854775807)::bigint AS "fees!"
+pub async fn market_history(executor: impl PgExecutor<'_>, now: DateTime<Utc>) -> Result<Vec<MarketDay>, StoreError> {
+    let days = sqlx::query_as!(
+        MarketDay,
+        r#"SELECT day, completed AS "completed_executions: Count", failed AS "failed_executions: Count",
+                  disputed AS "disputed_executions: Count",
+                  LEAST(earned + fees, 9223372036854775807)::bigint AS "volume_usdc!: Usdc",
+                  LEAST(fees, 9223372036854775807)::bigint AS "fees_usdc!: Usdc"
            FROM market_days
            WHERE day > ($1::timestamptz AT TIME ZONE 'UTC')::date - $2::integer
              AND day <= ($1::timestamptz AT TIME ZONE 'UTC')::date AND completed + failed > 0
            ORDER BY day"#,
         now,
         METRICS_DAYS,
-    )
-    .fetch_all(executor)
-    .await?;
-    rows.into_iter().map(TryInto::try_into).collect()
+    );
+    Ok(days.fetch_all(executor).await?)
 }
 
 /// The same of all agents of one creator.
@@ -74,22 +72,22 @@ pub async fn creator_history(
     executor: impl PgExecutor<'_>,
     creator: &Pubkey,
     now: DateTime<Utc>,
-) -> Result<Vec<HistoryDay>, StoreError> {
-    let rows = sqlx::query_as!(
-        Row,
-        r#"SELECT day, sum(completed)::bigint AS "completed!", sum(failed)::bigint AS "failed!",
-                  sum(disputed)::bigint AS "disputed!", LEAST(sum(earned), 9223372036854775807)::bigint AS "earned!",
-                  LEAST(sum(fees), 9223372036854775807)::bigint AS "fees!"
-           FROM agent_day_sums
-           WHERE creator = $1 AND day > ($2::timestamptz AT TIME ZONE 'UTC')::date - $3::integer
-             AND day <= ($2::timestamptz AT TIME ZONE 'UTC')::date
-           GROUP BY day HAVING sum(completed) + sum(failed) > 0
-           ORDER BY day"#,
+) -> Result<Vec<CreatorDay>, StoreError> {
+    let days = sqlx::query_as!(
+        CreatorDay,
+        r#"SELECT d.day, sum((d.metric >= 100)::int * d.n)::bigint AS "completed_executions!: Count",
+                  sum((d.metric = 0)::int * d.n)::bigint AS "failed_executions!: Count",
+                  sum((d.metric = 1)::int * d.n)::bigint AS "disputed_executions!: Count",
+                  LEAST(sum(d.earned), 9223372036854775807)::bigint AS "earned_usdc!: Usdc",
+                  LEAST(sum(d.fees), 9223372036854775807)::bigint AS "fees_usdc!: Usdc"
+           FROM mirror_agents a JOIN agent_days d ON d.agent = a.address
+           WHERE a.creator = $1 AND d.day > ($2::timestamptz AT TIME ZONE 'UTC')::date - $3::integer
+             AND d.day <= ($2::timestamptz AT TIME ZONE 'UTC')::date
+           GROUP BY d.day HAVING sum((d.metric >= 100 OR d.metric = 0)::int * d.n) > 0
+           ORDER BY d.day"#,
         creator.to_string(),
         now,
         METRICS_DAYS,
-    )
-    .fetch_all(executor)
-    .await?;
-    rows.into_iter().map(TryInto::try_into).collect()
+    );
+    Ok(days.fetch_all(executor).await?)
 }

@@ -7,15 +7,14 @@ pub mod agent_list;
 mod agent_metrics;
 mod agent_names;
 mod agents;
+mod columns;
 mod configuration;
-mod dispute_list;
 mod disputes;
 mod execution_list;
 mod executions;
 mod freshness;
 mod history;
 mod listings;
-mod numbers;
 mod page;
 mod statistics;
 mod wallets;
@@ -23,26 +22,20 @@ mod wallets;
 pub use agent_history::{AgentDay, PublicExecution, agent_days, recent_executions};
 pub use agent_metrics::{AgentMetrics, METRICS_DAYS, agent_metrics};
 pub use agent_names::agent_names;
-pub use agents::{
-    AgentDetails, AgentVersion, KnownAgent, ListedAgent, ListingStatus, agent, agent_versions, agents,
-    disputable_amount,
-};
+pub use agents::{AgentDetails, AgentVersion, ListingStatus, agent, agent_versions, agents, disputable_amount};
+pub use columns::Timestamp;
 pub use configuration::configuration;
-#[cfg(feature = "testing")]
-pub use dispute_list::dispute_list_statements;
-pub use dispute_list::{DisputeFilter, DisputePlace, DisputeScope, list_disputes};
-pub use disputes::{DisputeDetails, Statement, dispute, is_resolver};
+pub use disputes::{
+    DisputeDetails, DisputeFilter, DisputePlace, DisputeScope, DisputeStatus, dispute, is_resolver, list_disputes,
+};
 pub use execution_list::{
     ExecutionFilter, ExecutionListQuestion, ExecutionPage, ExecutionPlace, ExecutionRole, ListedExecution, ShownStatus,
     execution_lists, list_executions,
 };
-pub use executions::{
-    ExecutionAnswer, ExecutionDetails, ExecutionQuestion, ShownAnswer, ShownDispute, ShownFailure, execution,
-    executions,
-};
+pub use executions::{ExecutionDetails, ExecutionQuestion, SettledBy, execution, executions};
 pub use freshness::{Freshness, freshness, quarantined};
-pub use history::{HistoryDay, creator_history, market_history};
-pub use listings::{DocumentFailure, DocumentState, ListingState, is_quarantined, listing};
+pub use history::{CreatorDay, MarketDay, creator_history, market_history};
+pub use listings::{ListingState, is_quarantined, listing};
 pub use page::{Listed, Page, Start};
 pub use statistics::{MirrorCounts, mirror_counts};
 pub use wallets::{

@@ -4,60 +4,72 @@
 //! (`migrations/0003_totals.sql`), and its listings, open executions and compensations are short
 //! ranges of indexes. Each of these costs its owner collateral or an escrow.
 
-use agent_marketplace::state::AgentStatus;
 use chrono::{DateTime, Utc};
 use crtx_protocol::usdc::UsdcBase;
+use serde::Serialize;
 use solana_pubkey::Pubkey;
 use sqlx::PgExecutor;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::listings::{DocumentFailure, agent_status, failure};
-use crate::{
-    convert::{amount_from_db, pubkey},
-    error::StoreError,
+use super::{
+    agents::ListingStatus,
+    columns::{Count, Timestamp, Usdc},
 };
+use crate::error::StoreError;
 
-/// Sums over everything that a wallet did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Sums over everything that the wallet did, as far as this index has seen it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = WalletTotalsAnswer)]
 pub struct WalletTotals {
     /// Listings that are not closed.
+    #[serde(skip)]
     pub agents: u64,
-    /// As a caller.
-    pub completed_executions: u64,
-    /// As a caller: refunded ones.
-    pub failed_executions: u64,
-    pub open_executions: u64,
-    /// In escrow for them.
-    pub open_escrow: UsdcBase,
-    /// Paid for completed executions.
-    pub spent: UsdcBase,
-    /// Received in disputes.
-    pub compensation: UsdcBase,
-    /// Received for results, as a creator.
-    pub earned: UsdcBase,
-    /// Locked in listings.
-    pub collateral: UsdcBase,
-    /// Taken from listings by disputes, closed ones among them.
-    pub slashed: UsdcBase,
+    /// As a caller: paid executions.
+    completed_executions: u64,
+    /// As a caller: refunded executions.
+    failed_executions: u64,
+    /// As a caller: executions with money in escrow.
+    open_executions: u64,
+    /// As a caller: paid for completed executions, before compensations.
+    #[schema(value_type = f64)]
+    spent_usdc: UsdcBase,
+    /// As a caller: in escrow.
+    #[schema(value_type = f64)]
+    open_escrow_usdc: UsdcBase,
+    /// As a caller: received in disputes.
+    #[schema(value_type = f64)]
+    compensation_usdc: UsdcBase,
+    /// As a creator: received for results, before slashes.
+    #[schema(value_type = f64)]
+    earned_usdc: UsdcBase,
+    /// As a creator: locked in listings.
+    #[schema(value_type = f64)]
+    collateral_usdc: UsdcBase,
+    /// As a creator: taken from listings by disputes.
+    #[schema(value_type = f64)]
+    slashed_usdc: UsdcBase,
 }
 
-/// The creator's profile.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = WalletCreator)]
 pub struct WalletProfile {
-    pub display_name: String,
-    pub verified: bool,
+    /// Empty if the creator has set none.
+    display_name: String,
+    verified: bool,
 }
 
 /// A listing of the wallet, in any status but closed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct OwnedAgent {
-    pub address: Pubkey,
+    pub address: String,
     /// `None` until the metadata document is fetched.
     pub name: Option<String>,
     /// Why the last attempt to fetch the document failed.
-    pub document_failure: Option<DocumentFailure>,
+    pub error: Option<String>,
+    pub error_code: Option<String>,
     pub price: UsdcBase,
-    pub status: AgentStatus,
+    pub status: ListingStatus,
     pub total_executions: u64,
     pub success_rate: f64,
     pub trust: UsdcBase,
@@ -68,32 +80,38 @@ pub struct OwnedAgent {
     pub open_disputes: u64,
     /// The collateral stays locked until then.
     pub last_dispute_deadline: Option<DateTime<Utc>>,
-    pub created_at: DateTime<Utc>,
+    pub created_at: Timestamp,
 }
 
-/// An open execution of the wallet that is past its deadline: anybody can refund it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+// An open execution of the wallet that is past its deadline: anybody can refund it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = RefundableExecution)]
 pub struct OverdueExecution {
-    pub execution_id: Uuid,
-    pub record: Pubkey,
-    pub agent: Pubkey,
-    pub amount: UsdcBase,
-    pub deadline: DateTime<Utc>,
+    execution_id: Uuid,
+    /// Address of the record.
+    execution_record: String,
+    agent_id: String,
+    #[schema(value_type = f64)]
+    amount_usdc: UsdcBase,
+    deadline_at: Timestamp,
 }
 
 pub async fn wallet_totals(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Result<WalletTotals, StoreError> {
-    let row = sqlx::query!(
+    let totals = sqlx::query_as!(
+        WalletTotals,
         r#"SELECT
-               COALESCE(t.completed, 0) AS "completed!", COALESCE(t.failed, 0) AS "failed!",
-               LEAST(COALESCE(t.spent, 0), 9223372036854775807)::bigint AS "spent!",
-               open.executions AS "open!", open.amount AS "open_amount!",
-               listings.agents AS "agents!", listings.collateral AS "collateral!",
-               LEAST(listings.slashed + COALESCE(c.closed_slashed_total, 0), 9223372036854775807)::bigint AS "slashed!",
+               COALESCE(t.completed, 0) AS "completed_executions!: Count",
+               COALESCE(t.failed, 0) AS "failed_executions!: Count",
+               LEAST(COALESCE(t.spent, 0), 9223372036854775807)::bigint AS "spent_usdc!: Usdc",
+               open.executions AS "open_executions!: Count", open.amount AS "open_escrow_usdc!: Usdc",
+               listings.agents AS "agents!: Count", listings.collateral AS "collateral_usdc!: Usdc",
+               LEAST(listings.slashed + COALESCE(c.closed_slashed_total, 0), 9223372036854775807)::bigint
+                   AS "slashed_usdc!: Usdc",
                (SELECT LEAST(COALESCE(sum(e.earned), 0), 9223372036854775807)::bigint
                 FROM mirror_agents a JOIN mirror_agent_earnings e ON e.agent = a.address
-                WHERE a.creator = $1) AS "earned!",
+                WHERE a.creator = $1) AS "earned_usdc!: Usdc",
                (SELECT LEAST(COALESCE(sum(compensation), 0), 9223372036854775807)::bigint
-                FROM mirror_disputes WHERE raised_by = $1 AND compensation > 0) AS "compensation!"
+                FROM mirror_disputes WHERE raised_by = $1 AND compensation > 0) AS "compensation_usdc!: Usdc"
            FROM (SELECT 1) AS one
            LEFT JOIN mirror_wallet_totals t ON t.wallet = $1
            LEFT JOIN mirror_creators c ON c.wallet = $1
@@ -106,22 +124,8 @@ pub async fn wallet_totals(executor: impl PgExecutor<'_>, wallet: &Pubkey) -> Re
                       LEAST(COALESCE(sum(collateral), 0), 9223372036854775807)::bigint AS collateral
                FROM mirror_agents WHERE creator = $1 AND closed_at_slot IS NULL) AS listings"#,
         wallet.to_string()
-    )
-    .fetch_one(executor)
-    .await?;
-    let usdc = |what, amount| amount_from_db(what, amount).map(UsdcBase);
-    Ok(WalletTotals {
-        agents: amount_from_db("agents", row.agents)?,
-        completed_executions: amount_from_db("completed executions", row.completed)?,
-        failed_executions: amount_from_db("failed executions", row.failed)?,
-        open_executions: amount_from_db("open executions", row.open)?,
-        open_escrow: usdc("open escrow", row.open_amount)?,
-        spent: usdc("spent", row.spent)?,
-        compensation: usdc("compensation", row.compensation)?,
-        earned: usdc("earned", row.earned)?,
-        collateral: usdc("collateral", row.collateral)?,
-        slashed: usdc("slashed", row.slashed)?,
-    })
+    );
+    Ok(totals.fetch_one(executor).await?)
 }
 
 pub async fn wallet_profile(
@@ -143,10 +147,14 @@ pub async fn owned_agents(
     delisted: bool,
     limit: u32,
 ) -> Result<Vec<OwnedAgent>, StoreError> {
-    let rows = sqlx::query!(
-        r#"SELECT a.address, a.name, a.price, a.status, a.total_executions, a.success_rate, a.trust, a.collateral,
-                  a.open_executions, a.open_disputes, a.last_dispute_deadline, a.created_at,
-                  LEAST(COALESCE(e.earned, 0), 9223372036854775807)::bigint AS "earned!",
+    let agents = sqlx::query_as!(
+        OwnedAgent,
+        r#"SELECT a.address, a.name, a.price AS "price!: Usdc", a.status AS "status!: ListingStatus",
+                  a.total_executions AS "total_executions!: Count", a.success_rate AS "success_rate!",
+                  a.trust AS "trust!: Usdc", a.collateral AS "collateral!: Usdc",
+                  a.open_executions AS "open_executions!: Count", a.open_disputes AS "open_disputes!: Count",
+                  a.last_dispute_deadline, a.created_at AS "created_at!: Timestamp",
+                  LEAST(COALESCE(e.earned, 0), 9223372036854775807)::bigint AS "earned!: Usdc",
                   m.error AS "error?", m.error_code AS "error_code?"
            FROM mirror_agents a
            LEFT JOIN agent_metadata m ON m.agent = a.address AND m.sha256 = a.metadata_hash AND m.uri = a.metadata_uri
@@ -158,29 +166,8 @@ pub async fn owned_agents(
         creator.to_string(),
         delisted,
         i64::from(limit)
-    )
-    .fetch_all(executor)
-    .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(OwnedAgent {
-                address: pubkey("agent address", &row.address)?,
-                name: row.name,
-                document_failure: failure(row.error, row.error_code),
-                price: UsdcBase(amount_from_db("price", row.price)?),
-                status: agent_status(row.status)?,
-                total_executions: amount_from_db("executions", row.total_executions)?,
-                success_rate: row.success_rate,
-                trust: UsdcBase(amount_from_db("trust", row.trust)?),
-                collateral: UsdcBase(amount_from_db("collateral", row.collateral)?),
-                earned: UsdcBase(amount_from_db("earned", row.earned)?),
-                open_executions: amount_from_db("open executions", row.open_executions)?,
-                open_disputes: amount_from_db("open disputes", row.open_disputes)?,
-                last_dispute_deadline: row.last_dispute_deadline,
-                created_at: row.created_at,
-            })
-        })
-        .collect()
+    );
+    Ok(agents.fetch_all(executor).await?)
 }
 
 /// The wallet's open executions that are longest past their deadline.
@@ -189,26 +176,16 @@ pub async fn overdue_executions(
     caller: &Pubkey,
     limit: u32,
 ) -> Result<Vec<OverdueExecution>, StoreError> {
-    let rows = sqlx::query!(
-        r#"SELECT execution_id, address, agent, amount, deadline_at AS "deadline_at!"
+    let executions = sqlx::query_as!(
+        OverdueExecution,
+        r#"SELECT execution_id, address AS execution_record, agent AS agent_id, amount AS "amount_usdc!: Usdc",
+                  deadline_at AS "deadline_at!: Timestamp"
            FROM mirror_executions
            WHERE caller = $1 AND closed_at_slot IS NULL AND status = record_status('open') AND deadline_at < now()
            ORDER BY deadline_at
            LIMIT $2"#,
         caller.to_string(),
         i64::from(limit)
-    )
-    .fetch_all(executor)
-    .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(OverdueExecution {
-                execution_id: row.execution_id,
-                record: pubkey("record", &row.address)?,
-                agent: pubkey("agent", &row.agent)?,
-                amount: UsdcBase(amount_from_db("amount", row.amount)?),
-                deadline: row.deadline_at,
-            })
-        })
-        .collect()
+    );
+    Ok(executions.fetch_all(executor).await?)
 }

@@ -248,5 +248,5 @@ pub fn market(executions: u128) -> Node {
 
 pub async fn status_of(pool: &PgPool, number: u128) -> Option<ShownStatus> {
     let found = reads::execution(pool, &wallet(2), &Uuid::from_u128(number)).await.expect("read");
-    found.map(|execution| execution.summary.status)
+    found.map(|execution| execution.status)
 }
