@@ -382,6 +382,40 @@ async fn a_record_verifies_after_thousands_of_blocks_and_two_restarts() {
     up.stop().await.unwrap();
 }
 
+/// Kills at moments that nobody chose, while transactions arrive.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_at_any_moment_loses_nothing_that_was_confirmed() {
+    let folder = open_folder();
+    let mut up = Up::start(folder.path(), &[]).await.unwrap();
+    let mut confirmed: Vec<String> = vec![];
+    for round in 0..4u64 {
+        let market = Market::new(up.info().clone());
+        let id = pay(&market).await;
+        let killed_after = Duration::from_millis(150 + 137 * round);
+        let receiver = bs58::encode([9u8; 32]).into_string();
+        let send = async {
+            for lamports in 0.. {
+                let signature =
+                    market.rpc("requestAirdrop", json!([receiver, 1_000_000 + 1_000 * round + lamports])).await;
+                while market.rpc("getSignatureStatuses", json!([[signature]])).await["value"][0].is_null() {}
+                confirmed.push(signature.as_str().unwrap().to_owned());
+            }
+        };
+        let _ = tokio::time::timeout(killed_after, send).await;
+        up.crash().await.unwrap();
+        eventually("the database outlives a killed crtx", || processes_of(folder.path()).is_empty()).await;
+        up = Up::start(folder.path(), &[]).await.unwrap();
+        let market = Market::new(up.info().clone());
+        assert!(verifies(&market, &id), "round {round}");
+        for signature in &confirmed {
+            let status = market.rpc("getSignatureStatuses", json!([[signature]])).await;
+            assert!(!status["value"][0].is_null(), "round {round}: {signature} is lost");
+        }
+    }
+    assert!(confirmed.len() > 4, "transactions were confirmed before the kills");
+    up.stop().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_torn_journal_shows_nothing_that_the_chain_lost() {
     let folder = open_folder();
@@ -400,9 +434,11 @@ async fn a_torn_journal_shows_nothing_that_the_chain_lost() {
     let before = signatures(market.rpc("getSignaturesForAddress", json!([program])).await);
     killed.crash().await.unwrap();
     eventually("the database outlives a killed crtx", || processes_of(folder.path()).is_empty()).await;
-    let journal = folder.path().join("chain/journal");
+    let journal = folder.path().join("chain/database/0.jnl");
     let bytes = fs::read(&journal).unwrap();
-    fs::write(&journal, &bytes[..bytes.len() * 7 / 10]).unwrap();
+    // The file is longer than what is written in it.
+    let written = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    fs::write(&journal, &bytes[..written * 7 / 10]).unwrap();
 
     let mut up = Up::start(folder.path(), &[]).await.unwrap();
     let market = Market::new(up.info().clone());
@@ -502,7 +538,7 @@ async fn read_until_stopped(base_url: String, api_key: String) -> String {
 async fn what_is_called_finalized_is_on_the_disk() {
     const SYNC: Duration = Duration::from_secs(3);
     let folder = open_folder();
-    let disk = SlowDisk::build(folder.path(), SYNC).unwrap().only("journal");
+    let disk = SlowDisk::build(folder.path(), SYNC).unwrap().only("0.jnl");
     let mut up = Up::start_on(&disk, &folder.path().join("data"), &[]).await.unwrap();
     let market = Market::new(up.info().clone());
     let written = Instant::now();

@@ -1,11 +1,9 @@
 //! Makes the chain's blocks: one as soon as a transaction waits for it and no other is about to be executed,
 //! else one per slot time so that the clock goes on. The chain's clock is the machine's plus the offset of time travel.
-//! Each block is written to the journal before it is confirmed, and its journal is synced before any of its
-//! transactions counts as finalized.
+//! Each block is in the database before it is confirmed, and synced before any of its transactions counts as finalized.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    path::PathBuf,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -20,18 +18,15 @@ use solana_account::Account;
 use solana_pubkey::Pubkey;
 use solana_sdk_ids::{bpf_loader, bpf_loader_deprecated, bpf_loader_upgradeable, feature, native_loader, sysvar};
 use surfpool_core::{
-    surfnet::{BlockHeader, FINALIZATION_SLOT_THRESHOLD, locker::SurfnetSvmLocker, svm::SurfnetSvm},
+    surfnet::{BlockHeader, locker::SurfnetSvmLocker, svm::SurfnetSvm},
     types::{SurfnetTransactionStatus, SyntheticBlockhash},
 };
 use surfpool_types::{SimnetCommand, SimnetEvent};
 use tokio::sync::mpsc;
 
 use super::{
-    block::{Block, Position, SavedAccount},
+    block::{Block, Position},
     database::{ChainDatabase, State},
-    disk::{Disk, sync_dir},
-    history::History,
-    journal::Journal,
     owner_index::OwnerIndex,
 };
 
@@ -44,13 +39,7 @@ const SLOT_TIME: Duration = Duration::from_millis(SLOT_TIME_MS);
 /// and transactions that wait their turn with it.
 const LONGEST_GATHERING: Duration = Duration::from_millis(20);
 
-/// The journal's blocks go into the database when there are so many, or when the journal is so long.
-pub const BLOCKS_PER_MOVE: usize = 512;
-const BYTES_PER_MOVE: u64 = 4 * 1024 * 1024;
-/// A journal this long waits for the database.
-const MAX_JOURNAL_BYTES: u64 = 32 * 1024 * 1024;
-
-/// The journal is synced when its oldest block that is not on the disk is this old.
+/// The database is synced when its oldest block that is not on the disk is this old: long before it is final.
 const SLOTS_PER_SYNC: u64 = 8;
 
 /// Without transactions the position is written once in so many slots: fewer than an unclean stop skips.
@@ -65,31 +54,16 @@ pub fn now_unix_ms() -> u64 {
     u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The block maker and the files it writes.
+/// The block maker.
 pub struct Blocks {
     locker: SurfnetSvmLocker,
-    files: Files,
+    database: Arc<ChainDatabase>,
+    state: State,
+    /// The slot of the oldest block that a power cut may still take.
+    unsynced: Option<u64>,
     owners: OwnerIndex,
     clock: ChainClock,
     events: Option<Receiver<SimnetEvent>>,
-}
-
-/// Where blocks go: the journal at once, the database later.
-pub struct Files {
-    dir: PathBuf,
-    state: State,
-    database: Arc<ChainDatabase>,
-    history: Arc<History>,
-    journal: Journal,
-    disk: Disk,
-    /// Blocks of the journal that no move has taken.
-    waiting: Vec<Arc<Block>>,
-    /// Number and slot of the blocks that a power cut may still take.
-    unsynced: VecDeque<(u64, u64)>,
-    /// A sync up to this number is under way or done.
-    sync_asked: u64,
-    /// The slot of the last block in the journal.
-    last_slot: u64,
 }
 
 /// The chain's clock: the machine's plus an offset that only time travel changes.
@@ -113,9 +87,18 @@ impl ChainClock {
 }
 
 impl Blocks {
-    pub const fn new(locker: SurfnetSvmLocker, files: Files, owners: OwnerIndex, clock_offset_ms: i64) -> Self {
-        let clock = ChainClock { offset_ms: clock_offset_ms, last_ms: None };
-        Self { locker, files, owners, clock, events: None }
+    /// Continues the chain that stands at `state`.
+    pub fn new(
+        locker: SurfnetSvmLocker,
+        database: Arc<ChainDatabase>,
+        state: State,
+        owners: OwnerIndex,
+    ) -> anyhow::Result<Self> {
+        database.save_state(&state)?;
+        let Position { clock_unix_ms, saved_at_unix_ms, .. } = state.position;
+        let ahead_ms = clock_unix_ms.cast_signed().saturating_sub(saved_at_unix_ms.cast_signed());
+        let clock = ChainClock { offset_ms: ahead_ms.max(0), last_ms: None };
+        Ok(Self { locker, database, state, unsynced: None, owners, clock, events: None })
     }
 
     /// Makes blocks on a thread of its own until `stopping` is set; then gives itself back.
@@ -169,28 +152,34 @@ impl Blocks {
 
     fn make_block(&mut self) -> anyhow::Result<()> {
         let slot = self.locker.with_svm_reader(|svm| svm.latest_epoch_info.absolute_slot);
-        self.files.keep_ahead_of_finality(slot)?;
-        let (clock, files, owners) = (&mut self.clock, &mut self.files, &self.owners);
-        let written = self.locker.with_svm_writer(move |svm| {
+        if self.unsynced.is_some_and(|oldest| slot >= oldest.saturating_add(SLOTS_PER_SYNC)) {
+            self.database.sync().context("the chain cannot be saved")?;
+            self.unsynced = None;
+        }
+        let (database, state, unsynced) = (&self.database, &mut self.state, &mut self.unsynced);
+        let (owners, clock) = (&self.owners, &mut self.clock);
+        let made = self.locker.with_svm_writer(move |svm| {
             let time_ms = clock.next(svm.updated_at, now_unix_ms());
-            if let Some(block) = pending_block(svm, time_ms, files)? {
+            let block = pending_block(svm, time_ms, state.position.slot)?;
+            if let Some(block) = &block {
+                state.position = block.position.clone();
+                database.add(block, state).map_err(|error| format!("the chain cannot be saved: {error:#}"))?;
+                unsynced.get_or_insert(block.slot);
                 let closed = block.accounts.iter().filter(|(_, account)| account.is_none());
-                closed.for_each(|(address, _)| owners.forget(address));
-                files.write(block).map_err(|error| format!("the chain cannot be saved: {error:#}"))?;
+                closed.for_each(|(address, _)| owners.forget(&address.to_string()));
             }
             // Surfpool adds one slot time when it closes the block.
             svm.updated_at = time_ms.saturating_sub(svm.slot_time);
-            svm.confirm_current_block().map_err(|error| error.to_string())
-        });
-        written.map_err(|error| anyhow!(error))?;
-        if self.files.move_if_due()? {
+            svm.confirm_current_block().map_err(|error| error.to_string())?;
+            // What has its block is read from the database from now on.
+            for (signature, _) in block.iter().flat_map(|block| &block.transactions) {
+                svm.transactions.take(&signature.to_string()).map_err(|error| error.to_string())?;
+            }
             // Surfpool notes every account that ever changed or was closed, for nothing that is used here.
-            self.locker.with_svm_writer(|svm| {
-                svm.account_update_slots.clear();
-                svm.offline_accounts.clear().map_err(|error| anyhow!(error))
-            })?;
-        }
-        Ok(())
+            svm.account_update_slots.clear();
+            svm.offline_accounts.clear().map_err(|error| error.to_string())
+        });
+        made.map_err(|error| anyhow!(error))
     }
 
     /// What a clean stop ends with.
@@ -206,7 +195,8 @@ impl Blocks {
             Ok::<_, String>((position(svm, svm.updated_at), kept))
         });
         let (position, accounts) = saved.map_err(|error| anyhow!("the chain cannot be read: {error}"))?;
-        self.files.finish(position, &accounts)
+        self.state = State { position, clean: true, ..self.state.clone() };
+        self.database.save_all(&self.state, &accounts)
     }
 
     /// Waits until both RPC servers say that they closed their ports.
@@ -223,89 +213,6 @@ impl Blocks {
                 Err(_) => return,
             }
         }
-    }
-}
-
-impl Files {
-    /// Starts an empty journal: what an earlier one held is in the database, of which `state` is the state.
-    pub fn open(
-        dir: PathBuf,
-        state: State,
-        database: Arc<ChainDatabase>,
-        history: Arc<History>,
-    ) -> anyhow::Result<Self> {
-        database.save_state(&state)?;
-        let journal = Journal::start(&dir)?;
-        sync_dir(&dir)?;
-        let disk = Disk::start(dir.clone(), Arc::clone(&database), Arc::clone(&history), state.last_number)?;
-        let (sync_asked, last_slot) = (state.last_number, state.position.slot);
-        let (waiting, unsynced) = (vec![], VecDeque::new());
-        Ok(Self { dir, state, database, history, journal, disk, waiting, unsynced, sync_asked, last_slot })
-    }
-
-    /// Before the block of `slot` is made: syncs in time what would be finalized by it or soon after. One sync
-    /// serves all blocks since the last, and nearly always it is done when it is needed.
-    fn keep_ahead_of_finality(&mut self, slot: u64) -> anyhow::Result<()> {
-        self.disk.check()?;
-        let synced = self.disk.synced();
-        while self.unsynced.front().is_some_and(|(number, _)| *number <= synced) {
-            self.unsynced.pop_front();
-        }
-        let Some(&(number, oldest)) = self.unsynced.front() else { return Ok(()) };
-        if number > self.sync_asked && slot >= oldest.saturating_add(SLOTS_PER_SYNC) {
-            self.sync_asked = self.state.last_number;
-            self.disk.sync(self.journal.handle()?, self.sync_asked)?;
-        }
-        if slot.saturating_add(1) < oldest.saturating_add(FINALIZATION_SLOT_THRESHOLD) {
-            return Ok(());
-        }
-        let finalized =
-            |block: &&(u64, u64)| block.1.saturating_add(FINALIZATION_SLOT_THRESHOLD) <= slot.saturating_add(1);
-        let last = self.unsynced.iter().take_while(finalized).last().map_or(number, |block| block.0);
-        if last > self.sync_asked {
-            self.sync_asked = self.state.last_number;
-            self.disk.sync(self.journal.handle()?, self.sync_asked)?;
-        }
-        self.disk.wait_until_synced(last)
-    }
-
-    /// Writes a block that is about to be confirmed.
-    fn write(&mut self, block: Block) -> anyhow::Result<()> {
-        self.journal.append(&block)?;
-        self.state.last_number = block.number;
-        self.last_slot = block.slot;
-        self.unsynced.push_back((block.number, block.slot));
-        self.history.add(&block);
-        self.waiting.push(Arc::new(block));
-        Ok(())
-    }
-
-    /// Lets the disk's thread move the journal's blocks into the database if there are many. Says whether it did.
-    fn move_if_due(&mut self) -> anyhow::Result<bool> {
-        if self.waiting.len() < BLOCKS_PER_MOVE && self.journal.bytes() < BYTES_PER_MOVE {
-            return Ok(false);
-        }
-        if self.disk.is_moving() {
-            if self.journal.bytes() < MAX_JOURNAL_BYTES {
-                return Ok(false);
-            }
-            self.disk.wait_until_moved()?;
-        }
-        self.journal.rotate()?;
-        self.sync_asked = self.state.last_number;
-        self.disk.move_blocks(std::mem::take(&mut self.waiting))?;
-        Ok(true)
-    }
-
-    /// Saves everything and says that this was a clean stop.
-    fn finish(&mut self, position: Position, accounts: &BTreeMap<Pubkey, Account>) -> anyhow::Result<()> {
-        self.disk.wait_until_moved()?;
-        self.database.add(&self.waiting)?;
-        self.state = State { position, clean: true, ..self.state.clone() };
-        self.database.save_all(&self.state, accounts)?;
-        self.waiting.clear();
-        self.journal = Journal::start(&self.dir)?;
-        Ok(())
     }
 }
 
@@ -329,24 +236,24 @@ pub fn position(svm: &SurfnetSvm, clock_unix_ms: u64) -> Position {
     }
 }
 
-/// The block that is about to be confirmed; `None` if it is empty and need not be written.
-fn pending_block(svm: &SurfnetSvm, time_ms: u64, files: &Files) -> Result<Option<Block>, String> {
+/// The block that is about to be confirmed; `None` if it is empty and need not be written. The last that was written
+/// led to slot `last`.
+fn pending_block(svm: &SurfnetSvm, time_ms: u64, last: u64) -> Result<Option<Block>, String> {
     let mut touched = BTreeSet::new();
     let mut transactions = Vec::new();
     let mut signatures = Vec::new();
     for (transaction, _, _) in &svm.transactions_queued_for_confirmation {
         let Some(signature) = transaction.signatures.first() else { continue };
         touched.extend(transaction.message.static_account_keys().iter().copied());
-        let key = signature.to_string();
-        let status = svm.transactions.get(&key).map_err(|error| error.to_string())?;
+        let status = svm.transactions.get(&signature.to_string()).map_err(|error| error.to_string())?;
         if let Some(SurfnetTransactionStatus::Processed(processed)) = &status {
             touched.extend(processed.1.iter().copied());
         }
-        transactions.extend(status.map(|status| (key, status)));
+        transactions.extend(status.map(|status| (*signature, status)));
         signatures.push(*signature);
     }
     let slot = svm.latest_epoch_info.absolute_slot;
-    if signatures.is_empty() && slot < files.last_slot.saturating_add(SLOTS_PER_POSITION) {
+    if signatures.is_empty() && slot < last.saturating_add(SLOTS_PER_POSITION) {
         return Ok(None);
     }
     // The header that Surfpool is about to store.
@@ -365,18 +272,13 @@ fn pending_block(svm: &SurfnetSvm, time_ms: u64, files: &Files) -> Result<Option
         ..position(svm, time_ms)
     };
     let accounts = touched.iter().filter_map(|address| change_of(svm, address)).collect();
-    let number = files.state.last_number.saturating_add(1);
-    Ok(Some(Block { number, position: after, slot, header, transactions, accounts }))
+    Ok(Some(Block { position: after, slot, header, transactions, accounts }))
 }
 
 /// The account now, unless it is one that every network has. `None` inside: it is gone.
-fn change_of(svm: &SurfnetSvm, address: &Pubkey) -> Option<(String, Option<SavedAccount>)> {
+fn change_of(svm: &SurfnetSvm, address: &Pubkey) -> Option<(Pubkey, Option<Account>)> {
     let account = svm.inner.get_account_no_db(address).filter(|account| account.lamports > 0);
-    match account {
-        None => Some((address.to_string(), None)),
-        Some(account) if is_saved(&account) => Some((address.to_string(), Some(SavedAccount::of(&account)))),
-        Some(_) => None,
-    }
+    account.as_ref().is_none_or(is_saved).then_some((*address, account))
 }
 
 #[cfg(test)]

@@ -1,399 +1,272 @@
-//! The chain's database: one file with all accounts, all transactions by signature and by address, and the headers
-//! of all blocks that have transactions. It grows on the disk and not in memory.
+//! The chain's database: all accounts, all transactions by signature and by address, and the headers of all blocks that
+//! have transactions. It grows on the disk and not in memory.
 //!
-//! A commit is atomic and synced. Every value carries a checksum, since the database itself does not look at its
-//! pages' checksums when it reads.
+//! A write is atomic, and outlives the process when it returns. It outlives a power cut after the next
+//! [`ChainDatabase::sync`].
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, ops::Bound, path::Path};
 
-use redb::{Database, Durability, ReadableDatabase, ReadableTable, ReadableTableMetadata, TableDefinition};
+use anyhow::{Context, ensure};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use solana_account::Account;
 use solana_pubkey::Pubkey;
 use solana_rpc_client_api::response::RpcConfirmedTransactionStatusWithSignature;
+use solana_signature::Signature;
 use solana_transaction_status::{VersionedTransactionWithStatusMeta, extract_memos::extract_and_fmt_memos};
 use surfpool_core::{
     surfnet::BlockHeader,
     types::{SurfnetTransactionStatus, TransactionWithStatusMeta},
 };
 
-use super::{
-    block::{Block, Position, SavedAccount},
-    error::ChainFileError,
-};
+use super::block::{Block, Position};
 
-const FILE: &str = "chain.redb";
-const FORMAT: u32 = 2;
-/// Pages that are kept in memory.
-const CACHE_BYTES: usize = 16 * 1024 * 1024;
-const COMPRESSION_LEVEL: i32 = 1;
-
-/// One value, under the empty key.
-const STATE: TableDefinition<&str, &[u8]> = TableDefinition::new("state");
-const ACCOUNTS: TableDefinition<&[u8; 32], &[u8]> = TableDefinition::new("accounts");
-const HEADERS: TableDefinition<u64, &[u8]> = TableDefinition::new("headers");
-const TRANSACTIONS: TableDefinition<&[u8; 64], &[u8]> = TableDefinition::new("transactions");
-/// What a list of transactions shows of each.
-const LISTED: TableDefinition<&[u8; 64], &[u8]> = TableDefinition::new("listed");
-/// Address and [`Place`] to signature, for walking an address's transactions in order.
-const BY_ADDRESS: TableDefinition<&[u8; 44], &[u8; 64]> = TableDefinition::new("by_address");
+/// The folder of the database.
+pub const FOLDER: &str = "database";
+/// A file that chains of earlier versions have in its place.
+const EARLIER_FORMAT: &str = "chain.redb";
+/// Blocks of files that are kept in memory.
+const CACHE_BYTES: u64 = 16 * 1024 * 1024;
+/// What a start reads again at most.
+const JOURNAL_BYTES: u64 = 64 * 1024 * 1024;
+/// What was written to one table and is not in its files yet.
+const MEMTABLE_BYTES: u64 = 4 * 1024 * 1024;
+/// The one key of [`ChainDatabase::state`].
+const STATE_KEY: &[u8] = b"state";
 
 /// The chain as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
-    pub format: u32,
     /// Identifies this chain.
     pub genesis_hash: String,
-    /// The number of the last block that is in the database.
-    pub last_number: u64,
     pub position: Position,
     /// False while a network uses the chain; still false at a start, it says that the last run was killed.
     pub clean: bool,
 }
 
-impl State {
-    pub const fn new(genesis_hash: String, position: Position) -> Self {
-        Self { format: FORMAT, genesis_hash, last_number: 0, position, clean: false }
-    }
+pub struct ChainDatabase {
+    database: Database,
+    /// One value, as JSON.
+    state: Keyspace,
+    /// By address.
+    accounts: Keyspace,
+    /// By slot, as JSON.
+    headers: Keyspace,
+    /// By signature, as JSON.
+    transactions: Keyspace,
+    /// What a list shows of a transaction, by signature, as JSON.
+    lines: Keyspace,
+    /// Signatures by address and [`Place`], for walking an address's transactions in order.
+    by_address: Keyspace,
 }
 
 /// Where a transaction stands: its slot, and its index in the block. Later ones are greater.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    pub slot: u64,
-    pub index: u32,
-}
+type Place = (u64, u32);
 
-/// A transaction as a list shows it.
-#[derive(Clone, Debug)]
-pub struct Listed {
-    pub place: Place,
-    /// All accounts that it names.
-    pub addresses: Vec<Pubkey>,
-    pub line: RpcConfirmedTransactionStatusWithSignature,
-}
+impl ChainDatabase {
+    /// Opens or makes the database.
+    pub fn open(dir: &Path) -> anyhow::Result<Self> {
+        let path = dir.join(FOLDER);
+        let open = || {
+            ensure!(path.exists() || !dir.join(EARLIER_FORMAT).exists(), "an earlier format");
+            let database =
+                Database::builder(&path).cache_size(CACHE_BYTES).max_journaling_size(JOURNAL_BYTES).open()?;
+            let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES);
+            let table = |name| database.keyspace(name, options);
+            let opened = Self {
+                state: table("state")?,
+                accounts: table("accounts")?,
+                headers: table("headers")?,
+                transactions: table("transactions")?,
+                lines: table("lines")?,
+                by_address: table("by_address")?,
+                database,
+            };
+            opened.state()?;
+            anyhow::Ok(opened)
+        };
+        let refusal = || format!("{} is not a chain of this version; `crtx up --fresh` starts over", path.display());
+        open().with_context(refusal)
+    }
 
-/// The transactions of a block as lists show them.
-pub fn listed(block: &Block) -> Vec<Listed> {
-    let describe = |(index, (signature, status)): (usize, &(String, SurfnetTransactionStatus))| {
-        let SurfnetTransactionStatus::Processed(processed) = status else { return None };
+    /// `None` for a chain that has never been saved.
+    pub fn state(&self) -> anyhow::Result<Option<State>> {
+        read(&self.state, STATE_KEY)
+    }
+
+    pub fn accounts(&self) -> anyhow::Result<Vec<(Pubkey, Account)>> {
+        let read = |entry: fjall::Guard| {
+            let (address, value) = entry.into_inner()?;
+            Ok((Pubkey::try_from(&*address).context("an address")?, account_of(&value).context("a short account")?))
+        };
+        self.accounts.iter().map(read).collect()
+    }
+
+    /// Adds a block, and what the chain is after it.
+    pub fn add(&self, block: &Block, state: &State) -> anyhow::Result<()> {
+        let mut batch = self.database.batch();
+        batch.insert(&self.headers, block.slot.to_be_bytes(), serde_json::to_vec(&block.header)?);
+        for (index, (signature, status)) in (0..).zip(&block.transactions) {
+            self.add_transaction(&mut batch, block, index, signature, status)?;
+        }
+        for (address, account) in &block.accounts {
+            match account {
+                Some(account) => batch.insert(&self.accounts, address.as_array(), account_bytes(account)),
+                None => batch.remove(&self.accounts, address.as_array()),
+            }
+        }
+        self.commit(batch, state)
+    }
+
+    fn add_transaction(
+        &self,
+        batch: &mut OwnedWriteBatch,
+        block: &Block,
+        index: u32,
+        signature: &Signature,
+        status: &SurfnetTransactionStatus,
+    ) -> anyhow::Result<()> {
+        let SurfnetTransactionStatus::Processed(processed) = status else { return Ok(()) };
         let TransactionWithStatusMeta { transaction, meta, .. } = &processed.0;
-        let mut addresses = transaction.message.static_account_keys().to_vec();
-        addresses.extend(meta.loaded_addresses.writable.iter().chain(&meta.loaded_addresses.readonly));
         let memo = extract_and_fmt_memos(&VersionedTransactionWithStatusMeta {
             transaction: transaction.clone(),
             meta: meta.clone(),
         });
         let line = RpcConfirmedTransactionStatusWithSignature {
-            signature: signature.clone(),
+            signature: signature.to_string(),
             slot: block.slot,
             err: meta.status.clone().err().map(Into::into),
             memo,
             block_time: Some(block.header.block_time),
             confirmation_status: None,
-            transaction_index: None,
+            transaction_index: Some(index),
         };
-        Some(Listed { place: Place { slot: block.slot, index: u32::try_from(index).ok()? }, addresses, line })
-    };
-    block.transactions.iter().enumerate().filter_map(describe).collect()
-}
-
-pub struct ChainDatabase {
-    database: Database,
-}
-
-impl ChainDatabase {
-    /// Opens or makes the file.
-    pub fn open(dir: &Path) -> Result<Self, ChainFileError> {
-        let path = dir.join(FILE);
-        if !path.exists() && dir.join("snapshot.json").exists() {
-            return Err(ChainFileError::Form { path: dir.to_owned(), problem: "an earlier format".to_owned() });
+        batch.insert(&self.transactions, signature.as_array(), serde_json::to_vec(status)?);
+        batch.insert(&self.lines, signature.as_array(), serde_json::to_vec(&line)?);
+        let loaded = meta.loaded_addresses.writable.iter().chain(&meta.loaded_addresses.readonly);
+        for address in transaction.message.static_account_keys().iter().chain(loaded) {
+            batch.insert(&self.by_address, key(address, (block.slot, index)), signature.as_array());
         }
-        let mut builder = Database::builder();
-        builder.set_cache_size(CACHE_BYTES);
-        let database =
-            builder.create(&path).map_err(|error| ChainFileError::Form { path, problem: error.to_string() })?;
-        let database = Self { database };
-        database.write(|write| {
-            write.open_table(STATE).map_err(problem)?;
-            write.open_table(ACCOUNTS).map_err(problem)?;
-            make_history(write)
-        })?;
-        Ok(database)
-    }
-
-    /// `None` for a chain that has never been saved.
-    pub fn state(&self) -> Result<Option<State>, ChainFileError> {
-        let read = self.database.begin_read().map_err(problem)?;
-        let table = read.open_table(STATE).map_err(problem)?;
-        let Some(value) = table.get("").map_err(problem)? else { return Ok(None) };
-        let state: State = from_json(unsealed(value.value())?)?;
-        match state.format {
-            FORMAT => Ok(Some(state)),
-            other => Err(ChainFileError::Damaged(format!("format {other}"))),
-        }
-    }
-
-    pub fn accounts(&self) -> Result<Vec<(Pubkey, Account)>, ChainFileError> {
-        let read = self.database.begin_read().map_err(problem)?;
-        let table = read.open_table(ACCOUNTS).map_err(problem)?;
-        let mut accounts = Vec::new();
-        for entry in table.iter().map_err(problem)? {
-            let (address, value) = entry.map_err(problem)?;
-            accounts.push((Pubkey::new_from_array(*address.value()), account_of(unsealed(value.value())?)?));
-        }
-        Ok(accounts)
-    }
-
-    /// Adds blocks. Those that are there already are left out.
-    pub fn add(&self, blocks: &[impl AsRef<Block>]) -> Result<(), ChainFileError> {
-        let Some(last) = blocks.last() else { return Ok(()) };
-        let last = last.as_ref();
-        let before = self.state()?.ok_or_else(|| ChainFileError::Damaged("no state".to_owned()))?;
-        let after = State { last_number: last.number, position: last.position.clone(), ..before };
-        self.write(|write| {
-            for block in blocks {
-                write_block(write, block.as_ref())?;
-            }
-            write_state(write, &after)
-        })
+        Ok(())
     }
 
     /// Saves the state alone.
-    pub fn save_state(&self, state: &State) -> Result<(), ChainFileError> {
-        self.write(|write| write_state(write, state))
+    pub fn save_state(&self, state: &State) -> anyhow::Result<()> {
+        self.commit(self.database.batch(), state)
     }
 
     /// Saves the state and makes the accounts what `accounts` says.
-    pub fn save_all(&self, state: &State, accounts: &BTreeMap<Pubkey, Account>) -> Result<(), ChainFileError> {
-        self.write(|write| {
-            let mut table = write.open_table(ACCOUNTS).map_err(problem)?;
-            let gone = |address: &[u8; 32]| !accounts.contains_key(&Pubkey::new_from_array(*address));
-            table.retain(|address, _| !gone(address)).map_err(problem)?;
-            for (address, account) in accounts {
-                let value = sealed(&account_bytes(account));
-                let same = table.get(&address.to_bytes()).map_err(problem)?.is_some_and(|old| old.value() == value);
-                if !same {
-                    table.insert(&address.to_bytes(), value.as_slice()).map_err(problem)?;
-                }
-            }
-            drop(table);
-            write_state(write, state)
-        })
+    pub fn save_all(&self, state: &State, accounts: &BTreeMap<Pubkey, Account>) -> anyhow::Result<()> {
+        let mut batch = self.database.batch();
+        for (address, _) in self.accounts()? {
+            batch.remove(&self.accounts, address.as_array());
+        }
+        for (address, account) in accounts {
+            batch.insert(&self.accounts, address.as_array(), account_bytes(account));
+        }
+        self.commit(batch, state)?;
+        self.sync()
     }
 
-    /// One synced transaction. A crash leaves the database as it was before or after; opening it again takes no
-    /// longer for a large one.
-    fn write(
-        &self,
-        change: impl FnOnce(&redb::WriteTransaction) -> Result<(), ChainFileError>,
-    ) -> Result<(), ChainFileError> {
-        let mut write = self.database.begin_write().map_err(problem)?;
-        write.set_durability(Durability::Immediate).map_err(problem)?;
-        write.set_quick_repair(true);
-        change(&write)?;
-        write.commit().map_err(problem)
+    fn commit(&self, mut batch: OwnedWriteBatch, state: &State) -> anyhow::Result<()> {
+        batch.insert(&self.state, STATE_KEY, serde_json::to_vec(state)?);
+        Ok(batch.durability(Some(PersistMode::Buffer)).commit()?)
     }
 
-    pub fn transaction(&self, signature: &[u8; 64]) -> Result<Option<SurfnetTransactionStatus>, ChainFileError> {
-        let read = self.database.begin_read().map_err(problem)?;
-        let table = read.open_table(TRANSACTIONS).map_err(problem)?;
-        let Some(value) = table.get(signature).map_err(problem)? else { return Ok(None) };
-        let json = zstd::decode_all(unsealed(value.value())?).map_err(damaged)?;
-        from_json(&json).map(Some)
+    /// What was written so far outlives a power cut.
+    pub fn sync(&self) -> anyhow::Result<()> {
+        Ok(self.database.persist(PersistMode::SyncData)?)
     }
 
-    pub fn header(&self, slot: u64) -> Result<Option<BlockHeader>, ChainFileError> {
-        let read = self.database.begin_read().map_err(problem)?;
-        let table = read.open_table(HEADERS).map_err(problem)?;
-        let value = table.get(slot).map_err(problem)?;
-        value.map(|value| from_json(unsealed(value.value())?)).transpose()
+    pub fn transaction(&self, signature: &Signature) -> anyhow::Result<Option<SurfnetTransactionStatus>> {
+        read(&self.transactions, signature.as_array())
     }
 
-    /// How many transactions there are.
-    pub fn count(&self) -> Result<u64, ChainFileError> {
-        let read = self.database.begin_read().map_err(problem)?;
-        read.open_table(TRANSACTIONS).map_err(problem)?.len().map_err(problem)
+    pub fn header(&self, slot: u64) -> anyhow::Result<Option<BlockHeader>> {
+        read(&self.headers, &slot.to_be_bytes())
     }
 
-    /// Where a transaction stands.
-    pub fn place(&self, signature: &[u8; 64]) -> Result<Option<Place>, ChainFileError> {
-        let read = self.database.begin_read().map_err(problem)?;
-        let table = read.open_table(LISTED).map_err(problem)?;
-        let value = table.get(signature).map_err(problem)?;
-        Ok(value.map(|value| line_of(value.value())).transpose()?.map(|(place, _)| place))
+    /// The newest headers with their slots, at most `limit`.
+    pub fn newest_headers(&self, limit: usize) -> anyhow::Result<Vec<(u64, BlockHeader)>> {
+        let read = |entry: fjall::Guard| {
+            let (slot, header) = entry.into_inner()?;
+            Ok((u64::from_be_bytes(slot.as_ref().try_into()?), serde_json::from_slice(&header)?))
+        };
+        self.headers.iter().rev().take(limit).map(read).collect()
     }
 
-    /// Transactions about an address between two places, both left out; the newest first, at most `limit`.
+    /// Transactions about an address, newest first, between two signatures that are both left out. One that is not
+    /// known leaves nothing (`before`) or has no effect (`until`), as on other nodes.
     pub fn about(
         &self,
         address: &Pubkey,
-        until: Option<Place>,
-        before: Option<Place>,
+        before: Option<Signature>,
+        until: Option<Signature>,
         limit: usize,
-    ) -> Result<Vec<RpcConfirmedTransactionStatusWithSignature>, ChainFileError> {
-        let read = self.database.begin_read().map_err(problem)?;
-        let places = read.open_table(BY_ADDRESS).map_err(problem)?;
-        let lines = read.open_table(LISTED).map_err(problem)?;
-        let first = key(address, until.unwrap_or(Place { slot: 0, index: 0 }));
-        let last = key(address, before.unwrap_or(Place { slot: u64::MAX, index: u32::MAX }));
-        if first > last {
+    ) -> anyhow::Result<Vec<RpcConfirmedTransactionStatusWithSignature>> {
+        let before = match before.map(|signature| self.place(&signature)).transpose()? {
+            Some(None) => return Ok(vec![]),
+            before => before.flatten(),
+        };
+        let until = until.map(|signature| self.place(&signature)).transpose()?.flatten();
+        if until >= before && before.is_some() {
             return Ok(vec![]);
         }
-        let mut found = Vec::new();
-        for entry in places.range::<&[u8; 44]>(&first..&last).map_err(problem)?.rev() {
-            let (place, signature) = entry.map_err(problem)?;
-            if until.is_some() && *place.value() == first || found.len() >= limit {
-                break;
-            }
-            let line = lines.get(signature.value()).map_err(problem)?;
-            let line = line.ok_or_else(|| ChainFileError::Damaged("a transaction without its line".to_owned()))?;
-            found.push(line_of(line.value())?.1);
-        }
-        Ok(found)
+        let first = until.map_or(Bound::Included((0, 0)), Bound::Excluded);
+        let last = before.map_or(Bound::Included((u64::MAX, u32::MAX)), Bound::Excluded);
+        let range = (first.map(|place| key(address, place)), last.map(|place| key(address, place)));
+        let read = |entry: fjall::Guard| {
+            let signature = entry.value()?;
+            let line = read::<RpcConfirmedTransactionStatusWithSignature>(&self.lines, &signature)?;
+            let line = line.context("a transaction is listed and not there")?;
+            Ok(RpcConfirmedTransactionStatusWithSignature { transaction_index: None, ..line })
+        };
+        self.by_address.range(range).rev().take(limit).map(read).collect()
+    }
+
+    fn place(&self, signature: &Signature) -> anyhow::Result<Option<Place>> {
+        let line = read::<RpcConfirmedTransactionStatusWithSignature>(&self.lines, signature.as_array())?;
+        Ok(line.map(|line| (line.slot, line.transaction_index.unwrap_or_default())))
     }
 
     /// Forgets all transactions and headers: the network was reset.
-    pub fn clear_history(&self) -> Result<(), ChainFileError> {
-        self.write(|write| {
-            write.delete_table(HEADERS).map_err(problem)?;
-            write.delete_table(TRANSACTIONS).map_err(problem)?;
-            write.delete_table(LISTED).map_err(problem)?;
-            write.delete_table(BY_ADDRESS).map_err(problem)?;
-            make_history(write)
-        })
-    }
-}
-
-fn make_history(write: &redb::WriteTransaction) -> Result<(), ChainFileError> {
-    write.open_table(HEADERS).map_err(problem)?;
-    write.open_table(TRANSACTIONS).map_err(problem)?;
-    write.open_table(LISTED).map_err(problem)?;
-    write.open_table(BY_ADDRESS).map_err(problem)?;
-    Ok(())
-}
-
-fn write_state(write: &redb::WriteTransaction, state: &State) -> Result<(), ChainFileError> {
-    let mut table = write.open_table(STATE).map_err(problem)?;
-    table.insert("", sealed(&json(state)?).as_slice()).map_err(problem)?;
-    Ok(())
-}
-
-fn write_block(write: &redb::WriteTransaction, block: &Block) -> Result<(), ChainFileError> {
-    let mut headers = write.open_table(HEADERS).map_err(problem)?;
-    headers.insert(block.slot, sealed(&json(&block.header)?).as_slice()).map_err(problem)?;
-    let mut transactions = write.open_table(TRANSACTIONS).map_err(problem)?;
-    for (signature, status) in &block.transactions {
-        let compressed = zstd::encode_all(json(status)?.as_slice(), COMPRESSION_LEVEL).map_err(damaged)?;
-        transactions.insert(&signature_bytes(signature)?, sealed(&compressed).as_slice()).map_err(problem)?;
-    }
-    let mut lines = write.open_table(LISTED).map_err(problem)?;
-    let mut places = write.open_table(BY_ADDRESS).map_err(problem)?;
-    for listed in listed(block) {
-        let signature = signature_bytes(&listed.line.signature)?;
-        let mut value = place_bytes(listed.place).to_vec();
-        value.extend(json(&listed.line)?);
-        lines.insert(&signature, sealed(&value).as_slice()).map_err(problem)?;
-        for address in &listed.addresses {
-            places.insert(&key(address, listed.place), &signature).map_err(problem)?;
+    pub fn clear_history(&self) -> anyhow::Result<()> {
+        for table in [&self.by_address, &self.lines, &self.transactions, &self.headers] {
+            table.clear()?;
         }
+        Ok(())
     }
-    let mut accounts = write.open_table(ACCOUNTS).map_err(problem)?;
-    for (address, change) in &block.accounts {
-        let address = address.parse::<Pubkey>().map_err(damaged)?.to_bytes();
-        match change.as_ref().map(SavedAccount::to_account) {
-            None => drop(accounts.remove(&address).map_err(problem)?),
-            Some(None) => return Err(ChainFileError::Damaged("an account that cannot be read".to_owned())),
-            Some(Some(account)) => {
-                accounts.insert(&address, sealed(&account_bytes(&account)).as_slice()).map_err(problem)?;
-            }
-        }
-    }
-    Ok(())
 }
 
-/// The 64 bytes of a signature in base58.
-pub fn signature_bytes(text: &str) -> Result<[u8; 64], ChainFileError> {
-    let bytes = bs58::decode(text).into_vec().map_err(damaged)?;
-    bytes.try_into().map_err(|_| ChainFileError::Damaged(format!("{text} is not a signature")))
-}
-
-fn key(address: &Pubkey, place: Place) -> [u8; 44] {
-    let mut key = [0; 44];
-    let bytes = address.as_ref().iter().copied().chain(place_bytes(place));
-    key.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
-    key
+/// A value that is stored as JSON.
+fn read<T: DeserializeOwned>(table: &Keyspace, key: &[u8]) -> anyhow::Result<Option<T>> {
+    let value = table.get(key)?;
+    let name = || format!("the table `{}`", table.name());
+    value.map(|value| serde_json::from_slice(&value).with_context(name)).transpose()
 }
 
 /// Big-endian, so that the order of the bytes is that of the places.
-fn place_bytes(place: Place) -> [u8; 12] {
-    let mut bytes = [0; 12];
-    let from = place.slot.to_be_bytes().into_iter().chain(place.index.to_be_bytes());
-    bytes.iter_mut().zip(from).for_each(|(to, from)| *to = from);
-    bytes
-}
-
-fn line_of(value: &[u8]) -> Result<(Place, RpcConfirmedTransactionStatusWithSignature), ChainFileError> {
-    let short = || ChainFileError::Damaged("a short line".to_owned());
-    let (slot, rest) = unsealed(value)?.split_first_chunk::<8>().ok_or_else(short)?;
-    let (index, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
-    let place = Place { slot: u64::from_be_bytes(*slot), index: u32::from_be_bytes(*index) };
-    Ok((place, from_json(rest)?))
+fn key(address: &Pubkey, (slot, index): Place) -> Vec<u8> {
+    [address.as_ref(), &slot.to_be_bytes(), &index.to_be_bytes()].concat()
 }
 
 /// Lamports, rent epoch, owner, data.
 fn account_bytes(account: &Account) -> Vec<u8> {
-    let mut bytes = account.lamports.to_le_bytes().to_vec();
-    bytes.extend(account.rent_epoch.to_le_bytes());
-    bytes.extend(account.owner.as_ref());
-    bytes.extend(&account.data);
-    bytes
+    let numbers = [account.lamports.to_le_bytes(), account.rent_epoch.to_le_bytes()].concat();
+    [&numbers, account.owner.as_ref(), &account.data].concat()
 }
 
-fn account_of(bytes: &[u8]) -> Result<Account, ChainFileError> {
-    let short = || ChainFileError::Damaged("a short account".to_owned());
-    let (lamports, rest) = bytes.split_first_chunk::<8>().ok_or_else(short)?;
-    let (rent_epoch, rest) = rest.split_first_chunk::<8>().ok_or_else(short)?;
-    let (owner, data) = rest.split_first_chunk::<32>().ok_or_else(short)?;
-    Ok(Account {
+fn account_of(bytes: &[u8]) -> Option<Account> {
+    let (lamports, rest) = bytes.split_first_chunk()?;
+    let (rent_epoch, rest) = rest.split_first_chunk()?;
+    let (owner, data) = rest.split_first_chunk()?;
+    Some(Account {
         lamports: u64::from_le_bytes(*lamports),
         data: data.to_vec(),
         owner: Pubkey::new_from_array(*owner),
         executable: false,
         rent_epoch: u64::from_le_bytes(*rent_epoch),
     })
-}
-
-/// The value with its checksum in front.
-fn sealed(value: &[u8]) -> Vec<u8> {
-    [crc32fast::hash(value).to_le_bytes().as_slice(), value].concat()
-}
-
-fn unsealed(bytes: &[u8]) -> Result<&[u8], ChainFileError> {
-    bytes
-        .split_first_chunk::<4>()
-        .filter(|(checksum, value)| u32::from_le_bytes(**checksum) == crc32fast::hash(value))
-        .map(|(_, value)| value)
-        .ok_or_else(|| ChainFileError::Damaged("a checksum does not match".to_owned()))
-}
-
-fn json<T: Serialize>(value: &T) -> Result<Vec<u8>, ChainFileError> {
-    serde_json::to_vec(value).map_err(damaged)
-}
-
-fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ChainFileError> {
-    serde_json::from_slice(bytes).map_err(damaged)
-}
-
-fn problem(error: impl Into<redb::Error>) -> ChainFileError {
-    match error.into() {
-        redb::Error::Corrupted(what) => ChainFileError::Damaged(what),
-        other => ChainFileError::Database(other.to_string()),
-    }
-}
-
-fn damaged(error: impl ToString) -> ChainFileError {
-    ChainFileError::Damaged(error.to_string())
 }
 
 #[cfg(test)]

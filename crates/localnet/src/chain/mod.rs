@@ -4,10 +4,7 @@
 mod block;
 mod blocks;
 mod database;
-mod disk;
-mod error;
 mod history;
-mod journal;
 mod owner_index;
 mod program;
 mod rpc;
@@ -15,7 +12,7 @@ mod rpc;
 use std::{
     collections::{BTreeMap, HashSet},
     net::TcpListener,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, atomic::AtomicBool},
     thread::JoinHandle,
     time::Duration,
@@ -40,9 +37,9 @@ use tokio::sync::mpsc;
 
 use self::{
     block::Position,
-    blocks::{Blocks, Files},
+    blocks::Blocks,
     database::{ChainDatabase, State},
-    history::History,
+    history::{Headers, Transactions},
     owner_index::{OwnerIndex, this_thread_executes_transactions},
 };
 
@@ -88,7 +85,7 @@ pub struct Chain {
     pub started_from: StartedFrom,
     /// Identifies this chain, and stays the same from run to run.
     pub genesis_hash: String,
-    history: Arc<History>,
+    database: Arc<ChainDatabase>,
     rpc: Server,
     locker: SurfnetSvmLocker,
     commands: Sender<SimnetCommand>,
@@ -110,21 +107,18 @@ impl Chain {
     pub fn start(options: &ChainOptions, failures: mpsc::UnboundedSender<anyhow::Error>) -> anyhow::Result<Self> {
         std::fs::create_dir_all(&options.dir).with_context(|| format!("cannot make {}", options.dir.display()))?;
         let database = Arc::new(ChainDatabase::open(&options.dir)?);
-        let saved = recover(&options.dir, &database)?;
-        let history = History::new(Arc::clone(&database));
-        let (mut svm, events, geyser_events) = new_network(options, &history)?;
+        let (mut svm, events, geyser_events) = new_network(options, &database)?;
         let owners = OwnerIndex::from(&*svm.accounts_by_owner)?;
         svm.accounts_by_owner = Box::new(owners.clone());
-        let (state, started_from) = match saved {
+        let (state, started_from) = match database.state()? {
             None => (new_state(&svm), StartedFrom::Nothing),
             Some(saved) => restore(&mut svm, saved, &database)?,
         };
         svm.cached_genesis_hash = Some(state.genesis_hash.parse().context("the saved genesis hash is damaged")?);
         let genesis_hash = state.genesis_hash.clone();
-        let clock_offset_ms = clock_offset_ms(&state.position);
 
         let locker = SurfnetSvmLocker::new(svm);
-        let files = Files::open(options.dir.clone(), state, database, Arc::clone(&history))?;
+        let blocks = Blocks::new(locker.clone(), Arc::clone(&database), state, owners)?;
         let (rpc_port, ws_port) = (free_port(options.rpc_port)?, free_port(options.ws_port)?);
         let own_port = another_port([rpc_port, ws_port])?;
         let (commands, commands_rx) = crossbeam_channel::unbounded();
@@ -138,23 +132,16 @@ impl Chain {
             failures.clone(),
         )?;
         wait_until_started(&events)?;
-        let rpc = rpc::serve(rpc_port, ws_port, &locker, &commands, &history)?;
+        let rpc = rpc::serve(rpc_port, ws_port, &locker, &commands, &database)?;
 
-        let blocks = Blocks::new(locker.clone(), files, owners, clock_offset_ms);
         let stopping = Arc::new(AtomicBool::new(false));
         let driver = Some(blocks.spawn(events, commands.clone(), Arc::clone(&stopping), failures)?);
-        Ok(Self { rpc_port, ws_port, started_from, genesis_hash, history, rpc, locker, commands, stopping, driver })
+        Ok(Self { rpc_port, ws_port, started_from, genesis_hash, database, rpc, locker, commands, stopping, driver })
     }
 
     /// Whether any transaction on the chain names the address.
     pub fn knows(&self, address: &Pubkey) -> anyhow::Result<bool> {
-        Ok(!self.history.about(address, None, None, 1)?.is_empty())
-    }
-
-    /// Transactions that are in the database.
-    #[cfg(test)]
-    fn database_count(&self) -> Result<u64, error::ChainFileError> {
-        self.history.database_count()
+        Ok(!self.database.about(address, None, None, 1)?.is_empty())
     }
 
     /// Puts lamports into an account, as an airdrop does on other networks.
@@ -179,8 +166,8 @@ impl Chain {
     }
 }
 
-/// A network with the program and an empty past, whose transactions and headers are those of `history`.
-fn new_network(options: &ChainOptions, history: &Arc<History>) -> anyhow::Result<Network> {
+/// A network with the program, whose transactions and headers are those of the database.
+fn new_network(options: &ChainOptions, database: &Arc<ChainDatabase>) -> anyhow::Result<Network> {
     let config = SurfnetSvmConfig {
         slot_time: blocks::SLOT_TIME_MS,
         instruction_profiling_enabled: false,
@@ -189,8 +176,8 @@ fn new_network(options: &ChainOptions, history: &Arc<History>) -> anyhow::Result
     };
     let (mut svm, events, geyser_events) =
         SurfnetSvm::new(config).map_err(|error| anyhow!("the embedded network does not start: {error}"))?;
-    svm.transactions = history.transactions();
-    svm.blocks = history.headers();
+    svm.transactions = Box::new(Transactions::new(Arc::clone(database)));
+    svm.blocks = Box::new(Headers(Arc::clone(database)));
     program::deploy(&mut svm, &options.program_id, &options.upgrade_authority, options.program_elf)?;
     Ok((svm, events, geyser_events))
 }
@@ -261,26 +248,11 @@ fn wait_until_started(events: &Receiver<SimnetEvent>) -> anyhow::Result<()> {
     bail!("the embedded network did not start within {} seconds", START_LIMIT.as_secs())
 }
 
-/// What is saved, after the blocks that only the journal has went into the database.
-fn recover(dir: &Path, database: &ChainDatabase) -> anyhow::Result<Option<State>> {
-    let Some(saved) = database.state()? else { return Ok(None) };
-    let blocks = journal::read(dir, saved.last_number)?.into_iter().map(Arc::new).collect::<Vec<_>>();
-    if blocks.is_empty() {
-        return Ok(Some(saved));
-    }
-    database.add(&blocks)?;
-    Ok(database.state()?.map(|state| State { clean: false, ..state }))
-}
-
 fn new_state(svm: &SurfnetSvm) -> State {
     let mut hash = [0u8; 32];
     rand::RngCore::fill_bytes(&mut rand::rng(), &mut hash);
-    State::new(solana_hash::Hash::new_from_array(hash).to_string(), blocks::position(svm, svm.updated_at))
-}
-
-/// How far the chain's clock is ahead of the machine's.
-fn clock_offset_ms(position: &Position) -> i64 {
-    i64::try_from(position.clock_unix_ms.saturating_sub(position.saved_at_unix_ms)).unwrap_or_default()
+    let genesis_hash = solana_hash::Hash::new_from_array(hash).to_string();
+    State { genesis_hash, position: blocks::position(svm, svm.updated_at), clean: false }
 }
 
 /// Puts the saved accounts back and sets the chain's position.

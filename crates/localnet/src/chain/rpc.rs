@@ -1,14 +1,15 @@
 //! The chain's JSON-RPC: Surfpool's methods without those of an administrator, one of which ends the chain, and except
-//! two that are answered from the history. For transactions by
+//! two that are answered from the database. For transactions by
 //! address Surfpool walks all transactions, and for the status of one it encodes the whole of it.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{fmt::Display, net::SocketAddr, sync::Arc};
 
 use anyhow::anyhow;
 use crossbeam_channel::Sender;
 use serde::{Deserialize, de::DeserializeOwned};
 use solana_pubkey::Pubkey;
 use solana_rpc_client_api::response::{Response, RpcConfirmedTransactionStatusWithSignature, RpcResponseContext};
+use solana_signature::Signature;
 use solana_transaction_status::{TransactionConfirmationStatus, TransactionStatus};
 use surfpool_core::{
     jsonrpc_core::{Error, MetaIoHandler, Params, Value},
@@ -24,10 +25,11 @@ use surfpool_core::{
         surfnet_cheatcodes::{SurfnetCheatcodes, SurfnetCheatcodesRpc},
     },
     surfnet::{FINALIZATION_SLOT_THRESHOLD, locker::SurfnetSvmLocker},
+    types::{SurfnetTransactionStatus, TransactionWithStatusMeta},
 };
 use surfpool_types::{RpcConfig, SimnetCommand};
 
-use super::history::{History, LandedTransaction};
+use super::database::ChainDatabase;
 
 const THREADS: usize = 4;
 const MAX_BODY_BYTES: usize = 15 * 1024 * 1024;
@@ -49,15 +51,15 @@ pub fn serve(
     ws_port: u16,
     locker: &SurfnetSvmLocker,
     commands: &Sender<SimnetCommand>,
-    history: &Arc<History>,
+    database: &Arc<ChainDatabase>,
 ) -> anyhow::Result<Server> {
     let config = RpcConfig { bind_host: "127.0.0.1".to_owned(), bind_port: port, ws_port, ..RpcConfig::default() };
     // Nobody listens: there are no plugins here, and the methods about them answer with an error.
     let (plugins, _) = crossbeam_channel::unbounded();
     let mut io = Io::with_middleware(SurfpoolMiddleware::new(locker.clone(), commands, &config, &None, plugins));
     add_surfpools_methods(&mut io);
-    add_signatures_for_address(&mut io, locker.clone(), Arc::clone(history));
-    add_signature_statuses(&mut io, locker.clone(), Arc::clone(history));
+    add_signatures_for_address(&mut io, locker.clone(), Arc::clone(database));
+    add_signature_statuses(&mut io, locker.clone());
     let address = SocketAddr::from(([127, 0, 0, 1], port));
     let start = move || {
         ServerBuilder::new(io)
@@ -99,15 +101,15 @@ struct PageConfig {
     min_context_slot: Option<u64>,
 }
 
-fn add_signatures_for_address(io: &mut Io, locker: SurfnetSvmLocker, history: Arc<History>) {
+fn add_signatures_for_address(io: &mut Io, locker: SurfnetSvmLocker, database: Arc<ChainDatabase>) {
     io.add_method_with_meta("getSignaturesForAddress", move |params: Params, _: Option<RunloopContext>| {
-        let answer = signatures_for_address(params, &locker, &history);
+        let answer = signatures_for_address(params, &locker, &database);
         async move { answer }
     });
 }
 
-fn signatures_for_address(params: Params, locker: &SurfnetSvmLocker, history: &History) -> Result<Value, Error> {
-    let (address, config) = page_of(params)?;
+fn signatures_for_address(params: Params, locker: &SurfnetSvmLocker, database: &ChainDatabase) -> Result<Value, Error> {
+    let PageRequest { address, before, until, config } = page_of(params)?;
     let limit = config.limit.unwrap_or(MAX_PAGE);
     if limit == 0 || limit > MAX_PAGE {
         return Err(Error::invalid_params(format!("Invalid limit; max {MAX_PAGE}")));
@@ -116,9 +118,7 @@ fn signatures_for_address(params: Params, locker: &SurfnetSvmLocker, history: &H
     if config.min_context_slot.is_some_and(|wanted| wanted > slot) {
         return Err(Error::invalid_params(format!("Minimum context slot has not been reached: {slot}")));
     }
-    let found = history
-        .about(&address, config.before.as_deref(), config.until.as_deref(), limit)
-        .map_err(|error| Error { message: error.to_string(), ..Error::internal_error() })?;
+    let found = database.about(&address, before, until, limit).map_err(internal)?;
     let final_only = config.commitment.as_deref() == Some("finalized");
     let lines: Vec<_> = found
         .into_iter()
@@ -153,51 +153,53 @@ struct StatusConfig {
     _search: bool,
 }
 
-fn add_signature_statuses(io: &mut Io, locker: SurfnetSvmLocker, history: Arc<History>) {
+fn add_signature_statuses(io: &mut Io, locker: SurfnetSvmLocker) {
     io.add_method_with_meta("getSignatureStatuses", move |params: Params, _: Option<RunloopContext>| {
-        let answer = signature_statuses(params, &locker, &history);
+        let answer = signature_statuses(params, &locker);
         async move { answer }
     });
 }
 
-fn signature_statuses(params: Params, locker: &SurfnetSvmLocker, history: &History) -> Result<Value, Error> {
+fn signature_statuses(params: Params, locker: &SurfnetSvmLocker) -> Result<Value, Error> {
     let (signatures, _) = with_config::<Vec<String>, StatusConfig>(params)?;
     if signatures.len() > MAX_STATUSES {
         return Err(Error::invalid_params(format!("Too many inputs provided; max {MAX_STATUSES}")));
     }
     for signature in &signatures {
-        check_signature(signature)?;
+        signature_of(signature)?;
     }
     // Under one lock, so that no status is newer than the slot of the answer.
     let (slot, found) = locker.with_svm_reader(|svm| {
-        let found: Result<Vec<_>, _> = signatures.iter().map(|signature| history.landed(signature)).collect();
+        let found: Result<Vec<_>, _> = signatures.iter().map(|signature| svm.transactions.get(signature)).collect();
         (svm.latest_epoch_info.absolute_slot, found)
     });
-    let found = found.map_err(|error| Error { message: error.to_string(), ..Error::internal_error() })?;
-    let statuses: Vec<_> = found.into_iter().map(|landed| landed.and_then(|landed| status_at(landed, slot))).collect();
+    let statuses: Vec<_> = found.map_err(internal)?.into_iter().map(|found| status_at(found?, slot)).collect();
     serde_json::to_value(Response { context: RpcResponseContext::new(slot), value: statuses })
         .map_err(|_| Error::internal_error())
 }
 
 /// None for what is not confirmed yet: like other nodes, which may still drop it.
-fn status_at(landed: LandedTransaction, slot: u64) -> Option<TransactionStatus> {
-    let depth = slot.checked_sub(landed.slot).filter(|depth| *depth > 0)?;
+fn status_at(status: SurfnetTransactionStatus, slot: u64) -> Option<TransactionStatus> {
+    let SurfnetTransactionStatus::Processed(processed) = status else { return None };
+    let TransactionWithStatusMeta { slot: landed, meta, .. } = processed.0;
+    let depth = slot.checked_sub(landed).filter(|depth| *depth > 0)?;
     let confirmation = confirmation(depth);
     let is_final = confirmation == TransactionConfirmationStatus::Finalized;
     Some(TransactionStatus {
-        slot: landed.slot,
+        slot: landed,
         confirmations: usize::try_from(depth).ok().filter(|_| !is_final),
-        err: landed.result.clone().err(),
-        status: landed.result,
+        err: meta.status.clone().err(),
+        status: meta.status,
         confirmation_status: Some(confirmation),
     })
 }
 
-fn check_signature(text: &str) -> Result<(), Error> {
-    match text.parse::<solana_signature::Signature>() {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Error::invalid_params(format!("Invalid param: {error}"))),
-    }
+fn signature_of(text: &str) -> Result<Signature, Error> {
+    text.parse().map_err(|error| Error::invalid_params(format!("Invalid param: {error}")))
+}
+
+fn internal(error: impl Display) -> Error {
+    Error { message: format!("{error:#}"), ..Error::internal_error() }
 }
 
 /// What is asked about, and the configuration, which may be left out.
@@ -209,15 +211,21 @@ fn with_config<T: DeserializeOwned, C: DeserializeOwned>(params: Params) -> Resu
     }
 }
 
-fn page_of(params: Params) -> Result<(Pubkey, PageConfig), Error> {
+struct PageRequest {
+    address: Pubkey,
+    before: Option<Signature>,
+    until: Option<Signature>,
+    config: PageConfig,
+}
+
+fn page_of(params: Params) -> Result<PageRequest, Error> {
     let (address, config) = with_config::<String, PageConfig>(params)?;
     let address = address.parse().map_err(|error| Error::invalid_params(format!("Invalid param: {error}")))?;
     let config = config.unwrap_or_default();
-    for signature in config.before.iter().chain(&config.until) {
-        check_signature(signature)?;
-    }
+    let before = config.before.as_deref().map(signature_of).transpose()?;
+    let until = config.until.as_deref().map(signature_of).transpose()?;
     if config.commitment.as_deref() == Some("processed") {
         return Err(Error::invalid_params("Method does not support commitment below `confirmed`"));
     }
-    Ok((address, config))
+    Ok(PageRequest { address, before, until, config })
 }
