@@ -129,7 +129,7 @@ impl LocalNetwork {
         let agents = setup.run().await?;
         store_api_keys(pool, &instructions.addresses, &keys).await?;
         align::show(pool, network, &chain).await.context("the first look at the chain")?;
-        if let Some(cluster) = &mut self.cluster {
+        if let Some(cluster) = &self.cluster {
             cluster.begin_syncing().await.context("PostgreSQL")?;
         }
 

@@ -17,10 +17,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use sqlx::{Connection, PgConnection, Postgres, migrate::MigrateDatabase};
-use tokio::{
-    process::{Child, ChildStdin, Command},
-    task::JoinHandle,
-};
+use tokio::process::{Child, ChildStdin, Command};
 
 use self::{place::NAME, unsynced::Note};
 
@@ -66,8 +63,6 @@ pub struct Cluster {
     /// The server ends when this closes. Kept apart from `child`, whose `wait` would close it.
     leash: Option<ChildStdin>,
     place: Place,
-    /// A new cluster is being synced.
-    settling: Option<JoinHandle<anyhow::Result<()>>>,
 }
 
 impl Cluster {
@@ -89,8 +84,8 @@ impl Cluster {
         wait_for_predecessor(&place.data().join("postmaster.pid")).await?;
         check_version(binaries, &place).await?;
         let note = Note::of(place.folder());
-        if note.is_of_another_run() {
-            say("the machine stopped while the database was being set up: it is made again");
+        if note.exists() {
+            say("the last run stopped while the database was being set up: it is made again");
             remove_if_there(&place.data())?;
         }
         if !place.data().join("PG_VERSION").exists() {
@@ -114,7 +109,7 @@ impl Cluster {
             }
             tokio::time::sleep(POLL).await;
         }
-        let cluster = Self { child, leash, place, settling: None };
+        let cluster = Self { child, leash, place };
         let url = cluster.url();
         if !Postgres::database_exists(&url).await? {
             Postgres::create_database(&url).await?;
@@ -122,10 +117,9 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Ends the set-up of a new cluster: what is committed from now on is synced, and what was written before is
-    /// synced in the background. Until that is done, a power cut destroys the cluster. Does nothing to one that is
-    /// not new.
-    pub async fn begin_syncing(&mut self) -> anyhow::Result<()> {
+    /// Ends the set-up of a new cluster: what was written before is synced, and so is what is committed from now on.
+    /// Until then, nothing may be served from it. Does nothing to one that is not new.
+    pub async fn begin_syncing(&self) -> anyhow::Result<()> {
         let note = Note::of(self.place.folder());
         if !note.exists() {
             return Ok(());
@@ -143,8 +137,7 @@ impl Cluster {
             }
             tokio::time::sleep(POLL).await;
         }
-        self.settling = Some(tokio::task::spawn_blocking(move || note.settle()));
-        Ok(())
+        tokio::task::spawn_blocking(move || note.settle()).await.context("the cluster's sync")?
     }
 
     /// What a new process of the server does.
@@ -172,11 +165,6 @@ impl Cluster {
     pub async fn stop(mut self) -> anyhow::Result<ExitStatus> {
         drop(self.leash.take());
         let ended = tokio::time::timeout(STOP_LIMIT, self.child.wait()).await;
-        if let Some(settling) = self.settling.take()
-            && let Ok(settled) = tokio::time::timeout(STOP_LIMIT, settling).await
-        {
-            settled.context("the cluster's sync")??;
-        }
         ended.context("the PostgreSQL server does not shut down")?.context("the PostgreSQL server cannot be waited for")
     }
 }

@@ -44,7 +44,7 @@ impl Market {
     pub async fn start(accounts: u32) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755))?;
-        let mut cluster = Cluster::start(folder.path(), &|text| eprintln!("{text}")).await?;
+        let cluster = Cluster::start(folder.path(), &|text| eprintln!("{text}")).await?;
         cluster.begin_syncing().await?;
         let pool = crtx_store::connect(&cluster.url(), 6).await?;
         crtx_store::migrate(&pool).await?;

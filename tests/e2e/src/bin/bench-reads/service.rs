@@ -50,7 +50,7 @@ pub struct Service {
 impl Service {
     pub async fn start(agents: u32, executions: u32, database_url: Option<String>) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let mut cluster = match database_url {
+        let cluster = match database_url {
             Some(_) => None,
             None => Some(Cluster::start(folder.path(), &|text| eprintln!("{text}")).await?),
         };
@@ -63,7 +63,7 @@ impl Service {
             market::fill(&pool, &size, &|text| eprintln!("seeding: {text}")).await;
         }
         let seed_s = started.elapsed().as_secs_f64();
-        if let Some(cluster) = &mut cluster {
+        if let Some(cluster) = &cluster {
             cluster.begin_syncing().await?;
         }
         let postgres_pid = process::parent(market::backend_pid(&pool).await).context("the server of this database")?;

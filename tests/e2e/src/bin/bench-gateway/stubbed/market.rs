@@ -118,7 +118,7 @@ impl Wallet {
 impl StubbedMarket {
     pub async fn start() -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let mut cluster = Cluster::start(folder.path(), &|text| eprintln!("{text}")).await?;
+        let cluster = Cluster::start(folder.path(), &|text| eprintln!("{text}")).await?;
         cluster.begin_syncing().await?;
         let pool = crtx_store::connect(&cluster.url(), 4).await?;
         crtx_store::migrate(&pool).await?;
