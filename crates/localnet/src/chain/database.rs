@@ -216,17 +216,20 @@ impl ChainDatabase {
         let last = before.map_or(Bound::Included((u64::MAX, u32::MAX)), Bound::Excluded);
         let range = (first.map(|place| key(address, place)), last.map(|place| key(address, place)));
         let read = |entry: fjall::Guard| {
-            let signature = entry.value()?;
-            let line = read::<RpcConfirmedTransactionStatusWithSignature>(&self.lines, &signature)?;
-            let line = line.context("a transaction is listed and not there")?;
+            let signature = entry.value()?.as_ref().try_into()?;
+            let line = self.line(&signature)?.context("a transaction is listed and not there")?;
             Ok(RpcConfirmedTransactionStatusWithSignature { transaction_index: None, ..line })
         };
         self.by_address.range(range).rev().take(limit).map(read).collect()
     }
 
+    /// What a list shows of a transaction.
+    pub fn line(&self, signature: &Signature) -> anyhow::Result<Option<RpcConfirmedTransactionStatusWithSignature>> {
+        read(&self.lines, signature.as_array())
+    }
+
     fn place(&self, signature: &Signature) -> anyhow::Result<Option<Place>> {
-        let line = read::<RpcConfirmedTransactionStatusWithSignature>(&self.lines, signature.as_array())?;
-        Ok(line.map(|line| (line.slot, line.transaction_index.unwrap_or_default())))
+        Ok(self.line(signature)?.map(|line| (line.slot, line.transaction_index.unwrap_or_default())))
     }
 
     /// Forgets all transactions and headers: the network was reset.

@@ -10,6 +10,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use solana_pubkey::Pubkey;
 use solana_rpc_client_api::response::{Response, RpcConfirmedTransactionStatusWithSignature, RpcResponseContext};
 use solana_signature::Signature;
+use solana_transaction_error::TransactionError;
 use solana_transaction_status::{TransactionConfirmationStatus, TransactionStatus};
 use surfpool_core::{
     jsonrpc_core::{Error, MetaIoHandler, Params, Value},
@@ -25,7 +26,6 @@ use surfpool_core::{
         surfnet_cheatcodes::{SurfnetCheatcodes, SurfnetCheatcodesRpc},
     },
     surfnet::{FINALIZATION_SLOT_THRESHOLD, locker::SurfnetSvmLocker},
-    types::{SurfnetTransactionStatus, TransactionWithStatusMeta},
 };
 use surfpool_types::{RpcConfig, SimnetCommand};
 
@@ -59,7 +59,7 @@ pub fn serve(
     let mut io = Io::with_middleware(SurfpoolMiddleware::new(locker.clone(), commands, &config, &None, plugins));
     add_surfpools_methods(&mut io);
     add_signatures_for_address(&mut io, locker.clone(), Arc::clone(database));
-    add_signature_statuses(&mut io, locker.clone());
+    add_signature_statuses(&mut io, locker.clone(), Arc::clone(database));
     let address = SocketAddr::from(([127, 0, 0, 1], port));
     let start = move || {
         ServerBuilder::new(io)
@@ -153,43 +153,40 @@ struct StatusConfig {
     _search: bool,
 }
 
-fn add_signature_statuses(io: &mut Io, locker: SurfnetSvmLocker) {
+fn add_signature_statuses(io: &mut Io, locker: SurfnetSvmLocker, database: Arc<ChainDatabase>) {
     io.add_method_with_meta("getSignatureStatuses", move |params: Params, _: Option<RunloopContext>| {
-        let answer = signature_statuses(params, &locker);
+        let answer = signature_statuses(params, &locker, &database);
         async move { answer }
     });
 }
 
-fn signature_statuses(params: Params, locker: &SurfnetSvmLocker) -> Result<Value, Error> {
+fn signature_statuses(params: Params, locker: &SurfnetSvmLocker, database: &ChainDatabase) -> Result<Value, Error> {
     let (signatures, _) = with_config::<Vec<String>, StatusConfig>(params)?;
     if signatures.len() > MAX_STATUSES {
         return Err(Error::invalid_params(format!("Too many inputs provided; max {MAX_STATUSES}")));
     }
-    for signature in &signatures {
-        signature_of(signature)?;
-    }
+    let signatures = signatures.iter().map(|text| signature_of(text)).collect::<Result<Vec<_>, _>>()?;
     // Under one lock, so that no status is newer than the slot of the answer.
     let (slot, found) = locker.with_svm_reader(|svm| {
-        let found: Result<Vec<_>, _> = signatures.iter().map(|signature| svm.transactions.get(signature)).collect();
+        let found: Result<Vec<_>, _> = signatures.iter().map(|signature| database.line(signature)).collect();
         (svm.latest_epoch_info.absolute_slot, found)
     });
-    let statuses: Vec<_> = found.map_err(internal)?.into_iter().map(|found| status_at(found?, slot)).collect();
+    let statuses: Vec<_> = found.map_err(internal)?.into_iter().map(|line| status_at(line?, slot)).collect();
     serde_json::to_value(Response { context: RpcResponseContext::new(slot), value: statuses })
         .map_err(|_| Error::internal_error())
 }
 
 /// None for what is not confirmed yet: like other nodes, which may still drop it.
-fn status_at(status: SurfnetTransactionStatus, slot: u64) -> Option<TransactionStatus> {
-    let SurfnetTransactionStatus::Processed(processed) = status else { return None };
-    let TransactionWithStatusMeta { slot: landed, meta, .. } = processed.0;
-    let depth = slot.checked_sub(landed).filter(|depth| *depth > 0)?;
+fn status_at(line: RpcConfirmedTransactionStatusWithSignature, slot: u64) -> Option<TransactionStatus> {
+    let depth = slot.checked_sub(line.slot).filter(|depth| *depth > 0)?;
     let confirmation = confirmation(depth);
     let is_final = confirmation == TransactionConfirmationStatus::Finalized;
+    let error = line.err.map(TransactionError::from);
     Some(TransactionStatus {
-        slot: landed,
+        slot: line.slot,
         confirmations: usize::try_from(depth).ok().filter(|_| !is_final),
-        err: meta.status.clone().err(),
-        status: meta.status,
+        err: error.clone(),
+        status: error.map_or(Ok(()), Err),
         confirmation_status: Some(confirmation),
     })
 }
