@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use reqwest::{Method, StatusCode, redirect::Policy};
+use reqwest::{Method, RequestBuilder, StatusCode, redirect::Policy};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;
@@ -42,22 +42,6 @@ pub struct Api {
     run: Option<LocalRun>,
     /// Whether keys, tokens and signatures may be sent there.
     takes_secrets: bool,
-}
-
-/// Who asks.
-#[derive(Clone, Copy)]
-pub enum Auth<'a> {
-    Nobody,
-    /// An API key, or the token of a session.
-    Bearer(&'a str),
-}
-
-/// What is sent.
-#[derive(Clone, Copy)]
-pub enum Body<'a> {
-    Nothing,
-    Json(&'a Value),
-    Bytes(&'a [u8]),
 }
 
 /// An answer of the API, of any status.
@@ -115,37 +99,24 @@ impl Api {
         &self.base_url
     }
 
-    /// Fails only if there is no whole answer.
-    pub async fn send(&self, method: Method, path: &str, auth: Auth<'_>, body: Body<'_>) -> anyhow::Result<Answer> {
-        self.send_with(method, path, auth, body, None).await
+    /// A request to the service, which nobody has signed.
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.base_url))
     }
 
-    /// The same, with an idempotency key.
-    pub async fn send_with(
-        &self,
-        method: Method,
-        path: &str,
-        auth: Auth<'_>,
-        body: Body<'_>,
-        idempotency_key: Option<&str>,
-    ) -> anyhow::Result<Answer> {
-        let url = format!("{}{path}", self.base_url);
-        let mut request = self.client.request(method, &url);
-        if let Some(key) = idempotency_key {
-            request = request.header("idempotency-key", key);
-        }
-        if let Auth::Bearer(token) = auth {
-            self.check_secrets()?;
-            request = request.bearer_auth(token);
-        }
-        request = match body {
-            Body::Nothing => request,
-            Body::Json(value) => request.json(value),
-            Body::Bytes(bytes) => request.body(bytes.to_vec()),
-        };
-        let response = match (request.send().await, &self.run) {
-            (Ok(response), _) => response,
-            (Err(error), run) => match run.as_ref().and_then(LocalRun::gone) {
+    /// Sends with an API key, or with the token of a session.
+    pub async fn send_as(&self, token: &str, request: RequestBuilder) -> anyhow::Result<Answer> {
+        self.check_secrets()?;
+        self.send(request.bearer_auth(token)).await
+    }
+
+    /// Fails only if there is no whole answer.
+    pub async fn send(&self, request: RequestBuilder) -> anyhow::Result<Answer> {
+        let request = request.build()?;
+        let url = request.url().clone();
+        let response = match self.client.execute(request).await {
+            Ok(response) => response,
+            Err(error) => match self.run.as_ref().and_then(LocalRun::gone) {
                 Some(gone) => return Err(NetworkGone(gone).into()),
                 None => return Err(error).with_context(|| format!("no answer from {url} ({})", self.asked)),
             },
@@ -157,8 +128,9 @@ impl Api {
         Ok(Answer { status, body, request_id, retry_after, asked: Some(self.asked.clone()) })
     }
 
-    pub async fn get<T: DeserializeOwned>(&self, path: &str, auth: Auth<'_>) -> anyhow::Result<T> {
-        self.send(Method::GET, path, auth, Body::Nothing).await?.json()
+    /// What anybody can read.
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
+        self.send(self.request(Method::GET, path)).await?.json()
     }
 }
 
@@ -196,33 +168,6 @@ impl Answer {
             (None, Some(id)) if self.status.is_server_error() => format!("{text} (request {id})"),
             (None, _) => text,
         }
-    }
-}
-
-/// The API with an API key.
-pub struct KeyedApi {
-    api: Api,
-    api_key: String,
-}
-
-impl KeyedApi {
-    pub fn of(settings: &Settings, arguments: &ApiArgs) -> anyhow::Result<Self> {
-        let url = settings.url(arguments.service.url.as_ref())?.value;
-        let api_key = settings.api_key(arguments.api_key.as_deref(), &url)?;
-        let api = Api::of(settings, &arguments.service)?;
-        api.check_secrets()?;
-        Ok(Self { api, api_key })
-    }
-
-    /// A request with this idempotency key.
-    pub async fn send_once(
-        &self,
-        method: Method,
-        path: &str,
-        body: Body<'_>,
-        idempotency_key: &str,
-    ) -> anyhow::Result<Answer> {
-        self.api.send_with(method, path, Auth::Bearer(&self.api_key), body, Some(idempotency_key)).await
     }
 }
 
@@ -266,7 +211,8 @@ mod tests {
         });
         let api = Api::new(&url.parse().expect("a URL")).expect("a client");
         let body = serde_json::json!({"task": "secret"});
-        let answer = api.send(Method::POST, "/v1", Auth::Bearer("token"), Body::Json(&body)).await.expect("an answer");
+        let request = api.request(Method::POST, "/v1").json(&body);
+        let answer = api.send_as("token", request).await.expect("an answer");
         assert!(answer.error_text().contains("no other address is asked"), "{}", answer.error_text());
         assert_eq!(asked.load(Ordering::Relaxed), 1);
         serving.abort();
@@ -279,8 +225,8 @@ mod tests {
         for open in
             ["http://192.0.2.1", "http://market.example:8080/base", "http://localhost.example", "http://[2001:db8::1]"]
         {
-            let sent = api(open).send(Method::GET, "/v1", Auth::Bearer("key"), Body::Nothing).await;
-            let error = sent.expect_err("refused");
+            let (api, request) = (api(open), api(open).request(Method::GET, "/v1"));
+            let error = api.send_as("key", request).await.expect_err("refused");
             assert!(error.is::<UsageError>() && error.to_string().contains("--allow-http"), "{open}: {error}");
         }
         for private in ["https://market.example", "http://127.0.0.1:1", "http://localhost:1", "http://[::1]:1"] {

@@ -4,10 +4,15 @@ use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
 use crtx_protocol::usdc::UsdcBase;
+use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
 use url::Url;
 
-use crate::usage::http_url;
+use crate::{
+    keypair_file,
+    settings::{Role, Settings},
+    usage::http_url,
+};
 
 /// Which chain and which deployment.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -39,6 +44,13 @@ pub struct KeypairArgs {
     pub keypair: Option<PathBuf>,
 }
 
+impl KeypairArgs {
+    /// The key pair that is given, else that of the user's own wallet.
+    pub fn read(&self, settings: &Settings) -> anyhow::Result<Keypair> {
+        keypair_file::read(&settings.keypair(self.keypair.as_deref(), Role::Wallet)?.value)
+    }
+}
+
 /// How a transaction is signed and sent.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct SendArgs {
@@ -52,6 +64,8 @@ pub struct SendArgs {
     /// Priority fee in millionths of a lamport for each compute unit
     #[arg(long, value_name = "MICRO_LAMPORTS", default_value_t = 0, hide_default_value = true)]
     pub priority_fee: u64,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// Form of the answer.
@@ -60,6 +74,19 @@ pub struct OutputArgs {
     /// Print one JSON value
     #[arg(long)]
     pub json: bool,
+}
+
+/// What a command reads from the chain and from the service, and the form of its answer.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ReadArgs {
+    #[command(flatten)]
+    pub keypair: KeypairArgs,
+    #[command(flatten)]
+    pub chain: ChainArgs,
+    #[command(flatten)]
+    pub service: ServiceArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// Reads an amount of USDC such as `0.05`.

@@ -2,6 +2,8 @@
 
 use std::io::IsTerminal;
 
+use anyhow::bail;
+
 use crate::{output, usage::UsageError};
 
 /// How a command knows that it may go on.
@@ -12,11 +14,6 @@ pub enum Consent {
     /// Somebody can be asked.
     Ask,
 }
-
-/// The person says no. Nothing was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not confirmed; nothing was signed and nothing was sent")]
-pub struct Declined;
 
 impl Consent {
     /// Fails where neither `--yes` nor a terminal is there.
@@ -31,7 +28,7 @@ impl Consent {
         }
     }
 
-    /// Goes on, or fails with [`Declined`].
+    /// Goes on, or fails if the person says no.
     pub fn confirm(self) -> anyhow::Result<()> {
         if self == Self::Given {
             return Ok(());
@@ -41,7 +38,7 @@ impl Consent {
         std::io::stdin().read_line(&mut answer)?;
         match answer.trim().to_ascii_lowercase().as_str() {
             "y" | "yes" => Ok(()),
-            _ => Err(Declined.into()),
+            _ => bail!("not confirmed; nothing was signed and nothing was sent"),
         }
     }
 }

@@ -1,92 +1,88 @@
-//! Who asks for a wallet's executions: an API key, or the wallet itself in a session.
+//! Who asks the service: an API key, or a wallet in a session.
 
-use anyhow::anyhow;
-use reqwest::Method;
-use serde_json::Value;
+use reqwest::{Method, RequestBuilder};
+use serde::{Serialize, de::DeserializeOwned};
 use solana_keypair::Keypair;
-use solana_signer::Signer;
 use uuid::Uuid;
 
 use crate::{
-    api::{Answer, Api, ApiArgs, Auth, Body},
-    arguments::KeypairArgs,
+    api::{Answer, Api, ApiArgs},
+    arguments::{KeypairArgs, ServiceArgs},
     keypair_file,
-    session::SignedIn,
+    session::Session,
     settings::{Role, Settings},
+    usage::UsageError,
 };
 
-/// Somebody who may read the executions of one wallet.
-pub struct Asker<'a> {
-    settings: &'a Settings,
-    api: Api,
+/// A service, and somebody with the rights of one wallet there.
+pub struct Asker {
+    pub api: Api,
     who: Who,
 }
 
 enum Who {
     Key(String),
-    Wallet(Box<Keypair>),
+    Wallet(Box<Session>),
 }
 
-impl<'a> Asker<'a> {
+impl Asker {
     /// An API key that is given wins, then a key pair that is given, then the key of the last `crtx up`, then the
     /// configured key pair.
-    pub fn of(settings: &'a Settings, api: &ApiArgs, keypair: &KeypairArgs) -> anyhow::Result<Self> {
-        let url = settings.url(api.service.url.as_ref())?.value;
+    pub fn of(settings: &Settings, arguments: &ApiArgs, keypair: &KeypairArgs) -> anyhow::Result<Self> {
+        let url = settings.url(arguments.service.url.as_ref())?.value;
         let given = keypair.keypair.as_deref();
-        let key = match (&api.api_key, given) {
-            (None, Some(_)) => None,
-            (key, _) => Some(settings.api_key(key.as_deref(), &url)),
-        };
-        let who = match key {
-            Some(Ok(key)) => Who::Key(key),
-            Some(Err(error)) if api.api_key.is_some() => return Err(error),
-            Some(Err(_)) | None => {
-                let path = settings.keypair(given, Role::Wallet).map_err(|_| no_credentials())?.value;
-                Who::Wallet(Box::new(keypair_file::read(&path)?))
-            }
-        };
-        Ok(Self { settings, api: Api::of(settings, &api.service)?, who })
+        if arguments.api_key.is_some() || (given.is_none() && settings.api_key(None, &url).is_ok()) {
+            return Self::with_key(settings, arguments);
+        }
+        let path = settings.keypair(given, Role::Wallet).map_err(|_| {
+            UsageError::new(
+                "No API key and no key pair. Set CRTX_API_KEY or CRTX_KEYPAIR, or pass --api-key or --keypair.",
+            )
+        })?;
+        Self::wallet(settings, &arguments.service, &keypair_file::read(&path.value)?)
+    }
+
+    /// The API key that is given, else that of the last `crtx up`.
+    pub fn with_key(settings: &Settings, arguments: &ApiArgs) -> anyhow::Result<Self> {
+        let url = settings.url(arguments.service.url.as_ref())?.value;
+        let who = Who::Key(settings.api_key(arguments.api_key.as_deref(), &url)?);
+        let api = Api::of(settings, &arguments.service)?;
+        api.check_secrets()?;
+        Ok(Self { api, who })
     }
 
     /// The wallet itself.
-    pub fn wallet(settings: &'a Settings, api: Api, keypair: &Keypair) -> Self {
-        Self { settings, api, who: Who::Wallet(Box::new(keypair.insecure_clone())) }
+    pub fn wallet(settings: &Settings, service: &ServiceArgs, keypair: &Keypair) -> anyhow::Result<Self> {
+        let api = Api::of(settings, service)?;
+        let who = Who::Wallet(Box::new(Session::new(settings, &api, keypair)));
+        Ok(Self { api, who })
     }
 
-    pub fn api(&self) -> &Api {
-        &self.api
-    }
-
-    pub async fn send(&self, method: Method, path: &str, body: Body<'_>) -> anyhow::Result<Answer> {
+    pub async fn send(&self, request: RequestBuilder) -> anyhow::Result<Answer> {
         match &self.who {
-            Who::Key(key) => self.api.send(method, path, Auth::Bearer(key), body).await,
-            Who::Wallet(keypair) => SignedIn::new(self.settings, &self.api, keypair).send(method, path, body).await,
+            Who::Key(key) => self.api.send_as(key, request).await,
+            Who::Wallet(session) => session.send(&self.api, request).await,
         }
     }
 
-    /// The bytes of `GET /v1/executions/{id}`.
-    pub async fn execution(&self, id: &Uuid) -> anyhow::Result<Vec<u8>> {
-        let answer = self.send(Method::GET, &format!("/v1/executions/{id}"), Body::Nothing).await?;
-        answer.success()?;
-        Ok(answer.body)
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
+        self.send(self.api.request(Method::GET, path)).await?.json()
     }
 
-    /// The same, as JSON.
-    pub async fn execution_json(&self, id: &Uuid) -> anyhow::Result<Value> {
-        Ok(serde_json::from_slice(&self.execution(id).await?)?)
+    pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> anyhow::Result<T> {
+        self.send(self.api.request(Method::POST, path).json(body)).await?.json()
+    }
+
+    /// The answer of `GET /v1/executions/{id}`.
+    pub async fn execution(&self, id: &Uuid) -> anyhow::Result<Answer> {
+        self.send(self.api.request(Method::GET, &format!("/v1/executions/{id}"))).await
     }
 
     /// Who asks, for messages.
     pub fn described(&self) -> String {
         match &self.who {
             Who::Key(_) => "the wallet of the API key".to_owned(),
-            Who::Wallet(keypair) => format!("the wallet {}", keypair.pubkey()),
+            Who::Wallet(session) => format!("the wallet {}", session.wallet()),
         }
     }
-}
-
-fn no_credentials() -> anyhow::Error {
-    anyhow!(crate::usage::UsageError::new(
-        "No API key and no key pair. Set CRTX_API_KEY or CRTX_KEYPAIR, or pass --api-key or --keypair."
-    ))
 }

@@ -1,25 +1,16 @@
 //! `crtx config`: shows and changes what commands use where no flag says otherwise.
 
-use std::process::ExitCode;
-
 use serde_json::json;
 
 use crate::{
     arguments::{ChainArgs, KeypairArgs, OutputArgs, ServiceArgs},
     output::{self, say, table},
-    settings::{CONFIG_FILE_NAME, Found, Role, Settings, Source},
+    settings::{CONFIG_FILE_NAME, Found, LocalRun, Role, Settings, Source},
     usage::UsageError,
 };
 
-/// Arguments of `crtx config`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct ConfigArgs {
-    #[command(subcommand)]
-    command: ConfigCommand,
-}
-
 #[derive(Clone, Debug, clap::Subcommand)]
-enum ConfigCommand {
+pub enum ConfigCommand {
     /// Show what commands use on this network, and where each value comes from
     #[command(after_help = "Example:\n  crtx config show --network devnet")]
     Show(ShowArgs),
@@ -32,7 +23,7 @@ enum ConfigCommand {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-struct ShowArgs {
+pub struct ShowArgs {
     #[command(flatten)]
     service: ServiceArgs,
     #[command(flatten)]
@@ -44,7 +35,7 @@ struct ShowArgs {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-struct SetArgs {
+pub struct SetArgs {
     /// network, or url, rpc_url, program_id or keypair, with or without a network in front (devnet.url)
     key: String,
     /// The value
@@ -54,29 +45,23 @@ struct SetArgs {
     output: OutputArgs,
 }
 
-pub fn run(arguments: ConfigArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
-    match arguments.command {
-        ConfigCommand::Show(arguments) => show(&arguments, settings)?,
-        ConfigCommand::Set(arguments) => set(&arguments, settings)?,
-        ConfigCommand::Path(arguments) => path(arguments, settings)?,
+pub fn run(command: ConfigCommand, settings: &Settings) -> anyhow::Result<()> {
+    match command {
+        ConfigCommand::Show(arguments) => show(&arguments, settings),
+        ConfigCommand::Set(arguments) => set(&arguments, settings),
+        ConfigCommand::Path(arguments) => path(arguments, settings),
     }
-    Ok(ExitCode::SUCCESS)
 }
 
-/// A value that may be missing, as text, and where it comes from.
-type Row = (&'static str, Option<(String, Source)>);
-
 fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
-    let row = |found: Found<String>| Some((found.value, found.source));
-    let text = |found: Found<url::Url>| row(Found { value: found.value.to_string(), source: found.source });
-    let program_id = settings.program_id(arguments.chain.program_id)?;
     let keypair = settings.keypair(arguments.keypair.keypair.as_deref(), Role::Wallet).ok();
-    let rows: [Row; 4] = [
-        ("url", settings.url(arguments.service.url.as_ref()).ok().and_then(text)),
-        ("rpc_url", settings.rpc_url_if_any(arguments.chain.rpc_url.as_ref())?.and_then(text)),
-        ("program_id", row(Found { value: program_id.value.to_string(), source: program_id.source })),
+    let rows = [
+        ("url", settings.url(arguments.service.url.as_ref()).ok().map(text)),
+        ("rpc_url", settings.rpc_url_if_any(arguments.chain.rpc_url.as_ref())?.map(text)),
+        ("program_id", Some(text(settings.program_id(arguments.chain.program_id)?))),
         ("keypair", keypair.map(|found| (found.value.display().to_string(), found.source))),
     ];
+    let used = |run: &LocalRun| settings.local.as_ref().is_some_and(|used| used.data_dir == run.data_dir);
     if arguments.output.json {
         let values = rows.iter().map(|(name, found)| {
             let (value, source) = found.clone().unzip();
@@ -85,9 +70,8 @@ fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
         let mut all: serde_json::Map<String, serde_json::Value> = values.collect();
         all.insert("network".to_owned(), json!(settings.network));
         let runs = settings.locals.iter().map(|run| {
-            let used = settings.local.as_ref().is_some_and(|used| used.data_dir == run.data_dir);
             json!({"name": run.name, "data_dir": run.data_dir, "url": run.base_url, "rpc_url": run.rpc_url,
-                "started_at": output::json_time(run.started_at), "running": run.is_running(), "used": used})
+                "started_at": output::json_time(run.started_at), "running": run.is_running(), "used": used(run)})
         });
         all.insert("local_networks".to_owned(), runs.collect());
         all.insert("config_folder".to_owned(), json!(settings.folder));
@@ -101,10 +85,9 @@ fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
     output::page(&table(&["setting", "value", "from"], shown.collect()));
     if !settings.locals.is_empty() {
         let runs = settings.locals.iter().map(|run| {
-            let used = settings.local.as_ref().is_some_and(|used| used.data_dir == run.data_dir);
             vec![
                 run.name.clone().unwrap_or_else(|| "-".to_owned()),
-                match (run.is_running(), used) {
+                match (run.is_running(), used(run)) {
                     (true, true) => "runs, used here",
                     (true, false) => "runs",
                     (false, true) => "not running, used here",
@@ -120,6 +103,11 @@ fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
         output::page(&table(&["network", "state", "url", "started", "data directory"], runs.collect()));
     }
     Ok(())
+}
+
+/// A value as text, and where it comes from.
+fn text(found: Found<impl ToString>) -> (String, Source) {
+    (found.value.to_string(), found.source)
 }
 
 fn set(arguments: &SetArgs, settings: &Settings) -> anyhow::Result<()> {

@@ -9,7 +9,7 @@ use crtx_protocol::{
 };
 use reqwest::{Method, StatusCode};
 
-use crate::api::{Api, Auth, Body};
+use crate::api::Api;
 
 /// The service takes content when its index shows a record that names it, a moment after the transaction.
 const PUBLISH_ATTEMPTS: u32 = 20;
@@ -18,7 +18,7 @@ const PUBLISH_PAUSE: Duration = Duration::from_millis(500);
 /// The bytes with that hash, from the service.
 pub async fn read(api: &Api, hash: &ResultHash) -> anyhow::Result<Vec<u8>> {
     let path = format!("/ipfs/{}", cid_of(hash));
-    let answer = api.send(Method::GET, &path, Auth::Nobody, Body::Nothing).await?;
+    let answer = api.send(api.request(Method::GET, &path)).await?;
     answer.success()?;
     if ResultHash::of(&answer.body) != *hash {
         bail!("{}{path} has other content than its hash says", api.base_url());
@@ -40,7 +40,7 @@ pub async fn publish(api: &Api, content: &[u8]) -> anyhow::Result<()> {
     let path = format!("/ipfs/{}", cid_of(&ResultHash::of(content)));
     let mut last = None;
     for _ in 0..PUBLISH_ATTEMPTS {
-        let answer = api.send(Method::PUT, &path, Auth::Nobody, Body::Bytes(content)).await?;
+        let answer = api.send(api.request(Method::PUT, &path).body(content.to_vec())).await?;
         if answer.status.is_success() {
             return Ok(());
         }

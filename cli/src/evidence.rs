@@ -12,7 +12,7 @@ use crtx_protocol::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{content, private_file, session::SignedIn, usage::UsageError};
+use crate::{asker::Asker, content, private_file, usage::UsageError};
 
 const MAX_FILES: usize = 5;
 /// Of the form of the document.
@@ -36,6 +36,13 @@ pub struct Stored {
     pub uri: String,
 }
 
+/// What is handed in, and the bytes that the service must store for it (`docs/specification.md`, "Evidence").
+#[derive(Debug)]
+pub struct EvidenceDocument {
+    given: Value,
+    stored: Vec<u8>,
+}
+
 #[derive(Deserialize)]
 struct StoredAnswer {
     hash: String,
@@ -44,7 +51,7 @@ struct StoredAnswer {
 
 impl EvidenceArgs {
     /// Reads text and files before anything is asked or sent.
-    pub fn read(&self) -> anyhow::Result<serde_json::Value> {
+    pub fn read(&self) -> anyhow::Result<EvidenceDocument> {
         if self.files.len() > MAX_FILES {
             return Err(UsageError::new(format!("At most {MAX_FILES} files can be given.")).into());
         }
@@ -55,16 +62,24 @@ impl EvidenceArgs {
         if text.trim().is_empty() {
             return Err(UsageError::new("The text is empty; say what happened with --text.").into());
         }
-        let files: Vec<_> = self.files.iter().map(|path| file(path)).collect::<anyhow::Result<_>>()?;
-        Ok(json!({"text": text, "files": files}))
+        let files = self.files.iter().map(|path| file(path));
+        let (given, stored): (Vec<Value>, Vec<Value>) = files.collect::<anyhow::Result<_>>()?;
+        let stored = json!({"version": VERSION, "text": text, "files": stored});
+        let given = json!({"text": text, "files": given});
+        Ok(EvidenceDocument { given, stored: serde_json_canonicalizer::to_vec(&stored)? })
     }
 }
 
-fn file(path: &Path) -> anyhow::Result<serde_json::Value> {
+/// A file as it is handed in, and as the document names it.
+fn file(path: &Path) -> anyhow::Result<(Value, Value)> {
     let bytes = private_file::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let bytes = bytes.with_context(|| format!("there is no file {}", path.display()))?;
     let name = path.file_name().and_then(|name| name.to_str()).context("the name of a file is not text")?;
-    Ok(json!({"name": name, "media_type": media_type(path), "content": BASE64.encode(bytes)}))
+    let (media_type, hash) = (media_type(path), ResultHash::of(&bytes));
+    let given = json!({"name": name, "media_type": media_type, "content": BASE64.encode(&bytes)});
+    let (hash, uri) = (hash.to_string(), ipfs_uri(&hash));
+    let stored = json!({"name": name, "media_type": media_type, "size": bytes.len(), "hash": hash, "uri": uri});
+    Ok((given, stored))
 }
 
 fn media_type(path: &Path) -> &'static str {
@@ -81,37 +96,17 @@ fn media_type(path: &Path) -> &'static str {
 }
 
 /// Stores the document. What goes on chain is the hash of the document that was given, with all of its files.
-pub async fn store(signed_in: &SignedIn<'_>, document: &serde_json::Value) -> anyhow::Result<Stored> {
-    let answer: StoredAnswer = signed_in.post("/v1/evidence", document).await?;
+pub async fn store(asker: &Asker, document: &EvidenceDocument) -> anyhow::Result<Stored> {
+    let answer: StoredAnswer = asker.post("/v1/evidence", &document.given).await?;
     let hash: ResultHash = answer.hash.parse().context("the service answered with another hash form")?;
     if parse_ipfs_uri(&answer.uri) != Ok(hash) {
         bail!("the service answered with a hash and a URI that disagree; nothing was sent");
     }
-    let bytes = content::read(signed_in.api, &hash).await.context("the stored document cannot be read back")?;
-    if bytes != stored_form(document)? {
+    let bytes = content::read(&asker.api, &hash).await.context("the stored document cannot be read back")?;
+    if bytes != document.stored {
         bail!("the service stored another document than the one given; nothing was sent");
     }
     Ok(Stored { hash, uri: answer.uri })
-}
-
-/// The document as the service must store it (`docs/specification.md`, "Evidence").
-fn stored_form(document: &Value) -> anyhow::Result<Vec<u8>> {
-    let files = document.get("files").and_then(Value::as_array).into_iter().flatten();
-    let files: Vec<Value> = files.map(stored_file).collect::<anyhow::Result<_>>()?;
-    let stored = json!({"version": VERSION, "text": document.get("text"), "files": files});
-    Ok(serde_json_canonicalizer::to_vec(&stored)?)
-}
-
-fn stored_file(file: &Value) -> anyhow::Result<Value> {
-    let bytes = BASE64.decode(file.get("content").and_then(Value::as_str).unwrap_or_default())?;
-    let hash = ResultHash::of(&bytes);
-    Ok(json!({
-        "name": file.get("name"),
-        "media_type": file.get("media_type"),
-        "size": bytes.len(),
-        "hash": hash.to_string(),
-        "uri": ipfs_uri(&hash),
-    }))
 }
 
 #[cfg(test)]
@@ -126,19 +121,21 @@ mod tests {
         let arguments = EvidenceArgs { text: "wrong".to_owned(), files: vec![path] };
         let document = arguments.read().expect("reads");
         let expected = json!({"name": "shot.PNG", "media_type": "image/png", "content": "Ynl0ZXM="});
-        assert_eq!(document, json!({"text": "wrong", "files": [expected]}));
+        assert_eq!(document.given, json!({"text": "wrong", "files": [expected]}));
     }
 
     #[test]
     fn the_document_that_goes_on_chain_names_text_and_all_files() {
-        let file = json!({"name": "a.txt", "media_type": "text/plain", "content": "Ynl0ZXM="});
-        let stored = stored_form(&json!({"text": "wrong", "files": [file]})).expect("a form");
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("a.txt");
+        std::fs::write(&path, b"bytes").expect("writes");
+        let document = EvidenceArgs { text: "wrong".to_owned(), files: vec![path] }.read().expect("reads");
         let hash = ResultHash::of(b"bytes");
         let expected = format!(
             r#"{{"files":[{{"hash":"{hash}","media_type":"text/plain","name":"a.txt","size":5,"uri":"{}"}}],"text":"wrong","version":1}}"#,
             ipfs_uri(&hash)
         );
-        assert_eq!(String::from_utf8(stored).expect("text"), expected);
+        assert_eq!(String::from_utf8(document.stored).expect("text"), expected);
     }
 
     #[test]

@@ -14,7 +14,6 @@ pub mod config;
 pub mod content;
 pub mod dispute;
 pub mod doctor;
-pub mod done;
 pub mod evidence;
 pub mod execute;
 pub mod execution_ref;

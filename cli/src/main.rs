@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
 use crtx_cli::{
-    logs, output,
+    logs,
+    output::{self, AlreadySaid},
     own_agent::ManifestError,
     settings::{NetworkChoice, Settings},
     usage::UsageError,
@@ -32,11 +33,14 @@ enum Command {
     #[command(after_help = "Example:\n  crtx up")]
     Up(crtx_cli::up::UpArgs),
     /// Show and change what commands use where no flag says otherwise
-    Config(crtx_cli::config::ConfigArgs),
+    #[command(subcommand)]
+    Config(crtx_cli::config::ConfigCommand),
     /// Make, show and fill a wallet
-    Wallet(crtx_cli::wallet::WalletArgs),
+    #[command(subcommand)]
+    Wallet(crtx_cli::wallet::WalletCommand),
     /// See, pause, change and end your agents
-    Agent(crtx_cli::agent::AgentArgs),
+    #[command(subcommand)]
+    Agent(crtx_cli::agent::AgentCommand),
     /// Check an execution against the chain and the content
     #[command(after_help = "Example:\n  crtx verify 165cf497-1db5-4f5e-940b-57c2e3534dea")]
     Verify(crtx_cli::verify::VerifyArgs),
@@ -50,9 +54,11 @@ enum Command {
     )]
     Execute(crtx_cli::execute::ExecuteArgs),
     /// Make, show, raise and revoke API keys
-    Key(crtx_cli::keys::KeyArgs),
+    #[command(subcommand)]
+    Key(crtx_cli::keys::KeyCommand),
     /// Show the executions of your wallet
-    Executions(crtx_cli::executions::ExecutionsArgs),
+    #[command(subcommand)]
+    Executions(crtx_cli::executions::ExecutionsCommand),
     /// Put a signed result on chain as creator or caller, without a gateway
     #[command(after_help = "Example:\n  crtx settle 165cf497-1db5-4f5e-940b-57c2e3534dea --answer answer.json")]
     Settle(crtx_cli::settle::SettleArgs),
@@ -60,14 +66,17 @@ enum Command {
     #[command(after_help = "Example:\n  crtx refund 165cf497-1db5-4f5e-940b-57c2e3534dea")]
     Refund(crtx_cli::refund::RefundArgs),
     /// See and answer disputes
-    Dispute(crtx_cli::dispute::DisputeArgs),
+    #[command(subcommand)]
+    Dispute(crtx_cli::dispute::DisputeCommand),
     /// Decide disputes, as the resolver
-    Resolver(crtx_cli::resolver::ResolverArgs),
+    #[command(subcommand)]
+    Resolver(crtx_cli::resolver::ResolverCommand),
     /// See and change a deployment, as its admin
-    Admin(crtx_cli::admin::AdminArgs),
+    #[command(subcommand)]
+    Admin(crtx_cli::admin::AdminCommand),
     /// Look at everything that a command needs, and say how to mend what is wrong
     #[command(after_help = "Example:\n  crtx doctor --network devnet")]
-    Doctor(crtx_cli::doctor::DoctorArgs),
+    Doctor(crtx_cli::arguments::ReadArgs),
     /// Compare the index of a service with the chain, as any node shows it
     #[command(
         after_help = "Example:\n  crtx audit --rpc-url https://api.devnet.solana.com --url https://market.example"
@@ -86,16 +95,16 @@ enum Command {
 }
 
 #[cfg(feature = "localnet")]
-fn print_openapi() -> anyhow::Result<ExitCode> {
+fn print_openapi() -> anyhow::Result<()> {
     output::bytes(format!("{}\n", crtx_server::openapi::description().to_pretty_json()?).as_bytes())?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-fn print_completions(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
+fn print_completions(shell: clap_complete::Shell) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "crtx", &mut script);
     output::bytes(&script)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn main() -> ExitCode {
@@ -108,8 +117,8 @@ fn main() -> ExitCode {
         #[cfg(feature = "localnet")]
         Command::Up(arguments) => up(arguments),
         command => match tokio::runtime::Runtime::new() {
-            Ok(runtime) => runtime.block_on(run(command, network)),
-            Err(error) => failed(&error.into()),
+            Ok(runtime) => ended(runtime.block_on(run(command, network))),
+            Err(error) => ended(Err(error.into())),
         },
     }
 }
@@ -127,9 +136,9 @@ fn unparsed(error: &clap::Error) -> ExitCode {
             ExitCode::from(2)
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            failed(&UsageError::new("the command has commands of its own; `--help` lists them").into())
+            ended(Err(UsageError::new("the command has commands of its own; `--help` lists them").into()))
         }
-        _ => failed(&UsageError::of_parser(&error.to_string()).into()),
+        _ => ended(Err(UsageError::of_parser(&error.to_string()).into())),
     }
 }
 
@@ -137,32 +146,26 @@ fn unparsed(error: &clap::Error) -> ExitCode {
 #[cfg(feature = "localnet")]
 fn up(arguments: crtx_cli::up::UpArgs) -> ExitCode {
     use crtx_cli::up;
-    crtx_server::process::run(up::STOP_PATIENCE, |stop| async move {
-        up::run(arguments, stop).await.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
-    })
+    crtx_server::process::run(up::STOP_PATIENCE, |stop| async move { ended(up::run(arguments, stop).await) })
 }
 
-async fn run(command: Command, network: Option<NetworkChoice>) -> ExitCode {
-    outcome(command, network).await.unwrap_or_else(|error| failed(&error))
-}
-
-async fn outcome(command: Command, network: Option<NetworkChoice>) -> anyhow::Result<ExitCode> {
+async fn run(command: Command, network: Option<NetworkChoice>) -> anyhow::Result<()> {
     let settings = || Settings::load(network.clone());
     match command {
         #[cfg(feature = "localnet")]
-        Command::Up(_) => Ok(ExitCode::FAILURE),
-        Command::Config(arguments) => crtx_cli::config::run(arguments, &settings()?),
-        Command::Wallet(arguments) => crtx_cli::wallet::run(arguments, &settings()?).await,
-        Command::Agent(arguments) => crtx_cli::agent::run(arguments, &settings()?).await,
+        Command::Up(_) => Ok(()),
+        Command::Config(command) => crtx_cli::config::run(command, &settings()?),
+        Command::Wallet(command) => crtx_cli::wallet::run(command, &settings()?).await,
+        Command::Agent(command) => crtx_cli::agent::run(command, &settings()?).await,
         Command::Verify(arguments) => crtx_cli::verify::run(arguments, &settings()?).await,
         Command::Execute(arguments) => crtx_cli::execute::run(arguments, &settings()?).await,
-        Command::Key(arguments) => crtx_cli::keys::run(arguments, &settings()?).await,
-        Command::Executions(arguments) => crtx_cli::executions::run(arguments, &settings()?).await,
+        Command::Key(command) => crtx_cli::keys::run(command, &settings()?).await,
+        Command::Executions(command) => crtx_cli::executions::run(command, &settings()?).await,
         Command::Settle(arguments) => crtx_cli::settle::run(arguments, &settings()?).await,
         Command::Refund(arguments) => crtx_cli::refund::run(arguments, &settings()?).await,
-        Command::Dispute(arguments) => crtx_cli::dispute::run(arguments, &settings()?).await,
-        Command::Resolver(arguments) => crtx_cli::resolver::run(arguments, &settings()?).await,
-        Command::Admin(arguments) => crtx_cli::admin::run(arguments, &settings()?).await,
+        Command::Dispute(command) => crtx_cli::dispute::run(command, &settings()?).await,
+        Command::Resolver(command) => crtx_cli::resolver::run(command, &settings()?).await,
+        Command::Admin(command) => crtx_cli::admin::run(command, &settings()?).await,
         Command::Doctor(arguments) => crtx_cli::doctor::run(arguments, &settings()?).await,
         Command::Audit(arguments) => crtx_cli::audit::run(arguments, &settings()?).await,
         Command::Completions { shell } => print_completions(shell),
@@ -171,8 +174,11 @@ async fn outcome(command: Command, network: Option<NetworkChoice>) -> anyhow::Re
     }
 }
 
-fn failed(error: &anyhow::Error) -> ExitCode {
+/// Says what is wrong, and tells the status of the process.
+fn ended(outcome: anyhow::Result<()>) -> ExitCode {
+    let Err(error) = outcome else { return ExitCode::SUCCESS };
     match error.downcast_ref::<ManifestError>() {
+        _ if error.is::<AlreadySaid>() => {}
         // The user's own file, with a list of what is wrong in it.
         Some(error) => output::notes(&format!("crtx: {error}")),
         // Nodes, services and creators are quoted in errors.

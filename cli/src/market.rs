@@ -124,41 +124,52 @@ impl Market {
 
     /// All agents of a creator, by index.
     pub async fn agents_of(&self, creator: &Pubkey) -> anyhow::Result<Vec<(Pubkey, AgentListed)>> {
-        let size = AccountFilter::DataSize(u64::try_from(AgentListed::SPACE)?);
-        let mut agents: Vec<(Pubkey, AgentListed)> = self.accounts(&[size, field(0, creator)]).await?;
+        let mut agents: Vec<(Pubkey, AgentListed)> = self.accounts(AgentListed::SPACE, Some((0, creator))).await?;
         agents.sort_by_key(|(_, agent)| agent.index);
         Ok(agents)
     }
 
     /// All grants of a wallet.
     pub async fn grants_of(&self, wallet: &Pubkey) -> anyhow::Result<Vec<(Pubkey, SpendingGrant)>> {
-        let size = AccountFilter::DataSize(u64::try_from(SpendingGrant::SPACE)?);
-        self.accounts(&[size, field(0, wallet)]).await
+        self.accounts(SpendingGrant::SPACE, Some((0, wallet))).await
     }
 
     /// All disputes that are on chain.
     pub async fn disputes(&self) -> anyhow::Result<Vec<(Pubkey, Dispute)>> {
-        self.accounts(&[AccountFilter::DataSize(u64::try_from(Dispute::SPACE)?)]).await
+        self.accounts(Dispute::SPACE, None).await
     }
 
     /// All disputes about one agent.
     pub async fn disputes_about(&self, agent: &Pubkey) -> anyhow::Result<Vec<(Pubkey, Dispute)>> {
-        let size = AccountFilter::DataSize(u64::try_from(Dispute::SPACE)?);
-        self.accounts(&[size, field(1, agent)]).await
+        self.accounts(Dispute::SPACE, Some((1, agent))).await
     }
 
     /// All disputes that a wallet raised.
     pub async fn disputes_by(&self, caller: &Pubkey) -> anyhow::Result<Vec<(Pubkey, Dispute)>> {
-        let size = AccountFilter::DataSize(u64::try_from(Dispute::SPACE)?);
-        self.accounts(&[size, field(2, caller)]).await
+        self.accounts(Dispute::SPACE, Some((2, caller))).await
     }
 
     /// The executions with that id that are on chain, of all wallets.
     pub async fn executions_with_id(&self, id: &[u8; 16]) -> anyhow::Result<Vec<(Pubkey, Execution)>> {
-        self.accounts(&[AccountFilter::Bytes { offset: EXECUTION_ID_OFFSET, bytes: id.to_vec() }]).await
+        self.filtered(&[AccountFilter::Bytes { offset: EXECUTION_ID_OFFSET, bytes: id.to_vec() }]).await
     }
 
-    async fn accounts<T: Layout>(&self, filters: &[AccountFilter]) -> anyhow::Result<Vec<(Pubkey, T)>> {
+    /// The accounts of that length, or those of them whose field of that number has this address: the first fields of
+    /// all accounts are addresses.
+    async fn accounts<T: Layout>(
+        &self,
+        length: usize,
+        field: Option<(usize, &Pubkey)>,
+    ) -> anyhow::Result<Vec<(Pubkey, T)>> {
+        let mut filters = vec![AccountFilter::DataSize(u64::try_from(length)?)];
+        filters.extend(field.map(|(number, address)| {
+            let offset = number.saturating_mul(FIELD).saturating_add(FIRST_FIELD);
+            AccountFilter::Bytes { offset, bytes: address.to_bytes().to_vec() }
+        }));
+        self.filtered(&filters).await
+    }
+
+    async fn filtered<T: Layout>(&self, filters: &[AccountFilter]) -> anyhow::Result<Vec<(Pubkey, T)>> {
         let program = self.addresses().program_id();
         let confirmed = CommitmentConfig::confirmed();
         let found = self.chain.program_accounts_filtered(&program, filters, confirmed).await?.value;
@@ -192,10 +203,4 @@ impl Market {
     pub async fn exists(&self, address: &Pubkey) -> anyhow::Result<bool> {
         Ok(self.chain.account(address).await?.value.is_some())
     }
-}
-
-/// The accounts whose field of that number has this address. The first fields of all accounts are addresses.
-fn field(number: usize, address: &Pubkey) -> AccountFilter {
-    let offset = number.saturating_mul(FIELD).saturating_add(FIRST_FIELD);
-    AccountFilter::Bytes { offset, bytes: address.to_bytes().to_vec() }
 }

@@ -7,12 +7,17 @@ use std::{fmt, io};
 
 use crtx_protocol::plain_text::is_plain;
 use serde::Serialize;
-use serde_json::ser::Formatter;
+use serde_json::{Value, ser::Formatter};
 
 const LAMPORTS_DIGITS: usize = 9;
 const LAMPORTS_PER_SOL: u64 = 1_000_000_000;
 /// In front of each line of a text that has several.
 const QUOTE: &str = "  | ";
+
+/// A command has printed what is wrong, and ends with the status of a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("something is wrong, as printed")]
+pub struct AlreadySaid;
 
 /// Prints one line to standard output, in the form of `format!`.
 macro_rules! say {
@@ -102,6 +107,16 @@ impl Formatter for Plain {
     }
 }
 
+/// A value of JSON as text: a string as it is.
+pub fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| json_text(value).unwrap_or_default(), str::to_owned)
+}
+
+/// A member of an object as text; `none` if it is missing.
+pub fn cell(object: &Value, name: &str, none: &str) -> String {
+    object.get(name).filter(|value| !value.is_null()).map_or_else(|| none.to_owned(), text_of)
+}
+
 /// Lines of a name and a value, the values below each other.
 pub fn pairs(rows: &[(&str, String)]) -> String {
     let rows: Vec<Vec<String>> = rows.iter().map(|(name, value)| vec![(*name).to_owned(), value.clone()]).collect();
@@ -175,6 +190,11 @@ pub fn shell_word(text: &str) -> String {
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
+}
+
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// SOL without trailing zeros: `0.000005`.

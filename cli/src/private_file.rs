@@ -141,6 +141,17 @@ pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
+/// The JSON files of a folder; none if there is no folder.
+pub fn json_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut paths: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    Ok(paths)
+}
+
 /// Removes the file, if there is one, and what was left of writing it.
 pub fn remove(path: &Path) -> io::Result<()> {
     match remove_abandoned(path) {

@@ -1,7 +1,5 @@
 //! `crtx refund`: gives the escrow of an execution back to its caller when the deadline has passed. Anybody may do it.
 
-use std::process::ExitCode;
-
 use agent_marketplace::state::ExecutionStatus;
 use anyhow::{Context, bail};
 use crtx_chain::{Execution, instructions::Refund};
@@ -10,8 +8,7 @@ use serde_json::json;
 use solana_pubkey::Pubkey;
 
 use crate::{
-    arguments::{OutputArgs, SendArgs},
-    done,
+    arguments::SendArgs,
     execution_ref::ExecutionRef,
     output::{duration, time},
     settings::{Role, Settings},
@@ -26,11 +23,9 @@ pub struct RefundArgs {
     execution: ExecutionRef,
     #[command(flatten)]
     send: SendArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
-pub async fn run(arguments: RefundArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+pub async fn run(arguments: RefundArgs, settings: &Settings) -> anyhow::Result<()> {
     let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
     let (record, execution) = arguments.execution.find(&sender.market, &sender.wallet()).await?;
     let amount = UsdcBase(execution.amount);
@@ -40,14 +35,10 @@ pub async fn run(arguments: RefundArgs, settings: &Settings) -> anyhow::Result<E
         "refunded_usdc": amount,
     });
     if is_refunded(&execution)? {
-        let text = format!("{amount} USDC went back to {} before", execution.caller);
-        done::say_nothing_to_do(arguments.output, &text, more)?;
-        return Ok(ExitCode::SUCCESS);
+        return sender.nothing_to_do(&format!("{amount} USDC went back to {} before", execution.caller), more);
     }
     let plan = plan(&sender, &record, &execution).await?;
-    let sent = sender.send(plan).await?;
-    done::say(arguments.output, &sent, &format!("{amount} USDC are back with {}", execution.caller), more)?;
-    Ok(ExitCode::SUCCESS)
+    sender.finish(plan, &format!("{amount} USDC are back with {}", execution.caller), more).await
 }
 
 /// Whether there is nothing left to do. A paid execution cannot be refunded.

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use chrono::{DateTime, Utc};
 use crtx_protocol::{cluster::Cluster, result_hash::format_signature, sign_in::SignInMessage};
-use reqwest::{Method, StatusCode};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::json;
+use reqwest::{Method, RequestBuilder, StatusCode};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
@@ -16,7 +16,8 @@ use solana_signer::Signer;
 use url::Url;
 
 use crate::{
-    api::{Answer, Api, Auth, Body},
+    api::{Answer, Api},
+    output::hex,
     private_file,
     settings::{Network, Settings, authority},
 };
@@ -26,10 +27,9 @@ const LONGEST_CHALLENGE_S: i64 = 10 * 60;
 /// Between the clocks of this machine and of the service.
 const MAX_SKEW_S: i64 = 10 * 60;
 
-/// The API, with the rights of a wallet.
-pub struct SignedIn<'a> {
-    pub api: &'a Api,
-    keypair: &'a Keypair,
+/// A wallet at one service.
+pub struct Session {
+    keypair: Keypair,
     network: Network,
     path: PathBuf,
 }
@@ -51,60 +51,50 @@ struct NewSession {
     token: Option<String>,
 }
 
-impl<'a> SignedIn<'a> {
+impl Session {
     /// Asks nothing yet: the first request signs in if there is no token.
-    pub fn new(settings: &Settings, api: &'a Api, keypair: &'a Keypair) -> Self {
-        let name = hex_of(&Sha256::digest(format!("{} {}", api.base_url(), keypair.pubkey())));
-        Self {
-            api,
-            keypair,
-            network: settings.network,
-            path: settings.folder.join("sessions").join(format!("{name}.json")),
-        }
+    pub fn new(settings: &Settings, api: &Api, keypair: &Keypair) -> Self {
+        let name = hex(&Sha256::digest(format!("{} {}", api.base_url(), keypair.pubkey())));
+        let path = settings.folder.join("sessions").join(format!("{name}.json"));
+        Self { keypair: keypair.insecure_clone(), network: settings.network, path }
+    }
+
+    pub fn wallet(&self) -> Pubkey {
+        self.keypair.pubkey()
     }
 
     /// Sends with the token that is kept, and once more with a new one if the service does not take it.
-    pub async fn send(&self, method: Method, path: &str, body: Body<'_>) -> anyhow::Result<Answer> {
-        if let Some(token) = self.kept_token()? {
-            let answer = self.api.send(method.clone(), path, Auth::Bearer(&token), body).await?;
+    pub async fn send(&self, api: &Api, request: RequestBuilder) -> anyhow::Result<Answer> {
+        if let Some(token) = self.kept_token(api)? {
+            let first = request.try_clone().context("the request cannot be sent twice")?;
+            let answer = api.send_as(&token, first).await?;
             if answer.status != StatusCode::UNAUTHORIZED {
                 return Ok(answer);
             }
         }
-        let token = self.sign_in().await.context("cannot sign in")?;
-        self.api.send(method, path, Auth::Bearer(&token), body).await
+        let token = self.sign_in(api).await.context("cannot sign in")?;
+        api.send_as(&token, request).await
     }
 
-    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
-        self.send(Method::GET, path, Body::Nothing).await?.json()
-    }
-
-    pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &serde_json::Value) -> anyhow::Result<T> {
-        self.send(Method::POST, path, Body::Json(body)).await?.json()
-    }
-
-    fn kept_token(&self) -> anyhow::Result<Option<String>> {
+    fn kept_token(&self, api: &Api) -> anyhow::Result<Option<String>> {
         let bytes = private_file::read(&self.path).with_context(|| format!("cannot read {}", self.path.display()))?;
         let file: Option<TokenFile> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let wallet = self.keypair.pubkey().to_string();
-        let own = file.filter(|file| file.url == self.api.base_url() && file.wallet == wallet);
-        Ok(own.map(|file| file.token))
+        let wallet = self.wallet().to_string();
+        Ok(file.filter(|file| file.url == api.base_url() && file.wallet == wallet).map(|file| file.token))
     }
 
-    async fn sign_in(&self) -> anyhow::Result<String> {
-        self.api.check_secrets()?;
-        let wallet = self.keypair.pubkey();
-        let request = json!({"address": wallet.to_string()});
-        let path = "/v1/sign-in/challenge";
-        let challenge: Challenge =
-            self.api.send(Method::POST, path, Auth::Nobody, Body::Json(&request)).await?.json()?;
-        check_message(&challenge.message, self.api.base_url(), &wallet, self.network, Utc::now())?;
-        let signature = self.keypair.sign_message(challenge.message.as_bytes());
-        let signature = format_signature(signature.as_array());
-        let request = json!({"message": challenge.message, "signature": signature, "session": "bearer"});
-        let answer = self.api.send(Method::POST, "/v1/sign-in", Auth::Nobody, Body::Json(&request)).await?;
+    async fn sign_in(&self, api: &Api) -> anyhow::Result<String> {
+        api.check_secrets()?;
+        let wallet = self.wallet();
+        let post = |path: &str, body: Value| api.send(api.request(Method::POST, path).json(&body));
+        let challenge = post("/v1/sign-in/challenge", json!({"address": wallet.to_string()})).await?;
+        let Challenge { message } = challenge.json()?;
+        check_message(&message, api.base_url(), &wallet, self.network, Utc::now())?;
+        let signature = format_signature(self.keypair.sign_message(message.as_bytes()).as_array());
+        let signed = json!({"message": message, "signature": signature, "session": "bearer"});
+        let answer = post("/v1/sign-in", signed).await?;
         let token = answer.json::<NewSession>()?.token.context("the service gave no token")?;
-        let file = TokenFile { url: self.api.base_url().to_owned(), wallet: wallet.to_string(), token };
+        let file = TokenFile { url: api.base_url().to_owned(), wallet: wallet.to_string(), token };
         private_file::write(&self.path, &serde_json::to_vec(&file)?)
             .with_context(|| format!("cannot write {}", self.path.display()))?;
         Ok(file.token)
@@ -163,10 +153,6 @@ fn check_message(
         );
     }
     Ok(())
-}
-
-fn hex_of(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

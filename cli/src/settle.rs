@@ -1,6 +1,6 @@
 //! `crtx settle`: puts a signed result on chain as creator or caller. No gateway takes part.
 
-use std::{io::Read, path::PathBuf, process::ExitCode};
+use std::{io::Read, path::PathBuf};
 
 use agent_marketplace::state::{AgentListed, ExecutionStatus};
 use anyhow::{Context, bail};
@@ -15,8 +15,8 @@ use solana_pubkey::Pubkey;
 
 use crate::{
     api::Api,
-    arguments::{OutputArgs, SendArgs, ServiceArgs},
-    content, done,
+    arguments::{SendArgs, ServiceArgs},
+    content,
     execution_ref::ExecutionRef,
     output::{note, time},
     settings::{Role, Settings},
@@ -59,12 +59,10 @@ pub struct SettleArgs {
     service: ServiceArgs,
     #[command(flatten)]
     send: SendArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 /// The members of a creator's answer that a settlement needs. Others are skipped.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 struct Answer {
     execution_id: Option<String>,
     status: Option<String>,
@@ -83,7 +81,7 @@ struct Proven {
     tokens_used: Option<u64>,
 }
 
-pub async fn run(arguments: SettleArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+pub async fn run(arguments: SettleArgs, settings: &Settings) -> anyhow::Result<()> {
     let proven = read_answer(&arguments)?.proven()?;
     let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
     let (record, execution) = arguments.execution.find(&sender.market, &sender.wallet()).await?;
@@ -94,28 +92,24 @@ pub async fn run(arguments: SettleArgs, settings: &Settings) -> anyhow::Result<E
     });
     if is_settled_with(&execution, &proven.hash)? {
         publish(&arguments, settings, &proven).await;
-        done::say_nothing_to_do(arguments.output, "the execution is settled with this result already", more)?;
-        return Ok(ExitCode::SUCCESS);
+        return sender.nothing_to_do("the execution is settled with this result already", more);
     }
     let agent = sender.market.agent(&execution.agent).await?;
     let plan = plan(&arguments, &sender, &record, &execution, &agent, &proven).await?;
     let sent = sender.send(plan).await?;
     publish(&arguments, settings, &proven).await;
-    done::say(arguments.output, &sent, &format!("execution {record} is settled with {}", proven.hash), more)?;
-    Ok(ExitCode::SUCCESS)
+    sender.say(Some(sent), &format!("execution {record} is settled with {}", proven.hash), more)
 }
 
 fn read_answer(arguments: &SettleArgs) -> anyhow::Result<Answer> {
     if let Some(path) = &arguments.result {
         let result = String::from_utf8(read_file(path)?).context("the result is not UTF-8 text")?;
         return Ok(Answer {
-            execution_id: None,
-            status: None,
             result: Some(result),
-            result_hash: None,
             signature: arguments.signature.clone(),
             call_signature: arguments.call_signature.clone(),
             tokens_used: arguments.tokens_used,
+            ..Answer::default()
         });
     }
     let path = arguments.answer.as_ref().context("no answer")?;

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use reqwest::{Method, StatusCode};
+use reqwest::StatusCode;
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
-    api::{Answer, Body, NetworkGone},
+    api::{Answer, NetworkGone},
     asker::Asker,
     output::{note, printable},
     progress::during,
@@ -75,12 +75,10 @@ fn asked_pause(answer: &Answer) -> Option<Duration> {
 }
 
 /// The execution's record, once it has ended. Waits as long as it takes: the chain bounds it.
-pub async fn until_ended(asker: &Asker<'_>, id: &Uuid) -> anyhow::Result<Answer> {
-    let path = format!("/v1/executions/{id}");
+pub async fn until_ended(asker: &Asker, id: &Uuid) -> anyhow::Result<Answer> {
     let asking = async {
         loop {
-            let ask = || asker.send(Method::GET, &path, Body::Nothing);
-            let answer = until_answered("reading the execution", ask).await?;
+            let answer = until_answered("reading the execution", || asker.execution(id)).await?;
             answer.success()?;
             let record: Value = serde_json::from_slice(&answer.body)?;
             if !matches!(record.get("status").and_then(Value::as_str), Some("pending" | "running")) {

@@ -1,8 +1,7 @@
 //! `crtx wallet`: makes a wallet, shows what it has, and fills it on a local network.
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
-use agent_marketplace::state::Config;
 use anyhow::{Context, bail};
 use crtx_chain::{system, token};
 use crtx_protocol::usdc::UsdcBase;
@@ -12,8 +11,9 @@ use solana_rpc_client_api::request::RpcRequest;
 use solana_signer::Signer;
 
 use crate::{
+    admin::roles_of,
     arguments::{ChainArgs, KeypairArgs, OutputArgs, SendArgs, lamports, some_usdc},
-    done, keypair_file,
+    keypair_file,
     market::Market,
     output::{self, note, pairs, say, sol},
     settings::{Role, Settings},
@@ -30,15 +30,8 @@ const DEFAULT_USDC: &str = "1000";
 const AIRDROP_ATTEMPTS: u32 = 100;
 const AIRDROP_PAUSE: Duration = Duration::from_millis(100);
 
-/// Arguments of `crtx wallet`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct WalletArgs {
-    #[command(subcommand)]
-    command: WalletCommand,
-}
-
 #[derive(Clone, Debug, clap::Subcommand)]
-enum WalletCommand {
+pub enum WalletCommand {
     /// Make a key pair and write it to a file that only you can read
     #[command(after_help = "Example:\n  crtx wallet new --out my-wallet.json")]
     New(NewArgs),
@@ -56,7 +49,7 @@ enum WalletCommand {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-struct NewArgs {
+pub struct NewArgs {
     /// The file to write; an existing file is never replaced [default: wallet.json in the configuration folder]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -65,7 +58,7 @@ struct NewArgs {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-struct ShowArgs {
+pub struct ShowArgs {
     /// Address of another wallet
     #[arg(conflicts_with = "keypair")]
     address: Option<Pubkey>,
@@ -78,7 +71,7 @@ struct ShowArgs {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-struct FundArgs {
+pub struct FundArgs {
     /// Address of the wallet, if it is not that of the key pair
     #[arg(conflicts_with = "keypair")]
     address: Option<Pubkey>,
@@ -97,7 +90,7 @@ struct FundArgs {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-struct TransferArgs {
+pub struct TransferArgs {
     /// Who gets it
     #[arg(value_name = "WALLET")]
     to: Pubkey,
@@ -109,18 +102,15 @@ struct TransferArgs {
     usdc: Option<UsdcBase>,
     #[command(flatten)]
     send: SendArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
-pub async fn run(arguments: WalletArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
-    match arguments.command {
-        WalletCommand::New(arguments) => new(&arguments, settings)?,
-        WalletCommand::Show(arguments) => show(&arguments, settings).await?,
-        WalletCommand::Fund(arguments) => fund(&arguments, settings).await?,
-        WalletCommand::Send(arguments) => transfer(&arguments, settings).await?,
+pub async fn run(command: WalletCommand, settings: &Settings) -> anyhow::Result<()> {
+    match command {
+        WalletCommand::New(arguments) => new(&arguments, settings),
+        WalletCommand::Show(arguments) => show(&arguments, settings).await,
+        WalletCommand::Fund(arguments) => fund(&arguments, settings).await,
+        WalletCommand::Send(arguments) => transfer(&arguments, settings).await,
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 fn new(arguments: &NewArgs, settings: &Settings) -> anyhow::Result<()> {
@@ -138,20 +128,15 @@ fn new(arguments: &NewArgs, settings: &Settings) -> anyhow::Result<()> {
 
 /// The wallet that an address or a key pair file names.
 fn address_of(address: Option<Pubkey>, keypair: &KeypairArgs, settings: &Settings) -> anyhow::Result<Pubkey> {
-    match address {
-        Some(address) => Ok(address),
-        None => {
-            let path = settings.keypair(keypair.keypair.as_deref(), Role::Wallet)?.value;
-            Ok(keypair_file::read(&path)?.pubkey())
-        }
-    }
+    address.map_or_else(|| Ok(keypair.read(settings)?.pubkey()), Ok)
 }
 
 async fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
     let wallet = address_of(arguments.address, &arguments.keypair, settings)?;
     let market = Market::connect(settings, &arguments.chain).await?;
     let (lamports, usdc) = (market.lamports_of(&wallet).await?, market.usdc_of(&wallet).await?);
-    let mut roles = roles_of(&market.config, &wallet);
+    let held = roles_of(&market.config).into_iter().filter(|(_, holder)| *holder == wallet);
+    let mut roles: Vec<&str> = held.map(|(name, _)| name).collect();
     if !market.agents_of(&wallet).await?.is_empty() {
         roles.push("creator");
     }
@@ -180,19 +165,6 @@ async fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The deployment's roles that a wallet has.
-fn roles_of(config: &Config, wallet: &Pubkey) -> Vec<&'static str> {
-    let roles = [
-        ("admin", config.admin),
-        ("nominated admin", config.pending_admin),
-        ("resolver", config.resolver),
-        ("gateway authority", config.gateway_authority),
-        ("treasury owner", config.treasury_owner),
-        ("insurance owner", config.insurance_owner),
-    ];
-    roles.into_iter().filter(|(_, holder)| holder == wallet).map(|(name, _)| name).collect()
-}
-
 /// One transaction; the USDC account of the other wallet is made if it has none.
 async fn transfer(arguments: &TransferArgs, settings: &Settings) -> anyhow::Result<()> {
     let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
@@ -209,9 +181,8 @@ async fn transfer(arguments: &TransferArgs, settings: &Settings) -> anyhow::Resu
         plan.instructions.push(token::transfer(&from, &build.usdc_mint, &account, &wallet, amount.0));
         plan = plan.moves(amount.0, "your wallet", to.to_string());
     }
-    let sent = sender.send(plan).await?;
     let more = json!({"to": to.to_string(), "lamports": arguments.sol.unwrap_or(0), "usdc": arguments.usdc});
-    done::say(arguments.output, &sent, &format!("sent to {to}"), more)
+    sender.finish(plan, &format!("sent to {to}"), more).await
 }
 
 /// SOL by the airdrop of the local network, USDC by its mint authority, which is the local admin.

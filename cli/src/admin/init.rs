@@ -14,12 +14,11 @@ use crtx_protocol::{address::Addresses, usdc::UsdcBase};
 use solana_pubkey::Pubkey;
 
 use super::{
-    parameters::{Tier, tiers_of},
+    announced::{Tier, tiers_of},
     status,
 };
 use crate::{
-    arguments::{OutputArgs, SendArgs, some_usdc},
-    done,
+    arguments::{SendArgs, some_usdc},
     keys::lifetime,
     settings::{Network, Settings},
     transaction::{Plan, Sender},
@@ -53,8 +52,6 @@ pub struct InitArgs {
     allow_other_code: bool,
     #[command(flatten)]
     send: SendArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 /// The defaults are those of the specification.
@@ -125,6 +122,7 @@ impl InitArgs {
 /// Every role and every parameter, as `crtx admin status` names them.
 fn rows_of(config: &Config) -> Vec<(&'static str, String)> {
     let roles = status::roles_of(config).into_iter().filter(|(name, _)| *name != "nominated admin");
+    let roles = roles.chain([("USDC mint", config.usdc_mint)]);
     let roles = roles.map(|(name, address)| (name, status::holder(&address)));
     roles.chain(status::lines_of(&config.parameters)).collect()
 }
@@ -138,9 +136,8 @@ fn differences(found: &Config, wanted: &Config) -> Vec<String> {
 
 /// Safe to repeat: transactions of earlier runs are followed to their end first, and then the chain says what is there.
 pub async fn run(arguments: &InitArgs, settings: &Settings) -> anyhow::Result<()> {
-    let (send, output) = (&arguments.send, arguments.output);
     let expected = |wallet: &Pubkey, program| Ok(arguments.initialization(settings.network, wallet, program)?.config());
-    let sender = Sender::open_before_setup(settings, send, expected).await?;
+    let sender = Sender::open_before_setup(settings, &arguments.send, expected).await?;
     let (wallet, program) = (sender.wallet(), sender.market.addresses().program_id());
     let wanted = arguments.initialization(settings.network, &wallet, program)?;
     let config = wanted.config();
@@ -153,16 +150,16 @@ pub async fn run(arguments: &InitArgs, settings: &Settings) -> anyhow::Result<()
                 differences.join("; ")
             );
         }
-        return complete(&sender, &wanted, output, more).await;
+        return complete(&sender, &wanted, more).await;
     }
     let checked = wanted.check_chain(&sender.market.chain, &wallet, arguments.allow_other_code).await;
     let deployed = checked.map_err(with_advice)?;
-    let sent = sender.send(plan(&sender, &wanted, &deployed).await?).await?;
-    done::say(output, &sent, &format!("the marketplace of program {program} is set up"), more)
+    let plan = plan(&sender, &wanted, &deployed).await?;
+    sender.finish(plan, &format!("the marketplace of program {program} is set up"), more).await
 }
 
 async fn plan(sender: &Sender, wanted: &Initialization, deployed: &DeployedProgram) -> anyhow::Result<Plan> {
-    let mut plan =
+    let plan =
         Plan::new(format!("Set up the marketplace of program {}", deployed.address), wanted.all(&sender.wallet()));
     let code = match deployed.is_committed {
         true => format!("The code on chain is the committed program, SHA-256 {}.", deployed.sha256),
@@ -171,13 +168,17 @@ async fn plan(sender: &Sender, wanted: &Initialization, deployed: &DeployedProgr
             deployed.sha256, deployed.committed_sha256
         ),
     };
-    plan = plan.effect(code);
-    for (name, value) in rows_of(&wanted.config()) {
-        plan = plan.effect(format!("{name}: {value}"));
-    }
-    plan = plan.effect("Roles and parameters change only by announcement afterwards, and the mint never.");
-    plan = plan.creates("the configuration", Config::SPACE);
-    for (what, address) in token_accounts(wanted) {
+    let rows = rows_of(&wanted.config()).into_iter().map(|(name, value)| format!("{name}: {value}"));
+    let plan = plan
+        .effect(code)
+        .effects(rows)
+        .effect("Roles and parameters change only by announcement afterwards, and the mint never.");
+    creates_token_accounts(sender, wanted, plan.creates("the configuration", Config::SPACE)).await
+}
+
+async fn creates_token_accounts(sender: &Sender, wanted: &Initialization, mut plan: Plan) -> anyhow::Result<Plan> {
+    let names = ["the USDC account of the treasury", "the USDC account of the insurance"];
+    for (what, address) in names.into_iter().zip(wanted.token_accounts()) {
         if !sender.market.exists(&address).await? {
             plan = plan.creates(what, TOKEN_ACCOUNT_LEN);
         }
@@ -185,29 +186,15 @@ async fn plan(sender: &Sender, wanted: &Initialization, deployed: &DeployedProgr
     Ok(plan)
 }
 
-fn token_accounts(wanted: &Initialization) -> impl Iterator<Item = (&'static str, Pubkey)> {
-    ["the USDC account of the treasury", "the USDC account of the insurance"].into_iter().zip(wanted.token_accounts())
-}
-
 /// The configuration is as wanted; a token account may have been closed since.
-async fn complete(
-    sender: &Sender,
-    wanted: &Initialization,
-    output: OutputArgs,
-    more: serde_json::Value,
-) -> anyhow::Result<()> {
+async fn complete(sender: &Sender, wanted: &Initialization, more: serde_json::Value) -> anyhow::Result<()> {
     let create = wanted.create_token_accounts(&sender.wallet());
-    let mut plan = Plan::new("Create the USDC accounts that payments need", create);
-    for (what, address) in token_accounts(wanted) {
-        if !sender.market.exists(&address).await? {
-            plan = plan.creates(what, TOKEN_ACCOUNT_LEN);
-        }
-    }
+    let plan = Plan::new("Create the USDC accounts that payments need", create);
+    let plan = creates_token_accounts(sender, wanted, plan).await?;
     if plan.new_accounts.is_empty() {
-        return done::say_nothing_to_do(output, "the marketplace is set up already, with these values", more);
+        return sender.nothing_to_do("the marketplace is set up already, with these values", more);
     }
-    let sent = sender.send(plan).await?;
-    done::say(output, &sent, "the marketplace is set up, and the USDC accounts are there again", more)
+    sender.finish(plan, "the marketplace is set up, and the USDC accounts are there again", more).await
 }
 
 /// What to do about it.

@@ -1,25 +1,16 @@
 //! `crtx admin`: roles, parameters and the pause of a deployment.
 
+mod announced;
 mod init;
-mod parameters;
 mod powers;
-mod roles;
 mod status;
 mod test_mint;
 
-use std::process::ExitCode;
-
-use crate::settings::Settings;
-
-/// Arguments of `crtx admin`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct AdminArgs {
-    #[command(subcommand)]
-    command: AdminCommand,
-}
+pub use self::status::roles_of;
+use crate::{arguments::SendArgs, settings::Settings};
 
 #[derive(Clone, Debug, clap::Subcommand)]
-enum AdminCommand {
+pub enum AdminCommand {
     /// Set a deployed program up: roles, parameters, mint. Once, by its upgrade authority
     #[command(
         after_help = "Example:\n  crtx admin init --keypair authority.json --usdc-mint ADDRESS --resolver ADDRESS \
@@ -39,46 +30,45 @@ enum AdminCommand {
     VerifyCreator(powers::VerifyCreatorArgs),
     /// Announce another fee; it applies a week later
     #[command(after_help = "Example:\n  crtx admin set-fee 150")]
-    SetFee(parameters::SetFeeArgs),
+    SetFee(announced::SetFeeArgs),
     /// Announce other tiers of collateral; they apply a week later
     #[command(after_help = "Example:\n  crtx admin set-tiers 0.10=10 1=50 10=200 max=1000")]
-    SetTiers(parameters::SetTiersArgs),
+    SetTiers(announced::SetTiersArgs),
     /// Withdraw the announcement of parameters
     #[command(after_help = "Example:\n  crtx admin withdraw-parameters")]
-    WithdrawParameters(powers::SimpleArgs),
+    WithdrawParameters(SendArgs),
     /// Apply announced parameters that are due; anybody may
     #[command(after_help = "Example:\n  crtx admin apply-parameters")]
-    ApplyParameters(powers::SimpleArgs),
+    ApplyParameters(SendArgs),
     /// Stop new listings and new calls
     #[command(after_help = "Example:\n  crtx admin pause")]
-    Pause(powers::SimpleArgs),
+    Pause(SendArgs),
     /// Allow new listings and new calls again
     #[command(after_help = "Example:\n  crtx admin unpause")]
-    Unpause(powers::SimpleArgs),
+    Unpause(SendArgs),
     /// Announce who follows as resolver, treasury owner or insurance owner, 16 days later
     #[command(
         after_help = "Example:\n  crtx admin announce-roles --resolver 82vpEBc9TeDX6S1Dd3UJ77nQeqFkHSMEgANRBhc28GR8"
     )]
-    AnnounceRoles(roles::AnnounceRolesArgs),
+    AnnounceRoles(announced::AnnounceRolesArgs),
     /// Apply announced roles that are due; anybody may
     #[command(after_help = "Example:\n  crtx admin apply-roles")]
-    ApplyRoles(powers::SimpleArgs),
+    ApplyRoles(SendArgs),
 }
 
-pub async fn run(arguments: AdminArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
-    match arguments.command {
-        AdminCommand::Init(arguments) => init::run(&arguments, settings).await?,
-        AdminCommand::TestMint(arguments) => test_mint::run(&arguments, settings).await?,
-        AdminCommand::Status(arguments) => status::status(&arguments, settings).await?,
-        AdminCommand::VerifyCreator(arguments) => powers::verify_creator(&arguments, settings).await?,
-        AdminCommand::SetFee(arguments) => parameters::set_fee(&arguments, settings).await?,
-        AdminCommand::SetTiers(arguments) => parameters::set_tiers(&arguments, settings).await?,
-        AdminCommand::WithdrawParameters(arguments) => parameters::withdraw(&arguments, settings).await?,
-        AdminCommand::ApplyParameters(arguments) => parameters::apply(&arguments, settings).await?,
-        AdminCommand::Pause(arguments) => powers::set_paused(&arguments, settings, true).await?,
-        AdminCommand::Unpause(arguments) => powers::set_paused(&arguments, settings, false).await?,
-        AdminCommand::AnnounceRoles(arguments) => roles::announce(&arguments, settings).await?,
-        AdminCommand::ApplyRoles(arguments) => roles::apply(&arguments, settings).await?,
+pub async fn run(command: AdminCommand, settings: &Settings) -> anyhow::Result<()> {
+    match command {
+        AdminCommand::Init(arguments) => init::run(&arguments, settings).await,
+        AdminCommand::TestMint(arguments) => test_mint::run(&arguments, settings).await,
+        AdminCommand::Status(arguments) => status::status(&arguments, settings).await,
+        AdminCommand::VerifyCreator(arguments) => powers::verify_creator(&arguments, settings).await,
+        AdminCommand::SetFee(arguments) => announced::set_fee(&arguments, settings).await,
+        AdminCommand::SetTiers(arguments) => announced::set_tiers(&arguments, settings).await,
+        AdminCommand::WithdrawParameters(arguments) => announced::withdraw_parameters(&arguments, settings).await,
+        AdminCommand::ApplyParameters(arguments) => announced::apply_parameters(&arguments, settings).await,
+        AdminCommand::Pause(arguments) => powers::set_paused(&arguments, settings, true).await,
+        AdminCommand::Unpause(arguments) => powers::set_paused(&arguments, settings, false).await,
+        AdminCommand::AnnounceRoles(arguments) => announced::announce_roles(&arguments, settings).await,
+        AdminCommand::ApplyRoles(arguments) => announced::apply_roles(&arguments, settings).await,
     }
-    Ok(ExitCode::SUCCESS)
 }

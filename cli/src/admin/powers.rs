@@ -5,20 +5,10 @@ use serde_json::json;
 use solana_pubkey::Pubkey;
 
 use crate::{
-    arguments::{OutputArgs, SendArgs},
-    done,
+    arguments::SendArgs,
     settings::{Role, Settings},
     transaction::{Plan, Sender},
 };
-
-/// A command with nothing to choose.
-#[derive(Clone, Debug, clap::Args)]
-pub struct SimpleArgs {
-    #[command(flatten)]
-    pub send: SendArgs,
-    #[command(flatten)]
-    pub output: OutputArgs,
-}
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct VerifyCreatorArgs {
@@ -33,8 +23,6 @@ pub struct VerifyCreatorArgs {
     remove: bool,
     #[command(flatten)]
     send: SendArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 /// The admin, or an error that names it.
@@ -57,7 +45,7 @@ pub async fn verify_creator(arguments: &VerifyCreatorArgs, settings: &Settings) 
     let more = json!({"creator": creator.to_string(), "verified": name.is_some(), "name": shown});
     let already = (profile.verified == 1) == name.is_some();
     if already && name.is_none_or(|name| name == shown) {
-        return done::say_nothing_to_do(arguments.output, &format!("{creator} is so already"), more);
+        return sender.nothing_to_do(&format!("{creator} is so already"), more);
     }
     if let Some(name) = name.filter(|name| *name != shown) {
         bail!("the creator is called {shown:?} and not {name:?}; check the name that it has now");
@@ -71,17 +59,17 @@ pub async fn verify_creator(arguments: &VerifyCreatorArgs, settings: &Settings) 
         Some(_) => "Its agents show the badge, until the creator takes another name.",
         None => "Its agents do not show the badge any more.",
     };
-    let sent = sender.send(Plan::new(title, vec![instruction]).effect(effect)).await?;
     let verb = if name.is_some() { "is verified" } else { "is not verified any more" };
-    done::say(arguments.output, &sent, &format!("{creator} {verb}"), more)
+    let plan = Plan::new(title, vec![instruction]).effect(effect);
+    sender.finish(plan, &format!("{creator} {verb}"), more).await
 }
 
-pub async fn set_paused(arguments: &SimpleArgs, settings: &Settings, paused: bool) -> anyhow::Result<()> {
-    let sender = open(settings, &arguments.send).await?;
+pub async fn set_paused(arguments: &SendArgs, settings: &Settings, paused: bool) -> anyhow::Result<()> {
+    let sender = open(settings, arguments).await?;
     let name = if paused { "paused" } else { "running" };
     let more = json!({"paused": paused});
     if (sender.market.config.paused == 1) == paused {
-        return done::say_nothing_to_do(arguments.output, &format!("the marketplace is {name} already"), more);
+        return sender.nothing_to_do(&format!("the marketplace is {name} already"), more);
     }
     let instruction = sender.market.instructions.set_paused(&sender.wallet(), paused);
     let plan = if paused {
@@ -90,6 +78,5 @@ pub async fn set_paused(arguments: &SimpleArgs, settings: &Settings, paused: boo
     } else {
         Plan::new("End the pause of the marketplace", vec![instruction]).effect("New listings and calls are possible.")
     };
-    let sent = sender.send(plan).await?;
-    done::say(arguments.output, &sent, &format!("the marketplace is {name}"), more)
+    sender.finish(plan, &format!("the marketplace is {name}"), more).await
 }

@@ -5,7 +5,7 @@ use crtx_protocol::usdc::UsdcBase;
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
 
-use super::parameters::price_of;
+use super::announced::price_of;
 use crate::{
     arguments::{ChainArgs, OutputArgs},
     market::Market,
@@ -34,6 +34,7 @@ pub async fn status(arguments: &StatusArgs, settings: &Settings) -> anyhow::Resu
         ("state", if config.paused == 1 { "paused: no new listings and calls" } else { "running" }.to_owned()),
     ];
     rows.extend(roles_of(config).into_iter().map(|(name, address)| (name, holder(&address))));
+    rows.push(("USDC mint", holder(&config.usdc_mint)));
     rows.extend(lines_of(&config.parameters));
     output::page(&pairs(&rows));
     if config.parameters_apply_from_unix_s != 0 {
@@ -50,7 +51,8 @@ pub async fn status(arguments: &StatusArgs, settings: &Settings) -> anyhow::Resu
     Ok(())
 }
 
-pub fn roles_of(config: &Config) -> [(&'static str, Pubkey); 7] {
+/// Who holds which role of a deployment.
+pub fn roles_of(config: &Config) -> [(&'static str, Pubkey); 6] {
     [
         ("admin", config.admin),
         ("nominated admin", config.pending_admin),
@@ -58,7 +60,6 @@ pub fn roles_of(config: &Config) -> [(&'static str, Pubkey); 7] {
         ("gateway authority", config.gateway_authority),
         ("treasury owner", config.treasury_owner),
         ("insurance owner", config.insurance_owner),
-        ("USDC mint", config.usdc_mint),
     ]
 }
 

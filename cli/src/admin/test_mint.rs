@@ -10,8 +10,7 @@ use serde_json::json;
 use solana_pubkey::Pubkey;
 
 use crate::{
-    arguments::{OutputArgs, SendArgs, some_usdc},
-    done,
+    arguments::{SendArgs, some_usdc},
     output::{note, say},
     settings::{Network, Settings},
     transaction::{Plan, Sender},
@@ -31,8 +30,6 @@ pub struct TestMintArgs {
     to: Option<Pubkey>,
     #[command(flatten)]
     send: SendArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 fn address_of(wallet: &Pubkey) -> anyhow::Result<Pubkey> {
@@ -77,17 +74,13 @@ pub async fn run(arguments: &TestMintArgs, settings: &Settings) -> anyhow::Resul
     let more = json!({"usdc_mint": mint.to_string(), "wallet": to.to_string()});
     if plan.instructions.is_empty() {
         note!("The wallet {to} holds {} test USDC already.", UsdcBase(held.amount));
-        return say(arguments.output, &mint, || done::say_nothing_to_do(arguments.output, "", more));
+        return sender.nothing_to_do(&mint.to_string(), more);
     }
     let sent = sender.send(plan).await?;
-    say(arguments.output, &mint, || done::say(arguments.output, &sent, "", more))
-}
-
-/// The address alone on standard output, for scripts.
-fn say(output: OutputArgs, mint: &Pubkey, json: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
-    if output.json {
-        return json();
+    if arguments.send.output.json {
+        return sender.say(Some(sent), "", more);
     }
+    // The address alone on standard output, for scripts.
     say!("{mint}");
     Ok(())
 }

@@ -11,8 +11,8 @@ use solana_signer::Signer;
 
 use super::which::Which;
 use crate::{
-    arguments::{OutputArgs, SendArgs, some_usdc},
-    done, keypair_file,
+    arguments::{SendArgs, some_usdc},
+    keypair_file,
     settings::{Role, Settings},
     transaction::{Plan, Sender},
 };
@@ -24,8 +24,6 @@ pub struct StatusArgs {
     agent: Which,
     #[command(flatten)]
     send: SendArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -38,8 +36,6 @@ pub struct TopupArgs {
     amount: UsdcBase,
     #[command(flatten)]
     send: SendArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -56,8 +52,6 @@ pub struct RotateKeyArgs {
     result_key: Option<Pubkey>,
     #[command(flatten)]
     send: SendArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 pub async fn pause(arguments: &StatusArgs, settings: &Settings) -> anyhow::Result<()> {
@@ -80,7 +74,7 @@ async fn set_status(
     let (address, agent) = arguments.agent.own(&sender).await?;
     let more = json!({"agent_id": address.to_string(), "status": name});
     if agent.status() == Some(status) {
-        return done::say_nothing_to_do(arguments.output, &format!("{address} is {name} already"), more);
+        return sender.nothing_to_do(&format!("{address} is {name} already"), more);
     }
     let required = sender.market.config.parameters.required_collateral(agent.price);
     if status == AgentStatus::Active && agent.collateral < required {
@@ -94,8 +88,7 @@ async fn set_status(
     let instruction = sender.market.instructions.set_agent_status(&sender.wallet(), &address, status);
     let order = if status == AgentStatus::Active { "Resume" } else { "Pause" };
     let plan = Plan::new(format!("{order} the agent {address}"), vec![instruction]).effect(effect);
-    let sent = sender.send(plan).await?;
-    done::say(arguments.output, &sent, &format!("{address} is {name}"), more)
+    sender.finish(plan, &format!("{address} is {name}"), more).await
 }
 
 pub async fn topup(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result<()> {
@@ -107,9 +100,8 @@ pub async fn topup(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result
     let plan = Plan::new(format!("Add collateral to the agent {address}"), vec![instruction])
         .effect(format!("The collateral rises to {after} USDC. It is locked until the agent is delisted."))
         .moves(amount, "your wallet", "the collateral of the agent");
-    let sent = sender.send(plan).await?;
     let more = json!({"agent_id": address.to_string(), "collateral_usdc": after});
-    done::say(arguments.output, &sent, &format!("{address} holds {after} USDC of collateral"), more)
+    sender.finish(plan, &format!("{address} holds {after} USDC of collateral"), more).await
 }
 
 pub async fn rotate_key(arguments: &RotateKeyArgs, settings: &Settings) -> anyhow::Result<()> {
@@ -121,7 +113,7 @@ pub async fn rotate_key(arguments: &RotateKeyArgs, settings: &Settings) -> anyho
     };
     let more = json!({"agent_id": address.to_string(), "result_key": new_key.to_string()});
     if agent.result_key == new_key {
-        return done::say_nothing_to_do(arguments.output, &format!("{new_key} is the result key already"), more);
+        return sender.nothing_to_do(&format!("{new_key} is the result key already"), more);
     }
     let update = UpdateListingArgs {
         price: None,
@@ -134,8 +126,7 @@ pub async fn rotate_key(arguments: &RotateKeyArgs, settings: &Settings) -> anyho
     let plan = Plan::new(format!("Replace the result key of the agent {address}"), vec![instruction])
         .effect(format!("Results of new calls have to be signed with {new_key}."))
         .effect(format!("Calls under way ({}) still take the old key, {}.", agent.open_executions, agent.result_key));
-    let sent = sender.send(plan).await?;
-    done::say(arguments.output, &sent, &format!("{address} has the result key {new_key}"), more)
+    sender.finish(plan, &format!("{address} has the result key {new_key}"), more).await
 }
 
 /// An earlier run may have made the file and ended before the transaction.

@@ -8,8 +8,7 @@ use solana_pubkey::Pubkey;
 
 use super::which::Which;
 use crate::{
-    arguments::{OutputArgs, SendArgs},
-    done,
+    arguments::SendArgs,
     output::{duration, sol, time},
     settings::{Role, Settings},
     transaction::{Plan, Sender},
@@ -25,8 +24,6 @@ pub struct LeaveArgs {
     agent: Which,
     #[command(flatten)]
     send: SendArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 pub async fn delist(arguments: &LeaveArgs, settings: &Settings) -> anyhow::Result<()> {
@@ -34,7 +31,7 @@ pub async fn delist(arguments: &LeaveArgs, settings: &Settings) -> anyhow::Resul
     let (address, agent) = arguments.agent.own(&sender).await?;
     let more = json!({"agent_id": address.to_string(), "status": "delisted"});
     if agent.status() == Some(AgentStatus::Delisted) {
-        return done::say_nothing_to_do(arguments.output, &format!("{address} is delisted already"), more);
+        return sender.nothing_to_do(&format!("{address} is delisted already"), more);
     }
     let locked_until = match agent.last_dispute_deadline_unix_s {
         0 => "as soon as it is delisted".to_owned(),
@@ -44,9 +41,8 @@ pub async fn delist(arguments: &LeaveArgs, settings: &Settings) -> anyhow::Resul
     let plan = Plan::new(format!("Delist the agent {address}"), vec![instruction])
         .effect("The agent takes no calls any more. This cannot be undone; another listing has another address.")
         .effect(format!("The collateral of {} USDC can be withdrawn {locked_until}.", UsdcBase(agent.collateral)));
-    let sent = sender.send(plan).await?;
     let text = format!("{address} is delisted; get the collateral back with: crtx agent withdraw {address}");
-    done::say(arguments.output, &sent, &text, more)
+    sender.finish(plan, &text, more).await
 }
 
 pub async fn withdraw(arguments: &LeaveArgs, settings: &Settings) -> anyhow::Result<()> {
@@ -55,15 +51,15 @@ pub async fn withdraw(arguments: &LeaveArgs, settings: &Settings) -> anyhow::Res
     let amount = UsdcBase(agent.collateral);
     let more = json!({"agent_id": address.to_string(), "withdrawn_usdc": amount});
     if agent.status() == Some(AgentStatus::Delisted) && agent.collateral == 0 {
-        return done::say_nothing_to_do(arguments.output, &format!("{address} holds no collateral any more"), more);
+        return sender.nothing_to_do(&format!("{address} holds no collateral any more"), more);
     }
     refuse_while_claimed(&agent, sender.market.now().await?)?;
     let plan = Plan::new(format!("Withdraw the collateral of the agent {address}"), vec![]);
     let mut plan = sender.with_usdc_account(plan, &sender.wallet(), YOUR_ACCOUNT).await?;
     plan.instructions.push(sender.market.instructions.withdraw_collateral(&sender.wallet(), &address));
-    let sent = sender.send(plan.moves(agent.collateral, "the collateral of the agent", "your wallet")).await?;
+    let plan = plan.moves(agent.collateral, "the collateral of the agent", "your wallet");
     let text = format!("{amount} USDC are back in your wallet; close the accounts with: crtx agent close {address}");
-    done::say(arguments.output, &sent, &text, more)
+    sender.finish(plan, &text, more).await
 }
 
 pub async fn close(arguments: &LeaveArgs, settings: &Settings) -> anyhow::Result<()> {
@@ -72,7 +68,7 @@ pub async fn close(arguments: &LeaveArgs, settings: &Settings) -> anyhow::Result
     let more = json!({"agent_id": address.to_string(), "status": "closed"});
     if !sender.market.exists(&address).await? {
         let text = format!("{address} is not on the chain; it is closed already, or never was listed");
-        return done::say_nothing_to_do(arguments.output, &text, more);
+        return sender.nothing_to_do(&text, more);
     }
     let (_, agent) = Which::Address(address).own(&sender).await?;
     refuse_while_claimed(&agent, sender.market.now().await?)?;
@@ -88,8 +84,7 @@ pub async fn close(arguments: &LeaveArgs, settings: &Settings) -> anyhow::Result
         .effect("Its totals are added to your creator profile.");
     let mut plan = sender.with_usdc_account(plan, &sender.wallet(), YOUR_ACCOUNT).await?;
     plan.instructions.push(sender.market.instructions.close_agent(&sender.wallet(), &address));
-    let sent = sender.send(plan).await?;
-    done::say(arguments.output, &sent, &format!("{address} is closed"), more)
+    sender.finish(plan, &format!("{address} is closed"), more).await
 }
 
 async fn rent_of(sender: &Sender, agent: &Pubkey) -> anyhow::Result<u64> {

@@ -5,19 +5,10 @@ mod leave;
 mod shown;
 mod which;
 
-use std::process::ExitCode;
-
 use crate::{own_agent, settings::Settings};
 
-/// Arguments of `crtx agent`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct AgentArgs {
-    #[command(subcommand)]
-    command: AgentCommand,
-}
-
 #[derive(Clone, Debug, clap::Subcommand)]
-enum AgentCommand {
+pub enum AgentCommand {
     /// Write a folder with an example agent: its description, a key and a service that works
     #[command(after_help = "Example:\n  crtx agent init word-count\n  cd word-count && node service.mjs")]
     Init(own_agent::init::InitArgs),
@@ -56,20 +47,19 @@ enum AgentCommand {
     Close(leave::LeaveArgs),
 }
 
-pub async fn run(arguments: AgentArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
-    match arguments.command {
-        AgentCommand::Init(arguments) => return own_agent::init::run(&arguments, &settings.folder),
-        AgentCommand::Test(arguments) => return own_agent::test::run(&arguments, settings).await,
-        AgentCommand::Publish(arguments) => return own_agent::listing::run(&arguments, settings).await,
-        AgentCommand::List(arguments) => shown::list(&arguments, settings).await?,
-        AgentCommand::Show(arguments) => shown::show(&arguments, settings).await?,
-        AgentCommand::Pause(arguments) => change::pause(&arguments, settings).await?,
-        AgentCommand::Resume(arguments) => change::resume(&arguments, settings).await?,
-        AgentCommand::Topup(arguments) => change::topup(&arguments, settings).await?,
-        AgentCommand::RotateKey(arguments) => change::rotate_key(&arguments, settings).await?,
-        AgentCommand::Delist(arguments) => leave::delist(&arguments, settings).await?,
-        AgentCommand::Withdraw(arguments) => leave::withdraw(&arguments, settings).await?,
-        AgentCommand::Close(arguments) => leave::close(&arguments, settings).await?,
+pub async fn run(command: AgentCommand, settings: &Settings) -> anyhow::Result<()> {
+    match command {
+        AgentCommand::Init(arguments) => own_agent::init::run(&arguments, &settings.folder),
+        AgentCommand::Test(arguments) => own_agent::test::run(&arguments, settings).await,
+        AgentCommand::Publish(arguments) => own_agent::listing::run(&arguments, settings).await,
+        AgentCommand::List(arguments) => shown::list(&arguments, settings).await,
+        AgentCommand::Show(arguments) => shown::show(&arguments, settings).await,
+        AgentCommand::Pause(arguments) => change::pause(&arguments, settings).await,
+        AgentCommand::Resume(arguments) => change::resume(&arguments, settings).await,
+        AgentCommand::Topup(arguments) => change::topup(&arguments, settings).await,
+        AgentCommand::RotateKey(arguments) => change::rotate_key(&arguments, settings).await,
+        AgentCommand::Delist(arguments) => leave::delist(&arguments, settings).await,
+        AgentCommand::Withdraw(arguments) => leave::withdraw(&arguments, settings).await,
+        AgentCommand::Close(arguments) => leave::close(&arguments, settings).await,
     }
-    Ok(ExitCode::SUCCESS)
 }

@@ -10,12 +10,11 @@ use solana_signer::Signer;
 
 use super::which::Which;
 use crate::{
-    api::{Api, Auth},
-    arguments::{ChainArgs, KeypairArgs, OutputArgs, ServiceArgs},
-    keypair_file,
+    api::Api,
+    arguments::{ReadArgs, ServiceArgs},
     market::Market,
     output::{self, json_time, note, pairs, table, time},
-    settings::{Role, Settings},
+    settings::Settings,
 };
 
 /// A name is not worth a longer wait.
@@ -27,13 +26,7 @@ pub struct ListArgs {
     #[arg(long, value_name = "ADDRESS", conflicts_with = "keypair")]
     creator: Option<Pubkey>,
     #[command(flatten)]
-    keypair: KeypairArgs,
-    #[command(flatten)]
-    chain: ChainArgs,
-    #[command(flatten)]
-    service: ServiceArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    read: ReadArgs,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -42,28 +35,22 @@ pub struct ShowArgs {
     #[arg(value_name = "AGENT")]
     agent: Which,
     #[command(flatten)]
-    keypair: KeypairArgs,
-    #[command(flatten)]
-    chain: ChainArgs,
-    #[command(flatten)]
-    service: ServiceArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    read: ReadArgs,
 }
 
 pub async fn list(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<()> {
     let creator = match arguments.creator {
         Some(creator) => creator,
-        None => own_wallet(&arguments.keypair, settings)?,
+        None => arguments.read.keypair.read(settings)?.pubkey(),
     };
-    let market = Market::connect(settings, &arguments.chain).await?;
+    let market = Market::connect(settings, &arguments.read.chain).await?;
     let agents = market.agents_of(&creator).await?;
     let mut named = Vec::new();
     for (address, agent) in agents {
-        let name = name_of(settings, &arguments.service, &address).await;
+        let name = name_of(settings, &arguments.read.service, &address).await;
         named.push((address, agent, name));
     }
-    if arguments.output.json {
+    if arguments.read.output.json {
         let agents: Vec<Value> = named.iter().map(|(address, agent, name)| as_json(address, agent, name)).collect();
         return output::json(&json!({"creator": creator.to_string(), "agents": agents}));
     }
@@ -90,14 +77,14 @@ pub async fn list(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<(
 }
 
 pub async fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
-    let market = Market::connect(settings, &arguments.chain).await?;
+    let market = Market::connect(settings, &arguments.read.chain).await?;
     let address = match arguments.agent {
         Which::Address(address) => address,
-        which @ Which::Index(_) => which.address(&market, &own_wallet(&arguments.keypair, settings)?),
+        which @ Which::Index(_) => which.address(&market, &arguments.read.keypair.read(settings)?.pubkey()),
     };
     let agent = market.agent(&address).await?;
-    let name = name_of(settings, &arguments.service, &address).await;
-    if arguments.output.json {
+    let name = name_of(settings, &arguments.read.service, &address).await;
+    if arguments.read.output.json {
         return output::json(&as_json(&address, &agent, &name));
     }
     let required = market.config.parameters.required_collateral(agent.price);
@@ -121,11 +108,6 @@ pub async fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<(
     ];
     output::page(&pairs(&rows));
     Ok(())
-}
-
-fn own_wallet(keypair: &KeypairArgs, settings: &Settings) -> anyhow::Result<Pubkey> {
-    let path = settings.keypair(keypair.keypair.as_deref(), Role::Wallet)?.value;
-    Ok(keypair_file::read(&path)?.pubkey())
 }
 
 fn totals_of(agent: &AgentListed) -> String {
@@ -179,6 +161,6 @@ fn as_json(address: &Pubkey, agent: &AgentListed, name: &Option<String>) -> Valu
 async fn name_of(settings: &Settings, service: &ServiceArgs, agent: &Pubkey) -> Option<String> {
     let api = Api::of(settings, service).ok()?;
     let path = format!("/v1/agents/{agent}");
-    let listing: Value = tokio::time::timeout(NAME_LIMIT, api.get(&path, Auth::Nobody)).await.ok()?.ok()?;
+    let listing: Value = tokio::time::timeout(NAME_LIMIT, api.get(&path)).await.ok()?.ok()?;
     listing.get("name")?.as_str().map(str::to_owned)
 }

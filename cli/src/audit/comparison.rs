@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use crtx_mirror::proof::node_digest::NodeDigest;
+use crtx_mirror::{
+    proof::{self, node_digest::NodeDigest},
+    source::{AccountSource, At, Deadlines, EndpointUrls, Endpoints},
+};
 use reqwest::{Method, StatusCode};
 use serde::Deserialize;
 use solana_pubkey::Pubkey;
 use tokio::time::{Instant, sleep};
 use url::Url;
 
-use super::node;
-use crate::api::{Api, Auth, Body};
+use crate::{api::Api, output::hex};
 
 /// Between two questions whether the service has reached a slot.
 const ASK_EVERY: Duration = Duration::from_secs(1);
@@ -101,7 +103,7 @@ pub async fn compare(api: &Api, rpc_url: &Url, program: Pubkey, wait: Duration) 
     let until = Instant::now().checked_add(wait).context("the time to wait is too long")?;
     let mut tries: u32 = 1;
     loop {
-        let node = node::digest(rpc_url, program, 0).await?;
+        let node = node_digest(rpc_url, program, 0).await?;
         let from = service_digest(api, node.from_slot, until).await?;
         let to = match &from {
             Asked::Answered(_) if node.from_slot != node.to_slot => service_digest(api, node.to_slot, until).await?,
@@ -125,6 +127,17 @@ pub async fn compare(api: &Api, rpc_url: &Url, program: Pubkey, wait: Duration) 
     }
 }
 
+/// Reads every account, at `min_slot` or later. It holds one page at a time.
+pub async fn node_digest(rpc_url: &Url, program: Pubkey, min_slot: u64) -> anyhow::Result<NodeDigest> {
+    let urls = EndpointUrls { http: rpc_url.clone(), websocket: None };
+    let node = Endpoints::new(&[urls], program, Deadlines::default())?;
+    let reading = async {
+        let snapshot = node.snapshot(At::Finalized, min_slot).await?;
+        proof::node_digest::of_snapshot(&node.name(), snapshot).await
+    };
+    reading.await.context("the accounts of the program cannot be read from the node")
+}
+
 /// A node that reads in parts shows neither slot exactly if an account changed between the two.
 fn judge(node: NodeDigest, from: ServiceDigest, to: ServiceDigest) -> Compared {
     let ours = hex(&node.checksum);
@@ -143,7 +156,7 @@ async fn service_digest(api: &Api, slot: u64, until: Instant) -> anyhow::Result<
     loop {
         // What the service has proved is asked for first: a slot before it stays without a digest.
         let newest = newest_digest(api).await?;
-        let answer = api.send(Method::GET, &path, Auth::Nobody, Body::Nothing).await?;
+        let answer = api.send(api.request(Method::GET, &path)).await?;
         if answer.status != StatusCode::NOT_FOUND {
             return answer.json().map(Asked::Answered);
         }
@@ -159,13 +172,9 @@ async fn service_digest(api: &Api, slot: u64, until: Instant) -> anyhow::Result<
 
 /// The newest slot with a digest, if the status tells it.
 async fn newest_digest(api: &Api) -> anyhow::Result<Option<u64>> {
-    let answer = api.send(Method::GET, "/v1/status", Auth::Nobody, Body::Nothing).await?;
+    let answer = api.send(api.request(Method::GET, "/v1/status")).await?;
     let status: serde_json::Value = if answer.status.is_success() { answer.json()? } else { return Ok(None) };
     Ok(status.pointer("/digest/slot").and_then(serde_json::Value::as_u64))
-}
-
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

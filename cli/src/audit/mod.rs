@@ -2,10 +2,8 @@
 //! of the program at a finalized slot.
 
 mod comparison;
-mod node;
 
-use std::process::ExitCode;
-
+use anyhow::ensure;
 use crtx_mirror::proof::node_digest::NodeDigest;
 use serde_json::json;
 
@@ -13,7 +11,7 @@ use self::comparison::{Compared, Verdict};
 use crate::{
     api::Api,
     arguments::{ChainArgs, OutputArgs, ServiceArgs},
-    output,
+    output::{self, AlreadySaid, hex},
     progress::during,
     settings::Settings,
 };
@@ -36,23 +34,25 @@ pub struct AuditArgs {
 }
 
 /// Succeeds only if the service shows the same accounts as the node.
-pub async fn run(arguments: AuditArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+pub async fn run(arguments: AuditArgs, settings: &Settings) -> anyhow::Result<()> {
     let rpc_url = settings.rpc_url(arguments.chain.rpc_url.as_ref())?.value;
     let program = settings.program_id(arguments.chain.program_id)?.value;
     if arguments.print {
-        let digest = during("reading every account of the program", node::digest(&rpc_url, program, 0)).await?;
+        let digest =
+            during("reading every account of the program", comparison::node_digest(&rpc_url, program, 0)).await?;
         print(&digest, arguments.output.json)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     let api = Api::of(settings, &arguments.service)?;
     let comparing = comparison::compare(&api, &rpc_url, program, std::time::Duration::from_secs(arguments.wait));
     let compared = during("reading every account of the program", comparing).await?;
     show(&compared, api.base_url(), arguments.output.json)?;
-    Ok(if compared.verdict == Verdict::Equal { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    ensure!(compared.verdict == Verdict::Equal, AlreadySaid);
+    Ok(())
 }
 
 fn print(digest: &NodeDigest, as_json: bool) -> anyhow::Result<()> {
-    let (checksum, NodeDigest { from_slot, to_slot, accounts, .. }) = (comparison::hex(&digest.checksum), digest);
+    let (checksum, NodeDigest { from_slot, to_slot, accounts, .. }) = (hex(&digest.checksum), digest);
     if as_json {
         return output::json(&json!({
             "slot": to_slot, "from_slot": from_slot, "accounts": accounts, "checksum": checksum,
@@ -70,7 +70,7 @@ fn show(compared: &Compared, base_url: &str, as_json: bool) -> anyhow::Result<()
             "equal": compared.verdict == Verdict::Equal,
             "verdict": compared.verdict.as_str(),
             "slot": compared.slot,
-            "node": {"accounts": compared.node.accounts, "checksum": comparison::hex(&compared.node.checksum)},
+            "node": {"accounts": compared.node.accounts, "checksum": hex(&compared.node.checksum)},
             "service": {"accounts": compared.service.accounts, "checksum": compared.service.checksum},
         }));
     }

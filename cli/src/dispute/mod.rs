@@ -1,23 +1,12 @@
 //! `crtx dispute`: the disputes of a wallet, as caller and as creator.
 
-mod answer;
-mod open;
 mod shown;
 mod statement;
 
-use std::process::ExitCode;
-
 use crate::settings::Settings;
 
-/// Arguments of `crtx dispute`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct DisputeArgs {
-    #[command(subcommand)]
-    command: DisputeCommand,
-}
-
 #[derive(Clone, Debug, clap::Subcommand)]
-enum DisputeCommand {
+pub enum DisputeCommand {
     /// Dispute a paid result of one of your calls
     #[command(
         after_help = "Example:\n  crtx dispute open 165cf497-1db5-4f5e-940b-57c2e3534dea --text 'It is empty.' --file shot.png"
@@ -34,12 +23,11 @@ enum DisputeCommand {
     Answer(statement::StatementArgs),
 }
 
-pub async fn run(arguments: DisputeArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
-    match arguments.command {
-        DisputeCommand::Open(arguments) => open::open(&arguments, settings).await?,
-        DisputeCommand::List(arguments) => shown::list(&arguments, settings).await?,
-        DisputeCommand::Show(arguments) => shown::show(&arguments, settings).await?,
-        DisputeCommand::Answer(arguments) => answer::answer(&arguments, settings).await?,
+pub async fn run(command: DisputeCommand, settings: &Settings) -> anyhow::Result<()> {
+    match command {
+        DisputeCommand::Open(arguments) => statement::open(&arguments, settings).await,
+        DisputeCommand::List(arguments) => shown::list(&arguments, settings).await,
+        DisputeCommand::Show(arguments) => shown::show(&arguments, settings).await,
+        DisputeCommand::Answer(arguments) => statement::answer(&arguments, settings).await,
     }
-    Ok(ExitCode::SUCCESS)
 }

@@ -7,14 +7,13 @@ use solana_signer::Signer;
 
 use crate::{
     api::Api,
-    arguments::{ChainArgs, KeypairArgs, OutputArgs, ServiceArgs},
+    arguments::{ChainArgs, KeypairArgs, OutputArgs, ReadArgs},
     case::Case,
     content,
     execution_ref::ExecutionRef,
-    keypair_file,
     market::Market,
     output::{self, note, pairs, printable, quoted, say, table, time},
-    settings::{Role, Settings},
+    settings::Settings,
 };
 
 #[derive(Clone, Debug, clap::Args)]
@@ -33,18 +32,11 @@ pub struct ShowArgs {
     #[arg(value_name = "EXECUTION")]
     execution: ExecutionRef,
     #[command(flatten)]
-    keypair: KeypairArgs,
-    #[command(flatten)]
-    chain: ChainArgs,
-    #[command(flatten)]
-    service: ServiceArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    read: ReadArgs,
 }
 
 pub async fn list(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<()> {
-    let path = settings.keypair(arguments.keypair.keypair.as_deref(), Role::Wallet)?.value;
-    let wallet = keypair_file::read(&path)?.pubkey();
+    let wallet = arguments.keypair.read(settings)?.pubkey();
     let market = Market::connect(settings, &arguments.chain).await?;
     let mut disputes = market.disputes_by(&wallet).await?;
     for (agent, _) in market.agents_of(&wallet).await? {
@@ -76,12 +68,11 @@ pub async fn list(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<(
 }
 
 pub async fn show(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
-    let market = Market::connect(settings, &arguments.chain).await?;
+    let market = Market::connect(settings, &arguments.read.chain).await?;
     // Only to find an execution of one's own by its id.
-    let path = settings.keypair(arguments.keypair.keypair.as_deref(), Role::Wallet);
-    let wallet = path.and_then(|path| keypair_file::read(&path.value)).map_or(Pubkey::default(), |key| key.pubkey());
+    let wallet = arguments.read.keypair.read(settings).map_or(Pubkey::default(), |key| key.pubkey());
     let case = Case::find(&market, arguments.execution, &wallet).await?;
-    if arguments.output.json {
+    if arguments.read.output.json {
         return output::json(&case.as_json());
     }
     output::page(&pairs(&case.rows(market.now().await?)));
@@ -102,7 +93,7 @@ async fn print_document(
     settings: &Settings,
 ) -> () {
     let read = async {
-        let api = Api::of(settings, &arguments.service)?;
+        let api = Api::of(settings, &arguments.read.service)?;
         content::read_uri(&api, uri.unwrap_or_default(), &ResultHash(hash)).await
     };
     match read.await {

@@ -5,33 +5,19 @@ mod finding;
 mod machine;
 mod service;
 
-use std::process::ExitCode;
-
+use anyhow::ensure;
 use serde_json::json;
 
 use self::finding::State;
 use crate::{
-    arguments::{ChainArgs, KeypairArgs, OutputArgs, ServiceArgs},
-    output::{self, note},
+    arguments::ReadArgs,
+    output::{self, AlreadySaid, note},
     progress::during,
     settings::Settings,
 };
 
-/// Arguments of `crtx doctor`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct DoctorArgs {
-    #[command(flatten)]
-    keypair: KeypairArgs,
-    #[command(flatten)]
-    chain: ChainArgs,
-    #[command(flatten)]
-    service: ServiceArgs,
-    #[command(flatten)]
-    output: OutputArgs,
-}
-
 /// Fails if something is wrong.
-pub async fn run(arguments: DoctorArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+pub async fn run(arguments: ReadArgs, settings: &Settings) -> anyhow::Result<()> {
     let (configuration, wallet) = machine::look(settings, &arguments.keypair);
     let mut findings = configuration;
     findings.extend(during("looking at the chain", chain::look(settings, &arguments.chain, wallet.as_ref())).await);
@@ -48,5 +34,6 @@ pub async fn run(arguments: DoctorArgs, settings: &Settings) -> anyhow::Result<E
             count => note!("{count} things are wrong."),
         }
     }
-    Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    ensure!(wrong == 0, AlreadySaid);
+    Ok(())
 }

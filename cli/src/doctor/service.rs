@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::finding::Finding;
 use crate::{
-    api::{Api, Auth},
+    api::Api,
     arguments::ServiceArgs,
     settings::{Network, Settings},
 };
@@ -25,7 +25,7 @@ pub async fn look(settings: &Settings, arguments: &ServiceArgs) -> Vec<Finding> 
         Ok(api) => api,
         Err(error) => return vec![Finding::wrong("service", error.to_string(), fix)],
     };
-    let status = tokio::time::timeout(LIMIT, api.get::<Value>("/v1/status", Auth::Nobody)).await;
+    let status = tokio::time::timeout(LIMIT, api.get::<Value>("/v1/status")).await;
     match status {
         Err(_elapsed) => {
             vec![Finding::wrong("service", format!("{} does not answer in time", api.base_url()), fix)]

@@ -3,14 +3,7 @@
 use reqwest::Method;
 
 use super::call::{Call, ExecuteArgs};
-use crate::{
-    api::{Answer, Body, KeyedApi},
-    arguments::KeypairArgs,
-    asker::Asker,
-    settings::Settings,
-    usage::UsageError,
-    waiting,
-};
+use crate::{api::Answer, arguments::KeypairArgs, asker::Asker, settings::Settings, usage::UsageError, waiting};
 
 pub async fn run(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> anyhow::Result<Answer> {
     let own_wallet = arguments.send.keypair.keypair.is_some();
@@ -22,9 +15,12 @@ pub async fn run(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> a
         )
         .into());
     }
-    let api = KeyedApi::of(settings, &arguments.api)?;
+    let payer = Asker::with_key(settings, &arguments.api)?;
     let (path, body) = (format!("/v1/agents/{}/execute", call.agent), call.body());
-    let ask = || api.send_once(Method::POST, &path, Body::Json(&body), &call.idempotency_key);
+    let ask = || {
+        let request = payer.api.request(Method::POST, &path).header("idempotency-key", &call.idempotency_key);
+        payer.send(request.json(&body))
+    };
     let answer = waiting::until_answered("waiting for the agent", ask).await?;
     match waiting::still_open(&answer).filter(|_| arguments.wait) {
         Some(id) => {

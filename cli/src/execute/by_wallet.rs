@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::call::{Call, ExecuteArgs};
 use crate::{
-    api::{Answer, Api, Auth, Body},
+    api::{Answer, Api},
     asker::Asker,
     output::{self, note},
     settings::{Role, Settings},
@@ -29,7 +29,7 @@ pub enum Opened {
 
 pub async fn run(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> anyhow::Result<Opened> {
     let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let asker = Asker::wallet(settings, Api::of(settings, &arguments.api.service)?, &sender.keypair);
+    let asker = Asker::wallet(settings, &arguments.api.service, &sender.keypair)?;
     let id = execution_id::from_idempotency_key(&sender.wallet(), &call.idempotency_key);
     let record = sender.market.addresses().execution(&sender.wallet(), id.as_bytes());
     let hash = request_hash::of(&call.task, &call.parameters).context("the parameters cannot be hashed")?;
@@ -38,13 +38,13 @@ pub async fn run(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> a
         None if is_known(&asker, &id).await? => {
             note!("crtx: the execution of this idempotency key has ended and its record is closed; nothing is paid");
         }
-        None => open(asker.api(), &sender, call, &id, hash).await?,
+        None => open(&asker.api, &sender, call, &id, hash).await?,
     }
     if arguments.open_only {
         return Ok(Opened::Only(opened(&sender, call, &id, &record).await?));
     }
     let (path, body) = (format!("/v1/executions/{id}/dispatch"), call.body());
-    let ask = || asker.send(Method::POST, &path, Body::Json(&body));
+    let ask = || asker.send(asker.api.request(Method::POST, &path).json(&body));
     let go_on = || {
         format!(
             "execution {id} is paid into escrow; run the same command again with --idempotency-key {}, or get the money \
@@ -63,9 +63,8 @@ pub async fn run(arguments: &ExecuteArgs, call: &Call, settings: &Settings) -> a
 }
 
 /// Whether the wallet has an execution with this id whose record may be closed: it could be opened and paid once more.
-async fn is_known(asker: &Asker<'_>, id: &Uuid) -> anyhow::Result<bool> {
-    let answer = asker.send(Method::GET, &format!("/v1/executions/{id}"), Body::Nothing).await;
-    let answer = answer.context("nothing was charged")?;
+async fn is_known(asker: &Asker, id: &Uuid) -> anyhow::Result<bool> {
+    let answer = asker.execution(id).await.context("nothing was charged")?;
     if answer.status == StatusCode::NOT_FOUND {
         return Ok(false);
     }
@@ -131,7 +130,7 @@ fn check_listing(sender: &Sender, listing: &AgentListed) -> anyhow::Result<()> {
 /// The service refuses parameters that do not match the agent's schema, and the money would wait for the deadline.
 async fn check_parameters(api: &Api, call: &Call) -> anyhow::Result<()> {
     let path = format!("/v1/agents/{}", call.agent);
-    let agent: Value = api.get(&path, Auth::Nobody).await.context("nothing was charged")?;
+    let agent: Value = api.get(&path).await.context("nothing was charged")?;
     let schema = agent.get("input_schema").context("the service shows no input_schema of the agent")?.clone();
     let parameters = Value::Object(call.parameters.clone());
     // A schema of a stranger needs more stack than this thread has.

@@ -6,15 +6,18 @@ use anyhow::Context;
 use crtx_protocol::strict_json;
 use serde_json::{Map, Value, json};
 use solana_pubkey::Pubkey;
+use uuid::Uuid;
 
-use super::idempotency;
 use crate::{api::ApiArgs, arguments::SendArgs, output::note};
 
 /// Longest task that is read from standard input: more than a request may have.
 const MAX_TASK_BYTES: u64 = 2 * 1024 * 1024;
+/// Longest idempotency key that the API takes.
+const MAX_KEY_CHARS: usize = 255;
 
 /// Arguments of `crtx execute`.
 #[derive(Clone, Debug, clap::Args)]
+#[command(mut_arg("json", |json| json.help("Print the whole answer as one JSON value")))]
 pub struct ExecuteArgs {
     /// The agent to call: its address
     pub agent_id: Pubkey,
@@ -31,7 +34,7 @@ pub struct ExecuteArgs {
     #[arg(long)]
     pub wait: bool,
     /// Makes a retry safe: the same key and call never pay twice. Made and printed if it is not given
-    #[arg(long, value_name = "TEXT", value_parser = idempotency::parse)]
+    #[arg(long, value_name = "TEXT", value_parser = parse_idempotency_key)]
     pub idempotency_key: Option<String>,
     /// Pay with your wallet instead of an API key: the wallet signs the opening itself
     #[arg(long, conflicts_with = "api_key")]
@@ -46,9 +49,6 @@ pub struct ExecuteArgs {
     /// Write the result byte for byte, also what controls a terminal, and no line break behind it
     #[arg(long, conflicts_with_all = ["json", "is_async", "open_only"])]
     pub raw: bool,
-    /// Print the whole answer as one JSON value
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// A JSON object.
@@ -58,6 +58,12 @@ pub struct Parameters(pub Map<String, Value>);
 fn parse_parameters(text: &str) -> Result<Parameters, String> {
     strict_json::check_numbers(text.as_bytes()).map_err(|error| error.to_string())?;
     serde_json::from_str(text).map(Parameters).map_err(|error| format!("not a JSON object: {error}"))
+}
+
+/// Reads an idempotency key that somebody chose.
+fn parse_idempotency_key(text: &str) -> Result<String, String> {
+    let good = (1..=MAX_KEY_CHARS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+    if good { Ok(text.to_owned()) } else { Err(format!("1 to {MAX_KEY_CHARS} visible ASCII characters are accepted")) }
 }
 
 /// One call, as it is asked for.
@@ -74,7 +80,7 @@ impl Call {
         let idempotency_key = match &arguments.idempotency_key {
             Some(key) => key.clone(),
             None => {
-                let key = idempotency::random();
+                let key = Uuid::new_v4().to_string();
                 note!("idempotency key: {key}");
                 key
             }
@@ -125,6 +131,14 @@ mod tests {
         for number in ["9007199254740993", "1e400"] {
             let error = parse_parameters(&format!(r#"{{"a": [0.1, {number}]}}"#)).expect_err(number);
             assert!(error.contains("`a/1`") && error.contains("send it as text"), "{error}");
+        }
+    }
+    #[test]
+    fn an_idempotency_key_is_short_visible_ascii() {
+        assert_eq!(parse_idempotency_key("order-7"), Ok("order-7".to_owned()));
+        assert!(parse_idempotency_key(&"x".repeat(255)).is_ok());
+        for bad in ["", "a b", "é", &"x".repeat(256)] {
+            assert!(parse_idempotency_key(bad).is_err(), "{bad}");
         }
     }
 }

@@ -3,9 +3,6 @@
 mod by_key;
 mod by_wallet;
 mod call;
-mod idempotency;
-
-use std::process::ExitCode;
 
 use anyhow::Context;
 use serde_json::Value;
@@ -20,7 +17,7 @@ use crate::{
 };
 
 /// Prints the result, or with `--async` the execution's id.
-pub async fn run(arguments: ExecuteArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+pub async fn run(arguments: ExecuteArgs, settings: &Settings) -> anyhow::Result<()> {
     let call = Call::of(&arguments)?;
     let answer = if arguments.wallet {
         match by_wallet::run(&arguments, &call, settings).await? {
@@ -33,13 +30,13 @@ pub async fn run(arguments: ExecuteArgs, settings: &Settings) -> anyhow::Result<
     show(&arguments, &answer)
 }
 
-fn show(arguments: &ExecuteArgs, answer: &Answer) -> anyhow::Result<ExitCode> {
+fn show(arguments: &ExecuteArgs, answer: &Answer) -> anyhow::Result<()> {
     let parsed: Value = serde_json::from_slice(&answer.body).with_context(|| answer.error_text())?;
-    if arguments.json {
+    if arguments.send.output.json {
         output::json(&parsed)?;
     }
     answer.success()?;
-    match (arguments.json, arguments.raw) {
+    match (arguments.send.output.json, arguments.raw) {
         (true, _) => {}
         (false, true) => output::bytes(summary(&parsed).as_bytes())?,
         (false, false) => output::page(&output::quoted(summary(&parsed))),
@@ -53,19 +50,19 @@ fn show(arguments: &ExecuteArgs, answer: &Answer) -> anyhow::Result<ExitCode> {
         let reason = parsed.pointer("/error/message").and_then(Value::as_str).unwrap_or("the amount was refunded");
         anyhow::bail!("the execution failed: {reason}");
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-fn show_opened(arguments: &ExecuteArgs, opened: &Value) -> anyhow::Result<ExitCode> {
-    if arguments.json {
+fn show_opened(arguments: &ExecuteArgs, opened: &Value) -> anyhow::Result<()> {
+    if arguments.send.output.json {
         output::json(opened)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     say!("{}", summary(opened));
     let record = opened.get("execution_record").and_then(Value::as_str).unwrap_or_default();
     note!("The execution is open until {}.", opened.get("deadline").and_then(Value::as_str).unwrap_or("its deadline"));
     note!("Hand the task over with the same command without --open-only. After the deadline: crtx refund {record}");
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// The result where there is one, else the execution's id.

@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::filter::FilterArgs;
 use crate::{
-    api::{ApiArgs, Body},
+    api::ApiArgs,
     arguments::KeypairArgs,
     asker::Asker,
-    output::{json_text, note, printable},
+    output::{self, json_text, note, printable, text_of},
     settings::Settings,
     waiting::until_answered,
 };
@@ -59,7 +59,7 @@ pub async fn run(arguments: &ExportArgs, settings: &Settings) -> anyhow::Result<
     loop {
         let path = format!("/v1/executions?{query}");
         let page: Value =
-            until_answered("reading executions", || asker.send(Method::GET, &path, Body::Nothing)).await?.json()?;
+            until_answered("reading executions", || asker.send(asker.api.request(Method::GET, &path))).await?.json()?;
         for row in page.get("executions").and_then(Value::as_array).into_iter().flatten() {
             if arguments.csv {
                 writeln!(out, "{}", line(row))?
@@ -79,17 +79,15 @@ pub async fn run(arguments: &ExportArgs, settings: &Settings) -> anyhow::Result<
 
 fn line(row: &Value) -> String {
     let cells = COLUMNS.iter().map(|column| match row.get(column) {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => cell(text),
-        Some(Value::Number(number)) => json_text(number).unwrap_or_default(),
-        Some(other) => cell(&other.to_string()),
+        Some(number @ Value::Number(_)) => text_of(number),
+        _ => quoted(&output::cell(row, column, "")),
     });
     cells.collect::<Vec<_>>().join(",")
 }
 
 /// A text on one line as RFC 4180 quotes it. A creator chooses the agent's name, and a spreadsheet would evaluate a
 /// formula, also one of full-width characters, behind spaces, or behind another separator.
-fn cell(text: &str) -> String {
+fn quoted(text: &str) -> String {
     let text = printable(text);
     let formula = text.trim_start().starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);
     let text = if formula { format!("'{text}") } else { text };

@@ -1,19 +1,14 @@
 //! `crtx executions list`.
 
-use crtx_protocol::usdc::UsdcBase;
-use reqwest::Method;
-use serde::Deserialize;
 use serde_json::Value;
-use uuid::Uuid;
 
 use super::filter::FilterArgs;
 use crate::{
-    api::{ApiArgs, Body},
+    api::ApiArgs,
     arguments::{KeypairArgs, OutputArgs},
     asker::Asker,
-    output::{self, note, table},
+    output::{self, cell, note, table},
     settings::Settings,
-    verify::Status,
 };
 
 /// Arguments of `crtx executions list`.
@@ -35,35 +30,21 @@ pub struct ListArgs {
     output: OutputArgs,
 }
 
-/// One row of a list.
-#[derive(Debug, Deserialize)]
-struct Row {
-    execution_id: Uuid,
-    agent_name: String,
-    status: Status,
-    cost_usdc: UsdcBase,
-    initiated_at: String,
-}
+/// Members of an execution that a row shows.
+const COLUMNS: [&str; 5] = ["initiated_at", "status", "cost_usdc", "agent_name", "execution_id"];
 
 pub async fn run(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<()> {
     let asker = Asker::of(settings, &arguments.api, &arguments.keypair)?;
     let query = arguments.filter.query(arguments.limit, arguments.offset);
-    let page: Value = asker.send(Method::GET, &format!("/v1/executions?{query}"), Body::Nothing).await?.json()?;
+    let page: Value = asker.get(&format!("/v1/executions?{query}")).await?;
     if arguments.output.json {
         return output::json(&page);
     }
-    let rows: Vec<Row> = Deserialize::deserialize(page.get("executions").cloned().unwrap_or_default())?;
+    let executions = page.get("executions").and_then(Value::as_array).into_iter().flatten();
+    let rows: Vec<Vec<String>> =
+        executions.map(|row| COLUMNS.iter().map(|column| cell(row, column, "")).collect()).collect();
     let shown = rows.len();
-    let rows = rows.into_iter().map(|row| {
-        vec![
-            row.initiated_at,
-            row.status.to_string(),
-            row.cost_usdc.to_string(),
-            row.agent_name,
-            row.execution_id.to_string(),
-        ]
-    });
-    output::page(&table(&["initiated at", "status", "usdc", "agent", "execution"], rows.collect()));
+    output::page(&table(&["initiated at", "status", "usdc", "agent", "execution"], rows));
     let total = page.get("total").and_then(Value::as_u64).unwrap_or_default();
     note!("{shown} of {total} executions of {}", asker.described());
     Ok(())

@@ -5,19 +5,10 @@ mod filter;
 mod list;
 mod show;
 
-use std::process::ExitCode;
-
 use crate::settings::Settings;
 
-/// Arguments of `crtx executions`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct ExecutionsArgs {
-    #[command(subcommand)]
-    command: ExecutionsCommand,
-}
-
 #[derive(Clone, Debug, clap::Subcommand)]
-enum ExecutionsCommand {
+pub enum ExecutionsCommand {
     /// Show the newest executions of your wallet
     #[command(after_help = "Example:\n  crtx executions list --status completed --limit 10")]
     List(list::ListArgs),
@@ -29,11 +20,10 @@ enum ExecutionsCommand {
     Export(export::ExportArgs),
 }
 
-pub async fn run(arguments: ExecutionsArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
-    match arguments.command {
-        ExecutionsCommand::List(arguments) => list::run(&arguments, settings).await?,
-        ExecutionsCommand::Show(arguments) => show::run(&arguments, settings).await?,
-        ExecutionsCommand::Export(arguments) => export::run(&arguments, settings).await?,
+pub async fn run(command: ExecutionsCommand, settings: &Settings) -> anyhow::Result<()> {
+    match command {
+        ExecutionsCommand::List(arguments) => list::run(&arguments, settings).await,
+        ExecutionsCommand::Show(arguments) => show::run(&arguments, settings).await,
+        ExecutionsCommand::Export(arguments) => export::run(&arguments, settings).await,
     }
-    Ok(ExitCode::SUCCESS)
 }

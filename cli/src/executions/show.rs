@@ -7,7 +7,7 @@ use crate::{
     api::ApiArgs,
     arguments::{KeypairArgs, OutputArgs},
     asker::Asker,
-    output::{self, pairs, say},
+    output::{self, pairs, say, text_of},
     settings::Settings,
 };
 
@@ -26,7 +26,7 @@ pub struct ShowArgs {
 
 pub async fn run(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()> {
     let asker = Asker::of(settings, &arguments.api, &arguments.keypair)?;
-    let record = asker.execution_json(&arguments.execution_id).await?;
+    let record: Value = asker.execution(&arguments.execution_id).await?.json()?;
     if arguments.output.json {
         return output::json(&record);
     }
@@ -42,8 +42,4 @@ pub async fn run(arguments: &ShowArgs, settings: &Settings) -> anyhow::Result<()
         output::page(&output::quoted(result));
     }
     Ok(())
-}
-
-fn text_of(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

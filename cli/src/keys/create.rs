@@ -20,12 +20,11 @@ use solana_pubkey::Pubkey;
 
 use super::{funds::Funds, lifetime, pending::PendingKey, registry};
 use crate::{
-    api::Api,
-    arguments::{OutputArgs, SendArgs, ServiceArgs, some_usdc},
+    arguments::{SendArgs, ServiceArgs, some_usdc},
+    asker::Asker,
     output,
     output::{note, say},
     private_file,
-    session::SignedIn,
     settings::{Network, Role, Settings},
     transaction::{Plan, Sender},
     usage::UsageError,
@@ -52,15 +51,12 @@ pub struct CreateArgs {
     send: SendArgs,
     #[command(flatten)]
     service: ServiceArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 pub async fn run(arguments: &CreateArgs, settings: &Settings) -> anyhow::Result<()> {
     check(arguments)?;
     let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let api = Api::of(settings, &arguments.service)?;
-    let service = SignedIn::new(settings, &api, &sender.keypair);
+    let service = Asker::wallet(settings, &arguments.service, &sender.keypair)?;
     let folder = folder_of_pending(&settings.folder, &sender.market.genesis_hash);
     let network = if settings.network == Network::Mainnet { KeyNetwork::Live } else { KeyNetwork::Test };
     if !PendingKey::exists(&folder, &sender.wallet(), &arguments.name) {
@@ -73,7 +69,7 @@ pub async fn run(arguments: &CreateArgs, settings: &Settings) -> anyhow::Result<
         format!(
             "the key {} is granted on chain but not registered at {}; run the same command again to continue",
             pending.session_key(),
-            api.base_url()
+            service.api.base_url()
         )
     })?;
     show(arguments, &pending, registered)?;
@@ -103,10 +99,9 @@ fn folder_of_pending(folder: &Path, genesis_hash: &str) -> PathBuf {
 }
 
 /// A second key of the same name is most likely a mistake. It is checked before anything is made.
-async fn check_name_is_free(service: &SignedIn<'_>, name: &str) -> anyhow::Result<()> {
-    let (known, _) = registry::keys(service).await.context("nothing was made: the service does not answer")?;
-    let taken = known.keys.iter().any(|key| key.name.as_deref() == Some(name) && key.state != "revoked");
-    if taken {
+async fn check_name_is_free(service: &Asker, name: &str) -> anyhow::Result<()> {
+    let known = registry::named(service, name).await.context("nothing was made: the service does not answer")?;
+    if !known.is_empty() {
         anyhow::bail!(
             "a key of this wallet has the name {name} already; revoke it, raise it with topup, or choose another name"
         );
@@ -166,7 +161,7 @@ fn registration(arguments: &CreateArgs, sender: &Sender, pending: &PendingKey) -
 /// Shows the key, once.
 fn show(arguments: &CreateArgs, pending: &PendingKey, registered: Value) -> anyhow::Result<()> {
     let key = pending.key.reveal();
-    if arguments.output.json {
+    if arguments.send.output.json {
         return output::json(&json!({"api_key": key, "key": registered}));
     }
     say!("{key}");

@@ -1,15 +1,15 @@
 //! `crtx key list`.
 
-use solana_keypair::Keypair;
+use anyhow::Context;
+use serde::Deserialize;
+use serde_json::Value;
 
-use super::registry::{self, Approval, KnownKey};
+use super::registry::{self, Approval};
 use crate::{
-    api::Api,
     arguments::{KeypairArgs, OutputArgs, ServiceArgs},
-    keypair_file,
-    output::{self, note, table},
-    session::SignedIn,
-    settings::{Role, Settings},
+    asker::Asker,
+    output::{self, cell, note, table},
+    settings::Settings,
 };
 
 /// Arguments of `crtx key list`.
@@ -24,9 +24,9 @@ pub struct ListArgs {
 }
 
 pub async fn run(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<()> {
-    let keypair = wallet_of(&arguments.keypair, settings)?;
-    let api = Api::of(settings, &arguments.service)?;
-    let (keys, whole) = registry::keys(&SignedIn::new(settings, &api, &keypair)).await?;
+    let keypair = arguments.keypair.read(settings)?;
+    let service = Asker::wallet(settings, &arguments.service, &keypair)?;
+    let whole = registry::keys(&service).await?;
     if arguments.output.json {
         return output::json(&whole);
     }
@@ -43,30 +43,25 @@ pub async fn run(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<()
         "last used",
         "session public key",
     ];
-    output::page(&table(&headings, keys.keys.iter().map(row).collect()));
-    note!("{}", approval_line(&keys.approval));
+    output::page(&table(&headings, registry::of_page(&whole).map(row).collect()));
+    let approval = whole.get("approval").context("the API answered in another form than expected")?;
+    note!("{}", approval_line(&Approval::deserialize(approval)?));
     Ok(())
 }
 
-fn wallet_of(arguments: &KeypairArgs, settings: &Settings) -> anyhow::Result<Keypair> {
-    keypair_file::read(&settings.keypair(arguments.keypair.as_deref(), Role::Wallet)?.value)
-}
-
-fn row(key: &KnownKey) -> Vec<String> {
-    let amount =
-        |amount: Option<crtx_protocol::usdc::UsdcBase>| amount.map_or_else(|| "-".to_owned(), |usdc| usdc.to_string());
+fn row(key: &Value) -> Vec<String> {
     vec![
-        key.name.clone().unwrap_or_else(|| "(not registered)".to_owned()),
-        format!("{}…{}", key.prefix, key.last_four.as_deref().unwrap_or("????")),
-        key.state.clone(),
-        amount(key.left_usdc),
-        amount(key.total_cap_usdc),
-        amount(key.per_call_cap_usdc),
-        key.expires_at.clone().unwrap_or_else(|| "-".to_owned()),
-        key.execution_count.to_string(),
-        key.total_spent_usdc.to_string(),
-        key.last_used_at.clone().unwrap_or_else(|| "never".to_owned()),
-        key.session_public_key.clone(),
+        cell(key, "name", "(not registered)"),
+        format!("{}…{}", cell(key, "prefix", ""), cell(key, "last_four", "????")),
+        cell(key, "state", ""),
+        cell(key, "left_usdc", "-"),
+        cell(key, "total_cap_usdc", "-"),
+        cell(key, "per_call_cap_usdc", "-"),
+        cell(key, "expires_at", "-"),
+        cell(key, "execution_count", ""),
+        cell(key, "total_spent_usdc", ""),
+        cell(key, "last_used_at", "never"),
+        cell(key, "session_public_key", ""),
     ]
 }
 

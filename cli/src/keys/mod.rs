@@ -9,20 +9,11 @@ mod registry;
 mod revoke;
 mod topup;
 
-use std::process::ExitCode;
-
 pub use self::funds::Funds;
 use crate::settings::Settings;
 
-/// Arguments of `crtx key`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct KeyArgs {
-    #[command(subcommand)]
-    command: KeyCommand,
-}
-
 #[derive(Clone, Debug, clap::Subcommand)]
-enum KeyCommand {
+pub enum KeyCommand {
     /// Make an API key and grant it, on chain, what it may spend of your wallet
     #[command(after_help = "Example:\n  crtx key create ci --per-call 0.10 --total 5 --expires 30d")]
     Create(create::CreateArgs),
@@ -41,12 +32,11 @@ enum KeyCommand {
     Topup(topup::TopupArgs),
 }
 
-pub async fn run(arguments: KeyArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
-    match arguments.command {
-        KeyCommand::Create(arguments) => create::run(&arguments, settings).await?,
-        KeyCommand::List(arguments) => list::run(&arguments, settings).await?,
-        KeyCommand::Revoke(arguments) => revoke::run(&arguments, settings).await?,
-        KeyCommand::Topup(arguments) => topup::run(&arguments, settings).await?,
+pub async fn run(command: KeyCommand, settings: &Settings) -> anyhow::Result<()> {
+    match command {
+        KeyCommand::Create(arguments) => create::run(&arguments, settings).await,
+        KeyCommand::List(arguments) => list::run(&arguments, settings).await,
+        KeyCommand::Revoke(arguments) => revoke::run(&arguments, settings).await,
+        KeyCommand::Topup(arguments) => topup::run(&arguments, settings).await,
     }
-    Ok(ExitCode::SUCCESS)
 }

@@ -7,24 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use solana_pubkey::Pubkey;
 
-use crate::{api::Body, session::SignedIn, usage::UsageError};
-
-/// A key in the answer of `GET /v1/keys`.
-#[derive(Clone, Debug, Deserialize)]
-pub struct KnownKey {
-    pub name: Option<String>,
-    pub session_public_key: String,
-    pub prefix: String,
-    pub last_four: Option<String>,
-    pub state: String,
-    pub execution_count: u64,
-    pub total_spent_usdc: UsdcBase,
-    pub per_call_cap_usdc: Option<UsdcBase>,
-    pub total_cap_usdc: Option<UsdcBase>,
-    pub left_usdc: Option<UsdcBase>,
-    pub expires_at: Option<String>,
-    pub last_used_at: Option<String>,
-}
+use crate::{asker::Asker, output, usage::UsageError};
 
 /// What the wallet lets its keys move, next to what they may still spend.
 #[derive(Clone, Debug, Deserialize)]
@@ -36,19 +19,13 @@ pub struct Approval {
     pub short_usdc: Option<UsdcBase>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
-pub struct Keys {
-    pub keys: Vec<KnownKey>,
-    pub approval: Approval,
-}
-
 /// Most keys on a page of the API.
 const PAGE: usize = 100;
 /// More keys than a wallet can have.
 const MAX_KEYS: usize = 10_000;
 
-/// All keys, and the same as one answer of the API.
-pub async fn keys(service: &SignedIn<'_>) -> anyhow::Result<(Keys, Value)> {
+/// All keys, as one answer of the API.
+pub async fn keys(service: &Asker) -> anyhow::Result<Value> {
     let mut whole: Value = service.get(&format!("/v1/keys?limit={PAGE}")).await?;
     let mut last = count(&whole);
     let mut offset = last;
@@ -60,21 +37,35 @@ pub async fn keys(service: &SignedIn<'_>) -> anyhow::Result<(Keys, Value)> {
             all.append(more);
         }
     }
-    Ok((Keys::deserialize(&whole)?, whole))
+    Ok(whole)
 }
 
 fn count(page: &Value) -> usize {
-    page.get("keys").and_then(Value::as_array).map_or(0, Vec::len)
+    of_page(page).count()
+}
+
+/// The keys in an answer of the API.
+pub fn of_page(page: &Value) -> impl Iterator<Item = &Value> {
+    page.get("keys").and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The keys of that name that are not revoked.
+pub async fn named(service: &Asker, name: &str) -> anyhow::Result<Vec<Value>> {
+    let whole = keys(service).await?;
+    let text = |key: &Value, field: &str| key.get(field).and_then(Value::as_str).map(str::to_owned);
+    let is_meant =
+        |key: &&Value| text(key, "name").as_deref() == Some(name) && text(key, "state").as_deref() != Some("revoked");
+    Ok(of_page(&whole).filter(is_meant).cloned().collect())
 }
 
 /// Registers a key. Returns the service's answer.
-pub async fn register(service: &SignedIn<'_>, body: &Value) -> anyhow::Result<Value> {
+pub async fn register(service: &Asker, body: &Value) -> anyhow::Result<Value> {
     service.post("/v1/keys", body).await
 }
 
 /// Revokes a key at the service. A key that is revoked already, or that the service does not know, is fine.
-pub async fn revoke(service: &SignedIn<'_>, session_key: &Pubkey) -> anyhow::Result<()> {
-    let answer = service.send(Method::DELETE, &format!("/v1/keys/{session_key}"), Body::Nothing).await?;
+pub async fn revoke(service: &Asker, session_key: &Pubkey) -> anyhow::Result<()> {
+    let answer = service.send(service.api.request(Method::DELETE, &format!("/v1/keys/{session_key}"))).await?;
     match answer.status {
         StatusCode::NOT_FOUND => Ok(()),
         _ => answer.success(),
@@ -82,16 +73,14 @@ pub async fn revoke(service: &SignedIn<'_>, session_key: &Pubkey) -> anyhow::Res
 }
 
 /// The session public key that a user means: by the key's name, or by the public key itself.
-pub async fn find(service: &SignedIn<'_>, named: &str) -> anyhow::Result<Pubkey> {
+pub async fn find(service: &Asker, named: &str) -> anyhow::Result<Pubkey> {
     if let Ok(address) = named.parse() {
         return Ok(address);
     }
-    let (Keys { keys, .. }, _) = keys(service).await?;
-    let mut matching = keys.iter().filter(|key| key.name.as_deref() == Some(named) && key.state != "revoked");
-    match (matching.next(), matching.next()) {
-        (Some(key), None) => Ok(key.session_public_key.parse()?),
-        (None, _) => bail!("no key that is not revoked has the name {named}; `crtx key list` shows all"),
-        (Some(_), Some(_)) => Err(UsageError::new(format!(
+    match self::named(service, named).await?.as_slice() {
+        [key] => Ok(output::cell(key, "session_public_key", "").parse()?),
+        [] => bail!("no key that is not revoked has the name {named}; `crtx key list` shows all"),
+        _ => Err(UsageError::new(format!(
             "Several keys have the name {named}. Name the key by its session public key; `crtx key list` shows it."
         ))
         .into()),

@@ -5,10 +5,9 @@ use solana_pubkey::Pubkey;
 
 use super::{funds::Funds, registry};
 use crate::{
-    api::Api,
-    arguments::{OutputArgs, SendArgs, ServiceArgs},
+    arguments::{SendArgs, ServiceArgs},
+    asker::Asker,
     output::{self, note, say},
-    session::SignedIn,
     settings::{Role, Settings},
     transaction::{Plan, Sender},
 };
@@ -22,14 +21,11 @@ pub struct RevokeArgs {
     send: SendArgs,
     #[command(flatten)]
     service: ServiceArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 pub async fn run(arguments: &RevokeArgs, settings: &Settings) -> anyhow::Result<()> {
     let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
-    let api = Api::of(settings, &arguments.service)?;
-    let service = SignedIn::new(settings, &api, &sender.keypair);
+    let service = Asker::wallet(settings, &arguments.service, &sender.keypair)?;
     let session_key = registry::find(&service, &arguments.key).await?;
     // The service first: it refuses the key at once. The chain follows, and holds even without the service.
     let at_service = registry::revoke(&service, &session_key).await;
@@ -37,7 +33,7 @@ pub async fn run(arguments: &RevokeArgs, settings: &Settings) -> anyhow::Result<
         note!("crtx: the service did not take the revocation, the chain will: {error:#}");
     }
     let transaction = on_chain(&sender, &session_key).await?;
-    if arguments.output.json {
+    if arguments.send.output.json {
         return output::json(&json!({
             "session_public_key": session_key.to_string(),
             "revoked_at_service": at_service.is_ok(),

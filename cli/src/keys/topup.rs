@@ -8,10 +8,9 @@ use solana_pubkey::Pubkey;
 
 use super::{funds::Funds, lifetime, registry};
 use crate::{
-    api::Api,
-    arguments::{OutputArgs, SendArgs, ServiceArgs, some_usdc},
+    arguments::{SendArgs, ServiceArgs, some_usdc},
+    asker::Asker,
     output::{self, note, say},
-    session::SignedIn,
     settings::{Role, Settings},
     transaction::{Plan, Sender},
 };
@@ -34,8 +33,6 @@ pub struct TopupArgs {
     send: SendArgs,
     #[command(flatten)]
     service: ServiceArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 pub async fn run(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result<()> {
@@ -43,8 +40,8 @@ pub async fn run(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result<(
     let wallet = sender.wallet();
     let session_key = match &arguments.key {
         Some(named) => {
-            let api = Api::of(settings, &arguments.service)?;
-            Some(registry::find(&SignedIn::new(settings, &api, &sender.keypair), named).await?)
+            let service = Asker::wallet(settings, &arguments.service, &sender.keypair)?;
+            Some(registry::find(&service, named).await?)
         }
         None => None,
     };
@@ -60,7 +57,7 @@ pub async fn run(arguments: &TopupArgs, settings: &Settings) -> anyhow::Result<(
         Some(sender.send(plan).await?.signature.to_string())
     };
     let funds = Funds::read(&sender.market, &wallet).await?;
-    if arguments.output.json {
+    if arguments.send.output.json {
         return output::json(&json!({
             "session_public_key": session_key.map(|key| key.to_string()),
             "approved_usdc": funds.approved,
@@ -138,7 +135,6 @@ mod tests {
             expires: None,
             send: SendArgs::default(),
             service: ServiceArgs::default(),
-            output: OutputArgs::default(),
         }
     }
 

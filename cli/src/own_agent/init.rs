@@ -7,7 +7,6 @@ use std::{
     net::{Ipv4Addr, TcpListener},
     ops::RangeInclusive,
     path::{Path, PathBuf},
-    process::ExitCode,
 };
 
 use anyhow::{Context, bail};
@@ -47,7 +46,7 @@ pub struct InitArgs {
 }
 
 /// Writes the folder. A file that exists is kept; so an interrupted run can be repeated.
-pub fn run(arguments: &InitArgs, config: &Path) -> anyhow::Result<ExitCode> {
+pub fn run(arguments: &InitArgs, config: &Path) -> anyhow::Result<()> {
     let folder = &arguments.folder;
     let name = folder.file_name().and_then(|name| name.to_str()).context("the folder needs a name")?;
     if !is_plain(name) {
@@ -70,7 +69,7 @@ pub fn run(arguments: &InitArgs, config: &Path) -> anyhow::Result<ExitCode> {
     }
     if arguments.output.json {
         output::json(&json!({"folder": folder, "name": name, "port": port, "result_key": result_key.to_string()}))?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     say!("{} has an example agent. Its service listens on port {port}. Next steps:", folder.display());
     say!("");
@@ -78,7 +77,7 @@ pub fn run(arguments: &InitArgs, config: &Path) -> anyhow::Result<ExitCode> {
     say!("  node service.mjs &");
     say!("  crtx agent test");
     say!("  crtx agent publish");
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// A port that no other agent of this machine got, and on which nobody listens. The same folder gets the same port again.

@@ -3,7 +3,6 @@
 
 use std::{
     path::PathBuf,
-    process::ExitCode,
     time::{Duration, Instant},
 };
 
@@ -25,11 +24,10 @@ use super::{
     test,
 };
 use crate::{
-    api::{Api, Auth, Body},
-    arguments::{OutputArgs, SendArgs, ServiceArgs},
+    arguments::{SendArgs, ServiceArgs},
+    asker::Asker,
     output::{self, note, say},
     progress::during,
-    session::SignedIn,
     settings::{Role, Settings},
     transaction::{Plan, Sender},
 };
@@ -51,8 +49,6 @@ pub struct PublishArgs {
     send: SendArgs,
     #[command(flatten)]
     service: ServiceArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 /// What a run did.
@@ -63,7 +59,7 @@ struct Published {
     transaction: Option<String>,
 }
 
-pub async fn run(arguments: &PublishArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+pub async fn run(arguments: &PublishArgs, settings: &Settings) -> anyhow::Result<()> {
     let manifest = Manifest::read(&arguments.path)?;
     let sender = Sender::open(settings, &arguments.send, Role::Wallet).await?;
     let publishing = Publishing {
@@ -71,11 +67,11 @@ pub async fn run(arguments: &PublishArgs, settings: &Settings) -> anyhow::Result
         settings,
         manifest: &manifest,
         sender: &sender,
-        api: Api::of(settings, &arguments.service)?,
+        service: Asker::wallet(settings, &arguments.service, &sender.keypair)?,
     };
     let published = publishing.run().await?;
     let shown = publishing.wait_until_shown(&published.agent).await;
-    if arguments.output.json {
+    if arguments.send.output.json {
         output::json(&json!({
             "agent_id": published.agent.to_string(),
             "outcome": published.outcome,
@@ -83,7 +79,7 @@ pub async fn run(arguments: &PublishArgs, settings: &Settings) -> anyhow::Result
             "price_per_call_usdc": manifest.price,
             "shown": shown,
         }))?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     say!("{}", published.agent);
     note!("The agent {} is {}.", manifest.metadata.name, published.outcome);
@@ -91,11 +87,11 @@ pub async fn run(arguments: &PublishArgs, settings: &Settings) -> anyhow::Result
         true => note!("Call it: crtx execute {} --task 'One two three.'", published.agent),
         false => note!(
             "The service does not show it yet. See whether it does: {}/v1/agents/{}",
-            publishing.api.base_url(),
+            publishing.service.api.base_url(),
             published.agent
         ),
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 struct Publishing<'a> {
@@ -103,7 +99,7 @@ struct Publishing<'a> {
     settings: &'a Settings,
     manifest: &'a Manifest,
     sender: &'a Sender,
-    api: Api,
+    service: Asker,
 }
 
 impl Publishing<'_> {
@@ -161,9 +157,9 @@ impl Publishing<'_> {
         struct Stored {
             hash: String,
         }
-        let service = SignedIn::new(self.settings, &self.api, &self.sender.keypair);
         let document: Value = serde_json::from_slice(&self.manifest.document)?;
-        let stored: Stored = service.post("/v1/metadata", &document).await.context("the document was not taken")?;
+        let stored: Stored =
+            self.service.post("/v1/metadata", &document).await.context("the document was not taken")?;
         let expected = self.manifest.document_hash().to_string();
         ensure!(stored.hash == expected, "the service stored the document as {} and not as {expected}", stored.hash);
         Ok(())
@@ -246,10 +242,7 @@ impl Publishing<'_> {
     fn update_plan(&self, agent: Pubkey, listing: &AgentListed, change: Change) -> Plan {
         let (creator, market) = (self.sender.wallet(), &self.sender.market);
         let title = format!("Update the listing of {} ({agent})", self.manifest.metadata.name);
-        let mut plan = Plan::new(title, vec![]);
-        for sentence in change.sentences {
-            plan = plan.effect(sentence);
-        }
+        let mut plan = Plan::new(title, vec![]).effects(change.sentences);
         let required = market.config.parameters.required_collateral(self.manifest.price.0);
         let wanted = self.manifest.collateral.map_or(required, |wanted| wanted.0.max(required));
         let missing = wanted.saturating_sub(listing.collateral);
@@ -271,11 +264,7 @@ impl Publishing<'_> {
         let started = Instant::now();
         let asking = async {
             while started.elapsed() < SHOWN_WITHIN {
-                let shown: anyhow::Result<Shown> = self
-                    .api
-                    .send(reqwest::Method::GET, &format!("/v1/agents/{agent}"), Auth::Nobody, Body::Nothing)
-                    .await
-                    .and_then(|answer| answer.json());
+                let shown: anyhow::Result<Shown> = self.service.api.get(&format!("/v1/agents/{agent}")).await;
                 let manifest = self.manifest;
                 if shown.is_ok_and(|shown| {
                     shown.name == manifest.metadata.name && shown.price_per_call_usdc == manifest.price

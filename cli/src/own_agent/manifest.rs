@@ -32,16 +32,26 @@ pub struct Manifest {
     pub result_key: Pubkey,
     /// What the creator wants to lock; `None`: what the price demands.
     pub collateral: Option<UsdcBase>,
-    pub test: TestCall,
+    pub test: TestCalls,
 }
 
-/// A call that tests the creator's service.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TestCall {
+/// Calls that test the creator's service.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TestCalls {
     pub task: String,
+    #[serde(default)]
     pub parameters: Map<String, Value>,
     /// A call that has to fail.
-    pub failing: Option<(String, Map<String, Value>)>,
+    pub failing: Option<FailingCall>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FailingCall {
+    pub task: String,
+    #[serde(default)]
+    pub parameters: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
@@ -61,24 +71,7 @@ struct File {
     collateral_usdc: Option<String>,
     input_schema: Map<String, Value>,
     output_schema: Map<String, Value>,
-    test: TestTable,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TestTable {
-    task: String,
-    #[serde(default)]
-    parameters: Map<String, Value>,
-    failing: Option<FailingTable>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FailingTable {
-    task: String,
-    #[serde(default)]
-    parameters: Map<String, Value>,
+    test: TestCalls,
 }
 
 const fn default_timeout() -> u32 {
@@ -144,8 +137,6 @@ impl Manifest {
         let (Some(metadata), Some(document), true) = (metadata, bytes, problems.is_empty()) else {
             return Err(problems);
         };
-        let TestTable { task, parameters, failing } = file.test;
-        let test = TestCall { task, parameters, failing: failing.map(|call| (call.task, call.parameters)) };
         Ok(Self {
             folder: folder.to_owned(),
             metadata,
@@ -155,7 +146,7 @@ impl Manifest {
             binding: file.binding,
             result_key,
             collateral,
-            test,
+            test: file.test,
         })
     }
 
@@ -189,7 +180,7 @@ mod tests {
         assert_eq!((manifest.price, manifest.timeout_seconds, manifest.binding), (UsdcBase(50_000), 30, true));
         assert_eq!(manifest.result_key, Keypair::new_from_array([7; 32]).pubkey());
         assert_eq!(Metadata::parse(&manifest.document).expect("a good document"), manifest.metadata);
-        assert_eq!(manifest.test.failing.expect("named").1.get("max_words"), Some(&json!(1)));
+        assert_eq!(manifest.test.failing.expect("named").parameters.get("max_words"), Some(&json!(1)));
     }
 
     #[test]

@@ -1,19 +1,18 @@
 //! `crtx agent test`: asks the creator's service as the marketplace does, without any transaction.
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use crtx_conformance::{Check, CheckName, Example, Progress, Report, Subject};
 use crtx_http::outbound::{Outbound, OutboundPolicy};
-
-use serde_json::Value;
+use serde_json::{Map, Value};
 use solana_pubkey::Pubkey;
 use url::Url;
 
 use super::manifest::Manifest;
 use crate::{
     arguments::OutputArgs,
-    output::{self, printable},
+    output::{self, AlreadySaid, printable},
     settings::{Network, Settings, authority, is_on_this_machine},
 };
 
@@ -32,7 +31,7 @@ pub struct TestArgs {
 }
 
 /// Prints the report. Status 1 if a check failed.
-pub async fn run(arguments: &TestArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+pub async fn run(arguments: &TestArgs, settings: &Settings) -> anyhow::Result<()> {
     let manifest = Manifest::read(&arguments.path)?;
     let report = report(&manifest, settings.network).await?;
     if arguments.output.json {
@@ -40,7 +39,8 @@ pub async fn run(arguments: &TestArgs, settings: &Settings) -> anyhow::Result<Ex
     } else {
         output::page(&page(&report));
     }
-    Ok(if report.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    ensure!(report.passed, AlreadySaid);
+    Ok(())
 }
 
 /// Tests the service that a manifest describes.
@@ -50,7 +50,7 @@ pub async fn report(manifest: &Manifest, network: Network) -> anyhow::Result<Rep
         Network::Devnet | Network::Mainnet => OutboundPolicy::STRICT,
     };
     let example =
-        |(task, parameters): (&String, &_)| Example { task: task.clone(), parameters: Clone::clone(parameters) };
+        |task: &String, parameters: &Map<_, _>| Example { task: task.clone(), parameters: parameters.clone() };
     let test = &manifest.test;
     let subject = Subject {
         endpoint: manifest.metadata.endpoint.clone(),
@@ -59,8 +59,8 @@ pub async fn report(manifest: &Manifest, network: Network) -> anyhow::Result<Rep
         input_schema: manifest.metadata.input_schema.clone(),
         output_schema: manifest.metadata.output_schema.clone(),
         timeout_seconds: manifest.timeout_seconds,
-        example: example((&test.task, &test.parameters)),
-        failing: test.failing.as_ref().map(|(task, parameters)| example((task, parameters))),
+        example: example(&test.task, &test.parameters),
+        failing: test.failing.as_ref().map(|call| example(&call.task, &call.parameters)),
     };
     let bar = indicatif::ProgressBar::with_draw_target(None, indicatif::ProgressDrawTarget::stderr());
     let mut progress = |step: Progress<'_>| match step {

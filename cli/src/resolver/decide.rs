@@ -6,14 +6,12 @@ use crtx_protocol::usdc::UsdcBase;
 use serde_json::json;
 
 use crate::{
-    api::Api,
-    arguments::{OutputArgs, SendArgs, ServiceArgs, usdc},
+    arguments::{SendArgs, ServiceArgs, usdc},
+    asker::Asker,
     case::Case,
-    done,
     evidence::{self, EvidenceArgs, Stored},
     execution_ref::ExecutionRef,
     output::{duration, time},
-    session::SignedIn,
     settings::{Role, Settings},
     transaction::{Plan, Sender},
 };
@@ -38,8 +36,6 @@ pub struct RejectArgs {
     service: ServiceArgs,
     #[command(flatten)]
     send: SendArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 pub async fn uphold(arguments: &UpholdArgs, settings: &Settings) -> anyhow::Result<()> {
@@ -56,10 +52,9 @@ async fn decide(arguments: &RejectArgs, settings: &Settings, upheld_with: Option
     let sender = Sender::open(settings, &arguments.send, Role::Resolver).await?;
     let case = Case::find(&sender.market, arguments.execution, &sender.wallet()).await?;
     refuse_what_cannot_be(&sender, &case, upheld_with).await?;
-    let api = Api::of(settings, &arguments.service)?;
-    let stored = evidence::store(&SignedIn::new(settings, &api, &sender.keypair), &document).await?;
+    let asker = Asker::wallet(settings, &arguments.service, &sender.keypair)?;
+    let stored = evidence::store(&asker, &document).await?;
     let plan = plan(&sender, &case, upheld_with, &stored).await?;
-    let sent = sender.send(plan).await?;
     let name = if upheld_with.is_some() { "upheld" } else { "rejected" };
     let more = json!({
         "dispute": case.address.to_string(),
@@ -69,7 +64,7 @@ async fn decide(arguments: &RejectArgs, settings: &Settings, upheld_with: Option
         "resolution_hash": stored.hash.to_string(),
         "resolution_uri": stored.uri,
     });
-    done::say(arguments.output, &sent, &format!("the dispute is {name}; the reasons are {}", stored.uri), more)
+    sender.finish(plan, &format!("the dispute is {name}; the reasons are {}", stored.uri), more).await
 }
 
 /// What the chain would refuse, said before the reasons are stored.

@@ -3,19 +3,10 @@
 mod decide;
 mod queue;
 
-use std::process::ExitCode;
-
 use crate::settings::Settings;
 
-/// Arguments of `crtx resolver`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct ResolverArgs {
-    #[command(subcommand)]
-    command: ResolverCommand,
-}
-
 #[derive(Clone, Debug, clap::Subcommand)]
-enum ResolverCommand {
+pub enum ResolverCommand {
     /// List open disputes, the one that is due next first
     #[command(after_help = "Example:\n  crtx resolver queue")]
     Queue(queue::QueueArgs),
@@ -31,11 +22,10 @@ enum ResolverCommand {
     Reject(decide::RejectArgs),
 }
 
-pub async fn run(arguments: ResolverArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
-    match arguments.command {
-        ResolverCommand::Queue(arguments) => queue::queue(&arguments, settings).await?,
-        ResolverCommand::Uphold(arguments) => decide::uphold(&arguments, settings).await?,
-        ResolverCommand::Reject(arguments) => decide::reject(&arguments, settings).await?,
+pub async fn run(command: ResolverCommand, settings: &Settings) -> anyhow::Result<()> {
+    match command {
+        ResolverCommand::Queue(arguments) => queue::queue(&arguments, settings).await,
+        ResolverCommand::Uphold(arguments) => decide::uphold(&arguments, settings).await,
+        ResolverCommand::Reject(arguments) => decide::reject(&arguments, settings).await,
     }
-    Ok(ExitCode::SUCCESS)
 }

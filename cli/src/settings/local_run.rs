@@ -4,7 +4,7 @@
 //! Only what `crtx up` wrote into the user's own folder counts: a file in a project could be of a stranger.
 
 use std::{
-    fmt, fs, io,
+    fmt,
     net::{TcpStream, ToSocketAddrs},
     path::{Path, PathBuf},
     time::Duration,
@@ -65,7 +65,9 @@ impl LocalRun {
             Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
         };
         let mut all: Vec<Self> = Vec::new();
-        for path in files(&folder.join(FOLDER_NAME))? {
+        let networks = folder.join(FOLDER_NAME);
+        let files = private_file::json_files(&networks);
+        for path in files.with_context(|| format!("cannot read {}", networks.display()))? {
             all.extend(read(&path)?);
         }
         all.sort_by_key(|run| run.started_at);
@@ -151,13 +153,4 @@ fn listens(url: &Url) -> bool {
     let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else { return false };
     let addresses = (host.trim_matches(['[', ']']), port).to_socket_addrs();
     addresses.is_ok_and(|mut all| all.any(|address| TcpStream::connect_timeout(&address, CONNECT_LIMIT).is_ok()))
-}
-
-fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.with_context(|| format!("cannot read {}", folder.display()))?,
-    };
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    Ok(paths.filter(|path| path.extension().is_some_and(|extension| extension == "json")).collect())
 }

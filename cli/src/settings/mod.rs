@@ -12,12 +12,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::Context;
 use serde::Serialize;
 use solana_pubkey::Pubkey;
 use url::{Host, Url};
 
-use self::solana_cli::SolanaCli;
+use self::{file::Section, solana_cli::SolanaCli};
 pub use self::{
     file::{ConfigFile, FILE_NAME as CONFIG_FILE_NAME},
     folder::find as find_folder,
@@ -150,50 +149,41 @@ impl Settings {
         }
     }
 
+    fn section(&self) -> &Section {
+        self.file.section(self.network)
+    }
+
     /// Base URL of the API.
     pub fn url(&self, given: Option<&Url>) -> anyhow::Result<Found<Url>> {
-        if let Some(url) = given {
-            return Ok(Found { value: url.clone(), source: Source::Given });
-        }
-        let configured = self.file.section(self.network).url.as_deref().map(|url| (url, Source::ConfigFile));
-        let local = || Some((self.local.as_ref()?.base_url.as_deref()?, self.local_source));
-        let built_in = || self.network.url().map(|url| (url, Source::BuiltIn));
-        let (text, source) = configured.or_else(local).or_else(built_in).ok_or_else(|| {
+        let named = [
+            (self.section().url.as_deref(), Source::ConfigFile),
+            (self.local.as_ref().and_then(|run| run.base_url.as_deref()), self.local_source),
+            (self.network.url(), Source::BuiltIn),
+        ];
+        let found = self.first_url(given, &named)?.ok_or_else(|| {
             UsageError::new(format!(
                 "No API for {0}. Pass --url, set CRTX_URL, or run `crtx config set {0}.url URL`.",
                 self.network
             ))
-        })?;
-        Ok(Found { value: self.parsed_url(text, source)?, source })
+        });
+        Ok(found?)
     }
 
     /// The Solana RPC node that is named anywhere but in the last `crtx up`.
     pub fn rpc_url_chosen(&self, given: Option<&Url>) -> anyhow::Result<Option<Found<Url>>> {
-        if let Some(url) = given {
-            return Ok(Some(Found { value: url.clone(), source: Source::Given }));
-        }
-        let configured = self.file.section(self.network).rpc_url.as_deref();
-        configured
-            .map(|text| {
-                let source = Source::ConfigFile;
-                Ok(Found { value: self.parsed_url(text, source)?, source })
-            })
-            .transpose()
+        self.first_url(given, &[(self.section().rpc_url.as_deref(), Source::ConfigFile)])
     }
 
     /// The Solana RPC node; `None` if nothing names one.
     pub fn rpc_url_if_any(&self, given: Option<&Url>) -> anyhow::Result<Option<Found<Url>>> {
-        if let Some(chosen) = self.rpc_url_chosen(given)? {
-            return Ok(Some(chosen));
-        }
-        let local = self.local.as_ref().map(|local| (local.rpc_url.as_str(), self.local_source));
-        let solana = match self.network {
-            Network::Local => None,
-            _ => self.solana.json_rpc_url.as_deref().map(|url| (url, Source::SolanaCli)),
-        };
-        let built_in = self.network.rpc_url().map(|url| (url, Source::BuiltIn));
-        let found = local.or(solana).or(built_in);
-        found.map(|(text, source)| Ok(Found { value: self.parsed_url(text, source)?, source })).transpose()
+        let solana = self.solana.json_rpc_url.as_deref().filter(|_| self.network != Network::Local);
+        let named = [
+            (self.section().rpc_url.as_deref(), Source::ConfigFile),
+            (self.local.as_ref().map(|run| run.rpc_url.as_str()), self.local_source),
+            (solana, Source::SolanaCli),
+            (self.network.rpc_url(), Source::BuiltIn),
+        ];
+        self.first_url(given, &named)
     }
 
     /// The Solana RPC node.
@@ -207,48 +197,53 @@ impl Settings {
         self.local.as_ref().filter(|run| run.is_at(url))?.gone()
     }
 
-    fn parsed_url(&self, text: &str, source: Source) -> anyhow::Result<Url> {
-        http_url(text).map_err(|what| {
-            UsageError::new(format!("The URL `{text}` ({source}, {}) cannot be used: {what}.", self.network)).into()
-        })
+    /// The URL that is given, else the first that is named.
+    fn first_url(&self, given: Option<&Url>, named: &[(Option<&str>, Source)]) -> anyhow::Result<Option<Found<Url>>> {
+        if let Some(url) = given {
+            return Ok(Some(Found { value: url.clone(), source: Source::Given }));
+        }
+        let Some((text, source)) = first(named) else { return Ok(None) };
+        let value = http_url(text).map_err(|what| {
+            UsageError::new(format!("The URL `{text}` ({source}, {}) cannot be used: {what}.", self.network))
+        })?;
+        Ok(Some(Found { value, source }))
     }
 
     pub fn program_id(&self, given: Option<Pubkey>) -> anyhow::Result<Found<Pubkey>> {
-        if let Some(value) = given {
-            return Ok(Found { value, source: Source::Given });
-        }
-        let configured = self.file.section(self.network).program_id.as_deref().map(|id| (id, Source::ConfigFile));
-        let local = self.local.as_ref().map(|local| (local.program_id.as_str(), self.local_source));
-        match configured.or(local) {
-            Some((text, source)) => {
+        let named = [
+            (self.section().program_id.as_deref(), Source::ConfigFile),
+            (self.local.as_ref().map(|run| run.program_id.as_str()), self.local_source),
+        ];
+        let (value, source) = match (given, first(&named)) {
+            (Some(value), _) => (value, Source::Given),
+            (None, None) => (agent_marketplace::ID, Source::BuiltIn),
+            (None, Some((text, source))) => {
                 let value = text.parse().map_err(|_| {
                     UsageError::new(format!("`{text}` ({source}, {}) is not the address of a program.", self.network))
                 })?;
-                Ok(Found { value, source })
+                (value, source)
             }
-            None => Ok(Found { value: agent_marketplace::ID, source: Source::BuiltIn }),
-        }
+        };
+        Ok(Found { value, source })
     }
 
     /// The file with the key pair that signs.
     pub fn keypair(&self, given: Option<&Path>, role: Role) -> anyhow::Result<Found<PathBuf>> {
-        if let Some(path) = given {
-            return Ok(Found { value: path.to_owned(), source: Source::Given });
-        }
-        let configured = self.file.section(self.network).keypair.as_deref();
+        let given = given.map(|path| (path.to_owned(), Source::Given));
+        let configured = self.section().keypair.as_deref();
         let configured = configured.map(|path| (self.folder.join(path), Source::ConfigFile));
-        let local = self.local.as_ref().map(|local| {
+        let local = self.local.as_ref().map(|LocalRun { keypairs, .. }| {
             let path = match role {
-                Role::Wallet => &local.keypairs.demo,
-                Role::Admin => &local.keypairs.admin,
-                Role::Resolver => &local.keypairs.resolver,
+                Role::Wallet => &keypairs.demo,
+                Role::Admin => &keypairs.admin,
+                Role::Resolver => &keypairs.resolver,
             };
             (path.clone(), self.local_source)
         });
         // The key of the local network's admin is of no use elsewhere, and the user's own wallet is not the admin here.
         let found = if role == Role::Wallet { configured.or(local) } else { local.or(configured) };
-        let solana = || self.solana.keypair_path.clone().map(|path| (path, Source::SolanaCli));
-        let (value, source) = found.or_else(solana).ok_or_else(|| {
+        let solana = self.solana.keypair_path.clone().map(|path| (path, Source::SolanaCli));
+        let (value, source) = given.or(found).or(solana).ok_or_else(|| {
             UsageError::new("No key pair. Pass --keypair FILE, set CRTX_KEYPAIR, or make one with `crtx wallet new`.")
         })?;
         Ok(Found { value, source })
@@ -256,17 +251,15 @@ impl Settings {
 
     /// The API key. That of the last `crtx up` is sent only to a service on this machine.
     pub fn api_key(&self, given: Option<&str>, url: &Url) -> anyhow::Result<String> {
-        if let Some(key) = given {
-            let key = Some(key.to_owned()).filter(|key| !key.is_empty());
-            return key.context("").map_err(|_| Self::no_api_key());
-        }
-        let local = self.local.as_ref().filter(|_| is_on_this_machine(url)).map(|local| local.api_key.clone());
-        local.ok_or_else(Self::no_api_key)
+        let local = || Some(self.local.as_ref().filter(|_| is_on_this_machine(url))?.api_key.as_str());
+        let key = given.or_else(local).filter(|key| !key.is_empty()).map(str::to_owned);
+        Ok(key.ok_or_else(|| UsageError::new("No API key. Set CRTX_API_KEY or pass --api-key."))?)
     }
+}
 
-    fn no_api_key() -> anyhow::Error {
-        UsageError::new("No API key. Set CRTX_API_KEY or pass --api-key.").into()
-    }
+/// The first that is there.
+fn first<'a>(named: &[(Option<&'a str>, Source)]) -> Option<(&'a str, Source)> {
+    named.iter().find_map(|(text, source)| Some(((*text)?, *source)))
 }
 
 /// The innermost one whose project holds the folder.

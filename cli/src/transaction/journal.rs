@@ -1,10 +1,7 @@
 //! Signed transactions that were sent, or may have been, and whose outcome is not known yet. Each is on the disk before
 //! it is sent, so a command that was interrupted can tell later what became of it.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
@@ -69,20 +66,10 @@ impl Journal {
 
     /// Everything that is not resolved, in no order.
     pub fn entries(&self) -> anyhow::Result<Vec<Entry>> {
-        let cannot_read = || format!("cannot read {}; what was sent before is not known", self.folder.display());
-        let files = match fs::read_dir(&self.folder) {
-            Ok(files) => files,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error).with_context(cannot_read),
-        };
-        let mut entries = Vec::new();
-        for file in files {
-            let path = file.with_context(cannot_read)?.path();
-            if path.extension().is_some_and(|extension| extension == "json") {
-                entries.extend(read(&path)?);
-            }
-        }
-        Ok(entries)
+        let files = private_file::json_files(&self.folder)
+            .with_context(|| format!("cannot read {}; what was sent before is not known", self.folder.display()))?;
+        let entries: Vec<Option<Entry>> = files.iter().map(|path| read(path)).collect::<anyhow::Result<_>>()?;
+        Ok(entries.into_iter().flatten().collect())
     }
 }
 
@@ -102,6 +89,8 @@ fn read(path: &Path) -> anyhow::Result<Option<Entry>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn entry(byte: u8) -> Entry {

@@ -65,6 +65,12 @@ impl Plan {
         self
     }
 
+    #[must_use]
+    pub fn effects(mut self, sentences: impl IntoIterator<Item = String>) -> Self {
+        self.effects.extend(sentences);
+        self
+    }
+
     /// USDC base units that move.
     #[must_use]
     pub fn moves(mut self, amount: u64, from: impl Into<String>, to: impl Into<String>) -> Self {

@@ -11,7 +11,7 @@ use crtx_chain::{
     token::{TOKEN_ACCOUNT_LEN, create_associated_token_account},
 };
 use crtx_protocol::usdc::UsdcBase;
-use serde_json::json;
+use serde_json::{Value, json};
 use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
@@ -25,11 +25,11 @@ use super::{
     refusal,
 };
 use crate::{
-    arguments::SendArgs,
+    arguments::{OutputArgs, SendArgs},
     ask::Consent,
     keypair_file,
     market::{Connection, Market},
-    output::{self, note, printable, sol},
+    output::{self, note, printable, say, sol},
     progress::during,
     settings::{Network, Role, Settings},
 };
@@ -44,6 +44,7 @@ pub struct Sender {
     network: String,
     consent: Consent,
     priority_fee: u64,
+    output: OutputArgs,
     journal: Journal,
     patience: Duration,
 }
@@ -97,8 +98,8 @@ impl Sender {
     ) -> anyhow::Result<Self> {
         let journal = Journal::of(&settings.folder, &market.genesis_hash, &keypair.pubkey());
         let network = format!("{} ({})", settings.network, host_of(&market.rpc_url));
-        let priority_fee = arguments.priority_fee;
-        let sender = Self { keypair, market, network, consent, priority_fee, journal, patience: PATIENCE };
+        let &SendArgs { priority_fee, output, .. } = arguments;
+        let sender = Self { keypair, market, network, consent, priority_fee, output, journal, patience: PATIENCE };
         sender.resolve_earlier().await?;
         Ok(sender)
     }
@@ -173,6 +174,33 @@ impl Sender {
             }
             Outcome::Unknown => Err(anyhow!(unknown(&entry.title, &signature))),
         }
+    }
+
+    /// Sends it and says what is so then, in words or with `--json` with `more`.
+    pub async fn finish(&self, plan: Plan, text: &str, more: Value) -> anyhow::Result<()> {
+        self.say(Some(self.send(plan).await?), text, more)
+    }
+
+    /// Says what is so already.
+    pub fn nothing_to_do(&self, text: &str, more: Value) -> anyhow::Result<()> {
+        self.say(None, text, more)
+    }
+
+    /// `sent`: the transaction that made it so.
+    pub fn say(&self, sent: Option<Sent>, text: &str, more: Value) -> anyhow::Result<()> {
+        let mut all = match sent {
+            Some(Sent { signature, slot }) => json!({"transaction": signature.to_string(), "slot": slot}),
+            None => json!({"transaction": null}),
+        };
+        if let (Value::Object(all), Value::Object(more)) = (&mut all, more) {
+            all.extend(more);
+        }
+        match sent {
+            _ if self.output.json => output::json(&all)?,
+            Some(Sent { signature, .. }) => say!("{text} (transaction {signature})"),
+            None => say!("{text}"),
+        }
+        Ok(())
     }
 
     fn instructions(&self, plan: &Plan) -> Vec<Instruction> {
@@ -272,7 +300,8 @@ mod tests {
             };
             let journal = Journal::of(folder.path(), "chain", &keypair.pubkey());
             let (network, consent) = ("local".to_owned(), Consent::Given);
-            let sender = Sender { keypair, market, network, consent, priority_fee: 0, journal, patience };
+            let output = OutputArgs::default();
+            let sender = Sender { keypair, market, network, consent, priority_fee: 0, output, journal, patience };
             Self { node, sender, folder }
         }
 

@@ -2,8 +2,9 @@
 
 use agent_marketplace::{
     ed25519_gate::{self, ED25519_PROGRAM_ID},
-    state::{ExecutionRecord, ExecutionStatus, FailureReason, MarketParameters},
+    state::{ExecutionStatus, FailureReason, MarketParameters},
 };
+use crtx_chain::past::TokenChange;
 use crtx_protocol::{
     address::Addresses,
     call_text,
@@ -16,12 +17,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use solana_pubkey::Pubkey;
 
-use super::{
-    claims::Status,
-    ending::{Ending, Payees},
-    evidence::Evidence,
-    transactions::TokenChange,
-};
+use super::{claims::Status, ending::Payees, evidence::Evidence};
 
 /// One line of the report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -108,12 +104,9 @@ fn stated_hash(evidence: &Evidence) -> Result<ResultHash, String> {
     evidence.claims.result_hash.ok_or_else(|| "the record states no result hash".to_owned())
 }
 
-fn record(evidence: &Evidence) -> Result<&ExecutionRecord, String> {
-    evidence.record.as_ref().map_err(|problem| format!("not checked: {problem}"))
-}
-
-fn ending(evidence: &Evidence) -> Result<&Ending, String> {
-    evidence.ending.as_ref().map_err(|problem| format!("not checked: {problem}"))
+/// What a check needs, which another check reports if it is missing.
+fn known<T>(found: &Result<T, String>) -> Result<&T, String> {
+    found.as_ref().map_err(|problem| format!("not checked: {problem}"))
 }
 
 fn content_has_the_hash(evidence: &Evidence) -> Finding {
@@ -151,7 +144,7 @@ fn record_is_the_programs(evidence: &Evidence) -> Finding {
 }
 
 fn record_is_of_this_execution(evidence: &Evidence) -> Finding {
-    let record = record(evidence)?;
+    let record = known(&evidence.record)?;
     let id = evidence.claims.execution_id;
     if record.execution_id != *id.as_bytes() {
         return Err(format!("the record is not of execution {id}"));
@@ -167,7 +160,7 @@ fn record_is_of_this_execution(evidence: &Evidence) -> Finding {
 }
 
 fn record_is_completed(evidence: &Evidence) -> Finding {
-    let (record, stated) = (record(evidence)?, evidence.claims.status);
+    let (record, stated) = (known(&evidence.record)?, evidence.claims.status);
     match record.status() {
         Some(ExecutionStatus::Completed) if stated == Status::Completed => Ok("completed".to_owned()),
         Some(ExecutionStatus::Disputed) if stated == Status::Disputed => Ok("completed, and disputed since".to_owned()),
@@ -180,7 +173,7 @@ fn record_is_completed(evidence: &Evidence) -> Finding {
 }
 
 fn record_commits_to_the_hash(evidence: &Evidence) -> Finding {
-    let (committed, stated) = (ResultHash(record(evidence)?.result_hash), stated_hash(evidence)?);
+    let (committed, stated) = (ResultHash(known(&evidence.record)?.result_hash), stated_hash(evidence)?);
     if committed != stated {
         return Err(format!("the chain has {committed}, the record states {stated}"));
     }
@@ -193,7 +186,7 @@ fn settlement_is_there(evidence: &Evidence) -> Finding {
         Payees::Settled { .. } => "completed",
         Payees::Refunded { .. } => "refunded",
     };
-    Ok(format!("transaction {} {did} the execution", ending.transaction.signature))
+    Ok(format!("transaction {} {did} the execution", ending.signature))
 }
 
 /// Where the parts of the Ed25519 instruction begin.
@@ -211,7 +204,7 @@ fn demanded_message(evidence: &Evidence) -> Result<Vec<u8>, String> {
 }
 
 fn is_bound(evidence: &Evidence) -> Result<bool, String> {
-    match record(evidence)?.binding {
+    match known(&evidence.record)?.binding {
         0 => Ok(false),
         1 => Ok(true),
         other => Err(format!("the record has the unknown binding {other}")),
@@ -220,7 +213,7 @@ fn is_bound(evidence: &Evidence) -> Result<bool, String> {
 
 /// The data of the Ed25519 instruction directly before the completion.
 fn proof(evidence: &Evidence) -> Result<&[u8], String> {
-    let ending = ending(evidence)?;
+    let ending = known(&evidence.ending)?;
     let before = ending.at.checked_sub(1).and_then(|at| ending.transaction.instructions.get(at));
     let proof = before.ok_or("no instruction is before the completion")?;
     if proof.program_id != ED25519_PROGRAM_ID {
@@ -268,11 +261,11 @@ fn proof_is_about_the_hash(evidence: &Evidence) -> Finding {
 /// The opening names the terms that the caller agreed to by their hash, and the key is one of them. The hash can be
 /// made again as long as the listing has the same terms.
 fn proof_is_of_the_agreed_key(evidence: &Evidence) -> Finding {
-    let (key, record) = (signing_key(evidence)?, record(evidence)?);
-    let opening = evidence.opening.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
+    let (key, record) = (signing_key(evidence)?, known(&evidence.record)?);
+    let opening = known(&evidence.opening)?;
     let by_program = format!("{key} signed; the program compared it with the key that it copied at the opening");
     let Some(agreed) = opening.terms_hash else { return Ok(by_program) };
-    let listing = evidence.listing.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
+    let listing = known(&evidence.listing)?;
     let terms = Terms {
         price: record.amount,
         timeout_seconds: listing.timeout_seconds,
@@ -302,12 +295,12 @@ fn signature_verifies(evidence: &Evidence) -> Finding {
 
 fn key_is_the_listings(evidence: &Evidence) -> Finding {
     let recorded = signing_key(evidence)?;
-    let listing = evidence.listing.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
+    let listing = known(&evidence.listing)?;
     if listing.result_key == recorded {
         return Ok("the listing registers this key".to_owned());
     }
     // The program copied the key at opening, and only an update by the creator changes the listing's.
-    if listing.updated_at_unix_s >= record(evidence)?.opened_at_unix_s {
+    if listing.updated_at_unix_s >= known(&evidence.record)?.opened_at_unix_s {
         return Ok(format!("the listing registers {} since, this key was registered at opening", listing.result_key));
     }
     Err(format!("the listing registers {}, and did when the execution was opened", listing.result_key))
@@ -315,12 +308,12 @@ fn key_is_the_listings(evidence: &Evidence) -> Finding {
 
 /// The parts of the amount, at the fee that the record has fixed at the opening.
 fn split(evidence: &Evidence) -> Result<Split, String> {
-    let record = record(evidence)?;
+    let record = known(&evidence.record)?;
     record.split().ok_or_else(|| format!("{} USDC do not split", UsdcBase(record.amount)))
 }
 
 fn parts_make_the_whole(evidence: &Evidence) -> Finding {
-    let (record, split) = (record(evidence)?, split(evidence)?);
+    let (record, split) = (known(&evidence.record)?, split(evidence)?);
     let bps = u32::from(record.fee_bps);
     if bps > MarketParameters::MAX_FEE_BPS {
         return Err(format!("the record has a fee of {bps} basis points, which the program never takes"));
@@ -343,14 +336,14 @@ fn check_changes(evidence: &Evidence, due: &[(Pubkey, i128)]) -> Result<(), Stri
 }
 
 fn usdc_change<'a>(evidence: &'a Evidence, account: &Pubkey) -> Result<Option<&'a TokenChange>, String> {
-    let config = evidence.config.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
-    let mut changes = ending(evidence)?.transaction.token_changes.iter();
+    let config = known(&evidence.config)?;
+    let mut changes = known(&evidence.ending)?.transaction.token_changes.iter();
     Ok(changes.find(|change| change.account == *account && change.mint == config.usdc_mint))
 }
 
 /// The change of the agent's escrow: the whole amount leaves it.
 fn out_of_escrow(evidence: &Evidence) -> Result<(Pubkey, i128), String> {
-    let record = record(evidence)?;
+    let record = known(&evidence.record)?;
     let escrow = Addresses::new(evidence.program_id).escrow(&record.agent);
     Ok((escrow, i128::from(record.amount).saturating_neg()))
 }
@@ -358,11 +351,11 @@ fn out_of_escrow(evidence: &Evidence) -> Result<(Pubkey, i128), String> {
 /// The payees are those that the settling instruction names. The program checked that the second was the treasury at
 /// that time; the treasury can be another one now.
 fn tokens_moved_as_recorded(evidence: &Evidence) -> Finding {
-    let ending = ending(evidence)?;
-    let config = evidence.config.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
-    let listing = evidence.listing.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
+    let ending = known(&evidence.ending)?;
+    let config = known(&evidence.config)?;
+    let listing = known(&evidence.listing)?;
     let Payees::Settled { creator, treasury } = ending.payees else {
-        return Err(format!("transaction {} refunded the execution", ending.transaction.signature));
+        return Err(format!("transaction {} refunded the execution", ending.signature));
     };
     let split = split(evidence)?;
     let platform = i128::from(split.platform);
@@ -389,9 +382,9 @@ fn tokens_moved_as_recorded(evidence: &Evidence) -> Finding {
 }
 
 fn refund_moved_as_recorded(evidence: &Evidence) -> Finding {
-    let (record, ending) = (record(evidence)?, ending(evidence)?);
+    let (record, ending) = (known(&evidence.record)?, known(&evidence.ending)?);
     let Payees::Refunded { caller } = ending.payees else {
-        return Err(format!("transaction {} paid the creator", ending.transaction.signature));
+        return Err(format!("transaction {} paid the creator", ending.signature));
     };
     check_changes(evidence, &[out_of_escrow(evidence)?, (caller, i128::from(record.amount))])?;
     if usdc_change(evidence, &caller)?.is_some_and(|change| change.owner != record.caller) {
@@ -402,7 +395,7 @@ fn refund_moved_as_recorded(evidence: &Evidence) -> Finding {
 }
 
 fn record_is_refunded(evidence: &Evidence) -> Finding {
-    let (record, stated) = (record(evidence)?, evidence.claims.status);
+    let (record, stated) = (known(&evidence.record)?, evidence.claims.status);
     if stated != Status::Failed {
         return Err(format!("the chain says {:?}, the record states {stated}", record.status()));
     }
@@ -436,17 +429,16 @@ fn nothing_is_stated_as_paid(evidence: &Evidence) -> Finding {
 
 /// What the execution cost in the end: after an upheld dispute less than what was paid.
 fn cost(evidence: &Evidence) -> Result<u64, String> {
-    let record = record(evidence)?;
+    let record = known(&evidence.record)?;
     if record.status() != Some(ExecutionStatus::Overturned) {
         return Ok(record.amount);
     }
-    let dispute = evidence.dispute.as_ref().ok_or("not checked: there is no dispute")?;
-    let dispute = dispute.as_ref().map_err(|problem| format!("not checked: {problem}"))?;
+    let dispute = known(evidence.dispute.as_ref().ok_or("not checked: there is no dispute")?)?;
     Ok(record.amount.saturating_sub(dispute.compensation))
 }
 
 fn stated_amounts_are_the_chains(evidence: &Evidence) -> Finding {
-    let (record, split, claims) = (record(evidence)?, split(evidence)?, &evidence.claims);
+    let (record, split, claims) = (known(&evidence.record)?, split(evidence)?, &evidence.claims);
     for (name, stated, actual) in [
         ("cost_usdc", claims.cost_usdc, cost(evidence)?),
         ("creator_amount_usdc", claims.creator_amount_usdc, split.creator),

@@ -1,22 +1,21 @@
 //! How an execution ended, read from the chain's transactions: the one that moved the money out of escrow, and
 //! the one that closed the account and emitted its last bytes as an event.
 
-use agent_marketplace::{
-    event::{AgentClosed, ExecutionClosed},
-    instruction::{CompleteExecution, FailExecution, RefundExpiredExecution},
-};
-use anchor_lang::{AnchorDeserialize, Discriminator, event::EVENT_IX_TAG_LE};
+use agent_marketplace::instruction::{CompleteExecution, FailExecution, RefundExpiredExecution};
+use anchor_lang::Discriminator;
 use anyhow::anyhow;
-use crtx_protocol::address::Addresses;
+use crtx_chain::{history::CalledInstruction, past::PastTransaction};
+use crtx_mirror::closings::event::closed_accounts;
 use solana_pubkey::Pubkey;
 
-use super::transactions::{History, PlainInstruction, PlainTransaction, Seen};
+use super::transactions::{History, Seen};
 
 /// The transaction that moved the money.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
-    pub transaction: PlainTransaction,
-    /// Which of its instructions it was.
+    pub signature: String,
+    pub transaction: PastTransaction,
+    /// Which of its top-level instructions it was.
     pub at: usize,
     pub payees: Payees,
 }
@@ -31,11 +30,11 @@ pub enum Payees {
 /// The transaction that completes, fails or refunds the record.
 pub async fn find(history: &mut History<'_>, times: &[i64], program_id: &Pubkey) -> anyhow::Result<Ending> {
     let record = history.address;
-    let found = history.first(times, |transaction| {
+    let found = history.first(times, |signature, transaction| {
         let ended = transaction.instructions.iter().enumerate();
         let mut ended = ended.filter(|(_, instruction)| instruction.program_id == *program_id);
         let (at, payees) = ended.find_map(|(at, instruction)| Some((at, payees(instruction, &record)?)))?;
-        Some(Ending { transaction: transaction.clone(), at, payees })
+        Some(Ending { signature: signature.to_owned(), transaction: transaction.clone(), at, payees })
     });
     found.await?.map(|seen| seen.what).map_err(|not_found| {
         anyhow!("the RPC node shows no successful transaction that ends this execution ({not_found})")
@@ -44,7 +43,7 @@ pub async fn find(history: &mut History<'_>, times: &[i64], program_id: &Pubkey)
 
 /// The payees of the instruction, if it ends the execution of `record`. The indices are those of the program's
 /// account lists.
-fn payees(instruction: &PlainInstruction, record: &Pubkey) -> Option<Payees> {
+fn payees(instruction: &CalledInstruction, record: &Pubkey) -> Option<Payees> {
     let is = |discriminator: &[u8], record_at: usize| {
         instruction.data.starts_with(discriminator) && instruction.accounts.get(record_at) == Some(record)
     };
@@ -65,29 +64,11 @@ pub async fn find_closed(
     program_id: &Pubkey,
 ) -> anyhow::Result<Seen<(String, Vec<u8>)>> {
     let address = history.address;
-    let found = history.first(times, |transaction| {
-        // Only the program itself can call its event instruction: the call is signed by an address of its own.
-        let events = transaction.inner_instructions.iter().filter(|inner| inner.program_id == *program_id);
-        let mut events = events.filter_map(|inner| inner.data.strip_prefix(EVENT_IX_TAG_LE));
-        let bytes = events.find_map(|event| closed_bytes(event, program_id, &address))?;
-        Some((transaction.signature.clone(), bytes))
+    let found = history.first(times, |signature, transaction| {
+        let closed = closed_accounts(transaction, program_id).into_iter().find(|closed| closed.address == address)?;
+        Some((signature.to_owned(), closed.data))
     });
     found.await?.map_err(|not_found| {
         anyhow!("{address} is not on the chain, and the RPC node shows no transaction that closed it ({not_found})")
     })
-}
-
-/// What the event says of the account at `address`.
-fn closed_bytes(event: &[u8], program_id: &Pubkey, address: &Pubkey) -> Option<Vec<u8>> {
-    if let Some(mut body) = event.strip_prefix(ExecutionClosed::DISCRIMINATOR) {
-        let closed = ExecutionClosed::deserialize(&mut body).ok()?;
-        if closed.record == *address {
-            return Some(closed.record_data);
-        }
-        let dispute = Addresses::new(*program_id).dispute(&closed.record);
-        return closed.dispute_data.filter(|_| dispute == *address);
-    }
-    let mut body = event.strip_prefix(AgentClosed::DISCRIMINATOR)?;
-    let closed = AgentClosed::deserialize(&mut body).ok()?;
-    (closed.agent == *address).then_some(closed.agent_data)
 }

@@ -20,7 +20,7 @@ use super::{
     opening::{self, Opening},
     transactions::{History, Seen},
 };
-use crate::api::{Api, Auth, Body};
+use crate::api::Api;
 
 /// Larger than every result that a marketplace stores by default, and small enough for memory.
 const MAX_CONTENT_BYTES: usize = 64 * 1024 * 1024;
@@ -185,7 +185,7 @@ async fn fetch_content(claims: &Claims, service: Option<&Api>) -> anyhow::Result
         }
     }
     let (api, path) = (service.context("no service is known")?, path.map_err(anyhow::Error::msg)?);
-    let answer = api.send(Method::GET, &path, Auth::Nobody, Body::Nothing).await?;
+    let answer = api.send(api.request(Method::GET, &path)).await?;
     answer.success()?;
     Ok(ContentCopy { bytes: answer.body, source: format!("{}{path}", api.base_url()) })
 }

@@ -10,11 +10,10 @@ mod transactions;
 
 use std::{
     path::{Path, PathBuf},
-    process::ExitCode,
     time::Duration,
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use crtx_chain::{ChainClient, CommitmentConfig};
 use crtx_protocol::result_hash::ResultHash;
 use serde_json::json;
@@ -31,7 +30,7 @@ use crate::{
     api::{Api, ApiArgs},
     arguments::{ChainArgs, KeypairArgs},
     asker::Asker,
-    output::{self, note, say},
+    output::{self, AlreadySaid, note, say},
     settings::{Network, Settings, is_on_this_machine},
     usage::{UsageError, http_url},
 };
@@ -63,7 +62,7 @@ pub struct VerifyArgs {
 }
 
 /// Prints the report. Fails only where nothing could be checked.
-pub async fn run(arguments: VerifyArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+pub async fn run(arguments: VerifyArgs, settings: &Settings) -> anyhow::Result<()> {
     let (claims, source) = read_subject(&arguments, settings).await?;
     let rpc_url = rpc_url(&arguments, settings, &claims)?;
     let program_id = settings.program_id(arguments.chain.program_id)?.value;
@@ -82,7 +81,8 @@ pub async fn run(arguments: VerifyArgs, settings: &Settings) -> anyhow::Result<E
     } else {
         print_lines(&evidence, &checks, verified, &rpc_url);
     }
-    Ok(if verified { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    ensure!(verified, AlreadySaid);
+    Ok(())
 }
 
 /// The node that the user chose; else the one that a record of a local network names, because it can be of an earlier
@@ -137,7 +137,9 @@ async fn read_subject(arguments: &VerifyArgs, settings: &Settings) -> anyhow::Re
 }
 
 async fn ask_api(arguments: &VerifyArgs, settings: &Settings, id: &Uuid) -> anyhow::Result<Claims> {
-    Claims::parse(&Asker::of(settings, &arguments.api, &arguments.keypair)?.execution(id).await?)
+    let answer = Asker::of(settings, &arguments.api, &arguments.keypair)?.execution(id).await?;
+    answer.success()?;
+    Claims::parse(&answer.body)
 }
 
 fn saved_content(path: &Path) -> anyhow::Result<ContentCopy> {
@@ -155,7 +157,7 @@ fn report(evidence: &Evidence, checks: &[Check], verified: bool, rpc_url: &str) 
         "rpc_url": rpc_url,
         "opening_transaction": evidence.opening.as_ref().ok().map(|opening| &opening.signature),
         "request_hash": evidence.opening.as_ref().ok().map(|opening| ResultHash(opening.request_hash).to_string()),
-        "settling_transaction": evidence.ending.as_ref().ok().map(|ending| &ending.transaction.signature),
+        "settling_transaction": evidence.ending.as_ref().ok().map(|ending| &ending.signature),
         "closing_transaction": evidence.closed_by,
         "checks": checks,
     })

@@ -7,9 +7,10 @@ use agent_marketplace::{
 };
 use anchor_lang::{AnchorDeserialize, Discriminator};
 use anyhow::anyhow;
+use crtx_chain::history::CalledInstruction;
 use solana_pubkey::Pubkey;
 
-use super::transactions::{History, PlainInstruction};
+use super::transactions::History;
 
 /// What the opening instruction says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,12 +26,11 @@ pub struct Opening {
 /// The transaction that opened the record.
 pub async fn find(history: &mut History<'_>, times: &[i64], program_id: &Pubkey) -> anyhow::Result<Opening> {
     let record = history.address;
-    let found = history.first(times, |transaction| {
-        let all = transaction.instructions.iter().chain(&transaction.inner_instructions);
-        let mut ours = all.filter(|instruction| instruction.program_id == *program_id);
+    let found = history.first(times, |signature, transaction| {
+        let mut ours = transaction.calls().filter(|instruction| instruction.program_id == *program_id);
         let args = ours.find_map(|instruction| arguments(instruction, &record))?;
         let OpenExecutionArgs { request_hash, terms_hash, .. } = args;
-        Some(Opening { signature: transaction.signature.clone(), request_hash, terms_hash })
+        Some(Opening { signature: signature.to_owned(), request_hash, terms_hash })
     });
     found.await?.map(|seen| seen.what).map_err(|not_found| {
         anyhow!("the RPC node shows no successful transaction that opens this execution ({not_found})")
@@ -39,7 +39,7 @@ pub async fn find(history: &mut History<'_>, times: &[i64], program_id: &Pubkey)
 
 /// The arguments of the instruction, if it opens the execution of `record`. The indices are those of the program's
 /// account lists.
-fn arguments(instruction: &PlainInstruction, record: &Pubkey) -> Option<OpenExecutionArgs> {
+fn arguments(instruction: &CalledInstruction, record: &Pubkey) -> Option<OpenExecutionArgs> {
     [(OpenExecution::DISCRIMINATOR, 4), (OpenExecutionWithGrant::DISCRIMINATOR, 7)]
         .into_iter()
         .find(|(_, record_at)| instruction.accounts.get(*record_at) == Some(record))
@@ -72,7 +72,7 @@ mod tests {
             build.open_execution_with_grant(&wallet, &session_key, &payer, &opening),
         ] {
             let accounts = built.accounts.iter().map(|account| account.pubkey).collect();
-            let plain = PlainInstruction { program_id: built.program_id, accounts, data: built.data };
+            let plain = CalledInstruction { program_id: built.program_id, accounts, data: built.data, called: vec![] };
             let read = arguments(&plain, &record).expect("an opening");
             assert_eq!((read.request_hash, read.terms_hash), ([7; 32], Some([8; 32])));
             assert!(arguments(&plain, &payer).is_none(), "it opens another record");

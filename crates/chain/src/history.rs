@@ -24,13 +24,15 @@ pub struct Mention {
     pub block_time: Option<i64>,
 }
 
-/// A top-level instruction of a transaction.
+/// An instruction of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CalledInstruction {
     pub program_id: Pubkey,
     /// Without those that stand in an address lookup table.
     pub accounts: Vec<Pubkey>,
     pub data: Vec<u8>,
+    /// What a top-level instruction called, in order, as far as it is read.
+    pub called: Vec<Self>,
 }
 
 #[derive(Deserialize)]
@@ -79,6 +81,7 @@ fn called(base64: &str) -> Option<Vec<CalledInstruction>> {
             program_id: key(&instruction.program_id_index)?,
             accounts: instruction.accounts.iter().filter_map(key).collect(),
             data: instruction.data.clone(),
+            called: Vec::new(),
         })
     });
     instructions.collect()

@@ -39,24 +39,46 @@ pub struct Listed {
     /// Base58.
     pub signature: String,
     pub slot: u64,
+    /// Estimated time of its block, in seconds since 1970.
+    pub block_time: Option<i64>,
     pub failed: bool,
 }
 
-/// A transaction that went through.
+/// A transaction that is in a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastTransaction {
     pub slot: u64,
     /// Estimated time of its block, in seconds since 1970.
     pub block_time: Option<i64>,
     pub failed: bool,
-    /// The instructions in the order of their execution: each before those that it called.
+    /// The top-level instructions, each with those that it called.
     pub instructions: Vec<CalledInstruction>,
+    pub token_changes: Vec<TokenChange>,
+}
+
+/// What a transaction did to one token account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenChange {
+    pub account: Pubkey,
+    pub owner: Pubkey,
+    pub mint: Pubkey,
+    /// Base units; negative where they left.
+    pub change: i128,
+}
+
+impl PastTransaction {
+    /// All instructions in the order of their execution: each before those that it called.
+    pub fn calls(&self) -> impl Iterator<Item = &CalledInstruction> {
+        self.instructions.iter().flat_map(|top| std::iter::once(top).chain(&top.called))
+    }
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct WireListed {
     signature: String,
     slot: u64,
+    block_time: Option<i64>,
     err: Option<Value>,
 }
 
@@ -69,14 +91,29 @@ struct WirePast {
     meta: Option<WireMeta>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct WireMeta {
     err: Option<Value>,
-    #[serde(default)]
     inner_instructions: Option<Vec<WireInner>>,
-    #[serde(default)]
     loaded_addresses: Option<WireLoaded>,
+    pre_token_balances: Option<Vec<WireTokenBalance>>,
+    post_token_balances: Option<Vec<WireTokenBalance>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireTokenBalance {
+    account_index: usize,
+    mint: String,
+    #[serde(default)]
+    owner: String,
+    ui_token_amount: WireAmount,
+}
+
+#[derive(Deserialize)]
+struct WireAmount {
+    amount: String,
 }
 
 #[derive(Deserialize)]
@@ -123,8 +160,10 @@ impl ChainClient {
         let config = json!({"commitment": depth.as_str(), "limit": limit, "before": before});
         let page: Vec<WireListed> =
             self.read("getSignaturesForAddress", &json!([address.to_string(), config]), PAGE).await?;
-        let listed =
-            |line: WireListed| Listed { signature: line.signature, slot: line.slot, failed: line.err.is_some() };
+        let listed = |line: WireListed| {
+            let WireListed { signature, slot, block_time, err } = line;
+            Listed { signature, slot, block_time, failed: err.is_some() }
+        };
         Ok(page.into_iter().take(limit).map(listed).collect())
     }
 
@@ -173,13 +212,35 @@ fn past(found: WirePast) -> Option<PastTransaction> {
     let mut instructions = Vec::new();
     let inner = meta.inner_instructions.unwrap_or_default();
     for (index, top) in transaction.message.instructions().iter().enumerate() {
-        instructions.push(call(&keys, top.program_id_index, &top.accounts, top.data.clone())?);
+        let mut top = call(&keys, top.program_id_index, &top.accounts, top.data.clone())?;
         for called in inner.iter().filter(|inner| inner.index == index).flat_map(|inner| &inner.instructions) {
             let data = bs58::decode(&called.data).into_vec().ok()?;
-            instructions.push(call(&keys, called.program_id_index, &called.accounts, data)?);
+            top.called.push(call(&keys, called.program_id_index, &called.accounts, data)?);
+        }
+        instructions.push(top);
+    }
+    let before = meta.pre_token_balances.unwrap_or_default();
+    let token_changes = token_changes(&keys, &before, &meta.post_token_balances.unwrap_or_default());
+    Some(PastTransaction { slot, block_time, failed: meta.err.is_some(), instructions, token_changes })
+}
+
+/// An account that is missing on one side had nothing there. What cannot be read counts as no change.
+fn token_changes(keys: &[Pubkey], before: &[WireTokenBalance], after: &[WireTokenBalance]) -> Vec<TokenChange> {
+    let mut changes: Vec<TokenChange> = Vec::new();
+    for (balances, sign) in [(before, -1), (after, 1)] {
+        for WireTokenBalance { account_index, mint, owner, ui_token_amount } in balances {
+            let (Some(account), Ok(amount)) = (keys.get(*account_index), ui_token_amount.amount.parse::<u64>()) else {
+                continue;
+            };
+            let (Ok(owner), Ok(mint)) = (owner.parse(), mint.parse()) else { continue };
+            let signed = i128::from(amount).saturating_mul(sign);
+            match changes.iter_mut().find(|change| change.account == *account) {
+                Some(change) => change.change = change.change.saturating_add(signed),
+                None => changes.push(TokenChange { account: *account, owner, mint, change: signed }),
+            }
         }
     }
-    Some(PastTransaction { slot, block_time, failed: meta.err.is_some(), instructions })
+    changes
 }
 
 fn call(keys: &[Pubkey], program: u8, accounts: &[u8], data: Vec<u8>) -> Option<CalledInstruction> {
@@ -188,5 +249,6 @@ fn call(keys: &[Pubkey], program: u8, accounts: &[u8], data: Vec<u8>) -> Option<
         program_id: key(&program)?,
         accounts: accounts.iter().map(key).collect::<Option<_>>()?,
         data,
+        called: Vec::new(),
     })
 }

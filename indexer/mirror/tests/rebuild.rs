@@ -109,7 +109,7 @@ impl Market {
         let accounts: Vec<Pubkey> = called.accounts.iter().map(|account| account.pubkey).collect();
         let mut state = self.chain.state();
         state.transact(&accounts, Vec::new());
-        let call = CalledInstruction { program_id: program(), accounts, data: called.data.clone() };
+        let call = CalledInstruction { program_id: program(), accounts, data: called.data.clone(), called: Vec::new() };
         state.transactions[0].2.instructions = vec![call];
     }
 

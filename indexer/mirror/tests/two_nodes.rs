@@ -260,6 +260,7 @@ impl History for Closings {
         let listed = closed.get(address).map(|(slot, _)| crtx_chain::past::Listed {
             signature: address.to_string(),
             slot: *slot,
+            block_time: None,
             failed: false,
         });
         Ok(listed.into_iter().collect())

@@ -1,7 +1,7 @@
 //! Each check fails on its own: one thing is altered at a time, and only the checks that look at it fail.
 
-use agent_marketplace::state::{AgentListed, Config, Dispute};
-use crtx_chain::{Instructions, instructions::Settlement};
+use agent_marketplace::state::{AgentListed, Config, Dispute, ExecutionRecord};
+use crtx_chain::{Instructions, history::CalledInstruction, instructions::Settlement, past::PastTransaction};
 use crtx_protocol::{content::cid_of, result_hash::CallProof};
 use ed25519_dalek::SigningKey;
 use uuid::Uuid;
@@ -9,9 +9,9 @@ use uuid::Uuid;
 use super::{
     super::{
         claims::{Claims, Status},
+        ending::Ending,
         evidence::ContentCopy,
         opening::Opening,
-        transactions::{PlainInstruction, PlainTransaction, TokenChange},
     },
     *,
 };
@@ -35,12 +35,16 @@ fn public(key: &SigningKey) -> Pubkey {
     Pubkey::new_from_array(key.verifying_key().to_bytes())
 }
 
-fn proof_of(key: &SigningKey, hash: &ResultHash) -> PlainInstruction {
+fn called(program_id: Pubkey, data: Vec<u8>) -> CalledInstruction {
+    CalledInstruction { program_id, accounts: vec![], data, called: vec![] }
+}
+
+fn proof_of(key: &SigningKey, hash: &ResultHash) -> CalledInstruction {
     proof_for(key, hash, None)
 }
 
 /// `bound_to`: the record, if the result is signed for the call.
-fn proof_for(key: &SigningKey, hash: &ResultHash, bound_to: Option<Pubkey>) -> PlainInstruction {
+fn proof_for(key: &SigningKey, hash: &ResultHash, bound_to: Option<Pubkey>) -> CalledInstruction {
     let record = bound_to.unwrap_or_default();
     let signed = CallProof::sign(key, record.as_array(), hash);
     let bound_signature = signed.call_signature.expect("signed");
@@ -59,7 +63,7 @@ fn proof_for(key: &SigningKey, hash: &ResultHash, bound_to: Option<Pubkey>) -> P
     };
     let build = Instructions::new(Addresses::new(agent_marketplace::ID), address(6));
     let [built, _] = build.complete_execution(&address(7), &settlement);
-    PlainInstruction { program_id: built.program_id, accounts: vec![], data: built.data }
+    called(built.program_id, built.data)
 }
 
 /// Evidence of an execution whose result was signed for the call, with which nothing is wrong.
@@ -119,7 +123,7 @@ fn good() -> Evidence {
         ..bytemuck::Zeroable::zeroed()
     };
     let change = |account, owner, change| TokenChange { account, owner, mint, change };
-    let complete = PlainInstruction { program_id, accounts: vec![], data: vec![] };
+    let complete = called(program_id, vec![]);
     let content_url = format!("http://x/ipfs/{}", cid_of(&hash));
     Evidence {
         claims: Claims {
@@ -148,10 +152,12 @@ fn good() -> Evidence {
         dispute: None,
         opening: Ok(Opening { signature: "o".to_owned(), request_hash: [9; 32], terms_hash: Some(listing.terms_hash) }),
         ending: Ok(Ending {
-            transaction: PlainTransaction {
-                signature: "s".to_owned(),
+            signature: "s".to_owned(),
+            transaction: PastTransaction {
+                slot: 1,
+                block_time: None,
+                failed: false,
                 instructions: vec![proof_of(&key(), &hash), complete],
-                inner_instructions: vec![],
                 token_changes: vec![
                     change(addresses.escrow(&agent), agent, -10_000),
                     change(address(11), creator, 9_900),
@@ -183,7 +189,7 @@ fn ending_mut(evidence: &mut Evidence) -> &mut Ending {
     evidence.ending.as_mut().expect("an ending")
 }
 
-fn proof_mut(evidence: &mut Evidence) -> &mut PlainInstruction {
+fn proof_mut(evidence: &mut Evidence) -> &mut CalledInstruction {
     &mut ending_mut(evidence).transaction.instructions[0]
 }
 
@@ -270,7 +276,7 @@ fn a_missing_settlement_is_noticed() {
 fn a_proof_that_is_not_directly_before_the_completion_is_noticed() {
     let failed = with(|e| {
         let ending = ending_mut(e);
-        let other = PlainInstruction { program_id: address(50), accounts: vec![], data: vec![] };
+        let other = called(address(50), vec![]);
         ending.transaction.instructions.insert(1, other);
         ending.at = 2;
     });
@@ -289,7 +295,7 @@ fn a_proof_of_another_shape_is_noticed() {
         assert_eq!(with(|e| proof_mut(e).data[at] ^= 1), ["gate"], "header byte {at}");
     }
     for alter in [
-        (|proof: &mut PlainInstruction| proof.data.push(0)) as fn(&mut PlainInstruction),
+        (|proof: &mut CalledInstruction| proof.data.push(0)) as fn(&mut CalledInstruction),
         |proof| proof.data.truncate(182),
         |proof| proof.accounts.push(address(1)),
         |proof| proof.program_id = address(1),
@@ -315,7 +321,7 @@ fn nothing_is_wrong_with_an_honest_execution_that_was_signed_for_its_call() {
 
 #[test]
 fn a_signature_of_another_call_or_of_the_other_shape_is_noticed() {
-    let with_proof = |mut evidence: Evidence, proof: PlainInstruction| {
+    let with_proof = |mut evidence: Evidence, proof: CalledInstruction| {
         *proof_mut(&mut evidence) = proof;
         failing(&evidence)
     };

@@ -5,9 +5,10 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use crtx_chain::{Instructions, testing::unsigned};
 use crtx_protocol::address::Addresses;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
@@ -55,7 +56,10 @@ impl Node {
                         }
                         "getTransaction" => {
                             counters.0.fetch_add(1, Ordering::Relaxed);
-                            json!({"transaction": [transaction(params[0] == TARGET), "base64"], "meta": {"err": null}})
+                            json!({
+                                "slot": 1, "blockTime": null, "meta": {"err": null},
+                                "transaction": [transaction(params[0] == TARGET), "base64"],
+                            })
                         }
                         other => panic!("{other} is not scripted"),
                     };
@@ -74,8 +78,8 @@ impl Node {
     async fn look(&self, times: &[i64]) -> (Result<Seen<String>, NotFound>, usize) {
         let chain = ChainClient::new(&self.url, std::time::Duration::from_secs(10));
         let mut history = History::new(&chain, Pubkey::new_from_array([9; 32]));
-        let is_target = |transaction: &PlainTransaction| {
-            (transaction.instructions.len() == 2).then(|| transaction.signature.clone())
+        let is_target = |signature: &str, transaction: &PastTransaction| {
+            (transaction.instructions.len() == 2).then(|| signature.to_owned())
         };
         let found = history.first(times, is_target).await.expect("a history");
         let read = self.read.load(Ordering::Relaxed);
@@ -107,7 +111,7 @@ async fn request(client: &mut tokio::net::TcpStream) -> Value {
 fn transaction(is_target: bool) -> String {
     let build = Instructions::new(Addresses::new(agent_marketplace::ID), Pubkey::new_from_array([6; 32]));
     let one = build.set_paused(&Pubkey::new_from_array([1; 32]), true);
-    BASE64_STANDARD.encode(unsigned(&vec![one; if is_target { 2 } else { 1 }]))
+    BASE64.encode(unsigned(&vec![one; if is_target { 2 } else { 1 }]))
 }
 
 /// So many transactions of strangers before and after the target, one each second.

@@ -24,7 +24,7 @@ pub fn closed_accounts(transaction: &PastTransaction, program: &Pubkey) -> Vec<C
         return Vec::new();
     }
     let derive = Addresses::new(*program);
-    let calls = transaction.instructions.iter().filter(|call| call.program_id == *program);
+    let calls = transaction.calls().filter(|call| call.program_id == *program);
     let events = calls.filter_map(|call| call.data.strip_prefix(EVENT_IX_TAG_LE));
     events.flat_map(|event| accounts_of(event, &derive)).filter(|closed| is_at_its_address(closed, &derive)).collect()
 }

@@ -31,7 +31,7 @@ pub struct Facts(Vec<Fact>);
 impl Facts {
     /// A failed transaction says nothing.
     pub fn of(transaction: &PastTransaction, program: &Pubkey) -> Self {
-        let calls = transaction.instructions.iter().filter(|call| call.program_id == *program && !transaction.failed);
+        let calls = transaction.calls().filter(|call| call.program_id == *program && !transaction.failed);
         Self(calls.filter_map(fact).collect())
     }
 

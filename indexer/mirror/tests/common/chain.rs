@@ -115,8 +115,14 @@ impl State {
     pub fn transact(&mut self, accounts: &[Pubkey], event: Vec<u8>) -> String {
         let signature = format!("signature{}", self.transactions.len());
         let data = [EVENT_IX_TAG_LE, &event].concat();
-        let call = CalledInstruction { program_id: program(), accounts: Vec::new(), data };
-        let past = PastTransaction { slot: self.slot, block_time: Some(NOON), failed: false, instructions: vec![call] };
+        let call = CalledInstruction { program_id: program(), accounts: Vec::new(), data, called: Vec::new() };
+        let past = PastTransaction {
+            slot: self.slot,
+            block_time: Some(NOON),
+            failed: false,
+            instructions: vec![call],
+            token_changes: Vec::new(),
+        };
         let named = accounts.iter().copied().chain([program()]).collect();
         self.transactions.insert(0, (signature.clone(), named, past));
         signature
@@ -230,6 +236,7 @@ impl History for Chain {
         let listed = naming.map(|(signature, _, past)| Listed {
             signature: signature.clone(),
             slot: past.slot,
+            block_time: past.block_time,
             failed: past.failed,
         });
         Ok(listed.collect())

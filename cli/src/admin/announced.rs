@@ -1,17 +1,21 @@
-//! `crtx admin set-fee`, `set-tiers`, `withdraw-parameters` and `apply-parameters`. Parameters change by announcement.
+//! Parameters and roles change by announcement: `crtx admin set-fee`, `set-tiers`, `withdraw-parameters`,
+//! `apply-parameters`, `announce-roles` and `apply-roles`.
 
 use std::str::FromStr;
 
-use agent_marketplace::state::{COLLATERAL_TIERS, CollateralTier, Config, MarketParameters};
+use agent_marketplace::{
+    instructions::AnnounceRolesArgs as Announcement,
+    state::{COLLATERAL_TIERS, CollateralTier, Config, MarketParameters},
+};
 use anyhow::bail;
 use crtx_protocol::usdc::UsdcBase;
 use serde_json::json;
+use solana_pubkey::Pubkey;
 
-use super::powers::{SimpleArgs, open};
+use super::powers::open;
 use crate::{
-    arguments::{OutputArgs, SendArgs, usdc},
-    done,
-    output::{duration, time},
+    arguments::{SendArgs, usdc},
+    output::{duration, json_time, time},
     settings::{Role, Settings},
     transaction::{Plan, Sender},
     usage::UsageError,
@@ -24,8 +28,6 @@ pub struct SetFeeArgs {
     fee_bps: u32,
     #[command(flatten)]
     send: SendArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -35,8 +37,26 @@ pub struct SetTiersArgs {
     tiers: Vec<Tier>,
     #[command(flatten)]
     send: SendArgs,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("roles").required(true).multiple(true)
+    .args(["resolver", "treasury_owner", "insurance_owner", "withdraw"]))]
+pub struct AnnounceRolesArgs {
+    /// The next resolver
+    #[arg(long, value_name = "ADDRESS")]
+    resolver: Option<Pubkey>,
+    /// The next owner of the treasury
+    #[arg(long, value_name = "ADDRESS")]
+    treasury_owner: Option<Pubkey>,
+    /// The next owner of the insurance
+    #[arg(long, value_name = "ADDRESS")]
+    insurance_owner: Option<Pubkey>,
+    /// Withdraw the announcement instead
+    #[arg(long, conflicts_with_all = ["resolver", "treasury_owner", "insurance_owner"])]
+    withdraw: bool,
     #[command(flatten)]
-    output: OutputArgs,
+    send: SendArgs,
 }
 
 /// One tier as it is written on the command line.
@@ -77,7 +97,7 @@ pub async fn set_fee(arguments: &SetFeeArgs, settings: &Settings) -> anyhow::Res
     let sender = open(settings, &arguments.send).await?;
     let parameters = MarketParameters { fee_bps: arguments.fee_bps, ..basis(&sender.market.config) };
     let effect = format!("The fee becomes {} basis points.", arguments.fee_bps);
-    announce(&sender, arguments.output, parameters, effect).await
+    announce(&sender, parameters, effect).await
 }
 
 pub async fn set_tiers(arguments: &SetTiersArgs, settings: &Settings) -> anyhow::Result<()> {
@@ -88,7 +108,7 @@ pub async fn set_tiers(arguments: &SetTiersArgs, settings: &Settings) -> anyhow:
         .iter()
         .map(|tier| format!("{} USDC up to a price of {}", UsdcBase(tier.collateral), price_of(tier)))
         .collect();
-    announce(&sender, arguments.output, parameters, format!("The collateral becomes {}.", tiers.join(", "))).await
+    announce(&sender, parameters, format!("The collateral becomes {}.", tiers.join(", "))).await
 }
 
 /// What the new announcement changes: the announced parameters if there are some, so that two commands add up.
@@ -96,20 +116,15 @@ const fn basis(config: &Config) -> MarketParameters {
     if config.parameters_apply_from_unix_s == 0 { config.parameters } else { config.announced_parameters }
 }
 
-async fn announce(
-    sender: &Sender,
-    output: OutputArgs,
-    parameters: MarketParameters,
-    effect: String,
-) -> anyhow::Result<()> {
+async fn announce(sender: &Sender, parameters: MarketParameters, effect: String) -> anyhow::Result<()> {
     if let Err(error) = parameters.check() {
         bail!("the program does not take these parameters: {error}");
     }
     let config = &sender.market.config;
     let from = sender.market.now().await?.saturating_add(Config::PARAMETERS_DELAY_S);
-    let more = json!({"applies_from": crate::output::json_time(from)});
+    let more = json!({"applies_from": json_time(from)});
     if parameters == basis(config) {
-        return done::say_nothing_to_do(output, "these parameters hold or are announced already", more);
+        return sender.nothing_to_do("these parameters hold or are announced already", more);
     }
     let instruction = sender.market.instructions.announce_parameters(&sender.wallet(), Some(parameters));
     let mut plan = Plan::new("Announce parameters of the marketplace", vec![instruction])
@@ -118,35 +133,75 @@ async fn announce(
     if config.parameters_apply_from_unix_s != 0 {
         plan = plan.effect("The earlier announcement is kept in it, and its week begins again.");
     }
-    let sent = sender.send(plan).await?;
     let text = format!("announced; apply it from {} on with: crtx admin apply-parameters", time(from));
-    done::say(output, &sent, &text, more)
+    sender.finish(plan, &text, more).await
 }
 
-pub async fn withdraw(arguments: &SimpleArgs, settings: &Settings) -> anyhow::Result<()> {
-    let sender = open(settings, &arguments.send).await?;
+pub async fn withdraw_parameters(arguments: &SendArgs, settings: &Settings) -> anyhow::Result<()> {
+    let sender = open(settings, arguments).await?;
     if sender.market.config.parameters_apply_from_unix_s == 0 {
-        return done::say_nothing_to_do(arguments.output, "no parameters are announced", json!({}));
+        return sender.nothing_to_do("no parameters are announced", json!({}));
     }
     let instruction = sender.market.instructions.announce_parameters(&sender.wallet(), None);
     let plan =
         Plan::new("Withdraw the announcement of parameters", vec![instruction]).effect("The present parameters stay.");
-    let sent = sender.send(plan).await?;
-    done::say(arguments.output, &sent, "the announcement is withdrawn", json!({}))
+    sender.finish(plan, "the announcement is withdrawn", json!({})).await
 }
 
-pub async fn apply(arguments: &SimpleArgs, settings: &Settings) -> anyhow::Result<()> {
+pub async fn apply_parameters(arguments: &SendArgs, settings: &Settings) -> anyhow::Result<()> {
     // Anybody may, so the wallet of the user is good enough where no admin's key pair is known.
-    let sender = Sender::open(settings, &arguments.send, Role::Admin).await?;
+    let sender = Sender::open(settings, arguments, Role::Admin).await?;
     refuse_unless_due(sender.market.config.parameters_apply_from_unix_s, sender.market.now().await?)?;
     let plan = Plan::new("Apply the announced parameters", vec![sender.market.instructions.apply_parameters()])
         .effect("They hold for every listing and every call from now on.");
-    let sent = sender.send(plan).await?;
-    done::say(arguments.output, &sent, "the announced parameters hold", json!({}))
+    sender.finish(plan, "the announced parameters hold", json!({})).await
+}
+
+pub async fn announce_roles(arguments: &AnnounceRolesArgs, settings: &Settings) -> anyhow::Result<()> {
+    let sender = open(settings, &arguments.send).await?;
+    let announced = sender.market.config.roles_apply_from_unix_s != 0;
+    if arguments.withdraw && !announced {
+        return sender.nothing_to_do("no roles are announced", json!({}));
+    }
+    let named = [
+        ("resolver", arguments.resolver),
+        ("treasury owner", arguments.treasury_owner),
+        ("insurance owner", arguments.insurance_owner),
+    ];
+    let announcement = Announcement {
+        resolver: arguments.resolver,
+        treasury_owner: arguments.treasury_owner,
+        insurance_owner: arguments.insurance_owner,
+    };
+    let instruction = sender.market.instructions.announce_roles(&sender.wallet(), announcement);
+    if arguments.withdraw {
+        let plan = Plan::new("Withdraw the announcement of roles", vec![instruction]).effect("The roles stay.");
+        return sender.finish(plan, "the announcement is withdrawn", json!({})).await;
+    }
+    let from = sender.market.now().await?.saturating_add(Config::ROLE_DELAY_S);
+    let mut plan = Plan::new("Announce roles of the marketplace", vec![instruction]);
+    for (role, holder) in named {
+        if let Some(holder) = holder {
+            plan = plan.effect(format!("{holder} becomes the {role} from {} on.", time(from)));
+        }
+    }
+    if announced {
+        plan = plan.effect("It replaces the earlier announcement as a whole, and the 16 days begin again.");
+    }
+    let text = format!("announced; apply it from {} on with: crtx admin apply-roles", time(from));
+    sender.finish(plan, &text, json!({"applies_from": json_time(from)})).await
+}
+
+pub async fn apply_roles(arguments: &SendArgs, settings: &Settings) -> anyhow::Result<()> {
+    let sender = Sender::open(settings, arguments, Role::Admin).await?;
+    refuse_unless_due(sender.market.config.roles_apply_from_unix_s, sender.market.now().await?)?;
+    let plan = Plan::new("Apply the announced roles", vec![sender.market.instructions.apply_roles()])
+        .effect("The announced holders are in office from now on.");
+    sender.finish(plan, "the announced roles are in office", json!({})).await
 }
 
 /// Says when an announcement is due. `from`: 0 if there is none.
-pub fn refuse_unless_due(from: i64, now: i64) -> anyhow::Result<()> {
+fn refuse_unless_due(from: i64, now: i64) -> anyhow::Result<()> {
     let lapses = from.saturating_add(Config::ANNOUNCEMENT_LIFE_S);
     match from {
         0 => bail!("nothing is announced"),
