@@ -25,7 +25,7 @@ const TO_BE_RENAMED: &str = "\
 
 /// Types that share a name and its meaning: arguments of commands and instructions, and one message read by two programs.
 const SAME_MEANING: &str = "\
-    AnnounceRolesArgs 2, AtSlot 2, CreatorRequest 2, InitArgs 2, ListArgs 4, NewSession 2, ShowArgs 5, StatusArgs 2, \
+    AnnounceRolesArgs 2, AtSlot 2, CreatorRequest 2, InitArgs 2, ListArgs 4, NewSession 2, ShowArgs 5, \
     Timestamp 2, TopupArgs 2, VerifyCreatorArgs 2, WireTransaction 2";
 
 /// Words that say whether an API key or a session is valid.

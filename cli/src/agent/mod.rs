@@ -1,7 +1,6 @@
 //! `crtx agent`: a creator's own agents, from the chain.
 
 mod change;
-mod leave;
 mod shown;
 mod which;
 
@@ -26,10 +25,10 @@ pub enum AgentCommand {
     Show(shown::ShowArgs),
     /// Refuse new calls until the agent is resumed
     #[command(after_help = "Example:\n  crtx agent pause 0")]
-    Pause(change::StatusArgs),
+    Pause(change::OwnArgs),
     /// Accept calls again
     #[command(after_help = "Example:\n  crtx agent resume 0")]
-    Resume(change::StatusArgs),
+    Resume(change::OwnArgs),
     /// Add collateral
     #[command(after_help = "Example:\n  crtx agent topup 0 40")]
     Topup(change::TopupArgs),
@@ -38,13 +37,13 @@ pub enum AgentCommand {
     RotateKey(change::RotateKeyArgs),
     /// End a listing for good; the collateral can be withdrawn when nothing is open any more
     #[command(after_help = "Example:\n  crtx agent delist 0")]
-    Delist(leave::LeaveArgs),
+    Delist(change::OwnArgs),
     /// Get the collateral of a delisted agent back
     #[command(after_help = "Example:\n  crtx agent withdraw 0")]
-    Withdraw(leave::LeaveArgs),
+    Withdraw(change::OwnArgs),
     /// Close the accounts of a delisted agent and get their rent back
     #[command(after_help = "Example:\n  crtx agent close 0")]
-    Close(leave::LeaveArgs),
+    Close(change::OwnArgs),
 }
 
 pub async fn run(command: AgentCommand, settings: &Settings) -> anyhow::Result<()> {
@@ -58,8 +57,8 @@ pub async fn run(command: AgentCommand, settings: &Settings) -> anyhow::Result<(
         AgentCommand::Resume(arguments) => change::resume(&arguments, settings).await,
         AgentCommand::Topup(arguments) => change::topup(&arguments, settings).await,
         AgentCommand::RotateKey(arguments) => change::rotate_key(&arguments, settings).await,
-        AgentCommand::Delist(arguments) => leave::delist(&arguments, settings).await,
-        AgentCommand::Withdraw(arguments) => leave::withdraw(&arguments, settings).await,
-        AgentCommand::Close(arguments) => leave::close(&arguments, settings).await,
+        AgentCommand::Delist(arguments) => change::delist(&arguments, settings).await,
+        AgentCommand::Withdraw(arguments) => change::withdraw(&arguments, settings).await,
+        AgentCommand::Close(arguments) => change::close(&arguments, settings).await,
     }
 }

@@ -8,7 +8,7 @@ use crtx_mirror::{
     source::{AccountSource, At, Deadlines, EndpointUrls, Endpoints},
 };
 use reqwest::{Method, StatusCode};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use solana_pubkey::Pubkey;
 use tokio::time::{Instant, sleep};
 use url::Url;
@@ -28,22 +28,13 @@ pub struct ServiceDigest {
     pub checksum: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Verdict {
     Equal,
     Different,
     /// Accounts changed while the node read them in parts.
     Moving,
-}
-
-impl Verdict {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Equal => "equal",
-            Self::Different => "different",
-            Self::Moving => "moving",
-        }
-    }
 }
 
 /// What was compared.

@@ -68,7 +68,7 @@ fn show(compared: &Compared, base_url: &str, as_json: bool) -> anyhow::Result<()
     if as_json {
         return output::json(&json!({
             "equal": compared.verdict == Verdict::Equal,
-            "verdict": compared.verdict.as_str(),
+            "verdict": compared.verdict,
             "slot": compared.slot,
             "node": {"accounts": compared.node.accounts, "checksum": hex(&compared.node.checksum)},
             "service": {"accounts": compared.service.accounts, "checksum": compared.service.checksum},

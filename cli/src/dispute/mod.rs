@@ -3,6 +3,7 @@
 mod shown;
 mod statement;
 
+pub use self::statement::StatementArgs;
 use crate::settings::Settings;
 
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -11,7 +12,7 @@ pub enum DisputeCommand {
     #[command(
         after_help = "Example:\n  crtx dispute open 165cf497-1db5-4f5e-940b-57c2e3534dea --text 'It is empty.' --file shot.png"
     )]
-    Open(statement::StatementArgs),
+    Open(StatementArgs),
     /// List the disputes that you raised, and those about your agents
     #[command(after_help = "Example:\n  crtx dispute list")]
     List(shown::ListArgs),
@@ -20,7 +21,7 @@ pub enum DisputeCommand {
     Show(shown::ShowArgs),
     /// Answer a dispute about your agent
     #[command(after_help = "Example:\n  crtx dispute answer 165cf497-1db5-4f5e-940b-57c2e3534dea --text 'As asked.'")]
-    Answer(statement::StatementArgs),
+    Answer(StatementArgs),
 }
 
 pub async fn run(command: DisputeCommand, settings: &Settings) -> anyhow::Result<()> {

@@ -51,7 +51,7 @@ pub async fn run(arguments: &ExportArgs, settings: &Settings) -> anyhow::Result<
     // What is called from now on is not part of the export.
     let mut filter = arguments.filter.clone();
     filter.to = Some(filter.to.unwrap_or_else(Utc::now));
-    let mut query = filter.query(PAGE, 0);
+    let mut query = filter.query(PAGE, ("offset", "0"));
     if arguments.csv {
         writeln!(out, "{}", COLUMNS.join(","))?;
     }
@@ -70,7 +70,7 @@ pub async fn run(arguments: &ExportArgs, settings: &Settings) -> anyhow::Result<
         }
         // Pages do not move with the executions that others change meanwhile, and have no last offset.
         let Some(cursor) = page.get("next_cursor").and_then(Value::as_str) else { break };
-        query = filter.query_after(PAGE, cursor);
+        query = filter.query(PAGE, ("cursor", cursor));
     }
     out.flush()?;
     note!("{written} executions of {}", asker.described());

@@ -20,28 +20,19 @@ pub struct FilterArgs {
 }
 
 impl FilterArgs {
-    /// The query string of a page.
-    pub fn query(&self, limit: u64, offset: u64) -> String {
-        self.query_from(format!("limit={limit}&offset={offset}"))
-    }
-
-    /// The query string of the page after another one, whose `next_cursor` this is.
-    pub fn query_after(&self, limit: u64, cursor: &str) -> String {
-        self.query_from(format!("limit={limit}&cursor={cursor}"))
-    }
-
-    fn query_from(&self, mut query: String) -> String {
-        let mut add = |name: &str, value: Option<String>| {
-            if let Some(value) = value {
-                query.push_str(&format!("&{name}={value}"));
-            }
-        };
+    /// The query string of a page. `place`: the offset of the page, or the cursor that the page before it names.
+    pub fn query(&self, limit: u64, place: (&str, &str)) -> String {
         let text = |time: &DateTime<Utc>| time.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
-        add("status", self.status.clone());
-        add("agent_id", self.agent.map(|agent| agent.to_string()));
-        add("from", self.from.as_ref().map(text));
-        add("to", self.to.as_ref().map(text));
-        query
+        let filters = [
+            ("status", self.status.clone()),
+            ("agent_id", self.agent.map(|agent| agent.to_string())),
+            ("from", self.from.as_ref().map(text)),
+            ("to", self.to.as_ref().map(text)),
+        ];
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        query.append_pair("limit", &limit.to_string()).append_pair(place.0, place.1);
+        query.extend_pairs(filters.into_iter().filter_map(|(name, value)| Some((name, value?))));
+        query.finish()
     }
 }
 
@@ -73,10 +64,16 @@ mod tests {
 
     #[test]
     fn a_query_names_only_what_is_asked_for() {
-        assert_eq!(FilterArgs::default().query(20, 0), "limit=20&offset=0");
+        assert_eq!(FilterArgs::default().query(20, ("offset", "0")), "limit=20&offset=0");
         let filter =
             FilterArgs { status: Some("failed".to_owned()), to: time("2026-11-22").ok(), ..FilterArgs::default() };
-        assert_eq!(filter.query_after(5, "abc"), "limit=5&cursor=abc&status=failed&to=2026-11-22T00:00:00.000000Z");
-        assert_eq!(filter.query(5, 10), "limit=5&offset=10&status=failed&to=2026-11-22T00:00:00.000000Z");
+        assert_eq!(
+            filter.query(5, ("cursor", "a b&c")),
+            "limit=5&cursor=a+b%26c&status=failed&to=2026-11-22T00%3A00%3A00.000000Z"
+        );
+        assert_eq!(
+            filter.query(5, ("offset", "10")),
+            "limit=5&offset=10&status=failed&to=2026-11-22T00%3A00%3A00.000000Z"
+        );
     }
 }

@@ -35,7 +35,7 @@ const COLUMNS: [&str; 5] = ["initiated_at", "status", "cost_usdc", "agent_name",
 
 pub async fn run(arguments: &ListArgs, settings: &Settings) -> anyhow::Result<()> {
     let asker = Asker::of(settings, &arguments.api, &arguments.keypair)?;
-    let query = arguments.filter.query(arguments.limit, arguments.offset);
+    let query = arguments.filter.query(arguments.limit, ("offset", &arguments.offset.to_string()));
     let page: Value = asker.get(&format!("/v1/executions?{query}")).await?;
     if arguments.output.json {
         return output::json(&page);

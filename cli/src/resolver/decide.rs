@@ -6,11 +6,11 @@ use crtx_protocol::usdc::UsdcBase;
 use serde_json::json;
 
 use crate::{
-    arguments::{SendArgs, ServiceArgs, usdc},
+    arguments::usdc,
     asker::Asker,
     case::Case,
-    evidence::{self, EvidenceArgs, Stored},
-    execution_ref::ExecutionRef,
+    dispute::StatementArgs,
+    evidence::{self, Stored},
     output::{duration, time},
     settings::{Role, Settings},
     transaction::{Plan, Sender},
@@ -22,33 +22,20 @@ pub struct UpholdArgs {
     #[arg(long, value_name = "USDC", value_parser = usdc)]
     slash: UsdcBase,
     #[command(flatten)]
-    decision: RejectArgs,
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub struct RejectArgs {
-    /// Execution id, or address of the record or of the dispute
-    #[arg(value_name = "EXECUTION")]
-    execution: ExecutionRef,
-    #[command(flatten)]
-    reasons: EvidenceArgs,
-    #[command(flatten)]
-    service: ServiceArgs,
-    #[command(flatten)]
-    send: SendArgs,
+    decision: StatementArgs,
 }
 
 pub async fn uphold(arguments: &UpholdArgs, settings: &Settings) -> anyhow::Result<()> {
     decide(&arguments.decision, settings, Some(arguments.slash)).await
 }
 
-pub async fn reject(arguments: &RejectArgs, settings: &Settings) -> anyhow::Result<()> {
+pub async fn reject(arguments: &StatementArgs, settings: &Settings) -> anyhow::Result<()> {
     decide(arguments, settings, None).await
 }
 
 /// `upheld_with`: the slash of an upheld dispute.
-async fn decide(arguments: &RejectArgs, settings: &Settings, upheld_with: Option<UsdcBase>) -> anyhow::Result<()> {
-    let document = arguments.reasons.read()?;
+async fn decide(arguments: &StatementArgs, settings: &Settings, upheld_with: Option<UsdcBase>) -> anyhow::Result<()> {
+    let document = arguments.evidence.read()?;
     let sender = Sender::open(settings, &arguments.send, Role::Resolver).await?;
     let case = Case::find(&sender.market, arguments.execution, &sender.wallet()).await?;
     refuse_what_cannot_be(&sender, &case, upheld_with).await?;

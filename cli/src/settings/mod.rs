@@ -2,13 +2,12 @@
 //! `crtx up`, the Solana command line, built-in value, in this order.
 
 mod file;
-mod folder;
 mod local_run;
 mod network;
 mod solana_cli;
 
 use std::{
-    fmt,
+    env, fmt,
     path::{Path, PathBuf},
 };
 
@@ -19,7 +18,6 @@ use url::{Host, Url};
 use self::{file::Section, solana_cli::SolanaCli};
 pub use self::{
     file::{ConfigFile, FILE_NAME as CONFIG_FILE_NAME},
-    folder::find as find_folder,
     local_run::{Keypairs, LocalRun, authority},
     network::{Network, NetworkChoice, parse_name},
 };
@@ -95,8 +93,8 @@ pub enum Role {
 impl Settings {
     /// Reads the files. `network`: the one that the command line or the environment names.
     pub fn load(network: Option<NetworkChoice>) -> anyhow::Result<Self> {
-        let here = std::env::current_dir().ok();
-        let settings = Self::of(folder::find()?, network, SolanaCli::read(), here.as_deref())?;
+        let here = env::current_dir().ok();
+        let settings = Self::of(find_folder()?, network, SolanaCli::read(), here.as_deref())?;
         settings.say_which();
         Ok(settings)
     }
@@ -260,6 +258,20 @@ impl Settings {
 /// The first that is there.
 fn first<'a>(named: &[(Option<&'a str>, Source)]) -> Option<(&'a str, Source)> {
     named.iter().find_map(|(text, source)| Some(((*text)?, *source)))
+}
+
+/// The folder that holds the configuration, the tokens of sessions, and the journal of transactions:
+/// `$CRTX_CONFIG_DIR`, else `crtx` in the user's configuration folder.
+pub fn find_folder() -> Result<PathBuf, UsageError> {
+    let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(folder) = named("CRTX_CONFIG_DIR") {
+        return Ok(folder);
+    }
+    // The convention takes relative paths as errors.
+    let base = named("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
+    let base = base.or_else(|| env::home_dir().map(|home| home.join(".config")));
+    base.map(|base| base.join("crtx"))
+        .ok_or_else(|| UsageError::new("There is no home folder for the configuration. Set CRTX_CONFIG_DIR."))
 }
 
 /// The innermost one whose project holds the folder.

@@ -17,7 +17,11 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use solana_pubkey::Pubkey;
 
-use super::{claims::Status, ending::Payees, evidence::Evidence};
+use super::{
+    claims::{Claims, Status},
+    ending::Payees,
+    evidence::Evidence,
+};
 
 /// One line of the report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -410,13 +414,18 @@ fn record_is_refunded(evidence: &Evidence) -> Finding {
     Ok(format!("refunded: {reason}"))
 }
 
-fn nothing_is_stated_as_paid(evidence: &Evidence) -> Finding {
-    let claims = &evidence.claims;
-    for (name, stated) in [
+/// The amounts that are stated: of the whole, of the creator and of the platform.
+fn stated_amounts(claims: &Claims) -> [(&'static str, Option<UsdcBase>); 3] {
+    [
         ("cost_usdc", claims.cost_usdc),
         ("creator_amount_usdc", claims.creator_amount_usdc),
         ("platform_amount_usdc", claims.platform_amount_usdc),
-    ] {
+    ]
+}
+
+fn nothing_is_stated_as_paid(evidence: &Evidence) -> Finding {
+    let claims = &evidence.claims;
+    for (name, stated) in stated_amounts(claims) {
         if let Some(stated) = stated.filter(|stated| stated.0 != 0) {
             return Err(format!("{name} is stated as {stated}, and everything was refunded"));
         }
@@ -439,11 +448,8 @@ fn cost(evidence: &Evidence) -> Result<u64, String> {
 
 fn stated_amounts_are_the_chains(evidence: &Evidence) -> Finding {
     let (record, split, claims) = (known(&evidence.record)?, split(evidence)?, &evidence.claims);
-    for (name, stated, actual) in [
-        ("cost_usdc", claims.cost_usdc, cost(evidence)?),
-        ("creator_amount_usdc", claims.creator_amount_usdc, split.creator),
-        ("platform_amount_usdc", claims.platform_amount_usdc, split.platform),
-    ] {
+    let actual = [cost(evidence)?, split.creator, split.platform];
+    for ((name, stated), actual) in stated_amounts(claims).into_iter().zip(actual) {
         if stated.is_some_and(|stated| stated != UsdcBase(actual)) {
             return Err(format!("{name} differs from the chain's {}", UsdcBase(actual)));
         }

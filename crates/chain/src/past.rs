@@ -252,3 +252,24 @@ fn call(keys: &[Pubkey], program: u8, accounts: &[u8], data: Vec<u8>) -> Option<
         called: Vec::new(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn balance(account_index: usize, amount: &str) -> WireTokenBalance {
+        let key = Pubkey::new_from_array([9; 32]).to_string();
+        let ui_token_amount = WireAmount { amount: amount.to_owned() };
+        WireTokenBalance { account_index, mint: key.clone(), owner: key, ui_token_amount }
+    }
+
+    #[test]
+    fn an_account_that_is_missing_on_one_side_had_nothing_there() {
+        let keys = [1, 2, 3].map(|seed| Pubkey::new_from_array([seed; 32]));
+        let before = [balance(0, "50"), balance(1, "7")];
+        let after = [balance(0, "20"), balance(2, "30"), balance(9, "1"), balance(2, "x")];
+        let changes = token_changes(&keys, &before, &after).into_iter();
+        let changes: Vec<(Pubkey, i128)> = changes.map(|change| (change.account, change.change)).collect();
+        assert_eq!(changes, [(keys[0], -30), (keys[1], -7), (keys[2], 30)]);
+    }
+}

@@ -7,12 +7,7 @@ use ed25519_dalek::SigningKey;
 use uuid::Uuid;
 
 use super::{
-    super::{
-        claims::{Claims, Status},
-        ending::Ending,
-        evidence::ContentCopy,
-        opening::Opening,
-    },
+    super::{ending::Ending, evidence::ContentCopy, opening::Opening},
     *,
 };
 
