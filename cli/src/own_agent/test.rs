@@ -123,7 +123,7 @@ fn lines_of(check: &Check) -> Vec<String> {
         (Some(false), _) => ("FAIL", check.expected.clone()),
         (None, reason) => ("skip", reason.clone().unwrap_or_default()),
     };
-    let mut lines = vec![format!("{mark}  {:<20} {}", check.name.as_str(), printable(&rest))];
+    let mut lines = vec![format!("{mark}  {:<20} {}", check.name, printable(&rest))];
     if check.has_failed() {
         let more = [("received", &check.received), ("fix", &check.fix)];
         let more = more.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?)));

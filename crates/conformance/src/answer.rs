@@ -20,39 +20,13 @@ use crate::{
     subject::Subject,
 };
 
-/// The checks that an answer gets, in the order of the report.
-const CHECKS: [CheckName; 22] = [
-    CheckName::Reachable,
-    CheckName::Tls,
-    CheckName::WithinTimeout,
-    CheckName::WholeAnswer,
-    CheckName::ContentEncoding,
-    CheckName::HttpStatus,
-    CheckName::ContentType,
-    CheckName::JsonShape,
-    CheckName::ExecutionId,
-    CheckName::Status,
-    CheckName::ResultIsString,
-    CheckName::ResultSize,
-    CheckName::ResultHashForm,
-    CheckName::ResultHash,
-    CheckName::SignatureForm,
-    CheckName::ResultKey,
-    CheckName::Signature,
-    CheckName::CallSignatureForm,
-    CheckName::CallSignature,
-    CheckName::TokensUsed,
-    CheckName::Steps,
-    CheckName::OutputSchema,
-];
-
 /// Longest text that can be a hash or a signature in any spelling.
 const MAX_PROOF_CHARS: usize = 200;
 
 /// What the checks of one answer found.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Judged {
-    /// Each of [`CHECKS`] once.
+    /// Every check of an answer once, in the order of the report.
     pub checks: Vec<Check>,
     /// The result, if the answer has one.
     pub result: Option<String>,
@@ -79,43 +53,41 @@ pub fn judge(
     request: &Request,
     outcome: Result<Received, NoAnswer>,
 ) -> Judged {
-    let mut judge = Judge { subject, output, request, found: Vec::new(), result: None, failed: None, needs: None };
-    let no_time = matches!(outcome, Err(NoAnswer::NoTime));
-    let received = outcome.map_err(|missing| judge.nothing(missing)).ok();
-    if let Some(received) = &received {
-        judge.connection(received);
-        if judge.fields(received).is_some() {
-            judge.agree_with_the_gateway(&received.body);
+    let mut judge = Judge { subject, output, request, judged: Judged::default(), needs: None };
+    match outcome {
+        Ok(received) => {
+            judge.judged.http_status = Some(received.status);
+            judge.judged.answer_ms = Some(milliseconds(&received));
+            judge.connection(&received);
+            if judge.fields(&received).is_some() {
+                judge.agree_with_the_gateway(&received.body);
+            }
         }
+        Err(missing) => judge.nothing(missing),
     }
-    let answer_ms = received.as_ref().map(milliseconds);
-    let http_status = received.as_ref().map(|received| received.status);
-    let (checks, result, failed) = judge.finish();
-    Judged { checks, result, failed, http_status, answer_ms, no_time }
+    judge.finish()
 }
 
 struct Judge<'a> {
     subject: &'a Subject,
     output: Option<&'a OutputSchema>,
     request: &'a Request,
-    found: Vec<Check>,
-    result: Option<String>,
-    failed: Option<String>,
+    judged: Judged,
     /// Why the checks that are left are skipped.
     needs: Option<String>,
 }
 
 impl Judge<'_> {
     fn pass(&mut self, name: CheckName, received: impl Into<String>) {
-        self.found.push(Check::passed(name, received));
+        self.judged.checks.push(Check::passed(name, received));
     }
 
     fn fail(&mut self, name: CheckName, received: impl Into<String>, fix: impl Into<String>) {
-        self.found.push(Check::failed(name, received, fix));
+        self.judged.checks.push(Check::failed(name, received, fix));
     }
 
     fn skip(&mut self, name: CheckName, reason: impl Into<String>) {
-        self.found.push(Check::skipped(name, reason));
+        self.judged.checks.push(Check::skipped(name, reason));
     }
 
     /// A failure that leaves nothing to check after it.
@@ -149,7 +121,10 @@ impl Judge<'_> {
                 let waited = format!("no whole answer within {} seconds", self.subject.timeout_seconds);
                 self.stop(WithinTimeout, waited, "Answer faster, or list the agent with a longer `timeout_seconds`.");
             }
-            NoAnswer::NoTime => self.needs = Some("the test had no more time to wait for an answer".to_owned()),
+            NoAnswer::NoTime => {
+                self.judged.no_time = true;
+                self.needs = Some("the test had no more time to wait for an answer".to_owned());
+            }
             NoAnswer::Dropped(cause) => {
                 let fix = "Look into the service's log: it closed the connection before its answer was complete.";
                 self.stop(WholeAnswer, cause, fix);
@@ -202,9 +177,9 @@ impl Judge<'_> {
         let result = self.result(raw)?;
         self.proof(&fields, &result, raw.map_or("", RawValue::get));
         if let Some(output) = self.output {
-            self.found.push(output.check(&result));
+            self.judged.checks.push(output.check(&result));
         }
-        self.result = Some(result);
+        self.judged.result = Some(result);
         Some(())
     }
 
@@ -259,7 +234,7 @@ impl Judge<'_> {
                 let error = shown(fields.error);
                 let fix = "Let the agent complete the example, or test with an example that it completes.";
                 self.stop(NAME, format!("failed, with the error {error}"), fix);
-                self.failed = Some(error);
+                self.judged.failed = Some(error);
             }
             _ => self.stop(NAME, shown(fields.status), "Answer with `\"status\": \"completed\"` or `\"failed\"`."),
         }
@@ -429,22 +404,23 @@ impl Judge<'_> {
         let signatory = Signatory { result_key: self.subject.result_key, bound_to };
         let accepted = Answer::read(body).and_then(|answer| answer.check(self.request.execution_id, &signatory));
         let Err(refusal) = accepted else { return };
-        if !self.found.iter().any(Check::has_failed) {
-            self.found.retain(|check| check.name != CheckName::JsonShape);
+        if !self.judged.checks.iter().any(Check::has_failed) {
+            self.judged.checks.retain(|check| check.name != CheckName::JsonShape);
             let fix = "Answer as \"Creator service protocol\" in the specification describes it.";
             self.fail(CheckName::JsonShape, quote::text(&refusal.to_string()), fix);
         }
     }
 
-    fn finish(mut self) -> (Vec<Check>, Option<String>, Option<String>) {
+    fn finish(mut self) -> Judged {
         let reason = self.needs.unwrap_or_else(|| "not checked for this request".to_owned());
-        for name in CHECKS {
-            if !self.found.iter().any(|check| check.name == name) {
-                self.found.push(Check::skipped(name, reason.clone()));
+        let of_an_answer = CheckName::Reachable..=CheckName::OutputSchema;
+        for &name in CheckName::ALL.iter().filter(|name| of_an_answer.contains(name)) {
+            if !self.judged.checks.iter().any(|check| check.name == name) {
+                self.judged.checks.push(Check::skipped(name, reason.clone()));
             }
         }
-        self.found.sort_by_key(|check| check.name);
-        (self.found, self.result, self.failed)
+        self.judged.checks.sort_by_key(|check| check.name);
+        self.judged
     }
 }
 

@@ -27,96 +27,86 @@ const SAME_TEXT: &str = "Serialise the result once, hash this text, and return t
 
 /// The mistake that leads to `claimed`, if it is a known one. `raw` is the result as it stands in the JSON answer.
 pub fn explain(claimed: &ResultHash, result: &str, raw: &str, task: &str) -> Option<Mistake> {
-    let is = |bytes: &[u8]| ResultHash::of(bytes) == *claimed;
+    let is = |bytes: &Vec<u8>| ResultHash::of(bytes) == *claimed;
+    let text = |text: &str| text.as_bytes().to_vec();
     let inner = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
-    let found = |of, fix| Some(Mistake { of, fix });
-    if is(raw.as_bytes()) || is(as_json(result, CompactFormatter).as_bytes()) || is(ascii_json(result).as_bytes()) {
-        return found("the JSON-encoded string with its quotation marks", DECODED);
-    }
-    if is(inner.as_bytes()) {
-        return found("the string with JSON's escape sequences", DECODED);
-    }
-    if is(result.trim().as_bytes()) || is(result.trim_end().as_bytes()) {
-        return found("the result without the white space at its ends", UNCHANGED);
-    }
-    if is(format!("{result}\n").as_bytes()) || is(format!("{result}\r\n").as_bytes()) {
-        return found("the result with a line end after it", UNCHANGED);
-    }
-    line_ends(&is, result)
-        .or_else(|| encoding(&is, result))
-        .or_else(|| hashed_twice(&is, result))
-        .or_else(|| serialised_again(&is, result))
-        .or_else(|| is(task.as_bytes()).then_some(Mistake { of: "the task", fix: "Hash the result, not the task." }))
-        .or_else(|| is(b"").then_some(Mistake { of: "nothing at all", fix: "Hash the result after it is complete." }))
-}
-
-fn line_ends(is: &impl Fn(&[u8]) -> bool, result: &str) -> Option<Mistake> {
+    let json = as_json(result, CompactFormatter);
     let unix = result.replace("\r\n", "\n");
-    let of = if is(unix.as_bytes()) {
-        "the result with LF line ends in place of CR LF"
-    } else if is(unix.replace('\n', "\r\n").as_bytes()) {
-        "the result with CR LF line ends in place of LF"
-    } else if is(unix.replace('\r', "\n").as_bytes()) {
-        "the result with LF line ends in place of CR"
-    } else {
-        return None;
+    let utf16 = |mark: &str, order: fn(u16) -> [u8; 2]| -> Vec<u8> {
+        mark.encode_utf16().chain(result.encode_utf16()).flat_map(order).collect()
     };
-    Some(Mistake { of, fix: LINE_ENDS })
-}
-
-fn encoding(is: &impl Fn(&[u8]) -> bool, result: &str) -> Option<Mistake> {
-    let units = |order: fn(u16) -> [u8; 2]| result.encode_utf16().flat_map(order).collect::<Vec<u8>>();
-    let with_mark = |mark: [u8; 2], bytes: &[u8]| [&mark, bytes].concat();
-    let (little, big) = (units(u16::to_le_bytes), units(u16::to_be_bytes));
-    let latin = || result.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect::<Vec<u8>>();
-    let ascii =
-        |other: &str| result.chars().map(|c| if c.is_ascii() { c.to_string() } else { other.to_owned() }).collect();
-    let (replaced, dropped): (String, String) = (ascii("?"), ascii(""));
-    let of = if is(&little) || is(&with_mark([0xff, 0xfe], &little)) || is(&big) || is(&with_mark([0xfe, 0xff], &big)) {
-        "the result in UTF-16"
-    } else if is(format!("\u{feff}{result}").as_bytes()) {
-        "the result with a byte order mark"
-    } else if is(&latin()) {
-        "the result in Latin-1"
-    } else if is(replaced.as_bytes()) || is(dropped.as_bytes()) {
-        "the result without its characters outside of ASCII"
-    } else {
-        return None;
+    let ascii = |other: &str| -> String {
+        result.chars().map(|c| if c.is_ascii() { c.to_string() } else { other.to_owned() }).collect()
     };
-    Some(Mistake { of, fix: UTF8 })
-}
-
-fn hashed_twice(is: &impl Fn(&[u8]) -> bool, result: &str) -> Option<Mistake> {
+    let latin = result.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect();
     let once = ResultHash::of(result.as_bytes());
-    let fix = "Hash the result once, and write this hash in hexadecimal form.";
-    let twice = is(&once.0) || is(hex::encode(once.0).as_bytes()) || is(&once.signed_text());
-    twice.then_some(Mistake { of: "the hash of the result", fix })
+    let known = [
+        (
+            "the JSON-encoded string with its quotation marks",
+            DECODED,
+            vec![text(raw), text(&without_unicode(&json)), text(&json)],
+        ),
+        ("the string with JSON's escape sequences", DECODED, vec![text(inner)]),
+        (
+            "the result without the white space at its ends",
+            UNCHANGED,
+            vec![text(result.trim()), text(result.trim_end())],
+        ),
+        (
+            "the result with a line end after it",
+            UNCHANGED,
+            vec![text(&format!("{result}\n")), text(&format!("{result}\r\n"))],
+        ),
+        ("the result with LF line ends in place of CR LF", LINE_ENDS, vec![text(&unix)]),
+        ("the result with CR LF line ends in place of LF", LINE_ENDS, vec![text(&unix.replace('\n', "\r\n"))]),
+        ("the result with LF line ends in place of CR", LINE_ENDS, vec![text(&unix.replace('\r', "\n"))]),
+        (
+            "the result in UTF-16",
+            UTF8,
+            ["", "\u{feff}"]
+                .into_iter()
+                .flat_map(|mark| [utf16(mark, u16::to_le_bytes), utf16(mark, u16::to_be_bytes)])
+                .collect(),
+        ),
+        ("the result with a byte order mark", UTF8, vec![text(&format!("\u{feff}{result}"))]),
+        ("the result in Latin-1", UTF8, vec![latin]),
+        ("the result without its characters outside of ASCII", UTF8, vec![text(&ascii("?")), text(&ascii(""))]),
+        (
+            "the hash of the result",
+            "Hash the result once, and write this hash in hexadecimal form.",
+            vec![once.0.to_vec(), text(&hex::encode(once.0)), once.signed_text().to_vec()],
+        ),
+        ("the task", "Hash the result, not the task.", vec![text(task)]),
+        ("nothing at all", "Hash the result after it is complete.", vec![Vec::new()]),
+    ];
+    let found = known.into_iter().find(|(_, _, hashed)| hashed.iter().any(is));
+    found.map(|(of, fix, _)| Mistake { of, fix }).or_else(|| {
+        let is_same = serialised_again(result)?.any(|json| is(&json.into_bytes()));
+        is_same.then_some(Mistake { of: "the same JSON in another spelling", fix: SAME_TEXT })
+    })
 }
 
-/// A result that is JSON in a string, written in another way.
-fn serialised_again(is: &impl Fn(&[u8]) -> bool, result: &str) -> Option<Mistake> {
+/// A result that is JSON in a string, written in other ways. One at a time: each may be many times as long.
+fn serialised_again(result: &str) -> Option<impl Iterator<Item = String>> {
     if !fits_in_memory(result, MAX_RESULT_MEMORY) {
         return None;
     }
     let value: Value = serde_json::from_str(result).ok()?;
-    let python = as_json(&value, Spaced);
-    let found = is(as_json(&value, CompactFormatter).as_bytes())
-        || is(python.as_bytes())
-        || is(without_unicode(&python).as_bytes())
-        || is(without_unicode(&as_json(&value, CompactFormatter)).as_bytes())
-        || is(as_json(&value, PrettyFormatter::new()).as_bytes())
-        || is(as_json(&value, PrettyFormatter::with_indent(b"    ")).as_bytes());
-    found.then_some(Mistake { of: "the same JSON in another spelling", fix: SAME_TEXT })
+    let spellings: [fn(&Value) -> String; 6] = [
+        |value| as_json(value, CompactFormatter),
+        |value| as_json(value, Spaced),
+        |value| without_unicode(&as_json(value, CompactFormatter)),
+        |value| without_unicode(&as_json(value, Spaced)),
+        |value| as_json(value, PrettyFormatter::new()),
+        |value| as_json(value, PrettyFormatter::with_indent(b"    ")),
+    ];
+    Some(spellings.into_iter().map(move |spelled| spelled(&value)))
 }
 
 fn as_json(value: &(impl Serialize + ?Sized), formatter: impl Formatter) -> String {
     let mut bytes = Vec::new();
     let written = value.serialize(&mut Serializer::with_formatter(&mut bytes, formatter));
     written.ok().and_then(|()| String::from_utf8(bytes).ok()).unwrap_or_default()
-}
-
-fn ascii_json(text: &str) -> String {
-    without_unicode(&as_json(text, CompactFormatter))
 }
 
 /// JSON with escape sequences for all characters outside of ASCII, as several libraries write it.

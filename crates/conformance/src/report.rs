@@ -1,161 +1,97 @@
 //! The report: one entry for each check, in a fixed order.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
+use strum::{EnumMessage, VariantArray};
 use utoipa::ToSchema;
 
-/// What is checked, in the order of the report. A name never changes its meaning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+/// What is checked, in the order of the report, each with what a good endpoint does. A name never changes its meaning.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    strum::Display,
+    strum::EnumMessage,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum CheckName {
+    #[strum(message = "`input_schema` is accepted by the marketplace and the example's parameters match it")]
     InputSchema,
+    #[strum(message = "the endpoint is a URL that the marketplace may call, and it accepts a connection")]
     Reachable,
+    #[strum(message = "https with a certificate that is valid for the host")]
     Tls,
+    #[strum(message = "the whole answer arrives within `timeout_seconds`")]
     WithinTimeout,
+    #[strum(message = "the connection stays open until the whole answer is sent")]
     WholeAnswer,
+    #[strum(message = "no `content-encoding` except `identity`")]
     ContentEncoding,
+    #[strum(message = "HTTP status 200 to 299; any status with an answer `failed`")]
     HttpStatus,
+    #[strum(message = "`content-type: application/json`")]
     ContentType,
+    #[strum(message = "one JSON object in UTF-8 that holds no member twice")]
     JsonShape,
+    #[strum(message = "`execution_id` is the one of the request")]
     ExecutionId,
+    #[strum(message = "`status` is `completed` for the example, and `completed` or `failed` in general")]
     Status,
+    #[strum(message = "`result` is a JSON string")]
     ResultIsString,
+    #[strum(message = "`result` has at most 1048576 bytes of UTF-8")]
     ResultSize,
+    #[strum(message = "`result_hash` is `sha256:` and 64 lower-case hexadecimal digits")]
     ResultHashForm,
+    #[strum(message = "`result_hash` is the SHA-256 of the UTF-8 bytes of the decoded `result`")]
     ResultHash,
+    #[strum(message = "`signature` is `ed25519:` and the base58 form of 64 bytes")]
     SignatureForm,
+    #[strum(message = "the signature is made with the private key of `result_key`")]
     ResultKey,
+    #[strum(message = "`signature` is over the 71 bytes of the text `result_hash`")]
     Signature,
+    #[strum(message = "`call_signature` is `ed25519:` and the base58 form of 64 bytes")]
     CallSignatureForm,
+    #[strum(
+        message = "`call_signature` is over `crtx-call-v1:`, the 32 bytes of `execution_record`, `:`, and `result_hash`"
+    )]
     CallSignature,
+    #[strum(message = "`tokens_used`, if present, is a whole number from 0 to 1000000000")]
     TokensUsed,
+    #[strum(message = "`steps`, if present, is an array of at most 262144 bytes")]
     Steps,
+    #[strum(message = "`output_schema` is accepted, and the result matches it")]
     OutputSchema,
+    #[strum(message = "hash and signature are right for a result with characters outside of ASCII")]
     Unicode,
+    #[strum(message = "hash and signature are right for a result with CR LF line ends")]
     Crlf,
+    #[strum(message = "hash and signature are right for an empty result")]
     EmptyResult,
+    #[strum(message = "a request with members that the agent does not know is completed")]
     UnknownFields,
+    #[strum(message = "a repeated `execution_id` gets the same result, or a refusal")]
     RepeatedId,
+    #[strum(
+        message = "`failed` with the `execution_id`, a text in `error`, and null in `result`, `result_hash` and `signature`"
+    )]
     FailureForm,
+    #[strum(message = "four requests at once get four good answers, each to its own request")]
     ParallelCalls,
 }
 
 impl CheckName {
-    pub const ALL: [Self; 30] = [
-        Self::InputSchema,
-        Self::Reachable,
-        Self::Tls,
-        Self::WithinTimeout,
-        Self::WholeAnswer,
-        Self::ContentEncoding,
-        Self::HttpStatus,
-        Self::ContentType,
-        Self::JsonShape,
-        Self::ExecutionId,
-        Self::Status,
-        Self::ResultIsString,
-        Self::ResultSize,
-        Self::ResultHashForm,
-        Self::ResultHash,
-        Self::SignatureForm,
-        Self::ResultKey,
-        Self::Signature,
-        Self::CallSignatureForm,
-        Self::CallSignature,
-        Self::TokensUsed,
-        Self::Steps,
-        Self::OutputSchema,
-        Self::Unicode,
-        Self::Crlf,
-        Self::EmptyResult,
-        Self::UnknownFields,
-        Self::RepeatedId,
-        Self::FailureForm,
-        Self::ParallelCalls,
-    ];
-
-    /// The name as it stands in reports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::InputSchema => "input_schema",
-            Self::Reachable => "reachable",
-            Self::Tls => "tls",
-            Self::WithinTimeout => "within_timeout",
-            Self::WholeAnswer => "whole_answer",
-            Self::ContentEncoding => "content_encoding",
-            Self::HttpStatus => "http_status",
-            Self::ContentType => "content_type",
-            Self::JsonShape => "json_shape",
-            Self::ExecutionId => "execution_id",
-            Self::Status => "status",
-            Self::ResultIsString => "result_is_string",
-            Self::ResultSize => "result_size",
-            Self::ResultHashForm => "result_hash_form",
-            Self::ResultHash => "result_hash",
-            Self::SignatureForm => "signature_form",
-            Self::ResultKey => "result_key",
-            Self::Signature => "signature",
-            Self::CallSignatureForm => "call_signature_form",
-            Self::CallSignature => "call_signature",
-            Self::TokensUsed => "tokens_used",
-            Self::Steps => "steps",
-            Self::OutputSchema => "output_schema",
-            Self::Unicode => "unicode",
-            Self::Crlf => "crlf",
-            Self::EmptyResult => "empty_result",
-            Self::UnknownFields => "unknown_fields",
-            Self::RepeatedId => "repeated_id",
-            Self::FailureForm => "failure_form",
-            Self::ParallelCalls => "parallel_calls",
-        }
-    }
-
-    /// What a good endpoint does.
-    const fn expected(self) -> &'static str {
-        match self {
-            Self::InputSchema => "`input_schema` is accepted by the marketplace and the example's parameters match it",
-            Self::Reachable => "the endpoint is a URL that the marketplace may call, and it accepts a connection",
-            Self::Tls => "https with a certificate that is valid for the host",
-            Self::WithinTimeout => "the whole answer arrives within `timeout_seconds`",
-            Self::WholeAnswer => "the connection stays open until the whole answer is sent",
-            Self::ContentEncoding => "no `content-encoding` except `identity`",
-            Self::HttpStatus => "HTTP status 200 to 299; any status with an answer `failed`",
-            Self::ContentType => "`content-type: application/json`",
-            Self::JsonShape => "one JSON object in UTF-8 that holds no member twice",
-            Self::ExecutionId => "`execution_id` is the one of the request",
-            Self::Status => "`status` is `completed` for the example, and `completed` or `failed` in general",
-            Self::ResultIsString => "`result` is a JSON string",
-            Self::ResultSize => "`result` has at most 1048576 bytes of UTF-8",
-            Self::ResultHashForm => "`result_hash` is `sha256:` and 64 lower-case hexadecimal digits",
-            Self::ResultHash => "`result_hash` is the SHA-256 of the UTF-8 bytes of the decoded `result`",
-            Self::SignatureForm => "`signature` is `ed25519:` and the base58 form of 64 bytes",
-            Self::ResultKey => "the signature is made with the private key of `result_key`",
-            Self::Signature => "`signature` is over the 71 bytes of the text `result_hash`",
-            Self::CallSignatureForm => "`call_signature` is `ed25519:` and the base58 form of 64 bytes",
-            Self::CallSignature => {
-                "`call_signature` is over `crtx-call-v1:`, the 32 bytes of `execution_record`, `:`, and `result_hash`"
-            }
-            Self::TokensUsed => "`tokens_used`, if present, is a whole number from 0 to 1000000000",
-            Self::Steps => "`steps`, if present, is an array of at most 262144 bytes",
-            Self::OutputSchema => "`output_schema` is accepted, and the result matches it",
-            Self::Unicode => "hash and signature are right for a result with characters outside of ASCII",
-            Self::Crlf => "hash and signature are right for a result with CR LF line ends",
-            Self::EmptyResult => "hash and signature are right for an empty result",
-            Self::UnknownFields => "a request with members that the agent does not know is completed",
-            Self::RepeatedId => "a repeated `execution_id` gets the same result, or a refusal",
-            Self::FailureForm => {
-                "`failed` with the `execution_id`, a text in `error`, and null in `result`, `result_hash` and `signature`"
-            }
-            Self::ParallelCalls => "four requests at once get four good answers, each to its own request",
-        }
-    }
-}
-
-impl fmt::Display for CheckName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
+    pub const ALL: &[Self] = Self::VARIANTS;
 }
 
 /// One check.
@@ -188,7 +124,7 @@ impl Check {
     }
 
     fn open(name: CheckName) -> Self {
-        let expected = name.expected().to_owned();
+        let expected = name.get_message().unwrap_or_default().to_owned();
         Self { name, passed: None, skipped: None, expected, received: None, fix: None }
     }
 

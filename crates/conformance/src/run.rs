@@ -34,16 +34,10 @@ const READING: OffloadConfig = OffloadConfig {
 const HARMLESS: [CheckName; 5] =
     [CheckName::ContentType, CheckName::TokensUsed, CheckName::Steps, CheckName::OutputSchema, CheckName::ExecutionId];
 
-/// What is sent after the example, in this order.
-const LATER: [CheckName; 7] = [
-    CheckName::Unicode,
-    CheckName::Crlf,
-    CheckName::EmptyResult,
-    CheckName::UnknownFields,
-    CheckName::RepeatedId,
-    CheckName::FailureForm,
-    CheckName::ParallelCalls,
-];
+/// What is sent after the example, in the order of the report.
+fn later() -> impl Iterator<Item = CheckName> {
+    CheckName::ALL.iter().copied().filter(|name| *name >= CheckName::Unicode)
+}
 
 /// How far a test is.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +81,7 @@ pub async fn run(
     };
     match blocking {
         Some(reason) => {
-            for name in LATER {
+            for name in later() {
                 test.note(Check::skipped(name, reason.clone()), progress);
             }
         }
@@ -151,7 +145,7 @@ impl Test {
         let ignored: Vec<CheckName> =
             first.checks.iter().filter(|check| check.has_failed()).map(|check| check.name).collect();
         let mut changeable = false;
-        for name in LATER {
+        for name in later() {
             if self.sender.was_late() {
                 // The service keeps a place for each test that runs.
                 self.note(Check::skipped(name, "an earlier request was not answered in time"), progress);
