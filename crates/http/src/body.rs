@@ -32,18 +32,6 @@ pub enum BodyError {
     Broken(String),
 }
 
-impl BodyError {
-    /// Reads the cause out of an error of the HTTP engine.
-    pub(crate) fn from_engine(error: &(dyn Error + 'static)) -> Self {
-        let is_late = |error: &std::io::Error| error.kind() == std::io::ErrorKind::TimedOut;
-        if causes(error).any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(is_late)) {
-            Self::TooSlow
-        } else {
-            Self::Broken(error.to_string())
-        }
-    }
-}
-
 impl From<BodyError> for ApiError {
     fn from(error: BodyError) -> Self {
         match error {

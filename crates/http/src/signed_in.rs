@@ -6,7 +6,6 @@ use axum::{
     extract::FromRequestParts,
     http::{HeaderMap, HeaderName, Method, header, request::Parts},
 };
-use chrono::{DateTime, Utc};
 use crtx_store::sessions::{self, SessionKind, SessionRow};
 use solana_pubkey::Pubkey;
 use uuid::Uuid;
@@ -35,9 +34,6 @@ pub struct SignedIn {
     pub wallet: Pubkey,
     pub session_id: Uuid,
     pub kind: SessionKind,
-    pub created_at: DateTime<Utc>,
-    pub last_used_at: Option<DateTime<Utc>>,
-    pub expires_at: DateTime<Utc>,
     /// What `X-CSRF-Token` must repeat. `None` for a session without cookie, which needs none.
     pub csrf_token: Option<String>,
 }
@@ -53,77 +49,45 @@ impl<S: AuthState> FromRequestParts<S> for SignedIn {
     }
 }
 
-/// Checks the session of a request.
+/// Checks the session of a request: reads the `Authorization` header or the cookie, and looks the session up. One that was
+/// refused a moment ago is refused again without that, and a client that presents many unknown ones gets 429.
 pub async fn authenticate<S: AuthState>(
     method: &Method,
     headers: &HeaderMap,
     client: Option<IpAddr>,
     state: &S,
 ) -> Result<SignedIn, ApiError> {
-    PresentedSession::read(method, headers, client, state)?.authenticate(state).await
+    let (token, kind) = presented(headers, state.site())?;
+    if kind == SessionKind::Cookie && !method.is_safe() {
+        check_page(headers, state.site())?;
+        let sent = headers.get(CSRF_TOKEN).and_then(|value| value.to_str().ok());
+        if !sent.is_some_and(|sent| token.is_csrf_token(sent)) {
+            let message = "send the session's `csrf_token` in the header `X-CSRF-Token`";
+            return Err(ApiError::new(ErrorCode::Forbidden, message));
+        }
+    }
+    let meant = meant_wallet(headers)?;
+    let (credentials, token_hash) = (state.credentials(), token.hash());
+    let name = CredentialName::Session { token_hash, kind };
+    credentials.strangers().admit(&name, client)?;
+    let found = credentials.session(token_hash).await.and_then(|row| that_holds(row, kind));
+    credentials.strangers().note(&name, &found);
+    let row = found?;
+    if let Some(meant) = meant.filter(|meant| *meant != row.wallet) {
+        let message = format!("this session is of another wallet than {meant}; sign in with that one");
+        return Err(ApiError::new(ErrorCode::Conflict, message));
+    }
+    note_use(credentials, &row).await;
+    let csrf_token = (kind == SessionKind::Cookie).then(|| token.csrf_token());
+    Ok(SignedIn { wallet: row.wallet, session_id: row.session_id, kind, csrf_token })
 }
 
-/// A well-formed token of a session, in a request that may use it, which may be looked up.
-struct PresentedSession {
-    token: SessionToken,
-    kind: SessionKind,
-    meant: Option<Pubkey>,
-}
-
-impl PresentedSession {
-    /// Reads the `Authorization` header or the cookie of a request. A session that was refused a moment ago is refused
-    /// again here, and a client that presents many unknown ones gets 429.
-    fn read<S: AuthState>(
-        method: &Method,
-        headers: &HeaderMap,
-        client: Option<IpAddr>,
-        state: &S,
-    ) -> Result<Self, ApiError> {
-        let (token, kind) = presented(headers, state.site())?;
-        if kind == SessionKind::Cookie && !method.is_safe() {
-            check_page(headers, state.site())?;
-            let sent = headers.get(CSRF_TOKEN).and_then(|value| value.to_str().ok());
-            if !sent.is_some_and(|sent| token.is_csrf_token(sent)) {
-                let message = "send the session's `csrf_token` in the header `X-CSRF-Token`";
-                return Err(ApiError::new(ErrorCode::Forbidden, message));
-            }
-        }
-        let presented = Self { token, kind, meant: meant_wallet(headers)? };
-        state.credentials().strangers().admit(&presented.name(), client)?;
-        Ok(presented)
-    }
-
-    fn name(&self) -> CredentialName {
-        CredentialName::Session { token_hash: self.token.hash(), kind: self.kind }
-    }
-
-    async fn find(&self, credentials: &Credentials) -> Result<SessionRow, ApiError> {
-        let row = credentials.session(self.token.hash()).await?;
-        let row = row.filter(|row| row.kind == self.kind);
-        let row = row.ok_or_else(|| ApiError::unauthorized("the session is not known"))?;
-        if row.ended {
-            return Err(ApiError::unauthorized("the session has been ended; sign in again"));
-        }
-        if row.expired {
-            return Err(ApiError::unauthorized("the session has expired; sign in again"));
-        }
-        Ok(row)
-    }
-
-    /// Looks the session up.
-    async fn authenticate<S: AuthState>(&self, state: &S) -> Result<SignedIn, ApiError> {
-        let credentials = state.credentials();
-        let found = self.find(credentials).await;
-        credentials.strangers().note(&self.name(), &found);
-        let row = found?;
-        if let Some(meant) = self.meant.filter(|meant| *meant != row.wallet) {
-            let message = format!("this session is of another wallet than {meant}; sign in with that one");
-            return Err(ApiError::new(ErrorCode::Conflict, message));
-        }
-        note_use(credentials, &row).await;
-        let SessionRow { session_id, wallet, kind, created_at, last_used_at, expires_at, .. } = row;
-        let csrf_token = (kind == SessionKind::Cookie).then(|| self.token.csrf_token());
-        Ok(SignedIn { wallet, session_id, kind, created_at, last_used_at, expires_at, csrf_token })
+fn that_holds(row: Option<SessionRow>, kind: SessionKind) -> Result<SessionRow, ApiError> {
+    match row.filter(|row| row.kind == kind) {
+        None => Err(ApiError::unauthorized("the session is not known")),
+        Some(row) if row.ended => Err(ApiError::unauthorized("the session has been ended; sign in again")),
+        Some(row) if row.expired => Err(ApiError::unauthorized("the session has expired; sign in again")),
+        Some(row) => Ok(row),
     }
 }
 

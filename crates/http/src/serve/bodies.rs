@@ -19,8 +19,8 @@ use crate::body::SMALL_BODY_BYTES;
 
 /// One address or wallet holds at most one part of this number of a pot.
 const SHARES: usize = 8;
-/// A body is as fast as it was in the present and in the last window of this length.
-const WINDOW: Duration = Duration::from_secs(1);
+/// A body that began so short a time ago is not known to be slow.
+const FIRST_MOMENT: Duration = Duration::from_secs(1);
 
 /// All bodies of one server that are arriving.
 #[derive(Debug)]
@@ -48,12 +48,22 @@ struct Arriving {
     ended: CancellationToken,
 }
 
-/// Where room is missing.
+/// The bodies of one pot that have room together.
 #[derive(Clone, Copy, Debug)]
-enum Full {
-    Address(IpAddr),
+enum BodyGroup {
     Owner(Pubkey),
+    Address(IpAddr),
     Pot,
+}
+
+impl BodyGroup {
+    fn has(self, body: &Arriving) -> bool {
+        match self {
+            Self::Owner(owner) => body.owner == Some(owner),
+            Self::Address(address) => body.address == address,
+            Self::Pot => true,
+        }
+    }
 }
 
 /// The room of one body. Gives it back when it is dropped.
@@ -176,36 +186,24 @@ impl All {
     }
 
     /// Where so many more bytes of the body have no room. `None` if there is room, or the body has ended.
-    fn full(&self, number: u64, bytes: usize) -> Option<Full> {
+    fn full(&self, number: u64, bytes: usize) -> Option<BodyGroup> {
         let body = self.by_number.get(&number).filter(|body| !body.is_ended)?;
-        let (mut of_owner, mut of_address, mut of_all) = (bytes, bytes, bytes);
-        for (_, other) in self.of_pot(body.is_large, false) {
-            of_all = of_all.saturating_add(other.bytes);
-            if other.address == body.address {
-                of_address = of_address.saturating_add(other.bytes);
-            }
-            if other.owner == body.owner {
-                of_owner = of_owner.saturating_add(other.bytes);
-            }
-        }
-        let share = self.share(body.is_large);
-        match body.owner {
-            Some(owner) if of_owner > share => Some(Full::Owner(owner)),
-            _ if of_address > share => Some(Full::Address(body.address)),
-            _ => (of_all > self.max(body.is_large)).then_some(Full::Pot),
-        }
+        let (share, max) = (self.share(body.is_large), self.max(body.is_large));
+        let owner = body.owner.map(|owner| (BodyGroup::Owner(owner), share));
+        let others = [(BodyGroup::Address(body.address), share), (BodyGroup::Pot, max)];
+        let is_full = |group: BodyGroup, most| {
+            let of_group = self.of_pot(body.is_large, false).filter(|(_, body)| group.has(body));
+            sum(of_group.map(|(_, body)| body.bytes)).saturating_add(bytes) > most
+        };
+        owner.into_iter().chain(others).find(|(group, most)| is_full(*group, *most)).map(|(group, _)| group)
     }
 
     /// The slowest body that holds some of what is full. Those that began a moment ago come last.
-    fn slowest(&self, is_large: bool, full: Full, now: Instant) -> Option<u64> {
-        let holds = |body: &Arriving| match full {
-            _ if body.bytes == 0 => false,
-            Full::Address(address) => body.address == address,
-            Full::Owner(owner) => body.owner == Some(owner),
-            Full::Pot => true,
-        };
-        let holding = self.of_pot(is_large, false).filter(|(_, body)| holds(body));
-        holding.min_by_key(|(_, body)| body.speed.at(now)).map(|(number, _)| *number)
+    fn slowest(&self, is_large: bool, full: BodyGroup, now: Instant) -> Option<u64> {
+        let holding = self.of_pot(is_large, false).filter(|(_, body)| body.bytes > 0 && full.has(body));
+        let order = holding.map(|(number, body)| (body.speed.is_new(now), body.speed.at(now), number));
+        let slowest = order.min_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
+        slowest.map(|(_, _, number)| *number)
     }
 }
 
@@ -213,45 +211,30 @@ fn sum(bytes: impl Iterator<Item = usize>) -> usize {
     bytes.fold(0, usize::saturating_add)
 }
 
-/// How fast a body has come of late. What came early does not count for a client that is slow now.
+/// How fast a body has come of late: its bytes, of which a sixteenth counts a second later. What came early does not count
+/// for a client that is slow now.
 #[derive(Clone, Copy, Debug)]
 struct Speed {
-    /// When the present window began.
-    since: Instant,
-    now: usize,
-    /// Bytes of the window before. `None` in the first one.
-    before: Option<usize>,
+    began: Instant,
+    noted: Instant,
+    bytes: f64,
 }
 
 impl Speed {
-    const fn new(since: Instant) -> Self {
-        Self { since, now: 0, before: None }
+    const fn new(began: Instant) -> Self {
+        Self { began, noted: began, bytes: 0.0 }
     }
 
-    /// The same at a later time.
-    fn rolled(self, now: Instant) -> Self {
-        let elapsed = now.saturating_duration_since(self.since);
-        if elapsed < WINDOW {
-            return self;
-        }
-        match self.since.checked_add(WINDOW) {
-            Some(since) if elapsed < WINDOW.saturating_mul(2) => Self { since, now: 0, before: Some(self.now) },
-            _ => Self { since: now, now: 0, before: Some(0) },
-        }
+    fn is_new(self, now: Instant) -> bool {
+        now.saturating_duration_since(self.began) < FIRST_MOMENT
+    }
+
+    fn at(self, now: Instant) -> f64 {
+        self.bytes * 16_f64.powf(-now.saturating_duration_since(self.noted).as_secs_f64())
     }
 
     fn note(&mut self, bytes: usize, now: Instant) {
-        *self = self.rolled(now);
-        self.now = self.now.saturating_add(bytes);
-    }
-
-    /// Whether it began a moment ago, and bytes per second.
-    fn at(self, now: Instant) -> (bool, u128) {
-        let Self { since, now: bytes, before } = self.rolled(now);
-        let bytes = u128::try_from(bytes.saturating_add(before.unwrap_or(0))).unwrap_or(u128::MAX);
-        let window = if before.is_some() { WINDOW } else { Duration::ZERO };
-        let elapsed = now.saturating_duration_since(since).saturating_add(window).as_millis().max(1);
-        (before.is_none(), bytes.saturating_mul(1_000).checked_div(elapsed).unwrap_or(bytes))
+        (self.bytes, self.noted) = (self.at(now) + bytes as f64, now);
     }
 }
 

@@ -31,7 +31,7 @@ use super::{
     bodies::Bodies,
     body::{RequestBody, answer_body},
     connections::{Connections, Place, network_of},
-    gate::{Gate, Parts},
+    gate::Gate,
     limits::{LONGEST_REFUSAL_WAIT, MAX_HEADER_FIELDS, ServeLimits},
     proxies::TrustedProxies,
     refusal,
@@ -87,38 +87,57 @@ async fn serve(server: &Server, socket: TcpStream, address: SocketAddr, place: &
         limits.first_byte = limits.first_byte.min(FAREWELL);
         limits.head = limits.head.min(FAREWELL);
     }
-    let gate = Gate::new(socket, Arc::clone(&place.state), limits);
+    let mut gate = Gate::new(socket, Arc::clone(&place.state), limits);
+    let mut silence = limits.first_byte;
+    let refusal = loop {
+        let head = tokio::select! {
+            head = gate.next_head(silence) => head,
+            () = server.drain.cancelled() => break None,
+        };
+        match head {
+            Ok(true) => {}
+            Ok(false) => break None,
+            Err(refusal) => break Some(refusal),
+        }
+        if let Err(error) = serve_one(server, &mut gate, address, place).await {
+            tracing::debug!(%error, %address, "a connection ended early");
+            return;
+        }
+        if !gate.goes_on() {
+            break None;
+        }
+        silence = limits.keep_alive;
+    };
+    let _ = timeout(FAREWELL, say_farewell(gate, refusal)).await;
+}
+
+/// Has the engine answer the request whose head has passed the gate. The gate ends the engine's stream after it.
+async fn serve_one(
+    server: &Server,
+    gate: &mut Gate<TcpStream>,
+    address: SocketAddr,
+    place: &Place,
+) -> hyper::Result<()> {
     let service = service_fn(|request: Request<Incoming>| answer(server, place, address, request));
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(None)
         .max_headers(MAX_HEADER_FIELDS.saturating_add(1))
-        .max_buf_size(ENGINE_BUFFER.max(limits.head_limits.max_head.saturating_mul(2)))
+        .max_buf_size(ENGINE_BUFFER.max(server.limits.head_limits.max_head.saturating_mul(2)))
         .serve_connection(TokioIo::new(gate), service);
-    let ended = tokio::select! {
-        ended = poll_fn(|context| connection.poll_without_shutdown(context)) => ended,
-        () = server.drain.cancelled() => {
-            std::pin::Pin::new(&mut connection).graceful_shutdown();
-            poll_fn(|context| connection.poll_without_shutdown(context)).await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, %address, "a connection ended early");
-        return;
-    }
-    let _ = timeout(FAREWELL, say_farewell(connection.into_parts().io.into_inner().into_parts())).await;
+    poll_fn(|context| connection.poll_without_shutdown(context)).await
 }
 
 /// Writes the last answer, if there is one, and lets the client read it: closing a socket that has unread bytes
 /// would discard the answer.
-async fn say_farewell(mut parts: Parts<TcpStream>) -> std::io::Result<()> {
-    if let Some(refusal) = &parts.refusal {
-        parts.socket.write_all(&refusal::answer(refusal)).await?;
+async fn say_farewell(mut gate: Gate<TcpStream>, refusal: Option<ApiError>) -> std::io::Result<()> {
+    if let Some(refusal) = &refusal {
+        gate.socket.write_all(&refusal::answer(refusal)).await?;
     }
-    parts.socket.shutdown().await?;
-    if parts.is_still_sending {
+    gate.socket.shutdown().await?;
+    if gate.is_still_sending() {
         let mut rest = vec![0; 16 * 1024];
-        while parts.socket.read(&mut rest).await? > 0 {}
+        while gate.socket.read(&mut rest).await? > 0 {}
     }
     Ok(())
 }
@@ -132,7 +151,7 @@ fn answer<'a>(
     Box::pin(async move {
         let (mut parts, body) = request.into_parts();
         // The end of such a body is known to the engine alone; what follows it is not looked for.
-        let is_last = parts.headers.contains_key(header::TRANSFER_ENCODING) || place.state.restricted;
+        let has_no_known_end = parts.headers.contains_key(header::TRANSFER_ENCODING);
         parts.extensions.insert(ConnectInfo(address));
         let client = network_of(server.proxies.client_of(address.ip(), &parts.headers));
         parts.extensions.insert(Peer(client));
@@ -142,7 +161,7 @@ fn answer<'a>(
         if let Some(room) = &room {
             parts.extensions.insert(room.owner());
         }
-        let body = RequestBody::new(body, room, Arc::clone(&place.state));
+        let body = RequestBody::new(body, room, Arc::clone(&place.state), &server.limits);
         let request = Request::from_parts(parts, Body::new(body));
         let mut response = if allowed {
             let mut router = server.router.clone();
@@ -159,7 +178,7 @@ fn answer<'a>(
             unserved("the service has more connections than it can serve; try again")
         };
         slow_refusals_down(server, client, response.status()).await;
-        if is_last {
+        if has_no_known_end || place.state.restricted || server.drain.is_cancelled() {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         Ok(response.map(|body| answer_body(body, Arc::clone(&place.state))))

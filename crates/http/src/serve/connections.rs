@@ -40,7 +40,6 @@ pub struct ConnectionState {
     /// What it waits for and since when. `None`: the client waits for us.
     waits: Mutex<Option<(Waits, Instant)>>,
     answered: AtomicBool,
-    body_taken: AtomicBool,
 }
 
 impl ConnectionState {
@@ -50,7 +49,6 @@ impl ConnectionState {
             evicted: CancellationToken::new(),
             waits: Mutex::new(Some((Waits::Request, Instant::now()))),
             answered: AtomicBool::new(false),
-            body_taken: AtomicBool::new(false),
         }
     }
 
@@ -74,7 +72,6 @@ impl ConnectionState {
     /// A request has been passed on.
     pub fn begins(&self) {
         self.answered.store(false, Ordering::Release);
-        self.body_taken.store(false, Ordering::Release);
         self.is_at_work();
     }
 
@@ -85,15 +82,6 @@ impl ConnectionState {
 
     pub fn set_answered(&self) {
         self.answered.store(true, Ordering::Release);
-    }
-
-    /// The body has ended, or nobody wants more of it.
-    pub fn is_body_taken(&self) -> bool {
-        self.body_taken.load(Ordering::Acquire)
-    }
-
-    pub fn set_body_taken(&self) {
-        self.body_taken.store(true, Ordering::Release);
     }
 }
 

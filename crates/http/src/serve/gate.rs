@@ -1,29 +1,28 @@
-//! A stream between the socket and the HTTP engine. It limits the time of everything that a client can be slow
-//! at, examines each head before the engine sees it, and gives the engine one request at a time.
+//! What stands between the socket and the HTTP engine. It examines each head before the engine sees it, gives the engine
+//! one request at a time, and limits the time that a client may take for a head and for reading its answer.
 //!
-//! The engine's own answers to heads that it cannot read have no body. So the engine never gets a head that is
-//! refused here: it sees the end of the stream and returns the socket, and the task of the connection writes the
-//! refusal.
+//! The engine's own answers to heads that it cannot read have no body. So the engine never gets a head that is refused
+//! here: the task of the connection writes the refusal.
 
 use std::{
     io,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, Waker, ready},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
 use bytes::{Buf, BytesMut};
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    time::{Instant, Sleep},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf},
+    time::{Instant, Sleep, timeout_at},
 };
 use tokio_util::io::poll_read_buf;
 
 use super::{
     connections::{ConnectionState, Waits},
     head::{Framing, examine},
-    limits::{ANSWER_BYTES_PER_SECOND, BODY_BYTES_PER_SECOND, ServeLimits},
+    limits::{ANSWER_BYTES_PER_SECOND, ServeLimits},
 };
 use crate::error::{ApiError, ErrorCode};
 
@@ -32,243 +31,81 @@ const CHUNK: usize = 16 * 1024;
 /// How long a request continues after its client has ended its side.
 const HANG_UP_GRACE: Duration = Duration::from_millis(250);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    /// Before or in a head.
-    Head,
-    /// So many bytes of the body are missing.
-    Body { left: u64 },
-    /// A body whose end the engine finds. The connection ends with the answer.
-    Chunked,
-    /// The engine has the whole request.
-    Passed,
-}
-
-/// What is left when the engine is done.
-pub struct Parts<S> {
-    pub socket: S,
-    /// The answer that the socket still has to carry.
-    pub refusal: Option<ApiError>,
-    /// The client may not have sent all it wanted.
-    pub is_still_sending: bool,
-}
-
-/// A socket that is safe to give to the engine.
+/// A socket that the engine reads one request from: the head that was examined, and the body that belongs to it.
 pub struct Gate<S> {
-    socket: S,
+    pub socket: S,
     state: Arc<ConnectionState>,
     limits: ServeLimits,
     /// What has come and was not passed on.
     inbound: BytesMut,
-    /// Bytes of `inbound` that the engine may have: an examined head.
-    cleared: usize,
-    /// Length of `inbound` when its head was last examined.
-    examined: usize,
-    phase: Phase,
-    /// The answer to the request that was passed on lies in the socket.
+    /// How many bytes of the request the engine has not got. A body whose end the engine finds has no end here: the
+    /// connection ends with its answer.
+    left: u64,
+    /// The answer to the request lies in the socket.
     answered: bool,
+    /// The engine has asked for another request.
+    is_asked_for_more: bool,
     /// When the client ended its side.
     ended: Option<Instant>,
-    served: bool,
-    refusal: Option<ApiError>,
-    /// When the present phase began.
-    since: Instant,
-    pace: BodyPace,
-    reading: Deadline,
+    hang_up: Deadline,
     /// When the first byte of the answer was written, when the last one, and how many were.
     writing_since: Option<Instant>,
     written_at: Instant,
     written: u64,
     writing: Deadline,
-    reader: Option<Waker>,
 }
 
 impl<S> Gate<S> {
     pub fn new(socket: S, state: Arc<ConnectionState>, limits: ServeLimits) -> Self {
-        let now = Instant::now();
         Self {
             socket,
             state,
             limits,
             inbound: BytesMut::new(),
-            cleared: 0,
-            examined: 0,
-            phase: Phase::Head,
+            left: 0,
             answered: false,
+            is_asked_for_more: true,
             ended: None,
-            served: false,
-            refusal: None,
-            since: now,
-            pace: BodyPace::default(),
-            reading: Deadline::default(),
+            hang_up: Deadline::default(),
             writing_since: None,
-            written_at: now,
+            written_at: Instant::now(),
             written: 0,
             writing: Deadline::default(),
-            reader: None,
         }
     }
 
-    pub fn into_parts(self) -> Parts<S> {
-        let is_between_requests = self.phase == Phase::Head && self.inbound.is_empty();
-        Parts {
-            is_still_sending: self.ended.is_none() && !is_between_requests,
-            socket: self.socket,
-            refusal: self.refusal,
-        }
+    /// Whether the last request is over and the engine would take another one.
+    pub const fn goes_on(&self) -> bool {
+        self.is_asked_for_more
     }
 
-    fn enter(&mut self, phase: Phase) {
-        self.phase = phase;
-        self.since = Instant::now();
-        self.pace = BodyPace::default();
+    /// The client may not have sent all it wanted.
+    pub fn is_still_sending(&self) -> bool {
+        self.ended.is_none() && (self.left > 0 || !self.inbound.is_empty())
     }
 
-    /// Passes cleared bytes on, or bytes of the body.
-    fn pass_on(&mut self, buffer: &mut ReadBuf<'_>) -> bool {
-        let allowed = match self.phase {
-            _ if self.cleared > 0 => self.cleared,
-            Phase::Body { left } => usize::try_from(left).unwrap_or(usize::MAX),
-            Phase::Chunked if !self.state.is_body_taken() => usize::MAX,
-            _ => 0,
-        };
-        let length = allowed.min(self.inbound.len()).min(buffer.remaining());
-        if length == 0 {
-            return false;
-        }
-        buffer.put_slice(&self.inbound.split_to(length));
-        if self.cleared > 0 {
-            self.cleared = self.cleared.saturating_sub(length);
-        } else if let Phase::Body { left } = self.phase {
-            let left = left.saturating_sub(u64::try_from(length).unwrap_or(u64::MAX));
-            self.phase = Phase::Body { left };
-            if left == 0 {
-                self.enter(Phase::Passed);
-                self.state.is_at_work();
-                self.next_request();
-            }
-        }
-        true
-    }
-
-    /// Looks at the head that has come so far. True if it is whole and cleared.
-    fn clear_head(&mut self) -> bool {
-        let blank = self.inbound.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
-        self.inbound.advance(blank);
-        self.examined = self.examined.saturating_sub(blank);
+    /// The head that has come, if it is whole. `examined`: how much of it is known not to be.
+    fn clear_head(&mut self, examined: &mut usize) -> Result<bool, ApiError> {
         // A head that arrives slowly is examined at its line ends, not at each byte.
-        let fresh = self.inbound.get(self.examined..).unwrap_or_default();
-        let is_first = self.examined == 0;
-        if fresh.is_empty()
-            || (!is_first && !fresh.contains(&b'\n') && self.inbound.len() < self.limits.head_limits.max_target)
-        {
-            return false;
+        let fresh = self.inbound.get(*examined..).unwrap_or_default();
+        if *examined > 0 && !fresh.contains(&b'\n') && self.inbound.len() < self.limits.head_limits.max_target {
+            return Ok(false);
         }
-        self.examined = self.inbound.len();
-        match examine(&self.inbound, &self.limits.head_limits) {
-            Ok(None) => false,
-            Ok(Some((length, framing))) => {
-                self.cleared = length;
-                self.examined = 0;
-                self.served = true;
-                self.answered = false;
-                self.writing_since = None;
-                self.written = 0;
-                self.state.begins();
-                self.enter(match framing {
-                    Framing::Length(0) => Phase::Passed,
-                    Framing::Length(left) => Phase::Body { left },
-                    Framing::Chunked => Phase::Chunked,
-                });
-                true
-            }
-            Err(refusal) => {
-                self.refusal = Some(refusal);
-                false
-            }
-        }
-    }
-
-    /// A request is looked for once the one before is whole and its answer is in the socket.
-    fn next_request(&mut self) {
-        if self.answered && self.phase == Phase::Passed && self.cleared == 0 {
-            self.answered = false;
-            self.enter(Phase::Head);
-            self.wake_reader();
-        }
-    }
-
-    fn wake_reader(&mut self) {
-        if let Some(reader) = self.reader.take() {
-            reader.wake();
-        }
-    }
-
-    /// Whether more bytes may be read from the socket now.
-    fn has_room(&self) -> bool {
-        match self.phase {
-            Phase::Head => true,
-            Phase::Body { .. } => self.inbound.is_empty(),
-            Phase::Chunked if !self.state.is_body_taken() => self.inbound.is_empty(),
-            // The client has been sending the next request already.
-            Phase::Chunked | Phase::Passed => self.inbound.len() < self.limits.head_limits.max_head,
-        }
-    }
-
-    /// What the server waits for from the client, and until when.
-    fn awaited(&self) -> Option<(Waits, Option<Instant>)> {
-        let limits = &self.limits;
-        let (what, time) = match self.phase {
-            Phase::Head if !self.inbound.is_empty() => (Waits::Head, limits.head),
-            Phase::Head if self.served => (Waits::Request, limits.keep_alive),
-            Phase::Head => (Waits::Request, limits.first_byte),
-            Phase::Chunked if self.state.is_body_taken() => return None,
-            Phase::Body { .. } | Phase::Chunked => (Waits::Body, limits.body),
-            Phase::Passed => return None,
+        *examined = self.inbound.len();
+        let Some((length, framing)) = examine(&self.inbound, &self.limits.head_limits)? else { return Ok(false) };
+        self.left = match framing {
+            Framing::Length(body) => body.saturating_add(u64::try_from(length).unwrap_or(u64::MAX)),
+            Framing::Chunked => u64::MAX,
         };
-        let whole = self.since.checked_add(time);
-        let pace = if what == Waits::Body { self.pace.deadline(limits.body_stall) } else { None };
-        Some((what, [whole, pace].into_iter().flatten().min()))
+        (self.answered, self.is_asked_for_more) = (false, false);
+        (self.writing_since, self.written) = (None, 0);
+        self.state.begins();
+        Ok(true)
     }
 
-    /// The client has ended its side: it has gone, or it has sent everything and waits for the answer. The engine
-    /// always assumes the first and drops the handler. So it gets the end a moment later, and not while a whole
-    /// request is waiting behind the current one.
-    fn poll_end(&mut self, ended: Instant, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.phase != Phase::Passed {
-            return Poll::Ready(Ok(()));
-        }
-        self.reader = Some(context.waker().clone());
-        let deadline = ended.checked_add(HANG_UP_GRACE).filter(|_| self.inbound.is_empty());
-        deadline.map_or(Poll::Pending, |deadline| self.reading.poll(deadline, context).map(Ok))
-    }
-
-    /// No bytes arrived. An error or the end of the stream if the time of the client is over.
-    fn poll_patience(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.pace.waits();
-        self.reader = Some(context.waker().clone());
-        let Some((what, deadline)) = self.awaited() else { return Poll::Pending };
-        self.state.waits_for(what);
-        let Some(deadline) = deadline else { return Poll::Pending };
-        ready!(self.reading.poll(deadline, context));
-        match self.phase {
-            Phase::Head => {
-                if !self.inbound.is_empty() {
-                    self.refusal =
-                        Some(ApiError::new(ErrorCode::RequestTimeout, "the header fields did not arrive in time"));
-                }
-                Poll::Ready(Ok(()))
-            }
-            _ => Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the body did not arrive in time"))),
-        }
-    }
-
-    /// Counts bytes in that have come.
-    fn note_arrival(&mut self, bytes: usize, was_empty: bool) {
-        self.pace.brings(bytes, self.limits.body_stall);
-        if was_empty && self.phase == Phase::Head {
-            self.since = Instant::now();
-        }
+    /// The request is over once the engine has all of it and its answer is in the socket.
+    const fn is_over(&self) -> bool {
+        self.answered && self.left == 0
     }
 
     fn write_deadline(&mut self) -> Instant {
@@ -288,7 +125,7 @@ impl<S> Gate<S> {
             Poll::Ready(Ok(length)) => {
                 self.written = self.written.saturating_add(u64::try_from(length).unwrap_or_default());
                 self.written_at = Instant::now();
-                if self.phase == Phase::Passed {
+                if self.left == 0 {
                     self.state.is_at_work();
                 }
                 Poll::Ready(Ok(length))
@@ -303,6 +140,56 @@ impl<S> Gate<S> {
     }
 }
 
+impl<S: AsyncRead + Unpin> Gate<S> {
+    /// Waits for the head of a request. False if there is none: the client has gone, or has sent nothing for `silence`.
+    pub async fn next_head(&mut self, silence: Duration) -> Result<bool, ApiError> {
+        let deadline = |limit| Instant::now().checked_add(limit).unwrap_or_else(Instant::now);
+        let mut examined = 0;
+        let mut began = None;
+        let silent = deadline(silence);
+        loop {
+            if !self.inbound.is_empty() {
+                began.get_or_insert_with(|| deadline(self.limits.head));
+            }
+            let blank = self.inbound.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+            self.inbound.advance(blank);
+            if !self.inbound.is_empty() && self.clear_head(&mut examined)? {
+                return Ok(true);
+            }
+            if self.ended.is_some() {
+                return Ok(false);
+            }
+            self.state.waits_for(if self.inbound.is_empty() { Waits::Request } else { Waits::Head });
+            self.inbound.reserve(CHUNK);
+            match timeout_at(began.unwrap_or(silent), self.socket.read_buf(&mut self.inbound)).await {
+                Ok(Ok(1..)) => {}
+                Ok(_) => self.ended = Some(Instant::now()),
+                Err(_) if self.inbound.is_empty() => return Ok(false),
+                Err(_) => {
+                    let problem = "the header fields did not arrive in time";
+                    return Err(ApiError::new(ErrorCode::RequestTimeout, problem));
+                }
+            }
+        }
+    }
+
+    /// The engine has the whole request and looks whether its client is there. A client that has ended its side has gone,
+    /// or it has sent everything and waits for the answer. The engine always assumes the first and drops the handler. So
+    /// it gets the end a moment later, and not while another request is waiting behind the current one.
+    fn poll_hang_up(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.ended.is_none() && self.inbound.len() < self.limits.head_limits.max_head {
+            self.inbound.reserve(CHUNK);
+            if ready!(poll_read_buf(Pin::new(&mut self.socket), context, &mut self.inbound))? == 0 {
+                self.ended = Some(Instant::now());
+            }
+        }
+        match self.ended.and_then(|ended| ended.checked_add(HANG_UP_GRACE)).filter(|_| self.inbound.is_empty()) {
+            Some(deadline) => self.hang_up.poll(deadline, context).map(Ok),
+            None => Poll::Pending,
+        }
+    }
+}
+
 impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -310,29 +197,30 @@ impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let gate = &mut *self;
-        loop {
-            if gate.refusal.is_some() || gate.pass_on(buffer) {
+        if gate.is_over() {
+            // An end between two requests is an orderly one for the engine.
+            gate.is_asked_for_more = true;
+            return Poll::Ready(Ok(()));
+        }
+        if gate.left == 0 {
+            return gate.poll_hang_up(context);
+        }
+        if gate.inbound.is_empty() {
+            gate.inbound.reserve(CHUNK);
+            if ready!(poll_read_buf(Pin::new(&mut gate.socket), context, &mut gate.inbound))? == 0 {
+                gate.ended = Some(Instant::now());
                 return Poll::Ready(Ok(()));
             }
-            if gate.phase == Phase::Head && (gate.clear_head() || gate.refusal.is_some()) {
-                continue;
-            }
-            if let Some(ended) = gate.ended {
-                return gate.poll_end(ended, context);
-            }
-            if !gate.has_room() {
-                gate.reader = Some(context.waker().clone());
-                return Poll::Pending;
-            }
-            let was_empty = gate.inbound.is_empty();
-            gate.inbound.reserve(CHUNK);
-            match poll_read_buf(Pin::new(&mut gate.socket), context, &mut gate.inbound) {
-                Poll::Ready(Ok(0)) => gate.ended = Some(Instant::now()),
-                Poll::Ready(Ok(bytes)) => gate.note_arrival(bytes, was_empty),
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => return gate.poll_patience(context),
-            }
         }
+        let length = usize::try_from(gate.left).unwrap_or(usize::MAX).min(gate.inbound.len()).min(buffer.remaining());
+        buffer.put_slice(&gate.inbound.split_to(length));
+        if gate.left < u64::MAX {
+            gate.left = gate.left.saturating_sub(u64::try_from(length).unwrap_or(u64::MAX));
+        }
+        if gate.left == 0 {
+            gate.state.is_at_work();
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -358,10 +246,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Gate<S> {
     /// The engine flushes when it holds nothing back: what was answered lies in the socket then.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.socket).poll_flush(context))?;
-        if self.state.is_answered() {
+        if self.state.is_answered() && !self.answered {
             self.answered = true;
+            // It looks for the next request, if there is to be one.
+            context.waker().wake_by_ref();
         }
-        self.next_request();
         Poll::Ready(Ok(()))
     }
 
@@ -370,45 +259,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Gate<S> {
     }
 }
 
-/// How fast a body comes. The time counts in which the server waits for the client, in periods that end when the body has
-/// brought its least: what it brought early earns no time later.
-#[derive(Default)]
-struct BodyPace {
-    /// In the present period: since when the server waits, how long it waited before, and what has come.
-    waiting: Option<Instant>,
-    waited: Duration,
-    brought: u64,
-}
-
-impl BodyPace {
-    fn waits(&mut self) {
-        self.waiting.get_or_insert_with(Instant::now);
-    }
-
-    fn brings(&mut self, bytes: usize, period: Duration) {
-        if let Some(waiting) = self.waiting.take() {
-            self.waited = self.waited.saturating_add(waiting.elapsed());
-        }
-        self.brought = self.brought.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
-        let least = period.as_millis().saturating_mul(u128::from(BODY_BYTES_PER_SECOND));
-        if u128::from(self.brought).saturating_mul(1_000) >= least {
-            (self.waited, self.brought) = (Duration::ZERO, 0);
-        }
-    }
-
-    /// When the present period is over.
-    fn deadline(&self, period: Duration) -> Option<Instant> {
-        self.waiting?.checked_add(period.saturating_sub(self.waited))
-    }
-}
-
 /// A timer whose deadline moves with every byte.
 #[derive(Default)]
-struct Deadline(Option<Pin<Box<Sleep>>>);
+pub struct Deadline(Option<Pin<Box<Sleep>>>);
 
 impl Deadline {
     /// Ready once `deadline` has passed.
-    fn poll(&mut self, deadline: Instant, context: &mut Context<'_>) -> Poll<()> {
+    pub fn poll(&mut self, deadline: Instant, context: &mut Context<'_>) -> Poll<()> {
         let timer = self.0.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
         if timer.deadline() != deadline {
             timer.as_mut().reset(deadline);

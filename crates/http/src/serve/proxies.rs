@@ -116,55 +116,50 @@ fn x_forwarded_for(line: &str) -> Option<Vec<Option<IpAddr>>> {
 /// The `for` of each element of a `Forwarded` line: `None` for one without an address. `None` for a line that does not
 /// have the form: where its last element begins is not known then.
 fn forwarded(line: &str) -> Option<Vec<Option<IpAddr>>> {
-    let mut nodes = Vec::new();
-    let mut rest = line;
-    loop {
-        let (node, after) = element(rest)?;
-        nodes.push(node);
-        if after.is_empty() {
-            return Some(nodes);
-        }
-        rest = after.strip_prefix(',')?;
-    }
+    parts(line, ',')?.into_iter().map(client_of_element).collect()
 }
 
-/// The `for` of the first element, and what follows the element.
-fn element(text: &str) -> Option<(Option<IpAddr>, &str)> {
+fn client_of_element(element: &str) -> Option<Option<IpAddr>> {
     let mut node = None;
-    let mut rest = text.trim_start_matches(BLANK);
-    loop {
-        if !rest.is_empty() && !rest.starts_with([';', ',']) {
-            let (name, value, after) = pair(rest)?;
-            if name.eq_ignore_ascii_case("for") && node.replace(address(&value)).is_some() {
-                return None;
-            }
-            rest = after.trim_start_matches(BLANK);
+    for pair in parts(element, ';')?.into_iter().map(|pair| pair.trim_matches(BLANK)).filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=')?;
+        let value = unquoted(value)?;
+        if name.is_empty() || !name.bytes().all(is_of_a_token) {
+            return None;
         }
-        match rest.strip_prefix(';') {
-            Some(next) => rest = next.trim_start_matches(BLANK),
-            None => return Some((node.flatten(), rest)),
+        if name.eq_ignore_ascii_case("for") && node.replace(address(&value)).is_some() {
+            return None;
         }
     }
+    Some(node.flatten())
 }
 
-/// `name=value` or `name="value"`, and what follows.
-fn pair(text: &str) -> Option<(&str, String, &str)> {
-    let (name, rest) = text.split_once('=')?;
-    if name.is_empty() || !name.bytes().all(is_of_a_token) {
-        return None;
-    }
-    let Some(quoted) = rest.strip_prefix('"') else {
-        let end = rest.find([',', ';', ' ', '\t']).unwrap_or(rest.len());
-        let (value, after) = rest.split_at_checked(end)?;
-        return (!value.is_empty() && !value.contains('"')).then(|| (name, value.to_owned(), after));
+/// The parts between separators outside of quotation marks. `None` if a quotation does not end.
+fn parts(text: &str, separator: char) -> Option<Vec<&str>> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    let parts = text
+        .split(|c| {
+            let is_end = c == separator && !is_quoted;
+            is_quoted ^= c == '"' && !is_escaped;
+            is_escaped = c == '\\' && is_quoted && !is_escaped;
+            is_end
+        })
+        .collect();
+    (!is_quoted).then_some(parts)
+}
+
+/// A value without its quotation marks, if it has some.
+fn unquoted(value: &str) -> Option<String> {
+    let Some(quoted) = value.strip_prefix('"') else {
+        return (!value.is_empty() && !value.contains(['"', ' ', '\t'])).then(|| value.to_owned());
     };
-    let mut value = String::new();
+    let mut text = String::new();
     let mut characters = quoted.chars();
     loop {
         match characters.next()? {
-            '"' => return Some((name, value, characters.as_str())),
-            '\\' => value.push(characters.next()?),
-            character => value.push(character),
+            '"' => return characters.as_str().is_empty().then_some(text),
+            '\\' => text.push(characters.next()?),
+            character => text.push(character),
         }
     }
 }
