@@ -10,7 +10,7 @@ use std::{
 
 use crtx_http::{
     ApiError, QuotaUnit, RateLimit,
-    allowance::{Allowances, Rate, holder_of},
+    allowance::{Allowances, Rate},
     outbound::Outbound,
 };
 use solana_pubkey::Pubkey;
@@ -58,25 +58,16 @@ pub(crate) struct AgentTests {
 
 /// A limit of wallets, client addresses and hosts.
 struct Limits {
-    wallets: Allowances<Pubkey>,
-    addresses: Allowances<IpAddr>,
-    hosts: Allowances<String>,
-}
-
-/// Whose test it is. An endpoint that may not be called gets no request and has no host.
-#[derive(Clone, Debug)]
-struct Whose {
-    wallet: Pubkey,
-    address: Option<IpAddr>,
-    host: Option<String>,
+    wallets: Allowances<Subject>,
+    addresses: Allowances<Subject>,
+    hosts: Allowances<Subject>,
 }
 
 /// A test that may run. Its place is free again when this is dropped, and its time is counted.
 pub(crate) struct Admitted {
-    whose: Whose,
     seconds: Arc<Limits>,
     started: Instant,
-    _turn: Turn,
+    turn: Turn,
     _places: (OwnedSemaphorePermit, OwnedSemaphorePermit),
 }
 
@@ -94,19 +85,25 @@ impl AgentTests {
         }
     }
 
-    /// Takes a place for a test, and waits for it for a moment, or answers 429.
+    /// Takes a place for a test, and waits for it for a moment, or answers 429. An endpoint that may not be called gets no
+    /// request and has no host.
     pub async fn admit(&self, wallet: Pubkey, client: Option<IpAddr>, endpoint: &str) -> Result<Admitted, ApiError> {
-        let whose = Whose { wallet, address: client.map(holder_of), host: self.host(endpoint) };
-        let host = whose.host.clone().map(Subject::Host);
+        let host = self.host(endpoint).map(Subject::Host);
         let turn = self.turns.take(Subject::of(wallet, client).into_iter().chain(host).collect())?;
-        self.seconds.each(&whose, Allowances::check, Allowances::check, Allowances::check)?;
-        self.tests.each(&whose, Allowances::take, Allowances::take, Allowances::take)?;
+        for subject in &turn.holders {
+            let (seconds, whose) = self.seconds.of(subject);
+            seconds.check(subject.clone(), whose)?;
+        }
+        for subject in &turn.holders {
+            let (tests, whose) = self.tests.of(subject);
+            tests.take(subject.clone(), whose)?;
+        }
         self.all.take((), "tests")?;
         let waiting = Arc::clone(&self.queue).try_acquire_owned().map_err(|_| busy())?;
         let place = tokio::time::timeout(PATIENCE, Arc::clone(&self.places).acquire_owned()).await;
         let place = place.map_err(|_| busy())?.map_err(ApiError::internal)?;
         let seconds = Arc::clone(&self.seconds);
-        Ok(Admitted { whose, seconds, started: Instant::now(), _turn: turn, _places: (place, waiting) })
+        Ok(Admitted { seconds, started: Instant::now(), turn, _places: (place, waiting) })
     }
 
     /// The host of a URL that may be called, in one spelling.
@@ -126,21 +123,12 @@ impl Limits {
         Self { wallets: Allowances::new(wallets), addresses: Allowances::new(addresses), hosts: Allowances::new(hosts) }
     }
 
-    /// Asks the allowance of each of them.
-    fn each(
-        &self,
-        whose: &Whose,
-        wallet: fn(&Allowances<Pubkey>, Pubkey, &str) -> Result<(), ApiError>,
-        address: fn(&Allowances<IpAddr>, IpAddr, &str) -> Result<(), ApiError>,
-        host: fn(&Allowances<String>, String, &str) -> Result<(), ApiError>,
-    ) -> Result<(), ApiError> {
-        wallet(&self.wallets, whose.wallet, "tests of this wallet")?;
-        if let Some(client) = whose.address {
-            address(&self.addresses, client, "tests from this address")?;
-        }
-        match &whose.host {
-            Some(name) => host(&self.hosts, name.clone(), "tests of this host"),
-            None => Ok(()),
+    /// The allowance of the subject, and what it is of.
+    const fn of(&self, subject: &Subject) -> (&Allowances<Subject>, &'static str) {
+        match subject {
+            Subject::Wallet(_) => (&self.wallets, "tests of this wallet"),
+            Subject::Address(_) => (&self.addresses, "tests from this address"),
+            Subject::Host(_) => (&self.hosts, "tests of this host"),
         }
     }
 }
@@ -148,12 +136,8 @@ impl Limits {
 impl Drop for Admitted {
     fn drop(&mut self) {
         let seconds = u32::try_from(self.started.elapsed().as_secs()).unwrap_or(u32::MAX).saturating_add(1);
-        self.seconds.wallets.charge(self.whose.wallet, seconds);
-        if let Some(client) = self.whose.address {
-            self.seconds.addresses.charge(client, seconds);
-        }
-        if let Some(host) = self.whose.host.take() {
-            self.seconds.hosts.charge(host, seconds);
+        for subject in &self.turn.holders {
+            self.seconds.of(subject).0.charge(subject.clone(), seconds);
         }
     }
 }

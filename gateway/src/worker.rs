@@ -3,11 +3,7 @@
 //!
 //! Each kind of work has its own workers, so that slow creators delay no settlement and no refund.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use crtx_store::executions::{Claimed, State};
 use solana_pubkey::Pubkey;
@@ -15,6 +11,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    admission::places::Places,
     content_backlog,
     engine::Engine,
     fee_payer_poll,
@@ -43,7 +40,7 @@ struct Lane {
     /// Executions that are resumed at the same time.
     slots: u32,
     /// Executions of one agent at the same time: a slow creator delays only its own callers.
-    slots_per_agent: usize,
+    slots_per_agent: u32,
 }
 
 const LANES: [Lane; 4] = [
@@ -142,7 +139,7 @@ async fn every<F: Future<Output = ()>>(pause: Duration, shutdown: &CancellationT
 impl Lane {
     async fn run(self, engine: &Arc<Engine>, shutdown: &CancellationToken) {
         let slots = Arc::new(Semaphore::new(usize::try_from(self.slots).unwrap_or(1)));
-        let busy = Arc::new(Busy::default());
+        let busy = Places::default();
         loop {
             self.resume_some(engine, &slots, &busy).await;
             if !tick(engine.config.limits.resume_every, shutdown).await {
@@ -151,7 +148,7 @@ impl Lane {
         }
     }
 
-    async fn resume_some(&self, engine: &Arc<Engine>, slots: &Arc<Semaphore>, busy: &Arc<Busy>) {
+    async fn resume_some(&self, engine: &Arc<Engine>, slots: &Arc<Semaphore>, busy: &Places<Pubkey>) {
         let free = u32::try_from(slots.available_permits()).unwrap_or(self.slots);
         if free == 0 {
             return;
@@ -165,7 +162,7 @@ impl Lane {
             }
         };
         for Claimed { lease, agent } in claimed {
-            let Some(place) = Busy::enter(busy, agent, self.slots_per_agent) else {
+            let Ok(place) = busy.take(vec![agent], |_, _| self.slots_per_agent) else {
                 if let Err(error) = executions.postpone(lease, AGENT_PAUSE).await {
                     tracing::warn!(record = %lease.record, %error, "the lease could not be released; it expires later");
                 }
@@ -177,40 +174,6 @@ impl Lane {
                 worker.resume(lease).await;
                 drop((slot, place));
             });
-        }
-    }
-}
-
-/// Resumed executions by agent.
-#[derive(Debug, Default)]
-struct Busy(Mutex<HashMap<Pubkey, usize>>);
-
-/// One place of an agent.
-struct Place {
-    busy: Arc<Busy>,
-    agent: Pubkey,
-}
-
-impl Busy {
-    fn enter(busy: &Arc<Self>, agent: Pubkey, most: usize) -> Option<Place> {
-        let mut agents = busy.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = agents.entry(agent).or_default();
-        if *count >= most {
-            return None;
-        }
-        *count = count.saturating_add(1);
-        Some(Place { busy: Arc::clone(busy), agent })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut agents = self.busy.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = agents.get_mut(&self.agent) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                agents.remove(&self.agent);
-            }
         }
     }
 }

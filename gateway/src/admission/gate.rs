@@ -5,148 +5,72 @@
 //! takes at most four fifths of the places, several take a little more, and a place stays free for the next one,
 //! however long the other calls take.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 
 use crtx_http::{ApiError, ErrorCode};
 use solana_pubkey::Pubkey;
-use tokio::sync::Notify;
 
+use super::places::{Place, Places};
 use crate::config::ProcessLimits;
 
 const SHARE: u32 = 4;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-pub(crate) struct Gate {
-    limits: ProcessLimits,
-    places: Arc<Places>,
-}
-
-#[derive(Default)]
-struct Places {
-    held: Mutex<Held>,
-    freed: Notify,
-}
-
-/// These maps have at most one entry per call.
-#[derive(Default)]
-struct Held {
-    calls: u32,
-    waiting: u32,
-    by_wallet: HashMap<Pubkey, u32>,
-    by_agent: HashMap<Pubkey, u32>,
+/// Who has calls under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Holder {
+    Process,
+    /// The process: calls that wait for a place.
+    Queue,
+    Wallet(Pubkey),
+    Agent(Pubkey),
 }
 
 /// The place of one call. Dropping it frees the place.
-pub(crate) struct Place {
-    places: Arc<Places>,
-    wallet: Pubkey,
-    agent: Pubkey,
-}
+pub(crate) type CallPlace = Place<Holder>;
 
-/// The place of one call in the queue.
-struct Waiting<'a>(&'a Places);
+pub(crate) struct Gate {
+    limits: ProcessLimits,
+    places: Places<Holder>,
+}
 
 impl Gate {
     pub fn new(limits: ProcessLimits) -> Self {
-        Self { limits, places: Arc::default() }
+        Self { limits, places: Places::default() }
     }
 
     /// Waits for a place for a call of `wallet` to `agent`. Returns 503 `unavailable` if none is free in time.
-    pub async fn enter(&self, wallet: &Pubkey, agent: &Pubkey) -> Result<Place, ApiError> {
-        if let Some(place) = self.try_enter(wallet, agent) {
+    pub async fn enter(&self, wallet: &Pubkey, agent: &Pubkey) -> Result<CallPlace, ApiError> {
+        let holders = vec![Holder::Process, Holder::Wallet(*wallet), Holder::Agent(*agent)];
+        let most = |holder: &Holder, held: &HashMap<Holder, u32>| self.most(*holder, held);
+        if let Ok(place) = self.places.take(holders.clone(), most) {
             return Ok(place);
         }
-        let Some(_waiting) = self.queue() else { return Err(full()) };
-        let turn = async {
-            loop {
-                let freed = self.places.freed.notified();
-                if let Some(place) = self.try_enter(wallet, agent) {
-                    return place;
-                }
-                freed.await;
+        let _waiting = self.places.take(vec![Holder::Queue], most).map_err(full)?;
+        self.places.wait(self.limits.queue_patience, holders, most).await.map_err(full)
+    }
+
+    fn most(&self, holder: Holder, held: &HashMap<Holder, u32>) -> u32 {
+        match holder {
+            Holder::Process => self.limits.calls,
+            Holder::Queue => self.limits.queue,
+            Holder::Wallet(_) | Holder::Agent(_) => {
+                let calls = held.get(&Holder::Process).copied().unwrap_or_default();
+                self.limits.calls.saturating_sub(calls).saturating_mul(SHARE)
             }
-        };
-        tokio::time::timeout(self.limits.queue_patience, turn).await.map_err(|_| full())
-    }
-
-    /// Returns whether half of the places are free.
-    pub fn has_room(&self) -> bool {
-        self.places.lock().calls < self.limits.calls / 2
-    }
-
-    fn try_enter(&self, wallet: &Pubkey, agent: &Pubkey) -> Option<Place> {
-        let mut held = self.places.lock();
-        let free = self.limits.calls.saturating_sub(held.calls);
-        let share = free.saturating_mul(SHARE);
-        let count = |of: &HashMap<Pubkey, u32>, who: &Pubkey| of.get(who).copied().unwrap_or(0);
-        if free == 0 || count(&held.by_wallet, wallet) >= share || count(&held.by_agent, agent) >= share {
-            return None;
         }
-        held.calls = held.calls.saturating_add(1);
-        add(&mut held.by_wallet, wallet);
-        add(&mut held.by_agent, agent);
-        Some(Place { places: Arc::clone(&self.places), wallet: *wallet, agent: *agent })
-    }
-
-    fn queue(&self) -> Option<Waiting<'_>> {
-        let mut held = self.places.lock();
-        (held.waiting < self.limits.queue).then(|| {
-            held.waiting = held.waiting.saturating_add(1);
-            Waiting(&self.places)
-        })
     }
 }
 
-fn full() -> ApiError {
+fn full(_: Holder) -> ApiError {
     let message = "the service works on as many calls as it can; nothing was charged, try again";
     ApiError::new(ErrorCode::Unavailable, message).with_retry_after(RETRY_AFTER)
 }
 
-impl Places {
-    /// A panic cannot leave the counts half changed, so poisoning is ignored.
-    fn lock(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut held = self.places.lock();
-        held.calls = held.calls.saturating_sub(1);
-        remove(&mut held.by_wallet, &self.wallet);
-        remove(&mut held.by_agent, &self.agent);
-        drop(held);
-        self.places.freed.notify_waiters();
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        let mut held = self.0.lock();
-        held.waiting = held.waiting.saturating_sub(1);
-    }
-}
-
-fn add(counts: &mut HashMap<Pubkey, u32>, who: &Pubkey) {
-    let count = counts.entry(*who).or_default();
-    *count = count.saturating_add(1);
-}
-
-fn remove(counts: &mut HashMap<Pubkey, u32>, who: &Pubkey) {
-    if let Some(count) = counts.get_mut(who) {
-        *count = count.saturating_sub(1);
-        if *count == 0 {
-            counts.remove(who);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     const AGENT: Pubkey = Pubkey::new_from_array([200; 32]);
@@ -183,7 +107,7 @@ mod tests {
             let gate = Arc::clone(&gate);
             async move { gate.enter(&who(2), &who(2)).await.map(drop) }
         });
-        while gate.places.lock().waiting == 0 {
+        while gate.places.count(&Holder::Queue) == 0 {
             tokio::task::yield_now().await;
         }
         let refused = gate.enter(&who(3), &AGENT).await.map(drop).expect_err("full");
@@ -198,7 +122,8 @@ mod tests {
         let place = gate.enter(&who(1), &AGENT).await.expect("a place");
         assert!(gate.enter(&who(2), &AGENT).await.is_err());
         drop(place);
-        let held = gate.places.lock();
-        assert_eq!((held.calls, held.waiting, held.by_wallet.len(), held.by_agent.len()), (0, 0, 0, 0));
+        for holder in [Holder::Process, Holder::Queue, Holder::Wallet(who(1)), Holder::Agent(AGENT)] {
+            assert_eq!(gate.places.count(&holder), 0, "{holder:?}");
+        }
     }
 }

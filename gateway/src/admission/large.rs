@@ -4,16 +4,12 @@
 //!
 //! Nobody waits for the place of another wallet at another address.
 
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{net::IpAddr, time::Duration};
 
 use crtx_http::{ApiError, QuotaUnit, RateLimit};
 use solana_pubkey::Pubkey;
-use tokio::sync::Notify;
+
+use super::places::{Place, Places};
 
 const OF_WALLET: u32 = 4;
 const OF_ADDRESS: u32 = 8;
@@ -22,13 +18,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Holder {
+pub(crate) enum LargeHolder {
     Wallet(Pubkey),
     /// `None`: the address is not known.
     Address(Option<IpAddr>),
 }
 
-impl Holder {
+impl LargeHolder {
     const fn most(self) -> u32 {
         match self {
             Self::Wallet(_) => OF_WALLET,
@@ -47,90 +43,34 @@ impl Holder {
     }
 }
 
+/// The place of one request. Dropping it frees the place.
+pub(crate) type LargePlace = Place<LargeHolder>;
+
 /// The long requests that this process receives.
 pub(crate) struct LargeRequests {
-    places: Arc<Places>,
+    places: Places<LargeHolder>,
     patience: Duration,
 }
 
 impl Default for LargeRequests {
     fn default() -> Self {
-        Self { places: Arc::default(), patience: PATIENCE }
+        Self { places: Places::default(), patience: PATIENCE }
     }
-}
-
-#[derive(Default)]
-struct Places {
-    /// At most two entries for each request.
-    held: Mutex<HashMap<Holder, u32>>,
-    freed: Notify,
-}
-
-/// The place of one request. Dropping it frees the place.
-pub(crate) struct LargePlace {
-    places: Arc<Places>,
-    holders: [Holder; 2],
 }
 
 impl LargeRequests {
     /// Waits for a place, and answers 429 if none is free in time.
     pub async fn enter(&self, wallet: &Pubkey, address: Option<IpAddr>) -> Result<LargePlace, ApiError> {
-        let holders = [Holder::Wallet(*wallet), Holder::Address(address)];
-        let turn = async {
-            loop {
-                let mut freed = std::pin::pin!(self.places.freed.notified());
-                freed.as_mut().enable();
-                match self.try_enter(holders) {
-                    Ok(place) => return place,
-                    Err(_) => freed.await,
-                }
-            }
-        };
-        match tokio::time::timeout(self.patience, turn).await {
-            Ok(place) => Ok(place),
-            Err(_) => self.try_enter(holders).map_err(Holder::too_many),
-        }
-    }
-
-    fn try_enter(&self, holders: [Holder; 2]) -> Result<LargePlace, Holder> {
-        let mut held = self.places.lock();
-        let full = |holder: &Holder| held.get(holder).is_some_and(|count| *count >= holder.most());
-        if let Some(full) = holders.into_iter().find(full) {
-            return Err(full);
-        }
-        for holder in holders {
-            let count = held.entry(holder).or_default();
-            *count = count.saturating_add(1);
-        }
-        Ok(LargePlace { places: Arc::clone(&self.places), holders })
-    }
-}
-
-impl Places {
-    /// A panic cannot leave the counts half changed, so poisoning is ignored.
-    fn lock(&self) -> MutexGuard<'_, HashMap<Holder, u32>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for LargePlace {
-    fn drop(&mut self) {
-        let mut held = self.places.lock();
-        for holder in self.holders {
-            if let Some(count) = held.get_mut(&holder) {
-                *count = count.saturating_sub(1);
-                if *count == 0 {
-                    held.remove(&holder);
-                }
-            }
-        }
-        drop(held);
-        self.places.freed.notify_waiters();
+        let holders = vec![LargeHolder::Wallet(*wallet), LargeHolder::Address(address)];
+        let place = self.places.wait(self.patience, holders, |holder, _| holder.most()).await;
+        place.map_err(LargeHolder::too_many)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     fn wallet(number: u8) -> Pubkey {
@@ -162,7 +102,7 @@ mod tests {
         assert_eq!(refused.rate_limit.expect("a limit").policy, "large-requests-per-address");
         assert!(enter(&requests, 30, 51).await.is_ok());
         drop(places);
-        assert!(requests.places.lock().is_empty());
+        assert_eq!(requests.places.count(&LargeHolder::Wallet(wallet(1))), 0);
     }
 
     #[tokio::test]

@@ -7,6 +7,7 @@
 pub(crate) mod fee_payer;
 pub(crate) mod gate;
 pub(crate) mod large;
+pub(crate) mod places;
 pub(crate) mod refused;
 pub(crate) mod turns;
 pub(crate) mod uploads;

@@ -1,15 +1,12 @@
 //! Work that strangers ask for and that has few places: for each wallet, client and host one at a time, so that nobody
 //! takes the places of others.
 
-use std::{
-    collections::HashSet,
-    net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{net::IpAddr, time::Duration};
 
 use crtx_http::{ApiError, QuotaUnit, RateLimit, allowance::holder_of};
 use solana_pubkey::Pubkey;
+
+use super::places::{Place, Places};
 
 /// For whom, or to whom, the work is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -31,17 +28,13 @@ pub(crate) struct Policies {
     pub retry_after: Duration,
 }
 
-/// Who has work under way. Cheap to clone.
-#[derive(Clone)]
+/// The turn of its subjects. Ends when it is dropped.
+pub(crate) type Turn = Place<Subject>;
+
+/// Who has work under way.
 pub(crate) struct Turns {
     policies: Policies,
-    under_way: Arc<Mutex<HashSet<Subject>>>,
-}
-
-/// The turn of its subjects. Ends when it is dropped.
-pub(crate) struct Turn {
-    turns: Turns,
-    subjects: Vec<Subject>,
+    under_way: Places<Subject>,
 }
 
 impl Subject {
@@ -54,17 +47,12 @@ impl Subject {
 
 impl Turns {
     pub fn new(policies: Policies) -> Self {
-        Self { policies, under_way: Arc::default() }
+        Self { policies, under_way: Places::default() }
     }
 
     /// Takes the turn of all subjects, or answers 429 and takes none.
     pub fn take(&self, subjects: Vec<Subject>) -> Result<Turn, ApiError> {
-        let mut under_way = self.lock();
-        if let Some(busy) = subjects.iter().find(|subject| under_way.contains(subject)) {
-            return Err(self.busy(busy));
-        }
-        under_way.extend(subjects.iter().cloned());
-        Ok(Turn { turns: self.clone(), subjects })
+        self.under_way.take(subjects, |_, _| 1).map_err(|subject| self.busy(&subject))
     }
 
     fn busy(&self, subject: &Subject) -> ApiError {
@@ -77,19 +65,6 @@ impl Turns {
         let limit = RateLimit { policy, quota: 1, unit: QuotaUnit::Concurrent };
         let message = format!("{what} {whose} is under way; try again when it has ended");
         ApiError::rate_limited(message, limit, retry_after)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashSet<Subject>> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        let mut under_way = self.turns.lock();
-        for subject in &self.subjects {
-            under_way.remove(subject);
-        }
     }
 }
 
@@ -114,6 +89,6 @@ mod tests {
         let second = ask(2, "192.0.2.1").expect("the refusals took nothing");
         assert!(turns.take(vec![Subject::Host("h".to_owned())]).is_ok());
         drop((first, second));
-        assert!(ask(1, "192.0.2.1").is_ok() && turns.lock().is_empty());
+        assert!(ask(1, "192.0.2.1").is_ok());
     }
 }

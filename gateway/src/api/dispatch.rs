@@ -22,11 +22,10 @@ use uuid::Uuid;
 
 use super::{answer, execute};
 use crate::{
-    admission::{self, gate::Place, large::LargePlace},
+    admission::{self, gate::CallPlace, large::LargePlace},
     engine::{Stage, TimeSpent},
     gateway::Gateway,
     request::{ExecuteBody, ReceivedRequest},
-    terms_ahead::FRESH,
     wallet_opening::{WalletOpening, other_request},
 };
 
@@ -105,7 +104,7 @@ async fn answer_dispatch(
     let dear = execute::calls_in(&body);
     let received = receive(gateway, &wallet, &head, body).await;
     let (received, large_place) = execute::slow_if_refused_as(dear, gateway, &wallet, received).await?;
-    if looked_at.elapsed() > FRESH {
+    if looked_at.elapsed() > execute::FRESH {
         known = engine.executions.get(&record).await?;
         opening = None;
     }
@@ -197,7 +196,7 @@ async fn take_over(
     gateway: &Gateway,
     call: Call,
     opening: WalletOpening,
-    place: Arc<Place>,
+    place: Arc<CallPlace>,
 ) -> Result<TakenOver, ApiError> {
     let gateway = gateway.clone();
     let tasks = gateway.engine.tasks.clone();

@@ -20,44 +20,32 @@ use crtx_http::{
 use crtx_protocol::text::shortened;
 use crtx_store::{
     admission::{Bounds, ReadAt, Refusal, Reservation, Retry},
-    executions::{Call, Execution, Lease, State as ExecutionState},
+    executions::{Call, Execution, State as ExecutionState},
 };
 use solana_pubkey::Pubkey;
 use tokio::sync::watch;
 
 use super::answer;
 use crate::{
-    admission::{self, Patience, gate::Place, large::LargePlace},
+    admission::{self, Patience, gate::CallPlace, large::LargePlace},
     engine::{Ended, Stage, TimeSpent, ToOpen},
     gateway::Gateway,
     request::{self, ExecuteBody, ReceivedCall},
     terms::Terms,
-    terms_ahead::{FRESH, TermsAhead},
 };
 
 /// As how many short calls a long one counts: reading and checking it takes many times as long.
 const CALLS_IN_A_LONG_BODY: u32 = 16;
+/// What was read before a body is read again after this time, because the body may arrive slowly.
+pub(super) const FRESH: Duration = Duration::from_millis(500);
 pub(super) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// What an earlier use of the idempotency key means for this call.
-enum Known {
-    /// The stored answer is returned.
-    Answer(Result<Response, ApiError>),
-    /// The earlier call ended without an escrow and without cost: try again.
-    Retry,
-}
-
-/// A call that was not refused.
-enum Accepted {
+/// Outcome of one attempt to admit a call.
+enum Attempt {
     /// The call runs; the receiver shows its progress.
     Running(watch::Receiver<Stage>),
     /// An earlier call with the same idempotency key has this answer.
     Answered(Result<Response, ApiError>),
-}
-
-/// Outcome of one attempt to admit a call.
-enum Attempt {
-    Accepted(Accepted),
     Refused(Refusal),
 }
 
@@ -121,27 +109,19 @@ async fn answer_call(
     let (head, body) = request.into_parts();
     refuse_query(&head)?;
     let presented = Presented::read(&head, gateway)?;
-    let session_key = *presented.session_key();
-    gateway.engine.refused.check(&session_key)?;
-    let agent = agent_id.parse::<Pubkey>();
-    let ahead = match &agent {
-        Ok(agent) => gateway.engine.terms_ahead(&session_key, agent).await,
-        Err(_) => None,
-    };
-    let caller = presented.authenticate(gateway).await;
-    gateway.engine.known_payers.note(&session_key, &caller).await;
-    let caller = caller?;
+    gateway.engine.refused.check(presented.session_key())?;
+    let caller = presented.authenticate(gateway).await?;
     BodyOwner::note(&head.extensions, &caller.wallet);
-    let agent = agent.map_err(|_| ApiError::agent_not_found(agent_id));
+    let agent = agent_id.parse::<Pubkey>().map_err(|_| ApiError::agent_not_found(agent_id));
     let headers = agent.and_then(|agent| Ok((agent, read_headers(&head.headers)?)));
     let (agent, idempotency_key) = slow_if_refused(gateway, &caller.session_key, headers).await?;
     let mut earlier = Earlier::find(gateway, &caller, idempotency_key.as_deref()).await?;
-    let ahead = if earlier.has_an_answer() {
+    let terms_before = if earlier.has_an_answer() {
         None
     } else {
         // Reads of the chain are limited by places, but nobody keeps a place while the body arrives.
         let _place = gateway.engine.gate.enter(&caller.wallet, &agent).await?;
-        let allowed = allow(gateway, &caller, &agent, ahead, spent).await;
+        let allowed = allow(gateway, &caller, &agent, spent).await;
         Some(slow_if_refused(gateway, &caller.session_key, allowed).await?)
     };
     let dear = calls_in(&body);
@@ -151,15 +131,15 @@ async fn answer_call(
         earlier = Earlier::find(gateway, &caller, idempotency_key.as_deref()).await?;
     }
     if let Some(execution) = &earlier.execution
-        && let Known::Answer(answer) = recall(gateway, execution, &received.body_hash).await
+        && let Some(answer) = recall(gateway, execution, &received.body_hash).await
     {
         return answer;
     }
     let place = Arc::new(gateway.engine.gate.enter(&caller.wallet, &agent).await?);
     let prepared = async {
-        let terms = match ahead.filter(|terms| terms.read_at.elapsed() <= FRESH) {
+        let terms = match terms_before.filter(|terms| terms.read_at.elapsed() <= FRESH) {
             Some(terms) => terms,
-            None => allow(gateway, &caller, &agent, None, spent).await?,
+            None => allow(gateway, &caller, &agent, spent).await?,
         };
         let call = prepare(gateway, &caller, &agent, &terms, received, idempotency_key).await?;
         Ok((terms, call, place))
@@ -168,8 +148,11 @@ async fn answer_call(
     drop(large_place);
     let (terms, mut call, place) = slow_if_refused_as(dear, gateway, &caller.session_key, prepared).await?;
     let stages = match accept(gateway, &caller, &mut call, terms, &place, spent).await? {
-        Accepted::Running(stages) => stages,
-        Accepted::Answered(answer) => return answer,
+        Attempt::Running(stages) => stages,
+        Attempt::Answered(answer) => return answer,
+        Attempt::Refused(refusal) => {
+            return Err(admission::over_limit(&gateway.engine.config.limits.admission.calls, &refusal));
+        }
     };
     if call.is_async {
         follow_to_opening(gateway, &call, stages, spent).await
@@ -284,19 +267,19 @@ pub(super) async fn read(
     Ok((reading.rest().await?, place))
 }
 
-async fn recall(gateway: &Gateway, execution: &Execution, body_hash: &[u8; 32]) -> Known {
+/// The answer of an earlier call with the same idempotency key. `None`: it ended without an escrow and without cost, and the
+/// call is tried again.
+async fn recall(gateway: &Gateway, execution: &Execution, body_hash: &[u8; 32]) -> Option<Result<Response, ApiError>> {
     let call = &execution.call;
     if call.body_hash != *body_hash {
         let message = "the Idempotency-Key was used with another agent, task, parameters or mode";
         let error = ApiError::new(ErrorCode::Conflict, message).with_execution(call.execution_id);
-        return Known::Answer(Err(error));
+        return Some(Err(error));
     }
     match execution.state {
-        _ if may_be_tried_again(execution) => Known::Retry,
-        _ if call.is_async && execution.opened_at.is_some() => Known::Answer(Ok(answer::pending(call.execution_id))),
-        _ => {
-            Known::Answer(answer::recorded(&gateway.engine, execution).await.unwrap_or_else(|| Err(in_progress(call))))
-        }
+        _ if may_be_tried_again(execution) => None,
+        _ if call.is_async && execution.opened_at.is_some() => Some(Ok(answer::pending(call.execution_id))),
+        _ => Some(answer::recorded(&gateway.engine, execution).await.unwrap_or_else(|| Err(in_progress(call)))),
     }
 }
 
@@ -312,33 +295,9 @@ fn in_progress(call: &Call) -> ApiError {
         .with_retry_after(Duration::from_secs(1))
 }
 
-/// Returns the terms, from the early read if it is usable.
-async fn terms(
-    gateway: &Gateway,
-    caller: &Caller,
-    agent: &Pubkey,
-    ahead: Option<TermsAhead>,
-    spent: &mut TimeSpent,
-) -> Result<Terms, ApiError> {
-    let payer = caller.into();
-    if let Some(ahead) = ahead
-        && let Some((terms, took)) = ahead.of(&payer).await
-    {
-        spent.add(TimeSpent { chain: took, ..TimeSpent::default() });
-        return terms;
-    }
-    spent.on_chain(gateway.engine.terms(&payer, agent)).await
-}
-
 /// Makes the checks that need no body: terms, and whether the agent's document is there.
-async fn allow(
-    gateway: &Gateway,
-    caller: &Caller,
-    agent: &Pubkey,
-    ahead: Option<TermsAhead>,
-    spent: &mut TimeSpent,
-) -> Result<Terms, ApiError> {
-    let terms = terms(gateway, caller, agent, ahead, spent).await?;
+async fn allow(gateway: &Gateway, caller: &Caller, agent: &Pubkey, spent: &mut TimeSpent) -> Result<Terms, ApiError> {
+    let terms = spent.on_chain(gateway.engine.terms(caller, agent)).await?;
     gateway.engine.documents.get(agent, &terms.listing.metadata_hash).await?;
     Ok(terms)
 }
@@ -383,9 +342,9 @@ async fn accept(
     caller: &Caller,
     call: &mut Call,
     mut terms: Terms,
-    place: &Arc<Place>,
+    place: &Arc<CallPlace>,
     spent: &mut TimeSpent,
-) -> Result<Accepted, ApiError> {
+) -> Result<Attempt, ApiError> {
     let engine = &gateway.engine;
     let limits = engine.config.limits.admission;
     let mut patience = Patience::new(limits.funds_patience);
@@ -395,15 +354,14 @@ async fn accept(
     let mut opening = ToOpen::Prepared(prepared);
     loop {
         let shortage = match attempt(gateway, caller, call, bounds, place, opening).await? {
-            Attempt::Accepted(accepted) => return Ok(accepted),
             Attempt::Refused(Refusal::Short(shortage)) => shortage,
-            Attempt::Refused(refusal) => return Err(admission::over_limit(&limits.calls, &refusal)),
+            decided => return Ok(decided),
         };
         if !patience.another_attempt().await {
             return Err(admission::short(&terms, &shortage));
         }
         let document = terms.listing.metadata_hash;
-        terms = spent.on_chain(engine.terms(&caller.into(), &call.agent)).await?;
+        terms = spent.on_chain(engine.terms(caller, &call.agent)).await?;
         if terms.listing.metadata_hash != document {
             let message = "the agent was changed while the call was prepared; nothing was charged, try again";
             return Err(ApiError::new(ErrorCode::Unavailable, message).with_retry_after(Duration::from_secs(1)));
@@ -420,7 +378,7 @@ async fn attempt(
     caller: &Caller,
     call: &Call,
     bounds: Bounds,
-    place: &Arc<Place>,
+    place: &Arc<CallPlace>,
     opening: ToOpen,
 ) -> Result<Attempt, ApiError> {
     let (gateway, caller, call, place) = (gateway.clone(), caller.clone(), call.clone(), Arc::clone(place));
@@ -431,36 +389,24 @@ async fn attempt(
             Reservation::New(lease) => lease,
             Reservation::Refused(refusal) => return Ok(Attempt::Refused(refusal)),
             Reservation::Existing(execution) => match recall(&gateway, &execution, &call.body_hash).await {
-                Known::Answer(answer) => return Ok(Attempt::Accepted(Accepted::Answered(answer))),
-                Known::Retry => match executions.retry(&call, &bounds).await? {
+                Some(answer) => return Ok(Attempt::Answered(answer)),
+                None => match executions.retry(&call, &bounds).await? {
                     Retry::Taken(lease) => lease,
                     Retry::Refused(refusal) => return Ok(Attempt::Refused(refusal)),
-                    Retry::NotNow => return Ok(Attempt::Accepted(Accepted::Answered(Err(in_progress(&call))))),
+                    Retry::NotNow => return Ok(Attempt::Answered(Err(in_progress(&call)))),
                 },
             },
         };
-        Ok(Attempt::Accepted(Accepted::Running(start(&gateway, lease, call, caller, place, opening))))
+        let session_key = caller.session_key;
+        let stages = gateway.engine.start(lease, call, caller, opening);
+        keep_place(&gateway, session_key, place, stages.clone());
+        Ok(Attempt::Running(stages))
     });
     task.await.map_err(ApiError::internal)?
 }
 
-/// Starts the call. It keeps its place until it ends.
-fn start(
-    gateway: &Gateway,
-    lease: Lease,
-    call: Call,
-    caller: Caller,
-    place: Arc<Place>,
-    opening: ToOpen,
-) -> watch::Receiver<Stage> {
-    let session_key = caller.session_key;
-    let stages = gateway.engine.start(lease, call, caller, opening);
-    keep_place(gateway, session_key, place, stages.clone());
-    stages
-}
-
 /// Keeps the place of a call until it ends. A call that came to nothing counts as refused for `key`.
-pub(super) fn keep_place(gateway: &Gateway, key: Pubkey, place: Arc<Place>, mut watched: watch::Receiver<Stage>) {
+pub(super) fn keep_place(gateway: &Gateway, key: Pubkey, place: Arc<CallPlace>, mut watched: watch::Receiver<Stage>) {
     let gateway = gateway.clone();
     tokio::spawn(async move {
         // After an error the task has ended, so the place is free.
@@ -493,8 +439,7 @@ async fn follow_to_opening(
             spent.add(of_call);
             Ok(answer::pending(call.execution_id))
         }
-        Ok(Stage::Opening) => Err(answer::interrupted(call.execution_id)),
-        Err(_) => Err(answer::interrupted(call.execution_id)),
+        Ok(Stage::Opening) | Err(_) => Err(answer::interrupted(call.execution_id)),
     }
 }
 

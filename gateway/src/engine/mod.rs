@@ -66,7 +66,6 @@ use crate::{
     creator::Creators,
     error::GatewayError,
     examinations::Examinations,
-    payer::KnownPayers,
     sign_in::SignIn,
 };
 
@@ -88,7 +87,6 @@ pub(crate) struct Engine {
     pub content: ContentStore,
     pub creators: Creators,
     pub documents: AgentDocuments,
-    pub known_payers: KnownPayers,
     pub credentials: Credentials,
     pub sign_in: SignIn,
     pub agent_tests: AgentTests,
@@ -129,7 +127,6 @@ impl Engine {
             documents: AgentDocuments::new(executions.clone(), outbound.clone())?,
             agent_tests: AgentTests::new(outbound),
             examinations: Examinations::default(),
-            known_payers: KnownPayers::default(),
             credentials: Credentials::new(executions.pool().clone(), Arc::default()),
             sign_in: SignIn::new(&config.keypair, config.links.site().clone(), config.cluster),
             gate: Gate::new(config.limits.admission.process),

@@ -140,7 +140,7 @@ impl Engine {
             return Ok(Opened::Before);
         }
         let reason = match caller {
-            Some(caller) => self.terms(&caller.into(), &work.call.agent).await.err(),
+            Some(caller) => self.terms(caller, &work.call.agent).await.err(),
             None => None,
         };
         // A reason that concerns the call itself wins: a call that lost a race for the wallet's money leaves no

@@ -34,7 +34,7 @@ impl Engine {
                 }
                 Err(error) => error,
             },
-            None => match self.terms(&caller.into(), &call.agent).await {
+            None => match self.terms(caller, &call.agent).await {
                 Err(reason) => reason,
                 Ok(terms) => in_words(refused, call, &terms),
             },
