@@ -39,21 +39,14 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
         Some(("rebuild", rebuild)) => (Action::Rebuild, rebuild),
         _ => (Action::Serve, &matches),
     };
-    let flags = flag_names().into_iter().filter_map(|name| given(innermost, &name).map(|text| (name, text))).collect();
+    let names = settings().into_iter().map(|setting| setting.flag());
+    let flags = names.filter_map(|name| given(innermost, &name).map(|text| (name, text))).collect();
     Ok(Arguments { action, file: innermost.get_one::<PathBuf>("config-file").cloned(), flags })
 }
 
 fn given(matches: &ArgMatches, name: &str) -> Option<String> {
     let values: Vec<&str> = matches.get_many::<String>(name)?.map(String::as_str).collect();
     Some(values.join(","))
-}
-
-fn flag_names() -> Vec<String> {
-    settings().iter().map(flag_of).collect()
-}
-
-fn flag_of(setting: &Setting) -> String {
-    if setting.secret { format!("{}-file", setting.flag()) } else { setting.flag() }
 }
 
 /// The command line, for parsing and for `--help`.
@@ -91,7 +84,6 @@ pub fn command() -> Command {
 }
 
 fn flag(setting: &Setting) -> Arg {
-    let name = flag_of(setting);
     let list = matches!(setting.kind, Kind::List(_));
     let help = if setting.secret {
         format!("File that holds: {}", setting.documentation)
@@ -109,8 +101,8 @@ fn flag(setting: &Setting) -> Arg {
             Kind::Text => "VALUE".to_owned(),
         }
     };
-    Arg::new(name.clone())
-        .long(name)
+    Arg::new(setting.flag())
+        .long(setting.flag())
         .value_name(value)
         .global(true)
         .action(if list { ArgAction::Append } else { ArgAction::Set })

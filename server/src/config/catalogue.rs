@@ -47,9 +47,9 @@ impl Setting {
         OTHER_VARIABLES.iter().find(|(key, _)| *key == self.key).map(|(_, name)| *name)
     }
 
-    /// `rpc-ws-url` for `rpc.ws_url`.
+    /// `database-connections` for `database.connections`. Of a secret, `database-url-file`: the file that holds it.
     pub fn flag(&self) -> String {
-        self.key.replace(['.', '_'], "-")
+        self.file_key().unwrap_or_else(|| self.key.clone()).replace(['.', '_'], "-")
     }
 
     /// The key of the file that holds a secret.
@@ -141,7 +141,8 @@ mod tests {
     #[test]
     fn names_follow_from_the_key() {
         let url = setting("rpc.ws_url");
-        assert_eq!((url.variable().as_str(), url.flag().as_str()), ("CRTX_RPC_WS_URL", "rpc-ws-url"));
+        assert_eq!((url.variable().as_str(), url.flag().as_str()), ("CRTX_RPC_WS_URL", "rpc-ws-url-file"));
+        assert_eq!(setting("database.connections").flag(), "database-connections");
         assert_eq!(url.file_key().as_deref(), Some("rpc.ws_url_file"));
         assert_eq!(setting("database.url").other_variable(), Some("DATABASE_URL"));
         assert_eq!(setting("listen").file_key(), None);

@@ -44,7 +44,7 @@ pub fn markdown() -> String {
 fn names(setting: &Setting) -> String {
     let mut names = vec![format!("`{}`", setting.variable())];
     names.extend(setting.other_variable().map(|name| format!("`{name}`")));
-    names.push(if setting.secret { format!("`--{}-file`", setting.flag()) } else { format!("`--{}`", setting.flag()) });
+    names.push(format!("`--{}`", setting.flag()));
     names.join(", ")
 }
 

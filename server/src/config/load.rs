@@ -1,17 +1,13 @@
 //! Reads the settings: file, then environment, then flags; what comes later wins. All problems are found in one pass.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fmt, fs, io,
     path::{Path, PathBuf},
 };
 
-use figment::{
-    Error, Figment, Metadata, Profile, Provider,
-    error::Kind as ErrorKind,
-    util::nest,
-    value::{Dict, Map, Value},
-};
+use serde::Deserialize;
+use toml::{Table, Value};
 
 use super::{
     catalogue::{self, Kind, Setting},
@@ -103,35 +99,17 @@ pub(super) fn shown(value: &serde_json::Value) -> String {
 
 /// Reads everything, or says everything that is wrong.
 pub fn load(sources: &Sources<'_>) -> Result<Loaded, Problems> {
-    let mut reading = Reading { settings: catalogue::settings(), given: Vec::new(), problems: Vec::new() };
+    let mut reading = Reading { settings: catalogue::settings(), given: BTreeMap::new(), problems: Vec::new() };
     reading.file(sources.file.as_deref());
     reading.environment(sources.environment);
     reading.flags(&sources.flags);
     reading.finish()
 }
 
-/// One value that somebody set.
-#[derive(Clone)]
-struct Given {
-    key: String,
-    source: String,
-    value: Value,
-}
-
-impl Provider for Given {
-    fn metadata(&self) -> Metadata {
-        Metadata::named(self.source.clone())
-    }
-
-    fn data(&self) -> Result<Map<Profile, Dict>, Error> {
-        let nested = nest(&self.key, self.value.clone()).into_dict().unwrap_or_default();
-        Ok(Profile::Default.collect(nested))
-    }
-}
-
 struct Reading {
     settings: Vec<Setting>,
-    given: Vec<Given>,
+    /// What was set by key, and where. Of several values the last one.
+    given: BTreeMap<String, (String, Value)>,
     problems: Vec<Problem>,
 }
 
@@ -142,53 +120,46 @@ impl Reading {
         let text = match read_short(path) {
             Ok(text) => text,
             Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => return,
-            Err(error) => return self.problem("config", Some(source), format!("cannot be read: {error}")),
+            Err(error) => return self.problem("config", source, format!("cannot be read: {error}")),
         };
-        let table: toml::Table = match text.parse() {
+        let table: Table = match text.parse() {
             Ok(table) => table,
             // The message shows the line, in which a secret may stand.
             Err(error) => {
                 let line = error.span().map(|span| text.get(..span.start).unwrap_or_default().lines().count());
                 let line = line.map_or_else(String::new, |line| format!("line {}: ", line.max(1)));
-                return self.problem("config", Some(source), format!("{line}{}", error.message()));
+                return self.problem("config", source, format!("{line}{}", error.message()));
             }
         };
-        let mut leaves = Vec::new();
-        flatten(&self.settings, &table, "", &mut leaves);
-        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        for (key, value) in leaves {
-            let value = Value::serialize(value).unwrap_or_else(|_| Value::from(""));
-            if self.settings.iter().any(|setting| setting.key == key) {
-                self.given(&key, &source, value);
-            } else if let Some(setting) = self.secret_of(&key) {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for (key, value) in self.leaves(table) {
+            if let Some(setting) = self.find(|setting| setting.key == key) {
+                self.given.insert(setting.key, (source.clone(), value));
+            } else if let Some(setting) = self.find(|setting| setting.file_key().as_deref() == Some(&key)) {
                 match value.as_str() {
-                    Some(file) => self.secret_file(&setting, &source, &folder.join(file)),
-                    None => self.problem(&key, Some(source.clone()), "it is not a path".to_owned()),
+                    Some(file) => self.secret_file(setting, &source, &folder.join(file)),
+                    None => self.problem(&key, source.clone(), "it is not a path".to_owned()),
                 }
             } else {
-                self.problem(&key, Some(source.clone()), "there is no such setting".to_owned());
+                self.problem(&key, source.clone(), NO_SUCH_SETTING.to_owned());
             }
         }
     }
 
     fn environment(&mut self, variable: &dyn Fn(&str) -> Option<String>) {
-        let set = |name: &str| variable(name).filter(|text| !text.is_empty());
+        let set = |name: &str| variable(name).filter(|text| !text.is_empty()).map(|text| (name.to_owned(), text));
         for setting in self.settings.clone() {
             let own = setting.variable();
-            let file = setting.file_key().map(|_| format!("{own}_FILE"));
-            let file = file.and_then(|name| set(&name).map(|path| (name, path)));
+            let file = set(&format!("{own}_FILE")).filter(|_| setting.secret);
             let other = setting.other_variable().filter(|_| file.is_none());
-            let names = std::iter::once(own.as_str()).chain(other);
-            let found = names.into_iter().find_map(|name| set(name).map(|text| (name.to_owned(), text)));
-            match (found, file) {
+            match (set(&own).or_else(|| other.and_then(set)), file) {
                 (Some((name, _)), Some((file, _))) => {
-                    self.problem(&setting.key, Some(format!("environment: {name}, {file}")), GIVEN_TWICE.to_owned());
+                    let problem = "it is set as a value and as a file".to_owned();
+                    self.problem(&setting.key, format!("environment: {name}, {file}"), problem);
                 }
-                (Some((name, text)), None) => {
-                    self.given(&setting.key, &format!("environment: {name}"), read(&setting.kind, &text));
-                }
+                (Some((name, text)), None) => self.text(setting, format!("environment: {name}"), &text),
                 (None, Some((name, path))) => {
-                    self.secret_file(&setting, &format!("environment: {name}"), Path::new(&path));
+                    self.secret_file(setting, &format!("environment: {name}"), Path::new(&path));
                 }
                 (None, None) => {}
             }
@@ -198,144 +169,117 @@ impl Reading {
     fn flags(&mut self, flags: &[(String, String)]) {
         for (flag, text) in flags {
             let source = format!("flag: --{flag}");
-            let own = self.settings.iter().find(|setting| setting.flag() == *flag && !setting.secret).cloned();
-            let file_of = || self.settings.iter().find(|s| s.secret && format!("{}-file", s.flag()) == *flag).cloned();
-            match (own, file_of()) {
-                (Some(setting), _) => self.given(&setting.key, &source, read(&setting.kind, text)),
-                (None, Some(setting)) => self.secret_file(&setting, &source, Path::new(text)),
-                (None, None) => self.problem(flag, Some(source), "there is no such setting".to_owned()),
+            match self.find(|setting| setting.flag() == *flag) {
+                Some(setting) if setting.secret => self.secret_file(setting, &source, Path::new(text)),
+                Some(setting) => self.text(setting, source, text),
+                None => self.problem(flag, source, NO_SUCH_SETTING.to_owned()),
             }
         }
     }
 
-    /// The secret that `key` names a file for.
-    fn secret_of(&self, key: &str) -> Option<Setting> {
-        self.settings.iter().find(|setting| setting.file_key().as_deref() == Some(key)).cloned()
+    fn find(&self, is_it: impl Fn(&Setting) -> bool) -> Option<Setting> {
+        self.settings.iter().find(|setting| is_it(setting)).cloned()
     }
 
-    fn secret_file(&mut self, setting: &Setting, source: &str, path: &Path) {
+    /// The settings of a file with their whole keys. A list, and a table in the place of a value, is one value.
+    fn leaves(&self, table: Table) -> Vec<(String, Value)> {
+        let mut leaves = Vec::new();
+        for (name, value) in table {
+            let section = format!("{name}.");
+            match value {
+                Value::Table(inside) if self.settings.iter().any(|setting| setting.key.starts_with(&section)) => {
+                    leaves.extend(inside.into_iter().map(|(name, value)| (format!("{section}{name}"), value)));
+                }
+                value => leaves.push((name, value)),
+            }
+        }
+        leaves
+    }
+
+    fn text(&mut self, setting: Setting, source: String, text: &str) {
+        self.given.insert(setting.key, (source, read(&setting.kind, text)));
+    }
+
+    fn secret_file(&mut self, setting: Setting, source: &str, path: &Path) {
         let source = format!("{source}, file {}", path.display());
         match read_short(path) {
-            Ok(text) => self.given(&setting.key, &source, Value::from(text.trim().to_owned())),
-            Err(error) => self.problem(&setting.key, Some(source), format!("the file cannot be read: {error}")),
+            Ok(text) => self.text(setting, source, text.trim()),
+            Err(error) => self.problem(&setting.key, source, format!("the file cannot be read: {error}")),
         }
     }
 
-    fn given(&mut self, key: &str, source: &str, value: Value) {
-        self.given.push(Given { key: key.to_owned(), source: source.to_owned(), value });
+    fn problem(&mut self, key: &str, source: String, text: String) {
+        self.problems.push(Problem { key: key.to_owned(), source: Some(source), text });
     }
 
-    fn problem(&mut self, key: &str, source: Option<String>, text: String) {
-        self.problems.push(Problem { key: key.to_owned(), source, text });
-    }
-
-    /// Reads the type. A value that does not fit is noted and replaced by its default, until everything fits.
+    /// Reads the type. Each value is tried alone, so that an error belongs to it.
     fn finish(mut self) -> Result<Loaded, Problems> {
-        let mut figment = Figment::new();
-        for given in &self.given {
-            figment = figment.merge(given.clone());
+        let (mut all, mut sources) = (Table::new(), BTreeMap::new());
+        for (key, (source, value)) in std::mem::take(&mut self.given) {
+            let Some(setting) = self.find(|setting| setting.key == key) else { continue };
+            let mut alone = Table::new();
+            nest(&mut alone, &key, value.clone());
+            match check(&setting, &value, alone) {
+                Ok(()) => nest(&mut all, &key, value),
+                Err(text) => self.problem(&key, source.clone(), text),
+            }
+            sources.insert(key, source);
         }
-        let sources: BTreeMap<String, String> = self.settings.iter().filter_map(|s| source_of(&figment, s)).collect();
-        self.check_bounds(&figment, &sources);
-        let settings = loop {
-            let error = match figment.extract::<Settings>() {
-                Ok(settings) => break settings,
-                Err(error) => error,
-            };
-            let setting = error.path.join(".");
-            let Some(setting) = self.settings.iter().find(|known| is_at(&setting, &known.key)).cloned() else {
-                // No value of a known setting: nothing could be replaced.
-                self.problem(&setting, None, error.kind.to_string());
-                return Err(self.into_problems());
-            };
-            self.problem(&setting.key, sources.get(&setting.key).cloned(), describe(&setting, &error.kind));
-            let default = Value::serialize(&setting.default).unwrap_or_else(|_| Value::from(""));
-            figment = figment.merge(Given { key: setting.key, source: "default".to_owned(), value: default });
-        };
-        if self.problems.is_empty() { Ok(Loaded { settings, sources }) } else { Err(self.into_problems()) }
-    }
-
-    fn check_bounds(&mut self, figment: &Figment, sources: &BTreeMap<String, String>) {
-        for setting in self.settings.clone() {
-            let Kind::Integer { min, max } = setting.kind else { continue };
-            let Some(number) = figment.find_value(&setting.key).ok().and_then(|value| value.to_i128()) else {
-                continue;
-            };
-            let source = sources.get(&setting.key).cloned();
-            if min.is_some_and(|min| number < i128::from(min)) {
-                self.problem(&setting.key, source, format!("{number} is below {}", min.unwrap_or_default()));
-            } else if max.is_some_and(|max| number > i128::from(max)) {
-                self.problem(&setting.key, source, format!("{number} is above {}", max.unwrap_or_default()));
+        match Settings::deserialize(all) {
+            Ok(settings) if self.problems.is_empty() => return Ok(Loaded { settings, sources }),
+            Ok(_) => {}
+            Err(error) => {
+                self.problems.push(Problem {
+                    key: "config".to_owned(),
+                    source: None,
+                    text: error.message().to_owned(),
+                });
             }
         }
-    }
-
-    /// One problem of each setting, in the order of the keys.
-    fn into_problems(self) -> Problems {
-        let mut seen = BTreeSet::new();
-        let mut problems = self.problems;
-        problems.retain(|problem| seen.insert((problem.key.clone(), problem.source.clone())));
-        problems.sort();
-        Problems(problems)
+        self.problems.sort();
+        Err(Problems(self.problems))
     }
 }
 
-const GIVEN_TWICE: &str = "it is set as a value and as a file";
+const NO_SUCH_SETTING: &str = "there is no such setting";
 
-/// Whether an error at `path` is an error of the setting `key`: elements of lists have longer paths.
-fn is_at(path: &str, key: &str) -> bool {
-    path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+/// Adds a setting to the table that the file would have.
+fn nest(table: &mut Table, key: &str, value: Value) {
+    let Some((section, name)) = key.split_once('.') else {
+        table.insert(key.to_owned(), value);
+        return;
+    };
+    if let Value::Table(inside) = table.entry(section).or_insert_with(|| Value::Table(Table::new())) {
+        nest(inside, name, value);
+    }
 }
 
-/// The message never shows what a secret holds.
-fn describe(setting: &Setting, kind: &ErrorKind) -> String {
-    match kind {
-        ErrorKind::Message(message) => message.clone(),
-        _ if setting.secret => "it is not text".to_owned(),
-        ErrorKind::InvalidType(found, expected) | ErrorKind::InvalidValue(found, expected) => {
-            format!("found {found}, expected {expected}")
+/// Whether the value fits the type and the bounds of its setting. The message never shows what a secret holds.
+fn check(setting: &Setting, value: &Value, alone: Table) -> Result<(), String> {
+    if setting.secret && !value.is_str() {
+        return Err("it is not text".to_owned());
+    }
+    if let (Kind::Integer { min, max }, Some(number)) = (&setting.kind, value.as_integer()) {
+        if let Some(min) = min.filter(|min| number < *min) {
+            return Err(format!("{number} is below {min}"));
         }
-        other => other.to_string(),
+        if let Some(max) = max.filter(|max| number > *max) {
+            return Err(format!("{number} is above {max}"));
+        }
     }
-}
-
-fn source_of(figment: &Figment, setting: &Setting) -> Option<(String, String)> {
-    let metadata = figment.find_metadata(&setting.key)?;
-    Some((setting.key.clone(), metadata.name.to_string()))
+    Settings::deserialize(alone).map(drop).map_err(|error| error.message().to_owned())
 }
 
 /// Reads the text of a variable or a flag as the kind of value that its setting has.
 fn read(kind: &Kind, text: &str) -> Value {
     match kind {
-        Kind::Integer { .. } => match text.trim().parse::<i64>() {
-            Ok(number) => Value::from(number),
-            Err(_) => text.trim().parse::<u64>().map_or_else(|_| Value::from(text), Value::from),
-        },
+        Kind::Integer { .. } => text.trim().parse::<i64>().map_or_else(|_| Value::from(text), Value::from),
         Kind::Flag => text.trim().parse::<bool>().map_or_else(|_| Value::from(text), Value::from),
         Kind::List(item) => {
             let items = text.split(',').map(str::trim).filter(|part| !part.is_empty());
             Value::from(items.map(|part| read(item, part)).collect::<Vec<_>>())
         }
-        Kind::Text | Kind::Choice(_) => Value::from(text.to_owned()),
-    }
-}
-
-/// The settings of a table with their whole keys. A list, and a table in the place of a value, is one value.
-fn flatten<'a>(
-    settings: &[Setting],
-    table: &'a toml::Table,
-    prefix: &str,
-    leaves: &mut Vec<(String, &'a toml::Value)>,
-) {
-    for (name, value) in table {
-        let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
-        let inside = format!("{key}.");
-        match value {
-            toml::Value::Table(table) if settings.iter().any(|setting| setting.key.starts_with(&inside)) => {
-                flatten(settings, table, &key, leaves);
-            }
-            value => leaves.push((key, value)),
-        }
+        Kind::Text | Kind::Choice(_) => Value::from(text),
     }
 }
 

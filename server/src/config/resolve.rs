@@ -14,6 +14,7 @@ use crtx_mirror::{
 use crtx_protocol::address::Addresses;
 use crtx_store::{admission::PerSubject, pools::PoolSizes};
 use solana_keypair::Keypair;
+use solana_pubkey::Pubkey;
 
 use super::{
     load::{Loaded, Problem, Problems},
@@ -62,25 +63,25 @@ impl Check<'_> {
         let database_url = self.required("database.url", settings.database.url.as_ref(), "every process").cloned();
         let rpc_urls = self.required("rpc.urls", settings.rpc.urls.as_ref(), "every process").cloned();
         let links = self.links(&roles);
-        let gateway = if roles.need_gateway() { self.gateway_needs() } else { Some(None) };
-        let indexer = if roles.has(Role::Indexer) { self.indexer_needs() } else { Some(None) };
+        let gateway = if roles.need_gateway() { self.gateway_needs() } else { None };
+        let ws_urls = if roles.has(Role::Indexer) { self.ws_urls() } else { None };
         let (network, rpc_urls, links) = (network?, rpc_urls?.reveal().clone(), links?);
         let outbound = match network {
             Network::Local => OutboundPolicy::LOCAL,
             Network::Devnet | Network::Mainnet => OutboundPolicy::STRICT.with_ports(settings.outbound.ports.clone()),
         };
-        let gateway = gateway?.map(|needs| GatewayConfig {
+        let gateway = gateway.map(|(usdc_mint, content, keypair)| GatewayConfig {
             rpc_urls: rpc_urls.clone(),
             addresses: Addresses::new(settings.program.id.0),
-            usdc_mint: needs.usdc_mint,
-            keypair: needs.keypair,
+            usdc_mint,
+            keypair,
             cluster: network.cluster(),
             outbound,
             links: links.clone(),
-            content: needs.content,
+            content,
             limits: limits(settings),
         });
-        let indexer = indexer?.map(|ws_url| IndexerConfig {
+        let indexer = ws_urls.map(|ws_urls| IndexerConfig {
             resync_interval: Duration::from_secs(settings.indexer.resync_seconds),
             accept_mass_closing: settings.indexer.accept_mass_closing,
             accept_new_genesis: settings.indexer.accept_new_genesis,
@@ -98,7 +99,7 @@ impl Check<'_> {
                 store: settings.content.location(),
                 base_url: settings.content.base_url.as_ref().map(|url| url.as_str().to_owned()),
             },
-            ..IndexerConfig::new(rpc_urls.clone(), &ws_url, settings.program.id.0)
+            ..IndexerConfig::new(rpc_urls.clone(), &ws_urls, settings.program.id.0)
         });
         Some(Resolved {
             listen: settings.listen,
@@ -125,29 +126,24 @@ impl Check<'_> {
         })
     }
 
-    fn gateway_needs(&mut self) -> Option<Option<GatewayNeeds>> {
+    /// What a gateway needs in addition to the settings of every process.
+    fn gateway_needs(&mut self) -> Option<(Pubkey, ContentLocation, Arc<Keypair>)> {
         let settings = &self.loaded.settings;
         let who = "the roles `api` and `worker`";
         let usdc_mint = self.required("program.usdc_mint", settings.program.usdc_mint.as_ref(), who);
-        let content = settings.content.location();
-        let content = self.required("content.dir", content.as_ref(), who).cloned();
+        let content = self.required("content.dir", settings.content.location().as_ref(), who).cloned();
         let keypair = self.required("gateway.keypair", settings.gateway.keypair.as_ref(), who);
-        Some(Some(GatewayNeeds {
-            usdc_mint: usdc_mint?.0,
-            content: content?,
-            keypair: Arc::clone(&keypair?.reveal().0),
-        }))
+        Some((usdc_mint?.0, content?, Arc::clone(&keypair?.reveal().0)))
     }
 
-    fn indexer_needs(&mut self) -> Option<Option<String>> {
-        let ws_url = self.loaded.settings.rpc.ws_url.as_ref();
-        let ws_urls = self.required("rpc.ws_url", ws_url, "the role `indexer`")?.reveal();
-        let nodes = self.loaded.settings.rpc.urls.as_ref().map_or(usize::MAX, |urls| urls.reveal().iter().count());
-        if ws_urls.count() > nodes {
+    /// What an indexer needs in addition to them.
+    fn ws_urls(&mut self) -> Option<String> {
+        let settings = &self.loaded.settings.rpc;
+        let ws_urls = self.required("rpc.ws_url", settings.ws_url.as_ref(), "the role `indexer`")?.reveal();
+        if settings.urls.as_ref().is_some_and(|urls| ws_urls.count() > urls.reveal().iter().count()) {
             self.problem("rpc.ws_url", "it has more URLs than `rpc.urls`");
-            return None;
         }
-        Some(Some(ws_urls.joined()))
+        Some(ws_urls.joined())
     }
 
     fn links(&mut self, roles: &Roles) -> Option<Links> {
@@ -187,13 +183,6 @@ impl Check<'_> {
     fn problem(&mut self, key: &str, text: impl std::fmt::Display) {
         self.problems.push(self.loaded.problem(key, text));
     }
-}
-
-/// What a gateway needs in addition to the settings of every process.
-struct GatewayNeeds {
-    usdc_mint: solana_pubkey::Pubkey,
-    content: ContentLocation,
-    keypair: Arc<Keypair>,
 }
 
 /// The node of a local network is there for everybody who reaches it; another one may carry a provider's key.

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr, sync::Arc};
 use crtx_chain::urls::MAX_NODES;
 use crtx_protocol::cluster::Cluster;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize, Serializer};
 use solana_keypair::Keypair;
 use solana_pubkey::Pubkey;
 use url::Url;
@@ -32,7 +32,8 @@ impl Network {
 }
 
 /// An address in Base58.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
 #[schemars(inline)]
 pub struct Address(#[schemars(with = "String")] pub Pubkey);
 
@@ -42,15 +43,17 @@ impl Serialize for Address {
     }
 }
 
-impl<'de> Deserialize<'de> for Address {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map(Self).map_err(|_| de::Error::custom(format_args!("`{text}` is not an address in Base58")))
+impl TryFrom<String> for Address {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|_| format!("`{text}` is not an address in Base58"))
     }
 }
 
 /// An `http` or `https` URL without a slash at its end.
-#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(try_from = "String")]
 #[schemars(inline)]
 pub struct HttpUrl(String);
 
@@ -60,25 +63,25 @@ impl HttpUrl {
     }
 }
 
-impl Serialize for HttpUrl {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
-    }
-}
+impl TryFrom<String> for HttpUrl {
+    type Error = String;
 
-impl<'de> Deserialize<'de> for HttpUrl {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let url = Url::parse(&text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-        match url {
+    fn try_from(text: String) -> Result<Self, String> {
+        match url_with(&text, ["http", "https"]) {
             Some(_) => Ok(Self(text.trim_end_matches('/').to_owned())),
-            None => Err(de::Error::custom(format_args!("`{text}` is not an http or https URL"))),
+            None => Err(format!("`{text}` is not an http or https URL")),
         }
     }
 }
 
+/// A URL with one of two schemes and a host.
+fn url_with(text: &str, schemes: [&str; 2]) -> Option<Url> {
+    Url::parse(text).ok().filter(|url| schemes.contains(&url.scheme()) && url.has_host())
+}
+
 /// An IP address, or a range of them: the first address, `/`, and the number of bits that are the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
 #[schemars(inline)]
 pub struct AddressRange(#[schemars(with = "String")] pub crtx_http::AddressRange);
 
@@ -94,10 +97,11 @@ impl Serialize for AddressRange {
     }
 }
 
-impl<'de> Deserialize<'de> for AddressRange {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map(Self).map_err(|error| de::Error::custom(format_args!("`{text}`: {error}")))
+impl TryFrom<String> for AddressRange {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|error| format!("`{text}`: {error}"))
     }
 }
 
@@ -111,16 +115,12 @@ impl DatabaseUrl {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is not a postgres:// URL")]
-pub struct NotADatabaseUrl;
-
 impl FromStr for DatabaseUrl {
-    type Err = NotADatabaseUrl;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, NotADatabaseUrl> {
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
         let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "postgres" | "postgresql"));
-        url.map(|_| Self(text.to_owned())).ok_or(NotADatabaseUrl)
+        url.map(|_| Self(text.to_owned())).ok_or("it is not a postgres:// URL")
     }
 }
 
@@ -139,19 +139,15 @@ impl WebSocketUrls {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is not one to {MAX_NODES} ws or wss URLs with commas between them")]
-pub struct NotWebSocketUrls;
-
 impl FromStr for WebSocketUrls {
-    type Err = NotWebSocketUrls;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, NotWebSocketUrls> {
-        let is_url =
-            |text: &&str| Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "ws" | "wss") && url.has_host());
+    fn from_str(text: &str) -> Result<Self, String> {
         let parts: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
-        let valid = (1..=MAX_NODES).contains(&parts.len()) && parts.iter().all(is_url);
-        if valid { Ok(Self(parts.into_iter().map(str::to_owned).collect())) } else { Err(NotWebSocketUrls) }
+        let valid =
+            (1..=MAX_NODES).contains(&parts.len()) && parts.iter().all(|p| url_with(p, ["ws", "wss"]).is_some());
+        let urls = valid.then(|| Self(parts.into_iter().map(str::to_owned).collect()));
+        urls.ok_or_else(|| format!("it is not one to {MAX_NODES} ws or wss URLs with commas between them"))
     }
 }
 
@@ -159,16 +155,11 @@ impl FromStr for WebSocketUrls {
 #[derive(Clone, PartialEq, Eq)]
 pub struct GrpcUrl(pub Url);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is not an http or https URL")]
-pub struct NotAGrpcUrl;
-
 impl FromStr for GrpcUrl {
-    type Err = NotAGrpcUrl;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, NotAGrpcUrl> {
-        let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-        url.map(Self).ok_or(NotAGrpcUrl)
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        url_with(text, ["http", "https"]).map(Self).ok_or("it is not an http or https URL")
     }
 }
 
@@ -176,16 +167,13 @@ impl FromStr for GrpcUrl {
 #[derive(Clone)]
 pub struct KeypairText(pub Arc<Keypair>);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is not a JSON array of the 64 numbers of a key pair")]
-pub struct NotAKeypair;
-
 impl FromStr for KeypairText {
-    type Err = NotAKeypair;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, NotAKeypair> {
-        let bytes: Vec<u8> = serde_json::from_str(text).map_err(|_| NotAKeypair)?;
-        Keypair::try_from(bytes.as_slice()).map(|keypair| Self(Arc::new(keypair))).map_err(|_| NotAKeypair)
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let bytes = serde_json::from_str::<Vec<u8>>(text).ok();
+        let keypair = bytes.and_then(|bytes| Keypair::try_from(bytes.as_slice()).ok());
+        keypair.map(|keypair| Self(Arc::new(keypair))).ok_or("it is not a JSON array of the 64 numbers of a key pair")
     }
 }
 
