@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use strum::{EnumMessage, VariantArray};
 use utoipa::ToSchema;
 
-/// What is checked, in the order of the report, each with what a good endpoint does. A name never changes its meaning.
+/// What is checked, in the order of the report. A name never changes its meaning.
 #[derive(
     Clone,
     Copy,
