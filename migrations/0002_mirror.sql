@@ -9,12 +9,33 @@
 -- `after_slot`: an earlier life of the account was closed, or a state of it was dropped with a fork, at that slot; states
 -- that were read at that slot or before belong to what is gone.
 
+-- Every mirrored account, whatever its kind: the table of each kind inherits these columns. Statements that are equal for all
+-- kinds read and change them here. They must not delete here: the statement triggers of the tables would not see it.
+CREATE TABLE mirror_accounts (
+    address        text NOT NULL,
+    slot           bigint NOT NULL,
+    revision       bigint NOT NULL,
+    observed_at    timestamptz NOT NULL DEFAULT now(),
+    closed_at_slot bigint,
+    data_hash      bytea CHECK (octet_length(data_hash) = 32),
+    after_slot     bigint,
+    -- Each account has a kind.
+    CHECK (false) NO INHERIT
+);
+
+-- Whether a state that was read replaces a stored row: its revision is newer, or its bytes differ at a later slot. The row
+-- of a closed account starts over if it was read after the closing: an address can be used again, and its revision then
+-- starts again.
+CREATE FUNCTION is_replaced(
+    stored_slot bigint, stored_revision bigint, stored_hash bytea, after_slot bigint, closed_at_slot bigint,
+    slot bigint, revision bigint, data_hash bytea
+) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (after_slot IS NULL OR slot > after_slot)
+    AND (revision > stored_revision
+         OR revision = stored_revision AND slot > stored_slot AND data_hash IS DISTINCT FROM stored_hash
+         OR COALESCE(slot > closed_at_slot, false));
+
 CREATE TABLE mirror_config (
-    address                  text PRIMARY KEY,
-    slot                     bigint NOT NULL,
-    revision                 bigint NOT NULL,
-    observed_at              timestamptz NOT NULL DEFAULT now(),
-    closed_at_slot           bigint,
     admin                    text NOT NULL,
     pending_admin            text,
     -- Null: there is no resolver. The last one was removed and its successor does not apply yet.
@@ -39,17 +60,11 @@ CREATE TABLE mirror_config (
     -- The announced parameters, and the first second in which they can be applied; null if none are announced.
     announced_parameters      jsonb,
     parameters_apply_from     timestamptz,
-    data_hash                 bytea CHECK (octet_length(data_hash) = 32),
-    after_slot                bigint,
+    PRIMARY KEY (address),
     CHECK ((announced_parameters IS NULL) = (parameters_apply_from IS NULL))
-);
+) INHERITS (mirror_accounts);
 
 CREATE TABLE mirror_creators (
-    address        text PRIMARY KEY,
-    slot           bigint NOT NULL,
-    revision       bigint NOT NULL,
-    observed_at    timestamptz NOT NULL DEFAULT now(),
-    closed_at_slot bigint,
     wallet         text NOT NULL UNIQUE,
     display_name   text NOT NULL,
     verified       boolean NOT NULL,
@@ -68,17 +83,11 @@ CREATE TABLE mirror_creators (
     closed_platform_fees_total   bigint NOT NULL,
     -- The transaction that changed the row last, for the list of agents. Profiles change seldom.
     changed_in                   xid8 NOT NULL DEFAULT '0',
-    data_hash                    bytea CHECK (octet_length(data_hash) = 32),
-    after_slot                   bigint
-);
+    PRIMARY KEY (address)
+) INHERITS (mirror_accounts);
 CREATE INDEX mirror_creators_by_change ON mirror_creators (changed_in, wallet);
 
 CREATE TABLE mirror_agents (
-    address                 text PRIMARY KEY,
-    slot                    bigint NOT NULL,
-    revision                bigint NOT NULL,
-    observed_at             timestamptz NOT NULL DEFAULT now(),
-    closed_at_slot          bigint,
     creator                 text NOT NULL,
     agent_index             bigint NOT NULL,
     result_key              text NOT NULL,
@@ -125,11 +134,10 @@ CREATE TABLE mirror_agents (
     trust                   bigint NOT NULL GENERATED ALWAYS AS (
         div(platform_fees_total::numeric * successful_executions, GREATEST(total_executions, 1))::bigint
     ) STORED,
-    data_hash               bytea CHECK (octet_length(data_hash) = 32),
-    after_slot              bigint,
+    PRIMARY KEY (address),
     CHECK ((name IS NULL) = (tagline IS NULL) AND (name IS NULL) = (tags IS NULL))
 -- Room for the next state of a listing on its own page. Then its indexes do not change with it.
-) WITH (fillfactor = 70);
+) INHERITS (mirror_accounts) WITH (fillfactor = 70);
 CREATE INDEX mirror_agents_by_creator ON mirror_agents (creator);
 -- The listings of a creator, newest first.
 CREATE INDEX mirror_agents_standing_by_creator ON mirror_agents (creator, created_at DESC, address)
@@ -141,11 +149,6 @@ CREATE INDEX mirror_agents_by_document ON mirror_agents (metadata_hash);
 CREATE INDEX mirror_agents_closed ON mirror_agents (address) WHERE closed_at_slot IS NOT NULL;
 
 CREATE TABLE mirror_executions (
-    address           text PRIMARY KEY,
-    slot              bigint NOT NULL,
-    revision          bigint NOT NULL,
-    observed_at       timestamptz NOT NULL DEFAULT now(),
-    closed_at_slot    bigint,
     execution_id      uuid NOT NULL,
     agent             text NOT NULL,
     caller            text NOT NULL,
@@ -181,9 +184,8 @@ CREATE TABLE mirror_executions (
     binding              boolean NOT NULL,
     -- The number of the program's `Settler`; null unless settled. Only Rust reads it.
     settled_by           smallint,
-    data_hash            bytea CHECK (octet_length(data_hash) = 32),
-    after_slot           bigint
-);
+    PRIMARY KEY (address)
+) INHERITS (mirror_accounts);
 CREATE UNIQUE INDEX mirror_executions_by_caller_id ON mirror_executions (caller, execution_id);
 CREATE INDEX mirror_executions_open_by_agent ON mirror_executions (agent) WHERE status = record_status('open');
 -- A wallet's open executions: their sum, and those past their deadline. Few at a time.
@@ -197,11 +199,6 @@ CREATE INDEX mirror_executions_by_result ON mirror_executions (result_hash) WHER
 CREATE INDEX mirror_executions_closed ON mirror_executions (address) WHERE closed_at_slot IS NOT NULL;
 
 CREATE TABLE mirror_disputes (
-    address         text PRIMARY KEY,
-    slot            bigint NOT NULL,
-    revision        bigint NOT NULL,
-    observed_at     timestamptz NOT NULL DEFAULT now(),
-    closed_at_slot  bigint,
     execution       text NOT NULL UNIQUE,
     agent           text NOT NULL,
     raised_by       text NOT NULL,
@@ -223,10 +220,9 @@ CREATE TABLE mirror_disputes (
     creator       text,
     -- Null if the creator raised the dispute itself: a list of both parties shows it once.
     other_creator text GENERATED ALWAYS AS (NULLIF(creator, raised_by)) STORED,
-    data_hash     bytea CHECK (octet_length(data_hash) = 32),
-    after_slot    bigint,
+    PRIMARY KEY (address),
     CHECK ((answered_at IS NULL) = (answer_hash IS NULL) AND (answered_at IS NULL) = (answer_uri IS NULL))
-);
+) INHERITS (mirror_accounts);
 CREATE INDEX mirror_disputes_by_evidence ON mirror_disputes (evidence_hash);
 CREATE INDEX mirror_disputes_by_answer ON mirror_disputes (answer_hash) WHERE answer_hash IS NOT NULL;
 CREATE INDEX mirror_disputes_by_resolution ON mirror_disputes (resolution_hash) WHERE resolution_hash IS NOT NULL;
@@ -235,11 +231,6 @@ CREATE INDEX mirror_disputes_compensated ON mirror_disputes (raised_by) WHERE co
 CREATE INDEX mirror_disputes_closed ON mirror_disputes (address) WHERE closed_at_slot IS NOT NULL;
 
 CREATE TABLE mirror_grants (
-    address           text PRIMARY KEY,
-    slot              bigint NOT NULL,
-    revision          bigint NOT NULL,
-    observed_at       timestamptz NOT NULL DEFAULT now(),
-    closed_at_slot    bigint,
     wallet            text NOT NULL,
     session_key       text NOT NULL,
     allowed_agents    text[] NOT NULL,
@@ -250,9 +241,8 @@ CREATE TABLE mirror_grants (
     expires_at_unix_s bigint NOT NULL,
     created_at        timestamptz NOT NULL,
     revoked           boolean NOT NULL,
-    data_hash         bytea CHECK (octet_length(data_hash) = 32),
-    after_slot        bigint
-);
+    PRIMARY KEY (address)
+) INHERITS (mirror_accounts);
 CREATE INDEX mirror_grants_by_wallet ON mirror_grants (wallet);
 -- The wallets that granted spending to a session key.
 CREATE INDEX mirror_grants_by_session_key ON mirror_grants (session_key, wallet);
@@ -267,24 +257,19 @@ CREATE TABLE mirror_quarantine (
     data_hash   bytea CHECK (octet_length(data_hash) = 32)
 );
 
--- Every mirrored account, whatever its kind.
-CREATE VIEW mirror_accounts AS
-SELECT address, slot, closed_at_slot FROM mirror_config
-UNION ALL SELECT address, slot, closed_at_slot FROM mirror_creators
-UNION ALL SELECT address, slot, closed_at_slot FROM mirror_agents
-UNION ALL SELECT address, slot, closed_at_slot FROM mirror_executions
-UNION ALL SELECT address, slot, closed_at_slot FROM mirror_disputes
-UNION ALL SELECT address, slot, closed_at_slot FROM mirror_grants;
-
--- What the mirror shows of each account, whatever its kind.
+-- What the mirror shows of each account.
 CREATE VIEW mirror_states AS
-SELECT address, data_hash, closed_at_slot FROM mirror_config
-UNION ALL SELECT address, data_hash, closed_at_slot FROM mirror_creators
-UNION ALL SELECT address, data_hash, closed_at_slot FROM mirror_agents
-UNION ALL SELECT address, data_hash, closed_at_slot FROM mirror_executions
-UNION ALL SELECT address, data_hash, closed_at_slot FROM mirror_disputes
-UNION ALL SELECT address, data_hash, closed_at_slot FROM mirror_grants
+SELECT address, data_hash, closed_at_slot FROM mirror_accounts
 UNION ALL SELECT address, data_hash, NULL FROM mirror_quarantine;
+
+-- The whole row of each account, with the name of its table.
+CREATE VIEW mirror_rows AS
+SELECT 'mirror_config' AS name, address, closed_at_slot, to_jsonb(t) AS row FROM mirror_config t
+UNION ALL SELECT 'mirror_creators', address, closed_at_slot, to_jsonb(t) FROM mirror_creators t
+UNION ALL SELECT 'mirror_agents', address, closed_at_slot, to_jsonb(t) FROM mirror_agents t
+UNION ALL SELECT 'mirror_executions', address, closed_at_slot, to_jsonb(t) FROM mirror_executions t
+UNION ALL SELECT 'mirror_disputes', address, closed_at_slot, to_jsonb(t) FROM mirror_disputes t
+UNION ALL SELECT 'mirror_grants', address, closed_at_slot, to_jsonb(t) FROM mirror_grants t;
 
 -- The slot that the mirror has reached; written in the transaction that writes the rows.
 CREATE TABLE mirror_checkpoint (

@@ -1,15 +1,20 @@
 -- What follows from the rows of `mirror_executions`: which wallets paid which agent, what each wallet paid, what each agent
 -- received, exactly as the rows say. Nobody counts these rows to show a number.
 --
--- Triggers note what each statement changed. The transaction then adds these notes to the totals, when it has all its
--- locks on executions, and in the order of the keys. If the triggers wrote the totals, two transactions could wait
--- for each other: one for an execution, one for a total. The triggers are in `0013_record_triggers.sql`.
+-- A trigger notes what each statement changed. The transaction then adds these notes to the totals, when it has all its
+-- locks on executions, and in the order of the keys. If the trigger wrote the totals, two transactions could wait
+-- for each other: one for an execution, one for a total. The trigger is in `0013_record_triggers.sql`.
 
-CREATE TABLE mirror_caller_changes (
-    agent      text NOT NULL,
-    caller     text NOT NULL,
-    executions bigint NOT NULL,
-    fees       numeric NOT NULL
+-- Settled and refunded executions that came (or, below 0, went), what the settled ones cost, and what creator and platform
+-- received of them.
+CREATE TABLE mirror_total_notes (
+    agent     text NOT NULL,
+    caller    text NOT NULL,
+    completed bigint NOT NULL,
+    failed    bigint NOT NULL,
+    spent     numeric NOT NULL,
+    earned    numeric NOT NULL,
+    fees      numeric NOT NULL
 );
 
 CREATE TABLE mirror_agent_callers (
@@ -26,15 +31,6 @@ CREATE TABLE mirror_agent_totals (
     agent          text PRIMARY KEY,
     -- Wallets with at least one settled execution.
     unique_callers bigint NOT NULL
-);
-
-CREATE TABLE mirror_wallet_changes (
-    caller    text NOT NULL,
-    agent     text NOT NULL,
-    completed bigint NOT NULL,
-    failed    bigint NOT NULL,
-    spent     numeric NOT NULL,
-    earned    numeric NOT NULL
 );
 
 CREATE TABLE mirror_wallet_totals (

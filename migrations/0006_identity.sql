@@ -53,20 +53,3 @@ CREATE TABLE api_keys (
 );
 CREATE INDEX api_keys_by_wallet ON api_keys (wallet, created_at);
 CREATE UNIQUE INDEX api_keys_proven ON api_keys (session_public_key) WHERE proven;
-
--- Credentials that need nothing but to be read: they hold, and their last use was noted a moment ago (10 s). A read finds
--- its wallet here in its own statement; all other credentials have no wallet here and are authenticated first. Conditions
--- stand in `CASE`: then a row is found by nothing but its key, also with a plan that was made when the table was empty.
-CREATE VIEW keys_in_use AS
-SELECT k.session_public_key, k.network,
-       CASE WHEN k.revoked_at IS NULL AND k.last_four IS NOT NULL AND k.last_used_at > now() - interval '10 seconds'
-                 AND NOT COALESCE((SELECT g.revoked FROM mirror_grants g WHERE g.address = k.grant_address), false)
-            THEN k.wallet END AS wallet
-FROM api_keys k
-WHERE k.proven;
-
-CREATE VIEW sessions_in_use AS
-SELECT s.token_hash, s.kind,
-       CASE WHEN s.ended_at IS NULL AND s.expires_at > now() AND s.last_used_at > now() - interval '10 seconds'
-            THEN s.wallet END AS wallet
-FROM sessions s;

@@ -35,6 +35,17 @@ CREATE TABLE agent_metadata (
     CHECK (error_code IS NULL OR error IS NOT NULL)
 );
 
+-- A listing that names another document is shown with what that one says, or not before it is fetched.
+CREATE FUNCTION copy_document() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    SELECT d.name, d.tagline, d.tags INTO NEW.name, NEW.tagline, NEW.tags FROM agent_metadata d
+    WHERE d.agent = NEW.address AND d.sha256 = NEW.metadata_hash AND d.error IS NULL;
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER copy_document BEFORE UPDATE ON mirror_agents FOR EACH ROW
+    WHEN (OLD.metadata_hash <> NEW.metadata_hash) EXECUTE FUNCTION copy_document();
+
 -- Documents that a process fetches now or has in its queue. A lease that is over belongs to nobody.
 CREATE TABLE document_leases (
     agent   text PRIMARY KEY,

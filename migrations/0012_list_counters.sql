@@ -38,8 +38,15 @@ CREATE INDEX listing_arrivals_by_look ON listing_arrivals (seen NULLS FIRST);
 
 CREATE FUNCTION note_arrived_listings() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    -- An upsert is an insertion as well, often of nothing.
+    IF NOT EXISTS (SELECT FROM inserted) THEN
+        RETURN NULL;
+    END IF;
     INSERT INTO listing_arrivals (agent) SELECT address FROM inserted ON CONFLICT (agent) DO UPDATE SET seen = NULL;
     PERFORM name_creators_of(ARRAY(SELECT address FROM inserted), 1000);
+    UPDATE mirror_agents a SET name = d.name, tagline = d.tagline, tags = d.tags
+    FROM inserted i JOIN agent_metadata d ON d.agent = i.address AND d.sha256 = i.metadata_hash AND d.error IS NULL
+    WHERE a.address = i.address;
     RETURN NULL;
 END
 $$;

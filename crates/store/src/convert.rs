@@ -36,11 +36,6 @@ pub fn time_to_db(what: &'static str, unix_s: i64) -> Result<DateTime<Utc>, Stor
     DateTime::from_timestamp(unix_s, 0).ok_or_else(|| StoreError::out_of_range(what, unix_s))
 }
 
-/// A time that the program stores as 0 before it is known.
-pub fn optional_time_to_db(what: &'static str, unix_s: i64) -> Result<Option<DateTime<Utc>>, StoreError> {
-    if unix_s == 0 { Ok(None) } else { time_to_db(what, unix_s).map(Some) }
-}
-
 /// An address that the program stores as zeros if there is none.
 pub fn optional_address(address: &Pubkey) -> Option<String> {
     (*address != Pubkey::default()).then(|| address.to_string())

@@ -63,12 +63,8 @@ async fn assert_exact(pool: &PgPool) {
     .fetch_one(pool)
     .await
     .expect("the totals");
-    let noted: i64 = sqlx::query_scalar(
-        "SELECT (SELECT count(*) FROM mirror_caller_changes) + (SELECT count(*) FROM mirror_wallet_changes)",
-    )
-    .fetch_one(pool)
-    .await
-    .expect("the notes");
+    let noted: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM mirror_total_notes").fetch_one(pool).await.expect("the notes");
     assert_eq!((wrong, noted), (0, 0));
     assert_exact_amounts(pool).await;
 }

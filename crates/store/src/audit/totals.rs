@@ -99,7 +99,7 @@ pub async fn kept_totals(connection: &mut PgConnection, list_at_most: u32) -> Re
            kept_pairs AS (
                SELECT agent, caller, sum(executions) AS executions, sum(fees) AS fees
                FROM (SELECT agent, caller, executions, fees FROM mirror_agent_callers
-                     UNION ALL SELECT agent, caller, executions, fees FROM mirror_caller_changes) AS kept
+                     UNION ALL SELECT agent, caller, completed, fees FROM mirror_total_notes) AS kept
                GROUP BY agent, caller),
            wallets AS (
                SELECT caller AS wallet, count(*) FILTER (WHERE is_settled(status)) AS completed,
@@ -109,14 +109,14 @@ pub async fn kept_totals(connection: &mut PgConnection, list_at_most: u32) -> Re
            kept_wallets AS (
                SELECT wallet, sum(completed) AS completed, sum(failed) AS failed, sum(spent) AS spent
                FROM (SELECT wallet, completed, failed, spent FROM mirror_wallet_totals
-                     UNION ALL SELECT caller, completed, failed, spent FROM mirror_wallet_changes) AS kept
+                     UNION ALL SELECT caller, completed, failed, spent FROM mirror_total_notes) AS kept
                GROUP BY wallet),
            earnings AS (
                SELECT agent, sum(creator_amount) AS earned FROM mirror_executions WHERE is_settled(status) GROUP BY agent),
            kept_earnings AS (
                SELECT agent, sum(earned) AS earned
                FROM (SELECT agent, earned FROM mirror_agent_earnings
-                     UNION ALL SELECT agent, earned FROM mirror_wallet_changes) AS kept
+                     UNION ALL SELECT agent, earned FROM mirror_total_notes) AS kept
                GROUP BY agent),
            callers AS (SELECT agent, count(*) AS unique_callers FROM pairs GROUP BY agent),
            wrong AS (
@@ -129,7 +129,7 @@ pub async fn kept_totals(connection: &mut PgConnection, list_at_most: u32) -> Re
                SELECT agent, 'unique_callers', COALESCE(t.unique_callers, 0)::text, COALESCE(c.unique_callers, 0)::text
                FROM callers c FULL JOIN mirror_agent_totals t USING (agent)
                WHERE COALESCE(t.unique_callers, 0) <> COALESCE(c.unique_callers, 0)
-                 AND NOT EXISTS (SELECT FROM mirror_caller_changes)
+                 AND NOT EXISTS (SELECT FROM mirror_total_notes)
                UNION ALL
                SELECT wallet, 'wallet_totals',
                       COALESCE(k.completed, 0) || ' completed, ' || COALESCE(k.failed, 0) || ' failed, spent '
@@ -164,8 +164,7 @@ pub async fn recount(pool: &PgPool) -> Result<(), StoreError> {
     let mut transaction = transaction::begin(pool).await?;
     sqlx::query!("SELECT set_config('lock_timeout', '2s', true) AS patience").fetch_one(&mut *transaction).await?;
     sqlx::query!("LOCK TABLE mirror_executions IN SHARE MODE").execute(&mut *transaction).await?;
-    sqlx::query!("DELETE FROM mirror_caller_changes").execute(&mut *transaction).await?;
-    sqlx::query!("DELETE FROM mirror_wallet_changes").execute(&mut *transaction).await?;
+    sqlx::query!("DELETE FROM mirror_total_notes").execute(&mut *transaction).await?;
     sqlx::query!("DELETE FROM mirror_agent_callers").execute(&mut *transaction).await?;
     sqlx::query!("DELETE FROM mirror_agent_totals").execute(&mut *transaction).await?;
     sqlx::query!("DELETE FROM mirror_wallet_totals").execute(&mut *transaction).await?;

@@ -35,18 +35,13 @@ pub async fn checkpoint(executor: impl PgExecutor<'_>) -> Result<Option<Checkpoi
         .transpose()
 }
 
-/// Moves the checkpoint to `slot` if that is later, without a row.
-pub async fn move_to(pool: &PgPool, slot: u64) -> Result<(), StoreError> {
-    reach(pool, slot).await
-}
-
 /// Moves the checkpoint after a whole snapshot of `slot` was applied.
 pub async fn snapshot_applied(pool: &PgPool, slot: u64, genesis_hash: &str) -> Result<(), StoreError> {
     reach_by_snapshot(pool, slot, Some(genesis_hash)).await
 }
 
 /// Moves the checkpoint to `slot` if that is later.
-pub async fn reach(executor: impl PgExecutor<'_>, slot: u64) -> Result<(), StoreError> {
+pub async fn move_to(executor: impl PgExecutor<'_>, slot: u64) -> Result<(), StoreError> {
     sqlx::query!(
         "INSERT INTO mirror_checkpoint AS c (slot) VALUES ($1)
          ON CONFLICT (only_row) DO UPDATE SET slot = GREATEST(c.slot, excluded.slot), updated_at = now()",

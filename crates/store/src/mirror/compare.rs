@@ -4,12 +4,11 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use sqlx::PgPool;
+use sqlx::{PgExecutor, PgPool};
 
 use super::{
-    batch::{Batch, for_each_kind},
-    row::MirrorRow,
-    table::{MirrorTable, Rows},
+    batch::{Batch, TABLES},
+    row::AccountRow,
 };
 use crate::error::StoreError;
 
@@ -52,88 +51,72 @@ pub struct Difference {
 /// Compares every account of the batch that can be decoded with its row.
 pub async fn compare(pool: &PgPool, batch: &Batch) -> Result<Comparison, StoreError> {
     let mut found = Comparison::default();
-    for_each_kind!(batch, rows => compare_rows(pool, rows, &mut found).await?);
+    for table in TABLES {
+        let read: Vec<&AccountRow> = batch.of(table).collect();
+        for read in read.chunks(ROWS_PER_QUERY) {
+            let addresses: Vec<String> = read.iter().map(|row| row.address.clone()).collect();
+            let stored = by_address(open_rows(pool, table.name, &addresses).await?)?;
+            read.iter().try_for_each(|row| found.add(row, stored.get(&row.address)))?;
+        }
+    }
     Ok(found)
 }
 
 /// Compares every account of the batch that can be decoded with a given row.
 pub fn compare_with(batch: &Batch, rows: Vec<Value>) -> Result<Comparison, StoreError> {
-    let mut found = Comparison::default();
-    let mut given: HashMap<String, Value> = HashMap::new();
-    for row in rows {
-        let address = row.get("address").and_then(Value::as_str).map(str::to_owned);
-        given.insert(address.ok_or_else(|| StoreError::corrupt("mirror row", "it has no address"))?, row);
-    }
-    for_each_kind!(batch, rows => {
-        let addresses: Vec<String> = rows.keys().cloned().collect();
-        let stored = addresses.iter().filter_map(|address| given.remove(address)).collect();
-        compare_chunk(rows, &addresses, stored, &mut found)?;
-    });
+    let (given, mut found) = (by_address(rows)?, Comparison::default());
+    batch.rows.values().try_for_each(|row| found.add(row, given.get(&row.address)))?;
     Ok(found)
 }
 
-async fn compare_rows<R: MirrorTable>(pool: &PgPool, read: &Rows<R>, found: &mut Comparison) -> Result<(), StoreError> {
-    for addresses in read.keys().cloned().collect::<Vec<String>>().chunks(ROWS_PER_QUERY) {
-        let stored = R::stored(pool, addresses).await?;
-        compare_chunk(read, addresses, stored, found)?;
-    }
-    Ok(())
+/// The rows of open accounts of a table, as JSON.
+async fn open_rows(executor: impl PgExecutor<'_>, table: &str, addresses: &[String]) -> Result<Vec<Value>, StoreError> {
+    let rows = sqlx::query_scalar!(
+        r#"SELECT row AS "row!" FROM mirror_rows WHERE name = $1 AND address = ANY($2) AND closed_at_slot IS NULL"#,
+        table,
+        addresses,
+    );
+    Ok(rows.fetch_all(executor).await?)
 }
 
-fn compare_chunk<R: MirrorTable>(
-    read: &Rows<R>,
-    addresses: &[String],
-    stored: Vec<Value>,
-    found: &mut Comparison,
-) -> Result<(), StoreError> {
-    let stored: Rows<R> = stored
-        .into_iter()
-        .map(|row| serde_json::from_value::<R>(row).map_err(|error| StoreError::corrupt("mirror row", error)))
-        .map(|row| row.map(|row| (row.address().to_owned(), row)))
-        .collect::<Result<_, _>>()?;
-    for address in addresses {
-        let Some(read) = read.get(address) else { continue };
-        let (revision, row_revision) = (read.version().0, stored.get(address).map(|row| row.version().0));
-        let columns = match stored.get(address) {
-            None => Vec::new(),
-            Some(stored) if stored.version().0 > revision => {
-                found.newer_in_mirror = found.newer_in_mirror.saturating_add(1);
-                let row_revision = stored.version().0;
-                found.newer.push(Newer { address: address.clone(), table: R::NAME, revision, row_revision });
-                continue;
-            }
-            Some(stored) => {
-                let columns = differing_columns(read, stored)?;
-                if columns.is_empty() {
-                    found.equal = found.equal.saturating_add(1);
-                    continue;
-                }
-                columns
-            }
+fn by_address(rows: Vec<Value>) -> Result<HashMap<String, Map<String, Value>>, StoreError> {
+    rows.into_iter()
+        .map(|row| {
+            let columns: Map<String, Value> =
+                serde_json::from_value(row).map_err(|error| StoreError::corrupt("mirror row", error))?;
+            let address = columns.get("address").and_then(Value::as_str).map(str::to_owned);
+            Ok((address.ok_or_else(|| StoreError::corrupt("mirror row", "it has no address"))?, columns))
+        })
+        .collect()
+}
+
+impl Comparison {
+    fn add(&mut self, read: &AccountRow, stored: Option<&Map<String, Value>>) -> Result<(), StoreError> {
+        let (address, table, revision) = (read.address.clone(), read.table.name, read.revision);
+        let Some(stored) = stored else {
+            self.differences.push(Difference { address, table, columns: Vec::new(), revision, row_revision: None });
+            return Ok(());
         };
-        let address = address.clone();
-        found.differences.push(Difference { address, table: R::NAME, columns, revision, row_revision });
+        let row_revision = stored.get("revision").and_then(Value::as_i64);
+        let row_revision = row_revision.ok_or_else(|| StoreError::corrupt("mirror row", &address))?;
+        let columns = differing_columns(read, stored);
+        if row_revision > revision {
+            self.newer_in_mirror = self.newer_in_mirror.saturating_add(1);
+            self.newer.push(Newer { address, table, revision, row_revision });
+        } else if columns.is_empty() {
+            self.equal = self.equal.saturating_add(1);
+        } else {
+            self.differences.push(Difference { address, table, columns, revision, row_revision: Some(row_revision) });
+        }
+        Ok(())
     }
-    Ok(())
 }
 
-fn differing_columns<R: MirrorRow>(read: &R, stored: &R) -> Result<Vec<String>, StoreError> {
-    let (read, stored) = (members(read)?, members(stored)?);
+fn differing_columns(read: &AccountRow, stored: &Map<String, Value>) -> Vec<String> {
     // What the account dropped says nothing about what the row keeps of it.
-    let dropped = R::DROPPED.iter().all(|column| read.get(*column).is_none_or(Value::is_null));
-    // The slot is when the account was read. It is not part of the account.
-    let compared = |column: &str| column != "slot" && !(dropped && R::DROPPED.contains(&column));
-    Ok(read
-        .into_iter()
-        .filter(|(column, value)| compared(column) && stored.get(column) != Some(value))
-        .map(|(column, _)| column)
-        .collect())
-}
-
-fn members<R: Serialize>(row: &R) -> Result<Map<String, Value>, StoreError> {
-    match serde_json::to_value(row) {
-        Ok(Value::Object(members)) => Ok(members),
-        Ok(other) => Err(StoreError::corrupt("mirror row", other)),
-        Err(error) => Err(StoreError::corrupt("mirror row", error)),
-    }
+    let dropped: &[&str] = if read.has_dropped() { read.table.dropped } else { &[] };
+    // When the account was read is not part of it, and the hash follows from all other columns.
+    let compared = |column: &str| !["slot", "data_hash"].contains(&column) && !dropped.contains(&column);
+    let columns = read.columns.iter().filter(|(column, value)| compared(column) && stored.get(*column) != Some(*value));
+    columns.map(|(column, _)| column.clone()).collect()
 }

@@ -3,22 +3,19 @@
 use agent_marketplace::state::{CollateralTier, Config, MarketParameters};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use solana_pubkey::Pubkey;
+use serde_json::{Value, json};
 
-use super::{
-    row::{Mirrored, bit},
-    table::mirror_table,
-};
+use super::row::{MirrorTable, Mirrored, bit, optional_time, time};
 use crate::{
-    convert::{amount_to_db, optional_address, optional_time_to_db, time_to_db},
+    convert::{amount_to_db, optional_address},
     error::StoreError,
 };
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub static TABLE: MirrorTable = MirrorTable::new("mirror_config", &[], &[]);
+
+/// The configuration, as it is read.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ConfigRow {
-    pub address: String,
-    pub slot: i64,
-    pub revision: i64,
     pub admin: String,
     pub pending_admin: Option<String>,
     /// `None` while there is no resolver.
@@ -80,45 +77,40 @@ impl From<&MarketParameters> for ParametersRow {
     }
 }
 
-mirror_table! {
-    ConfigRow, "mirror_config", columns: [
-        "admin" "pending_admin" "resolver" "gateway_authority" "treasury_owner" "insurance_owner" "usdc_mint"
-        "announced_resolver" "announced_treasury_owner" "announced_insurance_owner" "roles_apply_from" "resolver_since"
-        "min_price" "dispute_window_s" "settle_grace_s" "collateral_tiers" "fee_bps" "max_penalty_multiple"
-        "announced_parameters" "parameters_apply_from" "paused"
-    ]
-}
-
 impl Mirrored for Config {
-    type Row = ConfigRow;
+    fn table(&self) -> &'static MirrorTable {
+        &TABLE
+    }
 
-    fn to_row(&self, address: &Pubkey, slot: u64) -> Result<ConfigRow, StoreError> {
-        let parameters_apply_from = optional_time_to_db("parameters_apply_from", self.parameters_apply_from_unix_s)?;
-        Ok(ConfigRow {
-            address: address.to_string(),
-            slot: amount_to_db("slot", slot)?,
-            revision: amount_to_db("revision", self.revision)?,
-            admin: self.admin.to_string(),
-            pending_admin: optional_address(&self.pending_admin),
-            resolver: optional_address(&self.resolver),
-            gateway_authority: self.gateway_authority.to_string(),
-            treasury_owner: self.treasury_owner.to_string(),
-            insurance_owner: self.insurance_owner.to_string(),
-            usdc_mint: self.usdc_mint.to_string(),
-            announced_resolver: optional_address(&self.announced_resolver),
-            announced_treasury_owner: optional_address(&self.announced_treasury_owner),
-            announced_insurance_owner: optional_address(&self.announced_insurance_owner),
-            roles_apply_from: optional_time_to_db("roles_apply_from", self.roles_apply_from_unix_s)?,
-            resolver_since: time_to_db("resolver_since", self.resolver_since_unix_s)?,
-            min_price: amount_to_db("minimum price", self.parameters.min_price)?,
-            dispute_window_s: self.parameters.dispute_window_s,
-            settle_grace_s: self.parameters.settle_grace_s,
-            collateral_tiers: self.parameters.collateral_tiers.map(TierRow::from).to_vec(),
-            fee_bps: i64::from(self.parameters.fee_bps),
-            max_penalty_multiple: i64::from(self.parameters.max_penalty_multiple),
-            announced_parameters: parameters_apply_from.map(|_| ParametersRow::from(&self.announced_parameters)),
-            parameters_apply_from,
-            paused: bit("paused", self.paused)?,
-        })
+    fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    fn columns(&self) -> Result<Value, StoreError> {
+        let parameters_apply_from = optional_time("parameters_apply_from", self.parameters_apply_from_unix_s)?;
+        Ok(json!({
+            "admin": self.admin.to_string(),
+            "pending_admin": optional_address(&self.pending_admin),
+            "resolver": optional_address(&self.resolver),
+            "gateway_authority": self.gateway_authority.to_string(),
+            "treasury_owner": self.treasury_owner.to_string(),
+            "insurance_owner": self.insurance_owner.to_string(),
+            "usdc_mint": self.usdc_mint.to_string(),
+            "announced_resolver": optional_address(&self.announced_resolver),
+            "announced_treasury_owner": optional_address(&self.announced_treasury_owner),
+            "announced_insurance_owner": optional_address(&self.announced_insurance_owner),
+            "roles_apply_from": optional_time("roles_apply_from", self.roles_apply_from_unix_s)?,
+            "resolver_since": time("resolver_since", self.resolver_since_unix_s)?,
+            "min_price": amount_to_db("minimum price", self.parameters.min_price)?,
+            "dispute_window_s": self.parameters.dispute_window_s,
+            "settle_grace_s": self.parameters.settle_grace_s,
+            "collateral_tiers": self.parameters.collateral_tiers.map(TierRow::from),
+            "fee_bps": self.parameters.fee_bps,
+            "max_penalty_multiple": self.parameters.max_penalty_multiple,
+            "announced_parameters":
+                parameters_apply_from.as_ref().map(|_| ParametersRow::from(&self.announced_parameters)),
+            "parameters_apply_from": parameters_apply_from,
+            "paused": bit("paused", self.paused)?,
+        }))
     }
 }

@@ -4,14 +4,9 @@
 use std::collections::HashMap;
 
 use solana_pubkey::Pubkey;
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 
-use super::{
-    batch::{Batch, for_each_kind, for_each_table},
-    callers, quarantine,
-    table::{self, MirrorTable},
-    wallets, write,
-};
+use super::{accounts, batch::Batch, quarantine, totals, write};
 use crate::{
     convert::{amount_to_db, fixed_bytes, pubkey},
     error::StoreError,
@@ -56,25 +51,44 @@ pub struct Corrected {
 }
 
 /// Makes rows equal to the accounts as they were read at `slot`, also if the rows have newer revisions. Of `gone`, which
-/// the read did not find, rows of accounts that were finalized once are closed, and all others are deleted. Rows that
+/// the read did not find, rows of accounts that were finalized once are accounts, and all others are deleted. Rows that
 /// were stored after `slot` stay as they are.
 pub async fn correct(pool: &PgPool, read: &Batch, gone: &[Pubkey], slot: u64) -> Result<Corrected, StoreError> {
     let gone: Vec<String> = gone.iter().map(Pubkey::to_string).collect();
     let at = amount_to_db("slot", slot)?;
     let mut corrected = Corrected::default();
     let mut transaction = transaction::begin(pool).await?;
-    for_each_kind!(read, rows => demote(&mut transaction, rows, &read.hashes, at).await?);
+    let (addresses, hashes): (Vec<String>, Vec<Vec<u8>>) =
+        read.rows.values().map(|row| (row.address.clone(), row.data_hash.to_vec())).unzip();
+    lock(&mut transaction, &addresses).await?;
+    // Rows with other bytes become older than every other state, so that the upsert replaces them. States up to the row's
+    // slot are not accepted again.
+    sqlx::query!(
+        "UPDATE mirror_accounts t SET revision = -1, data_hash = NULL, after_slot = LEAST(t.slot, $3::bigint - 1)
+         FROM unnest($1::text[], $2::bytea[]) AS r (address, data_hash)
+         WHERE t.address = r.address AND t.data_hash IS DISTINCT FROM r.data_hash AND t.slot <= $3
+             AND t.closed_at_slot IS NULL",
+        &addresses,
+        &hashes,
+        at,
+    )
+    .execute(&mut *transaction)
+    .await?;
     corrected.replaced = write::apply(&mut transaction, read).await?;
     if !gone.is_empty() {
-        for_each_table!(Row => {
-            let deleted = Row::delete_never_final(&mut transaction, &gone, at).await?;
-            let closed = Row::mark_closed(&mut transaction, &gone, at).await?.len();
-            corrected.deleted = corrected.deleted.saturating_add(deleted);
-            corrected.closed = corrected.closed.saturating_add(u64::try_from(closed).unwrap_or(u64::MAX));
-        });
+        let never_final = sqlx::query_scalar!(
+            "SELECT address FROM mirror_accounts t WHERE address = ANY($1) AND slot <= $2
+                 AND NOT EXISTS (SELECT FROM mirror_final_accounts f WHERE f.address = t.address)
+             ORDER BY tableoid, address FOR UPDATE",
+            &gone,
+            at,
+        )
+        .fetch_all(&mut *transaction)
+        .await?;
+        corrected.deleted = accounts::delete(&mut transaction, &never_final).await?;
+        corrected.closed = accounts::mark(&mut transaction, &gone, at).await?;
         quarantine::remove(&mut transaction, &gone, at).await?;
-        callers::count(&mut transaction).await?;
-        wallets::count(&mut transaction).await?;
+        totals::count(&mut transaction).await?;
     }
     transaction.commit().await?;
     Ok(corrected)
@@ -85,35 +99,31 @@ pub async fn correct(pool: &PgPool, read: &Batch, gone: &[Pubkey], slot: u64) ->
 pub async fn rewrite(pool: &PgPool, read: &Batch, found: &HashMap<String, i64>, slot: u64) -> Result<u64, StoreError> {
     let at = amount_to_db("slot", slot)?;
     let mut transaction = transaction::begin(pool).await?;
-    for_each_kind!(read, rows => demote_altered(&mut transaction, rows, found, at).await?);
+    let (addresses, revisions): (Vec<String>, Vec<i64>) =
+        read.rows.keys().filter_map(|address| Some((address.clone(), *found.get(address)?))).unzip();
+    lock(&mut transaction, &addresses).await?;
+    sqlx::query!(
+        "UPDATE mirror_accounts t SET revision = -1, data_hash = NULL, after_slot = LEAST(t.slot, $3::bigint - 1)
+         FROM unnest($1::text[], $2::bigint[]) AS r (address, revision)
+         WHERE t.address = r.address AND t.revision = r.revision AND t.closed_at_slot IS NULL",
+        &addresses,
+        &revisions,
+        at,
+    )
+    .execute(&mut *transaction)
+    .await?;
     let written = write::apply(&mut transaction, read).await?;
     transaction.commit().await?;
     Ok(written)
 }
 
-async fn demote_altered<R: MirrorTable>(
-    connection: &mut sqlx::PgConnection,
-    rows: &table::Rows<R>,
-    found: &HashMap<String, i64>,
-    slot: i64,
-) -> Result<(), StoreError> {
-    let (addresses, revisions): (Vec<String>, Vec<i64>) =
-        rows.keys().filter_map(|address| Some((address.clone(), *found.get(address)?))).unzip();
-    if !addresses.is_empty() {
-        R::demote_altered(connection, &addresses, &revisions, slot).await?;
-    }
-    Ok(())
-}
-
-async fn demote<R: MirrorTable>(
-    connection: &mut sqlx::PgConnection,
-    rows: &table::Rows<R>,
-    hashes: &table::Hashes,
-    slot: i64,
-) -> Result<(), StoreError> {
-    let states = table::states(rows, hashes);
-    if !states.addresses.is_empty() {
-        R::demote(connection, &states.addresses, &states.hashes, slot).await?;
-    }
+/// Locks rows in the order in which batches lock them: by tables as they were created, then by addresses.
+async fn lock(connection: &mut PgConnection, addresses: &[String]) -> Result<(), StoreError> {
+    sqlx::query!(
+        "SELECT address FROM mirror_accounts WHERE address = ANY($1) ORDER BY tableoid, address FOR NO KEY UPDATE",
+        addresses,
+    )
+    .fetch_all(connection)
+    .await?;
     Ok(())
 }

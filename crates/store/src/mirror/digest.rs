@@ -240,6 +240,17 @@ pub async fn advance_digest(pool: &PgPool, process: Uuid, moved: &DigestMove) ->
     Ok(DigestWrite::Done)
 }
 
+/// The newest entry of the history holds until `through`.
+async fn end_entry(executor: impl PgExecutor<'_>, through: Option<i64>) -> Result<(), StoreError> {
+    sqlx::query!(
+        "UPDATE mirror_digest_history SET through = GREATEST(slot, COALESCE($1, slot)) WHERE through IS NULL",
+        through
+    )
+    .execute(executor)
+    .await?;
+    Ok(())
+}
+
 /// Adds an entry to the history. The one before it holds until `through`.
 async fn keep(
     connection: &mut PgConnection,
@@ -248,12 +259,7 @@ async fn keep(
     accounts: i64,
     checksum: &[u8; 32],
 ) -> Result<(), StoreError> {
-    sqlx::query!(
-        "UPDATE mirror_digest_history SET through = GREATEST(slot, COALESCE($1, slot)) WHERE through IS NULL",
-        through
-    )
-    .execute(&mut *connection)
-    .await?;
+    end_entry(&mut *connection, through).await?;
     sqlx::query!(
         "INSERT INTO mirror_digest_history (slot, accounts, checksum) VALUES ($1, $2, $3)
          ON CONFLICT (slot) DO UPDATE SET accounts = excluded.accounts, checksum = excluded.checksum, through = NULL",
@@ -285,26 +291,28 @@ pub async fn fill_digest(pool: &PgPool, process: Uuid, step: &FinalStep) -> Resu
     }
     let differed = u64::try_from(open.changed.len()).unwrap_or(u64::MAX);
     if differed > 0 {
-        sqlx::query!(
-            "UPDATE mirror_digest_history SET through = GREATEST(slot, COALESCE($1, slot)) WHERE through IS NULL",
-            shown
-        )
-        .execute(&mut *transaction)
-        .await?;
+        end_entry(&mut *transaction, shown).await?;
         open.write(&mut transaction, None).await?;
     }
     transaction.commit().await?;
     Ok(Some(differed))
 }
 
-/// Accounts of the finalized state after `after`, in the order of their addresses.
-pub async fn final_accounts_after(pool: &PgPool, after: &str) -> Result<Vec<Pubkey>, StoreError> {
-    let rows = sqlx::query_scalar!(
-        "SELECT address FROM mirror_final_accounts WHERE address > $1 AND data_hash IS NOT NULL
-         ORDER BY address LIMIT 5000",
+/// Accounts of the finalized state after `after` with their hashes, in the order of their addresses.
+pub async fn final_hashes_after(
+    executor: impl PgExecutor<'_>,
+    after: &str,
+    limit: u32,
+) -> Result<Vec<(Pubkey, [u8; 32])>, StoreError> {
+    let rows = sqlx::query!(
+        r#"SELECT address, data_hash AS "data_hash!" FROM mirror_final_accounts
+           WHERE data_hash IS NOT NULL AND address > $1 ORDER BY address LIMIT $2"#,
         after,
+        i64::from(limit),
     );
-    rows.fetch_all(pool).await?.iter().map(|address| pubkey("account address", address)).collect()
+    let account =
+        |address: &str, hash: &[u8]| Ok((pubkey("account address", address)?, fixed_bytes("data hash", hash)?));
+    rows.fetch_all(executor).await?.iter().map(|row| account(&row.address, &row.data_hash)).collect()
 }
 
 /// The finalized states of these accounts, as far as they were finalized once.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use agent_marketplace::state::ExecutionStatus;
 use serde::Serialize;
 
-use super::batch::Batch;
+use super::{agents, batch::Batch, executions};
 
 /// A listing whose open amount differs from the sum over its open records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -21,20 +21,18 @@ impl Batch {
     /// Listings whose `open_amount` is not the sum over their open records. Meaningful for a whole snapshot.
     pub fn open_amount_mismatches(&self) -> Vec<OpenAmountMismatch> {
         let mut sums: HashMap<&str, i64> = HashMap::new();
-        let open = i16::from(ExecutionStatus::Open as u8);
-        for record in self.executions.values().filter(|record| record.status == open) {
-            let sum = sums.entry(&record.agent).or_default();
-            *sum = sum.saturating_add(record.amount);
+        let open = i64::from(ExecutionStatus::Open as u8);
+        for record in self.of(&executions::TABLE).filter(|record| record.number("status") == open) {
+            let sum = sums.entry(record.text("agent")).or_default();
+            *sum = sum.saturating_add(record.number("amount"));
         }
-        self.agents
-            .values()
-            .map(|agent| (agent, sums.get(agent.address.as_str()).copied().unwrap_or_default()))
-            .filter(|(agent, sum)| agent.open_amount != *sum)
-            .map(|(agent, records)| OpenAmountMismatch {
+        self.of(&agents::TABLE)
+            .map(|agent| OpenAmountMismatch {
                 agent: agent.address.clone(),
-                listing: agent.open_amount,
-                records,
+                listing: agent.number("open_amount"),
+                records: sums.get(agent.address.as_str()).copied().unwrap_or_default(),
             })
+            .filter(|agent| agent.listing != agent.records)
             .collect()
     }
 }

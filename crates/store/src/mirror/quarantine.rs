@@ -6,7 +6,7 @@ use crtx_protocol::{mirror_digest::data_hash, text::without_nul};
 use solana_pubkey::Pubkey;
 use sqlx::{PgConnection, PgPool};
 
-use super::row::Bytes;
+use super::row::AccountRow;
 use crate::{
     convert::{amount_to_db, pubkey},
     error::StoreError,
@@ -18,27 +18,33 @@ pub const NAME: &str = "mirror_quarantine";
 pub struct QuarantineRow {
     pub address: String,
     pub slot: i64,
-    pub data: Bytes,
+    pub data: Vec<u8>,
     pub error: String,
 }
 
-/// Keeps these accounts, and removes those in `readable`, which can be decoded at these slots. Equal bytes write
-/// nothing.
-pub async fn write(
+/// Removes accounts that can be decoded as they were read.
+pub async fn release(
     connection: &mut PgConnection,
-    rows: &HashMap<String, QuarantineRow>,
-    readable: (&[String], &[i64]),
+    readable: impl Iterator<Item = &AccountRow>,
 ) -> Result<(), StoreError> {
-    let (addresses, slots) = readable;
+    let (addresses, slots): (Vec<String>, Vec<i64>) = readable.map(|row| (row.address.clone(), row.slot)).unzip();
     sqlx::query!(
         "DELETE FROM mirror_quarantine q USING unnest($1::text[], $2::bigint[]) AS r (address, slot)
          WHERE q.address = r.address AND q.slot <= r.slot",
-        addresses,
-        slots,
+        &addresses,
+        &slots,
     )
-    .execute(&mut *connection)
+    .execute(connection)
     .await?;
-    for row in rows.values() {
+    Ok(())
+}
+
+/// Keeps these accounts. Equal bytes write nothing.
+pub async fn write(
+    connection: &mut PgConnection,
+    rows: impl Iterator<Item = &QuarantineRow>,
+) -> Result<(), StoreError> {
+    for row in rows {
         sqlx::query!(
             "INSERT INTO mirror_quarantine AS t (address, slot, data, error, data_hash) VALUES ($1, $2, $3, $4, $5)
              ON CONFLICT (address) DO UPDATE SET
@@ -49,9 +55,9 @@ pub async fn write(
                       OR t.observed_at < now() - interval '10 minutes')",
             row.address,
             row.slot,
-            row.data.0,
+            row.data,
             without_nul(&row.error),
-            &data_hash(&row.data.0),
+            &data_hash(&row.data),
         )
         .execute(&mut *connection)
         .await?;
@@ -59,14 +65,10 @@ pub async fn write(
     Ok(())
 }
 
-/// Removes accounts that a read at `slot` did not find. Returns those that were there.
-pub async fn remove(connection: &mut PgConnection, addresses: &[String], slot: i64) -> Result<Vec<String>, StoreError> {
-    let removed = sqlx::query_scalar!(
-        "DELETE FROM mirror_quarantine WHERE address = ANY($1) AND slot <= $2 RETURNING address",
-        addresses,
-        slot
-    );
-    Ok(removed.fetch_all(connection).await?)
+/// Removes accounts that a read at `slot` did not find. Returns how many were there.
+pub async fn remove(connection: &mut PgConnection, addresses: &[String], slot: i64) -> Result<u64, StoreError> {
+    let removed = sqlx::query!("DELETE FROM mirror_quarantine WHERE address = ANY($1) AND slot <= $2", addresses, slot);
+    Ok(removed.execute(connection).await?.rows_affected())
 }
 
 /// What is quarantined of an account.
@@ -95,7 +97,7 @@ pub async fn hashes(pool: &PgPool, addresses: &[String]) -> Result<HashMap<Strin
 }
 
 /// Quarantined accounts that a snapshot of `slot` does not have.
-pub async fn missing(pool: &PgPool, slot: u64, seen: &impl Fn(&Pubkey) -> bool) -> Result<Vec<Pubkey>, StoreError> {
+pub async fn missing(pool: &PgPool, slot: u64, seen: impl Fn(&Pubkey) -> bool) -> Result<Vec<Pubkey>, StoreError> {
     let rows = sqlx::query_scalar!(
         "SELECT address FROM mirror_quarantine WHERE slot < $1 ORDER BY address LIMIT 10000",
         amount_to_db("slot", slot)?

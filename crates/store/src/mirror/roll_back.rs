@@ -3,13 +3,7 @@
 use solana_pubkey::Pubkey;
 use sqlx::PgConnection;
 
-use super::{
-    batch::{Batch, for_each_table},
-    callers, digest,
-    table::MirrorTable,
-    wallets,
-    write::apply,
-};
+use super::{accounts, batch::Batch, digest, totals, write::apply};
 use crate::error::StoreError;
 
 /// Makes the mirror equal to a snapshot of the chain. The rows of `lost` are deleted: no transaction of this chain
@@ -17,15 +11,22 @@ use crate::error::StoreError;
 /// Returns how many rows were deleted.
 pub async fn roll_back(connection: &mut PgConnection, snapshot: &Batch, lost: &[Pubkey]) -> Result<u64, StoreError> {
     let lost: Vec<String> = lost.iter().map(Pubkey::to_string).collect();
-    let (addresses, revisions) = snapshot.revisions();
-    let mut deleted: u64 = 0;
-    for_each_table!(Row => {
-        deleted = deleted.saturating_add(Row::delete_newer(connection, &lost, &addresses, &revisions).await?);
-    });
+    let (addresses, revisions): (Vec<String>, Vec<i64>) =
+        snapshot.rows.values().map(|row| (row.address.clone(), row.revision)).unzip();
+    let gone = sqlx::query_scalar!(
+        "SELECT t.address FROM mirror_accounts t
+         LEFT JOIN unnest($2::text[], $3::bigint[]) AS s (address, revision) ON s.address = t.address
+         WHERE t.address = ANY($1) OR s.revision < t.revision FOR UPDATE OF t",
+        &lost,
+        &addresses,
+        &revisions,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let deleted = accounts::delete(connection, &gone).await?;
     apply(connection, snapshot).await?;
     // The snapshot may have no execution.
-    callers::count(connection).await?;
-    wallets::count(connection).await?;
+    totals::count(connection).await?;
     // What was final may be lost: the indexer reads it again.
     digest::forget(connection, &lost).await?;
     Ok(deleted)

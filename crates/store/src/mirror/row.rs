@@ -1,54 +1,153 @@
-//! What all rows have in common. Rows travel to PostgreSQL as JSON whose members are the columns, and come back in
-//! the same way for the audit, so that one comparison shows whether a row equals its account.
+//! What the rows of all kinds of accounts have in common. Rows travel to PostgreSQL as JSON whose members are the columns,
+//! and come back in the same way for the audit, so that one comparison shows whether a row equals its account.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::sync::OnceLock;
+
+use serde_json::{Map, Value};
 use solana_pubkey::Pubkey;
 
-use crate::error::StoreError;
+use crate::{
+    convert::{amount_to_db, time_to_db},
+    error::StoreError,
+};
+
+/// The table of a kind of account. The members of its rows' JSON name its columns.
+#[derive(Debug)]
+pub struct MirrorTable {
+    pub name: &'static str,
+    /// Columns whose values the program drops at the end of the account's work, all of them together. The mirror keeps
+    /// what it knows of them as long as `opened_at` is the same.
+    pub dropped: &'static [&'static str],
+    /// Columns that are not in the account, with their values from the account's row `r`. Only a new row gets them.
+    pub derived: &'static [(&'static str, &'static str)],
+    /// The statement of [`MirrorTable::upsert`].
+    upsert: OnceLock<String>,
+}
+
+impl MirrorTable {
+    pub const fn new(
+        name: &'static str,
+        dropped: &'static [&'static str],
+        derived: &'static [(&'static str, &'static str)],
+    ) -> Self {
+        Self { name, dropped, derived, upsert: OnceLock::new() }
+    }
+
+    /// Writes rows, a JSON array of rows such as this one.
+    pub fn upsert(&self, row: &AccountRow) -> &str {
+        self.upsert.get_or_init(|| {
+            let of_account = || row.columns.keys().map(String::as_str);
+            let columns: Vec<&str> = of_account().chain(self.derived.iter().map(|(column, _)| *column)).collect();
+            let values: Vec<&str> = of_account().chain(self.derived.iter().map(|(_, value)| *value)).collect();
+            let replace = |column| format!("{column} = excluded.{column}");
+            let keep = |column| {
+                format!(
+                    "{column} = CASE WHEN t.opened_at = excluded.opened_at
+                                THEN COALESCE(excluded.{column}, t.{column}) ELSE excluded.{column} END"
+                )
+            };
+            let update = of_account().filter(|column| *column != "address");
+            let updates: Vec<String> = update
+                .map(|column| if self.dropped.contains(&column) { keep(column) } else { replace(column) })
+                .collect();
+            format!(
+                "INSERT INTO {table} AS t ({columns})
+                 SELECT {values} FROM jsonb_populate_recordset(NULL::{table}, $1) r ORDER BY r.address
+                 ON CONFLICT (address) DO UPDATE SET
+                     {updates},
+                     after_slot = CASE WHEN excluded.slot > t.closed_at_slot THEN t.closed_at_slot
+                                  ELSE t.after_slot END,
+                     closed_at_slot = CASE WHEN excluded.slot > t.closed_at_slot THEN NULL ELSE t.closed_at_slot END,
+                     observed_at = now()
+                 WHERE is_replaced(t.slot, t.revision, t.data_hash, t.after_slot, t.closed_at_slot,
+                                   excluded.slot, excluded.revision, excluded.data_hash)",
+                table = self.name,
+                columns = columns.join(", "),
+                values = values.join(", "),
+                updates = updates.join(", "),
+            )
+        })
+    }
+}
 
 /// An account type that the mirror has a table for.
 pub trait Mirrored {
-    type Row: MirrorRow;
+    #[doc(hidden)]
+    fn table(&self) -> &'static MirrorTable;
 
-    /// The row of an account as read at `slot`. Fails for bytes that the program never writes.
-    fn to_row(&self, address: &Pubkey, slot: u64) -> Result<Self::Row, StoreError>;
+    fn revision(&self) -> u64;
+
+    /// The columns that are in the account. Fails for bytes that the program never writes.
+    fn columns(&self) -> Result<Value, StoreError>;
 }
 
-pub trait MirrorRow: Serialize {
-    /// Columns whose values the program drops at the end of the account's work, all of them together. The mirror keeps
-    /// what it knows of them.
-    const DROPPED: &'static [&'static str];
-
-    fn address(&self) -> &str;
-
-    /// Rows are ordered by revision, then by slot.
-    fn version(&self) -> (i64, i64);
-
-    /// Takes over from another state of the same account what this state no longer has.
-    fn keep_dropped(&mut self, other: &Self);
+/// An account as it was read.
+#[derive(Clone, Debug)]
+pub struct AccountRow {
+    pub table: &'static MirrorTable,
+    pub address: String,
+    pub slot: i64,
+    pub revision: i64,
+    /// BLAKE3 of the account's bytes.
+    pub data_hash: [u8; 32],
+    /// All of it, by column.
+    pub columns: Map<String, Value>,
 }
 
-/// Bytes in the text form of `bytea`: `\x` and hexadecimal digits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bytes(pub Vec<u8>);
+impl AccountRow {
+    pub fn read<A: Mirrored>(address: &Pubkey, slot: u64, account: &A, hash: &[u8; 32]) -> Result<Self, StoreError> {
+        let Value::Object(mut columns) = account.columns()? else {
+            return Err(StoreError::corrupt("mirror row", account.table().name));
+        };
+        let (address, data_hash) = (address.to_string(), *hash);
+        let (slot, revision) = (amount_to_db("slot", slot)?, amount_to_db("revision", account.revision())?);
+        columns.insert("address".to_owned(), address.clone().into());
+        columns.insert("slot".to_owned(), slot.into());
+        columns.insert("revision".to_owned(), revision.into());
+        columns.insert("data_hash".to_owned(), bytes(&data_hash).into());
+        Ok(Self { table: account.table(), address, slot, revision, data_hash, columns })
+    }
 
-impl Serialize for Bytes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&format!("\\x{}", hex::encode(&self.0)))
+    pub fn is_newer_than(&self, other: &Self) -> bool {
+        (self.revision, self.slot) > (other.revision, other.slot)
+    }
+
+    pub fn text(&self, column: &str) -> &str {
+        self.columns.get(column).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    pub fn number(&self, column: &str) -> i64 {
+        self.columns.get(column).and_then(Value::as_i64).unwrap_or_default()
+    }
+
+    pub fn has_dropped(&self) -> bool {
+        self.table.dropped.iter().all(|column| self.columns.get(*column).is_none_or(Value::is_null))
+    }
+
+    /// Takes over from another state of the same account what this state no longer has. An account that was closed and
+    /// opened again has other work.
+    pub fn keep_dropped(&mut self, other: &Map<String, Value>) {
+        if self.has_dropped() && self.columns.get("opened_at") == other.get("opened_at") {
+            for column in self.table.dropped {
+                self.columns.insert((*column).to_owned(), other.get(*column).cloned().unwrap_or_default());
+            }
+        }
     }
 }
 
-impl<'de> Deserialize<'de> for Bytes {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let digits = text.strip_prefix("\\x").ok_or_else(|| de::Error::custom("bytea starts with \\x"))?;
-        hex::decode(digits).map(Self).map_err(de::Error::custom)
-    }
+/// The text form of `bytea`: `\x` and hexadecimal digits.
+pub fn bytes(bytes: &[u8]) -> String {
+    format!("\\x{}", hex::encode(bytes))
 }
 
-/// A hash that the program stores as zeros if there is none.
-pub fn optional_hash(hash: &[u8; 32]) -> Option<Bytes> {
-    (*hash != [0; 32]).then(|| Bytes(hash.to_vec()))
+/// A time of the chain's clock, as PostgreSQL writes it.
+pub fn time(what: &'static str, unix_s: i64) -> Result<String, StoreError> {
+    time_to_db(what, unix_s).map(|time| time.to_rfc3339())
+}
+
+/// A time that the program stores as 0 before it is known.
+pub fn optional_time(what: &'static str, unix_s: i64) -> Result<Option<String>, StoreError> {
+    if unix_s == 0 { Ok(None) } else { time(what, unix_s).map(Some) }
 }
 
 pub fn bit(what: &'static str, value: u8) -> Result<bool, StoreError> {

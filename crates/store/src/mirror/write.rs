@@ -1,33 +1,51 @@
 //! Writes batches: changes, whole snapshots, and rows of the gateway.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crtx_protocol::mirror_digest::data_hash;
 use solana_pubkey::Pubkey;
-use sqlx::{PgConnection, PgExecutor, PgPool};
+use sqlx::{AssertSqlSafe, PgConnection, PgExecutor, PgPool, types::Json};
 
 use super::{
-    batch::{Batch, for_each_kind},
-    callers, checkpoint, quarantine,
-    table::{self, MirrorTable},
-    wallets,
+    batch::{Batch, TABLES},
+    checkpoint, disputes, executions, quarantine,
+    row::{AccountRow, MirrorTable},
+    totals,
 };
 use crate::{convert::pubkey, error::StoreError, execution_list, transaction};
+
+/// Rows per statement: enough to make the round trip cheap, few enough to keep locks short.
+const ROWS_PER_STATEMENT: usize = 1_000;
 
 /// Writes a batch into the caller's transaction. Returns how many rows changed.
 pub async fn apply(connection: &mut PgConnection, batch: &Batch) -> Result<u64, StoreError> {
     let mut changed: u64 = 0;
-    if !batch.disputes.is_empty() {
+    if batch.of(&disputes::TABLE).next().is_some() {
         execution_list::lock(&mut *connection, &batch.records()).await?;
     }
-    for_each_kind!(batch, rows => changed = changed.saturating_add(table::write(&mut *connection, rows, &batch.hashes).await?));
-    if !batch.executions.is_empty() {
-        callers::count(&mut *connection).await?;
-        wallets::count(&mut *connection).await?;
+    for table in TABLES {
+        let rows: Vec<&AccountRow> = batch.of(table).collect();
+        for rows in rows.chunks(ROWS_PER_STATEMENT) {
+            changed = changed.saturating_add(upsert(&mut *connection, table, rows).await?);
+        }
     }
-    let (addresses, slots) = batch.readable_slots();
-    quarantine::write(connection, &batch.quarantine, (&addresses, &slots)).await?;
+    if batch.of(&executions::TABLE).next().is_some() {
+        totals::count(&mut *connection).await?;
+    }
+    quarantine::release(&mut *connection, batch.rows.values()).await?;
+    quarantine::write(connection, batch.quarantine.values()).await?;
     Ok(changed)
+}
+
+async fn upsert(
+    connection: &mut PgConnection,
+    table: &'static MirrorTable,
+    rows: &[&AccountRow],
+) -> Result<u64, StoreError> {
+    let Some(first) = rows.first() else { return Ok(0) };
+    let values: Vec<_> = rows.iter().map(|row| &row.columns).collect();
+    let upsert = sqlx::query(AssertSqlSafe(table.upsert(first))).bind(Json(values));
+    Ok(upsert.execute(connection).await?.rows_affected())
 }
 
 /// What [`apply_differing`] found and wrote.
@@ -45,43 +63,68 @@ pub struct Applied {
 pub async fn apply_differing(pool: &PgPool, mut batch: Batch) -> Result<Applied, StoreError> {
     let mut applied = Applied::default();
     let mut kept = HashSet::new();
-    for_each_kind!(batch, rows => {
-        let differing = differing(pool, rows, &batch.hashes).await?;
-        for found in differing {
+    for table in TABLES {
+        for found in differing(pool, table, &batch.of(table).collect::<Vec<_>>()).await? {
             let address = pubkey("account address", &found.address)?;
-            if found.replaces {
+            if found.is_replaced {
                 applied.written.push(address);
                 kept.insert(found.address);
             } else {
                 applied.ahead.push(address);
             }
         }
-    });
-    let quarantined = quarantine::hashes(pool, &batch.addresses()).await?;
+    }
+    let addresses: Vec<String> = batch.rows.keys().chain(batch.quarantine.keys()).cloned().collect();
+    let quarantined = quarantine::hashes(pool, &addresses).await?;
     // A row that the database refused is tried again after a while.
     let refused = |address: &String, hash: &[u8]| quarantined.get(address).is_some_and(|known| known.holds(hash));
-    kept.retain(|address| !batch.hashes.get(address).is_some_and(|hash| refused(address, hash)));
-    batch.quarantine.retain(|address, row| !refused(address, &data_hash(&row.data.0)));
+    kept.retain(|address| !batch.rows.get(address).is_some_and(|row| refused(address, &row.data_hash)));
+    batch.quarantine.retain(|address, row| !refused(address, &data_hash(&row.data)));
     // What was quarantined and is readable leaves the quarantine, though its row may be equal.
-    let (addresses, slots) = batch.readable_slots();
-    let released: (Vec<String>, Vec<i64>) =
-        addresses.into_iter().zip(slots).filter(|(address, _)| quarantined.contains_key(address)).unzip();
-    batch.retain(&kept);
-    if !batch.is_empty() || !released.0.is_empty() {
+    let released: Vec<AccountRow> =
+        batch.rows.values().filter(|row| quarantined.contains_key(&row.address)).cloned().collect();
+    batch.rows.retain(|address, _| kept.contains(address));
+    if !batch.is_empty() || !released.is_empty() {
         let mut transaction = transaction::begin_relaxed(pool).await?;
         apply(&mut transaction, &batch).await?;
-        quarantine::write(&mut transaction, &HashMap::new(), (&released.0, &released.1)).await?;
+        quarantine::release(&mut transaction, released.iter()).await?;
         transaction.commit().await?;
     }
     Ok(applied)
 }
 
-async fn differing<R: MirrorTable>(
-    pool: &PgPool,
-    rows: &table::Rows<R>,
-    hashes: &table::Hashes,
-) -> Result<Vec<table::Differs>, StoreError> {
-    if rows.is_empty() { Ok(Vec::new()) } else { R::differing(pool, &table::states(rows, hashes)).await }
+/// An account that was read in another state than the mirror shows.
+#[derive(sqlx::FromRow)]
+struct Differs {
+    address: String,
+    /// Otherwise the row has a newer revision, and was stored at an earlier slot: the account was opened again, or its
+    /// newer state was dropped with a fork.
+    is_replaced: bool,
+}
+
+async fn differing(pool: &PgPool, table: &MirrorTable, rows: &[&AccountRow]) -> Result<Vec<Differs>, StoreError> {
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    // OFFSET 0: each row is read by its key. Without statistics, a plain join reads the whole table.
+    let statement = format!(
+        "SELECT d.address, d.is_replaced FROM (
+             SELECT r.address,
+                    t.address IS NULL
+                        OR is_replaced(t.slot, t.revision, t.data_hash, t.after_slot, t.closed_at_slot,
+                                       r.slot, r.revision, r.data_hash) AS is_replaced,
+                    t.revision > r.revision AND t.slot < r.slot AND t.closed_at_slot IS NULL AS is_ahead
+             FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bytea[]) AS r (address, slot, revision, data_hash)
+             LEFT JOIN LATERAL (SELECT * FROM {} s WHERE s.address = r.address OFFSET 0) t ON true) d
+         WHERE d.is_replaced OR d.is_ahead",
+        table.name
+    );
+    let differing = sqlx::query_as(AssertSqlSafe(statement))
+        .bind(rows.iter().map(|row| row.address.as_str()).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.slot).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.revision).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.data_hash.as_slice()).collect::<Vec<_>>());
+    Ok(differing.fetch_all(pool).await?)
 }
 
 /// Writes a batch of changes and moves the checkpoint to `slot` if that is later, in one transaction. Slot 0 does not
@@ -90,7 +133,7 @@ pub async fn apply_changes(pool: &PgPool, batch: &Batch, slot: u64) -> Result<u6
     let mut transaction = transaction::begin_relaxed(pool).await?;
     let changed = apply(&mut transaction, batch).await?;
     if slot > 0 {
-        checkpoint::reach(&mut *transaction, slot).await?;
+        checkpoint::move_to(&mut *transaction, slot).await?;
     }
     transaction.commit().await?;
     Ok(changed)
@@ -128,12 +171,10 @@ pub async fn resync(
 /// revisions. Metadata documents stay.
 pub async fn clear(executor: impl PgExecutor<'_>) -> Result<(), StoreError> {
     sqlx::query!(
-        "TRUNCATE mirror_config, mirror_creators, mirror_agents, mirror_executions, mirror_disputes, mirror_grants,
-                  mirror_quarantine, mirror_checkpoint, mirror_caller_changes, mirror_agent_callers,
-                  mirror_agent_totals, mirror_wallet_changes, mirror_wallet_totals, mirror_agent_earnings,
-                  mirror_final_accounts, mirror_digest, mirror_digest_history,
-                  mirror_closings, mirror_closings_wanted, mirror_rebuild, mirror_rebuild_transactions,
-                  mirror_rebuild_terms, mirror_rebuild_openings"
+        "TRUNCATE mirror_accounts, mirror_quarantine, mirror_checkpoint, mirror_total_notes, mirror_agent_callers,
+                  mirror_agent_totals, mirror_wallet_totals, mirror_agent_earnings, mirror_final_accounts,
+                  mirror_digest, mirror_digest_history, mirror_closings, mirror_closings_wanted, mirror_rebuild,
+                  mirror_rebuild_transactions, mirror_rebuild_terms, mirror_rebuild_openings"
     )
     .execute(executor)
     .await?;

@@ -218,7 +218,7 @@ pub fn account_bytes<A: bytemuck::Pod>(discriminator: &[u8], account: &A) -> Vec
 ///
 /// # Panics
 /// When the database refuses.
-pub async fn put<A: mirror::Batched + super::encode::Encode>(
+pub async fn put<A: mirror::Mirrored + super::encode::Encode>(
     pool: &PgPool,
     address: &Pubkey,
     slot: u64,

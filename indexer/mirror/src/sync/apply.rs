@@ -58,7 +58,9 @@ pub fn push(batch: &mut Batch, address: &Pubkey, slot: u64, data: Vec<u8>) -> Re
         return Ok(());
     }
     let pushed = match ProgramAccount::decode(&data) {
-        Ok(account) => push_account(batch, address, slot, &account, &data).map_err(|error| error.to_string()),
+        Ok(account) => {
+            push_account(batch, address, slot, &account, &data_hash(&data)).map_err(|error| error.to_string())
+        }
         Err(error) => Err(error.to_string()),
     };
     match pushed {
@@ -75,18 +77,18 @@ fn push_account(
     address: &Pubkey,
     slot: u64,
     account: &ProgramAccount,
-    data: &[u8],
+    hash: &[u8; 32],
 ) -> Result<(), StoreError> {
     match account {
-        ProgramAccount::Config(account) => batch.push_read(address, slot, account.as_ref(), data),
-        ProgramAccount::CreatorProfile(account) => batch.push_read(address, slot, account.as_ref(), data),
-        ProgramAccount::AgentListed(account) => batch.push_read(address, slot, account.as_ref(), data),
+        ProgramAccount::Config(account) => batch.push_read(address, slot, account.as_ref(), hash),
+        ProgramAccount::CreatorProfile(account) => batch.push_read(address, slot, account.as_ref(), hash),
+        ProgramAccount::AgentListed(account) => batch.push_read(address, slot, account.as_ref(), hash),
         ProgramAccount::Execution(account) => {
             let Execution { record, terms } = **account;
-            batch.push_read(address, slot, &ExecutionAccount { record, terms }, data)
+            batch.push_read(address, slot, &ExecutionAccount { record, terms }, hash)
         }
-        ProgramAccount::Dispute(account) => batch.push_read(address, slot, account.as_ref(), data),
-        ProgramAccount::SpendingGrant(account) => batch.push_read(address, slot, account.as_ref(), data),
+        ProgramAccount::Dispute(account) => batch.push_read(address, slot, account.as_ref(), hash),
+        ProgramAccount::SpendingGrant(account) => batch.push_read(address, slot, account.as_ref(), hash),
     }
 }
 

@@ -18,6 +18,8 @@ use super::{
 };
 use crate::source::At;
 
+const ACCOUNTS_PER_PAGE: u32 = 5_000;
+
 impl Parts {
     /// Reads all finalized accounts. The first time, nothing is known of what happened before. Later, accounts with
     /// changes that are not final are left to the rounds.
@@ -107,13 +109,13 @@ impl Parts {
     async fn find_gone(&self, seen: &Seen, slot: u64) -> Result<u64, SyncError> {
         let (mut after, mut highest, mut missing, mut known) = (String::new(), slot, Vec::new(), 0_u64);
         loop {
-            let page = mirror::final_accounts_after(&self.pool, &after).await?;
-            let Some(last) = page.last() else { break };
+            let page = mirror::final_hashes_after(&self.pool, &after, ACCOUNTS_PER_PAGE).await?;
+            let Some((last, _)) = page.last() else { break };
             after = last.to_string();
             known = known.saturating_add(u64::try_from(page.len()).unwrap_or(u64::MAX));
             let changes = self.changes();
             let is_gone = |address: &Pubkey| !seen.has(address) && !self.is_left_to_the_rounds(&changes, address);
-            missing.extend(page.into_iter().filter(is_gone));
+            missing.extend(page.into_iter().map(|(address, _)| address).filter(is_gone));
         }
         let lost = self.open_rows_of(&missing).await?;
         let mass = guard::is_held(lost, known) || (seen.is_empty() && known > 0);
