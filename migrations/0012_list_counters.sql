@@ -46,7 +46,7 @@ BEGIN
     PERFORM name_creators_of(ARRAY(SELECT address FROM inserted), 1000);
     UPDATE mirror_agents a SET name = d.name, tagline = d.tagline, tags = d.tags
     FROM inserted i JOIN agent_metadata d ON d.agent = i.address AND d.sha256 = i.metadata_hash AND d.error IS NULL
-    WHERE a.address = i.address;
+    WHERE a.address = i.address AND a.name IS NULL;
     RETURN NULL;
 END
 $$;

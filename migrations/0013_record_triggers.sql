@@ -4,32 +4,37 @@ CREATE FUNCTION follow_records() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     v_records text[];
     -- As they were and as they are now. An open record counts nowhere.
-    v_was     mirror_executions[];
-    v_now     mirror_executions[];
+    v_was     mirror_executions[] := '{}';
+    v_now     mirror_executions[] := '{}';
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        SELECT array_agg(i.address ORDER BY i.address), array_agg(i) FILTER (WHERE i.status <> record_status('open'))
-        FROM inserted i INTO v_records, v_now;
+        v_records := ARRAY(SELECT address FROM inserted ORDER BY address);
+        v_now := ARRAY(SELECT i FROM inserted i WHERE i.status <> record_status('open'));
     ELSIF TG_OP = 'DELETE' THEN
-        SELECT array_agg(d.address ORDER BY d.address), array_agg(d) FILTER (WHERE d.status <> record_status('open'))
-        FROM deleted d INTO v_records, v_was;
+        v_records := ARRAY(SELECT address FROM deleted ORDER BY address);
+        v_was := ARRAY(SELECT d FROM deleted d WHERE d.status <> record_status('open'));
     ELSE
-        SELECT array_agg(u.address ORDER BY u.address), array_agg(o) FILTER (WHERE o.status <> record_status('open')),
-               array_agg(u) FILTER (WHERE u.status <> record_status('open'))
-        FROM updated u JOIN outdated o ON o.address = u.address
-        WHERE (o.status, o.finished_at, o.amount, o.initiated_at, o.execution_id, o.agent, o.caller, o.creator_amount,
-               o.platform_amount, o.dispute_count, o.execution_time_ms)
-              IS DISTINCT FROM
-              (u.status, u.finished_at, u.amount, u.initiated_at, u.execution_id, u.agent, u.caller, u.creator_amount,
-               u.platform_amount, u.dispute_count, u.execution_time_ms)
-        INTO v_records, v_was, v_now;
+        -- No join: its plan may have been made for one row, and then compares every row with every other.
+        v_records := ARRAY(
+            SELECT c.address
+            FROM (SELECT address, status, finished_at, amount, initiated_at, execution_id, agent, caller, creator_amount,
+                         platform_amount, dispute_count, execution_time_ms FROM updated
+                  EXCEPT
+                  SELECT address, status, finished_at, amount, initiated_at, execution_id, agent, caller, creator_amount,
+                         platform_amount, dispute_count, execution_time_ms FROM outdated) AS c
+            ORDER BY c.address);
+        -- What the other rows count cancels out.
+        IF cardinality(v_records) > 0 THEN
+            v_was := ARRAY(SELECT o FROM outdated o WHERE o.status <> record_status('open'));
+            v_now := ARRAY(SELECT u FROM updated u WHERE u.status <> record_status('open'));
+        END IF;
     END IF;
     -- An upsert is an insertion and an update as well, often of nothing.
-    IF v_records IS NULL THEN
+    IF cardinality(v_records) = 0 THEN
         RETURN NULL;
     END IF;
     PERFORM refresh_execution_list(v_records, TG_OP <> 'DELETE', TG_OP = 'DELETE');
-    IF v_was IS NULL AND v_now IS NULL THEN
+    IF cardinality(v_was || v_now) = 0 THEN
         RETURN NULL;
     END IF;
     WITH changed AS (
