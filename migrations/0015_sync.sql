@@ -47,15 +47,6 @@ CREATE TABLE indexer_processes (
     problems       jsonb NOT NULL DEFAULT '[]'
 );
 
--- The connection that leads the indexers, and its last sign of life. A backend is named by its number and by when it began,
--- because numbers come again.
-CREATE TABLE indexer_leader (
-    only_row      boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-    pid           integer NOT NULL,
-    backend_start timestamptz NOT NULL,
-    beat_at       timestamptz NOT NULL DEFAULT now()
-);
-
 -- The state of the indexer, so that every process can answer GET /v1/status.
 CREATE TABLE indexer_heartbeat (
     only_row    boolean PRIMARY KEY DEFAULT true CHECK (only_row),

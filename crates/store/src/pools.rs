@@ -118,9 +118,9 @@ impl PoolLimits {
     }
 
     /// Snapshots of a million accounts are written in one transaction, so a statement may take long. A pause between two
-    /// statements is only as long as the process takes to make the next one.
+    /// statements is only as long as the process takes to make the next one; one that was stopped blocks no later leader.
     pub fn indexer(connections: u32) -> Self {
-        Self { connections, acquire: S(30), statement: None, idle_in_transaction: S(10), lock: S(10), by_key: false }
+        Self { connections, acquire: S(30), statement: None, idle_in_transaction: S(5), lock: S(10), by_key: false }
     }
 }
 

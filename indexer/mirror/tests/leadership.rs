@@ -19,6 +19,7 @@ use crtx_store::{
     PgPool,
     indexer_leader::Leadership,
     mirror,
+    pools::{self, PoolLimits},
     reads::ShownStatus,
     testing::{TestDatabase, fixtures::*, mirrored, tampering::tamper},
 };
@@ -26,6 +27,11 @@ use forking::running::*;
 
 /// A change has to be shown so long after the leader was stopped.
 const SOON: Duration = Duration::from_secs(15);
+
+/// Connections as the indexer of a service has them.
+fn as_an_indexer(database: &TestDatabase) -> PgPool {
+    pools::open(&database.url(), PoolLimits::indexer(2)).unwrap()
+}
 
 async fn until_shown(running: &Running, since: Instant) {
     let (address, data) = execution(1, 2, Some("r"));
@@ -39,10 +45,9 @@ async fn until_shown(running: &Running, since: Instant) {
 async fn a_leader_that_stops_inside_a_transaction_blocks_nobody_for_long_and_its_write_is_lost() {
     let node = market(3);
     let database = Running::start(&node, quick(NEVER)).await.stop().await;
-    // The leader and its transaction, without a further word from either. No limit of time ends the transaction.
+    // The leader and its transaction, without a further word from either.
     let leader = Leadership::take(database.pool()).await.unwrap().expect("nobody leads");
-    let unlimited = PgPool::connect_lazy(&database.url()).unwrap();
-    let mut stuck = mirrored::lock_execution(&unlimited, &execution_at(1)).await;
+    let mut stuck = mirrored::lock_execution(&as_an_indexer(&database), &execution_at(1)).await;
     let stopped = Instant::now();
     let running = Running::on(database, &node, quick(NEVER));
     until_shown(&running, stopped).await;
@@ -62,8 +67,7 @@ async fn a_leader_that_stops_inside_a_transaction_blocks_nobody_for_long_and_its
 async fn a_connection_that_holds_the_lead_inside_a_transaction_is_ended() {
     let node = market(3);
     let database = Running::start(&node, quick(NEVER)).await.stop().await;
-    let unlimited = PgPool::connect_lazy(&database.url()).unwrap();
-    let mut stuck = mirrored::lock_execution(&unlimited, &execution_at(1)).await;
+    let mut stuck = mirrored::lock_execution(&as_an_indexer(&database), &execution_at(1)).await;
     mirrored::execute_in(&mut stuck, "SELECT pg_advisory_lock(x'637274786c656164'::bigint)").await.unwrap();
     let stopped = Instant::now();
     let running = Running::on(database, &node, quick(NEVER));
