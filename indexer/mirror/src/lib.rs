@@ -12,6 +12,7 @@ mod folding;
 pub mod history;
 pub mod proof;
 pub mod rebuild;
+mod snapshots;
 pub mod source;
 pub mod sync;
 
@@ -63,9 +64,10 @@ pub async fn run(
         accept_new_genesis: config.accept_new_genesis,
         ..SyncSettings::new(config.resync_interval)
     };
-    let syncer =
-        Syncer::with_figures(Arc::clone(&source), pool.clone(), config.program_id, settings, Arc::clone(&figures));
-    let syncer = Arc::new(syncer.with_history(Arc::new(history::Confirmed(client))));
+    let syncer = Syncer::with_settings(Arc::clone(&source), pool.clone(), config.program_id, settings)
+        .with_figures(Arc::clone(&figures))
+        .with_history(Arc::new(history::Confirmed(client)));
+    let syncer = Arc::new(syncer);
     let leads = || syncer.leads();
     let content = config.content.store.as_ref().map(ContentStore::open);
     let fetcher = Fetcher::new(pool.clone(), config.outbound, config.content)?;

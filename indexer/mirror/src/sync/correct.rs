@@ -11,21 +11,20 @@ use solana_pubkey::Pubkey;
 use tokio::time::sleep;
 
 use super::{
-    apply::{Item, batch_of},
     changes::State,
-    error::SyncError,
-    guard,
-    parts::{Parts, READ_AT_ONCE, lock},
+    closing::{READ_AT_ONCE, count, needs_second_look},
+    mirror::{Mirror, SyncError},
+    writer::{Item, batch_of},
 };
 use crate::source::{At, Read};
 
 /// Accounts that are read again in one round.
 const PER_ROUND: usize = 20 * READ_AT_ONCE;
 
-impl Parts {
+impl Mirror {
     /// Reads suspected accounts again and corrects their rows.
     pub async fn look_at_suspects(&self) -> Result<(), SyncError> {
-        let suspects = self.changes().suspects(PER_ROUND);
+        let suspects = self.known().changes.suspects(PER_ROUND);
         for addresses in suspects.chunks(READ_AT_ONCE) {
             self.look_at(addresses).await?;
         }
@@ -37,90 +36,80 @@ impl Parts {
         let read = self.read_doubted(self.first_node().as_ref(), addresses, At::Confirmed, from).await?;
         let agreed = self.agreed(addresses, &read).await?;
         let shown = mirror::shown(&self.pool, &agreed).await?;
-        let mut found: HashMap<Pubkey, Option<Vec<u8>>> = addresses
+        let mut found: BTreeMap<Pubkey, Option<Vec<u8>>> = addresses
             .iter()
             .zip(read.accounts)
             .filter(|(address, _)| agreed.contains(address))
             .map(|(address, account)| (*address, account.map(|account| account.data)))
             .collect();
-        let vanishing: Vec<Pubkey> = found
-            .iter()
-            .filter(|(address, data)| data.is_none() && is_open(&shown, address) && !self.told_gone(address))
-            .map(|(address, _)| *address)
-            .collect();
+        let vanishing: Vec<Pubkey> = {
+            let known = self.known();
+            let gone = found.iter().filter(|(_, data)| data.is_none()).map(|(address, _)| *address);
+            gone.filter(|address| is_open(&shown, address) && !known.told_gone(address)).collect()
+        };
         for held in self.may_not_vanish(vanishing, read.slot).await? {
             found.remove(&held);
         }
         self.correct(found, read.slot).await?;
-        self.changes().cleared(&agreed);
+        self.known().changes.cleared(&agreed);
         Ok(())
     }
 
     /// The slot that a read needs so that it is not older than what was delivered. A slot that the chain has not
     /// reached is not waited for.
     fn not_before(&self, addresses: &[Pubkey]) -> u64 {
-        let newest = {
-            let changes = self.changes();
-            addresses.iter().filter_map(|address| changes.newest(address)).map(|state| state.slot).max()
-        };
-        let newest = newest.unwrap_or_default().max(self.indexed());
-        self.pulse.heard().chain_slot.map_or(newest, |slot| newest.min(slot))
+        let known = self.known();
+        let newest = addresses.iter().filter_map(|address| known.changes.newest(address)).map(|state| state.slot).max();
+        let newest = newest.unwrap_or_default().max(known.indexed);
+        known.heard.chain_slot.map_or(newest, |slot| newest.min(slot))
     }
 
     /// The accounts that another node, if there is one, shows in the same state. The others are looked at again later.
     /// While it does not answer, nothing disappears that is not proved to be gone.
     async fn agreed(&self, addresses: &[Pubkey], read: &Read) -> Result<Vec<Pubkey>, SyncError> {
         let Some(witness) = self.source.witness() else { return Ok(addresses.to_vec()) };
-        let pairs = addresses.iter().zip(&read.accounts);
+        let pairs = addresses.iter().copied().zip(&read.accounts);
         let Ok(other) = self.read_doubted(witness.as_ref(), addresses, At::Confirmed, read.slot).await else {
-            let (gone, there): (Vec<_>, Vec<_>) = pairs.partition(|(_, account)| account.is_none());
-            let gone = gone.into_iter().map(|(address, _)| *address).collect();
-            let mut agreed = self.confirmed_gone(gone, At::Confirmed, read.slot).await?;
-            agreed.extend(there.into_iter().map(|(address, _)| *address));
+            let mut agreed = self.confirmed_gone(read.gone(addresses).collect(), At::Confirmed, read.slot).await?;
+            agreed.extend(pairs.filter(|(_, account)| account.is_some()).map(|(address, _)| address));
             return Ok(agreed);
         };
         let (same, differ): (Vec<_>, Vec<_>) = pairs.zip(&other.accounts).partition(|((_, one), other)| one == other);
         if !differ.is_empty() {
-            lock(&self.doubts).add(differ.into_iter().map(|((address, _), _)| *address));
-            self.doubt_now.notify_one();
+            self.doubt_accounts(differ.into_iter().map(|((address, _), _)| address));
         }
-        Ok(same.into_iter().map(|((address, _), _)| *address).collect())
+        Ok(same.into_iter().map(|((address, _), _)| address).collect())
     }
 
     /// Of accounts that would vanish, those that may not: too many of them have no proof of their closing. Before more
     /// than a few vanish, a second read must not find them either.
-    async fn may_not_vanish(&self, vanishing: Vec<Pubkey>, slot: u64) -> Result<Vec<Pubkey>, SyncError> {
-        if !guard::needs_second_look(count(&vanishing), 0) || self.settings.accept_mass_closing {
+    async fn may_not_vanish(&self, mut vanishing: Vec<Pubkey>, slot: u64) -> Result<Vec<Pubkey>, SyncError> {
+        if !needs_second_look(count(&vanishing), 0) || self.settings.accept_mass_closing {
             return Ok(Vec::new());
         }
         sleep(self.settings.second_look_after).await;
         let again = self.read_doubted(self.source.as_ref(), &vanishing, At::Confirmed, slot).await?;
         if again.accounts.iter().any(Option::is_some) {
-            return Err(SyncError::Doubtful(format!(
-                "the node at {} finds accounts that it did not find a moment ago",
-                self.source.name()
-            )));
+            return Err(self.doubtful("finds accounts that it did not find a moment ago"));
         }
         let open = mirror::open_accounts(&self.pool).await?;
-        if !guard::is_held(count(&vanishing), open) {
+        if !self.is_held(count(&vanishing), open) {
             return Ok(Vec::new());
         }
         let proved = self.proved_closed(&vanishing).await?;
-        let unproved: Vec<Pubkey> = vanishing.into_iter().filter(|address| !proved.contains(address)).collect();
-        if !guard::is_held(count(&unproved), open) {
+        vanishing.retain(|address| !proved.contains(address));
+        if !self.is_held(count(&vanishing), open) {
             return Ok(Vec::new());
         }
-        let message = guard::held_message(&self.source.name(), count(&unproved), open, "the program");
-        self.problems.set("mass_closing_held", message);
-        Ok(unproved)
+        self.tell_held(&self.source.name(), count(&vanishing), open, "the program");
+        Ok(vanishing)
     }
 
-    async fn correct(&self, found: HashMap<Pubkey, Option<Vec<u8>>>, slot: u64) -> Result<(), SyncError> {
-        let found: BTreeMap<Pubkey, Option<Vec<u8>>> = found.into_iter().collect();
+    async fn correct(&self, found: BTreeMap<Pubkey, Option<Vec<u8>>>, slot: u64) -> Result<(), SyncError> {
         let (mut items, mut gone) = (Vec::new(), Vec::new());
         for (address, data) in found {
             match data {
-                Some(data) => items.push(Item { address, slot, data, exact: false }),
+                Some(data) => items.push(Item::read(address, slot, data)),
                 None => gone.push(address),
             }
         }
@@ -129,12 +118,11 @@ impl Parts {
             tracing::info!(slot, ?corrected, "the mirror took back what the chain does not have");
             self.listings_changed.notify_one();
         }
-        let mut changes = self.changes();
-        let states = items.iter().map(|item| (item.address, item.state()));
-        let lost = gone.iter().map(|a| (*a, State::gone(slot)));
-        for (address, state) in states.chain(lost) {
-            if changes.newest(&address).is_none_or(|newest| newest.data_hash != state.data_hash) {
-                changes.note(address, state);
+        let mut known = self.known();
+        let states = items.iter().map(|item| (item.address, item.state));
+        for (address, state) in states.chain(gone.into_iter().map(|address| (address, State::gone(slot)))) {
+            if known.changes.newest(&address).is_none_or(|newest| newest.data_hash != state.data_hash) {
+                known.changes.note(address, state);
             }
         }
         Ok(())
@@ -155,10 +143,6 @@ impl Parts {
             corrected => corrected,
         }
     }
-}
-
-fn count(addresses: &[Pubkey]) -> u64 {
-    u64::try_from(addresses.len()).unwrap_or(u64::MAX)
 }
 
 fn is_open(shown: &HashMap<Pubkey, Vec<Shown>>, address: &Pubkey) -> bool {

@@ -1,6 +1,6 @@
 //! Changes become final, or are taken back. And the digest moves with what became final.
 
-use std::{collections::HashMap, sync::atomic::Ordering, time::Duration};
+use std::{collections::HashMap, time::Duration};
 
 use crtx_store::mirror::{self, DigestMove, DigestWrite};
 use futures::{FutureExt, StreamExt, TryStreamExt};
@@ -9,9 +9,10 @@ use tokio::time::{Instant, timeout};
 
 use super::{
     changes::State,
+    closing::READ_AT_ONCE,
     correct::{hash_of, shows},
-    error::SyncError,
-    parts::{Parts, READ_AT_ONCE, lock},
+    mirror::{Mirror, SyncError},
+    probe::PATIENCE,
 };
 use crate::source::{At, Read};
 
@@ -25,9 +26,14 @@ const RESYNCS_PER_FILL: u32 = 10;
 const ROUND_WHILE_LATE: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LAST_PAUSE: Duration = Duration::from_secs(60);
+/// How long a status says that the stream had missed changes.
+const MISSED_IS_SHOWN: Duration = Duration::from_secs(60);
 
-/// When all finalized accounts are read again.
-struct FillTimes {
+/// The looks at suspected rows and at the finalized state, of one connection.
+pub struct Finality<'a> {
+    mirror: &'a Mirror,
+    round_ended: Instant,
+    /// When all finalized accounts are read again.
     due: Instant,
     /// The same, if they have to be read.
     retry: Instant,
@@ -52,21 +58,24 @@ struct FinalRead {
     shown: HashMap<Pubkey, Vec<mirror::Shown>>,
 }
 
-impl Parts {
-    /// Looks at suspected rows and at the finalized state in regular intervals, until the database fails.
-    pub async fn finality(&self) -> SyncError {
-        let mut times = FillTimes { due: Instant::now(), retry: Instant::now(), pause: FIRST_PAUSE };
-        let mut round_ended = Instant::now();
+impl<'a> Finality<'a> {
+    pub fn new(mirror: &'a Mirror) -> Self {
+        let now = Instant::now();
+        Self { mirror, round_ended: now, due: now, retry: now, pause: FIRST_PAUSE }
+    }
+
+    /// Looks in regular intervals, until the database fails.
+    pub async fn run(mut self) -> SyncError {
         loop {
-            drop(timeout(self.settings.finality_interval, self.look_now.notified()).await);
-            if !self.caught_up.load(Ordering::Relaxed) {
+            drop(timeout(self.mirror.settings.finality_interval, self.mirror.look_now.notified()).await);
+            if !self.mirror.known().caught_up {
                 continue;
             }
             self.judge_stream();
-            let proves_little = self.finalized_is_ahead() && round_ended.elapsed() < ROUND_WHILE_LATE;
-            let looked = self.look(&mut times, !proves_little).await;
+            let proves_little = self.finalized_is_ahead() && self.round_ended.elapsed() < ROUND_WHILE_LATE;
+            let looked = self.look(!proves_little).await;
             if !proves_little {
-                round_ended = Instant::now();
+                self.round_ended = Instant::now();
             }
             match looked {
                 Ok(()) => {}
@@ -76,35 +85,50 @@ impl Parts {
         }
     }
 
+    /// Says so if the stream has not brought what a read showed.
+    fn judge_stream(&self) {
+        if !self.mirror.known().delivered.missed(PATIENCE) {
+            return;
+        }
+        let message = format!(
+            "the stream of the node at {} did not deliver changes that its transactions made; they were read and added",
+            self.mirror.source.name()
+        );
+        self.mirror.problems.set_for("stream_missed_changes", message, MISSED_IS_SHOWN);
+    }
+
     /// Whether the stream is so late that a read of the finalized state shows changes that still wait in it. Such a read
     /// proves little, its accounts are read again, and the database is busy with the stream.
     fn finalized_is_ahead(&self) -> bool {
-        let heard = self.pulse.heard();
-        heard.late() && heard.finalized_slot.is_some_and(|finalized| finalized > self.indexed())
+        let known = self.mirror.known();
+        known.heard.late() && known.heard.finalized_slot.is_some_and(|finalized| finalized > known.indexed)
     }
 
-    async fn look(&self, times: &mut FillTimes, with_round: bool) -> Result<(), SyncError> {
-        self.look_at_suspects().await?;
+    async fn look(&mut self, with_round: bool) -> Result<(), SyncError> {
+        self.mirror.look_at_suspects().await?;
         self.look_at_unproved().await?;
-        let needed = !self.filled.load(Ordering::Relaxed) || self.changes().overflowed();
+        let (needed, late) = {
+            let known = self.mirror.known();
+            (!known.filled || known.changes.overflowed(), known.heard.late())
+        };
         // While the stream is late, rows lack what it is about to bring.
-        let at = if needed { times.retry.min(times.due) } else { times.due };
-        let due = at <= Instant::now() && !self.pulse.heard().late();
+        let at = if needed { self.retry.min(self.due) } else { self.due };
+        let due = at <= Instant::now() && !late;
         if needed && !due {
             return Ok(());
         }
         if due {
             let later = |time: Duration| Instant::now().checked_add(time).unwrap_or_else(Instant::now);
             // If the attempt fails, the next one is later.
-            times.due = later(times.pause);
-            times.retry = times.due;
-            times.pause = times.pause.saturating_mul(2).min(LAST_PAUSE);
-            self.fill().await?;
-            if self.filled.load(Ordering::Relaxed) {
-                times.pause = FIRST_PAUSE;
+            self.due = later(self.pause);
+            self.retry = self.due;
+            self.pause = self.pause.saturating_mul(2).min(LAST_PAUSE);
+            self.mirror.fill().await?;
+            if self.mirror.known().filled {
+                self.pause = FIRST_PAUSE;
             }
-            times.due = later(self.settings.resync_interval.saturating_mul(RESYNCS_PER_FILL));
-            self.look_at_suspects().await?;
+            self.due = later(self.mirror.settings.resync_interval.saturating_mul(RESYNCS_PER_FILL));
+            self.mirror.look_at_suspects().await?;
         }
         if with_round { self.round().await } else { Ok(()) }
     }
@@ -112,20 +136,24 @@ impl Parts {
     /// After each snapshot, looks at all closed rows of accounts that were never final. It does not matter when they were
     /// closed, or by which process: a process can lose what it remembers of a closing.
     async fn look_at_unproved(&self) -> Result<(), SyncError> {
-        if !self.filled.load(Ordering::Relaxed) || !self.unproved_due.load(Ordering::Relaxed) {
+        let is_due = {
+            let known = self.mirror.known();
+            known.filled && known.unproved_due
+        };
+        if !is_due {
             return Ok(());
         }
-        let finalized = self.finalized_slot().await?;
-        self.unproved_due.store(false, Ordering::Relaxed);
+        let finalized = self.mirror.finalized_slot().await?;
+        self.mirror.known().unproved_due = false;
         let mut after = String::new();
         loop {
-            let page = mirror::unproved_closed(&self.pool, &after, finalized).await?;
+            let page = mirror::unproved_closed(&self.mirror.pool, &after, finalized).await?;
             let Some(last) = page.last else { return Ok(()) };
             after = last;
             if !page.never_final.is_empty() {
                 // Too many suspects: the rest is found after the next snapshot.
-                let all = self.changes().suspect(page.never_final);
-                self.look_at_suspects().await?;
+                let all = self.mirror.known().changes.suspect(page.never_final);
+                self.mirror.look_at_suspects().await?;
                 if !all {
                     return Ok(());
                 }
@@ -134,21 +162,21 @@ impl Parts {
     }
 
     /// Compares what was delivered with the finalized state, and moves the digest.
-    pub async fn round(&self) -> Result<(), SyncError> {
-        let finalized = self.finalized_slot().await?;
-        let due = self.changes().due(finalized);
+    async fn round(&self) -> Result<(), SyncError> {
+        let finalized = self.mirror.finalized_slot().await?;
+        let due = self.mirror.known().changes.due(finalized);
         let looked = self.confirm(&due, finalized).await?;
-        self.look_at_suspects().await?;
-        let Some((from, target)) = self.proved().up_to(looked.slot) else { return Ok(()) };
-        let not_before = looked.not_before.max(self.filled_at.load(Ordering::Relaxed));
-        // A suspected account may have changed, and nobody knows when.
-        let unsure = {
-            let changes = self.changes();
-            changes.overflowed() || changes.has_suspects()
+        self.mirror.look_at_suspects().await?;
+        let (from, target) = {
+            let known = self.mirror.known();
+            let Some((from, target)) = known.proved.up_to(looked.slot) else { return Ok(()) };
+            // A suspected account may have changed, and nobody knows when.
+            let unsure = known.changes.overflowed() || known.changes.has_suspects();
+            if target < looked.not_before.max(known.filled_at) || unsure || !known.filled {
+                return Ok(());
+            }
+            (from, target)
         };
-        if target < not_before || unsure || !self.filled.load(Ordering::Relaxed) {
-            return Ok(());
-        }
         self.move_digest(from, target).await
     }
 
@@ -158,23 +186,22 @@ impl Parts {
     /// A read later than the indexed slot may show changes that still wait in the stream: what differs then proves
     /// nothing, and is read again.
     async fn confirm(&self, due: &[Pubkey], finalized: u64) -> Result<Looked, SyncError> {
-        let mut looked = Looked { slot: finalized, not_before: 0 };
-        let chunks: Vec<Vec<Pubkey>> = due.chunks(READ_AT_ONCE).map(<[Pubkey]>::to_vec).collect();
-        let mut waiting = Vec::with_capacity(chunks.len());
-        for addresses in chunks {
-            waiting.push(self.read_final(addresses, finalized).boxed());
+        let mut waiting = Vec::new();
+        for addresses in due.chunks(READ_AT_ONCE) {
+            waiting.push(self.read_final(addresses.to_vec(), finalized).boxed());
         }
         let reads: Vec<FinalRead> = futures::stream::iter(waiting).buffered(READS_AT_ONCE).try_collect().await?;
-        if let Some(slot) = reads.iter().map(|found| found.read.slot).min() {
-            looked.slot = slot;
-        }
-        let mut changes = self.changes();
+        let slot = reads.iter().map(|found| found.read.slot).min().unwrap_or(finalized);
+        let mut looked = Looked { slot, not_before: 0 };
+        let mut guard = self.mirror.known();
+        let known = &mut *guard;
         for FinalRead { addresses, read, written, shown } in reads {
-            let ahead = read.slot > self.indexed();
+            let ahead = read.slot > known.indexed;
             for (address, account) in addresses.iter().zip(&read.accounts) {
                 let hash = hash_of(account.as_ref().map(|account| account.data.as_slice()));
+                let changes = &mut known.changes;
                 // What the nodes contradict each other about is not proved by one of them.
-                if ahead && !changes.had(address, read.slot, hash) || lock(&self.doubts).has(address) {
+                if ahead && !changes.had(address, read.slot, hash) || known.doubts.proved.contains(address) {
                     continue;
                 }
                 let settled = written.get(address) == Some(&changes.newest(address));
@@ -182,8 +209,9 @@ impl Parts {
                 changes.look_at_row(*address, !settled);
                 looked.not_before = looked.not_before.max(confirmed.not_before);
                 let newest = changes.newest(address).and_then(|state| state.data_hash);
-                let wrong = !shows(&shown, address, newest) || never_existed(&shown, address, newest);
-                if confirmed.differs || settled && wrong {
+                // A closed row of an account that is gone may be one whose opening was dropped.
+                let may_be_dropped = newest.is_none() && shown.contains_key(address);
+                if confirmed.differs || settled && (!shows(&shown, address, newest) || may_be_dropped) {
                     changes.suspect([*address]);
                 }
             }
@@ -192,19 +220,21 @@ impl Parts {
     }
 
     async fn read_final(&self, addresses: Vec<Pubkey>, finalized: u64) -> Result<FinalRead, SyncError> {
-        let read = self.read_doubted(self.source.as_ref(), &addresses, At::Finalized, finalized).await?;
-        let written = self.changes().written(&addresses);
-        let shown = mirror::shown(&self.pool, &addresses).await?;
+        let Self { mirror, .. } = self;
+        let read = mirror.read_doubted(mirror.source.as_ref(), &addresses, At::Finalized, finalized).await?;
+        let written = mirror.known().changes.written(&addresses);
+        let shown = mirror::shown(&mirror.pool, &addresses).await?;
         Ok(FinalRead { addresses, read, written, shown })
     }
 
     /// Moves the digest to `target`. Every change after `from` up to there was delivered.
     async fn move_digest(&self, from: u64, target: u64) -> Result<(), SyncError> {
-        let shown = mirror::digest(&self.pool).await?.map(|digest| digest.slot);
+        let Mirror { pool, id, .. } = self.mirror;
+        let shown = mirror::digest(pool).await?.map(|digest| digest.slot);
         if shown.is_some_and(|shown| shown > target) {
             return Ok(());
         }
-        let Some(taken) = self.changes().up_to(target, shown) else { return Ok(()) };
+        let Some(taken) = self.mirror.known().changes.up_to(target, shown) else { return Ok(()) };
         let continues = shown.is_some_and(|shown| shown >= from);
         let near = shown.is_some_and(|shown| shown.saturating_add(SLOTS_PER_MOVE) > target);
         if shown == Some(target) || taken.steps.is_empty() && continues && near {
@@ -212,16 +242,11 @@ impl Parts {
         }
         let exact = continues && taken.exact;
         let moved = DigestMove { from: shown, to: target, steps: taken.steps.clone(), exact };
-        match mirror::advance_digest(&self.pool, self.id, &moved).await? {
-            DigestWrite::Done => self.changes().settle(&taken),
+        match mirror::advance_digest(pool, *id, &moved).await? {
+            DigestWrite::Done => self.mirror.known().changes.settle(&taken),
             DigestWrite::Elsewhere => {}
-            DigestWrite::Taken => self.filled.store(false, Ordering::Relaxed),
+            DigestWrite::Taken => self.mirror.known().filled = false,
         }
         Ok(())
     }
-}
-
-/// A closed row of an account that is gone may be one whose opening was dropped.
-fn never_existed(shown: &HashMap<Pubkey, Vec<mirror::Shown>>, address: &Pubkey, newest: Option<[u8; 32]>) -> bool {
-    newest.is_none() && shown.contains_key(address)
 }

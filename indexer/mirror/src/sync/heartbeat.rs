@@ -1,6 +1,6 @@
 //! Signs of life of this process, which show every other process what the mirror does.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::time::Duration;
 
 use crtx_store::{
     clocks::{CLOCK_SKEW, clock_problem},
@@ -10,8 +10,7 @@ use tokio::time::{Instant, MissedTickBehavior, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    error::SyncError,
-    parts::{Parts, lock},
+    mirror::{Mirror, SyncError},
     problems::MAX_MESSAGE,
 };
 
@@ -21,7 +20,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// More slots behind the chain than between two snapshots.
 const BEHIND: u64 = 600;
 
-impl Parts {
+impl Mirror {
     /// Writes a sign of life in regular intervals, and at once when the stream begins or ends, until shut down.
     pub async fn heartbeats(&self, shutdown: CancellationToken) {
         let mut tick = tokio::time::interval(LOOK_EVERY);
@@ -70,7 +69,7 @@ impl Parts {
 
     /// Problems that are seen only with time.
     fn judge(&self) {
-        let (heard, node) = (self.pulse.heard(), self.source.name());
+        let (heard, node) = (self.known().heard, self.source.name());
         match heard.silent_for() {
             Some(time) => {
                 let message = format!("the node at {node} has sent nothing for {} seconds", time.as_secs());
@@ -87,7 +86,7 @@ impl Parts {
             }
             _ => self.problems.clear(&["slot_stands_still"]),
         }
-        let lag = heard.chain_slot.unwrap_or_default().saturating_sub(self.indexed());
+        let lag = heard.chain_slot.unwrap_or_default().saturating_sub(self.known().indexed);
         if self.leads() && lag > BEHIND {
             self.problems.set("mirror_behind", format!("the mirror is {lag} slots behind the node at {node}"));
         } else {
@@ -96,12 +95,13 @@ impl Parts {
     }
 
     fn is_streaming(&self) -> bool {
-        self.leads() && self.pulse.heard().streaming() && self.caught_up.load(Ordering::Relaxed)
+        let known = self.known();
+        self.leads() && known.heard.streaming() && known.caught_up
     }
 
     /// Endpoints that are not used now. That says nothing about the mirror, which follows another one.
     fn unusable_endpoints(&self) -> impl Iterator<Item = Problem> {
-        let compared = lock(&self.doubts).unusable();
+        let compared = self.known().doubts.unusable.clone();
         let mut reasons = self.source.unusable();
         reasons.extend(compared.filter(|reason| !reasons.contains(reason)));
         reasons.into_iter().map(|reason| Problem {
@@ -111,7 +111,7 @@ impl Parts {
     }
 
     fn beat(&self) -> Beat {
-        let heard = self.pulse.heard();
+        let heard = self.known().heard;
         Beat {
             id: self.id,
             leads: self.leads(),

@@ -4,33 +4,27 @@
 //! ordered by revision, so pages and changes may be applied in any order. What is applied is provisional until the
 //! finalized state confirms it. Regular snapshots add what a stream missed, and find closed accounts.
 //!
-//! [`Syncer`] is the whole; each other file has one subject.
+//! [`Syncer`] is the whole. `session.rs` runs five loops over one connection: the stream itself, `resync.rs`,
+//! `finality.rs`, `probe.rs` and `nodes.rs`. They share a `Mirror`, with what is known of the chain (`known.rs`).
 
-mod apply;
+mod chain;
 mod changes;
 mod closing;
 mod correct;
-mod doubts;
-mod error;
 mod fill;
 mod finality;
-mod genesis;
-mod guard;
+mod heard;
 mod heartbeat;
+mod known;
+mod mirror;
 mod nodes;
-mod parts;
 mod probe;
 mod problems;
-mod proved;
-mod pulse;
 mod resync;
-mod seen;
 mod session;
-mod settings;
-mod slots;
 mod syncer;
+mod writer;
 
-pub use apply::{counts, push};
-pub use error::SyncError;
-pub use settings::SyncSettings;
+pub use mirror::{SyncError, SyncSettings};
 pub use syncer::Syncer;
+pub use writer::{counts, push};

@@ -1,29 +1,23 @@
-//! Two nodes, if there are two: the second one confirms what would shrink the market, and both are compared in regular
-//! intervals. What only one of them shows is shown, and told.
+//! Two nodes, if there are two, are compared in regular intervals. What only one of them shows is shown, and told.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use crtx_chain::ProgramAccount;
-use crtx_store::{StoreError, mirror};
+use crtx_store::mirror;
 use solana_pubkey::Pubkey;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{
-    apply::{Item, ROWS_PER_TRANSACTION, counts},
+    closing::READ_AT_ONCE,
     correct::{hash_of, shows},
-    doubts::Doubts,
-    error::SyncError,
-    parts::{Parts, READ_AT_ONCE, lock},
-    resync::Part,
-    seen::Seen,
+    known::Doubts,
+    mirror::{Mirror, SyncError},
+    writer::{Item, ROWS_PER_TRANSACTION, counts},
 };
 use crate::{
     closings::{proof, search::Proof},
-    source::{AccountSource, At, OwnedAccount, Read, SourceError},
+    snapshots::Seen,
+    source::{AccountSource, At, OwnedAccount, Read, SnapshotItem, SourceError},
 };
 
 /// Longest pause between two comparisons of the nodes.
@@ -49,89 +43,60 @@ enum Verdict {
     Differ(Option<Vec<u8>>),
 }
 
-impl Parts {
+/// The comparisons of two nodes, of one connection.
+pub struct Comparisons<'a> {
+    mirror: &'a Mirror,
+}
+
+impl<'a> Comparisons<'a> {
+    pub const fn of(mirror: &'a Mirror) -> Self {
+        Self { mirror }
+    }
+
     fn pair(&self) -> Option<Pair> {
-        let second = self.source.witness()?;
-        Some(Pair { first: self.first_node(), second })
-    }
-
-    /// The node that is asked first, and no other in its place if there are two.
-    pub fn first_node(&self) -> Arc<dyn AccountSource> {
-        self.source.preferred().unwrap_or_else(|| Arc::clone(&self.source))
-    }
-
-    /// Of accounts that a read at `slot` did not find, those that another node, if there is one, does not have either.
-    /// While it does not answer, only what is proved is gone.
-    pub async fn confirmed_gone(&self, addresses: Vec<Pubkey>, at: At, slot: u64) -> Result<Vec<Pubkey>, SyncError> {
-        let Some(second) = self.source.witness().filter(|_| !addresses.is_empty()) else { return Ok(addresses) };
-        match self.read_doubted(second.as_ref(), &addresses, at, slot).await {
-            Ok(read) => {
-                let there = addresses.iter().zip(&read.accounts).filter(|(_, account)| account.is_some());
-                let there: Vec<Pubkey> = there.map(|(address, _)| *address).collect();
-                if there.is_empty() {
-                    return Ok(addresses);
-                }
-                let proved = self.proved_on_chain(&there).await?;
-                let shown: HashSet<Pubkey> = there.into_iter().filter(|address| !proved.contains(address)).collect();
-                lock(&self.doubts).add(shown.iter().copied());
-                self.doubt_now.notify_one();
-                Ok(addresses.into_iter().filter(|address| !shown.contains(address)).collect())
-            }
-            Err(error) => {
-                let proved = self.proved_closed(&addresses).await?;
-                let shown = addresses.len().saturating_sub(proved.len());
-                if shown > 0 {
-                    let message = format!(
-                        "the node at {} does not have {shown} accounts of the mirror, and no other node confirms that: \
-                         they stay shown ({error})",
-                        self.first_node().name()
-                    );
-                    self.problems.set("closing_unconfirmed", message);
-                }
-                Ok(addresses.into_iter().filter(|address| proved.contains(address)).collect())
-            }
-        }
+        let second = self.mirror.source.witness()?;
+        Some(Pair { first: self.mirror.first_node(), second })
     }
 
     /// Compares the nodes until the database fails.
-    pub async fn comparisons(&self) -> SyncError {
+    pub async fn run(self) -> SyncError {
+        let Self { mirror } = self;
         let mut next = Instant::now();
         loop {
-            drop(timeout(DOUBTS_EVERY, self.doubt_now.notified()).await);
-            if !self.caught_up.load(Ordering::Relaxed) || self.pulse.heard().late() {
+            drop(timeout(DOUBTS_EVERY, mirror.doubt_now.notified()).await);
+            if !mirror.known().caught_up || mirror.is_late() {
                 continue;
             }
             let Some(pair) = self.pair() else {
-                *lock(&self.doubts) = Doubts::default();
+                mirror.known().doubts = Doubts::default();
                 continue;
             };
             let began = Instant::now();
             let whole = next <= began;
-            match self.compare_nodes(&pair, whole).await {
-                Ok(()) => lock(&self.doubts).unusable = None,
+            let unusable = match self.compare(&pair, whole).await {
+                Ok(()) => None,
                 Err(error @ SyncError::Store(_)) => return error,
-                Err(error) => lock(&self.doubts).unusable = Some(error.to_string()),
-            }
+                Err(error) => Some(error.to_string()),
+            };
+            mirror.known().doubts.unusable = unusable;
             if whole {
-                let most = self.settings.resync_interval.min(MAX_PAUSE);
+                let most = mirror.settings.resync_interval.min(MAX_PAUSE);
                 let pause = began.elapsed().saturating_mul(REST).max(most);
                 next = Instant::now().checked_add(pause).unwrap_or_else(Instant::now);
             }
             // A node that is asked for again and again is asked at most so often.
-            sleep(self.settings.finality_interval).await;
+            sleep(mirror.settings.finality_interval).await;
         }
     }
 
-    async fn compare_nodes(&self, pair: &Pair, whole: bool) -> Result<(), SyncError> {
+    async fn compare(&self, pair: &Pair, whole: bool) -> Result<(), SyncError> {
         // Without a list of its accounts, the node can still be asked for some.
         let surveyed = if whole { self.survey(pair.second.as_ref()).await } else { Ok(()) };
         let doubts: Vec<Pubkey> = {
-            let doubts = lock(&self.doubts);
-            if whole {
-                doubts.open.union(&doubts.proved).copied().collect()
-            } else {
-                doubts.open.iter().copied().collect()
-            }
+            let known = self.mirror.known();
+            let doubts = &known.doubts;
+            let proved = doubts.proved.iter().filter(|address| whole && !doubts.open.contains(address));
+            doubts.open.iter().chain(proved).copied().collect()
         };
         for addresses in doubts.chunks(READ_AT_ONCE) {
             self.settle(pair, addresses).await?;
@@ -142,18 +107,19 @@ impl Parts {
 
     /// Finds accounts that the second node shows in another state than the mirror.
     async fn survey(&self, second: &dyn AccountSource) -> Result<(), SyncError> {
-        let from = self.indexed();
+        let Self { mirror } = self;
+        let from = mirror.known().indexed;
         let mut snapshot = second.snapshot(At::Confirmed, from).await?;
         let mut seen = Seen::default();
         let slot = loop {
-            match self.next_part(&mut snapshot, from, None).await? {
-                Part::End { slot } => break slot,
-                Part::Page { accounts, .. } => self.survey_page(&accounts, &mut seen).await?,
+            match mirror.next_part(&mut snapshot, from, None).await? {
+                SnapshotItem::End { slot } => break slot,
+                SnapshotItem::Page { accounts, .. } => self.survey_page(&accounts, &mut seen).await?,
             }
         };
         let seen = seen.sorted();
-        for of in mirror::missing(&self.pool, slot, |address| seen.has(address)).await? {
-            lock(&self.doubts).add(of.addresses);
+        for of in mirror::missing(&mirror.pool, slot, |address| seen.has(address)).await? {
+            mirror.known().doubts.add(of.addresses);
         }
         Ok(())
     }
@@ -161,15 +127,12 @@ impl Parts {
     async fn survey_page(&self, accounts: &[(Pubkey, Vec<u8>)], seen: &mut Seen) -> Result<(), SyncError> {
         for chunk in accounts.chunks(ROWS_PER_TRANSACTION) {
             let began = Instant::now();
-            let addresses: Vec<Pubkey> =
-                chunk.iter().filter(|(_, data)| counts(data)).map(|(address, _)| *address).collect();
-            if !addresses.iter().all(|address| seen.add(address)) {
-                return Err(SyncError::Doubtful("the node has more accounts than a mirror can hold".to_owned()));
-            }
-            let shown = mirror::shown(&self.pool, &addresses).await?;
-            let differs =
-                |(address, data): &&(Pubkey, Vec<u8>)| counts(data) && !shows(&shown, address, hash_of(Some(data)));
-            lock(&self.doubts).add(chunk.iter().filter(differs).map(|(address, _)| *address));
+            let there: Vec<&(Pubkey, Vec<u8>)> = chunk.iter().filter(|(_, data)| counts(data)).collect();
+            let addresses: Vec<Pubkey> = there.iter().map(|(address, _)| *address).collect();
+            addresses.iter().try_for_each(|address| seen.add(address))?;
+            let shown = mirror::shown(&self.mirror.pool, &addresses).await?;
+            let differing = there.iter().filter(|(address, data)| !shows(&shown, address, hash_of(Some(data))));
+            self.mirror.known().doubts.add(differing.map(|(address, _)| *address));
             // Changes of the chain come first.
             sleep(began.elapsed()).await;
         }
@@ -178,7 +141,8 @@ impl Parts {
 
     /// Asks both nodes for accounts, one after the other, and shows what the chain has reached.
     async fn settle(&self, pair: &Pair, addresses: &[Pubkey]) -> Result<(), SyncError> {
-        let before = self.read_of(pair.second.as_ref(), addresses, self.indexed()).await?;
+        let from = self.mirror.known().indexed;
+        let before = self.read_of(pair.second.as_ref(), addresses, from).await?;
         let first = self.read_of(pair.first.as_ref(), addresses, before.slot).await?;
         let after = self.read_of(pair.second.as_ref(), addresses, first.slot).await?;
         let (mut items, mut agreed, mut hidden) = (Vec::new(), Vec::new(), HashMap::new());
@@ -186,7 +150,8 @@ impl Parts {
         for (address, ((before, first), after)) in addresses.iter().zip(looks) {
             let bytes = |account: &Option<OwnedAccount>| account.as_ref().map(|account| account.data.clone());
             let verdict = judge(bytes(before), bytes(first), bytes(after));
-            let mut doubts = lock(&self.doubts);
+            let mut known = self.mirror.known();
+            let doubts = &mut known.doubts;
             match verdict {
                 Verdict::Moving => continue,
                 Verdict::Same => {
@@ -208,16 +173,16 @@ impl Parts {
         let same = |address: &Pubkey, proof: &Proof| {
             proof.closed.iter().any(|closed| closed.address == *address && hidden.get(address) == Some(&closed.data))
         };
-        let closed = match self.history.get() {
-            Some(history) => proof::closed(history.as_ref(), &self.program, &of_hidden, same).await,
+        let closed = match &self.mirror.history {
+            Some(history) => proof::closed(history.as_ref(), &self.mirror.program, &of_hidden, same).await,
             None => Vec::new(),
         };
         closed.iter().for_each(|address| drop(hidden.remove(address)));
         items.extend(hidden);
-        let item = |(address, data)| Item { address, slot: first.slot, data, exact: false };
+        let item = |(address, data)| Item::read(address, first.slot, data);
         // What both show, and what only one of them does: the mirror has it, or takes it now.
         let items: Vec<Item> = items.into_iter().chain(agreed).map(item).collect();
-        self.apply_page(&items).await?;
+        self.mirror.apply_page(&items).await?;
         Ok(())
     }
 
@@ -226,54 +191,25 @@ impl Parts {
         if read.slot < from || read.accounts.len() != addresses.len() {
             return Err(SourceError::Behind { node: node.name(), wanted: from }.into());
         }
-        self.keep_accounts(&mut read);
+        self.mirror.keep_accounts(&mut read);
         Ok(read)
     }
 
     /// Says what the nodes contradict each other about, or that they do not.
     fn tell(&self, pair: &Pair) {
         let (count, example) = {
-            let doubts = lock(&self.doubts);
+            let known = self.mirror.known();
+            let doubts = &known.doubts;
             (doubts.proved.len(), doubts.proved.first().copied())
         };
-        match example {
-            None => self.problems.clear(&["nodes_disagree"]),
-            Some(example) => {
-                let message = format!(
-                    "the nodes at {} and {} show {count} accounts in different states, for example {example}: nothing is \
-                     hidden, and each is shown in the newest state that one of them has",
-                    pair.first.name(),
-                    pair.second.name()
-                );
-                self.problems.set("nodes_disagree", message);
-            }
-        }
-    }
-
-    /// Of these accounts, those whose closing the stream told, or an event on the chain proves. The mirror has an open
-    /// row of each.
-    pub async fn proved_closed(&self, addresses: &[Pubkey]) -> Result<HashSet<Pubkey>, StoreError> {
-        let told = |address: &&Pubkey| self.told_gone(address);
-        let mut proved: HashSet<Pubkey> = addresses.iter().filter(told).copied().collect();
-        let rest: Vec<Pubkey> = addresses.iter().filter(|address| !proved.contains(address)).copied().collect();
-        proved.extend(self.proved_on_chain(&rest).await?);
-        Ok(proved)
-    }
-
-    /// Those that a transaction closed after their rows were stored.
-    async fn proved_on_chain(&self, addresses: &[Pubkey]) -> Result<HashSet<Pubkey>, StoreError> {
-        let Some(history) = self.history.get() else { return Ok(HashSet::new()) };
-        let mut rows: HashMap<Pubkey, u64> = HashMap::new();
-        for chunk in addresses.chunks(ROWS_PER_TRANSACTION) {
-            rows.extend(mirror::still_open(&self.pool, chunk).await?.into_iter().map(|row| (row.address, row.slot)));
-        }
-        let after_its_row = |address: &Pubkey, proof: &Proof| rows.get(address).is_none_or(|slot| proof.slot >= *slot);
-        Ok(proof::closed(history.as_ref(), &self.program, addresses, after_its_row).await.into_iter().collect())
-    }
-
-    /// Whether the stream told the closing of an account.
-    pub fn told_gone(&self, address: &Pubkey) -> bool {
-        self.changes().newest(address).is_some_and(|state| state.exact && state.data_hash.is_none())
+        let Some(example) = example else { return self.mirror.problems.clear(&["nodes_disagree"]) };
+        let message = format!(
+            "the nodes at {} and {} show {count} accounts in different states, for example {example}: nothing is hidden, \
+             and each is shown in the newest state that one of them has",
+            pair.first.name(),
+            pair.second.name()
+        );
+        self.mirror.problems.set("nodes_disagree", message);
     }
 }
 

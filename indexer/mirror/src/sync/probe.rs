@@ -4,7 +4,6 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::atomic::Ordering,
     time::Duration,
 };
 
@@ -15,12 +14,11 @@ use solana_signature::Signature;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    apply::Item,
     changes::State,
+    closing::{READ_AT_ONCE, needs_second_look},
     correct::hash_of,
-    error::SyncError,
-    guard,
-    parts::{Parts, READ_AT_ONCE, lock},
+    mirror::{Mirror, SyncError},
+    writer::Item,
 };
 use crate::source::{At, MAX_TRANSACTIONS, ProgramTransaction};
 
@@ -33,9 +31,9 @@ const MAX_LOOKED_AT: usize = 200;
 /// Questions for transactions at the same time.
 const ASKED_AT_ONCE: usize = 8;
 
-/// What the last answers said.
-#[derive(Default)]
-struct Known {
+/// The questions for transactions of one connection, and what the last answers said.
+pub struct Probe<'a> {
+    mirror: &'a Mirror,
     /// The newest transaction whose changes are applied.
     newest: Option<Signature>,
     /// Since when transactions have been without their changes.
@@ -60,16 +58,19 @@ enum Found {
 /// Accounts that transactions may have written and the stream did not bring at their slots.
 type Undelivered = BTreeMap<Pubkey, Vec<u64>>;
 
-impl Parts {
+impl<'a> Probe<'a> {
+    pub fn new(mirror: &'a Mirror) -> Self {
+        Self { mirror, newest: None, waiting: None, written: HashMap::new() }
+    }
+
     /// Asks for transactions in regular intervals, until the database fails.
-    pub async fn probes(&self) -> SyncError {
-        let mut known = Known::default();
+    pub async fn run(mut self) -> SyncError {
         loop {
-            sleep(self.settings.probe_interval).await;
-            if !self.caught_up.load(Ordering::Relaxed) {
+            sleep(self.mirror.settings.probe_interval).await;
+            if !self.mirror.known().caught_up {
                 continue;
             }
-            match self.probe(&mut known).await {
+            match self.probe().await {
                 Ok(true) => {}
                 Ok(false) => sleep(UNOFFERED).await,
                 Err(error @ SyncError::Store(_)) => return error,
@@ -79,64 +80,66 @@ impl Parts {
     }
 
     /// False if the node does not offer transactions.
-    async fn probe(&self, known: &mut Known) -> Result<bool, SyncError> {
-        let slot = self.chain_slot().await?;
-        let base = self.proved().base();
+    async fn probe(&mut self) -> Result<bool, SyncError> {
+        let Self { mirror, newest, .. } = *self;
+        let slot = mirror.chain_slot().await?;
+        let base = mirror.known().proved.base();
         // What a late stream lacks may wait in it.
-        let Some(base) = base.filter(|base| *base < slot && !self.pulse.heard().late()) else {
-            known.waiting = None;
+        let Some(base) = base.filter(|base| *base < slot && !mirror.is_late()) else {
+            self.waiting = None;
             return Ok(true);
         };
-        let Some(transactions) = self.source.transactions_after(known.newest, slot).await? else { return Ok(false) };
+        let Some(transactions) = mirror.source.transactions_after(newest, slot).await? else { return Ok(false) };
         let new: Vec<&ProgramTransaction> =
             transactions.iter().filter(|t| !t.failed && t.slot <= slot && t.slot > base).collect();
         let cut_off = transactions.len() >= MAX_TRANSACTIONS && transactions.last().is_some_and(|t| t.slot > base);
-        let found = if cut_off { Found::Unknown } else { self.follow(&new, slot, known).await? };
+        let found = if cut_off { Found::Unknown } else { self.follow(&new, slot).await? };
         if found == Found::Waiting {
-            known.waiting.get_or_insert_with(Instant::now);
+            self.waiting.get_or_insert_with(Instant::now);
             return Ok(true);
         }
-        known.waiting = None;
-        known.written.clear();
+        self.waiting = None;
+        self.written.clear();
         if found == Found::Unknown {
-            self.proved().broken();
-            self.resync_now.notify_one();
+            mirror.known().proved.broken();
+            mirror.resync_now.notify_one();
             return Ok(true);
         }
         // A transaction of a later slot than the one that was asked for may still lack its changes.
         if let Some(newest) = transactions.iter().find(|transaction| transaction.slot <= slot) {
-            known.newest = Some(newest.signature);
+            self.newest = Some(newest.signature);
         }
         {
-            let mut proved = self.proved();
+            let mut known = mirror.known();
             if found == Found::All {
-                proved.through(base, slot);
+                known.proved.through(base, slot);
             } else {
-                proved.broken();
-                proved.at(slot);
+                known.proved.broken();
+                known.proved.at(slot);
             }
+            known.reached(slot);
         }
-        self.indexed.fetch_max(slot, Ordering::Relaxed);
-        mirror::move_to(&self.pool, slot).await?;
+        mirror::move_to(&mirror.pool, slot).await?;
         Ok(true)
     }
 
-    async fn follow(&self, new: &[&ProgramTransaction], slot: u64, known: &mut Known) -> Result<Found, SyncError> {
+    async fn follow(&mut self, new: &[&ProgramTransaction], slot: u64) -> Result<Found, SyncError> {
+        let mirror = self.mirror;
         if new.is_empty() {
             return Ok(Found::All);
         }
-        if new.len() > MAX_LOOKED_AT || !self.ask_what_was_written(new, known).await? {
+        if new.len() > MAX_LOOKED_AT || !self.ask_what_was_written(new).await? {
             let lacking = {
-                let delivered = lock(&self.delivered);
-                new.iter().any(|t| !delivered.has_slot(t.slot))
+                let known = mirror.known();
+                new.iter().any(|t| !known.delivered.has_slot(t.slot))
             };
-            return Ok(if lacking && self.waits(known) { Found::Waiting } else { Found::Unknown });
+            return Ok(if lacking && self.waits() { Found::Waiting } else { Found::Unknown });
         }
-        let Some(undelivered) = self.undelivered(new, known) else { return Ok(Found::Waiting) };
+        let Some(undelivered) = self.undelivered(new) else { return Ok(Found::Waiting) };
         let addresses: Vec<Pubkey> = undelivered.keys().copied().collect();
         let (mut changed, mut gone, mut unsure) = (Vec::new(), Vec::new(), false);
         for addresses in addresses.chunks(READ_AT_ONCE) {
-            let read = self.read_doubted(self.source.as_ref(), addresses, At::Confirmed, slot).await?;
+            let read = mirror.read_doubted(mirror.source.as_ref(), addresses, At::Confirmed, slot).await?;
             let accounts: HashMap<Pubkey, Option<Vec<u8>>> =
                 addresses.iter().copied().zip(read.accounts.into_iter().map(|found| found.map(|a| a.data))).collect();
             let same = self.as_known(&accounts).await?;
@@ -144,22 +147,22 @@ impl Parts {
                 let slots = undelivered.get(&address).map_or(&[][..], Vec::as_slice);
                 if same.contains(&address) {
                     // It was written between, if the stream brought a change of a later slot.
-                    let delivered = lock(&self.delivered);
-                    unsure |= data.is_some() && slots.iter().any(|slot| delivered.has_later(*slot, &address));
+                    let known = mirror.known();
+                    unsure |= data.is_some() && slots.iter().any(|slot| known.delivered.has_later(*slot, &address));
                     continue;
                 }
                 match data {
-                    Some(data) => changed.push(Item { address, slot: read.slot, data, exact: false }),
+                    Some(data) => changed.push(Item::read(address, read.slot, data)),
                     None => gone.push((address, slots.to_vec())),
                 }
             }
         }
-        if (unsure || !changed.is_empty()) && self.waits(known) {
+        if (unsure || !changed.is_empty()) && self.waits() {
             return Ok(Found::Waiting);
         }
-        let since = self.proved().newest().unwrap_or_default();
-        self.apply_page(&changed).await?;
-        changed.iter().for_each(|item| lock(&self.delivered).expect(item.address, since));
+        let since = mirror.known().proved.newest().unwrap_or_default();
+        mirror.apply_page(&changed).await?;
+        changed.iter().for_each(|item| mirror.known().delivered.expect(item.address, since));
         if !self.take_closed(&gone).await? {
             return Ok(Found::Unknown);
         }
@@ -167,39 +170,34 @@ impl Parts {
     }
 
     /// Whether changes may still be on their way. Notifications with old slots are never recognised.
-    fn waits(&self, known: &Known) -> bool {
-        known.waiting.is_none_or(|since| since.elapsed() < PATIENCE) && !lock(&self.delivered).stale_slots
+    fn waits(&self) -> bool {
+        self.waiting.is_none_or(|since| since.elapsed() < PATIENCE) && !self.mirror.known().delivered.stale_slots
     }
 
     /// Asks for the accounts that these transactions may have written. False if the node does not tell.
-    async fn ask_what_was_written(&self, new: &[&ProgramTransaction], known: &mut Known) -> Result<bool, SyncError> {
-        let unknown = new.iter().map(|t| t.signature).filter(|signature| !known.written.contains_key(signature));
+    async fn ask_what_was_written(&mut self, new: &[&ProgramTransaction]) -> Result<bool, SyncError> {
+        let source = &self.mirror.source;
+        let unknown = new.iter().map(|t| t.signature).filter(|signature| !self.written.contains_key(signature));
         let asked = unknown
-            .map(|signature| async move { Ok::<_, SyncError>((signature, self.source.written_by(&signature).await?)) });
+            .map(|signature| async move { Ok::<_, SyncError>((signature, source.written_by(&signature).await?)) });
         let asked: Vec<_> = asked.collect();
         let answers: Vec<(Signature, Option<Vec<Pubkey>>)> =
             futures::stream::iter(asked).buffer_unordered(ASKED_AT_ONCE).try_collect().await?;
-        let mut told = true;
-        for (signature, written) in answers {
-            match written {
-                Some(written) => drop(known.written.insert(signature, written)),
-                None => told = false,
-            }
-        }
+        let told = answers.iter().all(|(_, written)| written.is_some());
+        self.written.extend(answers.into_iter().filter_map(|(signature, written)| Some((signature, written?))));
         Ok(told)
     }
 
     /// `None`: a row of what was delivered is being written.
-    fn undelivered(&self, new: &[&ProgramTransaction], known: &Known) -> Option<Undelivered> {
-        let (changes, delivered) = (self.changes(), lock(&self.delivered));
+    fn undelivered(&self, new: &[&ProgramTransaction]) -> Option<Undelivered> {
+        let known = self.mirror.known();
         let mut undelivered = Undelivered::new();
         for transaction in new {
-            let written = known.written.get(&transaction.signature).into_iter().flatten();
-            for address in written {
-                if changes.is_being_written(address) {
+            for address in self.written.get(&transaction.signature).into_iter().flatten() {
+                if known.changes.is_being_written(address) {
                     return None;
                 }
-                if !delivered.has(transaction.slot, address) {
+                if !known.delivered.has(transaction.slot, address) {
                     undelivered.entry(*address).or_default().push(transaction.slot);
                 }
             }
@@ -210,10 +208,9 @@ impl Parts {
     /// The accounts that are read as the mirror knows them. One that is not the program's, and never was, is.
     async fn as_known(&self, accounts: &HashMap<Pubkey, Option<Vec<u8>>>) -> Result<Vec<Pubkey>, SyncError> {
         let addresses: Vec<Pubkey> = accounts.keys().copied().collect();
-        let shown = mirror::shown(&self.pool, &addresses).await?;
-        let finals = mirror::final_hashes(&self.pool, &addresses).await?;
-        let filled = self.filled.load(Ordering::Relaxed);
-        let changes = self.changes();
+        let shown = mirror::shown(&self.mirror.pool, &addresses).await?;
+        let finals = mirror::final_hashes(&self.mirror.pool, &addresses).await?;
+        let known = self.mirror.known();
         let same = |(address, data): &(&Pubkey, &Option<Vec<u8>>)| {
             let hash = hash_of(data.as_deref());
             let open = shown.get(*address).into_iter().flatten().find(|row| row.open);
@@ -222,9 +219,9 @@ impl Parts {
                 return open.is_none();
             }
             // Another process may have written the row of a change that the stream swallowed.
-            let known = match changes.newest(address) {
+            let known = match known.changes.newest(address) {
                 Some(state) => state.data_hash,
-                None if filled => finals.get(*address).copied().flatten(),
+                None if known.filled => finals.get(*address).copied().flatten(),
                 None => row,
             };
             hash == row && hash == known
@@ -235,21 +232,21 @@ impl Parts {
     /// Takes accounts for closed that only one transaction can have closed, if a look at them agrees. False if not.
     async fn take_closed(&self, gone: &[(Pubkey, Vec<u64>)]) -> Result<bool, SyncError> {
         // Many are left to a snapshot, which looks twice.
-        if guard::needs_second_look(u64::try_from(gone.len()).unwrap_or(u64::MAX), 0) {
+        if needs_second_look(u64::try_from(gone.len()).unwrap_or(u64::MAX), 0) {
             return Ok(false);
         }
         for (address, slots) in gone {
             let [slot] = slots.as_slice() else { return Ok(false) };
-            let mut changes = self.changes();
-            changes.note(*address, State { exact: true, ..State::gone(*slot) });
-            changes.suspect([*address]);
+            let mut known = self.mirror.known();
+            known.changes.note(*address, State { exact: true, ..State::gone(*slot) });
+            known.changes.suspect([*address]);
         }
         if gone.is_empty() {
             return Ok(true);
         }
-        self.look_at_suspects().await?;
+        self.mirror.look_at_suspects().await?;
         let addresses: Vec<Pubkey> = gone.iter().map(|(address, _)| *address).collect();
-        let shown = mirror::shown(&self.pool, &addresses).await?;
+        let shown = mirror::shown(&self.mirror.pool, &addresses).await?;
         Ok(!shown.values().flatten().any(|row| row.open))
     }
 }

@@ -1,14 +1,17 @@
 //! One connection, from subscribing to the error that ends it.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::time::Duration;
 
+use crtx_store::mirror;
 use tokio::time::{sleep, timeout};
 
 use super::{
-    apply::{Item, counts},
     changes::State,
-    error::SyncError,
-    parts::{Delivered, Parts, lock},
+    finality::Finality,
+    mirror::{Mirror, SyncError},
+    nodes::Comparisons,
+    probe::Probe,
+    writer::{Item, counts},
 };
 use crate::source::{Change, Event, Events, SourceError};
 
@@ -36,40 +39,36 @@ struct Group {
     ended: Option<SourceError>,
 }
 
-impl Parts {
+impl Mirror {
     /// Mirrors over one connection.
     pub async fn session(&self) -> SyncError {
-        self.caught_up.store(false, Ordering::Relaxed);
-        *lock(&self.delivered) = Delivered::default();
-        // What happened since the session before is seen by a snapshot alone.
-        self.proved().broken();
-        // A session that was cut off may have left a write without its end.
-        self.changes().write_ended();
-        if let Err(error) = self.expect_known_chain().await {
-            return error;
-        }
-        let events = match timeout(SUBSCRIBE_LIMIT, self.source.subscribe()).await {
-            Ok(Ok(events)) => events,
-            Ok(Err(error)) => return error.into(),
-            Err(_) => {
-                let (node, what) = (self.source.name(), "a subscription");
-                return SourceError::TimedOut { node, what, after: SUBSCRIBE_LIMIT }.into();
-            }
+        self.known().begin_session();
+        let events = match self.subscribe().await {
+            Ok(events) => events,
+            Err(error) => return error,
         };
-        // The subscription went to an endpoint of the chain that the mirror shows, if there is one.
-        if let Err(error) = self.check_genesis().await {
-            return error;
-        }
-        self.pulse.connected(true);
+        self.known().heard.connected(true);
         let ended = tokio::select! {
             error = self.stream(events) => error,
             error = self.resyncs() => error,
-            error = self.finality() => error,
-            error = self.probes() => error,
-            error = self.comparisons() => error,
+            error = Finality::new(self).run() => error,
+            error = Probe::new(self).run() => error,
+            error = Comparisons::of(self).run() => error,
         };
-        self.pulse.connected(false);
+        self.known().heard.connected(false);
         ended
+    }
+
+    async fn subscribe(&self) -> Result<Events, SyncError> {
+        self.expect_known_chain().await?;
+        let late = |_| {
+            let (node, what) = (self.source.name(), "a subscription");
+            SourceError::TimedOut { node, what, after: SUBSCRIBE_LIMIT }
+        };
+        let events = timeout(SUBSCRIBE_LIMIT, self.source.subscribe()).await.map_err(late)??;
+        // The subscription went to an endpoint of the chain that the mirror shows, if there is one.
+        self.check_genesis().await?;
+        Ok(events)
     }
 
     async fn stream(&self, mut events: Events) -> SyncError {
@@ -95,8 +94,7 @@ impl Parts {
                 taken = taken.saturating_add(1);
                 next = if taken < MAX_EVENTS && group.ended.is_none() { events.try_recv().ok() } else { None };
             }
-            self.pulse.event();
-            self.pulse.full(taken >= MAX_EVENTS && !events.is_empty());
+            self.known().heard.events(taken >= MAX_EVENTS && !events.is_empty());
             self.problems.clear(&["silent_stream", "subscription_refused", "stream_missed_changes"]);
             if let Err(error) = self.apply_group(&group).await {
                 return error;
@@ -117,73 +115,72 @@ impl Parts {
             Event::Reached(_) => {}
             Event::Alive { slot, finalized } => {
                 self.may_have(slot);
-                self.pulse.chain_slot(slot);
+                let mut known = self.known();
+                known.heard.chain_slot(slot);
                 if let Some(finalized) = finalized {
-                    self.pulse.finalized_slot(finalized);
+                    known.heard.finalized_slot(finalized);
                 }
             }
             Event::Dropped(slot) => {
                 // What this group has of that slot is noted first.
                 self.note(&group.items);
-                group.items.retain(|item| item.slot != slot);
-                self.changes().drop_slot(slot);
+                group.items.retain(|item| item.state.slot != slot);
+                self.known().changes.drop_slot(slot);
                 self.look_now.notify_one();
             }
         }
     }
 
     fn take_change(&self, Change { address, slot, data }: Change, group: &mut Group) {
-        if self.pulse.heard().may_have(slot) {
-            let mut delivered = lock(&self.delivered);
-            delivered.add(slot, address);
-            delivered.stale_slots |= slot.saturating_add(STALE_AFTER) < self.indexed();
-        }
         if !self.may_have(slot) {
             // The account changed, and a read tells when.
-            self.changes().suspect([address]);
+            self.known().changes.suspect([address]);
             self.look_now.notify_one();
             return;
         }
+        let mut known = self.known();
+        known.delivered.add(slot, address);
+        known.delivered.stale_slots |= slot.saturating_add(STALE_AFTER) < known.indexed;
         match data.filter(|data| counts(data)) {
-            Some(data) => group.items.push(Item { address, slot, data, exact: true }),
+            Some(data) => group.items.push(Item::changed(address, slot, data)),
             None => {
                 // A read decides whether it is gone, and since when.
-                let mut changes = self.changes();
-                changes.note(address, State { exact: true, ..State::gone(slot) });
-                changes.suspect([address]);
+                known.changes.note(address, State { exact: true, ..State::gone(slot) });
+                known.changes.suspect([address]);
                 self.look_now.notify_one();
             }
         }
     }
 
     fn note(&self, items: &[Item]) {
-        let mut changes = self.changes();
-        for item in items {
-            changes.note(item.address, item.state());
-        }
+        let mut known = self.known();
+        items.iter().for_each(|item| known.changes.note(item.address, item.state));
     }
 
     async fn apply_group(&self, group: &Group) -> Result<(), SyncError> {
-        // Before the first snapshot of this connection, earlier changes are missing.
-        let proved = if self.caught_up.load(Ordering::Relaxed) { group.proved } else { 0 };
-        let moves = if proved > self.indexed() { proved } else { 0 };
+        let (proved, moves) = {
+            let known = self.known();
+            // Before the first snapshot of this connection, earlier changes are missing.
+            let proved = if known.caught_up { group.proved } else { 0 };
+            (proved, if proved > known.indexed { proved } else { 0 })
+        };
         if group.changed {
             self.note(&group.items);
-            self.pulse.change();
+            self.known().heard.change();
         }
         if !group.items.is_empty() {
-            self.changes().write_begins(group.items.iter().map(|item| item.address));
+            self.known().changes.write_begins(group.items.iter().map(|item| item.address));
             let applied = self.apply_changes(&group.items, moves).await;
-            self.changes().write_ended();
+            self.known().changes.write_ended();
             applied?;
             self.listings_changed.notify_one();
         } else if moves > 0 {
-            crtx_store::mirror::move_to(&self.pool, moves).await?;
+            mirror::move_to(&self.pool, moves).await?;
         }
-        self.indexed.fetch_max(moves, Ordering::Relaxed);
-        let mut spans = self.proved();
-        if let Some(base) = spans.base().filter(|base| *base < proved) {
-            spans.through(base, proved);
+        let mut known = self.known();
+        known.reached(moves);
+        if let Some(base) = known.proved.base().filter(|base| *base < proved) {
+            known.proved.through(base, proved);
         }
         Ok(())
     }

@@ -1,13 +1,6 @@
 //! One indexer's mirror: it waits for the lead, and mirrors over one connection after the other.
 
-use std::{
-    future::poll_fn,
-    marker::PhantomData,
-    pin::pin,
-    sync::{Arc, atomic::Ordering},
-    task::Poll,
-    time::Duration,
-};
+use std::{future::poll_fn, marker::PhantomData, pin::pin, sync::Arc, task::Poll, time::Duration};
 
 use crtx_store::{PgPool, indexer_leader::Leadership};
 use solana_pubkey::Pubkey;
@@ -18,7 +11,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{changes::Changes, error::SyncError, parts::Parts, proved::Proved, settings::SyncSettings};
+use super::mirror::{Mirror, SyncError, SyncSettings};
 use crate::{figures::Figures, history::History, source::AccountSource};
 
 const MIN_BACKOFF: Duration = Duration::from_millis(200);
@@ -34,49 +27,40 @@ const TAKE_LIMIT: Duration = Duration::from_secs(5);
 
 /// One indexer's mirror: the source it reads and the database it writes.
 pub struct Syncer<S> {
-    parts: Arc<Parts>,
+    mirror: Mirror,
     /// Notified when listings may have changed, so that new documents are fetched at once.
     pub listings_changed: Arc<Notify>,
     source: PhantomData<fn() -> S>,
 }
 
 impl<S: AccountSource> Syncer<S> {
-    pub fn new(source: Arc<S>, pool: PgPool, program: Pubkey, resync_interval: Duration) -> Self {
-        Self::with_settings(source, pool, program, SyncSettings::new(resync_interval))
-    }
-
     pub fn with_settings(source: Arc<S>, pool: PgPool, program: Pubkey, settings: SyncSettings) -> Self {
-        Self::with_figures(source, pool, program, settings, Arc::default())
+        let mirror = Mirror::new(source, pool, program, settings);
+        Self { listings_changed: Arc::clone(&mirror.listings_changed), mirror, source: PhantomData }
     }
 
     /// Counts what it does.
-    pub fn with_figures(
-        source: Arc<S>,
-        pool: PgPool,
-        program: Pubkey,
-        settings: SyncSettings,
-        figures: Arc<Figures>,
-    ) -> Self {
-        let parts = Arc::new(Parts::new(source, pool, program, settings, figures));
-        let listings_changed = Arc::clone(&parts.listings_changed);
-        Self { parts, listings_changed, source: PhantomData }
+    #[must_use]
+    pub fn with_figures(mut self, figures: Arc<Figures>) -> Self {
+        self.mirror.figures = figures;
+        self
     }
 
     /// Closings are proved by the confirmed transactions of this history.
     #[must_use]
-    pub fn with_history(self, history: Arc<dyn History>) -> Self {
-        self.parts.history.get_or_init(|| history);
+    pub fn with_history(mut self, history: Arc<dyn History>) -> Self {
+        self.mirror.history = Some(history);
         self
     }
 
     /// Whether this process writes the mirror. Others stand by, and do no work that should be done once.
     pub fn leads(&self) -> bool {
-        self.parts.leads()
+        self.mirror.leads()
     }
 
     /// The process in `indexer_processes`.
     pub fn id(&self) -> Uuid {
-        self.parts.id
+        self.mirror.id
     }
 
     /// Mirrors while this process leads, until shut down.
@@ -85,12 +69,12 @@ impl<S: AccountSource> Syncer<S> {
             () = shutdown.cancelled() => {}
             () = self.lead() => {}
         }
-        self.parts.prove_lead(false);
+        self.mirror.prove_lead(false);
     }
 
     async fn lead(&self) {
         loop {
-            match timeout(TAKE_LIMIT, Leadership::take(&self.parts.pool)).await {
+            match timeout(TAKE_LIMIT, Leadership::take(&self.mirror.pool)).await {
                 Ok(Ok(Some(leadership))) => self.mirror_while(leadership).await,
                 Ok(Ok(None)) => {}
                 Ok(Err(error)) => tracing::warn!(cause = %error, "the database does not say which indexer leads"),
@@ -103,20 +87,16 @@ impl<S: AccountSource> Syncer<S> {
     /// Mirrors until the lead is lost.
     async fn mirror_while(&self, mut leadership: Leadership) {
         tracing::info!("this indexer leads");
-        self.parts.prove_lead(true);
-        // Another process may have led: nothing is proved, and what is final has to be read again.
-        self.parts.filled.store(false, Ordering::Relaxed);
-        self.parts.slots_checked.store(false, Ordering::Relaxed);
-        *self.parts.proved() = Proved::default();
-        *self.parts.changes() = Changes::default();
+        self.mirror.prove_lead(true);
+        self.mirror.known().begin_to_lead();
         // The proof comes first: a process that was paused writes nothing before it has proved that it still leads.
         let lost = tokio::select! {
             biased;
             lost = self.lost(&mut leadership) => lost,
             () = self.while_leading(self.sessions()) => return,
         };
-        self.parts.prove_lead(false);
-        self.parts.pulse.connected(false);
+        self.mirror.prove_lead(false);
+        self.mirror.known().heard.connected(false);
         tracing::warn!(cause = lost, "this indexer has lost the lead and stops writing");
     }
 
@@ -131,7 +111,7 @@ impl<S: AccountSource> Syncer<S> {
         loop {
             sleep(LEAD_INTERVAL).await;
             match timeout(LEAD_LIMIT, leadership.prove()).await {
-                Ok(Ok(())) => self.parts.prove_lead(true),
+                Ok(Ok(())) => self.mirror.prove_lead(true),
                 Ok(Err(error)) => return error.to_string(),
                 Err(_) => return "the database did not answer in time".to_owned(),
             }
@@ -143,10 +123,10 @@ impl<S: AccountSource> Syncer<S> {
         let mut backoff = MIN_BACKOFF;
         loop {
             let begun = Instant::now();
-            let ended = self.parts.session().await;
-            self.parts.caught_up.store(false, Ordering::Relaxed);
-            self.parts.problems.set(ended.code(), &ended);
-            self.parts.beat_now().await;
+            let ended = self.mirror.session().await;
+            self.mirror.known().caught_up = false;
+            self.mirror.problems.set(ended.code(), &ended);
+            self.mirror.beat_now().await;
             if begun.elapsed() > GOOD_AFTER {
                 backoff = MIN_BACKOFF;
             }
@@ -158,11 +138,11 @@ impl<S: AccountSource> Syncer<S> {
 
     /// Takes a snapshot and applies it.
     pub async fn resync(&self) -> Result<(), SyncError> {
-        self.parts.resync().await.map(drop)
+        self.mirror.resync().await
     }
 
     /// Writes heartbeats, which show every process that this indexer runs.
     pub async fn heartbeat(self: Arc<Self>, shutdown: CancellationToken) {
-        self.parts.heartbeats(shutdown).await;
+        self.mirror.heartbeats(shutdown).await;
     }
 }

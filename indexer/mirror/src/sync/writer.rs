@@ -1,6 +1,6 @@
 //! Decodes accounts and writes them. A row that the database refuses stops no other row.
 
-use std::{collections::HashSet, sync::atomic::Ordering, time::Duration};
+use std::{collections::HashSet, time::Duration};
 
 use agent_marketplace::state::DISCRIMINATOR_LEN;
 use crtx_chain::{Execution, ProgramAccount};
@@ -11,37 +11,64 @@ use crtx_store::{
 };
 use solana_pubkey::Pubkey;
 
-use super::{
-    changes::State,
-    parts::{Parts, lock},
-};
+use super::{changes::State, mirror::Mirror};
 
 /// Rows that are written in one transaction at most, so that another writer of one of them waits only for a moment.
 pub const ROWS_PER_TRANSACTION: usize = 500;
 /// How long a status says that the database refused rows.
 const REFUSAL_IS_SHOWN: Duration = Duration::from_secs(600);
 
-/// An account as it was delivered or read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An account as it was delivered or read. Its bytes are decoded and hashed once.
 pub struct Item {
     pub address: Pubkey,
-    pub slot: u64,
-    pub data: Vec<u8>,
-    /// It changed in this slot. Otherwise it was read at this slot.
-    pub exact: bool,
+    pub state: State,
+    hash: [u8; 32],
+    data: Vec<u8>,
+    account: Result<ProgramAccount, String>,
 }
 
 impl Item {
-    pub fn state(&self) -> State {
-        let revision = ProgramAccount::decode(&self.data).map_or(0, |account| account.revision());
-        State {
-            slot: self.slot,
-            revision,
-            data_hash: Some(data_hash(&self.data)),
-            exact: self.exact,
-            confirmed: false,
-            since: 0,
-        }
+    /// An account that changed in this slot.
+    pub fn changed(address: Pubkey, slot: u64, data: Vec<u8>) -> Self {
+        let account = ProgramAccount::decode(&data).map_err(|error| error.to_string());
+        let revision = account.as_ref().map_or(0, ProgramAccount::revision);
+        let hash = data_hash(&data);
+        let state = State { revision, data_hash: Some(hash), exact: true, ..State::gone(slot) };
+        Self { address, state, hash, data, account }
+    }
+
+    /// An account that was read at this slot.
+    pub fn read(address: Pubkey, slot: u64, data: Vec<u8>) -> Self {
+        let item = Self::changed(address, slot, data);
+        Self { state: State { exact: false, ..item.state }, ..item }
+    }
+
+    pub fn is_config(&self) -> bool {
+        matches!(self.account, Ok(ProgramAccount::Config(_)))
+    }
+
+    /// Adds it to a batch: as a row, or to the quarantine if its bytes cannot be decoded.
+    fn push(&self, batch: &mut Batch) -> Result<(), StoreError> {
+        let Self { address, state: State { slot, .. }, hash, account, .. } = self;
+        let pushed = match account {
+            Ok(ProgramAccount::Config(account)) => batch.push_read(address, *slot, account.as_ref(), hash),
+            Ok(ProgramAccount::CreatorProfile(account)) => batch.push_read(address, *slot, account.as_ref(), hash),
+            Ok(ProgramAccount::AgentListed(account)) => batch.push_read(address, *slot, account.as_ref(), hash),
+            Ok(ProgramAccount::Execution(account)) => {
+                let Execution { record, terms } = **account;
+                batch.push_read(address, *slot, &ExecutionAccount { record, terms }, hash)
+            }
+            Ok(ProgramAccount::Dispute(account)) => batch.push_read(address, *slot, account.as_ref(), hash),
+            Ok(ProgramAccount::SpendingGrant(account)) => batch.push_read(address, *slot, account.as_ref(), hash),
+            Err(error) => return self.quarantine(batch, error),
+        };
+        pushed.or_else(|error| self.quarantine(batch, &error.to_string()))
+    }
+
+    fn quarantine(&self, batch: &mut Batch, error: &str) -> Result<(), StoreError> {
+        let Self { address, state: State { slot, .. }, .. } = self;
+        tracing::error!(%address, slot, error, "an account of the program cannot be decoded");
+        batch.quarantine(address, *slot, self.data.clone(), error)
     }
 }
 
@@ -51,57 +78,19 @@ pub fn counts(data: &[u8]) -> bool {
     data.len() >= DISCRIMINATOR_LEN && data.iter().any(|byte| *byte != 0)
 }
 
-/// Adds an account to a batch: as a row, or to the quarantine if its bytes cannot be decoded. An account that does not
-/// count ([`counts`]) is skipped.
+/// Adds an account to a batch. One that does not count ([`counts`]) is skipped.
 pub fn push(batch: &mut Batch, address: &Pubkey, slot: u64, data: Vec<u8>) -> Result<(), StoreError> {
-    if !counts(&data) {
-        return Ok(());
-    }
-    let pushed = match ProgramAccount::decode(&data) {
-        Ok(account) => {
-            push_account(batch, address, slot, &account, &data_hash(&data)).map_err(|error| error.to_string())
-        }
-        Err(error) => Err(error.to_string()),
-    };
-    match pushed {
-        Ok(()) => Ok(()),
-        Err(error) => {
-            tracing::error!(%address, slot, error, "an account of the program cannot be decoded");
-            batch.quarantine(address, slot, data, error)
-        }
-    }
-}
-
-fn push_account(
-    batch: &mut Batch,
-    address: &Pubkey,
-    slot: u64,
-    account: &ProgramAccount,
-    hash: &[u8; 32],
-) -> Result<(), StoreError> {
-    match account {
-        ProgramAccount::Config(account) => batch.push_read(address, slot, account.as_ref(), hash),
-        ProgramAccount::CreatorProfile(account) => batch.push_read(address, slot, account.as_ref(), hash),
-        ProgramAccount::AgentListed(account) => batch.push_read(address, slot, account.as_ref(), hash),
-        ProgramAccount::Execution(account) => {
-            let Execution { record, terms } = **account;
-            batch.push_read(address, slot, &ExecutionAccount { record, terms }, hash)
-        }
-        ProgramAccount::Dispute(account) => batch.push_read(address, slot, account.as_ref(), hash),
-        ProgramAccount::SpendingGrant(account) => batch.push_read(address, slot, account.as_ref(), hash),
-    }
+    if counts(&data) { Item::read(*address, slot, data).push(batch) } else { Ok(()) }
 }
 
 /// The batch of these accounts.
 pub fn batch_of(items: &[Item]) -> Result<Batch, StoreError> {
     let mut batch = Batch::default();
-    for item in items {
-        push(&mut batch, &item.address, item.slot, item.data.clone())?;
-    }
+    items.iter().try_for_each(|item| item.push(&mut batch))?;
     Ok(batch)
 }
 
-impl Parts {
+impl Mirror {
     /// Writes what the stream delivered, together with the slot that it proves; 0 proves none.
     pub async fn apply_changes(&self, items: &[Item], slot: u64) -> Result<(), StoreError> {
         let mut chunks = items.chunks(ROWS_PER_TRANSACTION).peekable();
@@ -138,36 +127,32 @@ impl Parts {
     }
 
     fn note_written(&self, chunk: &[Item], applied: &Applied) {
-        if applied.written.is_empty() && applied.ahead.is_empty() {
-            return;
-        }
         let changed: HashSet<&Pubkey> = applied.written.iter().chain(&applied.ahead).collect();
-        let proved = self.proved().newest();
-        if self.asked.load(Ordering::Relaxed) {
-            let mut delivered = lock(&self.delivered);
-            applied.written.iter().for_each(|address| delivered.expect(*address, proved.unwrap_or_default()));
+        let mut known = self.known();
+        let proved = known.proved.newest();
+        if known.asked {
+            let since = proved.unwrap_or_default();
+            applied.written.iter().for_each(|address| known.delivered.expect(*address, since));
         }
-        let mut changes = self.changes();
         for item in chunk.iter().filter(|item| changed.contains(&item.address)) {
-            changes.note(item.address, item.state().known_until(proved));
+            known.changes.note(item.address, item.state.known_until(proved));
         }
-        changes.suspect(applied.ahead.iter().copied());
+        known.changes.suspect(applied.ahead.iter().copied());
     }
 
     /// Another process may have written a row whose change the stream swallowed. So what is not final is remembered,
     /// even if its row is equal.
     async fn note_not_final(&self, chunk: &[Item]) -> Result<(), StoreError> {
-        if !self.filled.load(Ordering::Relaxed) {
+        if !self.known().filled {
             return Ok(());
         }
         let addresses: Vec<Pubkey> = chunk.iter().map(|item| item.address).collect();
-        let known = mirror::final_hashes(&self.pool, &addresses).await?;
-        let mut changes = self.changes();
+        let finals = mirror::final_hashes(&self.pool, &addresses).await?;
+        let mut known = self.known();
         for item in chunk {
-            let state = item.state();
-            let is_final = known.get(&item.address).copied().flatten() == state.data_hash;
-            if !is_final && !changes.is_pending(&item.address) {
-                changes.note(item.address, state);
+            let is_final = finals.get(&item.address).copied().flatten() == item.state.data_hash;
+            if !is_final && !known.changes.is_pending(&item.address) {
+                known.changes.note(item.address, item.state);
             }
         }
         Ok(())
@@ -196,7 +181,7 @@ impl Parts {
     async fn refuse(&self, item: &Item, error: &StoreError) -> Result<(), StoreError> {
         let message = format!("the database refuses the row of account {}: {error}", item.address);
         let mut batch = Batch::default();
-        batch.quarantine(&item.address, item.slot, item.data.clone(), &message)?;
+        batch.quarantine(&item.address, item.state.slot, item.data.clone(), &message)?;
         mirror::apply_changes(&self.pool, &batch, 0).await?;
         self.figures.row_refused();
         self.problems.set_for("rows_refused", message, REFUSAL_IS_SHOWN);

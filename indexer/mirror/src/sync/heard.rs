@@ -1,9 +1,6 @@
-//! Signs of life of the source.
+//! Signs of life of the source, and how far the chain can be by them.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
@@ -20,10 +17,6 @@ const SLOTS_PER_SECOND: u64 = 10;
 pub const LONG_AGO: u64 = 5_000;
 /// For so long after events had to wait, the stream still counts as late.
 const LATE: Duration = Duration::from_secs(2);
-
-/// What was heard last.
-#[derive(Debug, Default)]
-pub struct Pulse(Mutex<Heard>);
 
 /// What was heard, and when.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,6 +68,54 @@ impl Heard {
         let time = self.chain_slot_since?.elapsed();
         (time >= STANDSTILL).then_some(time)
     }
+
+    pub fn connected(&mut self, connected: bool) {
+        self.connected = connected;
+        self.full = false;
+        self.event = connected.then(Instant::now);
+    }
+
+    /// Events came. `full`: more wait after a step that took as many as it may.
+    pub fn events(&mut self, full: bool) {
+        self.event = Some(Instant::now());
+        self.event_at = Some(Utc::now());
+        if full || self.full {
+            self.full_at = Some(Instant::now());
+        }
+        self.full = full;
+    }
+
+    pub fn change(&mut self) {
+        self.change_at = Some(Utc::now());
+    }
+
+    /// A newer slot of the chain. One that is too far ahead is left out.
+    pub fn chain_slot(&mut self, slot: u64) {
+        if self.may_have(slot) && self.chain_slot.is_none_or(|known| known < slot) {
+            self.chain_slot = Some(slot);
+            self.chain_slot_since = Some(Instant::now());
+        }
+    }
+
+    /// Two answers agree that the chain is at this slot, however far it is from what was heard before.
+    pub fn chain_is_at(&mut self, slot: u64) {
+        self.chain_slot = Some(slot);
+        self.chain_slot_since = Some(Instant::now());
+        self.finalized_slot = self.finalized_slot.filter(|finalized| *finalized <= slot);
+    }
+
+    /// Another chain begins with other slots.
+    pub fn forget_slots(&mut self) {
+        self.chain_slot = None;
+        self.chain_slot_since = None;
+        self.finalized_slot = None;
+    }
+
+    pub fn finalized_slot(&mut self, slot: u64) {
+        if self.chain_slot.is_some() && self.may_have(slot) {
+            self.finalized_slot = self.finalized_slot.max(Some(slot));
+        }
+    }
 }
 
 /// Whether a slot is too far before another one for both to be answers of the same moment.
@@ -85,79 +126,4 @@ pub const fn is_far(slot: u64, later: u64) -> bool {
 /// Whether a slot is so far before another one that only one of them can be true.
 pub const fn is_long_before(slot: u64, later: u64) -> bool {
     slot.saturating_add(LONG_AGO) < later
-}
-
-impl Pulse {
-    pub fn heard(&self) -> Heard {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn with(&self, change: impl FnOnce(&mut Heard)) {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-
-    pub fn connected(&self, connected: bool) {
-        self.with(|heard| {
-            heard.connected = connected;
-            heard.full = false;
-            heard.event = connected.then(Instant::now);
-        });
-    }
-
-    pub fn event(&self) {
-        self.with(|heard| {
-            heard.event = Some(Instant::now());
-            heard.event_at = Some(Utc::now());
-        });
-    }
-
-    /// Whether events wait after a step that took as many as it may.
-    pub fn full(&self, full: bool) {
-        self.with(|heard| {
-            if full || heard.full {
-                heard.full_at = Some(Instant::now());
-            }
-            heard.full = full;
-        });
-    }
-
-    pub fn change(&self) {
-        self.with(|heard| heard.change_at = Some(Utc::now()));
-    }
-
-    /// A newer slot of the chain. One that is too far ahead is left out.
-    pub fn chain_slot(&self, slot: u64) {
-        self.with(|heard| {
-            if heard.may_have(slot) && heard.chain_slot.is_none_or(|known| known < slot) {
-                heard.chain_slot = Some(slot);
-                heard.chain_slot_since = Some(Instant::now());
-            }
-        });
-    }
-
-    /// Two answers agree that the chain is at this slot, however far it is from what was heard before.
-    pub fn chain_is_at(&self, slot: u64) {
-        self.with(|heard| {
-            heard.chain_slot = Some(slot);
-            heard.chain_slot_since = Some(Instant::now());
-            heard.finalized_slot = heard.finalized_slot.filter(|finalized| *finalized <= slot);
-        });
-    }
-
-    /// Another chain begins with other slots.
-    pub fn forget_slots(&self) {
-        self.with(|heard| {
-            heard.chain_slot = None;
-            heard.chain_slot_since = None;
-            heard.finalized_slot = None;
-        });
-    }
-
-    pub fn finalized_slot(&self, slot: u64) {
-        self.with(|heard| {
-            if heard.chain_slot.is_some() && heard.may_have(slot) {
-                heard.finalized_slot = heard.finalized_slot.max(Some(slot));
-            }
-        });
-    }
 }

@@ -1,0 +1,186 @@
+//! Which chain and which slots are believed. One answer replaces nothing.
+//!
+//! A node, or one of many behind a load balancer, can name a slot that the chain has not reached. What is shown, and how
+//! long it is shown, depends on slots: a slot that is far from the newest known one needs a second answer. What was
+//! believed wrongly is taken back once the chain is seen elsewhere for a while.
+
+use std::time::Duration;
+
+use crtx_store::mirror;
+use tokio::time::{Instant, sleep};
+
+use super::{
+    heard::{LONG_AGO, is_far, is_long_before},
+    mirror::{Mirror, SyncError},
+};
+use crate::source::{At, SourceError};
+
+/// How long all answers have to tell an earlier slot before the later one is taken for wrong. A node of several that
+/// lags behind is asked again before.
+const TAKEN_BACK_AFTER: Duration = Duration::from_secs(10);
+/// How long a status says that a node named a slot that is not believed.
+const DOUBT_IS_SHOWN: Duration = Duration::from_secs(60);
+
+impl Mirror {
+    /// The genesis hash of the chain that the mirror shows. Fails if the node belongs to another one, unless the
+    /// operator allowed that; then it empties the mirror.
+    pub async fn check_genesis(&self) -> Result<String, SyncError> {
+        let told = self.source.genesis_hash().await?;
+        let checkpoint = mirror::checkpoint(&self.pool).await?;
+        let known = checkpoint.as_ref().and_then(|checkpoint| checkpoint.genesis_hash.clone());
+        let Some(known) = known.filter(|known| *known != told) else {
+            if let Some(checkpoint) = checkpoint {
+                self.known().reached(checkpoint.slot);
+            }
+            self.problems.clear(&["other_genesis_held"]);
+            return Ok(told);
+        };
+        self.look_again(&known, &told).await?;
+        if !self.settings.accept_new_genesis {
+            return Err(SyncError::OtherGenesis(format!(
+                "the node at {} belongs to the chain {told}, and the mirror shows the chain {known}: nothing is \
+                 changed. If the new chain is right, set `indexer.accept_new_genesis = true`; the mirror is then \
+                 emptied and read again",
+                self.source.name()
+            )));
+        }
+        tracing::warn!(known, told, "the mirror is emptied for another chain, as the operator allowed");
+        mirror::clear(&self.pool).await?;
+        self.known().forget_chain();
+        Ok(told)
+    }
+
+    /// Tells the source which chain the mirror shows, so that endpoints of another one are not used.
+    pub async fn expect_known_chain(&self) -> Result<(), SyncError> {
+        let checkpoint = mirror::checkpoint(&self.pool).await?;
+        if let Some(known) = checkpoint.and_then(|checkpoint| checkpoint.genesis_hash) {
+            self.source.expect_chain(&known);
+        }
+        Ok(())
+    }
+
+    /// Fails if a second answer, or another node, names the chain that the mirror shows.
+    async fn look_again(&self, known: &str, told: &str) -> Result<(), SyncError> {
+        sleep(self.settings.second_look_after).await;
+        let again = self.source.genesis_hash().await?;
+        let other = match self.source.witness() {
+            Some(witness) => witness.genesis_hash().await.ok(),
+            None => None,
+        };
+        if again == known || other.is_some_and(|other| other != told) {
+            let (node, genesis, expected) = (self.source.name(), told.to_owned(), known.to_owned());
+            return Err(SourceError::OtherGenesis { node, genesis, expected }.into());
+        }
+        Ok(())
+    }
+
+    /// The newest confirmed slot that the node tells. Fails if it is not believed.
+    pub async fn chain_slot(&self) -> Result<u64, SyncError> {
+        let told = self.source.slot(At::Confirmed).await?;
+        let heard = self.known().heard;
+        if heard.chain_slot.is_some() && heard.may_have(told) && !heard.is_far_behind(told) {
+            let mut known = self.known();
+            known.behind_since = None;
+            known.heard.chain_slot(told);
+            return Ok(told);
+        }
+        let second = self.second_answer().await?;
+        if is_far(told, second) || is_far(second, told) {
+            return Err(self.doubt(told.max(second), told.min(second)));
+        }
+        let slot = told.min(second);
+        if heard.is_far_behind(slot) && !is_for_long(&mut self.known().behind_since) {
+            return Ok(slot);
+        }
+        if heard.chain_slot.is_some() {
+            tracing::warn!(slot, before = heard.chain_slot, "two answers agree that the chain is at another slot");
+            // What was doubted until now was right.
+            self.problems.clear(&["slot_doubted"]);
+        }
+        let mut known = self.known();
+        known.heard.chain_is_at(slot);
+        known.slots_checked = false;
+        Ok(slot)
+    }
+
+    /// Of another node if there is one.
+    async fn second_answer(&self) -> Result<u64, SyncError> {
+        if let Some(witness) = self.source.witness()
+            && let Ok(slot) = witness.slot(At::Confirmed).await
+        {
+            return Ok(slot);
+        }
+        sleep(self.settings.second_look_after.min(Duration::from_millis(200))).await;
+        Ok(self.source.slot(At::Confirmed).await?)
+    }
+
+    fn doubt(&self, slot: u64, other: u64) -> SyncError {
+        let message = format!(
+            "the node at {} named slot {slot}, and the chain is at slot {other} by another answer: it is not believed",
+            self.source.name()
+        );
+        self.problems.set_for("slot_doubted", &message, DOUBT_IS_SHOWN);
+        SyncError::Doubtful(message)
+    }
+
+    /// Fails if an answer names a slot that the chain cannot have reached.
+    pub async fn believe(&self, slot: u64) -> Result<(), SyncError> {
+        let heard = self.known().heard;
+        if heard.chain_slot.is_some() && heard.may_have(slot) {
+            return Ok(());
+        }
+        let chain = self.chain_slot().await?;
+        if self.known().heard.may_have(slot) { Ok(()) } else { Err(self.doubt(slot, chain)) }
+    }
+
+    /// The newest finalized slot that the node tells.
+    pub async fn finalized_slot(&self) -> Result<u64, SyncError> {
+        let finalized = self.source.slot(At::Finalized).await?;
+        self.believe(finalized).await?;
+        self.known().heard.finalized_slot(finalized);
+        Ok(finalized)
+    }
+
+    /// Whether a notification names a slot that can be true. One that does not is told.
+    pub fn may_have(&self, slot: u64) -> bool {
+        let heard = self.known().heard;
+        let may = heard.may_have(slot);
+        if !may {
+            drop(self.doubt(slot, heard.chain_slot.unwrap_or_default()));
+        }
+        may
+    }
+
+    /// Takes back slots that the mirror believed and the chain has not reached: an earlier version believed every answer.
+    /// Fails while it is not sure.
+    pub async fn take_back_slots(&self) -> Result<(), SyncError> {
+        let chain = self.chain_slot().await?;
+        let indexed = mirror::checkpoint(&self.pool).await?.map_or(0, |checkpoint| checkpoint.slot);
+        if is_long_before(chain, indexed) {
+            if !is_for_long(&mut self.known().ahead_since) {
+                let message = format!(
+                    "the mirror says that it shows slot {indexed}, and the chain is at slot {chain} by the node at {}",
+                    self.source.name()
+                );
+                self.problems.set_for("behind", &message, TAKEN_BACK_AFTER);
+                return Err(SyncError::Doubtful(message));
+            }
+            tracing::warn!(indexed, chain, "the mirror takes back a slot that the chain has not reached");
+        }
+        let changed =
+            mirror::take_back_slots(&self.pool, chain.saturating_add(LONG_AGO), chain.saturating_sub(1)).await?;
+        if changed > 0 {
+            tracing::warn!(changed, chain, "rows had slots that the chain has not reached");
+        }
+        let mut known = self.known();
+        if is_long_before(chain, known.indexed) || is_long_before(chain, indexed) {
+            known.go_back_to(chain.saturating_sub(1));
+        }
+        known.ahead_since = None;
+        Ok(())
+    }
+}
+
+fn is_for_long(since: &mut Option<Instant>) -> bool {
+    since.get_or_insert_with(Instant::now).elapsed() >= TAKEN_BACK_AFTER
+}

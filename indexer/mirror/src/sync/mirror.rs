@@ -1,0 +1,159 @@
+//! What the loops of a mirror share: the source that it reads, the database that it writes, and what it knows.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use crtx_store::{PgPool, StoreError};
+use solana_pubkey::Pubkey;
+use tokio::{sync::Notify, time::Instant};
+use uuid::Uuid;
+
+use super::{known::Known, problems::Problems};
+use crate::{
+    figures::Figures,
+    history::History,
+    snapshots::TooManyAccounts,
+    source::{AccountSource, SourceError},
+};
+
+/// For so long after its last proof a process leads. Others take over only later.
+const LEASE: Duration = Duration::from_secs(5);
+
+/// How often the mirror compares, and what its operator allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SyncSettings {
+    /// Between snapshots.
+    pub resync_interval: Duration,
+    /// Between looks at the finalized state.
+    pub finality_interval: Duration,
+    /// Between questions for new transactions.
+    pub probe_interval: Duration,
+    /// Before a second look at something that would hide much.
+    pub second_look_after: Duration,
+    /// Hide accounts that the chain does not have, however many they are.
+    pub accept_mass_closing: bool,
+    /// Replace the mirror if the node belongs to another chain.
+    pub accept_new_genesis: bool,
+}
+
+impl SyncSettings {
+    pub const fn new(resync_interval: Duration) -> Self {
+        Self {
+            resync_interval,
+            finality_interval: Duration::from_secs(1),
+            probe_interval: Duration::from_secs(1),
+            second_look_after: Duration::from_secs(3),
+            accept_mass_closing: false,
+            accept_new_genesis: false,
+        }
+    }
+}
+
+/// Why the mirror cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The node belongs to another chain than the mirror, and nobody allowed that.
+    #[error("{0}")]
+    OtherGenesis(String),
+    /// A snapshot that cannot be true.
+    #[error("{0}")]
+    Doubtful(String),
+    #[error(transparent)]
+    TooManyAccounts(#[from] TooManyAccounts),
+}
+
+impl SyncError {
+    /// The code of this problem in `GET /v1/status`.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Source(error) => error.code(),
+            Self::Store(_) => "database_unavailable",
+            Self::OtherGenesis(_) => "other_genesis_held",
+            Self::Doubtful(_) | Self::TooManyAccounts(_) => "snapshot_failed",
+        }
+    }
+}
+
+pub struct Mirror {
+    /// The process in `indexer_processes`.
+    pub id: Uuid,
+    pub source: Arc<dyn AccountSource>,
+    pub pool: PgPool,
+    pub program: Pubkey,
+    pub settings: SyncSettings,
+    pub figures: Arc<Figures>,
+    pub problems: Problems,
+    /// Proves closings: confirmed transactions of the chain.
+    pub history: Option<Arc<dyn History>>,
+    /// Notified when listings may have changed.
+    pub listings_changed: Arc<Notify>,
+    /// Asks for a snapshot now.
+    pub resync_now: Notify,
+    /// Asks for a look at suspected rows now.
+    pub look_now: Notify,
+    /// Asks for a comparison of the nodes now.
+    pub doubt_now: Notify,
+    /// One snapshot at a time: what is applied has to be noted before the indexed slot moves.
+    pub one_resync: tokio::sync::Mutex<()>,
+    /// When this process proved last that it writes the mirror.
+    lead: Mutex<Option<Instant>>,
+    known: Mutex<Known>,
+}
+
+/// A panic leaves the data behind this lock consistent, so poisoning is ignored.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Mirror {
+    pub fn new(source: Arc<dyn AccountSource>, pool: PgPool, program: Pubkey, settings: SyncSettings) -> Self {
+        Self {
+            id: Uuid::new_v4(),
+            source,
+            pool,
+            program,
+            settings,
+            figures: Arc::default(),
+            problems: Problems::default(),
+            history: None,
+            listings_changed: Arc::default(),
+            resync_now: Notify::new(),
+            look_now: Notify::new(),
+            doubt_now: Notify::new(),
+            one_resync: tokio::sync::Mutex::default(),
+            lead: Mutex::default(),
+            known: Mutex::default(),
+        }
+    }
+
+    /// Nobody may hold this over a wait, or take it twice.
+    pub fn known(&self) -> MutexGuard<'_, Known> {
+        lock(&self.known)
+    }
+
+    /// Whether the stream has more than is applied.
+    pub fn is_late(&self) -> bool {
+        self.known().heard.late()
+    }
+
+    /// Whether this process writes the mirror. One that was paused does not, until it has proved that it still leads.
+    pub fn leads(&self) -> bool {
+        lock(&self.lead).is_some_and(|proved| proved.elapsed() < LEASE)
+    }
+
+    /// This process leads now, or has lost the lead.
+    pub fn prove_lead(&self, leads: bool) {
+        *lock(&self.lead) = leads.then(Instant::now);
+    }
+
+    /// Says that the node is not believed.
+    pub fn doubtful(&self, what: &str) -> SyncError {
+        SyncError::Doubtful(format!("the node at {} {what}", self.source.name()))
+    }
+}
