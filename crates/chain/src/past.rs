@@ -141,16 +141,6 @@ impl ChainClient {
     /// [`MAX_SIGNATURES_PER_PAGE`]. `before`: older than this signature.
     pub async fn transactions_about(
         &self,
-        address: &Pubkey,
-        before: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<Listed>, ChainError> {
-        self.transactions_about_at(Depth::Finalized, address, before, limit).await
-    }
-
-    /// The same for transactions that are only confirmed.
-    pub async fn transactions_about_at(
-        &self,
         depth: Depth,
         address: &Pubkey,
         before: Option<&str>,
@@ -167,17 +157,8 @@ impl ChainClient {
         Ok(page.into_iter().take(limit).map(listed).collect())
     }
 
-    /// A finalized transaction; `None` if the node does not have it.
-    pub async fn past_transaction(&self, signature: &str) -> Result<Option<PastTransaction>, ChainError> {
-        self.past_transaction_at(Depth::Finalized, signature).await
-    }
-
-    /// The same for a transaction that is only confirmed.
-    pub async fn past_transaction_at(
-        &self,
-        depth: Depth,
-        signature: &str,
-    ) -> Result<Option<PastTransaction>, ChainError> {
+    /// A transaction of this depth; `None` if the node does not have it.
+    pub async fn past_transaction(&self, depth: Depth, signature: &str) -> Result<Option<PastTransaction>, ChainError> {
         let config = json!({"encoding": "base64", "commitment": depth.as_str(), "maxSupportedTransactionVersion": 1});
         let found: Option<WirePast> = self.read("getTransaction", &json!([signature, config]), ANSWER).await?;
         found.map(|found| past(found).ok_or(ChainError::Malformed("a transaction"))).transpose()

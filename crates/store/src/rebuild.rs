@@ -145,62 +145,6 @@ pub async fn finish(executor: impl PgExecutor<'_>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A listing has these terms from here on; `None`: as before.
-pub async fn set_terms(
-    connection: &mut PgConnection,
-    agent: &str,
-    result_key: Option<&str>,
-    timeout_seconds: Option<u32>,
-) -> Result<(), StoreError> {
-    let timeout = timeout_seconds.map(i64::from);
-    if let (Some(result_key), Some(timeout)) = (result_key, timeout) {
-        sqlx::query!(
-            "INSERT INTO mirror_rebuild_terms (agent, result_key, timeout_seconds) VALUES ($1, $2, $3)
-             ON CONFLICT (agent) DO UPDATE SET
-                 result_key = excluded.result_key, timeout_seconds = excluded.timeout_seconds",
-            agent,
-            result_key,
-            timeout,
-        )
-        .execute(connection)
-        .await?;
-    } else {
-        sqlx::query!(
-            "UPDATE mirror_rebuild_terms SET
-                 result_key = COALESCE($2, result_key), timeout_seconds = COALESCE($3, timeout_seconds)
-             WHERE agent = $1",
-            agent,
-            result_key,
-            timeout,
-        )
-        .execute(connection)
-        .await?;
-    }
-    Ok(())
-}
-
-/// The configuration has this grace from here on.
-pub async fn set_grace(connection: &mut PgConnection, seconds: i64) -> Result<(), StoreError> {
-    sqlx::query!("UPDATE mirror_rebuild SET settle_grace_s = $1", seconds).execute(connection).await?;
-    Ok(())
-}
-
-/// This grace is announced; `None`: the announcement is withdrawn.
-pub async fn announce_grace(connection: &mut PgConnection, seconds: Option<i64>) -> Result<(), StoreError> {
-    sqlx::query!("UPDATE mirror_rebuild SET announced_grace_s = $1", seconds).execute(connection).await?;
-    Ok(())
-}
-
-/// What was announced takes effect.
-pub async fn apply_grace(connection: &mut PgConnection) -> Result<(), StoreError> {
-    sqlx::query!(
-        "UPDATE mirror_rebuild SET settle_grace_s = COALESCE(announced_grace_s, settle_grace_s), announced_grace_s = NULL"
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
-}
-
 /// What an opening says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
@@ -211,8 +155,48 @@ pub struct Opening {
     pub paid_from: String,
 }
 
-/// Keeps the open terms of an execution, with those of the listing and the configuration at this place of the walk.
-pub async fn store_opening(connection: &mut PgConnection, opening: &Opening) -> Result<(), StoreError> {
+/// What a transaction says about the open terms of executions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// An execution has its open terms, with those of the listing and the configuration at this place of the walk.
+    Opening(Opening),
+    /// A listing has these terms from here on; `None`: as before.
+    Terms { agent: String, result_key: Option<String>, timeout_seconds: Option<u32> },
+    /// The configuration has this grace from here on.
+    Grace(i64),
+    /// This grace is announced; `None`: the announcement is withdrawn.
+    AnnouncedGrace(Option<i64>),
+    /// What was announced takes effect.
+    GraceApplies,
+}
+
+/// Keeps a fact. They come in the order of the chain.
+pub async fn store_fact(connection: &mut PgConnection, fact: &Fact) -> Result<(), StoreError> {
+    let query = match fact {
+        Fact::Opening(opening) => return store_opening(connection, opening).await,
+        Fact::Terms { agent, result_key, timeout_seconds } => {
+            sqlx::query!(
+                "INSERT INTO mirror_rebuild_terms AS t (agent, result_key, timeout_seconds) VALUES ($1, $2, $3)
+                 ON CONFLICT (agent) DO UPDATE SET
+                     result_key = COALESCE(excluded.result_key, t.result_key),
+                     timeout_seconds = COALESCE(excluded.timeout_seconds, t.timeout_seconds)",
+                agent,
+                result_key.as_deref(),
+                timeout_seconds.map(i64::from),
+            )
+        }
+        Fact::Grace(seconds) => sqlx::query!("UPDATE mirror_rebuild SET settle_grace_s = $1", seconds),
+        Fact::AnnouncedGrace(seconds) => sqlx::query!("UPDATE mirror_rebuild SET announced_grace_s = $1", *seconds),
+        Fact::GraceApplies => sqlx::query!(
+            "UPDATE mirror_rebuild SET
+                 settle_grace_s = COALESCE(announced_grace_s, settle_grace_s), announced_grace_s = NULL"
+        ),
+    };
+    query.execute(connection).await?;
+    Ok(())
+}
+
+async fn store_opening(connection: &mut PgConnection, opening: &Opening) -> Result<(), StoreError> {
     sqlx::query!(
         "INSERT INTO mirror_rebuild_openings
              (record, request_hash, grant_address, paid_from, result_key, timeout_seconds, settle_grace_s)

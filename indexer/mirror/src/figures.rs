@@ -1,21 +1,11 @@
 //! What the indexer of this process counts, for its operator.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-/// Counters since the process began. Nothing is counted twice, and nothing is taken back.
-#[derive(Debug, Default)]
-pub struct Figures {
-    events: AtomicU64,
-    rows_refused: AtomicU64,
-    rows_corrected: AtomicU64,
-    resyncs: AtomicU64,
-    resync_micros: AtomicU64,
-}
-
-/// The counters at one moment.
+/// Counted since the process began. Nothing is counted twice, and nothing is taken back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     /// What the source's stream delivered: changes, slots and signs of life.
@@ -30,31 +20,37 @@ pub struct Counted {
     pub resync_time: Duration,
 }
 
+/// The counters of one process.
+#[derive(Debug, Default)]
+pub struct Figures(Mutex<Counted>);
+
 impl Figures {
     pub fn counted(&self) -> Counted {
-        Counted {
-            events: self.events.load(Ordering::Relaxed),
-            rows_refused: self.rows_refused.load(Ordering::Relaxed),
-            rows_corrected: self.rows_corrected.load(Ordering::Relaxed),
-            resyncs: self.resyncs.load(Ordering::Relaxed),
-            resync_time: Duration::from_micros(self.resync_micros.load(Ordering::Relaxed)),
-        }
+        *self.lock()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn event(&self) {
-        self.events.fetch_add(1, Ordering::Relaxed);
+        let mut counted = self.lock();
+        counted.events = counted.events.saturating_add(1);
     }
 
     pub(crate) fn row_refused(&self) {
-        self.rows_refused.fetch_add(1, Ordering::Relaxed);
+        let mut counted = self.lock();
+        counted.rows_refused = counted.rows_refused.saturating_add(1);
     }
 
     pub(crate) fn rows_corrected(&self, more: u64) {
-        self.rows_corrected.fetch_add(more, Ordering::Relaxed);
+        let mut counted = self.lock();
+        counted.rows_corrected = counted.rows_corrected.saturating_add(more);
     }
 
     pub(crate) fn resync(&self, took: Duration) {
-        self.resync_micros.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
-        self.resyncs.fetch_add(1, Ordering::Relaxed);
+        let mut counted = self.lock();
+        counted.resync_time = counted.resync_time.saturating_add(took);
+        counted.resyncs = counted.resyncs.saturating_add(1);
     }
 }

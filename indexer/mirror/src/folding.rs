@@ -17,16 +17,12 @@ const PAUSE: Duration = Duration::from_secs(2);
 
 /// Folds until shut down.
 pub async fn run(pool: PgPool, shutdown: CancellationToken) {
-    loop {
-        let pause = tokio::select! {
-            () = shutdown.cancelled() => return,
-            pause = round(&pool) => pause,
-        };
-        tokio::select! {
-            () = shutdown.cancelled() => return,
-            () = sleep(pause) => {}
+    let rounds = async {
+        loop {
+            sleep(round(&pool).await).await;
         }
-    }
+    };
+    shutdown.run_until_cancelled(rounds).await;
 }
 
 /// One round. Returns how long to wait for the next one.

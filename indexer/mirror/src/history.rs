@@ -7,7 +7,7 @@ use crtx_chain::{
 };
 use solana_pubkey::Pubkey;
 
-/// A node that keeps the transactions of the program: a [`ChainClient`] the finalized ones.
+/// A node that keeps the transactions of the program.
 #[async_trait]
 pub trait History: Send + Sync + 'static {
     /// The newest transactions that name an address, newest first, at most `limit`. `before`: older than this signature.
@@ -17,27 +17,17 @@ pub trait History: Send + Sync + 'static {
     async fn transaction(&self, signature: &str) -> Result<Option<PastTransaction>, ChainError>;
 }
 
+/// The transactions of this depth. Confirmed ones may be dropped with a fork: they are for what is itself provisional
+/// until it is final.
+pub struct Past(pub ChainClient, pub Depth);
+
 #[async_trait]
-impl History for ChainClient {
+impl History for Past {
     async fn about(&self, address: &Pubkey, before: Option<&str>, limit: usize) -> Result<Vec<Listed>, ChainError> {
-        self.transactions_about(address, before, limit).await
+        self.0.transactions_about(self.1, address, before, limit).await
     }
 
     async fn transaction(&self, signature: &str) -> Result<Option<PastTransaction>, ChainError> {
-        self.past_transaction(signature).await
-    }
-}
-
-/// Transactions that are confirmed, and may be dropped with a fork: for what is itself provisional until it is final.
-pub struct Confirmed(pub ChainClient);
-
-#[async_trait]
-impl History for Confirmed {
-    async fn about(&self, address: &Pubkey, before: Option<&str>, limit: usize) -> Result<Vec<Listed>, ChainError> {
-        self.0.transactions_about_at(Depth::Confirmed, address, before, limit).await
-    }
-
-    async fn transaction(&self, signature: &str) -> Result<Option<PastTransaction>, ChainError> {
-        self.0.past_transaction_at(Depth::Confirmed, signature).await
+        self.0.past_transaction(self.1, signature).await
     }
 }

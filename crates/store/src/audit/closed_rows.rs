@@ -9,16 +9,12 @@ use crate::{
     error::StoreError,
 };
 
-/// A table with rows of closed accounts.
-pub type Closed = ClosingKind;
-
 /// A row of a closed account.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClosedRow {
     pub address: String,
     /// The whole row.
     pub row: Value,
-    pub closed_at_slot: u64,
     /// The newest closing of that address.
     pub closing: Option<Closing>,
     /// The search for the closing; `None` if none is under way.
@@ -34,30 +30,24 @@ pub struct Search {
     pub error: Option<String>,
 }
 
-/// Addresses in order: those after `after`, at most `limit`.
-#[derive(Clone, Copy, Debug)]
-pub struct Keys<'a> {
-    pub after: &'a str,
-    pub limit: u32,
-}
-
-/// The closed rows of one table. Of the three parts, one runs.
+/// The closed rows of one table after `after`, in the order of their addresses. Of the three parts, one runs.
 pub async fn closed_rows(
     executor: impl PgExecutor<'_>,
-    table: Closed,
-    keys: Keys<'_>,
+    table: ClosingKind,
+    after: &str,
+    limit: u32,
 ) -> Result<Vec<ClosedRow>, StoreError> {
     sqlx::query!(
-        r#"SELECT t.address AS "address!", t.row AS "row!", t.closed_at_slot AS "closed_at_slot!",
+        r#"SELECT t.address AS "address!", t.row AS "row!",
                   c.slot AS "slot?", c.signature AS "signature?", c.data AS "data?", c.closed_at AS "closed_at?",
                   w.attempts AS "attempts?", w.error AS "error?"
-           FROM ((SELECT address, to_jsonb(m) AS row, closed_at_slot FROM mirror_executions m
+           FROM ((SELECT address, to_jsonb(m) AS row FROM mirror_executions m
                   WHERE $1 = 'execution' AND closed_at_slot IS NOT NULL AND address > $2 ORDER BY address LIMIT $3)
                  UNION ALL
-                 (SELECT address, to_jsonb(m), closed_at_slot FROM mirror_disputes m
+                 (SELECT address, to_jsonb(m) FROM mirror_disputes m
                   WHERE $1 = 'dispute' AND closed_at_slot IS NOT NULL AND address > $2 ORDER BY address LIMIT $3)
                  UNION ALL
-                 (SELECT address, to_jsonb(m), closed_at_slot FROM mirror_agents m
+                 (SELECT address, to_jsonb(m) FROM mirror_agents m
                   WHERE $1 = 'agent' AND closed_at_slot IS NOT NULL AND address > $2 ORDER BY address LIMIT $3)) AS t
            LEFT JOIN LATERAL (
                SELECT slot, signature, data, closed_at FROM mirror_closings c WHERE c.address = t.address
@@ -65,8 +55,8 @@ pub async fn closed_rows(
            LEFT JOIN mirror_closings_wanted w ON w.address = t.address
            ORDER BY t.address"#,
         table.as_str(),
-        keys.after,
-        i64::from(keys.limit),
+        after,
+        i64::from(limit),
     )
     .fetch_all(executor)
     .await?
@@ -81,7 +71,6 @@ pub async fn closed_rows(
         Ok(ClosedRow {
             address: row.address,
             row: row.row,
-            closed_at_slot: amount_from_db("slot", row.closed_at_slot)?,
             closing,
             search: row.attempts.map(|attempts| Search { attempts, error: row.error }),
         })

@@ -8,6 +8,8 @@ use crate::{convert::fixed_bytes, error::StoreError};
 /// A document, and the copies of its parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredDocument {
+    /// Its agent and its hash, for the page after it.
+    pub place: String,
     pub agent: String,
     pub sha256: [u8; 32],
     /// `None` if it was fetched before its bytes were kept.
@@ -31,25 +33,25 @@ pub struct ListedParts {
     pub tags: Option<Vec<String>>,
 }
 
-/// Documents after `after`, in the order of agents and hashes. Those of closed listings, of which only the name is left,
-/// are left out.
+/// Documents after the place `after`, in the order of agents and hashes. Those of closed listings, of which only the name
+/// is left, are left out.
 pub async fn documents(
     executor: impl PgExecutor<'_>,
-    after: &(String, Vec<u8>),
+    after: &str,
     limit: u32,
 ) -> Result<Vec<StoredDocument>, StoreError> {
     sqlx::query!(
-        r#"SELECT d.agent, d.sha256, d.bytes,
+        r#"SELECT d.agent || ' ' || encode(d.sha256, 'hex') AS "place!", d.agent, d.sha256, d.bytes,
                   d.bytes IS NULL AND NOT d.has_no_bytes AND d.fetched_at < now() - interval '1 minute'
                       AS "lost_bytes!", d.document AS "document!", d.name AS "name!", d.tagline AS "tagline!",
                   d.tags AS "tags!", d.endpoint AS "endpoint!", a.address AS "listing?", a.name AS "listed_name?",
                   a.tagline AS "listed_tagline?", a.tags AS "listed_tags?"
            FROM agent_metadata d
            LEFT JOIN mirror_agents a ON a.address = d.agent AND a.metadata_hash = d.sha256
-           WHERE d.error IS NULL AND NOT (d.has_no_bytes AND d.document = '{}') AND (d.agent, d.sha256) > ($1, $2)
-           ORDER BY d.agent, d.sha256 LIMIT $3"#,
-        after.0,
-        after.1,
+           WHERE d.error IS NULL AND NOT (d.has_no_bytes AND d.document = '{}') 
+             AND (d.agent, d.sha256) > (split_part($1, ' ', 1), decode(split_part($1, ' ', 2), 'hex'))
+           ORDER BY d.agent, d.sha256 LIMIT $2"#,
+        after,
         i64::from(limit),
     )
     .fetch_all(executor)
@@ -57,6 +59,7 @@ pub async fn documents(
     .into_iter()
     .map(|row| {
         Ok(StoredDocument {
+            place: row.place,
             agent: row.agent,
             sha256: fixed_bytes("document hash", &row.sha256)?,
             bytes: row.bytes,

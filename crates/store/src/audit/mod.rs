@@ -5,7 +5,7 @@ mod documents;
 mod results;
 mod totals;
 
-pub use closed_rows::{Closed, ClosedRow, Keys, Search, closed_rows, closings_without_row};
+pub use closed_rows::{ClosedRow, Search, closed_rows, closings_without_row};
 pub use documents::{ListedParts, StoredDocument, documents};
 pub use results::{ResultPage, results};
 pub use totals::{Found, Wrong, kept_totals, listing_totals, recount};

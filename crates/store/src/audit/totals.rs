@@ -2,9 +2,9 @@
 //!
 //! Each check is one statement, so it sees one state of the database.
 
-use sqlx::{PgConnection, PgPool};
+use sqlx::PgPool;
 
-use crate::{convert::amount_from_db, error::StoreError, transaction};
+use crate::{convert::amount_from_db, error::StoreError};
 
 /// A total that is not what its rows say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,11 +36,7 @@ pub struct Found {
 /// Each listing's totals against the records of the mirror. What is open now must be equal. What has ended is at most
 /// what the listing counts, because the mirror may have begun after a record was closed; if the mirror has the
 /// `whole_history`, it must be equal as well.
-pub async fn listing_totals(
-    connection: &mut PgConnection,
-    whole_history: bool,
-    list_at_most: u32,
-) -> Result<Found, StoreError> {
+pub async fn listing_totals(pool: &PgPool, whole_history: bool, list_at_most: u32) -> Result<Found, StoreError> {
     let rows = sqlx::query!(
         r#"WITH counted AS (
                SELECT m.agent,
@@ -85,34 +81,25 @@ pub async fn listing_totals(
         i64::from(list_at_most),
     );
     let rows = rows.map(|row| (row.wrong, Wrong::new(row.place, row.what, row.stated, row.counted)));
-    let wrong = rows.fetch_all(&mut *connection).await?;
+    let wrong = rows.fetch_all(pool).await?;
     let compared = sqlx::query_scalar!(r#"SELECT count(*) AS "count!" FROM mirror_agents"#);
-    found(compared.fetch_one(connection).await?, wrong)
+    found(compared.fetch_one(pool).await?, wrong)
 }
 
 /// The mirror's own totals, counted again: who paid which agent, what wallets paid, what agents received.
-pub async fn kept_totals(connection: &mut PgConnection, list_at_most: u32) -> Result<Found, StoreError> {
+pub async fn kept_totals(pool: &PgPool, list_at_most: u32) -> Result<Found, StoreError> {
     let rows = sqlx::query!(
-        r#"WITH pairs AS (
-               SELECT agent, caller, count(*) AS executions, sum(platform_amount) AS fees
-               FROM mirror_executions WHERE is_settled(status) GROUP BY agent, caller),
+        r#"WITH pairs AS (SELECT * FROM counted_callers),
            kept_pairs AS (
                SELECT agent, caller, sum(executions) AS executions, sum(fees) AS fees
                FROM (SELECT agent, caller, executions, fees FROM mirror_agent_callers
                      UNION ALL SELECT agent, caller, completed, fees FROM mirror_total_notes) AS kept
                GROUP BY agent, caller),
-           wallets AS (
-               SELECT caller AS wallet, count(*) FILTER (WHERE is_settled(status)) AS completed,
-                      count(*) FILTER (WHERE is_refunded(status)) AS failed,
-                      COALESCE(sum(amount) FILTER (WHERE is_settled(status)), 0) AS spent
-               FROM mirror_executions WHERE is_settled(status) OR is_refunded(status) GROUP BY caller),
            kept_wallets AS (
                SELECT wallet, sum(completed) AS completed, sum(failed) AS failed, sum(spent) AS spent
                FROM (SELECT wallet, completed, failed, spent FROM mirror_wallet_totals
                      UNION ALL SELECT caller, completed, failed, spent FROM mirror_total_notes) AS kept
                GROUP BY wallet),
-           earnings AS (
-               SELECT agent, sum(creator_amount) AS earned FROM mirror_executions WHERE is_settled(status) GROUP BY agent),
            kept_earnings AS (
                SELECT agent, sum(earned) AS earned
                FROM (SELECT agent, earned FROM mirror_agent_earnings
@@ -136,12 +123,12 @@ pub async fn kept_totals(connection: &mut PgConnection, list_at_most: u32) -> Re
                           || COALESCE(k.spent, 0),
                       COALESCE(w.completed, 0) || ' completed, ' || COALESCE(w.failed, 0) || ' failed, spent '
                           || COALESCE(w.spent, 0)
-               FROM wallets w FULL JOIN kept_wallets k USING (wallet)
+               FROM counted_wallets w FULL JOIN kept_wallets k USING (wallet)
                WHERE (COALESCE(k.completed, 0), COALESCE(k.failed, 0), COALESCE(k.spent, 0))
                   <> (COALESCE(w.completed, 0), COALESCE(w.failed, 0), COALESCE(w.spent, 0))
                UNION ALL
                SELECT agent, 'agent_earnings', COALESCE(k.earned, 0)::text, COALESCE(e.earned, 0)::text
-               FROM earnings e FULL JOIN kept_earnings k USING (agent)
+               FROM counted_earnings e FULL JOIN kept_earnings k USING (agent)
                WHERE COALESCE(k.earned, 0) <> COALESCE(e.earned, 0))
            SELECT w.place AS "place!", w.what AS "what!", w.stated AS "stated!", w.counted AS "counted!",
                   count(*) OVER () AS "wrong!"
@@ -149,54 +136,19 @@ pub async fn kept_totals(connection: &mut PgConnection, list_at_most: u32) -> Re
         i64::from(list_at_most),
     );
     let rows = rows.map(|row| (row.wrong, Wrong::new(row.place, row.what, row.stated, row.counted)));
-    let wrong = rows.fetch_all(&mut *connection).await?;
+    let wrong = rows.fetch_all(pool).await?;
     let compared = sqlx::query_scalar!(
         r#"SELECT (SELECT count(*) FROM mirror_agent_callers) + (SELECT count(*) FROM mirror_agent_totals)
                   + (SELECT count(*) FROM mirror_wallet_totals) + (SELECT count(*) FROM mirror_agent_earnings)
                   AS "count!""#
     );
-    found(compared.fetch_one(connection).await?, wrong)
+    found(compared.fetch_one(pool).await?, wrong)
 }
 
-/// Counts the mirror's own totals again. Nobody writes executions meanwhile. It fails if the writers of now do not end in
-/// a moment.
+/// Counts the mirror's own totals again. It fails if the writers of now do not end in a moment.
 pub async fn recount(pool: &PgPool) -> Result<(), StoreError> {
-    let mut transaction = transaction::begin(pool).await?;
-    sqlx::query!("SELECT set_config('lock_timeout', '2s', true) AS patience").fetch_one(&mut *transaction).await?;
-    sqlx::query!("LOCK TABLE mirror_executions IN SHARE MODE").execute(&mut *transaction).await?;
-    sqlx::query!("DELETE FROM mirror_total_notes").execute(&mut *transaction).await?;
-    sqlx::query!("DELETE FROM mirror_agent_callers").execute(&mut *transaction).await?;
-    sqlx::query!("DELETE FROM mirror_agent_totals").execute(&mut *transaction).await?;
-    sqlx::query!("DELETE FROM mirror_wallet_totals").execute(&mut *transaction).await?;
-    sqlx::query!("DELETE FROM mirror_agent_earnings").execute(&mut *transaction).await?;
-    sqlx::query!(
-        "INSERT INTO mirror_agent_callers (agent, caller, executions, fees)
-         SELECT agent, caller, count(*), sum(platform_amount)
-         FROM mirror_executions WHERE is_settled(status) GROUP BY agent, caller"
-    )
-    .execute(&mut *transaction)
-    .await?;
-    sqlx::query!(
-        "INSERT INTO mirror_agent_totals (agent, unique_callers)
-         SELECT agent, count(*) FROM mirror_agent_callers GROUP BY agent"
-    )
-    .execute(&mut *transaction)
-    .await?;
-    sqlx::query!(
-        "INSERT INTO mirror_wallet_totals (wallet, completed, failed, spent)
-         SELECT caller, count(*) FILTER (WHERE is_settled(status)), count(*) FILTER (WHERE is_refunded(status)),
-                COALESCE(sum(amount) FILTER (WHERE is_settled(status)), 0)
-         FROM mirror_executions WHERE is_settled(status) OR is_refunded(status) GROUP BY caller"
-    )
-    .execute(&mut *transaction)
-    .await?;
-    sqlx::query!(
-        "INSERT INTO mirror_agent_earnings (agent, earned)
-         SELECT agent, sum(creator_amount) FROM mirror_executions WHERE is_settled(status) GROUP BY agent"
-    )
-    .execute(&mut *transaction)
-    .await?;
-    Ok(transaction.commit().await?)
+    sqlx::query!("SELECT FROM (SELECT recount_totals()) AS counted").execute(pool).await?;
+    Ok(())
 }
 
 /// Each row comes with the number of all of them.

@@ -16,7 +16,6 @@ mod disputes;
 mod executions;
 mod grants;
 mod last_state;
-mod open_amounts;
 mod quarantine;
 mod roll_back;
 mod row;
@@ -38,7 +37,6 @@ pub use digest::{
 };
 pub use executions::ExecutionAccount;
 pub use last_state::{LastState, close_with};
-pub use open_amounts::OpenAmountMismatch;
 pub use roll_back::roll_back;
 pub use row::Mirrored;
 pub use write::{Applied, SnapshotMode, apply, apply_changes, apply_differing, clear, resync};

@@ -1,18 +1,22 @@
-//! Every account of the chain has its row: a snapshot, page by page, compared column by column.
+//! Every account of the chain has its row: a snapshot, page by page, compared column by column. What differs is read
+//! again and written: somebody may have changed a row whose hash of the account's bytes still fits, and then nothing else
+//! would ever write it again.
 
-use std::{collections::HashMap, time::Instant};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Instant,
+};
 
 use crtx_store::mirror::{self, Batch, Comparison, Difference};
 use solana_pubkey::Pubkey;
 
 use super::{
-    context::{AuditError, Context},
-    corrections::WrongRow,
-    report::{AuditReport, CheckName, MAX_LISTED},
-    seen::{Collecting, Seen},
+    audit::{Audit, AuditError},
+    report::{CheckName, MAX_LISTED},
 };
 use crate::{
-    source::{At, MAX_ACCOUNTS_PER_READ, SnapshotItem, SourceError},
+    snapshots::{Seen, next_item},
+    source::{At, MAX_ACCOUNTS_PER_READ, SnapshotItem},
     sync,
 };
 
@@ -24,187 +28,232 @@ const LOOKS: u32 = 3;
 const WITNESSED: usize = 200;
 
 /// What a snapshot showed.
+#[derive(Default)]
 pub struct Survey {
     pub seen: Seen,
     pub agents: Vec<Pubkey>,
     /// The slot of the snapshot.
     pub slot: u64,
     /// A few accounts, for the second endpoint.
-    pub sample: Vec<Pubkey>,
-    /// Rows that are not their accounts.
-    pub wrong: Vec<WrongRow>,
+    sample: Vec<Pubkey>,
+    /// Accounts that did not agree, each with the revision that its row claimed if that was newer.
+    suspects: HashMap<Pubkey, Option<i64>>,
+    more_suspects: u64,
+    wrong: HashMap<Pubkey, WrongRow>,
 }
 
-/// Accounts that did not agree at the first look, each with the revision that its row claimed if that was newer.
-#[derive(Default)]
-struct Suspects {
-    claims: HashMap<Pubkey, Option<i64>>,
-    more: u64,
+/// A row that is not its account.
+struct WrongRow {
+    table: &'static str,
+    /// The revision of the row; `None` if there is no row of an open account.
+    revision: Option<i64>,
+    /// The row is newer than the account.
+    is_ahead: bool,
 }
 
-impl Suspects {
-    fn add(&mut self, address: &str, claim: Option<i64>) {
-        match address.parse() {
-            Ok(address) if self.claims.len() < MAX_SUSPECTS => drop(self.claims.insert(address, claim)),
-            _ => self.more = self.more.saturating_add(1),
-        }
+impl Survey {
+    /// Compares every account of a snapshot with its row.
+    pub async fn make(audit: &mut Audit<'_>) -> Result<Self, AuditError> {
+        let mut survey = Self::default();
+        let mut snapshot = audit.source.snapshot(At::Confirmed, 0).await?;
+        survey.slot = loop {
+            match next_item(&audit.source.name(), &mut snapshot).await? {
+                SnapshotItem::End { slot } => break slot,
+                SnapshotItem::Page { slot, accounts } => {
+                    let began = Instant::now();
+                    survey.compare(audit, slot, accounts).await?;
+                    // Changes of the chain come first.
+                    tokio::time::sleep(began.elapsed()).await;
+                }
+            }
+        };
+        survey.seen = survey.seen.sorted();
+        audit.report.slot = survey.slot;
+        audit.report.compared(CheckName::Accounts, audit.report.accounts);
+        survey.look_again(audit).await?;
+        Ok(survey)
     }
-}
 
-/// Compares every account of a snapshot with its row.
-pub async fn compare(context: &Context<'_>, report: &mut AuditReport) -> Result<Survey, AuditError> {
-    let (mut seen, mut suspects) = (Seen::collect(), Suspects::default());
-    let (mut agents, mut sample) = (Vec::new(), Vec::new());
-    let mut snapshot = context.source.snapshot(At::Confirmed, 0).await?;
-    let slot = loop {
-        match snapshot.recv().await {
-            Some(Ok(SnapshotItem::Page { slot, accounts })) => {
-                let page = Page { slot, accounts };
-                sample.extend(page.accounts.first().map(|(address, _)| *address).filter(|_| sample.len() < WITNESSED));
-                let began = Instant::now();
-                page.compare(context, report, &mut seen, &mut suspects, &mut agents).await?;
-                context.rest(began).await;
-            }
-            Some(Ok(SnapshotItem::End { slot })) => break slot,
-            Some(Err(error)) => return Err(error.into()),
-            None => {
-                let reason = "it stopped without an end".to_owned();
-                return Err(SourceError::SnapshotIncomplete { node: context.source.name(), reason }.into());
-            }
-        }
-    };
-    report.slot = slot;
-    report.compared(CheckName::Accounts, report.accounts);
-    let wrong = look_again(context, report, suspects).await?;
-    Ok(Survey { seen: seen.done(), agents, slot, sample, wrong })
-}
-
-struct Page {
-    slot: u64,
-    accounts: Vec<(Pubkey, Vec<u8>)>,
-}
-
-impl Page {
     async fn compare(
-        self,
-        context: &Context<'_>,
-        report: &mut AuditReport,
-        seen: &mut Collecting,
-        suspects: &mut Suspects,
-        agents: &mut Vec<Pubkey>,
+        &mut self,
+        audit: &mut Audit<'_>,
+        slot: u64,
+        accounts: Vec<(Pubkey, Vec<u8>)>,
     ) -> Result<(), AuditError> {
-        report.accounts = report.accounts.saturating_add(u64::try_from(self.accounts.len()).unwrap_or(u64::MAX));
+        let report = &mut audit.report;
+        report.accounts = report.accounts.saturating_add(u64::try_from(accounts.len()).unwrap_or(u64::MAX));
+        let first = accounts.first().map(|(address, _)| *address);
+        self.sample.extend(first.filter(|_| self.sample.len() < WITNESSED));
         let mut batch = Batch::default();
-        for (address, data) in self.accounts {
-            seen.add(&address);
-            sync::push(&mut batch, &address, self.slot, data)?;
+        for (address, data) in accounts {
+            self.seen.add(&address)?;
+            sync::push(&mut batch, &address, slot, data)?;
         }
         for (address, error) in batch.unreadable() {
             report.unreadable = report.unreadable.saturating_add(1);
             report.fault(CheckName::Accounts, address, format!("its bytes cannot be decoded: {error}"));
         }
-        agents.extend(batch.agent_addresses()?);
-        let found = mirror::compare(context.pool, &batch).await?;
+        self.agents.extend(batch.agent_addresses()?);
+        let found = mirror::compare(audit.pool, &batch).await?;
         report.equal = report.equal.saturating_add(found.equal);
-        found.newer.iter().for_each(|newer| suspects.add(&newer.address, Some(newer.row_revision)));
-        found.differences.iter().for_each(|difference| suspects.add(&difference.address, None));
+        found.newer.iter().for_each(|newer| self.suspect(&newer.address, Some(newer.row_revision)));
+        found.differences.iter().for_each(|difference| self.suspect(&difference.address, None));
+        Ok(())
+    }
+
+    fn suspect(&mut self, address: &str, claim: Option<i64>) {
+        match address.parse() {
+            Ok(address) if self.suspects.len() < MAX_SUSPECTS => drop(self.suspects.insert(address, claim)),
+            _ => self.more_suspects = self.more_suspects.saturating_add(1),
+        }
+    }
+
+    /// Reads the suspects again. What changed meanwhile and agrees then is moving; what still differs is a fault.
+    async fn look_again(&mut self, audit: &mut Audit<'_>) -> Result<(), AuditError> {
+        if self.more_suspects > 0 {
+            let text = format!("{} accounts more differ from their rows; they were not read again", self.more_suspects);
+            audit.report.different = audit.report.different.saturating_add(self.more_suspects);
+            audit.report.fault(CheckName::Accounts, "mirror", text);
+            audit.report.more_faults(CheckName::Accounts, self.more_suspects.saturating_sub(1));
+        }
+        if self.suspects.is_empty() {
+            return Ok(());
+        }
+        audit.wait().await;
+        let addresses: Vec<Pubkey> = self.suspects.keys().copied().collect();
+        for chunk in addresses.chunks(MAX_ACCOUNTS_PER_READ) {
+            let mut batch = read(audit, chunk).await?;
+            for look in 1..=LOOKS {
+                let found = mirror::compare(audit.pool, &batch).await?;
+                let last = look == LOOKS || found.differences.is_empty();
+                let behind = self.judge(audit, found, last);
+                if last {
+                    break;
+                }
+                batch = batch.only(&behind);
+                audit.wait().await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts what is settled, and returns the addresses that still differ, unless this was the `last` look.
+    fn judge(&mut self, audit: &mut Audit<'_>, found: Comparison, last: bool) -> Vec<String> {
+        let report = &mut audit.report;
+        report.moving = report.moving.saturating_add(found.equal);
+        for newer in found.newer {
+            let address: Option<Pubkey> = newer.address.parse().ok();
+            let claimed = address.and_then(|address| self.suspects.get(&address).copied().flatten());
+            // The row claimed this before the chain was read again, and the chain has not reached it.
+            if claimed.is_some_and(|claimed| claimed > newer.revision) {
+                let text = format!(
+                    "its row is ahead of the chain: it has revision {}, and {} has {} in a later read; the row was \
+                     invented or comes from a fork",
+                    newer.row_revision,
+                    audit.source.name(),
+                    newer.revision
+                );
+                let wrong = WrongRow { table: newer.table, revision: Some(newer.row_revision), is_ahead: true };
+                self.wrong.extend(address.map(|address| (address, wrong)));
+                report.ahead = report.ahead.saturating_add(1);
+                report.fault(CheckName::Accounts, format!("{} in {}", newer.address, newer.table), text);
+            } else {
+                report.moving = report.moving.saturating_add(1);
+            }
+        }
+        if !last {
+            return found.differences.into_iter().map(|difference| difference.address).collect();
+        }
+        for difference in found.differences {
+            let place = format!("{} in {}", difference.address, difference.table);
+            let wrong = WrongRow { table: difference.table, revision: difference.row_revision, is_ahead: false };
+            self.wrong.extend(difference.address.parse().ok().map(|address| (address, wrong)));
+            report.different = report.different.saturating_add(1);
+            report.fault(CheckName::Accounts, place, words(&difference));
+            if report.differences.len() < MAX_LISTED {
+                report.differences.push(difference);
+            }
+        }
+        Vec::new()
+    }
+
+    /// Reads the accounts of wrong rows again, and makes the rows equal to them. If there is another node, it must show
+    /// the same.
+    pub async fn correct(&self, audit: &mut Audit<'_>) -> Result<(), AuditError> {
+        let addresses: Vec<Pubkey> = self.wrong.keys().copied().collect();
+        for chunk in addresses.chunks(MAX_ACCOUNTS_PER_READ) {
+            let slot = audit.newest_slot().await?;
+            let read = audit.source.read(chunk, At::Confirmed, slot).await?;
+            let other = match &audit.witness {
+                Some(witness) => Some(witness.read(chunk, At::Confirmed, read.slot).await.ok()),
+                None => None,
+            };
+            let mut batch = Batch::default();
+            let mut found: HashMap<String, i64> = HashMap::new();
+            for (at, (address, account)) in chunk.iter().zip(&read.accounts).enumerate() {
+                let (Some(account), Some(wrong)) = (account, self.wrong.get(address)) else { continue };
+                let is_believed = match &other {
+                    None => true,
+                    // Without a second answer no row goes back to an earlier state.
+                    Some(None) => !wrong.is_ahead,
+                    Some(Some(other)) => other.accounts.get(at).is_some_and(|other| other.as_ref() == Some(account)),
+                };
+                if account.owner == audit.program && is_believed {
+                    sync::push(&mut batch, address, read.slot, account.data.clone())?;
+                    found.extend(wrong.revision.map(|revision| (address.to_string(), revision)));
+                }
+            }
+            mirror::rewrite(audit.pool, &batch, &found, read.slot).await?;
+            let left = mirror::compare(audit.pool, &batch).await?;
+            let left: HashSet<String> = left.differences.into_iter().map(|difference| difference.address).collect();
+            for address in batch.readable().into_iter().filter(|address| !left.contains(address)) {
+                if let Some(wrong) = address.parse().ok().and_then(|address: Pubkey| self.wrong.get(&address)) {
+                    audit.report.corrected(CheckName::Accounts, format!("{address} in {}", wrong.table), "its row");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A second endpoint is asked for a few accounts, and for its own count of what differs.
+    pub async fn ask_witness(&self, audit: &mut Audit<'_>) -> Result<(), AuditError> {
+        let Some(witness) = audit.witness.clone() else { return Ok(()) };
+        for chunk in self.sample.chunks(MAX_ACCOUNTS_PER_READ) {
+            // An endpoint that does not answer, or belongs to another chain, says nothing about the mirror.
+            let Ok(first) = witness.read(chunk, At::Confirmed, self.slot).await else {
+                chunk.iter().for_each(|_| audit.report.unproven(CheckName::Witness));
+                continue;
+            };
+            let second = audit.source.read(chunk, At::Confirmed, first.slot).await?;
+            let Ok(third) = witness.read(chunk, At::Confirmed, second.slot).await else {
+                chunk.iter().for_each(|_| audit.report.unproven(CheckName::Witness));
+                continue;
+            };
+            let looks = first.accounts.iter().zip(&second.accounts).zip(&third.accounts);
+            for (address, ((before, ours), after)) in chunk.iter().zip(looks) {
+                audit.report.compared(CheckName::Witness, 1);
+                // The same before and after, and something else between the two: no change explains that.
+                if before == after && before != ours {
+                    let text = format!("{} and {} show different accounts", witness.name(), audit.source.name());
+                    audit.report.fault(CheckName::Witness, address, text);
+                }
+            }
+        }
         Ok(())
     }
 }
 
-/// Reads the suspects again. What changed meanwhile and agrees then is moving; what still differs is a fault.
-async fn look_again(
-    context: &Context<'_>,
-    report: &mut AuditReport,
-    suspects: Suspects,
-) -> Result<Vec<WrongRow>, AuditError> {
-    let mut wrong = Vec::new();
-    if suspects.more > 0 {
-        let text = format!("{} accounts more differ from their rows; they were not read again", suspects.more);
-        report.different = report.different.saturating_add(suspects.more);
-        report.fault(CheckName::Accounts, "mirror", text);
-        report.more_faults(CheckName::Accounts, suspects.more.saturating_sub(1));
-    }
-    if suspects.claims.is_empty() {
-        return Ok(wrong);
-    }
-    tokio::time::sleep(context.pause).await;
-    let addresses: Vec<Pubkey> = suspects.claims.keys().copied().collect();
-    for chunk in addresses.chunks(MAX_ACCOUNTS_PER_READ) {
-        let mut batch = read(context, chunk).await?;
-        for look in 1..=LOOKS {
-            let found = mirror::compare(context.pool, &batch).await?;
-            let last = look == LOOKS || found.differences.is_empty();
-            let behind = judge(context, report, &suspects, found, last, &mut wrong);
-            if last {
-                break;
-            }
-            batch = batch.only(&behind);
-            tokio::time::sleep(context.pause).await;
-        }
-    }
-    Ok(wrong)
-}
-
 /// Reads accounts at the newest slot. Those that are gone by now are missing in the batch.
-async fn read(context: &Context<'_>, addresses: &[Pubkey]) -> Result<Batch, AuditError> {
-    let slot = context.newest_slot().await?;
-    let read = context.source.read(addresses, At::Confirmed, slot).await?;
+async fn read(audit: &Audit<'_>, addresses: &[Pubkey]) -> Result<Batch, AuditError> {
+    let slot = audit.newest_slot().await?;
+    let read = audit.source.read(addresses, At::Confirmed, slot).await?;
     let mut batch = Batch::default();
     for (address, account) in addresses.iter().zip(read.accounts) {
-        if let Some(account) = account.filter(|account| account.owner == context.program) {
+        if let Some(account) = account.filter(|account| account.owner == audit.program) {
             sync::push(&mut batch, address, read.slot, account.data)?;
         }
     }
     Ok(batch)
-}
-
-/// Counts what is settled, and returns the addresses that still differ, unless this was the `last` look.
-fn judge(
-    context: &Context<'_>,
-    report: &mut AuditReport,
-    suspects: &Suspects,
-    found: Comparison,
-    last: bool,
-    wrong: &mut Vec<WrongRow>,
-) -> Vec<String> {
-    report.moving = report.moving.saturating_add(found.equal);
-    for newer in found.newer {
-        let claimed = newer.address.parse().ok().and_then(|address: Pubkey| suspects.claims.get(&address).copied());
-        // The row claimed this before the chain was read again, and the chain has not reached it.
-        if claimed.flatten().is_some_and(|claimed| claimed > newer.revision) {
-            let text = format!(
-                "its row is ahead of the chain: it has revision {}, and {} has {} in a later read; the row was invented \
-                 or comes from a fork",
-                newer.row_revision,
-                context.source.name(),
-                newer.revision
-            );
-            let (address, table, revision) = (newer.address.clone(), newer.table, newer.revision);
-            wrong.push(WrongRow { address, table, row_revision: Some(newer.row_revision), revision });
-            report.ahead = report.ahead.saturating_add(1);
-            report.fault(CheckName::Accounts, format!("{} in {}", newer.address, newer.table), text);
-        } else {
-            report.moving = report.moving.saturating_add(1);
-        }
-    }
-    if !last {
-        return found.differences.into_iter().map(|difference| difference.address).collect();
-    }
-    for difference in found.differences {
-        let (address, table, row_revision) = (difference.address.clone(), difference.table, difference.row_revision);
-        wrong.push(WrongRow { address, table, row_revision, revision: difference.revision });
-        report.different = report.different.saturating_add(1);
-        report.fault(
-            CheckName::Accounts,
-            format!("{} in {}", difference.address, difference.table),
-            words(&difference),
-        );
-        if report.differences.len() < MAX_LISTED {
-            report.differences.push(difference);
-        }
-    }
-    Vec::new()
 }
 
 fn words(difference: &Difference) -> String {
@@ -215,31 +264,4 @@ fn words(difference: &Difference) -> String {
         }
         Some(_) => format!("its row differs from the account in: {}", difference.columns.join(", ")),
     }
-}
-
-/// A second endpoint is asked for a few accounts, and for its own count of what differs.
-pub async fn ask_witness(context: &Context<'_>, report: &mut AuditReport, survey: &Survey) -> Result<(), AuditError> {
-    let Some(witness) = &context.witness else { return Ok(()) };
-    for chunk in survey.sample.chunks(MAX_ACCOUNTS_PER_READ) {
-        // An endpoint that does not answer, or belongs to another chain, says nothing about the mirror.
-        let Ok(first) = witness.read(chunk, At::Confirmed, survey.slot).await else {
-            chunk.iter().for_each(|_| report.unproven(CheckName::Witness));
-            continue;
-        };
-        let second = context.source.read(chunk, At::Confirmed, first.slot).await?;
-        let Ok(third) = witness.read(chunk, At::Confirmed, second.slot).await else {
-            chunk.iter().for_each(|_| report.unproven(CheckName::Witness));
-            continue;
-        };
-        let looks = first.accounts.iter().zip(&second.accounts).zip(&third.accounts);
-        for (address, ((before, ours), after)) in chunk.iter().zip(looks) {
-            report.compared(CheckName::Witness, 1);
-            // The same before and after, and something else between the two: no change explains that.
-            if before == after && before != ours {
-                let text = format!("{} and {} show different accounts", witness.name(), context.source.name());
-                report.fault(CheckName::Witness, address, text);
-            }
-        }
-    }
-    Ok(())
 }

@@ -4,35 +4,30 @@
 //! The chain changes during the audit. So what differs is looked at again, and reported only if it still differs.
 
 mod accounts;
-mod closed;
-mod context;
-mod corrections;
-mod digest;
-mod documents;
-mod lists;
+mod audit;
 pub mod node_digest;
 mod report;
-mod results;
 mod rows;
-mod seen;
+mod stored;
 mod totals;
 mod vaults;
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use crtx_content::ContentStore;
-use crtx_store::{PgPool, StoreError, closings::ClosingKind, indexer_status};
+use crtx_store::{PgPool, StoreError, indexer_status};
 use solana_pubkey::Pubkey;
 use tokio_util::sync::CancellationToken;
 
-pub use context::AuditError;
+pub use audit::AuditError;
 pub use report::{AuditReport, Check, CheckName, Fault, Shortfall};
 
 use crate::{figures::Figures, history::History, source::AccountSource};
-use context::Context;
+use accounts::Survey;
+use audit::Audit;
 
 /// Long enough for a change that the stream is about to deliver.
 const SECOND_LOOK_AFTER: Duration = Duration::from_secs(2);
@@ -47,16 +42,13 @@ const AGAIN_AFTER_CORRECTIONS: Duration = Duration::from_secs(10);
 /// How long the parts of an audit that can go on the next time may take together.
 const BUDGET: Duration = Duration::from_secs(300);
 
-/// Where the parts that cannot read everything in one audit go on.
+/// What the next audit goes on with.
 #[derive(Clone, Debug, Default)]
-struct Places {
+struct LeftOff {
     vault: usize,
-    executions: String,
-    disputes: String,
-    agents: String,
-    document: documents::Place,
-    result: String,
-    record: String,
+    places: stored::Places,
+    /// The newest corrections.
+    corrections: Vec<Fault>,
 }
 
 pub struct Auditor<S> {
@@ -66,9 +58,7 @@ pub struct Auditor<S> {
     pool: PgPool,
     program: Pubkey,
     second_look_after: Duration,
-    places: Mutex<Places>,
-    /// The newest corrections.
-    corrections: Mutex<Vec<Fault>>,
+    left_off: Mutex<LeftOff>,
     figures: Arc<Figures>,
 }
 
@@ -81,8 +71,7 @@ impl<S: AccountSource> Auditor<S> {
             pool,
             program,
             second_look_after: SECOND_LOOK_AFTER,
-            places: Mutex::default(),
-            corrections: Mutex::default(),
+            left_off: Mutex::default(),
             figures: Arc::default(),
         }
     }
@@ -114,39 +103,39 @@ impl<S: AccountSource> Auditor<S> {
 
     /// Audits while this process leads: in regular intervals, and once soon after it took the lead, until shut down.
     pub async fn run(self, interval: Duration, leads: impl Fn() -> bool, shutdown: CancellationToken) {
+        shutdown.run_until_cancelled(self.audits(interval, leads)).await;
+    }
+
+    async fn audits(&self, interval: Duration, leads: impl Fn() -> bool) {
         let first = interval.min(FIRST_AUDIT_AFTER);
         let mut pause = first;
         loop {
-            tokio::select! {
-                () = shutdown.cancelled() => return,
-                () = tokio::time::sleep(pause) => {}
-            }
+            tokio::time::sleep(pause).await;
             // Another process audits the mirror that it writes.
-            pause = if leads() { interval } else { first };
             if !leads() {
+                pause = first;
                 continue;
             }
-            tokio::select! {
-                () = shutdown.cancelled() => return,
-                outcome = self.audit_and_store() => match outcome {
-                    Ok(report) if report.ok => tracing::info!(accounts = report.accounts, "the audit found no fault"),
-                    Ok(report) => {
-                        tracing::error!(?report, "the audit found faults");
-                        let corrected = report.corrected > 0;
-                        let soon = if corrected { AGAIN_AFTER_CORRECTIONS } else { AGAIN_AFTER_FAULTS };
-                        pause = interval.min(soon);
-                    }
-                    Err(error) => {
-                        tracing::warn!(cause = %error, "the audit failed");
-                        pause = interval.min(AGAIN_AFTER_FAILURE);
-                    }
-                },
-            }
+            let soon = match self.audit_and_store().await {
+                Ok(report) if report.ok => {
+                    tracing::info!(accounts = report.accounts, "the audit found no fault");
+                    interval
+                }
+                Ok(report) => {
+                    tracing::error!(?report, "the audit found faults");
+                    if report.corrected > 0 { AGAIN_AFTER_CORRECTIONS } else { AGAIN_AFTER_FAULTS }
+                }
+                Err(error) => {
+                    tracing::warn!(cause = %error, "the audit failed");
+                    AGAIN_AFTER_FAILURE
+                }
+            };
+            pause = interval.min(soon);
         }
     }
 
-    /// Audits, writes again what is different, and stores the report for `GET /v1/status`. An audit that could not be made is stored as such: an old
-    /// report does not show that nobody looks any more.
+    /// Audits, writes again what is different, and stores the report for `GET /v1/status`. An audit that could not be made
+    /// is stored as such: an old report does not show that nobody looks any more.
     pub async fn audit_and_store(&self) -> Result<AuditReport, AuditError> {
         let outcome = self.examine(true).await;
         let stored = match &outcome {
@@ -168,8 +157,12 @@ impl<S: AccountSource> Auditor<S> {
 
     fn empty_report(&self) -> AuditReport {
         let mut report = AuditReport::new(self.source.name(), self.source.witness().map(|witness| witness.name()));
-        report.corrections.clone_from(&self.corrections.lock().unwrap_or_else(PoisonError::into_inner));
+        report.corrections.clone_from(&self.left_off().corrections);
         report
+    }
+
+    fn left_off(&self) -> MutexGuard<'_, LeftOff> {
+        self.left_off.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Audits, and changes nothing.
@@ -179,7 +172,7 @@ impl<S: AccountSource> Auditor<S> {
 
     async fn examine(&self, corrects: bool) -> Result<AuditReport, AuditError> {
         let began = Instant::now();
-        let context = Context {
+        let mut audit = Audit {
             source: self.source.as_ref(),
             witness: self.source.witness(),
             history: self.history.as_deref(),
@@ -189,45 +182,28 @@ impl<S: AccountSource> Auditor<S> {
             pause: self.second_look_after,
             corrects,
             until: began.checked_add(BUDGET).unwrap_or(began),
+            wrong_counters: false,
+            report: self.empty_report(),
         };
-        let mut report = self.empty_report();
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        context.check_chain().await?;
-        let survey = accounts::compare(&context, &mut report).await?;
+        let LeftOff { mut vault, mut places, .. } = self.left_off().clone();
+        audit.check_chain().await?;
+        let survey = Survey::make(&mut audit).await?;
         if corrects {
-            corrections::rows(&context, &mut report, &survey.wrong).await?;
+            survey.correct(&mut audit).await?;
         }
-        rows::compare(&context, &mut report, &survey).await?;
-        accounts::ask_witness(&context, &mut report, &survey).await?;
-        totals::compare(&context, &mut report).await?;
-        digest::compare(&context, &mut report).await?;
-        look_at_the_rest(&context, &mut report, &mut places).await?;
-        places.vault = vaults::check(&context, &mut report, &survey.agents, places.vault).await?;
-        *self.places.lock().unwrap_or_else(PoisonError::into_inner) = places;
+        rows::compare(&mut audit, &survey).await?;
+        survey.ask_witness(&mut audit).await?;
+        totals::kept(&mut audit).await?;
+        totals::of_listings(&mut audit).await?;
+        totals::digest(&mut audit).await?;
+        stored::compare(&mut audit, &mut places).await?;
+        totals::closings_without_row(&mut audit).await?;
+        totals::closings_on_chain(&mut audit).await?;
+        vault = vaults::check(&mut audit, &survey.agents, vault).await?;
+        let mut report = audit.report;
+        *self.left_off() = LeftOff { vault, places, corrections: report.corrections.clone() };
         self.figures.rows_corrected(report.corrected);
-        self.corrections.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&report.corrections);
         report.conclude(began.elapsed().as_secs());
         Ok(report)
     }
-}
-
-/// What goes on in the next audit if it does not reach its end.
-async fn look_at_the_rest(
-    context: &Context<'_>,
-    report: &mut AuditReport,
-    places: &mut Places,
-) -> Result<(), AuditError> {
-    for (kind, place) in [
-        (ClosingKind::Execution, &mut places.executions),
-        (ClosingKind::Dispute, &mut places.disputes),
-        (ClosingKind::Agent, &mut places.agents),
-    ] {
-        *place = closed::compare(context, report, kind, place).await?;
-    }
-    closed::find_orphans(context, report).await?;
-    closed::ask_chain(context, report).await?;
-    places.document = documents::compare(context, report, std::mem::take(&mut places.document)).await?;
-    places.result = results::compare(context, report, &places.result).await?;
-    places.record = lists::compare(context, report, &places.record).await?;
-    Ok(())
 }

@@ -3,6 +3,7 @@
 use crtx_protocol::mirror_digest::{MirrorDigest, data_hash};
 
 use crate::{
+    snapshots::next_item,
     source::{Snapshot, SnapshotItem, SourceError},
     sync::counts,
 };
@@ -20,8 +21,8 @@ pub struct NodeDigest {
 /// Reads a snapshot to its end. It holds one page at a time.
 pub async fn of_snapshot(node: &str, mut snapshot: Snapshot) -> Result<NodeDigest, SourceError> {
     let (mut digest, mut accounts, mut slots) = (MirrorDigest::identity(), 0_u64, None::<(u64, u64)>);
-    while let Some(item) = snapshot.recv().await {
-        match item? {
+    loop {
+        match next_item(node, &mut snapshot).await? {
             SnapshotItem::Page { slot, accounts: page } => {
                 slots = Some(slots.map_or((slot, slot), |(from, to)| (from.min(slot), to.max(slot))));
                 for (address, data) in page.iter().filter(|(_, data)| counts(data)) {
@@ -35,5 +36,4 @@ pub async fn of_snapshot(node: &str, mut snapshot: Snapshot) -> Result<NodeDiges
             }
         }
     }
-    Err(SourceError::SnapshotIncomplete { node: node.to_owned(), reason: "it stopped without an end".to_owned() })
 }

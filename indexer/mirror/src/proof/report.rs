@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crtx_store::mirror::{Difference, OpenAmountMismatch};
+use crtx_store::mirror::Difference;
 use serde::Serialize;
 
 /// Faults of one check that are listed; all are counted.
@@ -67,7 +67,7 @@ pub struct Fault {
 }
 
 /// What an audit found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AuditReport {
     /// True if something was compared and nothing is wrong.
     pub ok: bool,
@@ -119,32 +119,19 @@ pub struct Shortfall {
     pub held: u64,
 }
 
+/// A listing whose open amount differs from the sum over its open records.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OpenAmountMismatch {
+    pub agent: String,
+    /// The open amount in the listing.
+    pub listing: i64,
+    /// The sum over its open records.
+    pub records: i64,
+}
+
 impl AuditReport {
     pub fn new(source: String, witness: Option<String>) -> Self {
-        Self {
-            ok: false,
-            complete: true,
-            slot: 0,
-            source,
-            witness,
-            seconds: 0,
-            accounts: 0,
-            equal: 0,
-            moving: 0,
-            ahead: 0,
-            surplus: 0,
-            unreadable: 0,
-            different: 0,
-            differences: Vec::new(),
-            vaults: 0,
-            short: 0,
-            shortfalls: Vec::new(),
-            open_amounts: Vec::new(),
-            checks: BTreeMap::new(),
-            faults: Vec::new(),
-            corrected: 0,
-            corrections: Vec::new(),
-        }
+        Self { complete: true, source, witness, ..Self::default() }
     }
 
     /// The numbers of a check; they begin at 0.

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use crtx_store::mirror::{self, OpenRow};
+use crtx_store::mirror;
 use solana_pubkey::Pubkey;
 
 use super::{
     accounts::Survey,
-    context::{AuditError, Context},
-    report::{AuditReport, CheckName},
+    audit::{Audit, AuditError},
+    report::CheckName,
 };
 use crate::source::{At, MAX_ACCOUNTS_PER_READ};
 
@@ -19,66 +19,50 @@ const MAX_SUSPECTS: usize = 10_000;
 /// with its next snapshot.
 const LOOKS: u32 = 6;
 
-/// Rows that do not agree with the snapshot.
-#[derive(Default)]
-struct Suspects {
-    /// The snapshot did not have the account.
-    missing: Vec<Pubkey>,
-    /// The row names a slot that the chain had not reached.
-    future: Vec<Pubkey>,
-    more: u64,
-}
-
-impl Suspects {
-    fn add(&mut self, row: OpenRow, newest: u64, survey: &Survey) {
-        let doubts = [(row.slot > newest, &mut self.future), (!survey.seen.contains(&row.address), &mut self.missing)];
-        for (_, list) in doubts.into_iter().filter(|(doubted, _)| *doubted) {
-            if list.len() < MAX_SUSPECTS {
-                list.push(row.address);
-            } else {
-                self.more = self.more.saturating_add(1);
-            }
-        }
-    }
-}
-
 /// Compares every open row with what the snapshot showed.
-pub async fn compare(context: &Context<'_>, report: &mut AuditReport, survey: &Survey) -> Result<(), AuditError> {
-    let mut suspects = Suspects::default();
+pub async fn compare(audit: &mut Audit<'_>, survey: &Survey) -> Result<(), AuditError> {
+    // Rows whose account the snapshot did not have, and rows of a slot that the chain had not reached.
+    let (mut missing, mut future, mut more) = (Vec::new(), Vec::new(), 0_u64);
     let (mut after, mut rows) = (String::new(), 0_u64);
     loop {
-        let page = mirror::open_rows(context.pool, &after, ROWS_PER_PAGE).await?;
+        let page = mirror::open_rows(audit.pool, &after, ROWS_PER_PAGE).await?;
         let Some(last) = page.last() else { break };
         after = last.address.to_string();
         rows = rows.saturating_add(u64::try_from(page.len()).unwrap_or(u64::MAX));
-        if survey.seen.len() > 0 {
-            let newest = context.newest_slot().await?.max(survey.slot);
-            page.into_iter().for_each(|row| suspects.add(row, newest, survey));
+        if survey.seen.is_empty() {
+            continue;
+        }
+        let newest = audit.newest_slot().await?.max(survey.slot);
+        for row in page {
+            let doubts = [(row.slot > newest, &mut future), (!survey.seen.has(&row.address), &mut missing)];
+            for (_, list) in doubts.into_iter().filter(|(doubted, _)| *doubted) {
+                if list.len() < MAX_SUSPECTS {
+                    list.push(row.address);
+                } else {
+                    more = more.saturating_add(1);
+                }
+            }
         }
     }
-    report.compared(CheckName::Rows, rows);
-    if survey.seen.len() == 0 && rows > 0 {
+    audit.report.compared(CheckName::Rows, rows);
+    if survey.seen.is_empty() && rows > 0 {
         let text = format!("the node answered that the program has no account; the mirror has {rows} open rows");
-        report.fault(CheckName::Node, context.source.name(), text);
+        audit.report.fault(CheckName::Node, audit.source.name(), text);
         return Ok(());
     }
-    look_at_missing(context, report, suspects.missing).await?;
-    look_at_future(context, report, &suspects.future).await?;
-    if suspects.more > 0 {
-        report.surplus = report.surplus.saturating_add(suspects.more);
-        report.fault(CheckName::Rows, "mirror", format!("{} rows more have no account", suspects.more));
-        report.more_faults(CheckName::Rows, suspects.more.saturating_sub(1));
+    look_at_missing(audit, missing).await?;
+    look_at_future(audit, &future).await?;
+    if more > 0 {
+        audit.report.surplus = audit.report.surplus.saturating_add(more);
+        audit.report.fault(CheckName::Rows, "mirror", format!("{more} rows more have no account"));
+        audit.report.more_faults(CheckName::Rows, more.saturating_sub(1));
     }
     Ok(())
 }
 
 /// An account may have been opened after the snapshot, or closed a moment ago. What is neither is a fault.
-async fn look_at_missing(
-    context: &Context<'_>,
-    report: &mut AuditReport,
-    mut missing: Vec<Pubkey>,
-) -> Result<(), AuditError> {
-    let mut pause = context.pause;
+async fn look_at_missing(audit: &mut Audit<'_>, mut missing: Vec<Pubkey>) -> Result<(), AuditError> {
+    let mut pause = audit.pause;
     for look in 1..=LOOKS {
         if missing.is_empty() {
             return Ok(());
@@ -87,14 +71,16 @@ async fn look_at_missing(
         pause = pause.saturating_mul(2);
         let mut gone = Vec::new();
         for chunk in missing.chunks(MAX_ACCOUNTS_PER_READ) {
-            gone.extend(without_account(context, chunk).await?);
+            gone.extend(without_account(audit, chunk).await?);
         }
-        report.moving = report.moving.saturating_add(difference(missing.len(), gone.len()));
+        let moved = u64::try_from(missing.len().saturating_sub(gone.len())).unwrap_or(u64::MAX);
+        audit.report.moving = audit.report.moving.saturating_add(moved);
         missing = gone;
-        if look == LOOKS || context.is_over() {
+        if look == LOOKS || audit.is_over() {
             break;
         }
     }
+    let report = &mut audit.report;
     for address in missing {
         report.surplus = report.surplus.saturating_add(1);
         report.fault(CheckName::Rows, address, "the mirror has an open row of it, and the chain has no such account");
@@ -103,37 +89,33 @@ async fn look_at_missing(
 }
 
 /// Those of the addresses that have an open row and no account, at the newest slot.
-async fn without_account(context: &Context<'_>, addresses: &[Pubkey]) -> Result<Vec<Pubkey>, AuditError> {
+async fn without_account(audit: &Audit<'_>, addresses: &[Pubkey]) -> Result<Vec<Pubkey>, AuditError> {
     let open: HashSet<Pubkey> =
-        mirror::still_open(context.pool, addresses).await?.into_iter().map(|row| row.address).collect();
-    let slot = context.newest_slot().await?;
-    let read = context.source.read(addresses, At::Confirmed, slot).await?;
+        mirror::still_open(audit.pool, addresses).await?.into_iter().map(|row| row.address).collect();
+    let slot = audit.newest_slot().await?;
+    let read = audit.source.read(addresses, At::Confirmed, slot).await?;
     let gone = addresses.iter().zip(read.accounts).filter(|(_, account)| {
-        account.as_ref().is_none_or(|account| account.owner != context.program || account.data.is_empty())
+        account.as_ref().is_none_or(|account| account.owner != audit.program || account.data.is_empty())
     });
     Ok(gone.map(|(address, _)| *address).filter(|address| open.contains(address)).collect())
 }
 
-async fn look_at_future(context: &Context<'_>, report: &mut AuditReport, future: &[Pubkey]) -> Result<(), AuditError> {
+async fn look_at_future(audit: &mut Audit<'_>, future: &[Pubkey]) -> Result<(), AuditError> {
     if future.is_empty() {
         return Ok(());
     }
-    tokio::time::sleep(context.pause).await;
+    audit.wait().await;
     for chunk in future.chunks(MAX_ACCOUNTS_PER_READ) {
-        let rows = mirror::still_open(context.pool, chunk).await?;
-        let newest = context.newest_slot().await?;
+        let rows = mirror::still_open(audit.pool, chunk).await?;
+        let newest = audit.newest_slot().await?;
         for row in rows.iter().filter(|row| row.slot > newest) {
             let text = format!(
                 "its row is ahead of the chain: it was read at slot {}, and the newest slot is {newest}",
                 row.slot
             );
-            report.ahead = report.ahead.saturating_add(1);
-            report.fault(CheckName::Rows, row.address, text);
+            audit.report.ahead = audit.report.ahead.saturating_add(1);
+            audit.report.fault(CheckName::Rows, row.address, text);
         }
     }
     Ok(())
-}
-
-fn difference(before: usize, after: usize) -> u64 {
-    u64::try_from(before.saturating_sub(after)).unwrap_or(u64::MAX)
 }

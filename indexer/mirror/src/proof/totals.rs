@@ -1,37 +1,69 @@
-//! Totals are what their rows say: those in listings, and those that the mirror keeps for its lists.
+//! What is added up is what its parts say: totals in listings, totals that the mirror keeps for its lists, and the digest.
+//! And closings: each has its row, and the chain still says the same about it.
 
+use crtx_protocol::mirror_digest::MirrorDigest;
 use crtx_store::{
+    StoreError,
     audit::{self as store, Found},
-    closings,
-    mirror::OpenAmountMismatch,
+    closings, mirror,
 };
 
 use super::{
-    context::{AuditError, Context},
-    corrections,
-    report::{AuditReport, CheckName, MAX_LISTED},
+    audit::{Audit, AuditError},
+    report::{CheckName, MAX_LISTED, OpenAmountMismatch},
 };
+use crate::closings::event::closed_accounts;
 
-/// Looks at totals of listings: a listing and its records are different accounts, and the mirror may just have one.
+/// Looks at totals of listings: a listing and its records are different accounts, and the mirror may just have one. The
+/// digest may change while it is added up.
 const LOOKS: u32 = 3;
+/// Accounts of one page.
+const ACCOUNTS_PER_PAGE: u32 = 5_000;
+/// Closings that are read again from the chain.
+const SAMPLE: u32 = 20;
 
-pub async fn compare(context: &Context<'_>, report: &mut AuditReport) -> Result<(), AuditError> {
-    let kept = kept(context).await?;
-    note(report, CheckName::Totals, &kept);
-    corrections::totals(context, report, kept.wrong).await?;
-    let mut found = listings(context).await?;
-    for _ in 1..LOOKS {
-        if found.wrong == 0 {
+fn most() -> u32 {
+    u32::try_from(MAX_LISTED).unwrap_or(u32::MAX)
+}
+
+fn note(audit: &mut Audit<'_>, check: CheckName, found: &Found) {
+    audit.report.compared(check, found.compared);
+    for wrong in &found.listed {
+        let text = format!("{} is {}, its records make {}", wrong.what, wrong.stated, wrong.counted);
+        audit.report.fault(check, &wrong.place, text);
+    }
+    let listed = u64::try_from(found.listed.len()).unwrap_or(u64::MAX);
+    audit.report.more_faults(check, found.wrong.saturating_sub(listed));
+}
+
+/// The totals that the mirror keeps. Wrong ones are counted again.
+pub async fn kept(audit: &mut Audit<'_>) -> Result<(), AuditError> {
+    let found = store::kept_totals(audit.pool, most()).await?;
+    note(audit, CheckName::Totals, &found);
+    if audit.corrects && found.wrong > 0 {
+        match store::recount(audit.pool).await {
+            Ok(()) => audit.report.corrected(CheckName::Totals, "mirror", "totals of callers, wallets and agents"),
+            Err(error) => tracing::warn!(cause = %error, "the totals of the mirror could not be counted again"),
+        }
+    }
+    Ok(())
+}
+
+pub async fn of_listings(audit: &mut Audit<'_>) -> Result<(), AuditError> {
+    let mut found = Found::default();
+    for look in 1..=LOOKS {
+        let whole_history = closings::whole_history(audit.pool).await?;
+        found = store::listing_totals(audit.pool, whole_history, most()).await?;
+        if found.wrong == 0 || look == LOOKS {
             break;
         }
-        tokio::time::sleep(context.pause).await;
-        found = listings(context).await?;
+        audit.wait().await;
     }
-    note(report, CheckName::Listings, &found);
-    let open_amounts = found.listed.iter().filter(|wrong| wrong.what == "open_amount");
-    report.open_amounts = open_amounts
+    note(audit, CheckName::Listings, &found);
+    let open_amounts = found.listed.into_iter().filter(|wrong| wrong.what == "open_amount");
+    audit.report.open_amounts = open_amounts
         .map(|wrong| OpenAmountMismatch {
-            agent: wrong.place.clone(),
+            agent: wrong.place,
             listing: wrong.stated.parse().unwrap_or(i64::MAX),
             records: wrong.counted.parse().unwrap_or(i64::MAX),
         })
@@ -39,27 +71,84 @@ pub async fn compare(context: &Context<'_>, report: &mut AuditReport) -> Result<
     Ok(())
 }
 
-async fn listings(context: &Context<'_>) -> Result<Found, AuditError> {
-    let mut connection = context.pool.acquire().await.map_err(crtx_store::StoreError::from)?;
-    let whole_history = closings::whole_history(&mut *connection).await?;
-    Ok(store::listing_totals(&mut connection, whole_history, most()).await?)
-}
-
-async fn kept(context: &Context<'_>) -> Result<Found, AuditError> {
-    let mut connection = context.pool.acquire().await.map_err(crtx_store::StoreError::from)?;
-    Ok(store::kept_totals(&mut connection, most()).await?)
-}
-
-fn most() -> u32 {
-    u32::try_from(MAX_LISTED).unwrap_or(u32::MAX)
-}
-
-fn note(report: &mut AuditReport, check: CheckName, found: &Found) {
-    report.compared(check, found.compared);
-    for wrong in &found.listed {
-        let text = format!("{} is {}, its records make {}", wrong.what, wrong.stated, wrong.counted);
-        report.fault(check, &wrong.place, text);
+/// The digest is the one of the accounts that it was made of: added up again from their hashes.
+pub async fn digest(audit: &mut Audit<'_>) -> Result<(), AuditError> {
+    audit.report.compared(CheckName::Digest, 0);
+    for look in 1..=LOOKS {
+        let Some(stored) = mirror::digest(audit.pool).await? else { break };
+        let (accounts, checksum) = add_up(audit).await?;
+        let is_same = accounts == stored.accounts && checksum == stored.checksum;
+        let after = mirror::digest(audit.pool).await?;
+        if is_same || after.is_some_and(|after| after.checksum == stored.checksum) {
+            audit.report.compared(CheckName::Digest, accounts);
+            if !is_same {
+                let text = format!(
+                    "the stored digest of {} accounts is not the one of the {accounts} accounts that it was made of",
+                    stored.accounts
+                );
+                audit.report.fault(CheckName::Digest, format!("slot {}", stored.slot), text);
+            }
+            return Ok(());
+        }
+        if look < LOOKS {
+            audit.wait().await;
+        }
     }
-    let listed = u64::try_from(found.listed.len()).unwrap_or(u64::MAX);
-    report.more_faults(check, found.wrong.saturating_sub(listed));
+    // There is none yet, or accounts change faster than they are added up.
+    audit.report.unproven(CheckName::Digest);
+    Ok(())
+}
+
+async fn add_up(audit: &Audit<'_>) -> Result<(u64, [u8; 32]), StoreError> {
+    let (mut digest, mut accounts, mut after) = (MirrorDigest::identity(), 0_u64, String::new());
+    loop {
+        let page = mirror::final_hashes_after(audit.pool, &after, ACCOUNTS_PER_PAGE).await?;
+        let Some((last, _)) = page.last() else { return Ok((accounts, digest.checksum())) };
+        after = last.to_string();
+        for (address, hash) in &page {
+            digest.add(address, hash);
+            accounts = accounts.saturating_add(1);
+        }
+    }
+}
+
+/// Closings without a row, and closed rows of kinds that nobody can close.
+pub async fn closings_without_row(audit: &mut Audit<'_>) -> Result<(), AuditError> {
+    let (all, listed) = store::closings_without_row(audit.pool, most()).await?;
+    let more = all.saturating_sub(u64::try_from(listed.len()).unwrap_or(u64::MAX));
+    for (address, problem) in listed {
+        audit.report.fault(CheckName::Closed, address, problem);
+    }
+    audit.report.more_faults(CheckName::Closed, more);
+    Ok(())
+}
+
+/// Reads a few closings again from the chain, because who changes a row can also change its stored closing.
+pub async fn closings_on_chain(audit: &mut Audit<'_>) -> Result<(), AuditError> {
+    let Some(history) = audit.history else { return Ok(()) };
+    for (address, closing) in closings::sample(audit.pool, SAMPLE).await? {
+        match history.transaction(&closing.signature).await {
+            Ok(Some(transaction)) => {
+                audit.report.compared(CheckName::Closings, 1);
+                let same = closed_accounts(&transaction, &audit.program)
+                    .into_iter()
+                    .any(|closed| closed.address == address && closed.data == closing.data);
+                if !same {
+                    let text = format!("the transaction {} does not close it with the stored bytes", closing.signature);
+                    audit.report.fault(CheckName::Closings, address, text);
+                }
+            }
+            // Many nodes keep only recent transactions.
+            Ok(None) => audit.report.unproven(CheckName::Closings),
+            Err(error) => {
+                tracing::debug!(%error, "a closing could not be read again");
+                audit.report.unproven(CheckName::Closings);
+            }
+        }
+        if audit.is_over() {
+            audit.report.cut_short(CheckName::Closings);
+            break;
+        }
+    }
+    Ok(())
 }

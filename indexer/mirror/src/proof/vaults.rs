@@ -8,10 +8,10 @@ use futures::{StreamExt, TryStreamExt};
 use solana_pubkey::Pubkey;
 
 use super::{
-    context::{AuditError, Context},
+    audit::{Audit, AuditError},
     report::{AuditReport, CheckName, MAX_LISTED, Shortfall},
 };
-use crate::source::{At, MAX_ACCOUNTS_PER_READ, OwnedAccount, Read};
+use crate::source::{AccountSource, At, MAX_ACCOUNTS_PER_READ, OwnedAccount, Read};
 
 /// Listing, escrow and collateral of each.
 const AGENTS_PER_READ: usize = MAX_ACCOUNTS_PER_READ / 3;
@@ -19,37 +19,36 @@ const READS_AT_ONCE: usize = 4;
 
 /// Checks the token accounts of `agents`, beginning at the one with that number and going round. Returns the number of
 /// the one to begin with the next time.
-pub async fn check(
-    context: &Context<'_>,
-    report: &mut AuditReport,
-    agents: &[Pubkey],
-    begin: usize,
-) -> Result<usize, AuditError> {
+pub async fn check(audit: &mut Audit<'_>, agents: &[Pubkey], begin: usize) -> Result<usize, AuditError> {
     let begin = begin.min(agents.len());
     let (before, from) = agents.split_at(begin);
     let chunks = from.chunks(AGENTS_PER_READ).chain(before.chunks(AGENTS_PER_READ));
-    let reads: Vec<_> = chunks.map(|chunk| read(context, chunk.to_vec())).collect();
+    let reads: Vec<_> = chunks.map(|chunk| read(audit.source, audit.program, chunk.to_vec())).collect();
     let mut reads = futures::stream::iter(reads).buffered(READS_AT_ONCE);
     let mut done: usize = 0;
-    report.compared(CheckName::Vaults, 0);
+    audit.report.compared(CheckName::Vaults, 0);
     while let Some((chunk, read)) = reads.try_next().await? {
         done = done.saturating_add(chunk.len());
         for (agent, accounts) in chunk.iter().zip(read.accounts.chunks_exact(3)) {
-            check_one(report, agent, accounts);
+            check_one(&mut audit.report, agent, accounts);
         }
-        if context.is_over() && done < agents.len() {
-            report.cut_short(CheckName::Vaults);
+        if audit.is_over() && done < agents.len() {
+            audit.report.cut_short(CheckName::Vaults);
             break;
         }
     }
     Ok(begin.saturating_add(done).checked_rem(agents.len()).unwrap_or(0))
 }
 
-async fn read(context: &Context<'_>, agents: Vec<Pubkey>) -> Result<(Vec<Pubkey>, Read), AuditError> {
-    let derive = Addresses::new(context.program);
+async fn read(
+    source: &dyn AccountSource,
+    program: Pubkey,
+    agents: Vec<Pubkey>,
+) -> Result<(Vec<Pubkey>, Read), AuditError> {
+    let derive = Addresses::new(program);
     let addresses: Vec<Pubkey> =
         agents.iter().flat_map(|agent| [*agent, derive.escrow(agent), derive.collateral(agent)]).collect();
-    let read = context.source.read(&addresses, At::Confirmed, 0).await?;
+    let read = source.read(&addresses, At::Confirmed, 0).await?;
     Ok((agents, read))
 }
 

@@ -10,52 +10,16 @@ use agent_marketplace::{
 };
 use anchor_lang::{AnchorDeserialize, Discriminator, event::EVENT_IX_TAG_LE};
 use crtx_chain::{history::CalledInstruction, past::PastTransaction};
-use crtx_store::{
-    PgConnection, StoreError,
-    rebuild::{self as store, Opening},
-};
+use crtx_store::rebuild::{Fact, Opening};
 use solana_pubkey::Pubkey;
 
-/// One of them. The indices below are those of the program's account lists.
-enum Fact {
-    Opening(Opening),
-    Terms { agent: Pubkey, result_key: Option<Pubkey>, timeout_seconds: Option<u32> },
-    Grace(i64),
-    AnnouncedGrace(Option<i64>),
-    GraceApplies,
+/// What a transaction says, in its order. A failed one says nothing.
+pub fn facts(transaction: &PastTransaction, program: &Pubkey) -> Vec<Fact> {
+    let calls = transaction.calls().filter(|call| call.program_id == *program && !transaction.failed);
+    calls.filter_map(fact).collect()
 }
 
-/// All of a transaction, in their order.
-pub struct Facts(Vec<Fact>);
-
-impl Facts {
-    /// A failed transaction says nothing.
-    pub fn of(transaction: &PastTransaction, program: &Pubkey) -> Self {
-        let calls = transaction.calls().filter(|call| call.program_id == *program && !transaction.failed);
-        Self(calls.filter_map(fact).collect())
-    }
-
-    pub fn openings(&self) -> usize {
-        self.0.iter().filter(|fact| matches!(fact, Fact::Opening(_))).count()
-    }
-
-    pub async fn store(&self, connection: &mut PgConnection) -> Result<(), StoreError> {
-        for fact in &self.0 {
-            match fact {
-                Fact::Opening(opening) => store::store_opening(connection, opening).await?,
-                Fact::Terms { agent, result_key, timeout_seconds } => {
-                    let key = result_key.map(|key| key.to_string());
-                    store::set_terms(connection, &agent.to_string(), key.as_deref(), *timeout_seconds).await?;
-                }
-                Fact::Grace(seconds) => store::set_grace(connection, *seconds).await?,
-                Fact::AnnouncedGrace(seconds) => store::announce_grace(connection, *seconds).await?,
-                Fact::GraceApplies => store::apply_grace(connection).await?,
-            }
-        }
-        Ok(())
-    }
-}
-
+/// The indices are those of the program's account lists.
 fn fact(call: &CalledInstruction) -> Option<Fact> {
     let account = |at: usize| call.accounts.get(at).copied();
     if let Some(args) = args::<OpenExecutionArgs>(call, OpenExecution::DISCRIMINATOR) {
@@ -66,7 +30,7 @@ fn fact(call: &CalledInstruction) -> Option<Fact> {
     }
     if let Some(args) = args::<UpdateListingArgs>(call, UpdateListing::DISCRIMINATOR) {
         let UpdateListingArgs { result_key, timeout_seconds, .. } = args;
-        return Some(Fact::Terms { agent: account(2)?, result_key, timeout_seconds });
+        return Some(terms(account(2)?, result_key, timeout_seconds));
     }
     if let Some(args) = args::<AnnounceParametersArgs>(call, AnnounceParameters::DISCRIMINATOR) {
         return Some(Fact::AnnouncedGrace(args.parameters.map(|parameters| parameters.settle_grace_s)));
@@ -80,7 +44,11 @@ fn fact(call: &CalledInstruction) -> Option<Fact> {
     let event = call.data.strip_prefix(EVENT_IX_TAG_LE)?;
     let created = ListingCreated::deserialize(&mut event.strip_prefix(ListingCreated::DISCRIMINATOR)?).ok()?;
     let ListingCreated { agent, result_key, timeout_seconds, .. } = created;
-    Some(Fact::Terms { agent, result_key: Some(result_key), timeout_seconds: Some(timeout_seconds) })
+    Some(terms(agent, Some(result_key), Some(timeout_seconds)))
+}
+
+fn terms(agent: Pubkey, result_key: Option<Pubkey>, timeout_seconds: Option<u32>) -> Fact {
+    Fact::Terms { agent: agent.to_string(), result_key: result_key.map(|key| key.to_string()), timeout_seconds }
 }
 
 fn args<T: AnchorDeserialize>(call: &CalledInstruction, discriminator: &[u8]) -> Option<T> {

@@ -1,4 +1,4 @@
-//! What every check of an audit needs.
+//! One audit: what its checks read, and the report that they write.
 
 use std::{
     sync::Arc,
@@ -9,8 +9,10 @@ use crtx_content::ContentStore;
 use crtx_store::{PgPool, StoreError, mirror};
 use solana_pubkey::Pubkey;
 
+use super::report::AuditReport;
 use crate::{
     history::History,
+    snapshots::TooManyAccounts,
     source::{AccountSource, At, SourceError},
 };
 
@@ -21,13 +23,14 @@ pub enum AuditError {
     Source(#[from] SourceError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    TooManyAccounts(#[from] TooManyAccounts),
     /// What it answers says nothing about the mirror.
     #[error("the node at {0} belongs to another chain than the mirror")]
     OtherChain(String),
 }
 
-/// The parts of one audit.
-pub struct Context<'a> {
+pub struct Audit<'a> {
     pub source: &'a dyn AccountSource,
     pub witness: Option<Arc<dyn AccountSource>>,
     pub history: Option<&'a dyn History>,
@@ -40,12 +43,15 @@ pub struct Context<'a> {
     pub corrects: bool,
     /// When the audit has to end.
     pub until: Instant,
+    /// The list of executions has counters that are not the number of its rows.
+    pub wrong_counters: bool,
+    pub report: AuditReport,
 }
 
-impl Context<'_> {
-    /// Between two pages, for as long as the last one took: changes of the chain come first.
-    pub async fn rest(&self, page_began: Instant) {
-        tokio::time::sleep(page_began.elapsed()).await;
+impl Audit<'_> {
+    /// A change may be about to be delivered, or another statement to see it.
+    pub async fn wait(&self) {
+        tokio::time::sleep(self.pause).await;
     }
 
     /// The time is over.
