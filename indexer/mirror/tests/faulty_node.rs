@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 
-use crtx_mirror::source::{AccountSource, At, Change, Endpoints, Event};
+use crtx_mirror::source::{AccountSource, At, Change, Event};
 use crtx_store::{reads::ShownStatus, testing::TestDatabase};
 use forking::{Chain, running::*};
 use node::{
@@ -36,7 +36,7 @@ struct Market {
     /// The node tells slots and its clock.
     slots_go_on: Arc<AtomicBool>,
     clock_goes_on: Arc<AtomicBool>,
-    running: Running<Endpoints>,
+    running: Running,
 }
 
 impl Market {

@@ -155,7 +155,7 @@ impl AccountSource for Chain {
 struct Running {
     database: TestDatabase,
     chain: Chain,
-    syncer: Arc<Syncer<Chain>>,
+    syncer: Arc<Syncer>,
     shutdown: CancellationToken,
     task: tokio::task::JoinHandle<()>,
 }

@@ -136,7 +136,7 @@ const OFTEN: Duration = Duration::from_millis(200);
 
 /// A market that is mirrored from two nodes.
 struct Market {
-    running: Running<View>,
+    running: Running,
     first: View,
     second: View,
 }

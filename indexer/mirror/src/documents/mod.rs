@@ -34,7 +34,7 @@ use self::{
     queue::{Job, Queue},
     reading::Reading,
 };
-use crate::{source::AccountSource, sync::Syncer};
+use crate::sync::Syncer;
 
 /// Documents that wait in memory. The others wait in the database.
 const MAX_WAITING: u32 = 512;
@@ -99,7 +99,7 @@ impl Fetcher {
     }
 
     /// Fetches documents when listings change and in regular intervals, until shut down.
-    pub async fn run<S: AccountSource>(self, syncer: Arc<Syncer<S>>, shutdown: CancellationToken) {
+    pub async fn run(self, syncer: Arc<Syncer>, shutdown: CancellationToken) {
         self.follow(&syncer.listings_changed, &shutdown).await;
     }
 

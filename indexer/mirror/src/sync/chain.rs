@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     heard::{LONG_AGO, is_far, is_long_before},
-    mirror::{Mirror, SyncError},
+    syncer::{SyncError, Syncer},
 };
 use crate::source::{At, SourceError};
 
@@ -21,10 +21,10 @@ const TAKEN_BACK_AFTER: Duration = Duration::from_secs(10);
 /// How long a status says that a node named a slot that is not believed.
 const DOUBT_IS_SHOWN: Duration = Duration::from_secs(60);
 
-impl Mirror {
+impl Syncer {
     /// The genesis hash of the chain that the mirror shows. Fails if the node belongs to another one, unless the
     /// operator allowed that; then it empties the mirror.
-    pub async fn check_genesis(&self) -> Result<String, SyncError> {
+    pub(super) async fn check_genesis(&self) -> Result<String, SyncError> {
         let told = self.source.genesis_hash().await?;
         let checkpoint = mirror::checkpoint(&self.pool).await?;
         let known = checkpoint.as_ref().and_then(|checkpoint| checkpoint.genesis_hash.clone());
@@ -51,7 +51,7 @@ impl Mirror {
     }
 
     /// Tells the source which chain the mirror shows, so that endpoints of another one are not used.
-    pub async fn expect_known_chain(&self) -> Result<(), SyncError> {
+    pub(super) async fn expect_known_chain(&self) -> Result<(), SyncError> {
         let checkpoint = mirror::checkpoint(&self.pool).await?;
         if let Some(known) = checkpoint.and_then(|checkpoint| checkpoint.genesis_hash) {
             self.source.expect_chain(&known);
@@ -75,7 +75,7 @@ impl Mirror {
     }
 
     /// The newest confirmed slot that the node tells. Fails if it is not believed.
-    pub async fn chain_slot(&self) -> Result<u64, SyncError> {
+    pub(super) async fn chain_slot(&self) -> Result<u64, SyncError> {
         let told = self.source.slot(At::Confirmed).await?;
         let heard = self.known().heard;
         if heard.chain_slot.is_some() && heard.may_have(told) && !heard.is_far_behind(told) {
@@ -124,7 +124,7 @@ impl Mirror {
     }
 
     /// Fails if an answer names a slot that the chain cannot have reached.
-    pub async fn believe(&self, slot: u64) -> Result<(), SyncError> {
+    pub(super) async fn believe(&self, slot: u64) -> Result<(), SyncError> {
         let heard = self.known().heard;
         if heard.chain_slot.is_some() && heard.may_have(slot) {
             return Ok(());
@@ -134,7 +134,7 @@ impl Mirror {
     }
 
     /// The newest finalized slot that the node tells.
-    pub async fn finalized_slot(&self) -> Result<u64, SyncError> {
+    pub(super) async fn finalized_slot(&self) -> Result<u64, SyncError> {
         let finalized = self.source.slot(At::Finalized).await?;
         self.believe(finalized).await?;
         self.known().heard.finalized_slot(finalized);
@@ -142,7 +142,7 @@ impl Mirror {
     }
 
     /// Whether a notification names a slot that can be true. One that does not is told.
-    pub fn may_have(&self, slot: u64) -> bool {
+    pub(super) fn may_have(&self, slot: u64) -> bool {
         let heard = self.known().heard;
         let may = heard.may_have(slot);
         if !may {
@@ -153,7 +153,7 @@ impl Mirror {
 
     /// Takes back slots that the mirror believed and the chain has not reached: an earlier version believed every answer.
     /// Fails while it is not sure.
-    pub async fn take_back_slots(&self) -> Result<(), SyncError> {
+    pub(super) async fn take_back_slots(&self) -> Result<(), SyncError> {
         let chain = self.chain_slot().await?;
         let indexed = mirror::checkpoint(&self.pool).await?.map_or(0, |checkpoint| checkpoint.slot);
         if is_long_before(chain, indexed) {

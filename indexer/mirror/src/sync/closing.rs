@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 use super::{
     changes::State,
-    mirror::{Mirror, SyncError},
+    syncer::{SyncError, Syncer},
     writer::{ROWS_PER_TRANSACTION, counts},
 };
 use crate::{
@@ -53,14 +53,14 @@ impl Read {
     }
 }
 
-impl Mirror {
+impl Syncer {
     /// Whether so many missing accounts stay shown.
-    pub fn is_held(&self, missing: u64, open: u64) -> bool {
+    pub(super) fn is_held(&self, missing: u64, open: u64) -> bool {
         is_mass(missing, open) && !self.settings.accept_mass_closing
     }
 
     /// Says so, and what the operator can do.
-    pub fn tell_held(&self, node: &str, missing: u64, open: u64, what: &str) -> SyncError {
+    pub(super) fn tell_held(&self, node: &str, missing: u64, open: u64, what: &str) -> SyncError {
         let message = format!(
             "the node at {node} does not have {missing} of {open} open accounts of {what}: they stay shown. If they are \
              closed indeed, set `indexer.accept_mass_closing = true` until the next snapshot was applied; otherwise use \
@@ -71,19 +71,19 @@ impl Mirror {
     }
 
     /// The node that is asked first, and no other in its place if there are two.
-    pub fn first_node(&self) -> Arc<dyn AccountSource> {
+    pub(super) fn first_node(&self) -> Arc<dyn AccountSource> {
         self.source.preferred().unwrap_or_else(|| Arc::clone(&self.source))
     }
 
     /// Two nodes may show these accounts differently.
-    pub fn doubt_accounts(&self, addresses: impl IntoIterator<Item = Pubkey>) {
+    pub(super) fn doubt_accounts(&self, addresses: impl IntoIterator<Item = Pubkey>) {
         self.known().doubts.add(addresses);
         self.doubt_now.notify_one();
     }
 
     /// Hides the accounts that neither the snapshot nor further reads find. False: some of them stay shown, because their
     /// end is not confirmed, so the snapshot does not prove its slot.
-    pub async fn find_closed(&self, seen: Seen, slot: u64) -> Result<bool, SyncError> {
+    pub(super) async fn find_closed(&self, seen: Seen, slot: u64) -> Result<bool, SyncError> {
         let mut missing = mirror::missing(&self.pool, slot, |address| seen.has(address)).await?;
         drop(seen);
         // What the stream told needs no other proof than the read that follows.
@@ -184,7 +184,7 @@ impl Mirror {
 
     /// Reads at most [`READ_AT_ONCE`] accounts; those that are not the program's count as gone. Fails if the node does
     /// not find an account that must exist, or answers for an earlier slot.
-    pub async fn read_doubted(
+    pub(super) async fn read_doubted(
         &self,
         source: &dyn AccountSource,
         addresses: &[Pubkey],
@@ -220,7 +220,7 @@ impl Mirror {
     }
 
     /// What is not the program's counts as gone.
-    pub fn keep_accounts(&self, read: &mut Read) {
+    pub(super) fn keep_accounts(&self, read: &mut Read) {
         for account in &mut read.accounts {
             *account = account.take().filter(|account| account.owner == self.program && counts(&account.data));
         }
@@ -228,7 +228,7 @@ impl Mirror {
 
     /// Of accounts that a read at `slot` did not find, those that another node, if there is one, does not have either.
     /// While it does not answer, only what is proved is gone.
-    pub async fn confirmed_gone(
+    pub(super) async fn confirmed_gone(
         &self,
         mut addresses: Vec<Pubkey>,
         at: At,
@@ -266,7 +266,7 @@ impl Mirror {
 
     /// Of these accounts, those whose closing the stream told, or an event on the chain proves. The mirror has an open
     /// row of each.
-    pub async fn proved_closed(&self, addresses: &[Pubkey]) -> Result<HashSet<Pubkey>, StoreError> {
+    pub(super) async fn proved_closed(&self, addresses: &[Pubkey]) -> Result<HashSet<Pubkey>, StoreError> {
         let (mut proved, rest): (Vec<Pubkey>, Vec<Pubkey>) = {
             let known = self.known();
             addresses.iter().copied().partition(|address| known.told_gone(address))

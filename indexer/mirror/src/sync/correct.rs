@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use super::{
     changes::State,
     closing::{READ_AT_ONCE, count, needs_second_look},
-    mirror::{Mirror, SyncError},
+    syncer::{SyncError, Syncer},
     writer::{Item, batch_of},
 };
 use crate::source::{At, Read};
@@ -21,9 +21,9 @@ use crate::source::{At, Read};
 /// Accounts that are read again in one round.
 const PER_ROUND: usize = 20 * READ_AT_ONCE;
 
-impl Mirror {
+impl Syncer {
     /// Reads suspected accounts again and corrects their rows.
-    pub async fn look_at_suspects(&self) -> Result<(), SyncError> {
+    pub(super) async fn look_at_suspects(&self) -> Result<(), SyncError> {
         let suspects = self.known().changes.suspects(PER_ROUND);
         for addresses in suspects.chunks(READ_AT_ONCE) {
             self.look_at(addresses).await?;

@@ -10,7 +10,7 @@ use super::{
     closing::READ_AT_ONCE,
     correct::{hash_of, shows},
     known::Known,
-    mirror::{Mirror, SyncError},
+    syncer::{SyncError, Syncer},
     writer::{ROWS_PER_TRANSACTION, counts},
 };
 use crate::{
@@ -25,10 +25,10 @@ fn is_left_to_the_rounds(known: &Known, address: &Pubkey) -> bool {
     known.filled && known.changes.is_pending(address)
 }
 
-impl Mirror {
+impl Syncer {
     /// Reads all finalized accounts. The first time, nothing is known of what happened before. Later, accounts with
     /// changes that are not final are left to the rounds.
-    pub async fn fill(&self) -> Result<(), SyncError> {
+    pub(super) async fn fill(&self) -> Result<(), SyncError> {
         let finalized = self.finalized_slot().await?;
         let first = {
             let mut known = self.known();

@@ -11,8 +11,8 @@ use super::{
     changes::State,
     closing::READ_AT_ONCE,
     correct::{hash_of, shows},
-    mirror::{Mirror, SyncError},
     probe::PATIENCE,
+    syncer::{SyncError, Syncer},
 };
 use crate::source::{At, Read};
 
@@ -31,7 +31,7 @@ const MISSED_IS_SHOWN: Duration = Duration::from_secs(60);
 
 /// The looks at suspected rows and at the finalized state, of one connection.
 pub struct Finality<'a> {
-    mirror: &'a Mirror,
+    mirror: &'a Syncer,
     round_ended: Instant,
     /// When all finalized accounts are read again.
     due: Instant,
@@ -59,7 +59,7 @@ struct FinalRead {
 }
 
 impl<'a> Finality<'a> {
-    pub fn new(mirror: &'a Mirror) -> Self {
+    pub fn new(mirror: &'a Syncer) -> Self {
         let now = Instant::now();
         Self { mirror, round_ended: now, due: now, retry: now, pause: FIRST_PAUSE }
     }
@@ -229,7 +229,7 @@ impl<'a> Finality<'a> {
 
     /// Moves the digest to `target`. Every change after `from` up to there was delivered.
     async fn move_digest(&self, from: u64, target: u64) -> Result<(), SyncError> {
-        let Mirror { pool, id, .. } = self.mirror;
+        let Syncer { pool, id, .. } = self.mirror;
         let shown = mirror::digest(pool).await?.map(|digest| digest.slot);
         if shown.is_some_and(|shown| shown > target) {
             return Ok(());

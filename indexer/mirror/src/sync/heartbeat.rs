@@ -1,17 +1,17 @@
 //! Signs of life of this process, which show every other process what the mirror does.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use crtx_store::{
     clocks::{CLOCK_SKEW, clock_problem},
     indexer_status::{self, Beat, ENDPOINT_UNUSABLE, Problem},
 };
-use tokio::time::{Instant, MissedTickBehavior, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    mirror::{Mirror, SyncError},
     problems::MAX_MESSAGE,
+    syncer::{SyncError, Syncer},
 };
 
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -20,27 +20,21 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// More slots behind the chain than between two snapshots.
 const BEHIND: u64 = 600;
 
-impl Mirror {
+impl Syncer {
     /// Writes a sign of life in regular intervals, and at once when the stream begins or ends, until shut down.
-    pub async fn heartbeats(&self, shutdown: CancellationToken) {
-        let mut tick = tokio::time::interval(LOOK_EVERY);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut last: Option<(Instant, bool)> = None;
-        loop {
-            tokio::select! {
-                () = shutdown.cancelled() => break,
-                _ = tick.tick() => {}
+    pub async fn heartbeat(self: Arc<Self>, shutdown: CancellationToken) {
+        let beats = async {
+            let mut last: Option<(Instant, bool)> = None;
+            loop {
+                let streaming = self.is_streaming();
+                if last.is_none_or(|(at, was)| at.elapsed() >= INTERVAL || was != streaming) {
+                    last = Some((Instant::now(), streaming));
+                    self.try_beat().await;
+                }
+                sleep(LOOK_EVERY).await;
             }
-            let streaming = self.is_streaming();
-            if last.is_some_and(|(at, was)| at.elapsed() < INTERVAL && was == streaming) {
-                continue;
-            }
-            last = Some((Instant::now(), streaming));
-            tokio::select! {
-                () = shutdown.cancelled() => break,
-                () = self.try_beat() => {}
-            }
-        }
+        };
+        shutdown.run_until_cancelled(beats).await;
         drop(timeout(INTERVAL, indexer_status::end(&self.pool, self.id)).await);
     }
 
@@ -126,7 +120,7 @@ impl Mirror {
     }
 
     /// Shows a change of state at once.
-    pub async fn beat_now(&self) {
+    pub(super) async fn beat_now(&self) {
         drop(timeout(INTERVAL, indexer_status::beat(&self.pool, &self.beat())).await);
     }
 }

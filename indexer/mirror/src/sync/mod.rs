@@ -4,8 +4,8 @@
 //! ordered by revision, so pages and changes may be applied in any order. What is applied is provisional until the
 //! finalized state confirms it. Regular snapshots add what a stream missed, and find closed accounts.
 //!
-//! [`Syncer`] is the whole. `session.rs` runs five loops over one connection: the stream itself, `resync.rs`,
-//! `finality.rs`, `probe.rs` and `nodes.rs`. They share a `Mirror`, with what is known of the chain (`known.rs`).
+//! [`Syncer`] is the whole, with what is known of the chain (`known.rs`). While it leads (`lead.rs`), `session.rs` runs
+//! five loops over one connection: the stream itself, `resync.rs`, `finality.rs`, `probe.rs` and `nodes.rs`.
 
 mod chain;
 mod changes;
@@ -16,7 +16,7 @@ mod finality;
 mod heard;
 mod heartbeat;
 mod known;
-mod mirror;
+mod lead;
 mod nodes;
 mod probe;
 mod problems;
@@ -25,6 +25,5 @@ mod session;
 mod syncer;
 mod writer;
 
-pub use mirror::{SyncError, SyncSettings};
-pub use syncer::Syncer;
+pub use syncer::{SyncError, SyncSettings, Syncer};
 pub use writer::{counts, push};

@@ -11,7 +11,7 @@ use super::{
     closing::READ_AT_ONCE,
     correct::{hash_of, shows},
     known::Doubts,
-    mirror::{Mirror, SyncError},
+    syncer::{SyncError, Syncer},
     writer::{Item, ROWS_PER_TRANSACTION, counts},
 };
 use crate::{
@@ -45,11 +45,11 @@ enum Verdict {
 
 /// The comparisons of two nodes, of one connection.
 pub struct Comparisons<'a> {
-    mirror: &'a Mirror,
+    mirror: &'a Syncer,
 }
 
 impl<'a> Comparisons<'a> {
-    pub const fn of(mirror: &'a Mirror) -> Self {
+    pub const fn of(mirror: &'a Syncer) -> Self {
         Self { mirror }
     }
 

@@ -17,7 +17,7 @@ use super::{
     changes::State,
     closing::{READ_AT_ONCE, needs_second_look},
     correct::hash_of,
-    mirror::{Mirror, SyncError},
+    syncer::{SyncError, Syncer},
     writer::Item,
 };
 use crate::source::{At, MAX_TRANSACTIONS, ProgramTransaction};
@@ -33,7 +33,7 @@ const ASKED_AT_ONCE: usize = 8;
 
 /// The questions for transactions of one connection, and what the last answers said.
 pub struct Probe<'a> {
-    mirror: &'a Mirror,
+    mirror: &'a Syncer,
     /// The newest transaction whose changes are applied.
     newest: Option<Signature>,
     /// Since when transactions have been without their changes.
@@ -59,7 +59,7 @@ enum Found {
 type Undelivered = BTreeMap<Pubkey, Vec<u64>>;
 
 impl<'a> Probe<'a> {
-    pub fn new(mirror: &'a Mirror) -> Self {
+    pub fn new(mirror: &'a Syncer) -> Self {
         Self { mirror, newest: None, waiting: None, written: HashMap::new() }
     }
 

@@ -7,7 +7,7 @@ use solana_pubkey::Pubkey;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{
-    mirror::{Mirror, SyncError},
+    syncer::{SyncError, Syncer},
     writer::{Item, counts},
 };
 use crate::{
@@ -40,7 +40,7 @@ struct Shown {
     changed: u64,
 }
 
-impl Mirror {
+impl Syncer {
     /// Takes a snapshot and applies it page by page.
     pub async fn resync(&self) -> Result<(), SyncError> {
         let _one = self.one_resync.lock().await;
@@ -111,7 +111,7 @@ impl Mirror {
     }
 
     /// The next part of a snapshot. Fails if it takes too long, ends without an end, or was read before `from`.
-    pub async fn next_part(
+    pub(super) async fn next_part(
         &self,
         snapshot: &mut Snapshot,
         from: u64,
@@ -144,7 +144,7 @@ impl Mirror {
     }
 
     /// Snapshots when one is due or asked for, until the database fails or the chain is another one.
-    pub async fn resyncs(&self) -> SyncError {
+    pub(super) async fn resyncs(&self) -> SyncError {
         let (mut pause, mut asked) = (MIN_PAUSE, false);
         loop {
             let begun = Instant::now();

@@ -8,9 +8,9 @@ use tokio::time::{sleep, timeout};
 use super::{
     changes::State,
     finality::Finality,
-    mirror::{Mirror, SyncError},
     nodes::Comparisons,
     probe::Probe,
+    syncer::{SyncError, Syncer},
     writer::{Item, counts},
 };
 use crate::source::{Change, Event, Events, SourceError};
@@ -39,9 +39,9 @@ struct Group {
     ended: Option<SourceError>,
 }
 
-impl Mirror {
+impl Syncer {
     /// Mirrors over one connection.
-    pub async fn session(&self) -> SyncError {
+    pub(super) async fn session(&self) -> SyncError {
         self.known().begin_session();
         let events = match self.subscribe().await {
             Ok(events) => events,

@@ -1,148 +1,185 @@
-//! One indexer's mirror: it waits for the lead, and mirrors over one connection after the other.
+//! What the loops of a mirror share: the source that it reads, the database that it writes, and what it knows.
 
-use std::{future::poll_fn, marker::PhantomData, pin::pin, sync::Arc, task::Poll, time::Duration};
-
-use crtx_store::{PgPool, indexer_leader::Leadership};
-use solana_pubkey::Pubkey;
-use tokio::{
-    sync::Notify,
-    time::{Instant, sleep, timeout},
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
-use tokio_util::sync::CancellationToken;
+
+use crtx_store::{PgPool, StoreError};
+use solana_pubkey::Pubkey;
+use tokio::{sync::Notify, time::Instant};
 use uuid::Uuid;
 
-use super::mirror::{Mirror, SyncError, SyncSettings};
-use crate::{figures::Figures, history::History, source::AccountSource};
+use super::{known::Known, problems::Problems};
+use crate::{
+    figures::Figures,
+    history::History,
+    snapshots::TooManyAccounts,
+    source::{AccountSource, SourceError},
+};
 
-const MIN_BACKOFF: Duration = Duration::from_millis(200);
-const MAX_BACKOFF: Duration = Duration::from_secs(30);
-/// A connection that lived so long was a good one.
-const GOOD_AFTER: Duration = Duration::from_secs(30);
-/// Between attempts to take the lead, and between proofs that it is still held.
-const LEAD_INTERVAL: Duration = Duration::from_secs(1);
-/// A proof that takes longer counts as lost.
-const LEAD_LIMIT: Duration = Duration::from_secs(3);
-/// An attempt to take the lead that takes longer failed.
-const TAKE_LIMIT: Duration = Duration::from_secs(5);
+/// For so long after its last proof a process leads. Others take over only later.
+const LEASE: Duration = Duration::from_secs(5);
 
-/// One indexer's mirror: the source it reads and the database it writes.
-pub struct Syncer<S> {
-    mirror: Mirror,
-    /// Notified when listings may have changed, so that new documents are fetched at once.
-    pub listings_changed: Arc<Notify>,
-    source: PhantomData<fn() -> S>,
+/// How often the mirror compares, and what its operator allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SyncSettings {
+    /// Between snapshots.
+    pub resync_interval: Duration,
+    /// Between looks at the finalized state.
+    pub finality_interval: Duration,
+    /// Between questions for new transactions.
+    pub probe_interval: Duration,
+    /// Before a second look at something that would hide much.
+    pub second_look_after: Duration,
+    /// Hide accounts that the chain does not have, however many they are.
+    pub accept_mass_closing: bool,
+    /// Replace the mirror if the node belongs to another chain.
+    pub accept_new_genesis: bool,
 }
 
-impl<S: AccountSource> Syncer<S> {
-    pub fn with_settings(source: Arc<S>, pool: PgPool, program: Pubkey, settings: SyncSettings) -> Self {
-        let mirror = Mirror::new(source, pool, program, settings);
-        Self { listings_changed: Arc::clone(&mirror.listings_changed), mirror, source: PhantomData }
+impl SyncSettings {
+    pub const fn new(resync_interval: Duration) -> Self {
+        Self {
+            resync_interval,
+            finality_interval: Duration::from_secs(1),
+            probe_interval: Duration::from_secs(1),
+            second_look_after: Duration::from_secs(3),
+            accept_mass_closing: false,
+            accept_new_genesis: false,
+        }
+    }
+}
+
+/// Why the mirror cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The node belongs to another chain than the mirror, and nobody allowed that.
+    #[error("{0}")]
+    OtherGenesis(String),
+    /// A snapshot that cannot be true.
+    #[error("{0}")]
+    Doubtful(String),
+    #[error(transparent)]
+    TooManyAccounts(#[from] TooManyAccounts),
+}
+
+impl SyncError {
+    /// The code of this problem in `GET /v1/status`.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Source(error) => error.code(),
+            Self::Store(_) => "database_unavailable",
+            Self::OtherGenesis(_) => "other_genesis_held",
+            Self::Doubtful(_) | Self::TooManyAccounts(_) => "snapshot_failed",
+        }
+    }
+}
+
+/// One indexer's mirror: the source it reads and the database it writes.
+pub struct Syncer {
+    /// The process in `indexer_processes`.
+    pub(super) id: Uuid,
+    pub(super) source: Arc<dyn AccountSource>,
+    pub(super) pool: PgPool,
+    pub(super) program: Pubkey,
+    pub(super) settings: SyncSettings,
+    pub(super) figures: Arc<Figures>,
+    pub(super) problems: Problems,
+    /// Proves closings: confirmed transactions of the chain.
+    pub(super) history: Option<Arc<dyn History>>,
+    /// Notified when listings may have changed, so that new documents are fetched at once.
+    pub listings_changed: Arc<Notify>,
+    /// Asks for a snapshot now.
+    pub(super) resync_now: Notify,
+    /// Asks for a look at suspected rows now.
+    pub(super) look_now: Notify,
+    /// Asks for a comparison of the nodes now.
+    pub(super) doubt_now: Notify,
+    /// One snapshot at a time: what is applied has to be noted before the indexed slot moves.
+    pub(super) one_resync: tokio::sync::Mutex<()>,
+    /// When this process proved last that it writes the mirror.
+    lead: Mutex<Option<Instant>>,
+    known: Mutex<Known>,
+}
+
+/// A panic leaves the data behind this lock consistent, so poisoning is ignored.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Syncer {
+    pub fn with_settings(
+        source: Arc<impl AccountSource>,
+        pool: PgPool,
+        program: Pubkey,
+        settings: SyncSettings,
+    ) -> Self {
+        Self {
+            id: Uuid::new_v4(),
+            source,
+            pool,
+            program,
+            settings,
+            figures: Arc::default(),
+            problems: Problems::default(),
+            history: None,
+            listings_changed: Arc::default(),
+            resync_now: Notify::new(),
+            look_now: Notify::new(),
+            doubt_now: Notify::new(),
+            one_resync: tokio::sync::Mutex::default(),
+            lead: Mutex::default(),
+            known: Mutex::default(),
+        }
     }
 
     /// Counts what it does.
     #[must_use]
     pub fn with_figures(mut self, figures: Arc<Figures>) -> Self {
-        self.mirror.figures = figures;
+        self.figures = figures;
         self
     }
 
     /// Closings are proved by the confirmed transactions of this history.
     #[must_use]
     pub fn with_history(mut self, history: Arc<dyn History>) -> Self {
-        self.mirror.history = Some(history);
+        self.history = Some(history);
         self
     }
 
-    /// Whether this process writes the mirror. Others stand by, and do no work that should be done once.
+    /// Nobody may hold this over a wait, or take it twice.
+    pub(super) fn known(&self) -> MutexGuard<'_, Known> {
+        lock(&self.known)
+    }
+
+    /// Whether the stream has more than is applied.
+    pub(super) fn is_late(&self) -> bool {
+        self.known().heard.late()
+    }
+
+    /// Whether this process writes the mirror. Others stand by, and do no work that should be done once. One that was
+    /// paused does not, until it has proved that it still leads.
     pub fn leads(&self) -> bool {
-        self.mirror.leads()
+        lock(&self.lead).is_some_and(|proved| proved.elapsed() < LEASE)
     }
 
     /// The process in `indexer_processes`.
-    pub fn id(&self) -> Uuid {
-        self.mirror.id
+    pub const fn id(&self) -> Uuid {
+        self.id
     }
 
-    /// Mirrors while this process leads, until shut down.
-    pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
-        tokio::select! {
-            () = shutdown.cancelled() => {}
-            () = self.lead() => {}
-        }
-        self.mirror.prove_lead(false);
+    /// This process leads now, or has lost the lead.
+    pub(super) fn prove_lead(&self, leads: bool) {
+        *lock(&self.lead) = leads.then(Instant::now);
     }
 
-    async fn lead(&self) {
-        loop {
-            match timeout(TAKE_LIMIT, Leadership::take(&self.mirror.pool)).await {
-                Ok(Ok(Some(leadership))) => self.mirror_while(leadership).await,
-                Ok(Ok(None)) => {}
-                Ok(Err(error)) => tracing::warn!(cause = %error, "the database does not say which indexer leads"),
-                Err(_) => tracing::warn!("the database does not say in time which indexer leads"),
-            }
-            sleep(LEAD_INTERVAL).await;
-        }
-    }
-
-    /// Mirrors until the lead is lost.
-    async fn mirror_while(&self, mut leadership: Leadership) {
-        tracing::info!("this indexer leads");
-        self.mirror.prove_lead(true);
-        self.mirror.known().begin_to_lead();
-        // The proof comes first: a process that was paused writes nothing before it has proved that it still leads.
-        let lost = tokio::select! {
-            biased;
-            lost = self.lost(&mut leadership) => lost,
-            () = self.while_leading(self.sessions()) => return,
-        };
-        self.mirror.prove_lead(false);
-        self.mirror.known().heard.connected(false);
-        tracing::warn!(cause = lost, "this indexer has lost the lead and stops writing");
-    }
-
-    /// Goes on with work only while the last proof of the lead is not too old.
-    async fn while_leading(&self, work: impl Future<Output = ()>) {
-        let mut work = pin!(work);
-        poll_fn(|context| if self.leads() { work.as_mut().poll(context) } else { Poll::Pending }).await;
-    }
-
-    /// Proves the lead in regular intervals until it is lost. Returns why.
-    async fn lost(&self, leadership: &mut Leadership) -> String {
-        loop {
-            sleep(LEAD_INTERVAL).await;
-            match timeout(LEAD_LIMIT, leadership.prove()).await {
-                Ok(Ok(())) => self.mirror.prove_lead(true),
-                Ok(Err(error)) => return error.to_string(),
-                Err(_) => return "the database did not answer in time".to_owned(),
-            }
-        }
-    }
-
-    /// Connects, and connects again when the connection or the database fails.
-    async fn sessions(&self) {
-        let mut backoff = MIN_BACKOFF;
-        loop {
-            let begun = Instant::now();
-            let ended = self.mirror.session().await;
-            self.mirror.known().caught_up = false;
-            self.mirror.problems.set(ended.code(), &ended);
-            self.mirror.beat_now().await;
-            if begun.elapsed() > GOOD_AFTER {
-                backoff = MIN_BACKOFF;
-            }
-            tracing::warn!(cause = %ended, retry_in_ms = backoff.as_millis(), "the mirror lost its source");
-            sleep(backoff).await;
-            backoff = backoff.saturating_mul(2).min(MAX_BACKOFF);
-        }
-    }
-
-    /// Takes a snapshot and applies it.
-    pub async fn resync(&self) -> Result<(), SyncError> {
-        self.mirror.resync().await
-    }
-
-    /// Writes heartbeats, which show every process that this indexer runs.
-    pub async fn heartbeat(self: Arc<Self>, shutdown: CancellationToken) {
-        self.mirror.heartbeats(shutdown).await;
+    /// Says that the node is not believed.
+    pub(super) fn doubtful(&self, what: &str) -> SyncError {
+        SyncError::Doubtful(format!("the node at {} {what}", self.source.name()))
     }
 }

@@ -11,7 +11,7 @@ use crtx_store::{
 };
 use solana_pubkey::Pubkey;
 
-use super::{changes::State, mirror::Mirror};
+use super::{changes::State, syncer::Syncer};
 
 /// Rows that are written in one transaction at most, so that another writer of one of them waits only for a moment.
 pub const ROWS_PER_TRANSACTION: usize = 500;
@@ -90,9 +90,9 @@ pub fn batch_of(items: &[Item]) -> Result<Batch, StoreError> {
     Ok(batch)
 }
 
-impl Mirror {
+impl Syncer {
     /// Writes what the stream delivered, together with the slot that it proves; 0 proves none.
-    pub async fn apply_changes(&self, items: &[Item], slot: u64) -> Result<(), StoreError> {
+    pub(super) async fn apply_changes(&self, items: &[Item], slot: u64) -> Result<(), StoreError> {
         let mut chunks = items.chunks(ROWS_PER_TRANSACTION).peekable();
         while let Some(chunk) = chunks.next() {
             // What proves the slot is delivered with the last row.
@@ -109,7 +109,7 @@ impl Mirror {
     }
 
     /// Writes what differs of a part of a snapshot, and remembers it until it is final.
-    pub async fn apply_page(&self, items: &[Item]) -> Result<u64, StoreError> {
+    pub(super) async fn apply_page(&self, items: &[Item]) -> Result<u64, StoreError> {
         let mut written: usize = 0;
         for chunk in items.chunks(ROWS_PER_TRANSACTION) {
             let applied = match mirror::apply_differing(&self.pool, batch_of(chunk)?).await {

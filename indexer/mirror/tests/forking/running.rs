@@ -36,10 +36,10 @@ pub fn quick(resync: Duration) -> SyncSettings {
 }
 
 /// A mirror of the chain of `node`, which it reads from `S`.
-pub struct Running<S = Node> {
+pub struct Running {
     pub database: TestDatabase,
     pub node: Node,
-    pub syncer: Arc<Syncer<S>>,
+    pub syncer: Arc<Syncer>,
     pub shutdown: CancellationToken,
     /// The mirror's own connections.
     connections: PgPool,
@@ -87,15 +87,20 @@ impl Running {
     }
 }
 
-impl<S: AccountSource> Running<S> {
-    pub fn with_source(database: TestDatabase, node: &Node, source: S, settings: SyncSettings) -> Self {
+impl Running {
+    pub fn with_source(
+        database: TestDatabase,
+        node: &Node,
+        source: impl AccountSource,
+        settings: SyncSettings,
+    ) -> Self {
         Self::with_history(database, node, source, settings, None)
     }
 
     pub fn with_history(
         database: TestDatabase,
         node: &Node,
-        source: S,
+        source: impl AccountSource,
         settings: SyncSettings,
         history: Option<Arc<dyn History>>,
     ) -> Self {
