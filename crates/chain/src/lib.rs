@@ -41,6 +41,7 @@ pub use fetched::{AtSlot, FetchedAccount};
 pub use filter::AccountFilter;
 pub use instructions::Instructions;
 pub use layout::{DecodeError, Layout};
+pub use node::http_client;
 pub use rpc::ChainClient;
 pub use simulate::Simulation;
 pub use solana_commitment_config::CommitmentConfig;

@@ -10,13 +10,18 @@ use reqwest::{
     header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER},
     redirect,
 };
-use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::{error::NodeError, health::Health, urls};
+use crate::{
+    error::NodeError,
+    health::Health,
+    urls,
+    wire::{Answer, Refusal},
+};
 
 /// Longest time to establish a connection.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long idle connections are kept for the next request.
 const KEEP_IDLE: Duration = Duration::from_secs(30);
 /// Longest `Retry-After` that is accepted, and the default if a node does not give one.
@@ -26,10 +31,6 @@ const DEFAULT_RETRY_AFTER: Duration = Duration::from_millis(500);
 const PARSED_IN_PLACE: usize = 128 * 1024;
 /// Longest part of a node's error message that is kept.
 const MAX_MESSAGE_CHARS: usize = 300;
-
-/// JSON-RPC errors that concern the node and not the request: it is behind, or has no such history.
-const NODE_UNHEALTHY: i64 = -32_005;
-const MIN_CONTEXT_SLOT_NOT_REACHED: i64 = -32_016;
 
 /// One request, which can be sent to any node.
 #[derive(Debug)]
@@ -63,16 +64,16 @@ pub(crate) struct Node {
     pub health: Health,
 }
 
-/// The HTTP client that all nodes share. It follows no redirects and uses no proxy of the environment, so that no
+/// The HTTP client of nodes. It follows no redirects and uses no proxy of the environment, so that no
 /// other host sees a transaction before the chain.
-pub(crate) fn http_client() -> reqwest::Result<Client> {
+pub fn http_client(connect: Duration) -> reqwest::Result<Client> {
     Client::builder()
         .no_proxy()
         .redirect(redirect::Policy::none())
         .referer(false)
         // With HTTP/1.1, a stalled connection stalls one request. With multiplexing, it would stall all of them.
         .http1_only()
-        .connect_timeout(CONNECT_TIMEOUT)
+        .connect_timeout(connect)
         .pool_idle_timeout(KEEP_IDLE)
         .tcp_keepalive(KEEP_IDLE)
         .user_agent(concat!("crtx/", env!("CARGO_PKG_VERSION")))
@@ -141,13 +142,7 @@ fn unreachable(error: reqwest::Error) -> NodeError {
     if error.is_timeout() {
         return NodeError::TimedOut;
     }
-    // reqwest puts the URL first and the cause last.
-    let error = error.without_url();
-    let mut cause: &dyn std::error::Error = &error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    NodeError::Unreachable(cause.to_string())
+    NodeError::Unreachable(crtx_download::root_cause(&error.without_url()))
 }
 
 fn check_status(status: StatusCode, headers: &HeaderMap) -> Result<(), NodeError> {
@@ -174,28 +169,6 @@ async fn parse<T: DeserializeOwned + Send + 'static>(body: Vec<u8>, request: &Re
     parsed.unwrap_or(Err(NodeError::Garbage("parsed before the service stops")))
 }
 
-#[derive(Deserialize)]
-#[serde(bound(deserialize = "T: Deserialize<'de>"))]
-struct Answer<T> {
-    id: Option<Value>,
-    #[serde(default, deserialize_with = "present")]
-    result: Option<T>,
-    error: Option<Refusal>,
-}
-
-#[derive(Deserialize)]
-struct Refusal {
-    #[serde(default)]
-    code: i64,
-    #[serde(default)]
-    message: String,
-}
-
-/// Distinguishes `"result": null`, which is an answer, from a missing result.
-fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
-}
-
 fn parse_now<T: DeserializeOwned>(body: &[u8], id: u64, min_slot: u64) -> Result<T, NodeError> {
     let answer: Answer<T> =
         serde_json::from_slice(body).map_err(|_| NodeError::Garbage("the JSON that was asked for"))?;
@@ -209,10 +182,10 @@ fn parse_now<T: DeserializeOwned>(body: &[u8], id: u64, min_slot: u64) -> Result
 }
 
 fn refused(refusal: Refusal, min_slot: u64) -> NodeError {
-    match refusal.code {
-        NODE_UNHEALTHY | MIN_CONTEXT_SLOT_NOT_REACHED => NodeError::Behind { wanted: min_slot },
-        code => NodeError::Refused { code, message: shortened(&refusal.message, MAX_MESSAGE_CHARS) },
+    if refusal.is_behind() {
+        return NodeError::Behind { wanted: min_slot };
     }
+    NodeError::Refused { code: refusal.code, message: shortened(&refusal.message, MAX_MESSAGE_CHARS) }
 }
 
 #[cfg(test)]

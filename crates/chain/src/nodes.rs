@@ -186,7 +186,7 @@ impl Nodes {
 }
 
 fn build(urls: &RpcUrls) -> Result<Vec<Arc<Node>>, NodeError> {
-    let http = node::http_client().map_err(|error| NodeError::Misconfigured(error.to_string()))?;
+    let http = node::http_client(node::CONNECT_TIMEOUT).map_err(|error| NodeError::Misconfigured(error.to_string()))?;
     urls.iter().map(|url| Node::new(url, http.clone()).map(Arc::new)).collect()
 }
 

@@ -66,7 +66,7 @@ impl fmt::Debug for RpcUrls {
 }
 
 /// Host and port of a URL, for logs.
-pub(crate) fn host(url: &str) -> String {
+pub fn host(url: &str) -> String {
     let url = Url::parse(url).ok();
     let host = url.as_ref().and_then(Url::host_str).unwrap_or("?");
     match url.as_ref().and_then(Url::port) {

@@ -1,23 +1,59 @@
-//! Accounts in JSON-RPC form, decoded directly into bytes, because a snapshot of the program may have a million
-//! accounts.
+//! Answers in JSON-RPC form. Accounts are decoded directly into bytes, because a snapshot of the program may have a
+//! million of them.
 
 use std::borrow::Cow;
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use serde::{Deserialize, Deserializer, de::Error};
+use serde_json::Value;
 use solana_pubkey::Pubkey;
 
 use crate::{error::NodeError, fetched::FetchedAccount};
 
+/// JSON-RPC errors that concern the node and not the request: it is behind, or has no such history.
+const NODE_UNHEALTHY: i64 = -32_005;
+const MIN_CONTEXT_SLOT_NOT_REACHED: i64 = -32_016;
+
+/// An answer with a result or an error.
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
+pub struct Answer<T> {
+    pub id: Option<Value>,
+    #[serde(default, deserialize_with = "present")]
+    pub result: Option<T>,
+    pub error: Option<Refusal>,
+}
+
+/// A JSON-RPC error.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Refusal {
+    #[serde(default)]
+    pub code: i64,
+    #[serde(default)]
+    pub message: String,
+}
+
+impl Refusal {
+    /// The node is behind: it is unhealthy, or has not reached the slot that was asked for.
+    pub const fn is_behind(&self) -> bool {
+        matches!(self.code, NODE_UNHEALTHY | MIN_CONTEXT_SLOT_NOT_REACHED)
+    }
+}
+
+/// Distinguishes `"result": null`, which is an answer, from a missing result.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
 /// A value and the slot at which the node read it.
 #[derive(Deserialize)]
-pub(crate) struct WithContext<T> {
+pub struct WithContext<T> {
     pub context: Context,
     pub value: T,
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Context {
+pub struct Context {
     pub slot: u64,
 }
 

@@ -16,6 +16,11 @@ pub enum DownloadError {
     TooLarge { max_bytes: usize },
 }
 
+/// What went wrong at the bottom. Errors of requests have the cause last, and before it what the caller knows.
+pub fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
+    std::iter::successors(Some(error), |error| error.source()).last().unwrap_or(error).to_string()
+}
+
 /// Why an answer that must keep a pace was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum PacedError {

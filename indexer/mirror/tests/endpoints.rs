@@ -13,7 +13,7 @@ mod node;
 use std::time::Duration;
 
 use crtx_mirror::source::{
-    self, AccountSource, At, EndpointUrls, Endpoints, Event, Events, MAX_TRANSACTIONS, ProgramTransaction, SourceError,
+    AccountSource, At, EndpointUrls, Endpoints, Event, Events, MAX_TRANSACTIONS, ProgramTransaction, SourceError,
 };
 use crtx_store::testing::fixtures::{program, wallet};
 use node::{LONG, Node, OnConnect, Reply, SHORT, account, endpoints, listed, slot_notification};
@@ -176,13 +176,13 @@ async fn a_snapshot_comes_from_the_next_endpoint_if_the_first_delivers_nothing()
     second.on("getProgramAccounts", |_| Reply::Result(listed(41, &[(wallet(1), b"account a".to_vec())])));
     let source = endpoints(&[&first, &second], SHORT);
     let snapshot = source.snapshot(At::Confirmed, 0).await.expect("begun");
-    assert_eq!(source::collect(snapshot).await.expect("complete").0, 41);
+    assert_eq!(node::collect(snapshot).await.expect("complete").0, 41);
     assert_eq!(source.slot(At::Confirmed).await.expect("read"), 100);
     assert_eq!(second.asked("getSlot").len(), 0, "for other reads the first is still asked");
     second.on("getProgramAccounts", |_| Reply::Status(503));
     sleep(AFTER_A_REST).await;
     let snapshot = source.snapshot(At::Confirmed, 0).await.expect("begun");
-    let reason = source::collect(snapshot).await.expect_err("nobody lists");
+    let reason = node::collect(snapshot).await.expect_err("nobody lists");
     assert!(matches!(reason, SourceError::ProgramQueriesRefused { .. }), "the preferred one's reason: {reason}");
 }
 
@@ -194,10 +194,10 @@ async fn a_snapshot_that_broke_off_is_not_continued_elsewhere() {
     let part = axum::body::Bytes::from(whole[..whole.len() - 10].to_owned());
     first.on("getProgramAccounts", move |_| Reply::Parts(vec![part.clone()], Duration::ZERO));
     let source = endpoints(&[&first, &second], SHORT);
-    let reason = source::collect(source.snapshot(At::Confirmed, 0).await.expect("begun")).await.expect_err("broken");
+    let reason = node::collect(source.snapshot(At::Confirmed, 0).await.expect("begun")).await.expect_err("broken");
     assert!(matches!(reason, SourceError::SnapshotIncomplete { .. }), "{reason}");
     assert_eq!(second.asked("getProgramAccounts").len(), 0);
-    source::collect(source.snapshot(At::Confirmed, 0).await.expect("begun")).await.expect("the next one is complete");
+    node::collect(source.snapshot(At::Confirmed, 0).await.expect("begun")).await.expect("the next one is complete");
     assert_eq!(second.asked("getProgramAccounts").len(), 1);
 }
 

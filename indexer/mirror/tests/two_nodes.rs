@@ -26,7 +26,7 @@ use crtx_mirror::{
     history::History,
     source::{
         AccountSource, At, Change, Event, Events, OwnedAccount, ProgramTransaction, Read, Snapshot, SnapshotItem,
-        SourceError, collect,
+        SourceError,
     },
 };
 use crtx_store::{
@@ -91,7 +91,13 @@ impl AccountSource for View {
 
     async fn snapshot(&self, at: At, min_slot: u64) -> Result<Snapshot, SourceError> {
         self.answers()?;
-        let (slot, accounts) = collect(self.chain.snapshot(at, min_slot).await?).await?;
+        let (mut whole, mut accounts) = (self.chain.snapshot(at, min_slot).await?, Vec::new());
+        let slot = loop {
+            match whole.recv().await.expect("an end")? {
+                SnapshotItem::Page { accounts: page, .. } => accounts.extend(page),
+                SnapshotItem::End { slot } => break slot,
+            }
+        };
         let told = |(address, data): (Pubkey, Vec<u8>)| Some((address, self.told(&address, data)?));
         let accounts: Vec<_> = accounts.into_iter().filter_map(told).collect();
         let (items, snapshot) = mpsc::channel(2);

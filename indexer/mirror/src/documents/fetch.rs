@@ -1,6 +1,6 @@
 //! One fetch of a document: where it is read, its deadlines, and why it failed.
 
-use std::{error::Error, time::Duration};
+use std::time::Duration;
 
 use crtx_content::{ContentReader, ContentSources, ReadError};
 use crtx_download::{DownloadError, Pace, PacedError};
@@ -70,12 +70,8 @@ fn of_download(error: &PacedError) -> String {
     if request.is_timeout() {
         return "no answer in time".to_owned();
     }
-    let mut root: &dyn Error = request;
-    while let Some(source) = root.source() {
-        root = source;
-    }
     let what = if request.is_connect() { "no connection" } else { "no complete answer" };
-    format!("{what}: {root}")
+    format!("{what}: {}", crtx_download::root_cause(request))
 }
 
 /// What a fetch found.

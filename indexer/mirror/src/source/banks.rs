@@ -13,7 +13,7 @@ use yellowstone_grpc_proto::prelude::{
     TransactionStatusMeta, subscribe_update::UpdateOneof,
 };
 
-use super::{Change, Event, accounts::of_program};
+use super::{Change, Event, accounts::of_program, error::SourceError};
 
 /// Slots whose content or status waits for the rest. More mean that a part of the chain never came.
 const MAX_WAITING: usize = 150;
@@ -21,19 +21,6 @@ const MAX_WAITING: usize = 150;
 const LEAP: u64 = 600;
 /// Accounts and transactions of one slot. A block cannot hold so many.
 const MAX_PER_SLOT: usize = 200_000;
-
-/// Why updates can no longer be trusted to be complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wrong {
-    /// An update lacks a part, or has one of the wrong form.
-    Malformed,
-    /// An account is longer than any of the program.
-    AccountTooLong,
-    /// Slots wait for a parent that does not come.
-    Gap,
-    /// A slot has more content than a block can have.
-    TooMuch,
-}
 
 /// The content of a slot before its block meta.
 #[derive(Default)]
@@ -49,6 +36,8 @@ struct Bank {
 /// What was heard about the newest slots.
 pub(super) struct Banks {
     program: Pubkey,
+    /// The server that sends the updates.
+    node: String,
     open: BTreeMap<u64, Bank>,
     /// Slots whose content is complete, with their parents.
     sealed: BTreeMap<u64, u64>,
@@ -61,9 +50,10 @@ pub(super) struct Banks {
 }
 
 impl Banks {
-    pub(super) const fn new(program: Pubkey) -> Self {
+    pub(super) const fn new(program: Pubkey, node: String) -> Self {
         Self {
             program,
+            node,
             open: BTreeMap::new(),
             sealed: BTreeMap::new(),
             confirmed: BTreeSet::new(),
@@ -84,7 +74,7 @@ impl Banks {
     }
 
     /// The events that an update proves.
-    pub(super) fn take(&mut self, update: SubscribeUpdate) -> Result<Vec<Event>, Wrong> {
+    pub(super) fn take(&mut self, update: SubscribeUpdate) -> Result<Vec<Event>, SourceError> {
         let events = match update.update_oneof {
             Some(UpdateOneof::Account(update)) => self.account(update)?.into_iter().collect(),
             Some(UpdateOneof::Transaction(update)) => {
@@ -102,7 +92,10 @@ impl Banks {
             _ => Vec::new(),
         };
         let waiting = self.open.len().max(self.waiting());
-        if waiting > MAX_WAITING { Err(Wrong::Gap) } else { Ok(events) }
+        if waiting > MAX_WAITING {
+            return Err(SourceError::Missed { node: self.node.clone(), reason: "slots are missing".to_owned() });
+        }
+        Ok(events)
     }
 
     /// Whether a slot is so far ahead that it cannot belong to the chain of slots that were delivered.
@@ -115,30 +108,36 @@ impl Banks {
         self.reached.map_or(self.confirmed.len(), |reached| self.confirmed.range(reached.saturating_add(1)..).count())
     }
 
-    fn bank(&mut self, slot: u64) -> Result<&mut Bank, Wrong> {
+    fn bank(&mut self, slot: u64) -> Result<&mut Bank, SourceError> {
         let bank = self.open.entry(slot).or_default();
         let content = bank.written.len().saturating_add(bank.emptied.len()).saturating_add(bank.places.len());
-        if content > MAX_PER_SLOT { Err(Wrong::TooMuch) } else { Ok(bank) }
+        if content > MAX_PER_SLOT {
+            let (node, what) = (self.node.clone(), "a slot with too much content");
+            return Err(SourceError::Malformed { node, what });
+        }
+        Ok(bank)
     }
 
-    fn account(&mut self, update: SubscribeUpdateAccount) -> Result<Option<Event>, Wrong> {
-        let info = update.account.ok_or(Wrong::Malformed)?;
-        let address = key(&info.pubkey)?;
-        let account = FetchedAccount { owner: key(&info.owner)?, lamports: info.lamports, data: info.data };
-        let data = of_program(&self.program, account).map_err(|_| Wrong::AccountTooLong)?;
+    fn account(&mut self, update: SubscribeUpdateAccount) -> Result<Option<Event>, SourceError> {
+        let info = update.account.ok_or_else(|| self.malformed())?;
+        let address = self.key(&info.pubkey)?;
+        let account = FetchedAccount { owner: self.key(&info.owner)?, lamports: info.lamports, data: info.data };
+        let data = of_program(&self.program, &self.node, account)?;
         self.bank(update.slot)?.written.insert(address, info.txn_signature.unwrap_or_default());
         Ok(Some(Event::Change(Change { address, slot: update.slot, data })))
     }
 
     /// An account that the program closes belongs to another program afterwards, so no update of the program's
     /// accounts shows it. The balances of the transaction do.
-    fn transaction(&mut self, update: SubscribeUpdateTransaction) -> Result<(), Wrong> {
-        let info = update.transaction.ok_or(Wrong::Malformed)?;
-        let message = info.transaction.and_then(|transaction| transaction.message).ok_or(Wrong::Malformed)?;
-        let meta = info.meta.ok_or(Wrong::Malformed)?;
+    fn transaction(&mut self, update: SubscribeUpdateTransaction) -> Result<(), SourceError> {
+        let info = update.transaction.ok_or_else(|| self.malformed())?;
+        let message = info.transaction.and_then(|transaction| transaction.message).ok_or_else(|| self.malformed())?;
+        let meta = info.meta.ok_or_else(|| self.malformed())?;
+        let emptied = emptied(&message.account_keys, &meta).map(|address| self.key(address));
+        let emptied: Vec<Pubkey> = emptied.collect::<Result<_, _>>()?;
         let bank = self.bank(update.slot)?;
         bank.places.insert(info.signature, info.index);
-        for address in emptied(&message.account_keys, &meta)? {
+        for address in emptied {
             let place = bank.emptied.entry(address).or_default();
             *place = info.index.max(*place);
         }
@@ -232,18 +231,22 @@ impl Banks {
         self.open = self.open.split_off(&newest);
         left.into_iter().map(Event::Dropped).collect()
     }
+
+    fn key(&self, bytes: &[u8]) -> Result<Pubkey, SourceError> {
+        Pubkey::try_from(bytes).map_err(|_| self.malformed())
+    }
+
+    fn malformed(&self) -> SourceError {
+        SourceError::Malformed { node: self.node.clone(), what: "an update" }
+    }
 }
 
 /// The accounts that had lamports before a transaction and none after it.
-fn emptied(account_keys: &[Vec<u8>], meta: &TransactionStatusMeta) -> Result<Vec<Pubkey>, Wrong> {
+fn emptied<'a>(account_keys: &'a [Vec<u8>], meta: &'a TransactionStatusMeta) -> impl Iterator<Item = &'a [u8]> {
     let loaded = meta.loaded_writable_addresses.iter().chain(&meta.loaded_readonly_addresses);
     let balances = meta.pre_balances.iter().zip(&meta.post_balances);
     let accounts = account_keys.iter().chain(loaded).zip(balances);
-    accounts.filter(|(_, (before, after))| **before > 0 && **after == 0).map(|(address, _)| key(address)).collect()
-}
-
-fn key(bytes: &[u8]) -> Result<Pubkey, Wrong> {
-    Pubkey::try_from(bytes).map_err(|_| Wrong::Malformed)
+    accounts.filter(|(_, (before, after))| **before > 0 && **after == 0).map(|(address, _)| address.as_slice())
 }
 
 #[cfg(test)]
@@ -323,7 +326,7 @@ mod tests {
 
     /// At slot 10, from where the stream is complete.
     fn begun() -> Banks {
-        let mut banks = Banks::new(PROGRAM);
+        let mut banks = Banks::new(PROGRAM, "node".to_owned());
         assert_eq!(events(&mut banks, [sealed(10, 9), confirmed(10)]), [], "its content may have begun earlier");
         banks
     }
@@ -351,7 +354,7 @@ mod tests {
         let mut banks = begun();
         let updates = (12..1_000).flat_map(|slot| [sealed(slot, slot - 1), confirmed(slot)]);
         let wrong = updates.into_iter().find_map(|update| banks.take(update).err());
-        assert_eq!(wrong, Some(Wrong::Gap));
+        assert!(matches!(wrong, Some(SourceError::Missed { .. })), "{wrong:?}");
     }
 
     #[test]
@@ -413,8 +416,8 @@ mod tests {
     fn an_update_without_its_parts_is_not_passed_over() {
         let mut banks = begun();
         let bare = update(UpdateOneof::Account(SubscribeUpdateAccount::default()));
-        assert_eq!(banks.take(bare), Err(Wrong::Malformed));
+        assert!(matches!(banks.take(bare), Err(SourceError::Malformed { .. })));
         let bare = update(UpdateOneof::Transaction(SubscribeUpdateTransaction::default()));
-        assert_eq!(banks.take(bare), Err(Wrong::Malformed));
+        assert!(matches!(banks.take(bare), Err(SourceError::Malformed { .. })));
     }
 }

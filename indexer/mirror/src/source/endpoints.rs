@@ -14,20 +14,25 @@ use std::{
 };
 
 use async_trait::async_trait;
+use crtx_chain::{AtSlot, FetchedAccount};
 use solana_pubkey::Pubkey;
 use solana_signature::Signature;
 use tokio::{sync::mpsc, time::sleep};
 
 use super::{
-    AccountSource, At, Events, ProgramTransaction, Read, Snapshot, SnapshotItem,
+    AccountSource, At, Events, OwnedAccount, ProgramTransaction, Read, Snapshot,
     deadlines::Deadlines,
-    endpoint::{Endpoint, EndpointUrls, PAGES_WAITING, Rests},
+    endpoint::{Endpoint, EndpointUrls},
     error::SourceError,
+    reads,
     rest::Rest,
-    snapshot::Sink,
+    snapshot::{self, Sink},
+    websocket,
     yellowstone::{Yellowstone, YellowstoneAddress},
 };
 
+/// Pages of a snapshot that wait for their reader.
+const PAGES_WAITING: usize = 2;
 /// Pause before endpoints that are behind are asked again.
 const BEHIND_PAUSE: Duration = Duration::from_millis(100);
 
@@ -40,7 +45,7 @@ pub struct Endpoints {
 }
 
 struct Shared {
-    all: Vec<Endpoint>,
+    all: Vec<Arc<Endpoint>>,
     /// Streams, if it is configured and works. Everything else comes from the endpoints.
     yellowstone: Option<Yellowstone>,
     /// The changes come from there now.
@@ -53,7 +58,9 @@ struct Shared {
 }
 
 /// Selects the pauses that count for a purpose.
-type Purpose = fn(&Rests) -> &Rest;
+type Purpose = fn(&Endpoint) -> &Rest;
+
+const ANSWERS: Purpose = |endpoint| &endpoint.answers;
 
 impl Endpoints {
     /// The preferred endpoint first.
@@ -68,10 +75,10 @@ impl Endpoints {
         program: Pubkey,
         deadlines: Deadlines,
     ) -> Result<Self, SourceError> {
-        let all = urls.iter().map(|urls| Endpoint::new(urls, program, deadlines)).collect::<Result<Vec<_>, _>>()?;
+        let all = urls.iter().map(|urls| Endpoint::new(urls, program, deadlines).map(Arc::new));
+        let all = all.collect::<Result<Vec<_>, _>>()?;
         if all.is_empty() {
-            let reason = "no endpoint is configured".to_owned();
-            return Err(SourceError::Unreachable { node: "?".to_owned(), reason });
+            return Err(SourceError::unreachable("?", "no endpoint is configured"));
         }
         let yellowstone = yellowstone.map(|address| Yellowstone::new(address, program, deadlines));
         let (active, over_grpc, chain) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::default());
@@ -97,14 +104,12 @@ impl Endpoints {
     }
 
     /// The endpoints to use, best first: those that do not rest, else the one whose rest ends first.
-    fn candidates(&self, first: Option<usize>, purpose: Purpose) -> Vec<(usize, Endpoint)> {
-        let now = Instant::now();
+    fn candidates(&self, first: Option<usize>, purpose: Purpose) -> Vec<(usize, Arc<Endpoint>)> {
         let all = self.shared.all.iter().cloned().enumerate();
         let mut all: Vec<_> = all.filter(|(index, _)| self.only.is_none_or(|only| only == *index)).collect();
         all.sort_by_key(|(index, _)| Some(*index) != first);
-        let left = |endpoint: &Endpoint| purpose(endpoint.rests()).left(now);
-        let soonest = all.iter().map(|(_, endpoint)| left(endpoint)).min().unwrap_or_default();
-        all.retain(|(_, endpoint)| left(endpoint) <= soonest);
+        let soonest = all.iter().map(|(_, endpoint)| purpose(endpoint).left()).min().unwrap_or_default();
+        all.retain(|(_, endpoint)| purpose(endpoint).left() <= soonest);
         all
     }
 
@@ -119,8 +124,8 @@ impl Endpoints {
         }
         match expected {
             Some(expected) if expected != genesis => {
-                let error = SourceError::OtherGenesis { node: endpoint.name(), genesis, expected };
-                endpoint.rests().answers.failed_because(Instant::now(), &error);
+                let error = SourceError::OtherGenesis { node: endpoint.http.name.clone(), genesis, expected };
+                endpoint.answers.failed(Some(&error));
                 Err(error)
             }
             Some(_) => Ok(()),
@@ -143,7 +148,20 @@ impl Endpoints {
     }
 
     /// Asks one endpoint after the other. If all are behind, they are asked again for a while.
-    async fn ask<T, F>(&self, purpose: Purpose, question: impl Fn(Endpoint) -> F) -> Result<T, SourceError>
+    async fn ask<T, F>(&self, purpose: Purpose, question: impl Fn(Arc<Endpoint>) -> F) -> Result<T, SourceError>
+    where
+        F: Future<Output = Result<T, SourceError>>,
+    {
+        self.ask_until(&AtomicBool::new(false), purpose, question).await
+    }
+
+    /// The same, and no other endpoint is asked once the question is `settled`.
+    async fn ask_until<T, F>(
+        &self,
+        settled: &AtomicBool,
+        purpose: Purpose,
+        question: impl Fn(Arc<Endpoint>) -> F,
+    ) -> Result<T, SourceError>
     where
         F: Future<Output = Result<T, SourceError>>,
     {
@@ -152,12 +170,13 @@ impl Endpoints {
             let mut reason = SourceError::StreamEnded;
             for (index, endpoint) in self.candidates(Some(self.active()), purpose) {
                 let asked = match self.check_other(index, &endpoint).await {
-                    Ok(()) => question(endpoint.clone()).await,
+                    Ok(()) => question(Arc::clone(&endpoint)).await,
                     Err(error) => Err(error),
                 };
-                note(purpose(endpoint.rests()), asked.as_ref().err());
+                purpose(&endpoint).note(asked.as_ref().err());
                 match asked {
                     Ok(answer) => return Ok(answer),
+                    Err(error) if settled.load(Ordering::Relaxed) => return Err(error),
                     Err(error) => reason = more_telling(reason, error),
                 }
             }
@@ -185,11 +204,11 @@ impl Endpoints {
     /// `None`: the stream comes from a WebSocket.
     async fn try_yellowstone(&self) -> Option<Events> {
         let yellowstone = self.shared.yellowstone.as_ref().filter(|_| self.only.is_none())?;
-        if !yellowstone.rest.left(Instant::now()).is_zero() {
+        if !yellowstone.rest.left().is_zero() {
             return None;
         }
         let subscribed = self.subscribe_over_grpc(yellowstone).await;
-        note(&yellowstone.rest, subscribed.as_ref().err());
+        yellowstone.rest.note(subscribed.as_ref().err());
         subscribed.inspect_err(|error| tracing::warn!(cause = %error, "Yellowstone does not stream")).ok()
     }
 
@@ -204,8 +223,8 @@ impl Endpoints {
     async fn check_blockhash(&self, yellowstone: &Yellowstone, blockhash: &str) -> Result<(), SourceError> {
         let started = Instant::now();
         loop {
-            let ask = |endpoint: Endpoint| async move { endpoint.knows_blockhash(blockhash).await };
-            if self.ask(|rests| &rests.answers, ask).await? {
+            let ask = |endpoint: Arc<Endpoint>| async move { reads::knows_blockhash(&endpoint.http, blockhash).await };
+            if self.ask(ANSWERS, ask).await? {
                 return Ok(());
             }
             if started.elapsed() >= self.shared.patience {
@@ -218,15 +237,14 @@ impl Endpoints {
     }
 
     async fn try_subscribe(&self) -> Result<Events, SourceError> {
-        let purpose: Purpose = |rests| &rests.stream;
         let mut reason = SourceError::StreamEnded;
-        let streaming = self.candidates(None, purpose).into_iter().filter(|(_, endpoint)| endpoint.streams());
-        for (index, endpoint) in streaming {
+        for (index, endpoint) in self.candidates(None, |endpoint| &endpoint.stream) {
+            let Some(url) = &endpoint.websocket else { continue };
             let subscribed = match self.check_chain(&endpoint, true).await {
-                Ok(()) => endpoint.subscribe().await,
+                Ok(()) => websocket::subscribe(Arc::clone(&endpoint), url).await,
                 Err(error) => Err(error),
             };
-            note(purpose(endpoint.rests()), subscribed.as_ref().err());
+            endpoint.stream.note(subscribed.as_ref().err());
             match subscribed {
                 Ok(events) => {
                     self.activate(index);
@@ -245,43 +263,6 @@ impl Endpoints {
         if self.only.is_none() && self.shared.active.swap(index, Ordering::Relaxed) != index {
             tracing::warn!(node = self.name(), "the changes come from another endpoint now");
         }
-    }
-
-    /// Reads into `sink` from the first endpoint that delivers.
-    async fn read_snapshot(&self, at: At, min_slot: u64, sink: &mut Sink) -> Result<(), SourceError> {
-        let purpose: Purpose = |rests| &rests.snapshots;
-        let started = Instant::now();
-        loop {
-            let mut reason = SourceError::StreamEnded;
-            for (index, endpoint) in self.candidates(Some(self.active()), purpose) {
-                let read = match self.check_other(index, &endpoint).await {
-                    Ok(()) => endpoint.read_snapshot(at, min_slot, sink).await,
-                    Err(error) => Err(error),
-                };
-                note(purpose(endpoint.rests()), read.as_ref().err());
-                match read {
-                    Ok(()) => return Ok(()),
-                    // What was delivered cannot be taken back, so no other endpoint goes on.
-                    Err(error) if sink.delivered => return Err(error),
-                    Err(error) => reason = more_telling(reason, error),
-                }
-            }
-            if !matches!(reason, SourceError::Behind { .. }) || started.elapsed() >= self.shared.patience {
-                return Err(reason);
-            }
-            sleep(BEHIND_PAUSE).await;
-        }
-    }
-}
-
-/// An endpoint that failed rests. One that is behind, or refuses a request, does not: it answered.
-fn note(rest: &Rest, error: Option<&SourceError>) {
-    match error {
-        None => rest.succeeded(),
-        Some(SourceError::Behind { .. } | SourceError::Refused { .. }) => {}
-        // Noted where the chain was checked.
-        Some(SourceError::OtherGenesis { .. }) if rest.reason().is_some() => {}
-        Some(error) => rest.failed_because(Instant::now(), error),
     }
 }
 
@@ -302,7 +283,7 @@ impl AccountSource for Endpoints {
         {
             return yellowstone.name.clone();
         }
-        self.shared.all.get(self.active()).map_or_else(String::new, AccountSource::name)
+        self.shared.all.get(self.active()).map_or_else(String::new, |endpoint| endpoint.http.name.clone())
     }
 
     async fn subscribe(&self) -> Result<Events, SourceError> {
@@ -323,40 +304,34 @@ impl AccountSource for Endpoints {
         let (items, snapshot) = mpsc::channel(PAGES_WAITING);
         let endpoints = self.clone();
         tokio::spawn(async move {
-            let mut sink = Sink::new(items);
-            if let Err(error) = endpoints.read_snapshot(at, min_slot, &mut sink).await {
-                sink.send(Err(error)).await;
+            let sink = Sink { items, delivered: AtomicBool::new(false) };
+            let read = |endpoint: Arc<Endpoint>| {
+                let sink = &sink;
+                async move { snapshot::read(&endpoint, at, min_slot, sink).await }
+            };
+            // What was delivered cannot be taken back, so no other endpoint goes on.
+            if let Err(error) = endpoints.ask_until(&sink.delivered, |endpoint| &endpoint.snapshots, read).await {
+                // A reader that has left needs nothing more.
+                drop(sink.items.send(Err(error)).await);
             }
         });
         Ok(snapshot)
     }
 
-    async fn changed_since(&self, since: u64, at: At, min_slot: u64) -> Result<Option<Snapshot>, SourceError> {
-        let (items, mut snapshot) = mpsc::channel(PAGES_WAITING);
-        let endpoint = self.shared.all.get(self.active()).cloned().ok_or(SourceError::StreamEnded)?;
-        tokio::spawn(async move {
-            let mut sink = Sink::new(items);
-            match endpoint.read_changed(since, at, min_slot, &mut sink).await {
-                Ok(_) => {}
-                Err(error) => sink.send(Err(error)).await,
-            }
-        });
-        // Nothing at all: the node does not offer it.
-        let Some(first) = snapshot.recv().await else { return Ok(None) };
-        Ok(Some(put_back(first, snapshot)))
-    }
-
     async fn read(&self, addresses: &[Pubkey], at: At, min_slot: u64) -> Result<Read, SourceError> {
-        self.ask(|rests| &rests.answers, |endpoint| async move { endpoint.read(addresses, at, min_slot).await }).await
+        let owned = |account: FetchedAccount| OwnedAccount { owner: account.owner, data: account.data };
+        let ask =
+            |endpoint: Arc<Endpoint>| async move { reads::accounts(&endpoint.http, addresses, at, min_slot).await };
+        let AtSlot { slot, value } = self.ask(ANSWERS, ask).await?;
+        Ok(Read { slot, accounts: value.into_iter().map(|account| account.map(owned)).collect() })
     }
 
     async fn slot(&self, at: At) -> Result<u64, SourceError> {
-        self.ask(|rests| &rests.answers, |endpoint| async move { endpoint.slot(at).await }).await
+        self.ask(ANSWERS, |endpoint| async move { reads::slot(&endpoint.http, at).await }).await
     }
 
     async fn genesis_hash(&self) -> Result<String, SourceError> {
-        let ask = || self.ask(|rests| &rests.answers, |endpoint| async move { endpoint.genesis_hash().await });
-        let genesis = ask().await?;
+        let genesis = self.ask(ANSWERS, |endpoint| async move { endpoint.genesis_hash().await }).await?;
         match self.chain() {
             Some(expected) if expected != genesis && self.only.is_none() => {
                 if self.forget_chain().await {
@@ -373,12 +348,14 @@ impl AccountSource for Endpoints {
         after: Option<Signature>,
         min_slot: u64,
     ) -> Result<Option<Vec<ProgramTransaction>>, SourceError> {
-        let ask = |endpoint: Endpoint| async move { endpoint.transactions_after(after, min_slot).await };
-        self.ask(|rests| &rests.answers, ask).await
+        let ask = |endpoint: Arc<Endpoint>| async move {
+            reads::transactions_after(&endpoint.http, &endpoint.program, after, min_slot).await
+        };
+        self.ask(ANSWERS, ask).await
     }
 
     async fn written_by(&self, signature: &Signature) -> Result<Option<Vec<Pubkey>>, SourceError> {
-        self.ask(|rests| &rests.answers, |endpoint| async move { endpoint.written_by(signature).await }).await
+        self.ask(ANSWERS, |endpoint| async move { reads::written_by(&endpoint.http, signature).await }).await
     }
 
     fn expect_chain(&self, genesis: &str) {
@@ -391,37 +368,22 @@ impl AccountSource for Endpoints {
     }
 
     fn unusable(&self) -> Vec<String> {
-        self.shared.all.iter().filter_map(|endpoint| endpoint.rests().answers.reason()).collect()
+        self.shared.all.iter().filter_map(|endpoint| endpoint.answers.reason()).collect()
     }
 
     async fn ask_unusable_again(&self) {
         for endpoint in &self.shared.all {
-            let rest = &endpoint.rests().answers;
-            if rest.reason().is_some() && rest.left(Instant::now()).is_zero() {
-                note(rest, self.check_chain(endpoint, true).await.as_ref().err());
+            let rest = &endpoint.answers;
+            if rest.reason().is_some() && rest.left().is_zero() {
+                rest.note(self.check_chain(endpoint, true).await.as_ref().err());
             }
         }
     }
 
     fn witness(&self) -> Option<Arc<dyn AccountSource>> {
-        let (active, now) = (self.active(), Instant::now());
+        let active = self.active();
         let others = self.shared.all.iter().enumerate().filter(|(index, _)| *index != active && self.only.is_none());
-        let (index, _) = others.min_by_key(|(_, endpoint)| endpoint.rests().answers.left(now))?;
+        let (index, _) = others.min_by_key(|(_, endpoint)| endpoint.answers.left())?;
         Some(self.alone(index))
     }
-}
-
-/// The first item of a snapshot, in front of the others again.
-fn put_back(first: Result<SnapshotItem, SourceError>, mut rest: Snapshot) -> Snapshot {
-    let (items, snapshot) = mpsc::channel(PAGES_WAITING);
-    tokio::spawn(async move {
-        let mut next = Some(first);
-        while let Some(item) = next {
-            if items.send(item).await.is_err() {
-                return;
-            }
-            next = rest.recv().await;
-        }
-    });
-    snapshot
 }

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+use crtx_protocol::text::shortened;
+
+/// Longest part of a node's message that is kept.
+pub(super) const MAX_REASON_CHARS: usize = 300;
+
 /// Why a source failed. `node` is the host of an endpoint, without secrets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
@@ -42,6 +47,14 @@ pub enum SourceError {
 }
 
 impl SourceError {
+    pub(super) fn unreachable(node: &str, reason: impl AsRef<str>) -> Self {
+        Self::Unreachable { node: node.to_owned(), reason: shortened(reason.as_ref(), MAX_REASON_CHARS) }
+    }
+
+    pub(super) fn incomplete(node: &str, reason: impl Into<String>) -> Self {
+        Self::SnapshotIncomplete { node: node.to_owned(), reason: reason.into() }
+    }
+
     /// The code of this problem in `GET /v1/status`.
     pub const fn code(&self) -> &'static str {
         match self {

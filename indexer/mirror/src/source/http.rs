@@ -5,24 +5,20 @@ use std::{
     time::Duration,
 };
 
+use crtx_chain::wire::{Answer, Refusal};
 use crtx_protocol::text::shortened;
-use reqwest::{Client, Response, StatusCode, Url, header::CONTENT_TYPE, redirect};
-use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use reqwest::{Client, Response, StatusCode, Url, header::CONTENT_TYPE};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{deadlines::Deadlines, error::SourceError};
+use super::{
+    deadlines::Deadlines,
+    error::{MAX_REASON_CHARS, SourceError},
+};
 
 /// Longest answer with an error. Also the longest answer of a request without accounts.
 pub(super) const SMALL_ANSWER: usize = 64 * 1024;
-/// Longest part of a node's error message that is kept.
-const MAX_REASON_CHARS: usize = 300;
-/// How long idle connections are kept for the next request.
-const KEEP_IDLE: Duration = Duration::from_secs(30);
-
-/// JSON-RPC errors of a node that is behind: it is unhealthy, or has not reached the slot that was asked for.
-const NODE_UNHEALTHY: i64 = -32_005;
-const MIN_CONTEXT_SLOT_NOT_REACHED: i64 = -32_016;
 /// JSON-RPC error of a method that a node does not have.
 pub(super) const METHOD_NOT_FOUND: i64 = -32_601;
 
@@ -35,15 +31,6 @@ pub(super) struct Question {
     pub min_slot: u64,
 }
 
-/// A JSON-RPC error.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(super) struct Refusal {
-    #[serde(default)]
-    pub code: i64,
-    #[serde(default)]
-    pub message: String,
-}
-
 /// The HTTP side of one endpoint.
 pub(super) struct HttpNode {
     url: Url,
@@ -54,34 +41,11 @@ pub(super) struct HttpNode {
     pub deadlines: Deadlines,
 }
 
-#[derive(Deserialize)]
-#[serde(bound(deserialize = "T: Deserialize<'de>"))]
-struct Answer<T> {
-    #[serde(default, deserialize_with = "present")]
-    result: Option<T>,
-    error: Option<Refusal>,
-}
-
-/// Distinguishes `"result": null`, which is an answer, from a missing result.
-fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
-}
-
 impl HttpNode {
-    /// It follows no redirects and uses no proxy of the environment.
     pub(super) fn new(url: &Url, deadlines: Deadlines) -> Result<Self, SourceError> {
-        let name = host(url);
-        let client = Client::builder()
-            .no_proxy()
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            .http1_only()
-            .connect_timeout(deadlines.connect)
-            .pool_idle_timeout(KEEP_IDLE)
-            .tcp_keepalive(KEEP_IDLE)
-            .user_agent(concat!("crtx/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|error| SourceError::Unreachable { node: name.clone(), reason: error.to_string() })?;
+        let name = crtx_chain::urls::host(url.as_str());
+        let client = crtx_chain::http_client(deadlines.connect);
+        let client = client.map_err(|error| SourceError::unreachable(&name, error.to_string()))?;
         Ok(Self { url: url.clone(), name, client, next_id: AtomicU64::new(1), deadlines })
     }
 
@@ -112,7 +76,8 @@ impl HttpNode {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let body = json!({"jsonrpc": "2.0", "id": id, "method": question.method, "params": question.params});
         let post = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
-        let response = post.body(body.to_string()).send().await.map_err(|error| self.unreachable(error))?;
+        let unreachable = |error| SourceError::unreachable(&self.name, cause(error));
+        let response = post.body(body.to_string()).send().await.map_err(unreachable)?;
         let status = response.status();
         if status == StatusCode::OK { Ok(response) } else { Err(self.refused_by_status(question, response).await) }
     }
@@ -128,7 +93,7 @@ impl HttpNode {
 
     async fn body(&self, response: Response, limit: usize) -> Result<Vec<u8>, SourceError> {
         crtx_download::read(response, limit).await.map_err(|error| match error {
-            crtx_download::DownloadError::Request(error) => self.unreachable(error),
+            crtx_download::DownloadError::Request(error) => SourceError::unreachable(&self.name, cause(error)),
             _ => SourceError::TooLarge { node: self.name.clone(), what: "an answer", limit },
         })
     }
@@ -136,13 +101,11 @@ impl HttpNode {
     /// The error for a refused request.
     pub(super) fn refused(&self, question: &Question, refusal: Refusal) -> SourceError {
         let node = self.name.clone();
-        match refusal.code {
-            NODE_UNHEALTHY | MIN_CONTEXT_SLOT_NOT_REACHED => SourceError::Behind { node, wanted: question.min_slot },
-            code => {
-                let reason = shortened(&refusal.message, MAX_REASON_CHARS);
-                SourceError::Refused { node, what: question.method, code, reason }
-            }
+        if refusal.is_behind() {
+            return SourceError::Behind { node, wanted: question.min_slot };
         }
+        let reason = shortened(&refusal.message, MAX_REASON_CHARS);
+        SourceError::Refused { node, what: question.method, code: refusal.code, reason }
     }
 
     /// The answer is for a slot before the one that was asked for: the node ignores `minContextSlot`.
@@ -150,20 +113,9 @@ impl HttpNode {
         let behind = || SourceError::Behind { node: self.name.clone(), wanted: min_slot };
         if slot < min_slot { Err(behind()) } else { Ok(()) }
     }
-
-    /// The error for a request that failed on the way. It does not show the URL, which may carry a provider's key.
-    pub(super) fn unreachable(&self, error: reqwest::Error) -> SourceError {
-        let error = error.without_url();
-        let mut cause: &dyn std::error::Error = &error;
-        while let Some(source) = cause.source() {
-            cause = source;
-        }
-        SourceError::Unreachable { node: self.name.clone(), reason: shortened(&cause.to_string(), MAX_REASON_CHARS) }
-    }
 }
 
-/// Host and port of a URL, without user, path and query, which may carry a provider's key.
-pub(super) fn host(url: &Url) -> String {
-    let host = url.host_str().unwrap_or("?");
-    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+/// Why a request failed on the way. It does not show the URL, which may carry a provider's key.
+pub(super) fn cause(error: reqwest::Error) -> String {
+    crtx_download::root_cause(&error.without_url())
 }

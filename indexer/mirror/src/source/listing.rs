@@ -6,14 +6,17 @@ use std::{
     io::{self, Read},
 };
 
-use crtx_chain::{FetchedAccount, wire::WireKeyedAccount};
+use crtx_chain::{
+    FetchedAccount,
+    wire::{Refusal, WireKeyedAccount},
+};
 use serde::{
     Deserialize,
     de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use solana_pubkey::Pubkey;
 
-use super::{accounts::MAX_ENTRY_BYTES, http::Refusal};
+use super::{accounts::MAX_ENTRY_BYTES, error::SourceError};
 
 /// Longest pagination key that is sent back to a node.
 const MAX_KEY_CHARS: usize = 1_024;
@@ -33,40 +36,27 @@ pub(super) struct Listed {
 }
 
 /// Takes each account, with the slot of the answer if that came first. Its error ends the reading.
-pub(super) trait TakesAccounts {
-    type Error;
-    fn take(&mut self, slot: Option<u64>, address: Pubkey, account: FetchedAccount) -> Result<(), Self::Error>;
-}
+type Taker<'a> = &'a mut dyn FnMut(Option<u64>, Pubkey, FetchedAccount) -> Result<(), SourceError>;
 
-/// Why an answer was not read to its end.
-#[derive(Debug)]
-pub(super) enum Unread<E> {
-    /// The taker of the accounts stopped.
-    Stopped(E),
-    /// An entry is longer than any account.
-    EntryTooLong,
-    /// The bytes ended, or they are not the JSON of a list of accounts.
-    Broken(serde_json::Error),
-}
-
-/// Reads a JSON-RPC answer. Forms: `result.value[]`, `result.value.accounts[]`, `result.accounts[]`, `result[]`.
-pub(super) fn read<T: TakesAccounts>(bytes: impl Read, taker: &mut T) -> Result<Listed, Unread<T::Error>> {
+/// Reads a JSON-RPC answer of `node`. Forms: `result.value[]`, `result.value.accounts[]`, `result.accounts[]`,
+/// `result[]`. A reader of its bytes that fails because of the node has a [`SourceError`] in its error.
+pub(super) fn read(node: &str, bytes: impl Read, taker: Taker) -> Result<Listed, SourceError> {
     let since_entry = Cell::new(0);
-    let reader = Metered { bytes, since_entry: &since_entry };
+    let reader = Metered { node, bytes, since_entry: &since_entry };
     let mut walk = Walk { listed: Listed::default(), taker, stopped: None, since_entry: &since_entry };
     let mut json = serde_json::Deserializer::from_reader(io::BufReader::with_capacity(32 * 1024, reader));
     let read = Member { walk: &mut walk, name: Name::Answer }.deserialize(&mut json).and_then(|()| json.end());
     let Walk { listed, stopped, .. } = walk;
-    match (read, stopped) {
-        (_, Some(stopped)) => Err(Unread::Stopped(stopped)),
-        (Err(_), None) if since_entry.get() > MAX_ENTRY_BYTES => Err(Unread::EntryTooLong),
-        (Err(error), None) => Err(Unread::Broken(error)),
-        (Ok(()), None) => Ok(listed),
-    }
+    let broken = |error: serde_json::Error| {
+        let reason = error.to_string();
+        io::Error::from(error).downcast().unwrap_or_else(|_| SourceError::incomplete(node, reason))
+    };
+    stopped.map_or_else(|| read.map(|()| listed).map_err(broken), Err)
 }
 
 /// Counts the bytes since the last entry and refuses more than an entry can have.
 struct Metered<'a, R> {
+    node: &'a str,
     bytes: R,
     since_entry: &'a Cell<usize>,
 }
@@ -74,7 +64,8 @@ struct Metered<'a, R> {
 impl<R: Read> Read for Metered<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.since_entry.get() > MAX_ENTRY_BYTES {
-            return Err(io::Error::other("an entry is too long"));
+            let (node, what) = (self.node.to_owned(), "an entry of a list");
+            return Err(io::Error::other(SourceError::TooLarge { node, what, limit: MAX_ENTRY_BYTES }));
         }
         let read = self.bytes.read(buffer)?;
         self.since_entry.set(self.since_entry.get().saturating_add(read));
@@ -82,10 +73,10 @@ impl<R: Read> Read for Metered<'_, R> {
     }
 }
 
-struct Walk<'a, T: TakesAccounts> {
+struct Walk<'a> {
     listed: Listed,
-    taker: &'a mut T,
-    stopped: Option<T::Error>,
+    taker: Taker<'a>,
+    stopped: Option<SourceError>,
     since_entry: &'a Cell<usize>,
 }
 
@@ -99,12 +90,12 @@ enum Name {
 }
 
 /// Reads one member into the walk.
-struct Member<'w, 'a, T: TakesAccounts> {
-    walk: &'w mut Walk<'a, T>,
+struct Member<'w, 'a> {
+    walk: &'w mut Walk<'a>,
     name: Name,
 }
 
-impl<'de, T: TakesAccounts> DeserializeSeed<'de> for Member<'_, '_, T> {
+impl<'de> DeserializeSeed<'de> for Member<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -112,7 +103,7 @@ impl<'de, T: TakesAccounts> DeserializeSeed<'de> for Member<'_, '_, T> {
     }
 }
 
-impl<'de, T: TakesAccounts> Visitor<'de> for Member<'_, '_, T> {
+impl<'de> Visitor<'de> for Member<'_, '_> {
     type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
@@ -147,7 +138,7 @@ impl<'de, T: TakesAccounts> Visitor<'de> for Member<'_, '_, T> {
         while let Some(WireKeyedAccount { pubkey, account }) = entries.next_element()? {
             walk.since_entry.set(0);
             walk.listed.entries = walk.listed.entries.saturating_add(1);
-            if let Err(stopped) = walk.taker.take(walk.listed.slot, pubkey, account.0) {
+            if let Err(stopped) = (walk.taker)(walk.listed.slot, pubkey, account.0) {
                 walk.stopped = Some(stopped);
                 return Err(S::Error::custom("stopped"));
             }
@@ -181,20 +172,6 @@ enum Key {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[derive(Default)]
-    struct Taken {
-        accounts: Vec<(Option<u64>, Pubkey)>,
-        room: usize,
-    }
-
-    impl TakesAccounts for Taken {
-        type Error = ();
-        fn take(&mut self, slot: Option<u64>, address: Pubkey, _: FetchedAccount) -> Result<(), ()> {
-            self.accounts.push((slot, address));
-            if self.accounts.len() > self.room { Err(()) } else { Ok(()) }
-        }
-    }
 
     fn entry(number: u8) -> String {
         let address = Pubkey::new_from_array([number; 32]);
@@ -246,7 +223,7 @@ mod tests {
             let listed = read.expect("read");
             assert_eq!((listed.slot, listed.next_page.as_deref(), listed.entries), (slot, next, 2), "{text}");
             assert!(listed.complete && listed.refusal.is_none());
-            assert_eq!(taken.accounts.len(), 2);
+            assert_eq!(taken, 2);
         }
     }
 
@@ -254,7 +231,11 @@ mod tests {
     fn an_answer_that_ends_early_is_not_complete_wherever_it_ends() {
         let text = format!(r#"{{"result":{{"context":{{"slot":9}},"value":[{},{}]}}}}"#, entry(1), entry(2));
         for end in 0..text.len() {
-            assert!(matches!(read_text(&text[..end], 10).0, Err(Unread::Broken(_))), "{}", &text[..end]);
+            assert!(
+                matches!(read_text(&text[..end], 10).0, Err(SourceError::SnapshotIncomplete { .. })),
+                "{}",
+                &text[..end]
+            );
         }
         assert!(read_text(&text, 10).0.is_ok());
     }
@@ -265,15 +246,15 @@ mod tests {
         assert_eq!(read.expect("read").refusal.expect("an error").code, -32_601);
         let (read, _) = read_text(r#"{"result":{"context":{"slot":9}}}"#, 10);
         assert!(!read.expect("read").complete);
-        assert!(matches!(read_text("[]", 10).0, Err(Unread::Broken(_))));
+        assert!(matches!(read_text("[]", 10).0, Err(SourceError::SnapshotIncomplete { .. })));
     }
 
     #[test]
     fn the_reading_ends_when_the_accounts_are_no_longer_taken() {
         let text = format!(r#"{{"result":[{},{},{}]}}"#, entry(1), entry(2), entry(3));
         let (read, taken) = read_text(&text, 1);
-        assert!(matches!(read, Err(Unread::Stopped(()))));
-        assert_eq!(taken.accounts.len(), 2);
+        assert!(matches!(read, Err(SourceError::StreamEnded)));
+        assert_eq!(taken, 2);
     }
 
     #[test]
@@ -288,8 +269,8 @@ mod tests {
         }
         let mut endless = Endless(0);
         let start: &[u8] = br#"{"result":[{"pubkey":""#;
-        let read = read(start.chain(&mut endless), &mut Taken { room: 1, ..Taken::default() });
-        assert!(matches!(read, Err(Unread::EntryTooLong)));
+        let (read, _) = read_bytes(start.chain(&mut endless), 1);
+        assert!(matches!(read, Err(SourceError::TooLarge { .. })));
         assert!(endless.0 < 1_000);
     }
 }

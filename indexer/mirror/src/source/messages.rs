@@ -4,19 +4,17 @@ use std::borrow::Cow;
 
 use crtx_chain::{
     FetchedAccount,
-    wire::{WireAccount, WireKeyedAccount},
+    wire::{Refusal, WireAccount, WireKeyedAccount, WithContext},
 };
 use crtx_protocol::text::shortened;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::json;
 use solana_pubkey::Pubkey;
 
-use super::http::Refusal;
+use super::error::MAX_REASON_CHARS;
 
 /// The account of the chain's clock, which changes in every slot.
 const CLOCK: &str = "SysvarC1ock11111111111111111111111111111111";
-/// Longest part of a node's error message that is kept.
-const MAX_REASON_CHARS: usize = 300;
 
 /// What a stream subscribes to. The number is the id of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,17 +84,6 @@ struct Params<T> {
 }
 
 #[derive(Deserialize)]
-struct AtSlot<T> {
-    context: Context,
-    value: T,
-}
-
-#[derive(Deserialize)]
-struct Context {
-    slot: u64,
-}
-
-#[derive(Deserialize)]
 struct WireSlot {
     slot: u64,
     root: u64,
@@ -120,7 +107,7 @@ pub(super) fn read(text: &str) -> Option<Received> {
 fn notification(method: &str, text: &str) -> Option<Received> {
     match method {
         "programNotification" => {
-            let AtSlot { context, value } = params::<AtSlot<WireKeyedAccount>>(text)?;
+            let WithContext { context, value } = params::<WithContext<WireKeyedAccount>>(text)?;
             let WireKeyedAccount { pubkey, account: WireAccount(account) } = value;
             Some(Received::Account { slot: context.slot, address: pubkey, account })
         }
@@ -129,7 +116,7 @@ fn notification(method: &str, text: &str) -> Option<Received> {
             Some(Received::Slot { slot, root })
         }
         "accountNotification" => {
-            let AtSlot { context, .. } = params::<AtSlot<IgnoredAny>>(text)?;
+            let WithContext { context, .. } = params::<WithContext<IgnoredAny>>(text)?;
             Some(Received::Clock { slot: context.slot })
         }
         _ => Some(Received::Other),

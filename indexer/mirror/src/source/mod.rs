@@ -16,7 +16,6 @@ mod outlet;
 mod reads;
 mod rest;
 mod snapshot;
-mod tls;
 mod websocket;
 mod yellowstone;
 
@@ -150,12 +149,6 @@ pub trait AccountSource: Send + Sync + 'static {
         Ok(None)
     }
 
-    /// The accounts of the program that changed at `slot` or later, as a snapshot of these alone. It does not show
-    /// closed accounts. `None`: the node does not offer it.
-    async fn changed_since(&self, _slot: u64, _at: At, _min_slot: u64) -> Result<Option<Snapshot>, SourceError> {
-        Ok(None)
-    }
-
     /// Names the chain that the mirror follows, by its genesis hash. Endpoints of another chain are not used while one
     /// of this chain answers.
     fn expect_chain(&self, _genesis: &str) {}
@@ -178,16 +171,4 @@ pub trait AccountSource: Send + Sync + 'static {
     fn witness(&self) -> Option<Arc<dyn AccountSource>> {
         None
     }
-}
-
-/// A whole snapshot in memory. For tests, and for a reader that must hold it all.
-pub async fn collect(mut snapshot: Snapshot) -> Result<(u64, Vec<(Pubkey, Vec<u8>)>), SourceError> {
-    let mut all = Vec::new();
-    while let Some(item) = snapshot.recv().await {
-        match item? {
-            SnapshotItem::Page { accounts, .. } => all.extend(accounts),
-            SnapshotItem::End { slot } => return Ok((slot, all)),
-        }
-    }
-    Err(SourceError::SnapshotIncomplete { node: String::new(), reason: "it stopped without an end".to_owned() })
 }

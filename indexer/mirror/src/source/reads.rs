@@ -1,6 +1,9 @@
 //! Small reads of one node: accounts, slots, the genesis hash, and the program's transactions.
 
-use crtx_chain::{AtSlot, FetchedAccount, wire::WireAccount};
+use crtx_chain::{
+    AtSlot, FetchedAccount,
+    wire::{WireAccount, WithContext},
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use solana_pubkey::Pubkey;
@@ -21,17 +24,6 @@ const TRANSACTION_ANSWER: usize = 1024 * 1024;
 const TRANSACTIONS_PER_PAGE: usize = 1_000;
 /// JSON-RPC error of a node that keeps no history of transactions.
 const NO_HISTORY: i64 = -32_011;
-
-#[derive(Deserialize)]
-struct WithSlot<T> {
-    context: Context,
-    value: T,
-}
-
-#[derive(Deserialize)]
-struct Context {
-    slot: u64,
-}
 
 #[derive(Deserialize)]
 struct WireTransaction {
@@ -61,7 +53,7 @@ pub(super) async fn accounts(
     name_slot(&mut config, min_slot);
     let method = "getMultipleAccounts";
     let question = Question { method, params: json!([addresses_text, config]), min_slot };
-    let answer: WithSlot<Vec<Option<WireAccount>>> = node.ask(&question, ACCOUNTS_ANSWER).await?;
+    let answer: WithContext<Vec<Option<WireAccount>>> = node.ask(&question, ACCOUNTS_ANSWER).await?;
     node.check_slot(answer.context.slot, min_slot)?;
     if answer.value.len() != addresses.len() {
         return Err(SourceError::Malformed { node: node.name.clone(), what: method });
@@ -85,7 +77,7 @@ pub(super) async fn genesis_hash(node: &HttpNode) -> Result<String, SourceError>
 pub(super) async fn knows_blockhash(node: &HttpNode, blockhash: &str) -> Result<bool, SourceError> {
     let params = json!([blockhash, {"commitment": "confirmed"}]);
     let question = Question { method: "isBlockhashValid", params, min_slot: 0 };
-    Ok(node.ask::<WithSlot<bool>>(&question, SMALL_ANSWER).await?.value)
+    Ok(node.ask::<WithContext<bool>>(&question, SMALL_ANSWER).await?.value)
 }
 
 /// Transactions that name the program, newest first, up to `after` or [`MAX_TRANSACTIONS`].
@@ -146,7 +138,7 @@ pub(super) async fn written_by(node: &HttpNode, signature: &Signature) -> Result
     Ok(answer.and_then(|answer| crtx_chain::past::written_accounts(&answer)))
 }
 
-fn name_slot(config: &mut Value, min_slot: u64) {
+pub(super) fn name_slot(config: &mut Value, min_slot: u64) {
     if let Some(config) = config.as_object_mut().filter(|_| min_slot > 0) {
         config.insert("minContextSlot".to_owned(), min_slot.into());
     }

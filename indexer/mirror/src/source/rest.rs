@@ -1,9 +1,11 @@
 //! When an endpoint that failed may be used again.
 
 use std::{
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
+
+use super::error::SourceError;
 
 /// First pause after a failure. Each further failure in a row doubles it, up to the longest.
 const SHORTEST: Duration = Duration::from_secs(1);
@@ -11,9 +13,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// The pause of one endpoint for one purpose.
 #[derive(Debug, Default)]
-pub(super) struct Rest {
-    state: Mutex<State>,
-}
+pub(super) struct Rest(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -24,31 +24,39 @@ struct State {
 }
 
 impl Rest {
-    pub(super) fn failed(&self, now: Instant) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let pause = SHORTEST.saturating_mul(2_u32.saturating_pow(state.failures)).min(LONGEST);
-        state.failures = state.failures.saturating_add(1);
-        state.until = now.checked_add(pause);
+    /// Notes how a use ended. One that is behind, or refuses a request, does not rest: it answered.
+    pub(super) fn note(&self, error: Option<&SourceError>) {
+        match error {
+            None => *self.state() = State::default(),
+            Some(SourceError::Behind { .. } | SourceError::Refused { .. } | SourceError::StreamEnded) => {}
+            // Noted where the chain was checked.
+            Some(SourceError::OtherGenesis { .. }) if self.reason().is_some() => {}
+            Some(error) => self.failed(Some(error)),
+        }
     }
 
-    pub(super) fn failed_because(&self, now: Instant, reason: impl ToString) {
-        self.failed(now);
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).reason = Some(reason.to_string());
+    /// A stream that worked and ended has no reason that tells anything about the endpoint.
+    pub(super) fn failed(&self, reason: Option<&SourceError>) {
+        let mut state = self.state();
+        let pause = SHORTEST.saturating_mul(2_u32.saturating_pow(state.failures)).min(LONGEST);
+        state.failures = state.failures.saturating_add(1);
+        state.until = Instant::now().checked_add(pause);
+        state.reason = reason.map(ToString::to_string).or(state.reason.take());
     }
 
     /// Why it failed last; `None` if it succeeded since.
     pub(super) fn reason(&self) -> Option<String> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).reason.clone()
-    }
-
-    pub(super) fn succeeded(&self) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::default();
+        self.state().reason.clone()
     }
 
     /// Time until the endpoint may be used. Zero: now.
-    pub(super) fn left(&self, now: Instant) -> Duration {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
+    pub(super) fn left(&self) -> Duration {
+        let until = self.state().until;
+        until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -58,17 +66,20 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_the_longest_and_end_with_a_success() {
-        let (rest, now) = (Rest::default(), Instant::now());
-        assert_eq!(rest.left(now), Duration::ZERO);
+        let rest = Rest::default();
+        assert_eq!(rest.left(), Duration::ZERO);
+        let silent = SourceError::Silent { node: "node".to_owned(), after: LONGEST };
         let pauses: Vec<u64> = (0..8)
             .map(|_| {
-                rest.failed(now);
-                rest.left(now).as_secs()
+                rest.note(Some(&silent));
+                // The part of a second that has passed since counts as a whole one.
+                rest.left().as_secs() + 1
             })
             .collect();
         assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
-        assert_eq!(rest.left(now + Duration::from_secs(61)), Duration::ZERO);
-        rest.succeeded();
-        assert_eq!(rest.left(now), Duration::ZERO);
+        rest.note(Some(&SourceError::StreamEnded));
+        assert!(!rest.left().is_zero() && rest.reason().is_some());
+        rest.note(None);
+        assert_eq!((rest.left(), rest.reason()), (Duration::ZERO, None));
     }
 }

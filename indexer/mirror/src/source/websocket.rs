@@ -5,88 +5,84 @@
 //! offers neither, the node is asked for its slot. `Reached` is never sent: nothing in a WebSocket proves that every
 //! change was delivered.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use futures::{SinkExt, StreamExt};
-use solana_pubkey::Pubkey;
+use crtx_chain::urls::host;
+use futures::{
+    FutureExt, SinkExt, StreamExt,
+    future::{BoxFuture, OptionFuture},
+};
+use rustls::{ClientConfig, crypto::aws_lc_rs};
+use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::{
     net::TcpStream,
-    sync::mpsc,
-    time::{Instant, interval, sleep_until, timeout},
+    time::{sleep, timeout},
 };
 use tokio_tungstenite::{
     Connector, MaybeTlsStream, WebSocketStream, connect_async_tls_with_config,
     tungstenite::{Error as WsError, Message, protocol::WebSocketConfig},
 };
+use url::Url;
 
 use super::{
     At, Change, Event, Events,
-    accounts::{MAX_ACCOUNT_BYTES, MAX_ENTRY_BYTES, of_program},
-    deadlines::Deadlines,
+    accounts::{MAX_ENTRY_BYTES, of_program},
+    endpoint::Endpoint,
     error::SourceError,
-    http::HttpNode,
     messages::{self, Received, Subscription},
     outlet::Outlet,
-    reads, tls,
+    reads,
 };
 
 /// A notification that names a slot so much later than the newest needs a second one.
 const LEAP: u64 = 600;
-/// Pings within the time of silence, and questions for the slot where no subscription tells it.
-const LOOKS_PER_SILENCE: u32 = 5;
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// What is subscribed to, and where.
-#[derive(Clone)]
-pub(super) struct Target {
-    pub url: String,
-    /// Host and port.
-    pub node: String,
-    pub program: Pubkey,
-    pub deadlines: Deadlines,
-    /// Tells the slot where no subscription does.
-    pub http: Arc<HttpNode>,
-}
-
-/// Connects and subscribes. `on_end` learns why the stream ended, unless its reader left.
-pub(super) async fn subscribe(
-    target: Target,
-    on_end: impl FnOnce(&SourceError) + Send + 'static,
-) -> Result<Events, SourceError> {
-    let mut socket = connect(&target).await?;
+/// Connects and subscribes.
+pub(super) async fn subscribe(endpoint: Arc<Endpoint>, url: &Url) -> Result<Events, SourceError> {
+    let (outlet, events) = Outlet::new(host(url.as_str()), endpoint.http.deadlines);
+    let socket = connect(&outlet, url).await?;
+    let (subscribed, slots_told, asked, finalized) = (false, None, 0, None);
+    let (pinged, clock, leapt, polled) = (None, None, None, None);
+    let mut stream =
+        Stream { socket, endpoint, outlet, subscribed, slots_told, asked, pinged, clock, leapt, finalized, polled };
     for subscription in Subscription::ALL {
-        send(&mut socket, &target, Message::text(subscription.request(&target.program))).await?;
+        stream.send(Message::text(subscription.request(&stream.endpoint.program))).await?;
     }
-    let (outlet, events) = Outlet::new(&target.node, target.deadlines.reader);
-    let mut stream = Stream::new(socket, target, outlet);
     stream.until_subscribed().await?;
     tokio::spawn(async move {
-        if let Some(reason) = stream.run().await {
-            on_end(&reason);
-            stream.outlet.end(reason);
-        }
+        let reason = stream.run().await;
+        stream.outlet.end(reason, &stream.endpoint.stream).await;
     });
     Ok(events)
 }
 
-async fn connect(target: &Target) -> Result<Socket, SourceError> {
-    let unreachable = |reason: String| SourceError::Unreachable { node: target.node.clone(), reason };
+async fn connect(outlet: &Outlet, url: &Url) -> Result<Socket, SourceError> {
+    let unreachable = |reason: String| SourceError::unreachable(&outlet.node, reason);
     let mut config = WebSocketConfig::default();
     config.max_message_size = Some(MAX_ENTRY_BYTES);
     config.max_frame_size = Some(MAX_ENTRY_BYTES);
-    let connector = if target.url.starts_with("wss:") {
-        Connector::Rustls(tls::config().map_err(|error| unreachable(error.to_string()))?)
+    let connector = if url.scheme() == "wss" {
+        Connector::Rustls(tls().map_err(|error| unreachable(error.to_string()))?)
     } else {
         Connector::Plain
     };
-    let after = target.deadlines.connect;
-    let connecting = connect_async_tls_with_config(target.url.as_str(), Some(config), true, Some(connector));
+    let after = outlet.deadlines.connect;
+    let connecting = connect_async_tls_with_config(url.as_str(), Some(config), true, Some(connector));
     match timeout(after, connecting).await {
         Ok(Ok((socket, _))) => Ok(socket),
         Ok(Err(error)) => Err(unreachable(without_url(&error))),
-        Err(_) => Err(SourceError::TimedOut { node: target.node.clone(), what: "a WebSocket connection", after }),
+        Err(_) => Err(SourceError::TimedOut { node: outlet.node.clone(), what: "a WebSocket connection", after }),
     }
+}
+
+/// The settings that the HTTP client uses: certificates that the machine trusts. The provider is named, because the
+/// dependencies bring two, and `rustls` panics if it has to choose.
+fn tls() -> Result<Arc<ClientConfig>, rustls::Error> {
+    let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
+    let config = builder.with_safe_default_protocol_versions()?.with_platform_verifier()?.with_no_client_auth();
+    Ok(Arc::new(config))
 }
 
 /// Messages of errors about a URL could show a provider's key.
@@ -98,84 +94,39 @@ fn without_url(error: &WsError) -> String {
     }
 }
 
-async fn send(socket: &mut Socket, target: &Target, message: Message) -> Result<(), SourceError> {
-    let after = target.deadlines.answer;
-    match timeout(after, socket.send(message)).await {
-        Ok(sent) => sent.map_err(|error| closed(&target.node, &error)),
-        Err(_) => Err(SourceError::TimedOut { node: target.node.clone(), what: "a WebSocket message", after }),
-    }
-}
-
-fn closed(node: &str, error: &WsError) -> SourceError {
-    match error {
-        WsError::Capacity(_) => {
-            SourceError::TooLarge { node: node.to_owned(), what: "a message", limit: MAX_ENTRY_BYTES }
-        }
-        error => SourceError::Closed { node: node.to_owned(), reason: without_url(error) },
-    }
-}
-
-/// Whether an optional subscription tells anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Optional {
-    Asked,
-    Granted,
-    /// Refused, or not answered in time.
-    LeftOut,
-}
-
-/// One subscribed connection.
+/// One subscribed connection. What it counts are ticks of its outlet.
 struct Stream {
     socket: Socket,
-    target: Target,
+    endpoint: Arc<Endpoint>,
     outlet: Outlet,
     subscribed: bool,
-    slots: Optional,
-    clock: Optional,
-    /// When the subscriptions were asked for.
-    asked_at: Instant,
-    /// When the node sent something last, pongs excepted.
-    heard_at: Instant,
-    /// When a ping was sent that is not answered.
-    pinged_at: Option<Instant>,
-    next_ping: Instant,
-    slot: u64,
+    /// Whether the subscription to slots is granted. `None`: not answered yet.
+    slots_told: Option<bool>,
+    /// Since the subscriptions were asked for.
+    asked: u32,
+    /// Since a ping that is not answered.
+    pinged: Option<u32>,
+    /// Since the clock account was notified. `None`: never, although it may be granted. Surfpool is such a node.
+    clock: Option<u32>,
     /// A slot far ahead that one notification named.
     leapt: Option<u64>,
     finalized: Option<u64>,
-    /// When the newest slot moved.
-    moved_at: Instant,
-    /// When the clock account was notified. `None`: never, although it may be granted. Surfpool is such a node.
-    clock_at: Option<Instant>,
     /// The node's slot, asked for over HTTP.
-    polled: Option<mpsc::Receiver<Result<u64, SourceError>>>,
+    polled: Option<BoxFuture<'static, Result<u64, SourceError>>>,
 }
 
 impl Stream {
-    fn new(socket: Socket, target: Target, outlet: Outlet) -> Self {
-        let now = Instant::now();
-        Self {
-            socket,
-            target,
-            outlet,
-            subscribed: false,
-            slots: Optional::Asked,
-            clock: Optional::Asked,
-            asked_at: now,
-            heard_at: now,
-            pinged_at: None,
-            next_ping: now,
-            slot: 0,
-            leapt: None,
-            finalized: None,
-            moved_at: now,
-            clock_at: None,
-            polled: None,
+    async fn send(&mut self, message: Message) -> Result<(), SourceError> {
+        let after = self.outlet.deadlines.answer;
+        match timeout(after, self.socket.send(message)).await {
+            Ok(sent) => sent.map_err(|error| self.closed(&error)),
+            Err(_) => Err(SourceError::TimedOut { node: self.node(), what: "a WebSocket message", after }),
         }
     }
 
     async fn until_subscribed(&mut self) -> Result<(), SourceError> {
-        let after = self.target.deadlines.answer;
+        let after = self.outlet.deadlines.answer;
+        let late = SourceError::TimedOut { node: self.node(), what: "programSubscribe", after };
         let subscribed = async {
             while !self.subscribed {
                 let message = self.socket.next().await;
@@ -183,54 +134,47 @@ impl Stream {
             }
             Ok(())
         };
-        let answered = timeout(after, subscribed).await;
-        let late = |_| SourceError::TimedOut { node: self.node(), what: "programSubscribe", after };
-        answered.map_err(late)?
+        timeout(after, subscribed).await.unwrap_or(Err(late))
     }
 
-    /// Forwards notifications until the stream ends. `None`: its reader left.
-    async fn run(&mut self) -> Option<SourceError> {
+    /// Forwards notifications until the stream ends. Ticks come first, also between the messages of a node that never
+    /// stops sending.
+    async fn run(&mut self) -> SourceError {
         loop {
-            let due = self.next_look();
             let step = tokio::select! {
                 biased;
-                () = self.outlet.reader_left() => return None,
+                tick = self.outlet.tick() => match tick {
+                    Ok(()) => self.look().await,
+                    left => left,
+                },
                 message = self.socket.next() => self.take(message).await,
-                Some(slot) = next_slot(&mut self.polled) => self.told_slot(slot),
-                () = sleep_until(due) => Ok(()),
+                Some(slot) = OptionFuture::from(self.polled.as_mut()) => self.take_polled(slot),
             };
-            // Also between the messages of a node that never stops sending.
-            let looked = if step.is_ok() && Instant::now() >= due { self.look().await } else { step };
-            if let Err(reason) = looked {
-                return Some(reason);
+            if let Err(reason) = step {
+                return reason;
             }
         }
     }
 
-    fn told_slot(&mut self, slot: Result<u64, SourceError>) -> Result<(), SourceError> {
-        self.alive(slot?, None);
-        Ok(())
-    }
-
     async fn take(&mut self, message: Option<Result<Message, WsError>>) -> Result<(), SourceError> {
+        let node = self.node();
         match message {
-            None => Err(SourceError::Closed { node: self.node(), reason: "the connection is closed".to_owned() }),
-            Some(Err(error)) => Err(closed(&self.target.node, &error)),
+            None => Err(SourceError::Closed { node, reason: "the connection is closed".to_owned() }),
+            Some(Err(error)) => Err(self.closed(&error)),
             Some(Ok(Message::Close(frame))) => {
                 let reason = frame.map_or_else(|| "it closed the connection".to_owned(), |frame| frame.to_string());
-                Err(SourceError::Closed { node: self.node(), reason })
+                Err(SourceError::Closed { node, reason })
             }
             Some(Ok(Message::Pong(_))) => {
-                self.pinged_at = None;
+                self.pinged = None;
                 Ok(())
             }
             Some(Ok(Message::Ping(_) | Message::Frame(_))) => Ok(()),
-            Some(Ok(Message::Binary(_))) => Err(SourceError::Malformed { node: self.node(), what: "a binary message" }),
+            Some(Ok(Message::Binary(_))) => Err(SourceError::Malformed { node, what: "a binary message" }),
             Some(Ok(Message::Text(text))) => {
-                self.heard_at = Instant::now();
+                self.outlet.heard = 0;
                 let read = messages::read(&text);
-                self.received(read.ok_or_else(|| SourceError::Malformed { node: self.node(), what: "a message" })?)
-                    .await
+                self.received(read.ok_or(SourceError::Malformed { node, what: "a message" })?).await
             }
         }
     }
@@ -238,153 +182,97 @@ impl Stream {
     async fn received(&mut self, received: Received) -> Result<(), SourceError> {
         match received {
             Received::Granted(Subscription::Program) => self.subscribed = true,
-            Received::Granted(Subscription::Slots) => self.slots = Optional::Granted,
-            Received::Granted(Subscription::Clock) => self.clock = Optional::Granted,
+            Received::Granted(Subscription::Slots) => self.slots_told = Some(true),
+            Received::Refused(Subscription::Slots, _) => self.slots_told = Some(false),
             Received::Refused(Subscription::Program, reason) => {
                 return Err(SourceError::SubscriptionRefused { node: self.node(), reason });
             }
-            Received::Refused(Subscription::Slots, _) => self.slots = Optional::LeftOut,
-            Received::Refused(Subscription::Clock, _) => self.clock = Optional::LeftOut,
             Received::Account { slot, address, account } => {
-                let data = of_program(&self.target.program, account).map_err(|_| SourceError::TooLarge {
-                    node: self.node(),
-                    what: "an account",
-                    limit: MAX_ACCOUNT_BYTES,
-                })?;
-                let started = Instant::now();
+                let data = of_program(&self.endpoint.program, &self.outlet.node, account)?;
                 self.outlet.send(Event::Change(Change { address, slot, data })).await?;
-                self.forgive(started.elapsed());
             }
             Received::Slot { slot, root } => self.alive(slot, Some(root)),
             Received::Clock { slot } => {
-                self.clock_at = Some(Instant::now());
+                self.clock = Some(0);
                 self.alive(slot, None);
             }
-            Received::Other => {}
+            Received::Granted(Subscription::Clock) | Received::Refused(Subscription::Clock, _) | Received::Other => {}
         }
         Ok(())
-    }
-
-    /// The reader, or the machine, has kept this task waiting. That is not the node's silence.
-    fn forgive(&mut self, waited: Duration) {
-        for since in [&mut self.heard_at, &mut self.moved_at, &mut self.asked_at, &mut self.next_ping] {
-            *since = later(*since, waited);
-        }
-        self.pinged_at = self.pinged_at.map(|at| later(at, waited));
-        self.clock_at = self.clock_at.map(|at| later(at, waited));
     }
 
     /// Reports a newer slot. Slots of other forks and older ones are no progress.
     fn alive(&mut self, slot: u64, root: Option<u64>) {
+        let newest = self.outlet.slot;
         let is_far = |from: u64| slot > from.saturating_add(LEAP);
-        if self.slot > 0 && is_far(self.slot) && self.leapt.replace(slot).is_none_or(is_far) {
+        if newest > 0 && is_far(newest) && self.leapt.replace(slot).is_none_or(is_far) {
             return;
         }
         let root = root.filter(|root| *root <= slot);
         let rooted = root > self.finalized;
-        if slot > self.slot {
-            self.slot = slot;
-            self.moved_at = Instant::now();
+        if slot > newest {
+            (self.outlet.slot, self.outlet.moved) = (slot, 0);
         } else if !rooted {
             return;
         }
         self.finalized = self.finalized.max(root);
-        self.outlet.tell(Event::Alive { slot: self.slot, finalized: self.finalized });
-    }
-
-    /// When the stream is looked after next, if the node sends nothing.
-    fn next_look(&self) -> Instant {
-        let Deadlines { answer, .. } = self.target.deadlines;
-        let pong = self.pinged_at.map_or(self.next_ping, |at| later(at, answer));
-        pong.min(self.next_ping)
+        self.outlet.tell(Event::Alive { slot: self.outlet.slot, finalized: self.finalized });
     }
 
     /// Ends a stream whose time is over, and sends the next ping.
     async fn look(&mut self) -> Result<(), SourceError> {
-        let now = Instant::now();
-        let late = now.saturating_duration_since(self.next_look());
-        if late > self.pause() {
-            self.forgive(late);
+        for ticks in [Some(&mut self.asked), self.pinged.as_mut(), self.clock.as_mut()].into_iter().flatten() {
+            *ticks = ticks.saturating_add(1);
         }
-        let Deadlines { answer, silence, still, .. } = self.target.deadlines;
-        let passed = |since: Instant, limit: Duration| now.saturating_duration_since(since) >= limit;
-        if self.pinged_at.is_some_and(|at| passed(at, answer)) {
+        let (answer, silence) = (self.outlet.deadlines.answer, self.outlet.deadlines.silence);
+        if self.pinged.is_some_and(|ticks| self.outlet.are_longer(ticks, answer)) {
             return Err(SourceError::TimedOut { node: self.node(), what: "a ping", after: answer });
         }
-        if passed(self.asked_at, answer) {
-            self.leave_out();
+        if self.outlet.are_longer(self.asked, answer) {
+            self.slots_told.get_or_insert(false);
+            self.ask_for_slots();
         }
-        if self.tells_slots() && passed(self.heard_at, silence) {
-            return Err(SourceError::Silent { node: self.node(), after: silence });
-        }
-        if passed(self.moved_at, still) {
-            return Err(SourceError::StandsStill { node: self.node(), slot: self.slot, after: still });
-        }
+        // Whether the node is expected to send something again and again.
+        self.outlet.check(self.slots_told != Some(false) || self.clock.is_some())?;
         // The clock changes in every slot and is notified like the program's accounts.
-        let slots_without_clock = self.clock_at.map(|at| self.moved_at.saturating_duration_since(at));
-        if slots_without_clock.is_some_and(|time| time >= silence) {
+        let without_clock = self.clock.map_or(0, |ticks| ticks.saturating_sub(self.outlet.moved));
+        if self.outlet.are_longer(without_clock, silence) {
             let reason = "notifications of slots arrive, notifications of accounts do not".to_owned();
             return Err(SourceError::Missed { node: self.node(), reason });
         }
-        if now >= self.next_ping {
-            self.next_ping = later(now, self.pause());
-            self.pinged_at = self.pinged_at.or(Some(now));
-            send(&mut self.socket, &self.target, Message::Ping(Vec::new().into())).await?;
+        self.pinged.get_or_insert(0);
+        self.send(Message::Ping(Vec::new().into())).await
+    }
+
+    /// Nothing may tell the slot. Then it is asked for.
+    fn ask_for_slots(&mut self) {
+        if self.slots_told == Some(false) && self.clock.is_none() && self.polled.is_none() {
+            tracing::warn!(node = %self.outlet.node, "the node does not tell its slots, so it is asked for them");
+            self.polled = Some(self.next_slot());
         }
+    }
+
+    fn next_slot(&self) -> BoxFuture<'static, Result<u64, SourceError>> {
+        let (endpoint, pause) = (Arc::clone(&self.endpoint), self.outlet.pause());
+        let ask = async move { reads::slot(&endpoint.http, At::Confirmed).await };
+        sleep(pause).then(|()| ask).boxed()
+    }
+
+    fn take_polled(&mut self, slot: Result<u64, SourceError>) -> Result<(), SourceError> {
+        self.alive(slot?, None);
+        self.polled = Some(self.next_slot());
         Ok(())
     }
 
+    fn closed(&self, error: &WsError) -> SourceError {
+        let node = self.node();
+        match error {
+            WsError::Capacity(_) => SourceError::TooLarge { node, what: "a message", limit: MAX_ENTRY_BYTES },
+            error => SourceError::Closed { node, reason: without_url(error) },
+        }
+    }
+
     fn node(&self) -> String {
-        self.target.node.clone()
+        self.outlet.node.clone()
     }
-
-    fn pause(&self) -> Duration {
-        let silence = self.target.deadlines.silence;
-        silence.checked_div(LOOKS_PER_SILENCE).unwrap_or(silence)
-    }
-
-    /// Whether the node is expected to send something again and again.
-    fn tells_slots(&self) -> bool {
-        self.slots != Optional::LeftOut || self.clock_at.is_some()
-    }
-
-    /// Optional subscriptions without an answer are left out. If nothing tells the slot then, it is asked for.
-    fn leave_out(&mut self) {
-        for optional in [&mut self.slots, &mut self.clock] {
-            if *optional == Optional::Asked {
-                *optional = Optional::LeftOut;
-            }
-        }
-        if self.slots == Optional::LeftOut && self.clock_at.is_none() && self.polled.is_none() {
-            tracing::warn!(node = %self.target.node, "the node does not tell its slots, so it is asked for them");
-            self.polled = Some(poll(Arc::clone(&self.target.http), self.pause()));
-        }
-    }
-}
-
-fn later(instant: Instant, pause: Duration) -> Instant {
-    instant.checked_add(pause).unwrap_or(instant)
-}
-
-async fn next_slot(polled: &mut Option<mpsc::Receiver<Result<u64, SourceError>>>) -> Option<Result<u64, SourceError>> {
-    match polled {
-        Some(polled) => polled.recv().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Asks for the slot again and again, as long as somebody listens.
-fn poll(node: Arc<HttpNode>, every: Duration) -> mpsc::Receiver<Result<u64, SourceError>> {
-    let (slots, polled) = mpsc::channel(1);
-    tokio::spawn(async move {
-        let mut tick = interval(every);
-        loop {
-            tick.tick().await;
-            let slot = reads::slot(&node, At::Confirmed).await;
-            if slots.send(slot).await.is_err() {
-                return;
-            }
-        }
-    });
-    polled
 }

@@ -5,10 +5,11 @@
 
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 
+use crtx_chain::urls::host;
 use crtx_protocol::text::shortened;
 use futures::{SinkExt, StreamExt};
 use solana_pubkey::Pubkey;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::timeout;
 use tonic::{Code, Status};
 use url::Url;
 use yellowstone_grpc_client::{
@@ -23,11 +24,10 @@ use yellowstone_grpc_proto::prelude::{
 
 use super::{
     Events,
-    accounts::{MAX_ACCOUNT_BYTES, MAX_ENTRY_BYTES},
-    banks::{Banks, Wrong},
+    accounts::MAX_ENTRY_BYTES,
+    banks::Banks,
     deadlines::Deadlines,
-    error::SourceError,
-    http,
+    error::{MAX_REASON_CHARS, SourceError},
     outlet::Outlet,
     rest::Rest,
 };
@@ -37,8 +37,6 @@ const FILTER: &str = "crtx";
 /// Attempts to connect again, the first after this pause, each next one after twice the pause.
 const RETRIES: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
-/// Longest part of a server's message that is kept.
-const MAX_REASON_CHARS: usize = 300;
 
 /// A Yellowstone gRPC server.
 #[derive(Clone, PartialEq, Eq)]
@@ -51,7 +49,7 @@ pub struct YellowstoneAddress {
 impl fmt::Debug for YellowstoneAddress {
     /// Shows the host alone, because providers put keys into paths as well.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&http::host(&self.url))
+        f.write_str(&host(self.url.as_str()))
     }
 }
 
@@ -67,7 +65,7 @@ pub(super) struct Yellowstone {
 
 impl Yellowstone {
     pub(super) fn new(address: &YellowstoneAddress, program: Pubkey, deadlines: Deadlines) -> Self {
-        let name = http::host(&address.url);
+        let name = host(address.url.as_str());
         Self { address: address.clone(), name, program, deadlines, rest: Arc::default() }
     }
 
@@ -120,35 +118,18 @@ impl Yellowstone {
             Ok(Err(error)) => return Err(self.refused(&error)),
             Err(_) => return Err(SourceError::TimedOut { node: self.name.clone(), what: "a subscription", after }),
         };
-        let (outlet, events) = Outlet::new(&self.name, self.deadlines.reader);
-        let now = Instant::now();
-        let stream = Stream {
-            sink,
-            updates,
-            outlet,
-            banks: Banks::new(self.program),
-            node: self.name.clone(),
-            deadlines: self.deadlines,
-            heard_at: now,
-            moved_at: now,
-        };
-        let rest = Arc::clone(&self.rest);
+        let (outlet, events) = Outlet::new(self.name.clone(), self.deadlines);
+        let (banks, rest) = (Banks::new(self.program, self.name.clone()), Arc::clone(&self.rest));
+        let mut stream = Stream { sink, updates, outlet, banks };
         tokio::spawn(async move {
-            let mut stream = stream;
-            if let Some(reason) = stream.run().await {
-                rest.failed(std::time::Instant::now());
-                stream.outlet.end(reason);
-            }
+            let reason = stream.run().await;
+            stream.outlet.end(reason, &rest).await;
         });
         Ok(events)
     }
 
-    fn unreachable(&self, error: &dyn Error) -> SourceError {
-        let mut cause = error;
-        while let Some(source) = cause.source() {
-            cause = source;
-        }
-        SourceError::Unreachable { node: self.name.clone(), reason: shortened(&cause.to_string(), MAX_REASON_CHARS) }
+    fn unreachable(&self, error: &(dyn Error + 'static)) -> SourceError {
+        SourceError::unreachable(&self.name, crtx_download::root_cause(error))
     }
 
     fn refused(&self, error: &GeyserGrpcClientError) -> SourceError {
@@ -195,54 +176,30 @@ struct Stream {
     updates: ReconnectStream,
     outlet: Outlet,
     banks: Banks,
-    node: String,
-    deadlines: Deadlines,
-    /// When the server sent something last, pings excepted.
-    heard_at: Instant,
-    /// When the newest slot moved.
-    moved_at: Instant,
 }
 
 impl Stream {
-    /// Forwards updates until the stream ends. `None`: its reader left.
-    async fn run(&mut self) -> Option<SourceError> {
+    /// Forwards updates until the stream ends.
+    async fn run(&mut self) -> SourceError {
         loop {
-            let due = self.due();
             let step = tokio::select! {
                 biased;
-                () = self.outlet.reader_left() => return None,
+                tick = self.outlet.tick() => tick.and_then(|()| self.outlet.check(true)),
                 event = self.updates.next() => self.take(event).await,
-                () = sleep_until(due) => Err(self.late()),
             };
             if let Err(reason) = step {
-                return Some(reason);
+                return reason;
             }
         }
     }
 
-    fn due(&self) -> Instant {
-        let Deadlines { silence, still, .. } = self.deadlines;
-        let silent = self.heard_at.checked_add(silence);
-        let stands = self.moved_at.checked_add(still);
-        silent.into_iter().chain(stands).min().unwrap_or_else(Instant::now)
-    }
-
-    fn late(&self) -> SourceError {
-        let Deadlines { silence, still, .. } = self.deadlines;
-        let node = self.node.clone();
-        if self.heard_at.elapsed() >= silence {
-            return SourceError::Silent { node, after: silence };
-        }
-        SourceError::StandsStill { node, slot: self.banks.slot(), after: still }
-    }
-
     async fn take(&mut self, event: Option<Result<ReconnectEvent, Status>>) -> Result<(), SourceError> {
         match event {
-            None => Err(SourceError::Closed { node: self.node.clone(), reason: "the stream ended".to_owned() }),
-            Some(Err(status)) => Err(of_status(&self.node, &status)),
+            None => Err(SourceError::Closed { node: self.outlet.node.clone(), reason: "the stream ended".to_owned() }),
+            Some(Err(status)) => Err(of_status(&self.outlet.node, &status)),
             Some(Ok(ReconnectEvent::Disconnected(lost))) if lost.replay_from_slot.is_none() => {
                 let reason = "the connection was lost before a slot was confirmed".to_owned();
-                Err(SourceError::Missed { node: self.node.clone(), reason })
+                Err(SourceError::Missed { node: self.outlet.node.clone(), reason })
             }
             Some(Ok(ReconnectEvent::Disconnected(_))) => {
                 self.banks.disconnected();
@@ -259,36 +216,23 @@ impl Stream {
             Some(UpdateOneof::Pong(_)) => return Ok(()),
             _ => {}
         }
-        let before = self.banks.slot();
-        let events = self.banks.take(update).map_err(|wrong| self.wrong(wrong))?;
-        for event in events {
+        self.outlet.heard = 0;
+        for event in self.banks.take(update)? {
             self.outlet.send(event).await?;
         }
-        // After the sending: time in which the reader is slow is not the server's silence.
-        self.heard_at = Instant::now();
-        if self.banks.slot() > before {
-            self.moved_at = self.heard_at;
+        if self.banks.slot() > self.outlet.slot {
+            (self.outlet.slot, self.outlet.moved) = (self.banks.slot(), 0);
         }
         Ok(())
     }
 
     async fn answer_ping(&mut self) -> Result<(), SourceError> {
         let ping = SubscribeRequest { ping: Some(SubscribeRequestPing { id: 1 }), ..Default::default() };
-        let after = self.deadlines.answer;
+        let after = self.outlet.deadlines.answer;
         match timeout(after, self.sink.send(ping)).await {
             // If the connection is lost, the stream says so next.
             Ok(_) => Ok(()),
-            Err(_) => Err(SourceError::TimedOut { node: self.node.clone(), what: "a ping", after }),
-        }
-    }
-
-    fn wrong(&self, wrong: Wrong) -> SourceError {
-        let node = self.node.clone();
-        match wrong {
-            Wrong::Malformed => SourceError::Malformed { node, what: "an update" },
-            Wrong::AccountTooLong => SourceError::TooLarge { node, what: "an account", limit: MAX_ACCOUNT_BYTES },
-            Wrong::Gap => SourceError::Missed { node, reason: "slots are missing".to_owned() },
-            Wrong::TooMuch => SourceError::Malformed { node, what: "a slot with too much content" },
+            Err(_) => Err(SourceError::TimedOut { node: self.outlet.node.clone(), what: "a ping", after }),
         }
     }
 }

@@ -23,7 +23,7 @@ use axum::{
     routing::post,
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
-use crtx_mirror::source::{Deadlines, EndpointUrls, Endpoints};
+use crtx_mirror::source::{Deadlines, EndpointUrls, Endpoints, Snapshot, SnapshotItem, SourceError};
 use crtx_store::testing::fixtures::program;
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
@@ -258,6 +258,17 @@ fn subscription(text: &str, script: &Mutex<Script>) -> Option<Message> {
         Some(None) => return None,
     };
     Some(Message::text(reply.to_string()))
+}
+
+/// A whole snapshot and its slot.
+pub async fn collect(mut snapshot: Snapshot) -> Result<(u64, Vec<(Pubkey, Vec<u8>)>), SourceError> {
+    let mut all = Vec::new();
+    loop {
+        match snapshot.recv().await.expect("an end")? {
+            SnapshotItem::Page { accounts, .. } => all.extend(accounts),
+            SnapshotItem::End { slot } => return Ok((slot, all)),
+        }
+    }
 }
 
 /// An account of the program.
