@@ -35,26 +35,6 @@ pub const NO_HISTORY: &str = "the node does not keep the transactions that would
 const NEVER_NAMED: &str = "no transaction on the chain names this account";
 const NOT_CLOSED: &str = "no transaction on the chain closes this account";
 
-/// Why an account's closing was not found.
-#[derive(Debug)]
-enum Miss {
-    Text(&'static str),
-    Chain(ChainError),
-    Store(StoreError),
-}
-
-impl From<ChainError> for Miss {
-    fn from(error: ChainError) -> Self {
-        Self::Chain(error)
-    }
-}
-
-impl From<StoreError> for Miss {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
 pub struct Closer {
     history: Arc<dyn History>,
     pool: PgPool,
@@ -98,44 +78,35 @@ impl Closer {
     }
 
     async fn search_and_note(&self, wanted: &Wanted) -> Result<bool, StoreError> {
-        let error = match self.search(wanted).await {
-            Ok(found) => return Ok(found),
-            Err(Miss::Store(error)) => return Err(error),
-            Err(Miss::Chain(error)) => {
-                tracing::debug!(address = %wanted.address, %error, "a closing could not be searched for");
-                store::postpone(&self.pool, &wanted.address, FIRST_RETRY).await?;
+        let address = &wanted.address;
+        let missed = match closing_of(self.history.as_ref(), &self.program, address).await {
+            Ok(Search::Found(Proof { closed, slot, signature })) => {
+                keep(&self.pool, &closed, slot, &signature).await?;
+                return Ok(true);
+            }
+            Ok(Search::NoHistory) => Ok(NO_HISTORY),
+            Ok(Search::TwoSlots) => Ok(TWO_SLOTS),
+            Ok(Search::Nothing { .. }) if wanted.age < FINALITY => {
+                // A closing that is not finalized yet is searched for again, without a reproach.
+                store::postpone(&self.pool, address, FIRST_RETRY).await?;
                 return Ok(false);
             }
-            Err(Miss::Text(text)) => text,
-        };
-        store::not_found(&self.pool, &wanted.address, error, retry_in(wanted.attempts)).await?;
-        Ok(false)
-    }
-
-    async fn search(&self, wanted: &Wanted) -> Result<bool, Miss> {
-        match closing_of(self.history.as_ref(), &self.program, &wanted.address).await? {
-            Search::Found(Proof { closed, slot, signature }) => {
-                keep(&self.pool, &closed, slot, &signature).await?;
-                Ok(true)
+            Ok(Search::Nothing { looked_at: 0 }) => {
+                // A node that keeps nothing at all proves nothing.
+                let any = self.history.about(&self.program, None, 1).await;
+                any.map(|any| if any.is_empty() { NO_HISTORY } else { NEVER_NAMED })
             }
-            Search::NoHistory => Err(Miss::Text(NO_HISTORY)),
-            Search::TwoSlots => Err(Miss::Text(TWO_SLOTS)),
-            Search::Nothing { looked_at } => self.missed(wanted, looked_at).await,
+            Ok(Search::Nothing { .. }) => Ok(NOT_CLOSED),
+            Err(error) => Err(error),
+        };
+        match missed {
+            Ok(text) => store::not_found(&self.pool, address, text, retry_in(wanted.attempts)).await?,
+            Err(error) => {
+                tracing::debug!(%address, %error, "a closing could not be searched for");
+                store::postpone(&self.pool, address, FIRST_RETRY).await?;
+            }
         }
-    }
-
-    /// A closing that is not finalized yet is searched for again, without a reproach.
-    async fn missed(&self, wanted: &Wanted, looked_at: usize) -> Result<bool, Miss> {
-        if wanted.age < FINALITY {
-            store::postpone(&self.pool, &wanted.address, FIRST_RETRY).await?;
-            return Ok(false);
-        }
-        if looked_at > 0 {
-            return Err(Miss::Text(NOT_CLOSED));
-        }
-        // A node that keeps nothing at all proves nothing.
-        let any = self.history.about(&self.program, None, 1).await?;
-        Err(Miss::Text(if any.is_empty() { NO_HISTORY } else { NEVER_NAMED }))
+        Ok(false)
     }
 }
 

@@ -10,7 +10,7 @@ mod place;
 mod queue;
 mod reading;
 
-use std::{future::Future, pin::pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use crtx_content::ContentSources;
 use crtx_http::outbound::OutboundPolicy;
@@ -19,10 +19,10 @@ use crtx_store::{
     document_claims::{self, ClaimLimits, Wanted},
     metadata::{self as store, Failure},
 };
-use futures::{StreamExt, stream::FuturesUnordered};
 use solana_pubkey::Pubkey;
 use tokio::{
     sync::{Notify, Semaphore},
+    task::{JoinError, JoinSet},
     time::{Instant, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
@@ -68,7 +68,9 @@ pub enum FetcherError {
 }
 
 /// Fetches documents for the listings of one database.
-pub struct Fetcher {
+pub struct Fetcher(Arc<Fetching>);
+
+struct Fetching {
     pool: PgPool,
     /// The name of its leases.
     holder: Uuid,
@@ -92,10 +94,19 @@ enum Outcome {
     Elsewhere(Box<Job>),
 }
 
+/// What is fetched and what waits for it. Fetches go on while others are looked for: one that stands still may hold the
+/// connection that the look waits for.
+#[derive(Default)]
+struct UnderWay {
+    queue: Queue,
+    fetches: JoinSet<Ended>,
+}
+
 impl Fetcher {
     pub fn new(pool: PgPool, policy: OutboundPolicy, sources: ContentSources) -> Result<Self, FetcherError> {
         let (reading, ways) = (Reading::start(policy)?, Ways::new(policy, sources)?);
-        Ok(Self { pool, holder: Uuid::new_v4(), policy, reading, ways, storing: Semaphore::new(STORES_AT_ONCE) })
+        let (holder, storing) = (Uuid::new_v4(), Semaphore::new(STORES_AT_ONCE));
+        Ok(Self(Arc::new(Fetching { pool, holder, policy, reading, ways, storing })))
     }
 
     /// Fetches documents when listings change and in regular intervals, until shut down.
@@ -108,52 +119,65 @@ impl Fetcher {
         tokio::select! {
             () = shutdown.cancelled() => {}
             () = self.work(changed) => {}
-            () = self.prune() => {}
+            () = self.0.prune() => {}
         }
-        if let Err(error) = document_claims::release_all(&self.pool, self.holder).await {
+        if let Err(error) = document_claims::release_all(&self.0.pool, self.0.holder).await {
             tracing::warn!(cause = %error, "leases of documents could not be given back");
         }
     }
 
     async fn work(&self, changed: &Notify) {
-        let mut queue = Queue::default();
-        let mut fetches = FuturesUnordered::new();
+        let mut under_way = UnderWay::default();
         let mut last_look = Instant::now();
         let mut look_at = last_look;
         loop {
             if Instant::now() >= look_at {
                 last_look = Instant::now();
+                let claimed = self.0.claim(&mut under_way.queue).await;
+                let full = claimed.unwrap_or_else(|error| {
+                    tracing::warn!(cause = %error, "due metadata documents could not be read");
+                    false
+                });
                 // A full answer says that the database has more.
-                let (full, all_ended) = beside(&mut fetches, self.look(&mut queue)).await;
                 look_at = later(last_look, if full { LEAST_INTERVAL } else { ROUND_INTERVAL });
-                all_ended.into_iter().for_each(|ended| settle_or_tell(&mut queue, ended));
             }
-            while let Some(job) = queue.next(Instant::now()) {
-                fetches.push(self.fetch_and_store(job));
-            }
+            self.begin(&mut under_way);
             tokio::select! {
                 () = sleep_until(look_at) => {}
                 () = changed.notified() => look_at = look_at.min(later(last_look, LEAST_INTERVAL)),
-                Some(ended) = fetches.next() => {
+                Some(ended) = under_way.fetches.join_next() => {
                     // A creator or host that has a place again may have more in the database.
                     look_at = look_at.min(later(last_look, LEAST_INTERVAL));
-                    settle_or_tell(&mut queue, ended);
+                    if let Err(error) = settle(&mut under_way.queue, ended) {
+                        // Its lease ends, and it is fetched again.
+                        tracing::warn!(cause = %error, "a metadata document could not be kept");
+                    }
                 }
             }
         }
     }
 
-    /// Takes what is due, if there is room. True if there may be more at once.
-    async fn look(&self, queue: &mut Queue) -> bool {
-        match self.claim(queue).await {
-            Ok(full) => full,
-            Err(error) => {
-                tracing::warn!(cause = %error, "due metadata documents could not be read");
-                false
-            }
+    /// Fetches all due documents, until none is left. Returns how many were stored.
+    pub async fn round(&self) -> Result<usize, StoreError> {
+        let (mut under_way, mut stored) = (UnderWay::default(), 0_usize);
+        loop {
+            self.0.claim(&mut under_way.queue).await?;
+            self.begin(&mut under_way);
+            let Some(ended) = under_way.fetches.join_next().await else { return Ok(stored) };
+            stored = stored.saturating_add(usize::from(settle(&mut under_way.queue, ended)?));
         }
     }
 
+    /// Begins the fetches that may begin now.
+    fn begin(&self, under_way: &mut UnderWay) {
+        while let Some(job) = under_way.queue.next(Instant::now()) {
+            let fetching = Arc::clone(&self.0);
+            under_way.fetches.spawn(async move { fetching.fetch_and_store(job).await });
+        }
+    }
+}
+
+impl Fetching {
     async fn claim(&self, queue: &mut Queue) -> Result<bool, StoreError> {
         let room = MAX_WAITING.saturating_sub(u32::try_from(queue.waiting()).unwrap_or(u32::MAX));
         // Documents that failed before never fill the whole queue.
@@ -181,25 +205,6 @@ impl Fetcher {
             }
         }
         Ok(full)
-    }
-
-    /// Fetches all due documents, until none is left. Returns how many were stored.
-    pub async fn round(&self) -> Result<usize, StoreError> {
-        let mut queue = Queue::default();
-        let mut fetches = FuturesUnordered::new();
-        let mut stored: usize = 0;
-        loop {
-            let (claimed, all_ended) = beside(&mut fetches, self.claim(&mut queue)).await;
-            claimed?;
-            for ended in all_ended {
-                stored = stored.saturating_add(usize::from(settle(&mut queue, ended)?));
-            }
-            while let Some(job) = queue.next(Instant::now()) {
-                fetches.push(self.fetch_and_store(job));
-            }
-            let Some(ended) = fetches.next().await else { return Ok(stored) };
-            stored = stored.saturating_add(usize::from(settle(&mut queue, ended)?));
-        }
     }
 
     /// Fetches and stores one document.
@@ -256,31 +261,9 @@ impl Fetcher {
     }
 }
 
-/// Works while the fetches go on: a fetch that stands still may hold the connection that the work waits for. Returns
-/// the fetches that ended meanwhile.
-async fn beside<T, F: Future<Output = Ended>>(
-    fetches: &mut FuturesUnordered<F>,
-    work: impl Future<Output = T>,
-) -> (T, Vec<Ended>) {
-    let mut work = pin!(work);
-    let mut all_ended = Vec::new();
-    loop {
-        tokio::select! {
-            done = &mut work => return (done, all_ended),
-            Some(ended) = fetches.next() => all_ended.push(ended),
-        }
-    }
-}
-
-fn settle_or_tell(queue: &mut Queue, ended: Ended) {
-    if let Err(error) = settle(queue, ended) {
-        // Its lease ends, and it is fetched again.
-        tracing::warn!(cause = %error, "a metadata document could not be kept");
-    }
-}
-
 /// Counts a fetch that ended, and queues what is to be read elsewhere. True if the document was stored.
-fn settle(queue: &mut Queue, ended: Ended) -> Result<bool, StoreError> {
+fn settle(queue: &mut Queue, ended: Result<Ended, JoinError>) -> Result<bool, StoreError> {
+    let ended = ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
     queue.finished(&ended.agent, ended.took, Instant::now());
     match ended.outcome? {
         Outcome::Stored => Ok(true),

@@ -1,6 +1,10 @@
 //! How long a source waits in each of its steps.
 
-use std::time::Duration;
+use std::{future::Future, time::Duration};
+
+use tokio::time::timeout;
+
+use super::error::SourceError;
 
 /// Longest time of each step of a source. A step that takes longer has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,4 +40,15 @@ impl Default for Deadlines {
             snapshot: Duration::from_secs(600),
         }
     }
+}
+
+/// What a step of `node` ends with, or that it did not end `after` this time.
+pub(super) async fn within<T>(
+    node: &str,
+    what: &'static str,
+    after: Duration,
+    step: impl Future<Output = Result<T, SourceError>>,
+) -> Result<T, SourceError> {
+    let late = |_| Err(SourceError::TimedOut { node: node.to_owned(), what, after });
+    timeout(after, step).await.unwrap_or_else(late)
 }

@@ -59,7 +59,6 @@ pub(super) struct Endpoint {
     pub answers: Rest,
     pub stream: Rest,
     pub snapshots: Rest,
-    /// The genesis hash that the node said last.
     genesis: Mutex<Option<String>>,
 }
 
@@ -71,13 +70,9 @@ impl Endpoint {
         Ok(Self { http, websocket, program, ways, answers, stream, snapshots, genesis })
     }
 
-    /// The genesis hash that the node said before, or says now.
-    pub(super) async fn known_genesis(&self) -> Result<String, SourceError> {
-        let known = self.genesis.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        match known {
-            Some(known) => Ok(known),
-            None => self.genesis_hash().await,
-        }
+    /// The genesis hash that the node said last.
+    pub(super) fn known_genesis(&self) -> Option<String> {
+        self.genesis.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(super) async fn genesis_hash(&self) -> Result<String, SourceError> {

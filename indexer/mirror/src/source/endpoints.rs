@@ -117,23 +117,21 @@ impl Endpoints {
     /// that belonged to another chain is asked again: somebody may have put it right.
     async fn check_chain(&self, endpoint: &Endpoint, now: bool) -> Result<(), SourceError> {
         let expected = self.chain();
-        let other = |genesis: &String| expected.as_ref().is_some_and(|expected| expected != genesis);
-        let mut genesis = if now { endpoint.genesis_hash().await? } else { endpoint.known_genesis().await? };
-        if !now && other(&genesis) {
-            genesis = endpoint.genesis_hash().await?;
-        }
+        let fits = |genesis: &String| !now && expected.as_ref().is_none_or(|expected| expected == genesis);
+        let genesis = match endpoint.known_genesis().filter(fits) {
+            Some(genesis) => genesis,
+            None => endpoint.genesis_hash().await?,
+        };
         match expected {
             Some(expected) if expected != genesis => {
                 let error = SourceError::OtherGenesis { node: endpoint.http.name.clone(), genesis, expected };
                 endpoint.answers.failed(Some(&error));
-                Err(error)
+                return Err(error);
             }
-            Some(_) => Ok(()),
-            None => {
-                self.set_chain(Some(genesis));
-                Ok(())
-            }
+            Some(_) => {}
+            None => self.set_chain(Some(genesis)),
         }
+        Ok(())
     }
 
     /// Forgets the chain if every endpoint tells another one now.

@@ -10,10 +10,9 @@ use crtx_protocol::text::shortened;
 use reqwest::{Client, Response, StatusCode, Url, header::CONTENT_TYPE};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::time::timeout;
 
 use super::{
-    deadlines::Deadlines,
+    deadlines::{Deadlines, within},
     error::{MAX_REASON_CHARS, SourceError},
 };
 
@@ -55,9 +54,7 @@ impl HttpNode {
             let response = self.send(question).await?;
             self.body(response, limit).await
         };
-        let after = self.deadlines.answer;
-        let late = |_| SourceError::TimedOut { node: self.name.clone(), what: question.method, after };
-        let body = timeout(after, asked).await.map_err(late)??;
+        let body = within(&self.name, question.method, self.deadlines.answer, asked).await?;
         let malformed = || SourceError::Malformed { node: self.name.clone(), what: question.method };
         let answer: Answer<T> = serde_json::from_slice(&body).map_err(|_| malformed())?;
         match answer {
@@ -68,8 +65,7 @@ impl HttpNode {
 
     /// Sends a request and returns its answer with the body still to be read.
     pub(super) async fn open(&self, question: &Question, after: Duration) -> Result<Response, SourceError> {
-        let late = |_| SourceError::TimedOut { node: self.name.clone(), what: question.method, after };
-        timeout(after, self.send(question)).await.map_err(late)?
+        within(&self.name, question.method, after, self.send(question)).await
     }
 
     async fn send(&self, question: &Question) -> Result<Response, SourceError> {

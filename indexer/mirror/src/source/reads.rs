@@ -29,7 +29,6 @@ const NO_HISTORY: i64 = -32_011;
 struct WireTransaction {
     signature: String,
     slot: u64,
-    #[serde(default)]
     err: Option<Value>,
 }
 
@@ -49,8 +48,7 @@ pub(super) async fn accounts(
     min_slot: u64,
 ) -> Result<AtSlot<Vec<Option<FetchedAccount>>>, SourceError> {
     let addresses_text: Vec<String> = addresses.iter().map(Pubkey::to_string).collect();
-    let mut config = json!({"encoding": "base64", "commitment": commitment(at)});
-    name_slot(&mut config, min_slot);
+    let config = json!({"encoding": "base64", "commitment": commitment(at), "minContextSlot": named(min_slot)});
     let method = "getMultipleAccounts";
     let question = Question { method, params: json!([addresses_text, config]), min_slot };
     let answer: WithContext<Vec<Option<WireAccount>>> = node.ask(&question, ACCOUNTS_ANSWER).await?;
@@ -93,37 +91,30 @@ pub(super) async fn transactions_after(
     }
     let mut all: Vec<ProgramTransaction> = Vec::new();
     while all.len() < MAX_TRANSACTIONS {
-        let before = all.last().map(|transaction| transaction.signature.to_string());
-        let page = match page_of_transactions(node, program, after, before, min_slot).await {
+        let config = json!({
+            "commitment": "confirmed",
+            "limit": TRANSACTIONS_PER_PAGE,
+            "until": after.map(|signature| signature.to_string()),
+            "before": all.last().map(|transaction| transaction.signature.to_string()),
+            "minContextSlot": named(min_slot),
+        });
+        let question =
+            Question { method: "getSignaturesForAddress", params: json!([program.to_string(), config]), min_slot };
+        let page: Vec<WireTransaction> = match node.ask(&question, TRANSACTIONS_ANSWER).await {
             Err(SourceError::Refused { code: METHOD_NOT_FOUND | NO_HISTORY, .. }) => return Ok(None),
             page => page?,
         };
         let last = page.len() < TRANSACTIONS_PER_PAGE;
-        for wire in page.into_iter().take(TRANSACTIONS_PER_PAGE) {
-            all.push(transaction(wire).ok_or_else(|| malformed(node))?);
+        for WireTransaction { signature, slot, err } in page.into_iter().take(TRANSACTIONS_PER_PAGE) {
+            let malformed = |_| SourceError::Malformed { node: node.name.clone(), what: question.method };
+            let signature = signature.parse().map_err(malformed)?;
+            all.push(ProgramTransaction { signature, slot, failed: err.is_some() });
         }
         if last {
             break;
         }
     }
     Ok(Some(all))
-}
-
-async fn page_of_transactions(
-    node: &HttpNode,
-    program: &Pubkey,
-    after: Option<Signature>,
-    before: Option<String>,
-    min_slot: u64,
-) -> Result<Vec<WireTransaction>, SourceError> {
-    let mut config = json!({"commitment": "confirmed", "limit": TRANSACTIONS_PER_PAGE});
-    if let Some(config) = config.as_object_mut() {
-        config.extend(after.map(|signature| ("until".to_owned(), signature.to_string().into())));
-        config.extend(before.map(|signature| ("before".to_owned(), signature.into())));
-    }
-    name_slot(&mut config, min_slot);
-    let params = json!([program.to_string(), config]);
-    node.ask(&Question { method: "getSignaturesForAddress", params, min_slot }, TRANSACTIONS_ANSWER).await
 }
 
 /// The accounts that a transaction may have written. `None`: the node does not have it, or keeps no history.
@@ -138,17 +129,7 @@ pub(super) async fn written_by(node: &HttpNode, signature: &Signature) -> Result
     Ok(answer.and_then(|answer| crtx_chain::past::written_accounts(&answer)))
 }
 
-pub(super) fn name_slot(config: &mut Value, min_slot: u64) {
-    if let Some(config) = config.as_object_mut().filter(|_| min_slot > 0) {
-        config.insert("minContextSlot".to_owned(), min_slot.into());
-    }
-}
-
-fn transaction(wire: WireTransaction) -> Option<ProgramTransaction> {
-    let failed = wire.err.is_some();
-    Some(ProgramTransaction { signature: wire.signature.parse().ok()?, slot: wire.slot, failed })
-}
-
-fn malformed(node: &HttpNode) -> SourceError {
-    SourceError::Malformed { node: node.name.clone(), what: "getSignaturesForAddress" }
+/// The slot that a node must have reached, if it must.
+pub(super) fn named(min_slot: u64) -> Option<u64> {
+    (min_slot > 0).then_some(min_slot)
 }

@@ -166,11 +166,12 @@ impl Reading<'_> {
             "encoding": "base64",
             "commitment": reads::commitment(self.at),
             "withContext": true,
+            "minContextSlot": reads::named(self.min_slot),
         });
         if let (Some(config), Value::Object(more)) = (config.as_object_mut(), more) {
-            config.extend(more.into_iter().filter(|(_, value)| !value.is_null()));
+            config.extend(more);
+            config.retain(|_, value| !value.is_null());
         }
-        reads::name_slot(&mut config, self.min_slot);
         Question { method, params: json!([self.program.to_string(), config]), min_slot: self.min_slot }
     }
 

@@ -14,10 +14,7 @@ use futures::{
 };
 use rustls::{ClientConfig, crypto::aws_lc_rs};
 use rustls_platform_verifier::BuilderVerifierExt;
-use tokio::{
-    net::TcpStream,
-    time::{sleep, timeout},
-};
+use tokio::{net::TcpStream, time::sleep};
 use tokio_tungstenite::{
     Connector, MaybeTlsStream, WebSocketStream, connect_async_tls_with_config,
     tungstenite::{Error as WsError, Message, protocol::WebSocketConfig},
@@ -27,6 +24,7 @@ use url::Url;
 use super::{
     At, Change, Event, Events,
     accounts::{MAX_ENTRY_BYTES, of_program},
+    deadlines::within,
     endpoint::Endpoint,
     error::SourceError,
     messages::{self, Received, Subscription},
@@ -68,13 +66,12 @@ async fn connect(outlet: &Outlet, url: &Url) -> Result<Socket, SourceError> {
     } else {
         Connector::Plain
     };
-    let after = outlet.deadlines.connect;
     let connecting = connect_async_tls_with_config(url.as_str(), Some(config), true, Some(connector));
-    match timeout(after, connecting).await {
-        Ok(Ok((socket, _))) => Ok(socket),
-        Ok(Err(error)) => Err(unreachable(without_url(&error))),
-        Err(_) => Err(SourceError::TimedOut { node: outlet.node.clone(), what: "a WebSocket connection", after }),
-    }
+    let connecting = connecting.map(|connected| match connected {
+        Ok((socket, _)) => Ok(socket),
+        Err(error) => Err(unreachable(without_url(&error))),
+    });
+    within(&outlet.node, "a WebSocket connection", outlet.deadlines.connect, connecting).await
 }
 
 /// The settings that the HTTP client uses: certificates that the machine trusts. The provider is named, because the
@@ -91,6 +88,14 @@ fn without_url(error: &WsError) -> String {
         WsError::Url(_) => "its WebSocket URL cannot be used".to_owned(),
         WsError::Http(response) => format!("HTTP status {}", response.status()),
         error => error.to_string(),
+    }
+}
+
+fn closed(node: &str, error: &WsError) -> SourceError {
+    let node = node.to_owned();
+    match error {
+        WsError::Capacity(_) => SourceError::TooLarge { node, what: "a message", limit: MAX_ENTRY_BYTES },
+        error => SourceError::Closed { node, reason: without_url(error) },
     }
 }
 
@@ -117,16 +122,13 @@ struct Stream {
 
 impl Stream {
     async fn send(&mut self, message: Message) -> Result<(), SourceError> {
-        let after = self.outlet.deadlines.answer;
-        match timeout(after, self.socket.send(message)).await {
-            Ok(sent) => sent.map_err(|error| self.closed(&error)),
-            Err(_) => Err(SourceError::TimedOut { node: self.node(), what: "a WebSocket message", after }),
-        }
+        let node = &self.outlet.node;
+        let sent = self.socket.send(message).map(|sent| sent.map_err(|error| closed(node, &error)));
+        within(node, "a WebSocket message", self.outlet.deadlines.answer, sent).await
     }
 
     async fn until_subscribed(&mut self) -> Result<(), SourceError> {
-        let after = self.outlet.deadlines.answer;
-        let late = SourceError::TimedOut { node: self.node(), what: "programSubscribe", after };
+        let (node, after) = (self.node(), self.outlet.deadlines.answer);
         let subscribed = async {
             while !self.subscribed {
                 let message = self.socket.next().await;
@@ -134,7 +136,7 @@ impl Stream {
             }
             Ok(())
         };
-        timeout(after, subscribed).await.unwrap_or(Err(late))
+        within(&node, "programSubscribe", after, subscribed).await
     }
 
     /// Forwards notifications until the stream ends. Ticks come first, also between the messages of a node that never
@@ -160,7 +162,7 @@ impl Stream {
         let node = self.node();
         match message {
             None => Err(SourceError::Closed { node, reason: "the connection is closed".to_owned() }),
-            Some(Err(error)) => Err(self.closed(&error)),
+            Some(Err(error)) => Err(closed(&node, &error)),
             Some(Ok(Message::Close(frame))) => {
                 let reason = frame.map_or_else(|| "it closed the connection".to_owned(), |frame| frame.to_string());
                 Err(SourceError::Closed { node, reason })
@@ -262,14 +264,6 @@ impl Stream {
         self.alive(slot?, None);
         self.polled = Some(self.next_slot());
         Ok(())
-    }
-
-    fn closed(&self, error: &WsError) -> SourceError {
-        let node = self.node();
-        match error {
-            WsError::Capacity(_) => SourceError::TooLarge { node, what: "a message", limit: MAX_ENTRY_BYTES },
-            error => SourceError::Closed { node, reason: without_url(error) },
-        }
     }
 
     fn node(&self) -> String {

@@ -7,14 +7,13 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 use crtx_chain::urls::host;
 use crtx_protocol::text::shortened;
-use futures::{SinkExt, StreamExt};
+use futures::{FutureExt, SinkExt, StreamExt, TryFutureExt};
 use solana_pubkey::Pubkey;
-use tokio::time::timeout;
 use tonic::{Code, Status};
 use url::Url;
 use yellowstone_grpc_client::{
-    Backoff, ClientTlsConfig, GeyserGrpcClient, GeyserGrpcClientError, ReconnectConfig, ReconnectEvent,
-    ReconnectPolicy, ReconnectStream, SubscribeRequestSink,
+    Backoff, ClientTlsConfig, GeyserGrpcBuilder, GeyserGrpcBuilderResult, GeyserGrpcClient, GeyserGrpcClientError,
+    ReconnectConfig, ReconnectEvent, ReconnectPolicy, ReconnectStream, SubscribeRequestSink,
 };
 use yellowstone_grpc_proto::prelude::{
     CommitmentLevel, SubscribeRequest, SubscribeRequestFilterAccounts, SubscribeRequestFilterBlocksMeta,
@@ -26,7 +25,7 @@ use super::{
     Events,
     accounts::MAX_ENTRY_BYTES,
     banks::Banks,
-    deadlines::Deadlines,
+    deadlines::{Deadlines, within},
     error::{MAX_REASON_CHARS, SourceError},
     outlet::Outlet,
     rest::Rest,
@@ -70,26 +69,20 @@ impl Yellowstone {
     }
 
     pub(super) async fn connect(&self) -> Result<GeyserGrpcClient, SourceError> {
-        let after = self.deadlines.connect;
-        let connecting = async { self.builder()?.connect().await.map_err(|error| self.unreachable(&error)) };
-        match timeout(after, connecting).await {
-            Ok(connected) => connected,
-            Err(_) => Err(SourceError::TimedOut { node: self.name.clone(), what: "a gRPC connection", after }),
-        }
+        let connecting = async { self.builder()?.connect().await }.map_err(|error| self.unreachable(&error));
+        within(&self.name, "a gRPC connection", self.deadlines.connect, connecting).await
     }
 
-    fn builder(&self) -> Result<yellowstone_grpc_client::GeyserGrpcBuilder, SourceError> {
+    fn builder(&self) -> GeyserGrpcBuilderResult<GeyserGrpcBuilder> {
         let Deadlines { connect, answer, .. } = self.deadlines;
         let backoff = Backoff::new(FIRST_PAUSE, 2.0, RETRIES);
         let config = ReconnectConfig { backoff, policy: ReconnectPolicy::Replay { slots_behind: 0 } };
-        let builder = GeyserGrpcClient::build_from_shared(self.address.url.to_string());
-        let mut builder = builder.map_err(|error| self.unreachable(&error))?;
+        let mut builder = GeyserGrpcClient::build_from_shared(self.address.url.to_string())?;
         if self.address.url.scheme() == "https" {
-            let tls = ClientTlsConfig::new().with_native_roots();
-            builder = builder.tls_config(tls).map_err(|error| self.unreachable(&error))?;
+            builder = builder.tls_config(ClientTlsConfig::new().with_native_roots())?;
         }
-        let builder = builder.x_token(self.address.token.clone()).map_err(|error| self.unreachable(&error))?;
         Ok(builder
+            .x_token(self.address.token.clone())?
             .connect_timeout(connect)
             .http2_keep_alive_interval(answer)
             .keep_alive_timeout(answer)
@@ -101,23 +94,16 @@ impl Yellowstone {
 
     /// A blockhash that other nodes of the same chain know.
     pub(super) async fn recent_blockhash(&self, client: &mut GeyserGrpcClient) -> Result<String, SourceError> {
-        let after = self.deadlines.answer;
-        match timeout(after, client.get_latest_blockhash(Some(CommitmentLevel::Finalized))).await {
-            Ok(Ok(answer)) => Ok(answer.blockhash),
-            Ok(Err(error)) => Err(self.refused(&error)),
-            Err(_) => Err(SourceError::TimedOut { node: self.name.clone(), what: "a blockhash", after }),
-        }
+        let answer = client.get_latest_blockhash(Some(CommitmentLevel::Finalized));
+        let answer = answer.map_err(|error| self.refused(&error)).map_ok(|answer| answer.blockhash);
+        within(&self.name, "a blockhash", self.deadlines.answer, answer).await
     }
 
     /// Changes from now on.
     pub(super) async fn subscribe(&self, mut client: GeyserGrpcClient) -> Result<Events, SourceError> {
-        let after = self.deadlines.answer;
         let subscribing = client.subscribe_with_reconnect(Some(request(&self.program)));
-        let (sink, updates) = match timeout(after, subscribing).await {
-            Ok(Ok(subscribed)) => subscribed,
-            Ok(Err(error)) => return Err(self.refused(&error)),
-            Err(_) => return Err(SourceError::TimedOut { node: self.name.clone(), what: "a subscription", after }),
-        };
+        let subscribing = subscribing.map_err(|error| self.refused(&error));
+        let (sink, updates) = within(&self.name, "a subscription", self.deadlines.answer, subscribing).await?;
         let (outlet, events) = Outlet::new(self.name.clone(), self.deadlines);
         let (banks, rest) = (Banks::new(self.program, self.name.clone()), Arc::clone(&self.rest));
         let mut stream = Stream { sink, updates, outlet, banks };
@@ -228,11 +214,8 @@ impl Stream {
 
     async fn answer_ping(&mut self) -> Result<(), SourceError> {
         let ping = SubscribeRequest { ping: Some(SubscribeRequestPing { id: 1 }), ..Default::default() };
-        let after = self.outlet.deadlines.answer;
-        match timeout(after, self.sink.send(ping)).await {
-            // If the connection is lost, the stream says so next.
-            Ok(_) => Ok(()),
-            Err(_) => Err(SourceError::TimedOut { node: self.outlet.node.clone(), what: "a ping", after }),
-        }
+        // If the connection is lost, the stream says so next.
+        let sent = self.sink.send(ping).map(|_| Ok(()));
+        within(&self.outlet.node, "a ping", self.outlet.deadlines.answer, sent).await
     }
 }
