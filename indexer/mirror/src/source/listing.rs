@@ -180,9 +180,18 @@ mod tests {
         )
     }
 
-    fn read_text(text: &str, room: usize) -> (Result<Listed, Unread<()>>, Taken) {
-        let mut taken = Taken { room, ..Taken::default() };
-        (read(text.as_bytes(), &mut taken), taken)
+    /// What was read, and how many accounts were taken. More than `room` are refused.
+    fn read_bytes(bytes: impl Read, room: usize) -> (Result<Listed, SourceError>, usize) {
+        let mut taken = 0;
+        let read = read("node", bytes, &mut |_, _, _| {
+            taken += 1;
+            if taken > room { Err(SourceError::StreamEnded) } else { Ok(()) }
+        });
+        (read, taken)
+    }
+
+    fn read_text(text: &str, room: usize) -> (Result<Listed, SourceError>, usize) {
+        read_bytes(text.as_bytes(), room)
     }
 
     #[test]

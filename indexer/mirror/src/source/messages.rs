@@ -46,8 +46,8 @@ impl Subscription {
 /// A message of the node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Received {
-    Granted(Subscription),
-    Refused(Subscription, String),
+    /// A subscription is granted, or refused with a reason.
+    Answered(Subscription, Result<(), String>),
     Account {
         slot: u64,
         address: Pubkey,
@@ -95,13 +95,12 @@ pub(super) fn read(text: &str) -> Option<Received> {
     if let Some(method) = head.method {
         return notification(&method, text);
     }
-    match (head.id.and_then(Subscription::of_id), head.error, head.result) {
-        (Some(subscription), Some(refusal), _) => {
-            Some(Received::Refused(subscription, shortened(&refusal.message, MAX_REASON_CHARS)))
-        }
-        (Some(subscription), None, Some(_)) => Some(Received::Granted(subscription)),
-        _ => Some(Received::Other),
-    }
+    let Some(subscription) = head.id.and_then(Subscription::of_id) else { return Some(Received::Other) };
+    Some(match (head.error, head.result) {
+        (Some(refusal), _) => Received::Answered(subscription, Err(shortened(&refusal.message, MAX_REASON_CHARS))),
+        (None, Some(_)) => Received::Answered(subscription, Ok(())),
+        (None, None) => Received::Other,
+    })
 }
 
 fn notification(method: &str, text: &str) -> Option<Received> {

@@ -183,12 +183,11 @@ impl Stream {
 
     async fn received(&mut self, received: Received) -> Result<(), SourceError> {
         match received {
-            Received::Granted(Subscription::Program) => self.subscribed = true,
-            Received::Granted(Subscription::Slots) => self.slots_told = Some(true),
-            Received::Refused(Subscription::Slots, _) => self.slots_told = Some(false),
-            Received::Refused(Subscription::Program, reason) => {
+            Received::Answered(Subscription::Program, Ok(())) => self.subscribed = true,
+            Received::Answered(Subscription::Program, Err(reason)) => {
                 return Err(SourceError::SubscriptionRefused { node: self.node(), reason });
             }
+            Received::Answered(Subscription::Slots, answer) => self.slots_told = Some(answer.is_ok()),
             Received::Account { slot, address, account } => {
                 let data = of_program(&self.endpoint.program, &self.outlet.node, account)?;
                 self.outlet.send(Event::Change(Change { address, slot, data })).await?;
@@ -198,7 +197,7 @@ impl Stream {
                 self.clock = Some(0);
                 self.alive(slot, None);
             }
-            Received::Granted(Subscription::Clock) | Received::Refused(Subscription::Clock, _) | Received::Other => {}
+            Received::Answered(Subscription::Clock, _) | Received::Other => {}
         }
         Ok(())
     }
