@@ -21,8 +21,6 @@ pub enum ClosingKind {
 }
 
 impl ClosingKind {
-    pub const ALL: [Self; 3] = [Self::Execution, Self::Dispute, Self::Agent];
-
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Execution => "execution",
@@ -46,7 +44,6 @@ pub struct Closing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     pub address: Pubkey,
-    pub closed_at_slot: u64,
     pub attempts: u32,
     /// How long the row has been closed.
     pub age: Duration,
@@ -59,8 +56,8 @@ pub async fn store(
     address: &Pubkey,
     kind: ClosingKind,
     closing: &Closing,
-) -> Result<bool, StoreError> {
-    let stored = sqlx::query!(
+) -> Result<(), StoreError> {
+    sqlx::query!(
         "WITH proved AS (
              INSERT INTO mirror_final_accounts (address, slot) VALUES ($1, $2) ON CONFLICT (address) DO NOTHING)
          INSERT INTO mirror_closings (address, slot, signature, kind, data, closed_at) VALUES ($1, $2, $3, $4, $5, $6)
@@ -71,8 +68,10 @@ pub async fn store(
         kind.as_str(),
         closing.data,
         closing.closed_at,
-    );
-    Ok(stored.execute(executor).await?.rows_affected() > 0)
+    )
+    .execute(executor)
+    .await?;
+    Ok(())
 }
 
 /// The newest closing of an address.
@@ -97,7 +96,7 @@ pub async fn newest(executor: impl PgExecutor<'_>, address: &Pubkey) -> Result<O
 /// Closed rows whose search is due, longest due first.
 pub async fn wanted(executor: impl PgExecutor<'_>, limit: u32) -> Result<Vec<Wanted>, StoreError> {
     sqlx::query!(
-        r#"SELECT address, closed_at_slot, attempts,
+        r#"SELECT address, attempts,
                   GREATEST(extract(epoch FROM now() - since), 0)::bigint AS "age_s!"
            FROM mirror_closings_wanted WHERE next_attempt <= now()
            ORDER BY next_attempt, address LIMIT $1"#,
@@ -109,7 +108,6 @@ pub async fn wanted(executor: impl PgExecutor<'_>, limit: u32) -> Result<Vec<Wan
     .map(|row| {
         Ok(Wanted {
             address: pubkey("account address", &row.address)?,
-            closed_at_slot: amount_from_db("slot", row.closed_at_slot)?,
             attempts: u32::try_from(row.attempts).unwrap_or(0),
             age: Duration::from_secs(amount_from_db("age", row.age_s)?),
         })
@@ -125,9 +123,14 @@ pub async fn found(connection: &mut PgConnection, address: &Pubkey) -> Result<()
     Ok(())
 }
 
-/// Notes why a search found nothing, and when to search again. Without a closed row nothing has to be proved: the
-/// account was opened again, or was on a dropped fork. Then the search ends.
-pub async fn not_found(pool: &PgPool, address: &Pubkey, error: &str, again_in: Duration) -> Result<(), StoreError> {
+/// Notes when to search again, and why a search found nothing. Without a reason the search says nothing. Without a closed
+/// row nothing has to be proved: the account was opened again, or was on a dropped fork. Then the search ends.
+pub async fn not_found(
+    pool: &PgPool,
+    address: &Pubkey,
+    reason: Option<&str>,
+    again_in: Duration,
+) -> Result<(), StoreError> {
     let ended = sqlx::query!(
         "DELETE FROM mirror_closings_wanted WHERE address = $1
              AND NOT EXISTS (SELECT FROM mirror_states s WHERE s.address = $1 AND s.closed_at_slot IS NOT NULL)",
@@ -136,27 +139,17 @@ pub async fn not_found(pool: &PgPool, address: &Pubkey, error: &str, again_in: D
     if ended.execute(pool).await?.rows_affected() > 0 {
         return Ok(());
     }
+    let reason = reason.map(without_nul);
     sqlx::query!(
         "UPDATE mirror_closings_wanted SET
-             attempts = LEAST(attempts, 1000) + 1, error = $2, next_attempt = now() + make_interval(secs => $3)
+             attempts = LEAST(attempts, 1000) + CASE WHEN $2::text IS NULL THEN 0 ELSE 1 END,
+             error = COALESCE($2, error), next_attempt = now() + make_interval(secs => $3)
          WHERE address = $1",
         address.to_string(),
-        without_nul(error),
+        reason.as_deref(),
         again_in.as_secs_f64(),
     )
     .execute(pool)
-    .await?;
-    Ok(())
-}
-
-/// Searches again later; the last search says nothing.
-pub async fn postpone(executor: impl PgExecutor<'_>, address: &Pubkey, again_in: Duration) -> Result<(), StoreError> {
-    sqlx::query!(
-        "UPDATE mirror_closings_wanted SET next_attempt = now() + make_interval(secs => $2) WHERE address = $1",
-        address.to_string(),
-        again_in.as_secs_f64(),
-    )
-    .execute(executor)
     .await?;
     Ok(())
 }

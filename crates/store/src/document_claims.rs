@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
 use solana_pubkey::Pubkey;
 use sqlx::{PgExecutor, PgPool};
 use uuid::Uuid;
 
 use crate::{
-    convert::{amount_to_db, fixed_bytes, pubkey},
+    convert::{fixed_bytes, pubkey},
     error::StoreError,
     transaction,
 };
@@ -141,12 +140,4 @@ pub async fn release_all(executor: impl PgExecutor<'_>, holder: Uuid) -> Result<
         .execute(executor)
         .await?;
     Ok(())
-}
-
-/// The time of the next attempt after a pause from now.
-pub(crate) fn after(pause: Duration) -> Result<DateTime<Utc>, StoreError> {
-    let seconds = amount_to_db("retry delay", pause.as_secs())?;
-    TimeDelta::try_seconds(seconds)
-        .and_then(|delay| Utc::now().checked_add_signed(delay))
-        .ok_or_else(|| StoreError::out_of_range("retry delay", seconds))
 }

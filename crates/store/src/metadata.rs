@@ -105,7 +105,7 @@ pub async fn store_failure(pool: &PgPool, wanted: &Wanted, failure: Failure<'_>)
     sqlx::query!(
         "INSERT INTO agent_metadata AS m
              (agent, sha256, uri, error, error_code, attempts, next_attempt, last_attempt)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, now())
+         VALUES ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7), now())
          ON CONFLICT (agent, sha256) DO UPDATE SET
              uri = excluded.uri, error = excluded.error, error_code = excluded.error_code,
              attempts = excluded.attempts, next_attempt = excluded.next_attempt, last_attempt = excluded.last_attempt
@@ -116,7 +116,7 @@ pub async fn store_failure(pool: &PgPool, wanted: &Wanted, failure: Failure<'_>)
         without_nul(failure.message),
         failure.kind.code(),
         next_count(wanted),
-        document_claims::after(failure.retry_in)?,
+        failure.retry_in.as_secs_f64(),
     )
     .execute(&mut *transaction)
     .await?;

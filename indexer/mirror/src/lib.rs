@@ -80,10 +80,10 @@ pub async fn run(
     tokio::join!(
         Arc::clone(&syncer).run(shutdown.clone()),
         Arc::clone(&syncer).heartbeat(shutdown.clone()),
-        fetcher.run(Arc::clone(&syncer), shutdown.clone()),
+        fetcher.follow(&syncer.listings_changed, &shutdown),
         closer.run(leads, shutdown.clone()),
         auditor.run(config.audit_interval, leads, shutdown.clone()),
-        folding::run(pool, shutdown),
+        folding::run(pool, shutdown.clone()),
     );
     Ok(())
 }

@@ -84,28 +84,24 @@ impl Closer {
                 keep(&self.pool, &closed, slot, &signature).await?;
                 return Ok(true);
             }
-            Ok(Search::NoHistory) => Ok(NO_HISTORY),
-            Ok(Search::TwoSlots) => Ok(TWO_SLOTS),
-            Ok(Search::Nothing { .. }) if wanted.age < FINALITY => {
-                // A closing that is not finalized yet is searched for again, without a reproach.
-                store::postpone(&self.pool, address, FIRST_RETRY).await?;
-                return Ok(false);
-            }
+            Ok(Search::NoHistory) => Ok(Some(NO_HISTORY)),
+            Ok(Search::TwoSlots) => Ok(Some(TWO_SLOTS)),
+            // A closing that is not finalized yet is searched for again, without a reproach.
+            Ok(Search::Nothing { .. }) if wanted.age < FINALITY => Ok(None),
             Ok(Search::Nothing { looked_at: 0 }) => {
                 // A node that keeps nothing at all proves nothing.
                 let any = self.history.about(&self.program, None, 1).await;
-                any.map(|any| if any.is_empty() { NO_HISTORY } else { NEVER_NAMED })
+                any.map(|any| Some(if any.is_empty() { NO_HISTORY } else { NEVER_NAMED }))
             }
-            Ok(Search::Nothing { .. }) => Ok(NOT_CLOSED),
+            Ok(Search::Nothing { .. }) => Ok(Some(NOT_CLOSED)),
             Err(error) => Err(error),
         };
-        match missed {
-            Ok(text) => store::not_found(&self.pool, address, text, retry_in(wanted.attempts)).await?,
-            Err(error) => {
-                tracing::debug!(%address, %error, "a closing could not be searched for");
-                store::postpone(&self.pool, address, FIRST_RETRY).await?;
-            }
-        }
+        let reason = missed.unwrap_or_else(|error| {
+            tracing::debug!(%address, %error, "a closing could not be searched for");
+            None
+        });
+        let pause = if reason.is_some() { retry_in(wanted.attempts) } else { FIRST_RETRY };
+        store::not_found(&self.pool, address, reason, pause).await?;
         Ok(false)
     }
 }

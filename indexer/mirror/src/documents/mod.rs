@@ -34,7 +34,6 @@ use self::{
     queue::{Job, Queue},
     reading::Reading,
 };
-use crate::sync::Syncer;
 
 /// Documents that wait in memory. The others wait in the database.
 const MAX_WAITING: u32 = 512;
@@ -110,11 +109,6 @@ impl Fetcher {
     }
 
     /// Fetches documents when listings change and in regular intervals, until shut down.
-    pub async fn run(self, syncer: Arc<Syncer>, shutdown: CancellationToken) {
-        self.follow(&syncer.listings_changed, &shutdown).await;
-    }
-
-    /// The same, for the task that says that listings changed.
     pub async fn follow(&self, changed: &Notify, shutdown: &CancellationToken) {
         tokio::select! {
             () = shutdown.cancelled() => {}
