@@ -40,9 +40,8 @@ impl Pauses {
     }
 
     /// Notes the outcome of one transaction for the addresses that it worked on. `work` says in a log line what the
-    /// chain refused. Returns whether the transaction landed. An unknown outcome is neither: the next round reads the
-    /// chain.
-    pub fn note(&mut self, addresses: &[Pubkey], outcome: &Outcome, work: &str) -> bool {
+    /// chain refused. An unknown outcome changes nothing: the next round reads the chain.
+    pub fn note(&mut self, addresses: &[Pubkey], outcome: &Outcome, work: &str) {
         match outcome {
             Outcome::Confirmed { .. } => {
                 for address in addresses {
@@ -55,7 +54,6 @@ impl Pauses {
             }
             Outcome::Expired | Outcome::Unknown => {}
         }
-        matches!(outcome, Outcome::Confirmed { .. })
     }
 
     /// Forgets the addresses that need no work any more.
@@ -88,11 +86,12 @@ mod tests {
         let (refused, other) = (Pubkey::new_unique(), Pubkey::new_unique());
         let refusal = Outcome::Rejected { slot: 1, error: "no".to_owned() };
         let mut pauses = Pauses::default();
-        assert!(!pauses.note(&[refused], &refusal, "work") && !pauses.note(&[refused], &refusal, "work"));
-        assert!(!pauses.note(&[refused, other], &Outcome::Unknown, "work"));
+        pauses.note(&[refused], &refusal, "work");
+        pauses.note(&[refused], &refusal, "work");
+        pauses.note(&[refused, other], &Outcome::Unknown, "work");
         assert!(!pauses.allow(&refused) && pauses.allow(&other));
         assert_eq!((pauses.refusals(&refused), pauses.refusals(&other)), (2, 0));
-        assert!(pauses.note(&[refused], &Outcome::Confirmed { slot: 2 }, "work"));
+        pauses.note(&[refused], &Outcome::Confirmed { slot: 2 }, "work");
         assert!(pauses.allow(&refused));
     }
 

@@ -67,9 +67,7 @@ impl Sweeper {
         let mut refunds = std::pin::pin!(refunds);
         while let Some((address, refunded)) = refunds.next().await {
             match refunded {
-                Ok(outcome) => {
-                    self.pauses.note(&[address], &outcome, "refund an overdue execution");
-                }
+                Ok(outcome) => self.pauses.note(&[address], &outcome, "refund an overdue execution"),
                 Err(error) => tracing::warn!(record = %address, %error, "an overdue execution was not refunded"),
             }
         }

@@ -22,15 +22,7 @@ pub(super) async fn apply(engine: &Engine, pauses: &mut Pauses, now_unix_s: i64)
         if !pauses.allow(&address) {
             return Ok(());
         }
-        let job = Job {
-            chore: Chore::ApplyAnnouncement,
-            own: true,
-            preparation: engine.budget(UNITS),
-            instructions: vec![instruction],
-            units: UNITS,
-            actions: 1,
-            rent_lamports: 0,
-        };
+        let job = Job::of(Chore::ApplyAnnouncement, true, engine.budget(UNITS), instruction, UNITS);
         let outcome = send(engine, &job, pauses.refusals(&address) > 0).await?;
         pauses.note(&[address], &outcome, "apply an announcement");
     }

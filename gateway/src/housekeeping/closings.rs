@@ -63,9 +63,7 @@ pub(super) async fn close(
     for (outcome, group) in sent {
         let records: Vec<Pubkey> = group.iter().map(|closing| closing.record).collect();
         match outcome {
-            Ok(outcome) => {
-                pauses.note(&records, &outcome, "close records");
-            }
+            Ok(outcome) => pauses.note(&records, &outcome, "close records"),
             Err(error) => tracing::warn!(?records, %error, "records were not closed"),
         }
     }

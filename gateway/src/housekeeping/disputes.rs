@@ -31,15 +31,8 @@ pub(super) async fn expire(
         if dispute.outcome() != Some(DisputeOutcome::Open) || !over {
             continue;
         }
-        let job = Job {
-            chore: Chore::ExpireDispute,
-            own: false,
-            preparation: engine.budget(UNITS),
-            instructions: vec![engine.instructions.expire_dispute(&dispute.agent, record)],
-            units: UNITS,
-            actions: 1,
-            rent_lamports: 0,
-        };
+        let instruction = engine.instructions.expire_dispute(&dispute.agent, record);
+        let job = Job::of(Chore::ExpireDispute, false, engine.budget(UNITS), instruction, UNITS);
         let outcome = send(engine, &job, pauses.refusals(&address) > 0).await?;
         pauses.note(&[address], &outcome, "end a dispute");
     }

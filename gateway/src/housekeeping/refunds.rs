@@ -41,15 +41,9 @@ pub(super) async fn refund(
         }
         let refusals = pauses.refusals(address);
         let (preparation, refund) = engine.refund_of(address, &execution, refusals).await?;
-        let job = Job {
-            chore: Chore::Refund,
-            own: false,
-            preparation,
-            instructions: vec![engine.instructions.refund_expired_execution(None, &refund)],
-            units: UNITS,
-            actions: 1,
-            rent_lamports: rent_of_open_terms(account.map_or(0, |account| account.lamports)),
-        };
+        let instruction = engine.instructions.refund_expired_execution(None, &refund);
+        let rent_lamports = rent_of_open_terms(account.map_or(0, |account| account.lamports));
+        let job = Job { rent_lamports, ..Job::of(Chore::Refund, false, preparation, instruction, UNITS) };
         let outcome = send(engine, &job, refusals > 0).await?;
         pauses.note(&[*address], &outcome, "refund an expired execution");
     }

@@ -31,6 +31,13 @@ pub(super) struct Job {
     pub rent_lamports: u64,
 }
 
+impl Job {
+    /// One action, which returns no rent.
+    pub fn of(chore: Chore, own: bool, preparation: Vec<Instruction>, instruction: Instruction, units: u32) -> Self {
+        Self { chore, own, preparation, instructions: vec![instruction], units, actions: 1, rent_lamports: 0 }
+    }
+}
+
 /// What a transaction with one signature and this limit of compute units costs.
 pub(super) fn fee(engine: &Engine, units: u32) -> u64 {
     let priority = u64::from(units).saturating_mul(engine.config.limits.compute_unit_price).div_ceil(1_000_000);
