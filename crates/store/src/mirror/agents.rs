@@ -13,19 +13,12 @@ use crate::{
 pub static TABLE: MirrorTable = MirrorTable::new("mirror_agents", &[], &[]);
 
 impl Mirrored for AgentListed {
-    fn table(&self) -> &'static MirrorTable {
-        &TABLE
-    }
-
-    fn revision(&self) -> u64 {
-        self.revision
-    }
-
-    fn columns(&self) -> Result<Value, StoreError> {
+    fn mirrored(&self) -> Result<(&'static MirrorTable, Value), StoreError> {
         let status = self.status().ok_or_else(|| StoreError::corrupt("listing status", self.status))?;
         let uri =
             self.metadata_uri().ok_or_else(|| StoreError::corrupt("metadata URI", hex::encode(self.metadata_uri)))?;
-        Ok(json!({
+        let columns = json!({
+            "revision": amount_to_db("revision", self.revision)?,
             "creator": self.creator.to_string(),
             "agent_index": self.index,
             "result_key": self.result_key.to_string(),
@@ -54,6 +47,7 @@ impl Mirrored for AgentListed {
             "created_at": time("created_at", self.created_at_unix_s)?,
             "updated_at": time("updated_at", self.updated_at_unix_s)?,
             "last_dispute_deadline": optional_time("dispute deadline", self.last_dispute_deadline_unix_s)?,
-        }))
+        });
+        Ok((&TABLE, columns))
     }
 }

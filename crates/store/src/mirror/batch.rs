@@ -40,7 +40,7 @@ impl Batch {
     ) -> Result<(), StoreError> {
         let mut row = AccountRow::read(address, slot, account, hash)?;
         if let Some(kept) = self.rows.get_mut(&row.address) {
-            if !row.is_newer_than(kept) {
+            if row.version() <= kept.version() {
                 kept.keep_dropped(&row.columns);
                 return Ok(());
             }

@@ -92,7 +92,7 @@ fn by_address(rows: Vec<Value>) -> Result<HashMap<String, Map<String, Value>>, S
 
 impl Comparison {
     fn add(&mut self, read: &AccountRow, stored: Option<&Map<String, Value>>) -> Result<(), StoreError> {
-        let (address, table, revision) = (read.address.clone(), read.table.name, read.revision);
+        let (address, table, revision) = (read.address.clone(), read.table.name, read.number("revision"));
         let Some(stored) = stored else {
             self.differences.push(Difference { address, table, columns: Vec::new(), revision, row_revision: None });
             return Ok(());

@@ -78,17 +78,10 @@ impl From<&MarketParameters> for ParametersRow {
 }
 
 impl Mirrored for Config {
-    fn table(&self) -> &'static MirrorTable {
-        &TABLE
-    }
-
-    fn revision(&self) -> u64 {
-        self.revision
-    }
-
-    fn columns(&self) -> Result<Value, StoreError> {
+    fn mirrored(&self) -> Result<(&'static MirrorTable, Value), StoreError> {
         let parameters_apply_from = optional_time("parameters_apply_from", self.parameters_apply_from_unix_s)?;
-        Ok(json!({
+        let columns = json!({
+            "revision": amount_to_db("revision", self.revision)?,
             "admin": self.admin.to_string(),
             "pending_admin": optional_address(&self.pending_admin),
             "resolver": optional_address(&self.resolver),
@@ -111,6 +104,7 @@ impl Mirrored for Config {
                 parameters_apply_from.as_ref().map(|_| ParametersRow::from(&self.announced_parameters)),
             "parameters_apply_from": parameters_apply_from,
             "paused": bit("paused", self.paused)?,
-        }))
+        });
+        Ok((&TABLE, columns))
     }
 }

@@ -10,19 +10,12 @@ use crate::{convert::amount_to_db, error::StoreError};
 pub static TABLE: MirrorTable = MirrorTable::new("mirror_creators", &[], &[]);
 
 impl Mirrored for CreatorProfile {
-    fn table(&self) -> &'static MirrorTable {
-        &TABLE
-    }
-
-    fn revision(&self) -> u64 {
-        self.revision
-    }
-
-    fn columns(&self) -> Result<Value, StoreError> {
+    fn mirrored(&self) -> Result<(&'static MirrorTable, Value), StoreError> {
         let display_name =
             self.display_name().ok_or_else(|| StoreError::corrupt("display name", hex::encode(self.display_name)))?;
         let closed = |total| amount_to_db("total of closed agents", total);
-        Ok(json!({
+        let columns = json!({
+            "revision": amount_to_db("revision", self.revision)?,
             "wallet": self.wallet.to_string(),
             // Empty if the creator has set none.
             "display_name": without_nul(display_name),
@@ -39,6 +32,7 @@ impl Mirrored for CreatorProfile {
             "closed_disputed_executions": closed(self.closed.disputed_executions)?,
             "closed_slashed_total": closed(self.closed.slashed_total)?,
             "closed_platform_fees_total": closed(self.closed.platform_fees_total)?,
-        }))
+        });
+        Ok((&TABLE, columns))
     }
 }

@@ -10,22 +10,15 @@ use crate::{convert::amount_to_db, error::StoreError};
 pub static TABLE: MirrorTable = MirrorTable::new("mirror_disputes", &[], &[]);
 
 impl Mirrored for Dispute {
-    fn table(&self) -> &'static MirrorTable {
-        &TABLE
-    }
-
-    fn revision(&self) -> u64 {
-        self.revision
-    }
-
-    fn columns(&self) -> Result<Value, StoreError> {
+    fn mirrored(&self) -> Result<(&'static MirrorTable, Value), StoreError> {
         let outcome = self.outcome().ok_or_else(|| StoreError::corrupt("dispute outcome", self.outcome))?;
         let uri =
             self.evidence_uri().ok_or_else(|| StoreError::corrupt("evidence URI", hex::encode(self.evidence_uri)))?;
         let answer_uri =
             self.answer_uri().ok_or_else(|| StoreError::corrupt("answer URI", hex::encode(self.answer_uri)))?;
         let answered_at = optional_time("answered_at", self.answered_at_unix_s)?;
-        Ok(json!({
+        let columns = json!({
+            "revision": amount_to_db("revision", self.revision)?,
             "execution": self.execution.to_string(),
             "agent": self.agent.to_string(),
             "raised_by": self.raised_by.to_string(),
@@ -42,6 +35,7 @@ impl Mirrored for Dispute {
             "slash_amount": amount_to_db("slash amount", self.slash_amount)?,
             "compensation": amount_to_db("compensation", self.compensation)?,
             "outcome": outcome as u8,
-        }))
+        });
+        Ok((&TABLE, columns))
     }
 }

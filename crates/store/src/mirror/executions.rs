@@ -28,15 +28,7 @@ pub struct ExecutionAccount {
 }
 
 impl Mirrored for ExecutionAccount {
-    fn table(&self) -> &'static MirrorTable {
-        &TABLE
-    }
-
-    fn revision(&self) -> u64 {
-        self.record.revision
-    }
-
-    fn columns(&self) -> Result<Value, StoreError> {
+    fn mirrored(&self) -> Result<(&'static MirrorTable, Value), StoreError> {
         let (record, terms) = (&self.record, self.terms.as_ref());
         let status = record.status().ok_or_else(|| StoreError::corrupt("execution status", record.status))?;
         if record.failure_reason != 0 && record.failure_reason().is_none() {
@@ -52,7 +44,8 @@ impl Mirrored for ExecutionAccount {
             matches!(status, ExecutionStatus::Completed | ExecutionStatus::Disputed | ExecutionStatus::Overturned);
         let split = record.split().ok_or_else(|| StoreError::corrupt("fee", record.fee_bps))?;
         let dispute_deadline = record.dispute_deadline_unix_s();
-        Ok(json!({
+        let columns = json!({
+            "revision": amount_to_db("revision", record.revision)?,
             "execution_id": Uuid::from_bytes(record.execution_id),
             "agent": record.agent.to_string(),
             "caller": record.caller.to_string(),
@@ -80,6 +73,7 @@ impl Mirrored for ExecutionAccount {
             "paid_from": terms.map(|terms| terms.paid_from.to_string()),
             "deadline_at": terms.map(|terms| time("deadline", terms.deadline_unix_s)).transpose()?,
             "timeout_seconds": terms.map(|terms| terms.timeout_seconds),
-        }))
+        });
+        Ok((&TABLE, columns))
     }
 }

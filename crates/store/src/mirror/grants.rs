@@ -13,16 +13,9 @@ use crate::{
 pub static TABLE: MirrorTable = MirrorTable::new("mirror_grants", &[], &[]);
 
 impl Mirrored for SpendingGrant {
-    fn table(&self) -> &'static MirrorTable {
-        &TABLE
-    }
-
-    fn revision(&self) -> u64 {
-        self.revision
-    }
-
-    fn columns(&self) -> Result<Value, StoreError> {
-        Ok(json!({
+    fn mirrored(&self) -> Result<(&'static MirrorTable, Value), StoreError> {
+        let columns = json!({
+            "revision": amount_to_db("revision", self.revision)?,
             "wallet": self.wallet.to_string(),
             "session_key": self.session_key.to_string(),
             "allowed_agents": self.allowed_agents().iter().map(Pubkey::to_string).collect::<Vec<_>>(),
@@ -34,6 +27,7 @@ impl Mirrored for SpendingGrant {
             "expires_at_unix_s": self.expires_at_unix_s,
             "created_at": time("created_at", self.created_at_unix_s)?,
             "revoked": bit("revoked", self.revoked)?,
-        }))
+        });
+        Ok((&TABLE, columns))
     }
 }

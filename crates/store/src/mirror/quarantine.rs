@@ -27,7 +27,8 @@ pub async fn release(
     connection: &mut PgConnection,
     readable: impl Iterator<Item = &AccountRow>,
 ) -> Result<(), StoreError> {
-    let (addresses, slots): (Vec<String>, Vec<i64>) = readable.map(|row| (row.address.clone(), row.slot)).unzip();
+    let (addresses, slots): (Vec<String>, Vec<i64>) =
+        readable.map(|row| (row.address.clone(), row.number("slot"))).unzip();
     sqlx::query!(
         "DELETE FROM mirror_quarantine q USING unnest($1::text[], $2::bigint[]) AS r (address, slot)
          WHERE q.address = r.address AND q.slot <= r.slot",

@@ -12,7 +12,7 @@ use crate::error::StoreError;
 pub async fn roll_back(connection: &mut PgConnection, snapshot: &Batch, lost: &[Pubkey]) -> Result<u64, StoreError> {
     let lost: Vec<String> = lost.iter().map(Pubkey::to_string).collect();
     let (addresses, revisions): (Vec<String>, Vec<i64>) =
-        snapshot.rows.values().map(|row| (row.address.clone(), row.revision)).unzip();
+        snapshot.rows.values().map(|row| (row.address.clone(), row.number("revision"))).unzip();
     let gone = sqlx::query_scalar!(
         "SELECT t.address FROM mirror_accounts t
          LEFT JOIN unnest($2::text[], $3::bigint[]) AS s (address, revision) ON s.address = t.address

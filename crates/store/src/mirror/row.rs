@@ -72,13 +72,9 @@ impl MirrorTable {
 
 /// An account type that the mirror has a table for.
 pub trait Mirrored {
+    /// The table, and the columns that are in the account. Fails for bytes that the program never writes.
     #[doc(hidden)]
-    fn table(&self) -> &'static MirrorTable;
-
-    fn revision(&self) -> u64;
-
-    /// The columns that are in the account. Fails for bytes that the program never writes.
-    fn columns(&self) -> Result<Value, StoreError>;
+    fn mirrored(&self) -> Result<(&'static MirrorTable, Value), StoreError>;
 }
 
 /// An account as it was read.
@@ -86,8 +82,6 @@ pub trait Mirrored {
 pub struct AccountRow {
     pub table: &'static MirrorTable,
     pub address: String,
-    pub slot: i64,
-    pub revision: i64,
     /// BLAKE3 of the account's bytes.
     pub data_hash: [u8; 32],
     /// All of it, by column.
@@ -96,20 +90,21 @@ pub struct AccountRow {
 
 impl AccountRow {
     pub fn read<A: Mirrored>(address: &Pubkey, slot: u64, account: &A, hash: &[u8; 32]) -> Result<Self, StoreError> {
-        let Value::Object(mut columns) = account.columns()? else {
-            return Err(StoreError::corrupt("mirror row", account.table().name));
-        };
-        let (address, data_hash) = (address.to_string(), *hash);
-        let (slot, revision) = (amount_to_db("slot", slot)?, amount_to_db("revision", account.revision())?);
-        columns.insert("address".to_owned(), address.clone().into());
-        columns.insert("slot".to_owned(), slot.into());
-        columns.insert("revision".to_owned(), revision.into());
-        columns.insert("data_hash".to_owned(), bytes(&data_hash).into());
-        Ok(Self { table: account.table(), address, slot, revision, data_hash, columns })
+        let (address, slot) = (address.to_string(), amount_to_db("slot", slot)?);
+        let (table, columns) = account.mirrored()?;
+        let mut columns: Map<String, Value> =
+            serde_json::from_value(columns).map_err(|error| StoreError::corrupt("mirror row", error))?;
+        columns.extend([
+            ("address".to_owned(), address.clone().into()),
+            ("slot".to_owned(), slot.into()),
+            ("data_hash".to_owned(), bytes(hash).into()),
+        ]);
+        Ok(Self { table, address, data_hash: *hash, columns })
     }
 
-    pub fn is_newer_than(&self, other: &Self) -> bool {
-        (self.revision, self.slot) > (other.revision, other.slot)
+    /// Rows are ordered by revision, then by slot.
+    pub fn version(&self) -> (i64, i64) {
+        (self.number("revision"), self.number("slot"))
     }
 
     pub fn text(&self, column: &str) -> &str {

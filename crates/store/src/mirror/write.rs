@@ -121,8 +121,8 @@ async fn differing(pool: &PgPool, table: &MirrorTable, rows: &[&AccountRow]) -> 
     );
     let differing = sqlx::query_as(AssertSqlSafe(statement))
         .bind(rows.iter().map(|row| row.address.as_str()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.slot).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.revision).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.number("slot")).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.number("revision")).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.data_hash.as_slice()).collect::<Vec<_>>());
     Ok(differing.fetch_all(pool).await?)
 }
