@@ -182,9 +182,9 @@ mod tests {
 
     /// What was read, and how many accounts were taken. More than `room` are refused.
     fn read_bytes(bytes: impl Read, room: usize) -> (Result<Listed, SourceError>, usize) {
-        let mut taken = 0;
+        let mut taken = 0_usize;
         let read = read("node", bytes, &mut |_, _, _| {
-            taken += 1;
+            taken = taken.saturating_add(1);
             if taken > room { Err(SourceError::StreamEnded) } else { Ok(()) }
         });
         (read, taken)
