@@ -17,10 +17,6 @@ use crate::source::{Change, Event, Events, SourceError};
 
 /// Events that are applied in one step at most.
 const MAX_EVENTS: usize = 1_000;
-/// A step waits this long for more events, unless it is full. A call changes several accounts several times, so one
-/// transaction writes what would be many. It also writes after the gateway, which learns of a change at the same moment
-/// and whose callers would wait for the locks of this transaction.
-const GATHERING: Duration = Duration::from_millis(200);
 /// A source answers or fails by itself. This is for one that does neither.
 const SUBSCRIBE_LIMIT: Duration = Duration::from_secs(60);
 /// A stream that is silent for so long is given up, even if its source says nothing.
@@ -79,7 +75,7 @@ impl Syncer {
                 Err(_) => return SourceError::Silent { node: self.source.name(), after: SILENCE_LIMIT }.into(),
             };
             if events.len() < MAX_EVENTS {
-                sleep(GATHERING).await;
+                sleep(self.settings.gathering).await;
             }
             let mut group = Group::default();
             let (mut next, mut taken) = (Some(first), 0_usize);

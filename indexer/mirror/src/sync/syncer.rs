@@ -30,6 +30,10 @@ pub struct SyncSettings {
     pub finality_interval: Duration,
     /// Between questions for new transactions.
     pub probe_interval: Duration,
+    /// How long a step of the stream waits for more events, unless it is full. A call changes several accounts several
+    /// times, so one transaction writes what would be many. It also writes after the gateway, which learns of a change at
+    /// the same moment and whose callers would wait for the locks of this transaction.
+    pub gathering: Duration,
     /// Before a second look at something that would hide much.
     pub second_look_after: Duration,
     /// Hide accounts that the chain does not have, however many they are.
@@ -44,6 +48,7 @@ impl SyncSettings {
             resync_interval,
             finality_interval: Duration::from_secs(1),
             probe_interval: Duration::from_secs(1),
+            gathering: Duration::from_millis(200),
             second_look_after: Duration::from_secs(3),
             accept_mass_closing: false,
             accept_new_genesis: false,
