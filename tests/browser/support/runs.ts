@@ -3,6 +3,7 @@
 import type { Page } from 'playwright-core';
 
 import { chooseAccount } from './account';
+import { until } from './market';
 import type { Network } from './network';
 import { connectNew } from './newWallet';
 
@@ -74,10 +75,12 @@ export async function openWithoutService(page: Page, network: Network, agent: 0 
     return { wallet, id };
 }
 
-/** The address of an execution's record, as the service tells the page. */
+/** The address of an execution's record, as the service tells the page once its index has it. */
 export async function recordOf(page: Page, id: string): Promise<string> {
-    const link = page.evaluate(async (id) => ((await (await fetch(`/v1/executions/${id}`)).json()) as { on_chain_record: string }).on_chain_record, id);
-    return new URL(await link).pathname.split('/').at(-1) ?? '';
+    const read = () =>
+        page.evaluate(async (id) => ((await (await fetch(`/v1/executions/${id}`)).json()) as { on_chain_record?: string }).on_chain_record, id);
+    const link = await until(read, (link) => link !== undefined);
+    return new URL(link ?? '').pathname.split('/').at(-1) ?? '';
 }
 
 /** The verdict of Verify, and the names of the checks that failed. */

@@ -48,7 +48,7 @@ impl SyncSettings {
             resync_interval,
             finality_interval: Duration::from_secs(1),
             probe_interval: Duration::from_secs(1),
-            gathering: Duration::from_millis(200),
+            gathering: Duration::from_millis(100),
             second_look_after: Duration::from_secs(3),
             accept_mass_closing: false,
             accept_new_genesis: false,
