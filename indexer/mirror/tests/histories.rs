@@ -102,7 +102,7 @@ fn any_history_delivered_in_any_way_ends_in_the_tables_and_the_digest_of_the_cha
             let settings = SyncSettings {
                 finality_interval: Duration::from_millis(3),
                 probe_interval: Duration::from_millis(3),
-                gathering: Duration::from_millis(1),
+                gathering: Duration::ZERO,
                 second_look_after: Duration::from_millis(1),
                 ..SyncSettings::new(Duration::from_millis(100))
             };

@@ -137,6 +137,8 @@ async fn a_row_that_is_being_written_is_not_taken_for_wrong() {
     let lock = lock_execution(running.pool(), &execution_at(1)).await;
     let (address, data) = execution(1, 2, Some("r"));
     node.change(address, data);
+    // The stream brings it, and its row is being written.
+    tokio::time::sleep(Duration::from_millis(200)).await;
     node.finalize();
     tokio::time::sleep(LONG).await;
     assert_eq!(node.reads(At::Confirmed), reads, "a row was suspected");

@@ -168,7 +168,7 @@ impl Running {
 
     async fn start_on(database: TestDatabase, chain: Chain, resync: Duration) -> Self {
         let settings = SyncSettings {
-            gathering: Duration::from_millis(5),
+            gathering: Duration::ZERO,
             second_look_after: Duration::from_millis(20),
             accept_new_genesis: true,
             ..SyncSettings::new(resync)

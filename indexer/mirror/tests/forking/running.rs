@@ -30,7 +30,7 @@ pub fn quick(resync: Duration) -> SyncSettings {
     SyncSettings {
         finality_interval: Duration::from_millis(30),
         probe_interval: Duration::from_millis(30),
-        gathering: Duration::from_millis(5),
+        gathering: Duration::ZERO,
         second_look_after: Duration::from_millis(20),
         ..SyncSettings::new(resync)
     }
