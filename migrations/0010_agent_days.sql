@@ -47,6 +47,13 @@ BEGIN ATOMIC
     UNION ALL SELECT 2::smallint, 0, 0 WHERE status = record_status('overturned');
 END;
 
+-- What so many of one metric are.
+CREATE FUNCTION day_counts(metric smallint, n bigint)
+RETURNS TABLE (completed bigint, failed bigint, disputed bigint) LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT (metric >= 100)::int * n, (metric = 0)::int * n, (metric = 1)::int * n;
+END;
+
 CREATE FUNCTION fill_agent_days() RETURNS void LANGUAGE sql AS $$
     WITH counted AS (
         SELECT i.agent, utc_day(i.finished_at) AS day, m.metric, count(*) AS n, sum(m.fees) AS fees,
@@ -59,6 +66,6 @@ CREATE FUNCTION fill_agent_days() RETURNS void LANGUAGE sql AS $$
         INSERT INTO agent_days (agent, day, metric, n, fees, earned)
         SELECT agent, day, metric, n, fees, earned FROM counted)
     INSERT INTO market_days (day, completed, failed, disputed, earned, fees)
-    SELECT day, sum((metric >= 100)::int * n), sum((metric = 0)::int * n), sum((metric = 1)::int * n), sum(earned), sum(fees)
-    FROM counted GROUP BY day
+    SELECT day, sum(c.completed), sum(c.failed), sum(c.disputed), sum(earned), sum(fees)
+    FROM counted, day_counts(counted.metric, counted.n) c GROUP BY day
 $$;

@@ -115,9 +115,8 @@ BEGIN
             n = t.n + excluded.n, fees = t.fees + excluded.fees, earned = t.earned + excluded.earned),
     of_market AS (
         INSERT INTO market_days AS t (day, completed, failed, disputed, earned, fees)
-        SELECT day, sum((metric >= 100)::int * n), sum((metric = 0)::int * n), sum((metric = 1)::int * n), sum(earned),
-               sum(fees)
-        FROM taken GROUP BY day
+        SELECT day, sum(c.completed), sum(c.failed), sum(c.disputed), sum(earned), sum(fees)
+        FROM taken, day_counts(taken.metric, taken.n) c GROUP BY day
         ON CONFLICT (day) DO UPDATE SET
             completed = t.completed + excluded.completed, failed = t.failed + excluded.failed,
             disputed = t.disputed + excluded.disputed, earned = t.earned + excluded.earned,

@@ -75,15 +75,15 @@ pub async fn creator_history(
 ) -> Result<Vec<CreatorDay>, StoreError> {
     let days = sqlx::query_as!(
         CreatorDay,
-        r#"SELECT d.day, sum((d.metric >= 100)::int * d.n)::bigint AS "completed_executions!: Count",
-                  sum((d.metric = 0)::int * d.n)::bigint AS "failed_executions!: Count",
-                  sum((d.metric = 1)::int * d.n)::bigint AS "disputed_executions!: Count",
+        r#"SELECT d.day, sum(c.completed)::bigint AS "completed_executions!: Count",
+                  sum(c.failed)::bigint AS "failed_executions!: Count",
+                  sum(c.disputed)::bigint AS "disputed_executions!: Count",
                   LEAST(sum(d.earned), 9223372036854775807)::bigint AS "earned_usdc!: Usdc",
                   LEAST(sum(d.fees), 9223372036854775807)::bigint AS "fees_usdc!: Usdc"
-           FROM mirror_agents a JOIN agent_days d ON d.agent = a.address
+           FROM mirror_agents a JOIN agent_days d ON d.agent = a.address, day_counts(d.metric, d.n) c
            WHERE a.creator = $1 AND d.day > ($2::timestamptz AT TIME ZONE 'UTC')::date - $3::integer
              AND d.day <= ($2::timestamptz AT TIME ZONE 'UTC')::date
-           GROUP BY d.day HAVING sum((d.metric >= 100 OR d.metric = 0)::int * d.n) > 0
+           GROUP BY d.day HAVING sum(c.completed + c.failed) > 0
            ORDER BY d.day"#,
         creator.to_string(),
         now,
