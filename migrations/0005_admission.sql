@@ -2,7 +2,8 @@
 -- calls that failed within the last hour.
 
 -- Calls that cost the gateway a transaction and had no result: refunds that the creator's service caused, and
--- openings that the chain rejected. A row is kept for as long as a limit counts it.
+-- openings that the chain rejected. A row is kept for as long as a limit counts it. A trigger writes the refunds
+-- (`follow_execution`), whether engine, sweep or an operator makes them.
 CREATE TABLE call_failures (
     id          bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     caller      text        NOT NULL,
@@ -15,19 +16,6 @@ CREATE INDEX call_failures_by_key ON call_failures (session_key, at);
 CREATE INDEX call_failures_by_caller ON call_failures (caller, at);
 CREATE INDEX call_failures_by_agent ON call_failures (agent, at);
 CREATE INDEX call_failures_by_time ON call_failures (at);
-
--- A trigger counts every refund, whether engine, sweep or an operator makes it. Refunds after a crash or an outage of
--- this service are not counted: neither caller nor creator caused them.
-CREATE FUNCTION note_call_failure() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO call_failures (caller, session_key, agent) VALUES (NEW.caller, NEW.session_key, NEW.agent);
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER executions_note_failure AFTER UPDATE OF state ON executions FOR EACH ROW
-    WHEN (NEW.state = 'failed' AND OLD.state <> 'failed' AND NEW.opened_at IS NOT NULL
-          AND NEW.error_code IN ('execution_failed', 'execution_timeout'))
-    EXECUTE FUNCTION note_call_failure();
 
 -- Whether a call may be accepted. The statement that accepts it calls this function (`crtx_store::admission`).
 --

@@ -264,7 +264,7 @@ BEGIN
     RETURN NULL;
 END
 $$;
-CREATE FUNCTION list_updated_execution() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION follow_execution() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     v_row       execution_list;
     -- Of the record; null if the mirror does not have it.
@@ -276,15 +276,18 @@ DECLARE
     v_cost      bigint;
     v_end       timestamptz;
 BEGIN
+    -- Refunds after a crash or an outage of this service do not count: neither caller nor creator caused them.
+    IF NEW.state = 'failed' AND OLD.state <> 'failed' AND NEW.opened_at IS NOT NULL
+       AND NEW.error_code IN ('execution_failed', 'execution_timeout') THEN
+        INSERT INTO call_failures (caller, session_key, agent) VALUES (NEW.caller, NEW.session_key, NEW.agent);
+    END IF;
     -- While the row is locked, nobody else adds the record to the mirror, changes or removes it.
     SELECT * INTO v_row FROM execution_list WHERE record = NEW.record FOR UPDATE;
     IF v_row.on_chain THEN
         SELECT status, amount, initiated_at, finished_at INTO v_record, v_amount, v_initiated, v_finished
         FROM mirror_executions WHERE address = NEW.record;
     END IF;
-    IF v_row.record IS NULL OR v_record = record_status('overturned')
-       OR (NEW.created_at, NEW.execution_id, NEW.agent, NEW.caller)
-          IS DISTINCT FROM (OLD.created_at, OLD.execution_id, OLD.agent, OLD.caller) THEN
+    IF v_row.record IS NULL OR v_record = record_status('overturned') THEN
         PERFORM refresh_execution_list(ARRAY[NEW.record], false, false);
         RETURN NULL;
     END IF;
@@ -309,13 +312,13 @@ END
 $$;
 
 CREATE TRIGGER list_inserted AFTER INSERT ON executions FOR EACH ROW EXECUTE FUNCTION list_inserted_execution();
--- Most steps of a call change nothing that the list shows.
-CREATE TRIGGER list_updated AFTER UPDATE ON executions FOR EACH ROW
-    WHEN (status_of_state(OLD.state) <> status_of_state(NEW.state)
+-- Most steps of a call change nothing that the list shows. Record, caller, agent and time of a row never change. PostgreSQL
+-- parses this condition again for each statement, and the functions in it: so it is short, and names the states of
+-- 'pending'.
+CREATE TRIGGER followed AFTER UPDATE ON executions FOR EACH ROW
+    WHEN (OLD.state IN ('reserved', 'opening', 'pending') <> NEW.state IN ('reserved', 'opening', 'pending')
           OR OLD.finished_at IS DISTINCT FROM NEW.finished_at
-          OR COALESCE(OLD.charged_amount, OLD.amount) <> COALESCE(NEW.charged_amount, NEW.amount)
-          OR (OLD.created_at, OLD.execution_id, OLD.agent, OLD.caller)
-             IS DISTINCT FROM (NEW.created_at, NEW.execution_id, NEW.agent, NEW.caller))
-    EXECUTE FUNCTION list_updated_execution();
+          OR NEW.amount <> OLD.amount OR NEW.charged_amount <> NEW.amount)
+    EXECUTE FUNCTION follow_execution();
 CREATE TRIGGER list_deleted AFTER DELETE ON executions
     REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION list_deleted_executions();

@@ -257,7 +257,7 @@ async fn the_database_refuses_a_call_signature_of_another_length() {
     let refused = sqlx::query(update).bind(lease.record.to_string()).execute(database.pool()).await;
     let error = refused.expect_err("one byte");
     let constraint = error.as_database_error().unwrap().constraint();
-    assert_eq!(constraint, Some("executions_result_call_signature_check"), "{error}");
+    assert_eq!(constraint, Some("executions_are_sound"), "{error}");
 }
 
 #[tokio::test]
