@@ -1,4 +1,4 @@
-// How the browser tests run: two files at the same time, each with a `crtx up` for all files of its worker.
+// How the browser tests run: three files at the same time, each with a `crtx up` for all files of its worker.
 
 import { defineConfig } from 'vitest/config';
 
@@ -6,7 +6,7 @@ export default defineConfig({
     test: {
         include: ['tests/**/*.test.ts'],
         globalSetup: ['support/network.ts'],
-        maxWorkers: process.env['CRTX_UP_JSON'] === undefined ? 2 : 1,
+        maxWorkers: process.env['CRTX_UP_JSON'] === undefined ? 3 : 1,
         // Of the tests in a file that may run at the same time.
         maxConcurrency: 3,
         // On a machine that is busy with other work a page can be late for no fault of ours. The summary of the suite names

@@ -49,7 +49,7 @@ struct Cli {
 enum Command {
     /// Build what is missing and run every suite and check; ends with one summary line per suite.
     Test {
-        /// Run only these suites (unit, program, e2e, faults, api, web, browser, generated).
+        /// Run only these suites (unit, program, e2e, faults, denial, api, web, browser, generated).
         suites: Vec<suites::Suite>,
     },
     /// Measure. Without `--json` a table is printed and docs/benchmarks.md is updated.

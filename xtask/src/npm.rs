@@ -4,6 +4,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
@@ -32,8 +33,11 @@ impl Package {
         command
     }
 
-    /// Installs the packages of the lock file, unless they are what is installed.
+    /// Installs the packages of the lock file, unless they are what is installed. Suites that run at the same time need the
+    /// same packages.
     pub fn install(&self) -> Result<()> {
+        static INSTALLING: Mutex<()> = Mutex::new(());
+        let _one_at_a_time = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = source_hash::of_file(&self.0.join("package-lock.json"))?;
         let stamp = self.0.join("node_modules/.installed-from");
         if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {

@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use crate::{api, browser, generated, tally::Tally, test_database::TestDatabase, web, workspace};
 
-/// The suites, in the order in which they run.
+/// The suites, in the order in which the summary names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Suite {
     /// Tests of each crate by itself, those against a real PostgreSQL included.
@@ -26,8 +26,10 @@ pub enum Suite {
     Program,
     /// `crtx up` and everything behind it: Surfpool, PostgreSQL, HTTP.
     E2e,
-    /// The same while it breaks: crashes, pauses, hung dependencies, hostile clients.
+    /// The same while it breaks: crashes, pauses, a database that dies.
     Faults,
+    /// The same under attack: hostile clients and hung dependencies, and what others notice of them.
+    Denial,
     /// The description of the API against a running service, by schemathesis.
     Api,
     /// The TypeScript of `app/`: types, tests, size.
@@ -43,8 +45,8 @@ impl Suite {
         workspace::name_of(&self)
     }
 
-    /// How many of its programs run at the same time. Most of their time they wait: for leases, deadlines, streams. The
-    /// programs of `faults` measure what an attack takes from others, so each of them has the machine for itself.
+    /// How many of its programs run at the same time. Most of the time of `unit` and `e2e` they wait: for leases, deadlines,
+    /// streams.
     const fn programs_at_once(self) -> usize {
         match self {
             Self::Unit | Self::E2e => 4,
@@ -53,10 +55,10 @@ impl Suite {
     }
 
     /// Whether some of its tests wait in real time: for leases, deadlines and streams, or for whole systems. On a machine
-    /// that is busy with other work, such a test can be late for no fault of ours, so each one that fails runs once more,
-    /// alone, and the summary names it. The browser suite does the same by itself.
+    /// that is busy with other work, such a test can be late for no fault of ours, so each one that fails runs once more
+    /// after all others of its suite, and the summary names it. The browser suite does the same by itself.
     const fn depends_on_time(self) -> bool {
-        matches!(self, Self::Unit | Self::E2e | Self::Faults | Self::Api)
+        matches!(self, Self::Unit | Self::E2e | Self::Faults | Self::Denial | Self::Api)
     }
 
     fn of_package(folder: &std::path::Path) -> Self {
@@ -72,6 +74,18 @@ impl Suite {
         }
     }
 }
+
+/// The suites in the order in which they run; those of one line at the same time. A suite that mostly waits leaves the
+/// machine to another one, and so does one that uses a single core. `denial` measures what an attack takes from others, so
+/// it has the machine for itself.
+const TOGETHER: [&[Suite]; 6] = [
+    &[Suite::Unit],
+    &[Suite::Program, Suite::Api],
+    &[Suite::E2e, Suite::Faults],
+    &[Suite::Denial],
+    &[Suite::Web, Suite::Generated],
+    &[Suite::Browser],
+];
 
 /// How many tests the summary names for their time.
 const SLOWEST: usize = 10;
@@ -91,19 +105,35 @@ pub fn run(wanted: &[Suite]) -> Result<()> {
         workspace::build_binaries()?;
     }
     let mut tallies: BTreeMap<Suite, Tally> = BTreeMap::new();
-    for suite in Suite::value_variants().iter().copied().filter(|suite| wanted.contains(suite)) {
+    for together in TOGETHER {
+        let together: Vec<_> = together.iter().copied().filter(|suite| wanted.contains(suite)).collect();
+        tallies.extend(run_together(&together, &binaries)?);
+    }
+    summarise(&tallies)
+}
+
+/// Runs some suites at the same time.
+fn run_together(suites: &[Suite], binaries: &[TestBinary]) -> Result<BTreeMap<Suite, Tally>> {
+    let started = Instant::now();
+    let run = |suite: Suite| -> Result<Tally> {
         eprintln!("\n=== suite {}", suite.name());
-        let started = Instant::now();
-        let mut tally = match suite {
+        let tally = match suite {
             Suite::Generated => run_generated(),
             Suite::Web => web::test()?,
             Suite::Browser => browser::test()?,
-            Suite::Unit | Suite::Program | Suite::E2e | Suite::Faults | Suite::Api => run_binaries(suite, &binaries)?,
+            Suite::Unit | Suite::Program | Suite::E2e | Suite::Faults | Suite::Denial | Suite::Api => {
+                run_binaries(suite, binaries)?
+            }
         };
-        tally.took = started.elapsed();
-        tallies.insert(suite, tally);
-    }
-    summarise(&tallies)
+        Ok(Tally { took: started.elapsed(), ..tally })
+    };
+    thread::scope(|scope| {
+        let running: Vec<_> = suites.iter().map(|suite| (*suite, scope.spawn(|| run(*suite)))).collect();
+        let join = |(suite, thread): (Suite, thread::ScopedJoinHandle<'_, Result<Tally>>)| {
+            Ok((suite, thread.join().map_err(|_| anyhow!("a thread panicked"))??))
+        };
+        running.into_iter().map(join).collect()
+    })
 }
 
 /// Builds the services and every test program, all with one set of features, so that nothing is built twice.
@@ -171,6 +201,8 @@ fn test_binary(line: &str) -> Option<TestBinary> {
     let mut binary = TestBinary { suite: Suite::of_package(&folder), executable, folder };
     if binary.name() == api::TEST {
         binary.suite = Suite::Api;
+    } else if binary.name().starts_with("denial_") {
+        binary.suite = Suite::Denial;
     }
     Some(binary)
 }
