@@ -7,7 +7,7 @@ use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, KeptBody, Whole};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
 use crtx_store::{
     pools::ReadConnection,
-    reads::{self, AgentDetails, ListingStatus},
+    reads::{self, AgentDetails, ListingStatus, ListingStatusName},
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -18,17 +18,9 @@ use crate::{
     agent_answers::{AgentAnswer, KeptAgent},
     agent_metrics::AgentMetricsResponse,
     listings,
-    names::ListingStatusName,
     state::ApiState,
-    types::{self, Timestamp},
+    types::Timestamp,
 };
-
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct CreatorSummary {
-    pub pubkey: String,
-    /// Whether the marketplace has checked the creator's identity.
-    pub verified: bool,
-}
 
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct CreatorDetails {
@@ -131,7 +123,7 @@ pub async fn get_agent(
 
 /// The body for an agent. One that was made from the same rows and the same figures is given again.
 async fn answer(state: &ApiState, agent_id: &str) -> Result<Arc<Whole>, ApiError> {
-    let address = types::address(agent_id).ok_or_else(|| ApiError::agent_not_found(agent_id))?;
+    let address: Pubkey = agent_id.parse().map_err(|_| ApiError::agent_not_found(agent_id))?;
     let kept = state.shared.agent_answers.get(&address).await;
     let version = kept.as_ref().map(|kept| kept.agent.version.clone());
     let agent = match (state.shared.agent_reads.ask((address, version)).await?, &kept) {
@@ -153,7 +145,7 @@ async fn answer(state: &ApiState, agent_id: &str) -> Result<Arc<Whole>, ApiError
 
 /// An agent that is shown, and the connection that read it. 404 says why another one is not.
 pub async fn shown(state: &ApiState, agent_id: &str) -> Result<(AgentDetails, ReadConnection), ApiError> {
-    let address = types::address(agent_id).ok_or_else(|| ApiError::agent_not_found(agent_id))?;
+    let address: Pubkey = agent_id.parse().map_err(|_| ApiError::agent_not_found(agent_id))?;
     let mut connection = state.shared.connections.point().await?;
     match reads::agent(&mut *connection, &address).await? {
         Some(agent) => Ok((agent, connection)),

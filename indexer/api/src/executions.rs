@@ -4,7 +4,7 @@
 use agent_marketplace::state::FailureReason;
 use axum::{Extension, Json, extract::State};
 use chrono::{DateTime, Utc};
-use crtx_http::{ApiError, ApiPath, ApiQuery, Cursor, ErrorBody, ErrorCode, FromQuery, QueryParams, Reader};
+use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, ErrorCode, FromQuery, QueryParams, Reader};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
 use crtx_store::{
     executions::REFUNDED,
@@ -22,8 +22,7 @@ use uuid::Uuid;
 use crate::{
     agent_names::Named,
     layers::ShownSlot,
-    names::{DisputeStatusName, ExecutionRoleName, ExecutionStatusName},
-    paging::{Key, MAX_OFFSET, Paging, time_bytes},
+    paging::{MAX_OFFSET, Paging, next_cursor},
     state::ApiState,
     types::{self, Timestamp},
 };
@@ -37,7 +36,6 @@ pub struct ExecutionSummary {
     pub execution_id: Uuid,
     pub agent_id: String,
     pub agent_name: String,
-    #[schema(value_type = ExecutionStatusName)]
     pub status: ShownStatus,
     /// Total charged; 0 after a refund.
     #[schema(value_type = f64)]
@@ -70,7 +68,6 @@ pub struct ExecutionResponse {
     pub execution_id: Uuid,
     pub agent_id: String,
     pub agent_name: String,
-    #[schema(value_type = ExecutionStatusName)]
     pub status: ShownStatus,
     /// The agent's output. null until it is paid for, and while nobody has stored it here: a result that was settled
     /// without this service appears as soon as its content is put to `ipfs_url`.
@@ -128,7 +125,6 @@ pub struct ExecutionFailure {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ExecutionDispute {
     /// `expired`: nobody decided within 30 days.
-    #[schema(value_type = DisputeStatusName)]
     pub status: DisputeStatus,
     pub raised_at: Timestamp,
     #[schema(required)]
@@ -261,10 +257,10 @@ pub struct ExecutionListQuery {
     #[param(value_type = Option<String>, max_length = 512)]
     cursor: Option<String>,
     /// `caller`: executions for which the wallet paid. `creator`: executions of the agents that it listed.
-    #[param(inline, required = false, value_type = ExecutionRoleName)]
+    #[param(inline, required = false, value_type = ExecutionRole)]
     role: ExecutionRole,
     /// The status shown.
-    #[param(inline, required = false, value_type = ExecutionStatusName)]
+    #[param(inline, required = false, value_type = ShownStatus)]
     status: Option<ShownStatus>,
     /// Only executions of this agent.
     #[param(value_type = Option<String>)]
@@ -286,18 +282,11 @@ impl FromQuery for ExecutionListQuery {
             cursor,
             role: types::word(params, "role", "`caller` or `creator`")?.unwrap_or_default(),
             status: types::word(params, "status", "`completed`, `failed`, `disputed`, `running` or `pending`")?,
-            agent_id: agent(params)?,
+            agent_id: types::address(params, "agent_id", "is not an agent identifier")?,
             from: types::time(params, "from")?,
             to: types::time(params, "to")?,
         })
     }
-}
-
-fn agent(params: &mut QueryParams) -> Result<Option<Pubkey>, ApiError> {
-    params
-        .text("agent_id")?
-        .map(|text| types::address(&text).ok_or_else(|| ApiError::invalid("agent_id", "is not an agent identifier")))
-        .transpose()
 }
 
 /// Executions of the wallet of the API key or session, newest first: those for which it paid, or with `role=creator`
@@ -321,7 +310,7 @@ pub async fn list_executions(
     let mirror_slot = state.shared.mirror.known().await.slot;
     let filter = ExecutionFilter { role, status, agent: agent_id, from, to };
     let scope = format!("executions of {wallet} {filter:?}");
-    let start = Paging { limit, offset, cursor }.start(&scope, place)?;
+    let start = Paging { limit, offset, cursor }.start(&scope)?;
     let lists =
         if is_slow(&filter, &start) { &state.shared.slow_execution_lists } else { &state.shared.execution_lists };
     let listed = lists.ask(ExecutionListQuestion { wallet, filter, limit, start }).await;
@@ -334,7 +323,7 @@ pub async fn list_executions(
         total: listed.total,
         limit,
         offset,
-        next_cursor: listed.next.map(|place| Cursor::encode_in(&scope, &key(&place))),
+        next_cursor: next_cursor(&scope, listed.next.as_ref())?,
     };
     // Names that are from memory can be older than the rows.
     let older = slot.map(|names| Extension(ShownSlot(mirror_slot.map(|rows| rows.min(names)))));
@@ -354,15 +343,6 @@ fn too_far(mut error: ApiError, offset: u64) -> ApiError {
         error.message = "the page took too long; read pages that far down with `cursor`".to_owned();
     }
     error
-}
-
-/// The sort key in a cursor.
-fn key(place: &ExecutionPlace) -> Vec<u8> {
-    [&time_bytes(place.initiated_at)[..], place.execution_id.as_bytes(), place.record.as_array()].concat()
-}
-
-fn place(key: &mut Key) -> Option<ExecutionPlace> {
-    Some(ExecutionPlace { initiated_at: key.time()?, execution_id: key.uuid()?, record: key.address()? })
 }
 
 /// One execution of the wallet of the API key or session.

@@ -68,7 +68,7 @@ pub async fn get_wallet_history(
     ApiQuery(()): ApiQuery<()>,
     peer: Option<Extension<Peer>>,
 ) -> Result<Json<CreatorHistoryResponse>, ApiError> {
-    let wallet = types::address(&wallet).ok_or_else(|| ApiError::invalid("wallet", "must be an address in base58"))?;
+    let wallet = types::wallet(&wallet)?;
     let mut connection = state.shared.connections.list(peer.map(|Extension(Peer(address))| address)).await?;
     let days = reads::creator_history(&mut *connection, &wallet, Utc::now()).await?;
     connection.done();

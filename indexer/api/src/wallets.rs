@@ -52,7 +52,7 @@ pub async fn get_wallet(
     method: Method,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let wallet = types::address(&wallet).ok_or_else(|| ApiError::invalid("wallet", "must be an address in base58"))?;
+    let wallet = types::wallet(&wallet)?;
     let peer = peer.map(|Extension(Peer(address))| address);
     let is_own = signed_in_wallet(&state, peer, &method, &headers).await? == Some(wallet);
     let mut connection = state.shared.connections.list(peer).await?;
@@ -72,7 +72,7 @@ pub async fn get_wallet(
     connection.done();
     let missing = || ApiError::unavailable("the mirror has no configuration of the program yet");
     let configuration = configuration.ok_or_else(missing)?;
-    let mint = types::address(&configuration.usdc_mint).ok_or_else(missing)?;
+    let mint = configuration.usdc_mint.parse().map_err(|_| missing())?;
     let holding = state.shared.holdings.of(wallet, mint, peer).await;
     let answer = Json(WalletResponse {
         wallet: wallet.to_string(),

@@ -12,18 +12,28 @@ use serde_json::{
 };
 use solana_pubkey::Pubkey;
 use sqlx::{PgExecutor, types::Json};
+use utoipa::ToSchema;
 
 use super::columns::{Base58, Count, Timestamp, Usdc};
 use crate::{convert::pubkey, error::StoreError};
 
-/// The state of a listing. Delisted ones are not shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, sqlx::Type)]
+/// A listing that is not closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, sqlx::Type, ToSchema)]
+#[schema(as = OwnListingStatusName)]
 #[serde(rename_all = "snake_case")]
 #[repr(i16)]
 pub enum ListingStatus {
     Active = AgentStatus::Active as i16,
     Paused = AgentStatus::Paused as i16,
     Delisted = AgentStatus::Delisted as i16,
+}
+
+// The status of a listing that is shown.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub enum ListingStatusName {
+    Active,
+    Paused,
 }
 
 /// What answers show of a metadata document.

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use crtx_protocol::usdc::UsdcBase;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use solana_pubkey::Pubkey;
 use sqlx::{Decode, Postgres, error::BoxDynError, postgres::PgValueRef};
 use utoipa::ToSchema;
@@ -16,6 +16,14 @@ pub struct Timestamp(pub DateTime<Utc>);
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0.to_rfc3339_opts(SecondsFormat::AutoSi, true))
+    }
+}
+
+/// With a year of four digits: not all that can be written are within what PostgreSQL stores.
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let time = DateTime::parse_from_rfc3339(&String::deserialize(deserializer)?);
+        time.map(|time| Self(time.to_utc())).map_err(D::Error::custom)
     }
 }
 

@@ -22,7 +22,9 @@ mod wallets;
 pub use agent_history::{AgentDay, PublicExecution, agent_days, recent_executions};
 pub use agent_metrics::{AgentMetrics, METRICS_DAYS, agent_metrics};
 pub use agent_names::agent_names;
-pub use agents::{AgentDetails, AgentVersion, ListingStatus, agent, agent_versions, agents, disputable_amount};
+pub use agents::{
+    AgentDetails, AgentVersion, ListingStatus, ListingStatusName, agent, agent_versions, agents, disputable_amount,
+};
 pub use columns::Timestamp;
 pub use configuration::configuration;
 pub use disputes::{

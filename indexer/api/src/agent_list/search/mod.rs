@@ -7,10 +7,9 @@ use std::{
     sync::Arc,
 };
 
+use crtx_store::reads::agent_list::AgentSummary;
 use fixedbitset::FixedBitSet;
 use strsim::osa_distance;
-
-use crate::list_agents_response::AgentSummary;
 
 pub use words::words;
 
@@ -265,25 +264,32 @@ impl Shape {
 
 #[cfg(test)]
 mod tests {
+    use crtx_protocol::usdc::UsdcBase;
+    use crtx_store::{
+        Json,
+        reads::{ListingStatus, agent_list::CreatorSummary},
+    };
     use proptest::prelude::*;
 
     use super::*;
-    use crate::agents::CreatorSummary;
 
     fn agent(name: &str, tags: &[&str], tagline: &str) -> AgentSummary {
         AgentSummary {
+            address: Default::default(),
             agent_id: String::new(),
             name: name.to_owned(),
             tagline: tagline.to_owned(),
             tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
             binding: false,
-            price_per_call_usdc: crtx_protocol::usdc::UsdcBase(0),
+            price_per_call_usdc: UsdcBase(0),
             total_executions: 0,
-            trust_usdc: crtx_protocol::usdc::UsdcBase(0),
+            trust_usdc: UsdcBase(0),
             success_rate: 0.0,
             avg_execution_time_ms: 0,
-            creator: CreatorSummary { pubkey: "creator".to_owned(), verified: false },
-            status: "active",
+            creator: Json(CreatorSummary { pubkey: "creator".to_owned(), verified: false }),
+            status: ListingStatus::Active,
+            created_at: Default::default(),
+            metadata_hash: Vec::new(),
         }
     }
 
