@@ -8,9 +8,8 @@ use crtx_store::{
     StoreError,
     clocks::{CLOCK_SKEW, clock_problem},
     fee_payers,
-    housekeeping::{self, Chore},
-    indexer_status::{self, ProcessRow},
-    mirror,
+    housekeeping::{Chore, total},
+    indexer_status, mirror,
     pools::ReadConnection,
     reads::{self, MirrorCounts},
 };
@@ -21,8 +20,8 @@ use crate::{
     freshness::DEFAULT_MAX_LAG,
     kept::age_of,
     state::ApiState,
-    status_problems::{self, SILENT_AFTER_S, StatusProblem},
-    status_response::{ChoreStatus, FeePayerStatus, HousekeepingStatus, IndexerProcess, StatusResponse},
+    status_problems::{self, SILENT_AFTER_S, problem},
+    status_response::{HousekeepingStatus, StatusResponse},
     types::Timestamp,
 };
 
@@ -80,7 +79,7 @@ async fn read(
     let mut problems = status_problems::of_processes(&processes, heartbeat.as_ref());
     if !problems.iter().any(|problem| problem.code == CLOCK_SKEW) {
         let skew = indexer_status::clock_skew(&mut **connection).await?;
-        problems.extend(clock_problem(skew).map(|text| StatusProblem::new(CLOCK_SKEW, text)));
+        problems.extend(clock_problem(skew).map(|text| problem(CLOCK_SKEW, text)));
     }
     problems.extend(status_problems::of_lag(lag.filter(|_| freshness.has_snapshot), allowed));
     let (quarantined, example) = reads::quarantined(&mut **connection).await?;
@@ -112,56 +111,20 @@ async fn read(
         indexed_slot,
         chain_slot,
         lag_slots: chain_slot.zip(indexed_slot).map(|(chain, indexed)| chain.saturating_sub(indexed)),
-        finalized_slot: processes.iter().filter_map(|process| process.beat.finalized_slot).max(),
+        finalized_slot: processes.iter().filter_map(|process| process.finalized_slot).max().map(Into::into),
         digest: mirror::digest(&mut **connection).await?.map(DigestAnswer::from),
-        processes: processes.into_iter().map(process).collect(),
+        processes,
         last_snapshot_at: snapshot_at.map(Timestamp),
         last_change_at: heartbeat.and_then(|beat| beat.last_change).map(Timestamp),
         counts,
         quarantined,
-        fee_payer: fee_payer(connection).await?,
+        fee_payer: fee_payers::latest(&mut **connection).await?,
         housekeeping: HousekeepingStatus {
-            refunds: chore(connection, Chore::Refund).await?,
-            closings: chore(connection, Chore::Close).await?,
-            expired_disputes: chore(connection, Chore::ExpireDispute).await?,
-            announcements: chore(connection, Chore::ApplyAnnouncement).await?,
+            refunds: total(&mut **connection, Chore::Refund).await?,
+            closings: total(&mut **connection, Chore::Close).await?,
+            expired_disputes: total(&mut **connection, Chore::ExpireDispute).await?,
+            announcements: total(&mut **connection, Chore::ApplyAnnouncement).await?,
         },
         last_audit,
-    })
-}
-
-fn process(row: ProcessRow) -> IndexerProcess {
-    let beat = row.beat;
-    IndexerProcess {
-        id: beat.id.to_string(),
-        leads: beat.leads,
-        source: beat.source,
-        streaming: beat.streaming,
-        chain_slot: beat.chain_slot,
-        finalized_slot: beat.finalized_slot,
-        started_at: Timestamp(row.started_at),
-        at: Timestamp(row.at),
-        last_event_at: beat.last_event_at.map(Timestamp),
-        last_change_at: beat.last_change_at.map(Timestamp),
-        problems: beat.problems.into_iter().map(|problem| StatusProblem::new(&problem.code, problem.message)).collect(),
-    }
-}
-
-async fn fee_payer(connection: &mut ReadConnection) -> Result<Option<FeePayerStatus>, StoreError> {
-    Ok(fee_payers::latest(&mut **connection).await?.map(|(payer, at)| FeePayerStatus {
-        address: payer.address.to_string(),
-        lamports: payer.lamports,
-        state: payer.state.as_str(),
-        calls_left: payer.calls_left,
-        at: Timestamp(at),
-    }))
-}
-
-async fn chore(connection: &mut ReadConnection, chore: Chore) -> Result<ChoreStatus, StoreError> {
-    let done = housekeeping::total(&mut **connection, chore).await?;
-    Ok(ChoreStatus {
-        actions: done.actions,
-        fees_lamports: done.fees_lamports,
-        rent_returned_lamports: done.rent_lamports,
     })
 }

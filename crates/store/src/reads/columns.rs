@@ -28,7 +28,7 @@ impl<'de> Deserialize<'de> for Timestamp {
 }
 
 /// A number that is never negative.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Count(u64);
 
 /// An amount of USDC in base units.

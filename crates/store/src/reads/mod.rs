@@ -25,7 +25,7 @@ pub use agent_names::agent_names;
 pub use agents::{
     AgentDetails, AgentVersion, ListingStatus, ListingStatusName, agent, agent_versions, agents, disputable_amount,
 };
-pub use columns::Timestamp;
+pub use columns::{Count, Timestamp};
 pub use configuration::configuration;
 pub use disputes::{
     DisputeDetails, DisputeFilter, DisputePlace, DisputeScope, DisputeStatus, dispute, is_resolver, list_disputes,
