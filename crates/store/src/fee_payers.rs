@@ -56,7 +56,7 @@ pub async fn store(executor: impl PgExecutor<'_>, payer: &FeePayer) -> Result<()
     Ok(())
 }
 
-/// What was stored about the fee payer of one gateway.
+// What was stored about the fee payer of one gateway.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = FeePayerStatus)]
 pub struct StoredFeePayer {

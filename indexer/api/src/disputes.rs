@@ -261,10 +261,7 @@ pub async fn get_dispute(
         answered_at: dispute.answered_at.map(|at| at.0.timestamp()),
         resolved_at: dispute.resolved_at.map(|at| at.0.timestamp()),
     };
-    let transactions = match &state.dispute_history {
-        Some(history) => history.of(dispute.address, moments).await,
-        None => None,
-    };
+    let transactions = state.shared.dispute_history.of(dispute.address, moments).await;
     let response = DisputeResponse::new(&state, dispute);
     Ok(Json(DisputeResponse { transactions, ..response }))
 }

@@ -7,10 +7,11 @@ use chrono::{DateTime, Utc};
 use crtx_http::{ApiError, ApiPath, ApiQuery, ErrorBody, ErrorCode, FromQuery, QueryParams, Reader};
 use crtx_protocol::{result_hash::ResultHash, usdc::UsdcBase};
 use crtx_store::{
+    Json as StoredJson,
     executions::REFUNDED,
     reads::{
-        self, DisputeStatus, ExecutionFilter, ExecutionListQuestion, ExecutionPlace, ExecutionQuestion, ExecutionRole,
-        SettledBy, ShownStatus, Start,
+        self, ExecutionDispute, ExecutionFilter, ExecutionListQuestion, ExecutionPlace, ExecutionQuestion,
+        ExecutionRole, SettledBy, ShownStatus, Start,
     },
 };
 use serde::Serialize;
@@ -111,7 +112,8 @@ pub struct ExecutionResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ExecutionFailure>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub dispute: Option<ExecutionDispute>,
+    #[schema(value_type = Option<ExecutionDispute>)]
+    pub dispute: Option<StoredJson<ExecutionDispute>>,
 }
 
 /// Why an execution failed.
@@ -119,32 +121,6 @@ pub struct ExecutionResponse {
 pub struct ExecutionFailure {
     pub code: String,
     pub message: String,
-}
-
-/// The dispute about an execution.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct ExecutionDispute {
-    /// `expired`: nobody decided within 30 days.
-    pub status: DisputeStatus,
-    pub raised_at: Timestamp,
-    #[schema(required)]
-    pub resolved_at: Option<Timestamp>,
-    /// SHA-256 of the evidence document: `sha256:` and hex.
-    pub evidence_hash: String,
-    pub evidence_uri: String,
-    /// SHA-256 of the document of the creator's answer. null before there is one, like its URI and time.
-    #[schema(required)]
-    pub answer_hash: Option<String>,
-    #[schema(required)]
-    pub answer_uri: Option<String>,
-    #[schema(required)]
-    pub answered_at: Option<Timestamp>,
-    /// What the caller got back.
-    #[schema(value_type = f64)]
-    pub compensation_usdc: UsdcBase,
-    /// What the collateral paid to the insurance beyond the compensation.
-    #[schema(value_type = f64)]
-    pub penalty_usdc: UsdcBase,
 }
 
 impl ExecutionSummary {
@@ -167,7 +143,7 @@ impl ExecutionResponse {
         let hash = execution.result_hash.map(ResultHash);
         Ok(Self {
             error: ExecutionFailure::of(&execution)?,
-            dispute: ExecutionDispute::of(&execution),
+            dispute: execution.dispute,
             execution_id: execution.execution_id,
             agent_id: execution.agent,
             agent_name: execution.agent_name,
@@ -220,24 +196,6 @@ impl ExecutionFailure {
                 Some(Self { code: code.to_owned(), message: message.to_owned() })
             }
             (None, None) => None,
-        })
-    }
-}
-
-impl ExecutionDispute {
-    fn of(execution: &reads::ExecutionDetails) -> Option<Self> {
-        let text = |hash: [u8; 32]| ResultHash(hash).to_string();
-        Some(Self {
-            status: execution.dispute_status?,
-            raised_at: execution.dispute_raised_at?,
-            resolved_at: execution.dispute_resolved_at,
-            evidence_hash: execution.dispute_evidence_hash.map(text)?,
-            evidence_uri: execution.dispute_evidence_uri.clone()?,
-            answer_hash: execution.dispute_answer_hash.map(text),
-            answer_uri: execution.dispute_answer_uri.clone(),
-            answered_at: execution.dispute_answered_at,
-            compensation_usdc: execution.dispute_compensation,
-            penalty_usdc: execution.dispute_penalty,
         })
     }
 }

@@ -1,7 +1,5 @@
 //! `GET /v1/network`: the facts of a deployment, from its settings, the mirror, and the constants of the program.
 
-use std::time::Instant;
-
 use agent_marketplace::state::{
     Config, DEFAULT_TIMEOUT_S, Dispute, MAX_ALLOWED_AGENTS, MAX_DISPLAY_NAME_BYTES, MAX_EVIDENCE_URI_BYTES,
     MAX_METADATA_URI_BYTES, MAX_PRICE, MAX_TIMEOUT_S, MIN_TIMEOUT_S,
@@ -16,17 +14,17 @@ use crtx_http::{ApiError, ApiQuery, ErrorBody};
 use crtx_protocol::{cluster::Cluster, creator_answer, metadata, seeds, usdc::UsdcBase};
 use crtx_store::{
     mirror::{self, ConfigRow, ParametersRow, TierRow},
+    pools::ReadConnection,
     reads,
 };
 
 use crate::{
-    deployment::Deployment,
     kept::age_of,
     network_response::{
         AnnouncedParameters, AnnouncedRoles, CollateralTierAnswer, ExplorerLinks, NetworkAddresses, NetworkLimits,
         NetworkParameters, NetworkResponse, NetworkRoles, NetworkSeeds,
     },
-    state::ApiState,
+    state::{ApiState, Deployment},
     types::Timestamp,
 };
 
@@ -45,15 +43,14 @@ pub async fn network(
     ApiQuery(()): ApiQuery<()>,
 ) -> Result<Json<NetworkResponse>, ApiError> {
     let reading = async {
-        let mut connection = state.shared.connections.kept_list().await?;
-        let started = Instant::now();
-        let configuration = reads::configuration(&mut *connection).await?;
-        let checkpoint = mirror::checkpoint(&mut *connection).await?;
-        connection.done();
+        let read = async |connection: &mut ReadConnection| {
+            Ok((reads::configuration(&mut **connection).await?, mirror::checkpoint(&mut **connection).await?))
+        };
+        let ((configuration, checkpoint), took) = state.shared.connections.kept_list(read).await?;
         let configuration =
             configuration.ok_or_else(|| ApiError::unavailable("the mirror has no configuration of the program yet"))?;
         let genesis_hash = checkpoint.and_then(|checkpoint| checkpoint.genesis_hash);
-        Ok((response(&state.shared.deployment, &configuration, genesis_hash)?, age_of(started.elapsed())))
+        Ok((response(&state.shared.deployment, &configuration, genesis_hash)?, age_of(took)))
     };
     Ok(Json(state.shared.network_facts.get((), reading).await?))
 }

@@ -1,6 +1,6 @@
 //! `GET /v1/status`: the state of the mirror.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::{Json, extract::State};
 use crtx_http::{ApiError, ApiQuery, ErrorBody};
@@ -46,22 +46,18 @@ pub async fn status(
     let reading = async {
         let counts = state.shared.counts.get((), counts(&state)).await?;
         let allowed = state.max_lag.unwrap_or(DEFAULT_MAX_LAG);
-        let mut connection = state.shared.connections.kept_list().await?;
-        let started = Instant::now();
-        let status = read(&mut connection, counts, allowed).await?;
-        connection.done();
-        Ok((status, age_of(started.elapsed())))
+        let read = async |connection: &mut ReadConnection| Ok(read(connection, counts, allowed).await?);
+        let (status, took) = state.shared.connections.kept_list(read).await?;
+        Ok((status, age_of(took)))
     };
     Ok(Json(state.shared.status.get((), reading).await?))
 }
 
 /// Counting takes time that grows with the market, so it takes at most a hundredth of one connection's time.
 async fn counts(state: &ApiState) -> Result<(MirrorCounts, Duration), ApiError> {
-    let mut connection = state.shared.connections.kept_list().await?;
-    let started = Instant::now();
-    let counts = reads::mirror_counts(&mut *connection).await?;
-    connection.done();
-    let age = started.elapsed().saturating_mul(COUNTS_AGE_PER_COST).clamp(MIN_COUNTS_AGE, MAX_COUNTS_AGE);
+    let read = async |connection: &mut ReadConnection| Ok(reads::mirror_counts(&mut **connection).await?);
+    let (counts, took) = state.shared.connections.kept_list(read).await?;
+    let age = took.saturating_mul(COUNTS_AGE_PER_COST).clamp(MIN_COUNTS_AGE, MAX_COUNTS_AGE);
     Ok((counts, age))
 }
 

@@ -35,6 +35,11 @@ pub struct Count(u64);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usdc(UsdcBase);
 
+/// An amount of base units in a JSON value.
+pub(super) fn base_units<'de, D: Deserializer<'de>>(deserializer: D) -> Result<UsdcBase, D::Error> {
+    u64::deserialize(deserializer).map(UsdcBase)
+}
+
 /// An address in base58.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Base58(Pubkey);

@@ -32,7 +32,7 @@ pub enum DisputeStatus {
 impl DisputeStatus {
     const ALL: [Self; 4] = [Self::Open, Self::Upheld, Self::Rejected, Self::Expired];
 
-    fn by_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    pub(super) fn by_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = i16::deserialize(deserializer)?;
         let found = Self::ALL.into_iter().find(|status| *status as i16 == number);
         found.ok_or_else(|| D::Error::custom(format!("no outcome of a dispute has the number {number}")))

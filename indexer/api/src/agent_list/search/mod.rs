@@ -59,19 +59,12 @@ impl Posting {
 
     /// How good a find is, from 1. A typo is never better than the word itself, and eight finds fit into a byte.
     const fn score(self, kind: Kind) -> u8 {
-        match (kind, self.0 & 3) {
-            (Kind::Exact, 0) => 12,
-            (Kind::Prefix, 0) => 11,
-            (Kind::Exact, 1) => 10,
-            (Kind::Prefix, 1) => 9,
-            (Kind::Exact, 2) => 8,
-            (Kind::Prefix, 2) => 7,
-            (Kind::Exact, _) => 6,
-            (Kind::Prefix, _) => 5,
-            (Kind::Typo, 0) => 4,
-            (Kind::Typo, 1) => 3,
-            (Kind::Typo, 2) => 2,
-            (Kind::Typo, _) => 1,
+        // From 3 for a name to 0 for a description.
+        let quality = 3_u8.saturating_sub((self.0 & 3) as u8);
+        match kind {
+            Kind::Exact => quality.saturating_mul(2).saturating_add(6),
+            Kind::Prefix => quality.saturating_mul(2).saturating_add(5),
+            Kind::Typo => quality.saturating_add(1),
         }
     }
 }
