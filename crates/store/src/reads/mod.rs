@@ -27,7 +27,7 @@ pub use agents::{
     disputable_amount,
 };
 pub use columns::{Count, Timestamp};
-pub use configuration::configuration;
+pub use configuration::{Configuration, NetworkParameters, NetworkRoles, configuration};
 pub use disputes::{
     DisputeDetails, DisputeFilter, DisputePlace, DisputeScope, DisputeStatus, dispute, is_resolver, list_disputes,
 };
